@@ -10,11 +10,11 @@ const subdomain =
 const cases: readonly (readonly [string, string, string, readonly string[]])[] = [
   ["", "pods", "web.1", []],
   ["", "pods", "Web", [subdomain]],
-  ["", "pods", "a".repeat(254), ["must be no more than 253 bytes"]],
+  ["", "pods", "a".repeat(254), ["must be no more than 253 characters"]],
   ["", "namespaces", "team-1", []],
   ["", "namespaces", "team.1", ["must not contain dots"]],
   ["", "namespaces", "Team", [label]],
-  ["", "namespaces", "a".repeat(64), ["must be no more than 63 bytes"]],
+  ["", "namespaces", "a".repeat(64), ["must be no more than 63 characters"]],
   ["", "services", "1st", []],
   ["rbac.authorization.k8s.io", "roles", "system:node", []],
   ["rbac.authorization.k8s.io", "roles", "a/b%", ["may not contain '/'", "may not contain '%'"]],

@@ -3,7 +3,12 @@
  * texts (apimachinery util/validation, api/validation); an empty list means the name is fine.
  */
 import { ownEntry } from "#base/own.ts";
-import { subdomainErrors } from "./selectors/label-syntax.ts";
+import {
+  isLonger,
+  keyPrefixErrors,
+  maxLengthText,
+  subdomainErrors,
+} from "./selectors/label-syntax.ts";
 
 /** @param prefix the text is a generateName: one trailing dash is then fine. */
 export type NameValidator = (name: string, prefix: boolean) => readonly string[];
@@ -41,14 +46,14 @@ export function generateName(base: string, random: NameRandom): string {
 }
 
 export function dns1123LabelErrors(text: string): string[] {
-  const errors = text.length > labelMax ? [maxLengthText(labelMax)] : [];
+  const errors = isLonger(text, labelMax) ? [maxLengthText(labelMax)] : [];
   if (labelRegex.test(text)) return errors;
   if (subdomainRegex.test(text)) return [...errors, "must not contain dots"];
   return [...errors, regexText(labelText, labelFormat, ["my-name", "123-abc"])];
 }
 
 export function dns1035LabelErrors(text: string): string[] {
-  const errors = text.length > labelMax ? [maxLengthText(labelMax)] : [];
+  const errors = isLonger(text, labelMax) ? [maxLengthText(labelMax)] : [];
   if (label1035Regex.test(text)) return errors;
   return [...errors, regexText(label1035Text, label1035Format, ["my-name", "abc-123"])];
 }
@@ -56,6 +61,10 @@ export function dns1035LabelErrors(text: string): string[] {
 /** Most kinds. */
 export const dnsSubdomainName: NameValidator = (name, prefix) =>
   subdomainErrors(prefix ? maskTrailingDash(name) : name);
+
+/** Kinds whose names upstream checks by declaration: the same rule in other words. */
+const declaredSubdomainName: NameValidator = (name, prefix) =>
+  keyPrefixErrors(prefix ? maskTrailingDash(name) : name);
 
 /** Namespaces, Services, StatefulSets. */
 export const dnsLabelName: NameValidator = (name, prefix) =>
@@ -79,6 +88,8 @@ export function maskTrailingDash(name: string): string {
 
 const validators: Readonly<Record<string, NameValidator>> = {
   "/namespaces": dnsLabelName,
+  "/replicationcontrollers": declaredSubdomainName,
+  "resource.k8s.io/deviceclasses": declaredSubdomainName,
   "/services": dnsLabelName,
   "apps/statefulsets": dnsLabelName,
   "certificates.k8s.io/certificatesigningrequests": anyName,
@@ -95,10 +106,6 @@ const validators: Readonly<Record<string, NameValidator>> = {
 /** The rule for names of one resource; custom resources and most built-ins: DNS-1123 subdomain. */
 export function nameValidatorFor(group: string, resource: string): NameValidator {
   return ownEntry(validators, `${group}/${resource}`) ?? dnsSubdomainName;
-}
-
-export function maxLengthText(max: number): string {
-  return `must be no more than ${max} bytes`;
 }
 
 /** Upstream's sentence about a pattern that did not match. */

@@ -4,6 +4,7 @@
  */
 import type { AnyObject } from "#api/object.ts";
 import { failure, type Status } from "#api/status.ts";
+import type { Printer } from "#api/printers/printer.ts";
 import type { Headers, PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { negotiate, type Negotiated, protobufType, type TransformRule } from "#server/negotiate.ts";
@@ -25,13 +26,13 @@ export function formFor(context: RequestContext, kind: ServedKind): Negotiated {
 
 function transformRule(kind: ServedKind): TransformRule {
   if (kind.custom !== undefined) return "custom";
-  return kind.printer === undefined ? "none" : "objects";
+  return kind.printer === undefined ? "metadata" : "objects";
 }
 
-/** The form of what is no stored object: Status, Scale, reviews. */
-export function plainForm(context: RequestContext): Negotiated {
+/** The form of what is no stored object. */
+export function plainForm(context: RequestContext, rule: TransformRule): Negotiated {
   if (context.request.peer.kind === "direct") return plain;
-  return negotiate(context.request.headers, context.query, "none");
+  return negotiate(context.request.headers, context.query, rule);
 }
 
 export async function answerCached(
@@ -96,13 +97,31 @@ export function answerObject(
   status: number,
   object: AnyObject,
 ): PlainResponse {
-  const shown = transformObject(context, kind, form, object);
+  const type = { goType: goType(kind), printer: kind.printer };
+  return answerMade(context, type, form, status, object);
+}
+
+/** What an object is called in messages, and how it is shown as a table. */
+interface ShownType {
+  readonly goType: string;
+  readonly printer: Printer | undefined;
+}
+
+/** Also for what is stored nowhere: reviews, Scale. */
+export function answerMade(
+  context: RequestContext,
+  type: ShownType,
+  form: Negotiated,
+  status: number,
+  object: AnyObject,
+): PlainResponse {
+  const shown = transformObject(context, type, form, object);
   return objectResponse(context.request, status, shown, form, contentHeaders(form));
 }
 
 function transformObject(
   context: RequestContext,
-  kind: ServedKind,
+  type: ShownType,
   form: Negotiated,
   object: AnyObject,
 ): object {
@@ -113,24 +132,29 @@ function transformObject(
       const { resourceVersion = "" } = object.metadata ?? {};
       const include = includeObject(context.query);
       const options = { includeObject: include, nowMs: context.nowMs, resourceVersion };
-      return tableOf(kind, wanted.version, [object], options);
+      return tableOf(type, wanted.version, [object], options);
     }
     case "PartialObjectMetadata":
       return partial(object, wanted.version);
     case "PartialObjectMetadataList":
-      throw notList(kind);
+      throw notList(type.goType);
     default:
       return wanted.kind satisfies never;
   }
 }
 
-function notList(kind: ServedKind): Error {
-  const text = `you requested PartialObjectMetadataList, but the requested object is not a list (*${goType(kind)})`;
+export function isList(kind: ServedKind): Error {
+  const text = `you requested PartialObjectMetadata, but the requested object is a list (*${goType(kind)}List)`;
+  return failure(406, "NotAcceptable", text);
+}
+
+function notList(type: string): Error {
+  const text = `you requested PartialObjectMetadataList, but the requested object is not a list (*${type})`;
   return failure(406, "NotAcceptable", text);
 }
 
 /** How upstream's messages name a type: `core.Pod`, `rbac.Role`. */
-export function goType({ resource: info, custom }: ServedKind): string {
+function goType({ resource: info, custom }: ServedKind): string {
   if (custom !== undefined) return "unstructured.Unstructured";
   return `${info.group === "" ? "core" : info.group.split(".")[0]}.${info.kind}`;
 }

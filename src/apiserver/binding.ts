@@ -44,7 +44,7 @@ export async function bindPod(
   context: RequestContext,
   pods: StoredKind,
 ): Promise<PlainResponse> {
-  const form = plainForm(context);
+  const form = plainForm(context, "none");
   const query = writeQuery("CreateOptions", context.query);
   const binding = await readTyped(context, bindingKind, deps.bodies, "Ignore");
   if (binding === undefined) throw badRequest("the body of the request holds no Binding");

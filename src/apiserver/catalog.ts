@@ -30,6 +30,10 @@ export class ResourceCatalog implements Catalog {
       : this.#make(key, info);
   }
 
+  builtins(): readonly ResourceInfo[] {
+    return [...this.#builtins.values()];
+  }
+
   infos(): readonly ResourceInfo[] {
     return [...this.#builtins.values(), ...(this.#custom?.infos() ?? [])];
   }

@@ -6,10 +6,11 @@ import type { AnyObject } from "#api/object.ts";
 import { notFound } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
+import type { Negotiated } from "#server/negotiate.ts";
 import { objectResponse } from "#server/respond.ts";
-import { answerObject, contentHeaders, formFor } from "./answer.ts";
+import { answerObject, contentHeaders, formFor, isList } from "./answer.ts";
 import type { ServedKind } from "./kind.ts";
-import { includeObject, tableOf } from "./table.ts";
+import { includeObject, partial, tableOf } from "./table.ts";
 
 export interface Component {
   readonly name: string;
@@ -33,13 +34,34 @@ export function serveComponents(
     if (found === undefined) throw notFound(kind.resource, name);
     return answerObject(context, kind, form, 200, found);
   }
-  if (form.transform?.kind === "Table") {
-    const options = { includeObject: includeObject(context.query), nowMs: context.nowMs };
-    const shown = tableOf(kind, form.transform.version, items, options);
-    return objectResponse(context.request, 200, shown, form, contentHeaders(form));
+  const shown = shownList(context, kind, form.transform, items);
+  return objectResponse(context.request, 200, shown, form, contentHeaders(form));
+}
+
+function shownList(
+  context: RequestContext,
+  kind: ServedKind,
+  wanted: Negotiated["transform"],
+  items: readonly AnyObject[],
+): object {
+  if (wanted === undefined)
+    return { kind: "ComponentStatusList", apiVersion: "v1", metadata: {}, items };
+  switch (wanted.kind) {
+    case "Table": {
+      const options = { includeObject: includeObject(context.query), nowMs: context.nowMs };
+      return tableOf(kind, wanted.version, items, options);
+    }
+    case "PartialObjectMetadata":
+      throw isList(kind);
+    case "PartialObjectMetadataList": {
+      const { version } = wanted;
+      const apiVersion = `meta.k8s.io/${version}`;
+      const metadata = items.map((item) => partial(item, version));
+      return { kind: wanted.kind, apiVersion, metadata: {}, items: metadata };
+    }
+    default:
+      return wanted.kind satisfies never;
   }
-  const list = { kind: "ComponentStatusList", apiVersion: "v1", metadata: {}, items };
-  return objectResponse(context.request, 200, list, form);
 }
 
 function componentStatus(component: Component): AnyObject {

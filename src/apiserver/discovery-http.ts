@@ -10,8 +10,10 @@ import {
   clauseMatches,
   type MediaType,
   negotiate,
+  objectMediaTypes,
   parseAccept,
   protobufType,
+  requireForm,
 } from "#server/negotiate.ts";
 import { encodeObject, objectResponse } from "#server/respond.ts";
 import type { ResourceCatalog } from "./catalog.ts";
@@ -26,6 +28,7 @@ import {
 import { mergedAggregated, mergedGroup, mergedGroupList } from "./discovery/merged.ts";
 import type { Delegates } from "./delegates.ts";
 import { documentResponse } from "./document-response.ts";
+import { requireGet } from "./method.ts";
 import type { Documents } from "./non-resource.ts";
 import { encodeJson, type EncodedDocument } from "./openapi/encoded-document.ts";
 
@@ -69,7 +72,10 @@ export class DiscoveryDocuments implements Documents {
     const { request } = context;
     const path = request.path.replace(/\/$/, "");
     this.#refuseUnknownVersion(path);
-    if (request.method !== "GET" && request.method !== "HEAD") return undefined;
+    if (this.#isRouted(path)) {
+      requireGet(request);
+      requireForm(request.headers, objectMediaTypes);
+    }
     const aggregated = path === "/api" || path === "/apis" ? aggregatedForm(context) : undefined;
     if (aggregated !== undefined) {
       const headers = { "cache-control": "public", vary: "Accept" };
@@ -80,6 +86,15 @@ export class DiscoveryDocuments implements Documents {
     if (document === undefined) return undefined;
     const form = negotiate(request.headers, context.query, "none");
     return objectResponse(request, 200, document, form);
+  }
+
+  /** Upstream's router serves these; groups, and all of custom groups, have handlers that take any method. */
+  #isRouted(path: string): boolean {
+    if (path === "/api" || path === "/api/v1") return true;
+    const [, group, version] = /^\/apis\/([^/]+)\/([^/]+)$/.exec(path) ?? [];
+    return this.#catalog
+      .builtins()
+      .some((info) => info.group === group && info.version === version);
   }
 
   /** Within a group that is served upstream answers as for a resource: with a Status. */
@@ -119,13 +134,11 @@ export class DiscoveryDocuments implements Documents {
 
 /** One hash for all forms, as upstream: that of the JSON. */
 function encodeAggregated(document: AggregatedDocument, type: MediaType): EncodedDocument {
-  const json = encodeJson(document);
-  if (type === "application/json") return json;
   const body =
     type === protobufType
       ? aggregatedBytes(document)
       : encodeObject(document, { mediaType: type, isPretty: false });
-  return { ...json, body };
+  return { ...encodeJson(document), body };
 }
 
 function plainDocument(

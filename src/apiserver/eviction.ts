@@ -57,7 +57,7 @@ export async function evictPod(
   context: RequestContext,
   pods: StoredKind,
 ): Promise<PlainResponse> {
-  const form = plainForm(context);
+  const form = plainForm(context, "none");
   const { namespace, name } = context.place;
   const eviction = await readTyped(context, evictionKind, deps.bodies, "Ignore");
   const own = eviction?.metadata?.name ?? "";

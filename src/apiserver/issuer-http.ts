@@ -23,10 +23,10 @@ export function issuerDocuments(facts: IssuerFacts): Documents {
     serve: (context: RequestContext): PlainResponse | undefined => {
       switch (context.request.path) {
         case discoveryPath:
-          requireForm(context.request.headers, "application/json");
+          requireForm(context.request.headers, ["application/json"]);
           return bytesResponse(200, [discovery], "application/json", cached);
         case jwksPath:
-          requireForm(context.request.headers, keysType);
+          requireForm(context.request.headers, [keysType]);
           return bytesResponse(200, [keys], keysType, cached);
         default:
           return undefined;

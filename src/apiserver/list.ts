@@ -2,7 +2,6 @@
  * LIST: bytes of many objects as shared blocks; Table, metadata and YAML forms are made per list.
  */
 import type { AnyObject } from "#api/object.ts";
-import { failure } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { ListPage } from "#registry/resource-store.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -10,7 +9,7 @@ import { type ItemForm, madeForm, protobufForm, storedForm } from "#server/list-
 import { type Negotiated, protobufType } from "#server/negotiate.ts";
 import { bytesResponse, compressBody } from "#server/respond.ts";
 import { wholeList } from "#server/whole-list.ts";
-import { contentHeaders, formFor, goType } from "./answer.ts";
+import { contentHeaders, formFor, isList } from "./answer.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { StoredKind } from "./stored-kind.ts";
@@ -131,11 +130,6 @@ function listHeadOf(
   }
   if (wanted.kind === "PartialObjectMetadata") throw isList(kind);
   return { apiVersion: `meta.k8s.io/${wanted.version}`, kind: wanted.kind, metadata };
-}
-
-function isList(kind: StoredKind): Error {
-  const text = `you requested PartialObjectMetadata, but the requested object is a list (*${goType(kind)}List)`;
-  return failure(406, "NotAcceptable", text);
 }
 
 function listMetadata(page: ListPage): ListMetadata {

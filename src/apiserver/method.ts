@@ -1,15 +1,23 @@
 /** 405 in upstream's words, and which verbs a kind or subresource takes. */
 import { qualifiedResource } from "#api/object.ts";
 import { failure } from "#api/status.ts";
+import type { PlainRequest } from "#platform/http.ts";
 import type { ServedKind } from "./kind.ts";
+
+const text = "the server does not allow this method on the requested resource";
+
+/** Of documents; upstream's router has no HEAD either. @throws ApiError 405. */
+export function requireGet(request: PlainRequest): void {
+  if (request.method !== "GET") throw failure(405, "MethodNotAllowed", text, {});
+}
 
 export function methodNotAllowed(kind: ServedKind, verb = ""): Error {
   const resource = qualifiedResource(kind.resource);
-  const text =
+  const message =
     verb === ""
-      ? "the server does not allow this method on the requested resource"
+      ? text
       : `${verb} is not supported on resources of kind ${JSON.stringify(resource)}`;
   const { group, resource: name } = kind.resource;
   const details = verb === "" ? {} : { ...(group === "" ? {} : { group }), kind: name };
-  return failure(405, "MethodNotAllowed", text, details);
+  return failure(405, "MethodNotAllowed", message, details);
 }

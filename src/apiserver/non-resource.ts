@@ -5,6 +5,7 @@ import type { RequestContext } from "#server/context.ts";
 import { Exposition } from "#server/exposition.ts";
 import { type Health, healthResponse } from "#server/health.ts";
 import type { MetricSet } from "#server/metric-set.ts";
+import { requireGet } from "./method.ts";
 import { requireForm } from "#server/negotiate.ts";
 import { bytesResponse, compressBody, objectResponse, textResponse } from "#server/respond.ts";
 import type { VersionInfo } from "#server/version.ts";
@@ -40,7 +41,8 @@ export async function serveNonResource(
   switch (path) {
     case "/version":
     case "/version/":
-      requireForm(request.headers, "application/json");
+      requireGet(request);
+      requireForm(request.headers, ["application/json"]);
       return objectResponse(request, 200, deps.version, indented);
     case "/metrics":
     case "/metrics/slis":

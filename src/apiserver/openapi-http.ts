@@ -1,11 +1,11 @@
 /**
- * OpenAPI over HTTP: `/openapi/v2` in JSON and in gnostic's protobuf, `/openapi/v3` and its documents.
+ * OpenAPI over HTTP: `/openapi/v2`, `/openapi/v3` and its documents, in JSON and in gnostic's protobuf.
  * A document asked for by a wrong hash is a redirect to the right one; by the right one it is immutable.
  */
 import type { PlainResponse } from "#platform/http.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { RequestContext } from "#server/context.ts";
-import { type AcceptClause, notAcceptable, parseAccept } from "#server/negotiate.ts";
+import { type AcceptClause, parseAccept } from "#server/negotiate.ts";
 import type { ResourceCatalog } from "./catalog.ts";
 import type { Delegates } from "./delegates.ts";
 import { documentResponse } from "./document-response.ts";
@@ -18,11 +18,18 @@ const json = "application/json";
 const protobufV2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 /** Client-go still asks with the spelling that is no valid media type. */
 const protobufV2Old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const protobufV3 = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+const protobufV3Old = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
 const indexType = "text/plain; charset=utf-8";
 const yearMs = 365 * 24 * 3_600_000;
 const etagOnly = { vary: "Accept" };
+const v2Headers = { vary: ["Accept-Encoding", "Accept"] };
 /** Clients keep what they have read, and ask with its hash: a document is rarely read twice in a row. */
 const idleMs = 300_000;
+
+/** As upstream: these refusals say nothing. */
+const notFound: PlainResponse = { kind: "bytes", status: 404, headers: {}, body: [] };
+const notAcceptable: PlainResponse = { kind: "bytes", status: 406, headers: etagOnly, body: [] };
 
 export class OpenapiHttp implements Documents {
   readonly #documents: OpenapiDocuments;
@@ -59,7 +66,6 @@ export class OpenapiHttp implements Documents {
     const { request } = context;
     const path = request.path.replace(/\/$/, "");
     if (!path.startsWith("/openapi/")) return undefined;
-    if (request.method !== "GET" && request.method !== "HEAD") return undefined;
     this.#forgetWhenIdle();
     if (path === "/openapi/v2") return this.#v2(context);
     if (path === "/openapi/v3") {
@@ -111,24 +117,30 @@ export class OpenapiHttp implements Documents {
 
   async #v2(context: RequestContext): Promise<PlainResponse> {
     const type = chooseMediaType(context, [json, protobufV2, protobufV2Old]);
+    if (type === undefined) return { ...notAcceptable, headers: v2Headers };
     const protobuf = type !== json;
     await this.#documents.prepareV2(protobuf ? "protobuf" : "json", context.pace);
     const document = protobuf ? this.#documents.v2Protobuf() : this.#documents.v2Json();
     const contentType = protobuf ? protobufV2 : json;
-    return documentResponse(context.request, document, contentType, etagOnly);
+    return documentResponse(context.request, document, contentType, v2Headers);
   }
 
-  #v3(context: RequestContext, name: string): PlainResponse {
-    const document = this.#documents.v3(name);
-    if (document === undefined) return { kind: "bytes", status: 404, headers: {}, body: [] };
-    chooseMediaType(context, [json]);
+  async #v3(context: RequestContext, name: string): Promise<PlainResponse> {
+    if (!this.#documents.hasV3(name)) return notFound;
+    const type = chooseMediaType(context, [json, protobufV3, protobufV3Old]);
+    if (type === undefined) return notAcceptable;
+    const protobuf = type !== json;
+    await this.#documents.prepareV3(name, protobuf ? "protobuf" : "json", context.pace);
+    const document = protobuf ? this.#documents.v3Protobuf(name) : this.#documents.v3(name);
+    if (document === undefined) return notFound;
+    const contentType = protobuf ? protobufV3 : json;
     const hash = context.query.get("hash") ?? "";
-    if (hash === "") return documentResponse(context.request, document, json, etagOnly);
+    if (hash === "") return documentResponse(context.request, document, contentType, etagOnly);
     if (hash !== document.hash) {
       const location = `/openapi/v3/${name}?hash=${document.hash}`;
       return { kind: "bytes", status: 301, headers: { location }, body: [] };
     }
-    return documentResponse(context.request, document, json, {
+    return documentResponse(context.request, document, contentType, {
       ...etagOnly,
       "cache-control": "public, immutable",
       expires: new Date(this.#clock.nowMs() + yearMs).toUTCString(),
@@ -140,15 +152,15 @@ function surfaceOf(catalog: ResourceCatalog, version: string): ApiSurface {
   return { version, resources: catalog.infos(), custom: catalog.definitions() };
 }
 
-/** @throws ApiError 406. */
-function chooseMediaType(context: RequestContext, types: readonly string[]): string {
+/** Undefined: none of them is asked for. */
+function chooseMediaType(context: RequestContext, types: readonly string[]): string | undefined {
   const header = context.request.headers["accept"] ?? "";
   if (header === "") return json;
   for (const clause of parseAccept(header)) {
     const found = types.find((type) => matches(clause, type));
     if (found !== undefined) return found;
   }
-  throw notAcceptable(types);
+  return undefined;
 }
 
 function matches(clause: AcceptClause, type: string): boolean {

@@ -10,7 +10,7 @@ import { formatTime } from "#api/time.ts";
 import type { PlainResponse, UserInfo } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { admissionRequest } from "./admission-request.ts";
-import { answerPlain, formFor } from "./answer.ts";
+import { answerObject, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { ServedKind } from "./kind.ts";
@@ -53,7 +53,7 @@ export async function createReview(
   const metadata = { ...object.metadata, ...reviewMetadata(context, kind) };
   const answer = await trackManagedFields(context, kind, query, undefined, { ...object, metadata });
   if (pace.isLong) await pace.turn();
-  return answerPlain(context, form, 201, { ...answer, status });
+  return answerObject(context, kind, form, 201, { ...answer, status });
 }
 
 /** Questions pass the admission chain as any object that is created: webhooks may match them. */

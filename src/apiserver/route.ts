@@ -4,6 +4,7 @@ import { unservedKind, unservedText } from "#admission/unserved-kinds.ts";
 import { badRequest, noSuchPath, notFound } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
+import { listMediaTypes, objectMediaTypes, requireForm } from "#server/negotiate.ts";
 import { pathSegmentProblem } from "#server/request-info.ts";
 import { bindPod } from "./binding.ts";
 import { serveComponents, type Component } from "./component-statuses.ts";
@@ -98,7 +99,23 @@ function subresource(
   if (!isProxied && !row.verbs.some((allowed) => allowed === verb)) {
     throw methodNotAllowed(kind, kind.custom === undefined ? "" : verb);
   }
+  if (!connects.has(name))
+    requireRoute(context, kind, name === "log" ? logTypes : objectMediaTypes);
   return serveSubresource(deps, context, storedKind(kind));
+}
+
+/** Their answers have forms of their own. */
+const connects = new Set(["attach", "exec", "portforward", "proxy"]);
+const logTypes = ["text/plain", ...objectMediaTypes];
+
+/** As upstream's router, which custom resources do not pass: before anything is read. @throws ApiError 406. */
+function requireRoute(
+  { request }: RequestContext,
+  kind: ServedKind,
+  types: readonly string[],
+): void {
+  if (request.peer.kind !== "direct" && kind.custom === undefined)
+    requireForm(request.headers, types);
 }
 
 async function serveNonPersisted(
@@ -111,6 +128,7 @@ async function serveNonPersisted(
   // Reviews and bindings over all namespaces: upstream has no such path.
   if (kind.resource.namespaced && namespace === "") throw noSuchPath();
   if (!kind.resource.verbs.some((allowed) => allowed === verb)) throw methodNotAllowed(kind);
+  requireRoute(context, kind, verb === "list" ? listMediaTypes : objectMediaTypes);
   if (kind.resource.resource === "componentstatuses") {
     return serveComponents(context, kind, deps.components());
   }
@@ -126,8 +144,9 @@ function servePersisted(
   context: RequestContext,
   kind: StoredKind,
 ): Promise<PlainResponse> {
-  const { verb } = context.requestInfo;
-  const { namespace, name } = context.place;
+  const { requestInfo: info, place } = context;
+  const { verb } = info;
+  const { namespace, name } = place;
   const allowed = kind.resource.verbs.some((candidate) => candidate === verb);
   if (!allowed) throw methodNotAllowed(kind);
   // Across all namespaces there is only reading; reviews and bindings: `serveNonPersisted`.
@@ -135,6 +154,8 @@ function servePersisted(
   if (everywhere && verb !== "list" && verb !== "watch") {
     throw kind.custom === undefined ? methodNotAllowed(kind) : noSuchPath();
   }
+  const isList = context.request.method === "GET" && (name === "" || info.hasVerbInPath);
+  requireRoute(context, kind, isList ? listMediaTypes : objectMediaTypes);
   switch (verb) {
     case "get":
       return handleGet(context, kind);

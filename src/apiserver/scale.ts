@@ -1,6 +1,7 @@
 /** The scale subresource: an autoscaling/v1 Scale read from an object and written back to it. */
 import type { Scale } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
+import { printerFor } from "#api/printers/printers.ts";
 import { applyScale, scaleFromObject } from "#api/scale.ts";
 import { schemaOf, schemaOfKind } from "#api/schema/schema.ts";
 import { badRequest, notFound } from "#api/status.ts";
@@ -8,8 +9,8 @@ import { strategicMergePatch } from "#api/patch/strategic-merge.ts";
 import { must } from "#base/assert.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import { contentType } from "#server/negotiate.ts";
-import { answerPlain, plainForm } from "./answer.ts";
+import { contentType, type Negotiated } from "#server/negotiate.ts";
+import { answerMade, plainForm } from "./answer.ts";
 import { readTyped } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import { patchedInSteps, patchTypes, readPatch, unsupportedPatchError } from "./patch.ts";
@@ -20,9 +21,9 @@ import { type WriteQuery, writeQuery } from "./write-options.ts";
 const scaleKind = { group: "autoscaling", version: "v1", kind: "Scale" };
 
 export async function getScale(context: RequestContext, kind: StoredKind): Promise<PlainResponse> {
-  const form = plainForm(context);
+  const form = scaleForm(context, kind);
   const cached = await kind.store.get(context.place.namespace, context.place.name, {});
-  return answerPlain(context, form, 200, scaleOf(kind, cached.object));
+  return answerScale(context, kind, form, cached.object);
 }
 
 export async function updateScale(
@@ -71,7 +72,7 @@ async function writeScale(
   query: WriteQuery,
   wanted: (current: AnyObject) => AnyObject | Promise<AnyObject>,
 ): Promise<PlainResponse> {
-  const form = plainForm(context);
+  const form = scaleForm(context, kind);
   const { group, resource } = kind.resource;
   const result = await writeThrough(deps, context, kind, query, {
     subresource: "scale",
@@ -85,7 +86,22 @@ async function writeScale(
       return { object: must(scaled, `${resource} has a scale`), tracked: false };
     },
   });
-  return answerPlain(context, form, 200, scaleOf(kind, result.object.object));
+  return answerScale(context, kind, form, result.object.object);
+}
+
+function scaleForm(context: RequestContext, { custom }: StoredKind): Negotiated {
+  return plainForm(context, custom === undefined ? "objects" : "custom");
+}
+
+function answerScale(
+  context: RequestContext,
+  kind: StoredKind,
+  form: Negotiated,
+  object: AnyObject,
+): PlainResponse {
+  const goType = kind.custom === undefined ? "autoscaling.Scale" : "v1.Scale";
+  const type = { goType, printer: printerFor("autoscaling", "scales") };
+  return answerMade(context, type, form, 200, scaleOf(kind, object));
 }
 
 function scaleOf(kind: StoredKind, object: AnyObject): AnyObject {

@@ -4,6 +4,7 @@
  */
 import { partialObjectMetadata } from "#api/convert/convert.ts";
 import type { AnyObject } from "#api/object.ts";
+import type { Printer } from "#api/printers/printer.ts";
 import { badRequest } from "#api/status.ts";
 import {
   type IncludeObject,
@@ -30,15 +31,13 @@ export function includeObject(query: URLSearchParams): IncludeObject {
 
 /** `objects` in the version of the request. The kind has a printer: negotiation saw to it. */
 export function tableOf(
-  kind: ServedKind,
+  { printer }: { readonly printer?: Printer | undefined },
   version: MetaVersion,
   objects: readonly AnyObject[],
   options: Omit<TableOptions, "apiVersion">,
 ): Table {
-  assert(kind.printer !== undefined, "a table of a kind without printer", {
-    kind: kind.resource.kind,
-  });
-  return tableFor(kind.printer, objects, { ...options, apiVersion: `meta.k8s.io/${version}` });
+  assert(printer !== undefined, "a table of a kind without printer");
+  return tableFor(printer, objects, { ...options, apiVersion: `meta.k8s.io/${version}` });
 }
 
 /** Rows of such a table, one by one. */

@@ -3,19 +3,20 @@ import { badRequest, failure } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { admissionRequest } from "./admission-request.ts";
-import { answerPlain, plainForm } from "./answer.ts";
+import { answerMade, plainForm } from "./answer.ts";
 import { readTyped } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { StoredKind } from "./stored-kind.ts";
 
 const tokenKind = { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
+const tokenType = { goType: "authentication.TokenRequest", printer: undefined };
 
 export async function mintToken(
   deps: ApiDeps,
   context: RequestContext,
   accounts: StoredKind,
 ): Promise<PlainResponse> {
-  const form = plainForm(context);
+  const form = plainForm(context, "metadata");
   if (deps.tokenMinter === undefined) {
     throw failure(503, "ServiceUnavailable", "this server issues no service account tokens");
   }
@@ -33,5 +34,6 @@ export async function mintToken(
   });
   const mutated = await deps.admission.mutate(request);
   await deps.admission.validate({ ...request, object: mutated });
-  return answerPlain(context, form, 201, deps.tokenMinter(namespace, name, mutated));
+  const minted = deps.tokenMinter(namespace, name, mutated);
+  return answerMade(context, tokenType, form, 201, minted);
 }

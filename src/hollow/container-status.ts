@@ -18,6 +18,7 @@ import { cannotPull, pullWaiting } from "./image-pull.ts";
 import type { PodRun } from "./pod-run.ts";
 import { byName, isSidecar } from "./pod-run.ts";
 import { mustRestartToResize } from "./resize.ts";
+import { afterExit } from "./restart.ts";
 
 export interface StatusFacts {
   readonly pod: Pod;
@@ -27,6 +28,8 @@ export interface StatusFacts {
   readonly images: ImagePatterns;
   /** How running containers end in this step; absent: none does. */
   readonly ending?: Ending;
+  /** The pod begins anew in this step: what is shown of its containers is of the life before. */
+  readonly isRestartingAll?: true;
 }
 
 export interface Ending {
@@ -82,9 +85,11 @@ function mainStatus(facts: StatusFacts, container: Container, old: Known): Conta
       if (cannotPull(images, container)) return notPulled(facts, container, old);
       return up(facts, container, old, ready);
     case "running":
-      return up(facts, container, old, ready);
+      return staysEnded(facts, container, old)
+        ? { ...old, ready: false }
+        : up(facts, container, old, ready);
     case "backoff":
-      return backedOff(facts, container, old);
+      return betweenRuns(facts, container, old);
     case "finished":
       if (run.init !== undefined) return waiting(facts, container, old);
       return ended(facts, container, old);
@@ -101,6 +106,7 @@ function initStatus(
 ): ContainerStatus {
   const { run } = facts;
   if (run.stage === "accepted" || run.stage === "creating") return waiting(facts, container, old);
+  if (run.restartsAll === true) return ended(asKilled(facts), container, old);
   const index = run.init?.index ?? Infinity;
   const isOver = run.stage === "finished";
   if (at < index) {
@@ -114,12 +120,35 @@ function initStatus(
   return up(facts, container, old, isSidecar(container));
 }
 
+/** One that has ended and whose policy lets it be, while others go on. */
+function staysEnded(facts: StatusFacts, container: Container, old: Known): old is ContainerStatus {
+  if (facts.isRestartingAll === true) return false;
+  const exitCode = old?.state?.terminated?.exitCode;
+  return exitCode !== undefined && afterExit(container, facts.pod, Number(exitCode)) === "stays";
+}
+
+function betweenRuns(facts: StatusFacts, container: Container, old: Known): ContainerStatus {
+  const { pod, run, ending } = facts;
+  if (staysEnded(facts, container, old)) return { ...old, ready: false };
+  const next = ending === undefined ? undefined : afterExit(container, pod, ending.exitCode);
+  // Those that did not ask for it are killed.
+  if (run.restartsAll === true)
+    return ended(next === "restarts-all" ? facts : asKilled(facts), container, old);
+  return next === "stays" ? ended(facts, container, old) : backedOff(facts, container, old);
+}
+
 /** Sidecars do not end on their own: they are stopped once the pod's own containers have ended. */
 function asKilled(facts: StatusFacts): StatusFacts {
   return { ...facts, ending: { exitCode: killedCode } };
 }
 
-function waiting({ pod }: StatusFacts, container: Container, old: Known): ContainerStatus {
+/** All start anew, and this one has run before. */
+function isAnotherRun({ isRestartingAll }: StatusFacts, old: Known): boolean {
+  return isRestartingAll === true && (old?.containerID ?? "") !== "";
+}
+
+function waiting(facts: StatusFacts, container: Container, old: Known): ContainerStatus {
+  const { pod } = facts;
   const hasInit = (pod.spec?.initContainers ?? []).length > 0;
   const reason = hasInit ? "PodInitializing" : "ContainerCreating";
   return {
@@ -127,9 +156,9 @@ function waiting({ pod }: StatusFacts, container: Container, old: Known): Contai
     image: container.image ?? "",
     imageID: "",
     state: { waiting: { reason } },
-    lastState: old?.lastState ?? {},
+    lastState: facts.isRestartingAll === true ? lastState(facts, old) : (old?.lastState ?? {}),
     ready: false,
-    restartCount: old?.restartCount ?? 0,
+    restartCount: (old?.restartCount ?? 0) + (isAnotherRun(facts, old) ? 1 : 0),
     started: false,
   };
 }
@@ -184,15 +213,16 @@ function backedOff(facts: StatusFacts, container: Container, old: Known): Contai
 
 /** A plain init container that has succeeded. */
 function done(facts: StatusFacts, container: Container, old: Known): ContainerStatus {
-  if (old?.state?.terminated?.exitCode === 0) return { ...old, ready: true };
-  const restartCount = old?.restartCount ?? 0;
+  const again = isAnotherRun(facts, old);
+  if (old?.state?.terminated?.exitCode === 0 && !again) return { ...old, ready: true };
+  const restartCount = (old?.restartCount ?? 0) + (again ? 1 : 0);
   const base = created(facts, container, restartCount);
   const terminated = terminatedState(facts, { ...base, state: old?.state ?? {} }, 0);
   return {
     ...base,
     ...resourcesOf(facts, container, old),
     state: { terminated },
-    lastState: old?.lastState ?? {},
+    lastState: again ? lastState(facts, old) : (old?.lastState ?? {}),
     ready: true,
     started: false,
   };

@@ -487,3 +487,35 @@ test("a pod with a thousand containers is one write and sorted", async () => {
   assert.equal(rig.writes().length, 1);
   await rig.end();
 });
+
+test("a pod's own resources are shown, resized in place, and deferred with what the pod was given", async () => {
+  const rig = await startRig();
+  const whole = (cpu: string): Partial<PodSpec> => ({
+    containers: [{ name: "c", resources: { requests: { cpu: "500m", memory: "1Gi" } } }],
+    resources: { requests: { cpu }, limits: { cpu } },
+  });
+  rig.api.put(podsRef, bound("p", { spec: whole("1") }));
+  rig.api.put(podsRef, bound("other", { spec: requests({ cpu: "4" }) }));
+  rig.api.put(podsRef, bound("plain"));
+  await rig.clock.advance(10);
+  const given = () => rig.pod("p")?.status;
+  assert.deepEqual(given()?.resources, {
+    requests: { cpu: "1", memory: "1Gi" },
+    limits: { cpu: "1" },
+  });
+  assert.deepEqual(given()?.allocatedResources, { cpu: "1", memory: "1Gi" });
+  assert.deepEqual(rig.pod("plain")?.status?.resources, {});
+  assert.equal(rig.pod("plain")?.status?.allocatedResources, undefined);
+  rig.edit("p", whole("2"));
+  await rig.clock.advance(10);
+  assert.deepEqual(given()?.allocatedResources, { cpu: "2", memory: "1Gi" });
+  rig.edit("p", whole("6"));
+  await rig.clock.advance(10);
+  assert.deepEqual(given()?.resources?.limits, { cpu: "2" });
+  assert.equal(wholeCondition(rig.pod("p"), "PodResizePending")?.reason, "Deferred");
+  await rig.api.delete(podsRef, "a", "other");
+  await rig.clock.advance(10);
+  assert.deepEqual(given()?.resources?.limits, { cpu: "6" });
+  assert.equal(wholeCondition(rig.pod("p"), "PodResizePending"), undefined);
+  await rig.end();
+});

@@ -24,6 +24,7 @@ import { hasEnded, isSidecar, secondsOf } from "./pod-run.ts";
 import { stopMsOf } from "./pod-stop.ts";
 import type { Program } from "./program.ts";
 import { initProgramOf } from "./program.ts";
+import { afterExit } from "./restart.ts";
 
 type Step =
   /** Nothing to write; look again after `afterMs`, or only when the pod changes. */
@@ -58,6 +59,8 @@ export interface PlanFacts {
 
 const restartFirstMs = 10_000;
 const restartMostMs = 300_000;
+/** About what a kubelet takes to see that all have ended; without back-off, as there. */
+const restartAllMs = 1_000;
 /** A stop this short is not worth a write of the generation that the deletion made. */
 const shortStopMs = 1_000;
 /** A longer wait is looked at in between: times beyond it may be no times at all. */
@@ -160,15 +163,12 @@ function planInit(facts: PlanFacts): Step {
   const leftMs = isSidecar(container) ? 0 : init.startedMs + runMs - nowMs;
   if (leftMs > 0) return settle(facts, leftMs);
   if (exitCode === 0 || isSidecar(container)) return enterInit(facts, init.index + 1);
-  if (!restartsInit(pod, container)) return finish(facts, { exitCode });
+  const next = afterExit(container, pod, exitCode);
+  if (next === "stays") return finish(facts, { exitCode });
+  if (next === "restarts-all") return restartAll(facts, exitCode);
   const delayMs = backOffMs(init.restarts);
-  const next: PodRun = { ...run, init: { ...init, startedMs: 0, resumeMs: nowMs + delayMs } };
-  return write(facts, next, { exitCode, delayMs });
-}
-
-function restartsInit(pod: Pod, container: Container): boolean {
-  const policy = container.restartPolicy ?? pod.spec?.restartPolicy ?? "Always";
-  return policy !== "Never";
+  const waiting: PodRun = { ...run, init: { ...init, startedMs: 0, resumeMs: nowMs + delayMs } };
+  return write(facts, waiting, { exitCode, delayMs });
 }
 
 /** Of `containers` some have images that cannot be pulled, until somebody gives them others. */
@@ -218,13 +218,22 @@ function exitOf({ run, program }: PlanFacts): number {
 }
 
 function planExit(facts: PlanFacts): Step {
-  const { exitCode } = facts.program;
-  const policy = facts.pod.spec?.restartPolicy ?? "Always";
-  const again = policy === "Always" || (policy === "OnFailure" && exitCode !== 0);
-  if (!again) return finish(facts, { exitCode });
-  const delayMs = backOffMs(facts.run.restarts);
-  const resumeMs = facts.nowMs + delayMs;
-  return write(facts, { ...facts.run, stage: "backoff", resumeMs }, { exitCode, delayMs });
+  const { pod, program, run, nowMs } = facts;
+  const { exitCode } = program;
+  const next = mainContainers(pod).map((container) => afterExit(container, pod, exitCode));
+  if (next.includes("restarts-all")) return restartAll(facts, exitCode);
+  if (!next.includes("restarts")) return finish(facts, { exitCode });
+  const delayMs = backOffMs(run.restarts);
+  const resumeMs = nowMs + delayMs;
+  return write(facts, { ...run, stage: "backoff", resumeMs }, { exitCode, delayMs });
+}
+
+/** All containers end, and the pod begins anew in its place, with its init containers. */
+function restartAll(facts: PlanFacts, exitCode: number): Step {
+  const { run, nowMs } = facts;
+  const resumeMs = nowMs + restartAllMs;
+  const next: PodRun = { ...bare(run), stage: "backoff", resumeMs, restartsAll: true };
+  return write(facts, next, { exitCode });
 }
 
 function backOffMs(restarts: number): number {
@@ -234,7 +243,8 @@ function backOffMs(restarts: number): number {
 function planBackoff(facts: PlanFacts): Step {
   const leftMs = facts.run.resumeMs - facts.nowMs;
   if (leftMs > 0) return settle(facts, leftMs);
-  return startMain({ ...facts, run: { ...facts.run, restarts: facts.run.restarts + 1 } });
+  const run: PodRun = { ...facts.run, restarts: facts.run.restarts + 1 };
+  return run.restartsAll === true ? enterInit({ ...facts, run }, 0) : startMain({ ...facts, run });
 }
 
 function planDeadline(facts: PlanFacts): Step {
@@ -306,13 +316,21 @@ function write(
 
 function statusFacts(facts: PlanFacts, run: PodRun, ending?: Ending): StatusFacts {
   const { pod, hostAddress, nowMs, images } = facts;
-  const base = { pod, run, hostAddress, nowMs, images };
-  return ending === undefined ? base : { ...base, ending };
+  const isAnew = facts.run.restartsAll === true && run.restartsAll === undefined;
+  return {
+    pod,
+    run,
+    hostAddress,
+    nowMs,
+    images,
+    ...(ending === undefined ? {} : { ending }),
+    ...(isAnew ? { isRestartingAll: true } : {}),
+  };
 }
 
 /** Without what holds for a part of the start only. */
 function bare(run: PodRun): PodRun {
-  const { init: _init, pull: _pull, ...rest } = run;
+  const { init: _init, pull: _pull, restartsAll: _all, ...rest } = run;
   return rest;
 }
 

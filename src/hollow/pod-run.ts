@@ -36,6 +36,8 @@ export interface PodRun {
   readonly init?: InitRun;
   /** Present while an image cannot be pulled. */
   readonly pull?: PullRun;
+  /** Present in the stage `backoff` when all containers start anew, init containers too. */
+  readonly restartsAll?: true;
   /** Present while a resize of the pod waits for room on the node. */
   readonly resize?: ResizePending;
 }

@@ -9,7 +9,9 @@ import { formatTime } from "#api/time.ts";
 import type { StatusFacts } from "./container-status.ts";
 import { ephemeralStatuses, initStatuses, mainStatuses } from "./container-status.ts";
 import type { Statuses } from "./pod-conditions.ts";
+import { podAmounts } from "./pod-amounts.ts";
 import { podConditions, resizePending } from "./pod-conditions.ts";
+import { allocatedSpec } from "./resize.ts";
 
 /** `status` as a strategic merge patch: merged by type, a condition keeps what is not named as gone. */
 export function statusPatch(pod: Pod, status: Partial<PodStatus>): object {
@@ -45,6 +47,7 @@ export function podStatus(facts: StatusFacts): Partial<PodStatus> {
   const ephemeral = ephemeralStatuses(facts);
   const phase = phaseOf(facts, { main, init });
   const over = run.stage === "finished";
+  const amounts = podAmounts(run.resize === undefined ? pod.spec : allocatedSpec(pod));
   return {
     phase,
     hostIP: hostAddress,
@@ -55,6 +58,8 @@ export function podStatus(facts: StatusFacts): Partial<PodStatus> {
     startTime: startTimeOf(facts),
     ...observed(pod),
     conditions: podConditions(facts, { main, init }, phase),
+    resources: amounts,
+    ...(amounts.requests === undefined ? {} : { allocatedResources: amounts.requests }),
     containerStatuses: main,
     ...(init.length === 0 ? {} : { initContainerStatuses: init }),
     ...(ephemeral.length === 0 ? {} : { ephemeralContainerStatuses: ephemeral }),

@@ -61,8 +61,10 @@ interface Guess {
 const forEver: Guess = { runMs: undefined, exitCode: 0 };
 
 function guess(pod: Pod, jobMs: number): Guess {
-  if ((pod.spec?.restartPolicy ?? "Always") === "Always") return forEver;
   const [container] = pod.spec?.containers ?? [];
+  // A policy of its own is given to a container that ends.
+  const ownPolicy = container?.restartPolicy;
+  if (ownPolicy === undefined && (pod.spec?.restartPolicy ?? "Always") === "Always") return forEver;
   const line = lineOf(container);
   const image = container?.image ?? "";
   if (line === "" && /\b(pause|agnhost|nginx|httpd)\b/.test(image)) return forEver;

@@ -12,6 +12,7 @@ import type {
   ResourceRequirements,
 } from "#api/gen/types.ts";
 import { tryParseQuantity } from "#api/quantity.ts";
+import { podAmounts } from "./pod-amounts.ts";
 import { byName } from "./pod-run.ts";
 import type { PodRun } from "./pod-run.ts";
 
@@ -29,6 +30,7 @@ export function allocatedSpec(pod: Pod): PodSpec | undefined {
   };
   return {
     ...spec,
+    ...(hasOtherAmounts(pod) ? ownAmounts(pod) : {}),
     containers: spec.containers.map((container) => given(main, container)),
     ...(spec.initContainers === undefined
       ? {}
@@ -36,12 +38,28 @@ export function allocatedSpec(pod: Pod): PodSpec | undefined {
   };
 }
 
-/** Does a running container have other resources than the spec wants? */
+/** Does a running container, or the pod, have other resources than the spec wants? */
 export function wantsResize(pod: Pod): boolean {
   return (
+    hasOtherAmounts(pod) ||
     anyDiffers(pod.spec?.containers, pod.status?.containerStatuses) ||
     anyDiffers(pod.spec?.initContainers, pod.status?.initContainerStatuses)
   );
+}
+
+/** Has a running pod with resources of its own been given others than it wants now? */
+function hasOtherAmounts({ spec, status }: Pod): boolean {
+  if (spec?.resources === undefined || status?.resources === undefined) return false;
+  if (status.phase !== "Running") return false;
+  return changedNames(status.resources, podAmounts(spec)).length > 0;
+}
+
+/** What the status shows holds the overhead already. */
+function ownAmounts({ status }: Pod): Partial<PodSpec> {
+  return {
+    overhead: {},
+    ...(status?.resources === undefined ? {} : { resources: status.resources }),
+  };
 }
 
 function anyDiffers(

@@ -6,7 +6,10 @@
  */
 import type { PlainResponse } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
-import { textResponse } from "./respond.ts";
+import { bytesResponse, textResponse } from "./respond.ts";
+
+const encoder = new TextEncoder();
+const plainText = "text/plain; charset=utf-8";
 
 export interface HealthCheck {
   /** `ping`, `etcd`, `informer-sync`, `poststarthook/...`. */
@@ -40,7 +43,7 @@ export function healthResponse(
   const found = health[root].find((check) => check.name === name);
   if (found === undefined) return undefined;
   const why = found.check();
-  if (why === undefined) return textResponse(200, "ok");
+  if (why === undefined) return bytesResponse(200, [encoder.encode("ok")], plainText);
   return textResponse(500, `internal server error: ${why}\n`);
 }
 

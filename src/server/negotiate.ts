@@ -32,17 +32,16 @@ export interface AcceptClause {
 }
 
 const served: readonly MediaType[] = ["application/json", "application/yaml", protobufType];
-const textTypes: readonly MediaType[] = ["application/json", "application/yaml"];
 const transformKinds = new Set(["Table", "PartialObjectMetadata", "PartialObjectMetadataList"]);
 /** Clients send the same few headers for ever: parsed once each. */
 const parsedMax = 256;
 const parsed = new Map<string, readonly AcceptClause[]>();
 
 /**
- * What an endpoint can serve: no transforms for discovery and non-persisted kinds, all for objects. Custom
- * objects have no protobuf but for their metadata; tables have none at all.
+ * What an endpoint can serve: no transforms for discovery, metadata alone for kinds without a store, all for
+ * objects. Custom objects have no protobuf but for their metadata; tables have none at all.
  */
-export type TransformRule = "none" | "objects" | "custom";
+export type TransformRule = "none" | "metadata" | "objects" | "custom";
 
 /** @throws ApiError 406 when no clause fits. */
 export function negotiate(
@@ -63,7 +62,7 @@ export function negotiate(
     const more = clause.params["pretty"] === "1" || pretty;
     return { mediaType, isPretty: more, ...(transform === undefined ? {} : { transform }) };
   }
-  throw notAcceptable(rule === "custom" ? textTypes : served);
+  throw notAcceptable(served);
 }
 
 function canTake(type: MediaType, transform: Transform | undefined, rule: TransformRule): boolean {
@@ -71,12 +70,22 @@ function canTake(type: MediaType, transform: Transform | undefined, rule: Transf
   return transform === undefined ? rule !== "custom" : transform.kind !== "Table";
 }
 
-/** For documents of one form. @throws ApiError 406 when the client takes others only. */
-export function requireForm(headers: Readonly<Record<string, string>>, mediaType: string): void {
+/**
+ * Accept as upstream's router reads it, before anything else does: types as they are written, of wildcards the
+ * one for all, and no weights. @throws ApiError 406 when `types` has none of them.
+ */
+export function requireForm(
+  headers: Readonly<Record<string, string>>,
+  types: readonly string[],
+): void {
   const accept = headers["accept"] ?? "";
-  if (accept === "" || parseAccept(accept).some((clause) => clauseMatches(clause, mediaType)))
-    return;
-  const text = `406: Not Acceptable\n\nAvailable representations: ${mediaType}`;
+  if (accept === "") return;
+  for (const part of accept.split(",")) {
+    const mark = part.indexOf(";");
+    const type = (mark < 0 ? part : part.slice(0, mark)).trim();
+    if (type === "*/*" || types.includes(type)) return;
+  }
+  const text = `406: Not Acceptable\n\nAvailable representations: ${types.join(", ")}`;
   throw failure(406, "NotAcceptable", text, {});
 }
 
@@ -117,7 +126,7 @@ function clauseTransform(
   if (kind === undefined) return undefined;
   const version = clause.params["v"];
   const known = transformKinds.has(kind) && clause.params["g"] === "meta.k8s.io";
-  if (rule === "none" || !known) return "refused";
+  if (rule === "none" || !known || (rule === "metadata" && kind === "Table")) return "refused";
   if (version !== "v1" && version !== "v1beta1") return "refused";
   return { kind: kind as Transform["kind"], version }; // checked against transformKinds
 }
@@ -176,7 +185,7 @@ export function contentType(headers: Readonly<Record<string, string>>): string {
   return type === "" ? "application/json" : type;
 }
 
-export function notAcceptable(types: readonly string[]): ApiError {
+function notAcceptable(types: readonly string[]): ApiError {
   const text = `only the following media types are accepted: ${types.join(", ")}`;
   return failure(406, "NotAcceptable", text);
 }
@@ -188,3 +197,10 @@ export function unsupportedMediaType(types: readonly string[]): ApiError {
 }
 
 export const objectMediaTypes: readonly string[] = served;
+
+/** Of lists, which may be watches. */
+export const listMediaTypes: readonly string[] = [
+  ...served,
+  "application/json;stream=watch",
+  `${protobufType};stream=watch`,
+];

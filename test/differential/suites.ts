@@ -2,8 +2,10 @@
 import { customResources } from "./cases/customresources.ts";
 import { customObjects } from "./cases/custom-objects.ts";
 import { definitions } from "./cases/definitions.ts";
+import { forms } from "./cases/forms.ts";
 import { integers } from "./cases/integers.ts";
 import { kinds, wrongKinds } from "./cases/kinds.ts";
+import { lengths } from "./cases/lengths.ts";
 import { policies } from "./cases/policies.ts";
 import { reads } from "./cases/reads.ts";
 import { resizes } from "./cases/resizes.ts";
@@ -26,6 +28,8 @@ export const suites: readonly Suite[] = [
   definitions,
   customObjects,
   integers,
+  forms,
+  lengths,
   resizes,
   ruledResources,
   policies,

@@ -35,7 +35,12 @@ export function qualifiedNameErrors(text: string): string[] {
 
 function prefixErrors(prefix: string): string[] {
   if (prefix === "") return ["prefix part must be non-empty"];
-  return subdomainErrors(prefix).map((text) => `prefix part ${text}`);
+  return keyPrefixErrors(prefix).map((text) => `prefix part ${text}`);
+}
+
+/** A subdomain as the prefix of a key: its length is in bytes. */
+export function keyPrefixErrors(prefix: string): string[] {
+  return domainErrors(prefix, tooLong(subdomainMax));
 }
 
 function namePartErrors(name: string): string[] {
@@ -59,16 +64,26 @@ export function labelValueErrors(text: string): string[] {
   return errors;
 }
 
-/** Findings against `text` as an RFC 1123 subdomain. */
+/** Findings against `text` as an RFC 1123 subdomain: of a name upstream says characters, and counts bytes. */
 export function subdomainErrors(text: string): string[] {
+  return domainErrors(text, maxLengthText(subdomainMax));
+}
+
+function domainErrors(text: string, lengthText: string): string[] {
   const errors: string[] = [];
-  if (isLonger(text, subdomainMax)) errors.push(tooLong(subdomainMax));
+  if (isLonger(text, subdomainMax)) errors.push(lengthText);
   if (!subdomainRegex.test(text)) {
     errors.push(regexError(subdomainText, subdomainFormat, ["example.com"]));
   }
   return errors;
 }
 
+/** Of names. */
+export function maxLengthText(max: number): string {
+  return `must be no more than ${max} characters`;
+}
+
+/** Of label keys and values, and keys alike. */
 function tooLong(max: number): string {
   return `must be no more than ${max} bytes`;
 }
@@ -81,7 +96,7 @@ function regexError(text: string, format: string, examples: readonly string[]): 
 const wide = /\P{ASCII}/u;
 
 /** Bytes of UTF-8, counted only where they may differ from characters: names are short and plain. */
-function isLonger(text: string, bytesMax: number): boolean {
+export function isLonger(text: string, bytesMax: number): boolean {
   if (text.length > bytesMax || !wide.test(text)) return text.length > bytesMax;
   return new TextEncoder().encode(text).byteLength > bytesMax;
 }

@@ -12,7 +12,6 @@ import {
   index,
   invalidEach,
   required,
-  tooLong,
   tooMany,
   append,
 } from "./errors.ts";
@@ -28,7 +27,6 @@ const portsMax = 20_000;
 const topologyLabelsMax = 16;
 const zoneHintsMax = 8;
 const nodeHintsMax = 8;
-const portNameMax = 63;
 const addressTypes = ["FQDN", "IPv4", "IPv6"];
 
 export function validateEndpoints(endpoints: Fields): FieldError[] {
@@ -84,6 +82,7 @@ export function validateSlice(slice: Fields): FieldError[] {
   const out: FieldError[] = [];
   const type = text(slice, "addressType");
   checkOneOf(out, type, addressTypes, "addressType");
+  checkSlicePorts(out, items(slice, "ports"));
   const endpoints = items(slice, "endpoints");
   if (endpoints.length > endpointsMax) {
     out.push(tooMany("endpoints", endpoints.length, endpointsMax));
@@ -92,7 +91,6 @@ export function validateSlice(slice: Fields): FieldError[] {
       checkEndpoint(out, endpoint, type, index("endpoints", at));
     });
   }
-  checkSlicePorts(out, items(slice, "ports"));
   return out;
 }
 
@@ -182,12 +180,11 @@ function checkSlicePorts(out: FieldError[], ports: readonly Fields[]): void {
   ports.forEach((port, at) => {
     const path = index("ports", at);
     const name = text(port, "name");
-    if (names.has(name)) out.push(duplicate(child(path, "name"), name));
-    names.add(name);
-    if (name.length > portNameMax) out.push(tooLong(child(path, "name"), portNameMax));
-    else if (name !== "") {
+    if (name !== "") {
       append(out, invalidEach(child(path, "name"), name, dns1123LabelErrors(name)));
     }
+    if (names.has(name)) out.push(duplicate(child(path, "name"), name));
+    names.add(name);
     checkOneOf(out, text(port, "protocol"), protocols, child(path, "protocol"));
     const value = number(port, "port");
     if (port["port"] !== undefined && (value < 1 || value > 65_535)) {

@@ -1,4 +1,5 @@
 /** Persistent volumes. Texts as upstream's core/validation. */
+import { checkDriverName } from "./text.ts";
 import { ownEntry } from "#base/own.ts";
 import type { FieldError } from "../status.ts";
 import { dnsSubdomainName } from "../names.ts";
@@ -127,19 +128,8 @@ function checkLocal(out: FieldError[], spec: Fields, source: Fields, path: strin
   out.push(required("spec.nodeAffinity", "Local volume requires node affinity"));
 }
 
-const csiDriverMax = 63;
-
 function checkCsi(out: FieldError[], source: Fields, path: string): void {
-  const driver = text(source, "driver");
-  const at = child(path, "driver");
-  if (driver === "") out.push(required(at));
-  else {
-    const errors = dnsSubdomainName(driver.toLowerCase(), false);
-    append(out, invalidEach(at, driver, errors));
-    if (driver.length > csiDriverMax) {
-      out.push(invalidValue(at, driver, `must be no more than ${csiDriverMax} characters`));
-    }
-  }
+  checkDriverName(out, text(source, "driver"), child(path, "driver"));
   if (text(source, "volumeHandle") === "") out.push(required(child(path, "volumeHandle")));
   const secrets = [
     "controllerPublishSecretRef",

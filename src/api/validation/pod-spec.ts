@@ -1,4 +1,5 @@
 /** Pod specs, in pods and in templates. Paths and texts as upstream's ValidatePodSpec. */
+import { isLonger } from "../selectors/label-syntax.ts";
 import type { FieldError } from "../status.ts";
 import { compareQuantities, formatQuantity, tryParseQuantity, zeroQuantity } from "../quantity.ts";
 import { dns1123LabelErrors, dnsSubdomainName } from "../names.ts";
@@ -22,6 +23,7 @@ import {
 } from "./fields.ts";
 import { checkAppArmorAnnotations } from "./apparmor.ts";
 import {
+  append,
   child,
   duplicate,
   forbiddenField,
@@ -32,7 +34,7 @@ import {
   notFoundField,
   notSupported,
   required,
-  append,
+  tooLong,
 } from "./errors.ts";
 import type { ContainerContext } from "./containers.ts";
 import { checkContainer } from "./containers.ts";
@@ -394,11 +396,26 @@ function checkNames(out: FieldError[], spec: Fields, path: string): void {
     const name = text(spec, field);
     if (name !== "") append(out, invalidEach(child(path, field), name, dns1123LabelErrors(name)));
   }
+  checkHostnameOverride(out, spec, child(path, "hostnameOverride"));
   const deadline = maybeInteger(spec, "activeDeadlineSeconds");
   if (deadline !== undefined && (deadline < 1 || deadline > int32Max)) {
     const at = child(path, "activeDeadlineSeconds");
     out.push(invalidValue(at, deadline, rangeText(1, int32Max)));
   }
+}
+
+/** The kernel's bound. */
+const hostnameMax = 64;
+
+function checkHostnameOverride(out: FieldError[], spec: Fields, path: string): void {
+  const name = maybeText(spec, "hostnameOverride");
+  if (name === undefined) return;
+  if (spec["setHostnameAsFQDN"] === true)
+    out.push(forbiddenField(path, "may not be specified when setHostnameAsFQDN is true"));
+  if (spec["hostNetwork"] === true)
+    out.push(forbiddenField(path, "may not be specified when hostNetwork is true"));
+  if (isLonger(name, hostnameMax)) out.push(tooLong(path, hostnameMax));
+  append(out, invalidEach(path, name, dnsSubdomainName(name, false)));
 }
 
 function checkHostAliases(out: FieldError[], spec: Fields, path: string): void {

@@ -1,4 +1,5 @@
 /** Volumes of the cluster, their classes, drivers and attachments. Texts as upstream's. */
+import { checkDriverName } from "./text.ts";
 import type { FieldError } from "../status.ts";
 import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { dnsSubdomainName } from "../names.ts";
@@ -121,23 +122,11 @@ export function validateStorageClassUpdate(next: Fields, old: Fields): FieldErro
   return out;
 }
 
-const driverMax = 63;
-
-function checkDriverName(out: FieldError[], driver: string, path: string): void {
-  if (driver === "") {
-    out.push(required(path));
-    return;
-  }
-  if (driver.length > driverMax) out.push(tooLong(path, driverMax));
-  append(out, invalidEach(path, driver, dnsSubdomainName(driver.toLowerCase(), false)));
-}
-
 const fsGroupPolicies = ["File", "None", "ReadWriteOnceWithFSType"];
 const lifecycleModes = ["Ephemeral", "Persistent"];
 
 export function validateCsiDriver(driver: Fields): FieldError[] {
   const out: FieldError[] = [];
-  checkDriverName(out, text(part(driver, "metadata"), "name"), "metadata.name");
   const spec = part(driver, "spec");
   for (const field of ["attachRequired", "podInfoOnMount", "storageCapacity"]) {
     if (!has(spec, field)) out.push(required(child("spec", field)));

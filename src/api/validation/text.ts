@@ -1,8 +1,8 @@
 /** Syntax of texts inside objects: ports, environment, keys, paths, domains. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
-import { subdomainErrors } from "../selectors/label-syntax.ts";
-import { dns1123LabelErrors, maxLengthText, regexText } from "../names.ts";
-import { invalidEach, invalidValue, required, append } from "./errors.ts";
+import { isLonger, maxLengthText, subdomainErrors } from "../selectors/label-syntax.ts";
+import { dns1123LabelErrors, regexText } from "../names.ts";
+import { append, invalidEach, invalidValue, required, tooLong } from "./errors.ts";
 
 export const nonNegativeText = "must be greater than or equal to 0";
 const portNameMax = 15;
@@ -23,7 +23,7 @@ export function idErrors(id: number | bigint): string[] {
 
 export function portNameErrors(name: string): string[] {
   const errors: string[] = [];
-  if (name.length > portNameMax) errors.push(maxLengthText(portNameMax));
+  if (isLonger(name, portNameMax)) errors.push(maxLengthText(portNameMax));
   if (!/^[-a-z0-9]+$/.test(name)) {
     errors.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
   }
@@ -53,7 +53,7 @@ export function envNameErrors(name: string): string[] {
 
 export function configKeyErrors(name: string): string[] {
   const errors: string[] = [];
-  if (name.length > configKeyMax) errors.push(maxLengthText(configKeyMax));
+  if (isLonger(name, configKeyMax)) errors.push(maxLengthText(configKeyMax));
   if (!/^[-._a-zA-Z0-9]+$/.test(name)) {
     const text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
     errors.push(regexText(text, "[-._a-zA-Z0-9]+", ["key.name", "KEY_NAME", "key-name"]));
@@ -79,7 +79,7 @@ const wildcardFormat = "\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9
 
 export function wildcardDomainErrors(name: string): string[] {
   if (/^\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(name)) {
-    return name.length > 253 ? [maxLengthText(253)] : [];
+    return isLonger(name, 253) ? [maxLengthText(253)] : [];
   }
   const text =
     "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character";
@@ -177,4 +177,16 @@ export function checkNonNegative(
   path: string,
 ): void {
   if (value !== undefined && value < 0) out.push(invalidValue(path, value, nonNegativeText));
+}
+
+const csiDriverMax = 63;
+
+/** Of a CSI driver, where something names one: case does not matter. */
+export function checkDriverName(out: FieldError[], driver: string, path: string): void {
+  if (driver === "") {
+    out.push(required(path));
+    return;
+  }
+  if (isLonger(driver, csiDriverMax)) out.push(tooLong(path, csiDriverMax));
+  append(out, invalidEach(path, driver, subdomainErrors(driver.toLowerCase())));
 }

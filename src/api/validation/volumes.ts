@@ -19,7 +19,13 @@ import {
 } from "./errors.ts";
 import { checkContainerFieldRef, checkDownwardFieldRef } from "./downward.ts";
 import { checkClaimSpec } from "./claims.ts";
-import { checkLocalPath, checkNoBacksteps, checkRelativePath, rangeText } from "./text.ts";
+import {
+  checkDriverName,
+  checkLocalPath,
+  checkNoBacksteps,
+  checkRelativePath,
+  rangeText,
+} from "./text.ts";
 
 type SourceCheck = (out: FieldError[], source: Fields, path: string) => void;
 
@@ -286,7 +292,7 @@ export const sourceChecks: Readonly<Record<string, SourceCheck>> = {
   storageos: () => {},
   projected: checkProjected,
   scaleIO: requires("gateway", "system", "volumeName"),
-  csi: requires("driver"),
+  csi: (out, source, path) => checkDriverName(out, text(source, "driver"), child(path, "driver")),
 };
 
 export interface PodContext {

@@ -15,6 +15,7 @@ import {
   handshakeKey,
   offeredProtocols,
 } from "#wire/websocket/frames.ts";
+import { plainForm } from "../answer.ts";
 import type { ApiDeps } from "../deps.ts";
 import type { Kubelets } from "./deps.ts";
 import { dialText, joinHostPort } from "./dial-text.ts";
@@ -31,6 +32,8 @@ const protocols = ["binary.k8s.io", "base64.binary.k8s.io"];
 
 export async function podLog(deps: ApiDeps, context: RequestContext): Promise<PlainResponse> {
   const { namespace, name } = context.place;
+  // Whatever a log looks like: upstream asks for the form of an object first.
+  plainForm(context, "metadata");
   const options = logOptions(context.query, name);
   const pod = findPod(deps, namespace, name);
   const container = containerOf(pod, options.container);

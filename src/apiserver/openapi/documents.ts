@@ -23,19 +23,29 @@ import {
 } from "./discovery-paths.ts";
 import type { ApiSurface, CustomDefinition, PathModel } from "./model.ts";
 import { resourcePaths, type KindNames } from "./operations.ts";
-import { renderPath, renderPaths, sortedPaths } from "./render.ts";
+import { renderPath, sortedPaths } from "./render.ts";
 
 /** Names of all version 3 documents: `api/v1`, `apis/apps/v1`, `apis/apps`, `version` ... sorted. */
 export function openapiV3Names(surface: ApiSurface): readonly string[] {
   return [...pathsByDocument(surface).keys()].sort();
 }
 
+export function hasOpenapiV3(surface: ApiSurface, name: string): boolean {
+  return pathsByDocument(surface).has(name);
+}
+
 /** @returns undefined for a name not in `openapiV3Names`. */
 export function openapiV3Document(surface: ApiSurface, name: string): JsonObject | undefined {
+  return allSteps(openapiV3Steps(surface, name));
+}
+
+/** The same, a step for each path and definition. */
+export function* openapiV3Steps(surface: ApiSurface, name: string): Steps<JsonObject | undefined> {
   const paths = pathsByDocument(surface).get(name)?.();
   if (paths === undefined) return undefined;
-  const rendered = renderPaths(paths, "v3");
-  const schemas = definitionsOf(rendered, surface, "v3");
+  yield;
+  const rendered = yield* pathSteps(paths, "v3");
+  const schemas = yield* definitionSteps(rendered, surface, "v3");
   return {
     openapi: "3.0.0",
     info: { title: "Kubernetes", version: surface.version },
@@ -58,12 +68,7 @@ export function* openapiV2Steps(surface: ApiSurface): Steps<JsonObject> {
     paths.push(...make());
     yield;
   }
-  const rendered: { [path: string]: JsonValue } = {};
-  for (const path of sortedPaths(paths)) {
-    // own keys: paths begin with a slash.
-    rendered[path.path] = renderPath(path, "v2");
-    yield;
-  }
+  const rendered = yield* pathSteps(paths, "v2");
   const definitions = yield* definitionSteps(rendered, surface, "v2");
   return {
     swagger: "2.0",
@@ -73,6 +78,16 @@ export function* openapiV2Steps(surface: ApiSurface): Steps<JsonObject> {
     securityDefinitions: { BearerToken: bearerToken },
     security: [{ BearerToken: [] }],
   };
+}
+
+function* pathSteps(paths: readonly PathModel[], version: OpenApiVersion): Steps<JsonObject> {
+  const rendered: { [path: string]: JsonValue } = {};
+  for (const path of sortedPaths(paths)) {
+    // own keys: paths begin with a slash.
+    rendered[path.path] = renderPath(path, version);
+    yield;
+  }
+  return rendered;
 }
 
 const bearerToken = {
@@ -149,10 +164,6 @@ function customByName(surface: ApiSurface): ReadonlyMap<string, CustomDefinition
 }
 
 /** All definitions the value leads to, sorted by name. */
-function definitionsOf(value: JsonValue, surface: ApiSurface, version: OpenApiVersion): JsonObject {
-  return allSteps(definitionSteps(value, surface, version));
-}
-
 function* definitionSteps(
   value: JsonValue,
   surface: ApiSurface,

@@ -56,3 +56,19 @@ test("of another server's document only one group-version is taken, with what it
   });
   assert.throws(() => partOfV2({ paths: [] }, "/"), TypeError);
 });
+
+test("parameters that the operations of another server share are written out", () => {
+  const shared = { $ref: "#/parameters/name-a1" };
+  const name = { in: "path", name: "name", type: "string" };
+  const document: JsonObject = {
+    paths: {
+      "/apis/g/v1/x": { get: { parameters: [shared, { name: "own" }] }, parameters: [shared] },
+    },
+    parameters: { "name-a1": name },
+  };
+  assert.deepEqual(JSON.parse(JSON.stringify(partOfV2(document, "/apis/g/v1/"))), {
+    paths: { "/apis/g/v1/x": { get: { parameters: [name, { name: "own" }] }, parameters: [name] } },
+    definitions: {},
+  });
+  assert.throws(() => partOfV2({ ...document, parameters: {} }, "/apis/g/v1/"), TypeError);
+});

@@ -9,6 +9,7 @@ import type { JsonObject, JsonValue } from "#api/object.ts";
 import { dictionary } from "#base/own.ts";
 
 const prefix = "#/definitions/";
+const parameterPrefix = "#/parameters/";
 const kindsTag = "x-kubernetes-group-version-kind";
 
 export function mergeV2(own: JsonObject, others: readonly JsonObject[]): JsonObject {
@@ -19,11 +20,15 @@ export function mergeV2(own: JsonObject, others: readonly JsonObject[]): JsonObj
   return { ...own, paths: sortedByName(paths), definitions: sortedByName(definitions) };
 }
 
-/** The part of a document below `path`, with the definitions it leads to. @throws when it is no document. */
+/**
+ * The part of a document below `path`, with the definitions it leads to. Parameters that its operations share
+ * are written out, as in this server's own document. @throws when it is no document.
+ */
 export function partOfV2(document: JsonObject, path: string): JsonObject {
   const paths = dictionary<JsonValue>();
+  const shared = copied(document["parameters"]);
   for (const [name, item] of Object.entries(copied(document["paths"]))) {
-    if (name.startsWith(path)) paths[name] = item;
+    if (name.startsWith(path)) paths[name] = withParameters(item, shared);
   }
   const all = copied(document["definitions"]);
   const definitions = dictionary<JsonValue>();
@@ -37,6 +42,37 @@ export function partOfV2(document: JsonObject, path: string): JsonObject {
     visitReferences(definition, (next) => wanted.add(next));
   }
   return { paths, definitions };
+}
+
+/** A path item has a list of parameters, and so has each of its operations. */
+function withParameters(item: JsonValue, shared: Readonly<Record<string, JsonValue>>): JsonValue {
+  const out = listWrittenOut(copied(item), shared);
+  for (const [key, operation] of Object.entries(out)) {
+    if (isObject(operation)) out[key] = listWrittenOut({ ...operation }, shared);
+  }
+  return out;
+}
+
+function listWrittenOut<T extends Record<string, JsonValue | undefined>>(
+  owner: T,
+  shared: Readonly<Record<string, JsonValue>>,
+): T {
+  const list = owner["parameters"];
+  if (!Array.isArray(list)) return owner;
+  const parameters = list.map((one: JsonValue) => parameterOf(one, shared));
+  return { ...owner, parameters };
+}
+
+function parameterOf(value: JsonValue, shared: Readonly<Record<string, JsonValue>>): JsonValue {
+  const reference = isObject(value) ? value["$ref"] : undefined;
+  if (typeof reference !== "string" || !reference.startsWith(parameterPrefix)) return value;
+  const parameter = shared[reference.slice(parameterPrefix.length)];
+  if (parameter === undefined) throw new TypeError(`an OpenAPI document lacks ${reference}`);
+  return parameter;
+}
+
+function isObject(value: JsonValue): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function mergeOne(

@@ -5,25 +5,30 @@
  *        only the documents whose resources or definitions it touched.
  * Cost   nothing until asked. The index needs the hash of every version 3 document: about 0.1 s once
  *        for the built-in ones; the version 2 document about 0.1 s and 2.4 MB.
- * Bound  documents are as many as group-versions; bytes follow the number of CRDs: 9 MB without any.
+ * Bound  documents are as many as group-versions; bytes follow the number of CRDs: 9 MB without any, and as much in protobuf.
  *        `forgetBodies` lets go of them; it is called when nobody has asked for some minutes.
  */
 import { apiVersionOf, type GroupVersion, type JsonObject } from "#api/object.ts";
 import { stepsInTurns } from "#base/steps.ts";
 import type { Pace } from "#platform/pace.ts";
 import {
+  hasOpenapiV3,
   openapiV2Document,
   openapiV2Steps,
   openapiV3Document,
   openapiV3Names,
+  openapiV3Steps,
 } from "./documents.ts";
 import { mergeV2 } from "./merge-v2.ts";
 import { encodeJson, withHash, type EncodedDocument } from "./encoded-document.ts";
 import type { ApiSurface } from "./model.ts";
 import { encodeOpenapiV2, openapiV2ProtobufSteps } from "./proto-v2.ts";
+import { encodeOpenapiV3, openapiV3ProtobufSteps } from "./proto-v3.ts";
 
 /** A step takes up to 0.2 ms. */
 const stepsPerTurn = 64;
+
+type DocumentForm = "json" | "protobuf";
 
 interface Kept extends EncodedDocument {
   /** The rows and definitions it was made of, compared by identity. */
@@ -35,7 +40,10 @@ export class OpenapiDocuments {
   /** Undefined: it changed, and nobody has asked since. */
   #known: ApiSurface | undefined;
   #others: readonly JsonObject[] = [];
-  readonly #v3 = new Map<string, Kept>();
+  readonly #v3: Readonly<Record<DocumentForm, Map<string, Kept>>> = {
+    json: new Map(),
+    protobuf: new Map(),
+  };
   #index: EncodedDocument | undefined;
   #v2Json: EncodedDocument | undefined;
   #v2Protobuf: EncodedDocument | undefined;
@@ -59,7 +67,9 @@ export class OpenapiDocuments {
     if (this.#known !== undefined) return this.#known;
     const surface = this.#readSurface();
     const names = new Set(openapiV3Names(surface));
-    for (const name of this.#v3.keys()) if (!names.has(name)) this.#v3.delete(name);
+    for (const kept of Object.values(this.#v3)) {
+      for (const name of kept.keys()) if (!names.has(name)) kept.delete(name);
+    }
     this.#known = surface;
     return surface;
   }
@@ -73,7 +83,7 @@ export class OpenapiDocuments {
 
   /** What is asked for again is made again. The index stays: it is small, and needs all documents to be made. */
   forgetBodies(): void {
-    this.#v3.clear();
+    for (const kept of Object.values(this.#v3)) kept.clear();
     this.#v2Json = undefined;
     this.#v2Protobuf = undefined;
   }
@@ -87,8 +97,25 @@ export class OpenapiDocuments {
     }
   }
 
+  /** The same for one version 3 document in one of its forms: nothing for a name that is not in the index. */
+  async prepareV3(name: string, form: DocumentForm, pace: Pace): Promise<void> {
+    if (this.#keptV3(name, form) !== undefined) return;
+    const made = this.#madeOf(name);
+    const turn = (): Promise<void> => pace.turn();
+    const document = await stepsInTurns(openapiV3Steps(this.#surface, name), turn, stepsPerTurn);
+    if (document === undefined) return;
+    const body =
+      form === "json"
+        ? undefined
+        : await stepsInTurns(openapiV3ProtobufSteps(document), turn, stepsPerTurn);
+    // What has changed meanwhile is not kept.
+    if (!sameItems(made, this.#madeOf(name))) return;
+    const { hash } = this.#keptV3(name, "json") ?? this.#keepV3(name, "json", encodeJson(document));
+    if (body !== undefined) this.#keepV3(name, "protobuf", { body, hash });
+  }
+
   /** The same for the version 2 document in one of its forms. */
-  async prepareV2(form: "json" | "protobuf", pace: Pace): Promise<void> {
+  async prepareV2(form: DocumentForm, pace: Pace): Promise<void> {
     const made = form === "json" ? this.#v2Json : this.#v2Protobuf;
     if (made !== undefined) return;
     const surface = this.#surface;
@@ -113,16 +140,37 @@ export class OpenapiDocuments {
     return this.#index;
   }
 
+  hasV3(name: string): boolean {
+    return hasOpenapiV3(this.#surface, name);
+  }
+
   /** `/openapi/v3/<name>`; undefined for a name that is not in the index. */
   v3(name: string): EncodedDocument | undefined {
-    const made = this.#madeOf(name);
-    const kept = this.#v3.get(name);
-    if (kept !== undefined && sameItems(kept.made, made)) return kept;
+    const kept = this.#keptV3(name, "json");
+    if (kept !== undefined) return kept;
     const document = openapiV3Document(this.#surface, name);
-    if (document === undefined) return undefined;
-    const encoded = { ...encodeJson(document), made };
-    this.#v3.set(name, encoded);
-    return encoded;
+    return document === undefined ? undefined : this.#keepV3(name, "json", encodeJson(document));
+  }
+
+  /** The same in gnostic's protobuf; the hash is that of the JSON form, which the index gives. */
+  v3Protobuf(name: string): EncodedDocument | undefined {
+    const kept = this.#keptV3(name, "protobuf");
+    if (kept !== undefined) return kept;
+    const document = openapiV3Document(this.#surface, name);
+    const hash = this.v3(name)?.hash;
+    if (document === undefined || hash === undefined) return undefined;
+    return this.#keepV3(name, "protobuf", { body: encodeOpenapiV3(document), hash });
+  }
+
+  #keptV3(name: string, form: DocumentForm): EncodedDocument | undefined {
+    const kept = this.#v3[form].get(name);
+    return kept !== undefined && sameItems(kept.made, this.#madeOf(name)) ? kept : undefined;
+  }
+
+  #keepV3(name: string, form: DocumentForm, document: EncodedDocument): EncodedDocument {
+    const kept = { ...document, made: this.#madeOf(name) };
+    this.#v3[form].set(name, kept);
+    return kept;
   }
 
   v2Json(): EncodedDocument {

@@ -8,9 +8,22 @@
  *        value as YAML text, for which JSON is good enough.
  * How this changes  a key of a schema that is not in `schemaFields` is lost: add it there.
  */
-import { assert } from "#base/assert.ts";
 import { allSteps, type Steps } from "#base/steps.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
+import {
+  any,
+  asList,
+  asObject,
+  asText,
+  extensions,
+  listAt,
+  namedSteps,
+  objectAt,
+  repeatNamed,
+  stringAt,
+  stringsAt,
+  writeNamed,
+} from "./proto-values.ts";
 import { ProtobufWriter } from "./protobuf-writer.ts";
 
 /** About what the built-in document takes; more grows the buffer. */
@@ -172,100 +185,14 @@ function schema(w: ProtobufWriter, value: JsonObject): void {
   }
 }
 
-/** AdditionalPropertiesItem { Schema | boolean }; a false one is written as an empty message. */
+/** AdditionalPropertiesItem { Schema | boolean } */
 function additionalProperties(w: ProtobufWriter, value: JsonValue): void {
   w.message(21, () => {
-    if (typeof value === "boolean") w.bool(2, value);
+    if (typeof value === "boolean") w.oneofBool(2, value);
     else w.message(1, () => schema(w, asObject(value)));
   });
 }
 
 function typeNames(value: JsonValue): readonly string[] {
   return typeof value === "string" ? [value] : asList(value).map(asText);
-}
-
-function extensions(w: ProtobufWriter, field: number, value: JsonObject): void {
-  const entries = Object.entries(value).filter(([key]) => key.startsWith("x-"));
-  w.repeated(field, entries, ([key, member]) => {
-    w.message(2, () => any(w, member ?? null));
-    w.string(1, key);
-  });
-}
-
-/** Any { yaml } */
-function any(w: ProtobufWriter, value: JsonValue): void {
-  w.string(2, `${JSON.stringify(value)}\n`);
-}
-
-/** A message that holds nothing but a list of (name, value). */
-/** As `named`, an element a step. */
-function* namedSteps(
-  w: ProtobufWriter,
-  { field, element }: { readonly field: number; readonly element: number },
-  values: JsonObject,
-  write: (w: ProtobufWriter, value: JsonObject) => void,
-): Steps<void> {
-  const begun = w.begin();
-  for (const [name, value] of Object.entries(values).reverse()) {
-    w.message(element, () => {
-      w.message(2, () => write(w, asObject(value ?? {})));
-      w.string(1, name);
-    });
-    yield;
-  }
-  w.end(field, begun);
-}
-
-function writeNamed(
-  w: ProtobufWriter,
-  field: number,
-  element: number,
-  values: JsonObject,
-  write: (value: JsonObject) => void,
-): void {
-  w.message(field, () => repeatNamed(w, element, values, write));
-}
-
-function repeatNamed(
-  w: ProtobufWriter,
-  field: number,
-  values: JsonObject,
-  write: (value: JsonObject) => void,
-): void {
-  w.repeated(field, Object.entries(values), ([name, value]) => {
-    w.message(2, () => write(asObject(value ?? {})));
-    w.string(1, name);
-  });
-}
-
-function asObject(value: JsonValue): JsonObject {
-  assert(typeof value === "object" && value !== null && !Array.isArray(value), "not an object");
-  return value as JsonObject; // just asserted
-}
-
-function asList(value: JsonValue): readonly JsonValue[] {
-  assert(Array.isArray(value), "not a list");
-  return value as readonly JsonValue[]; // just asserted
-}
-
-function asText(value: JsonValue): string {
-  assert(typeof value === "string", "not a text");
-  return value;
-}
-
-function objectAt(value: JsonObject, key: string): JsonObject {
-  return asObject(value[key] ?? {});
-}
-
-function listAt(value: JsonObject, key: string): readonly JsonValue[] {
-  return asList(value[key] ?? []);
-}
-
-function stringAt(value: JsonObject, key: string): string | undefined {
-  const member = value[key];
-  return typeof member === "string" ? member : undefined;
-}
-
-function stringsAt(value: JsonObject, key: string): readonly string[] {
-  return listAt(value, key).map(asText);
 }

@@ -24,22 +24,26 @@ export class ProtobufWriter {
 
   /** Nothing for undefined and for "", which is the default of proto3. */
   string(field: number, value: string | undefined): void {
-    if (value === undefined || value === "") return;
+    if (value !== undefined && value !== "") this.oneofString(field, value);
+  }
+
+  oneofString(field: number, value: string): void {
     this.#text(value);
     this.#tag(field, 2);
   }
 
   /** An element of a repeated string may be empty. */
   strings(field: number, values: readonly string[] | undefined): void {
-    for (const value of [...(values ?? [])].reverse()) {
-      this.#text(value);
-      this.#tag(field, 2);
-    }
+    for (const value of [...(values ?? [])].reverse()) this.oneofString(field, value);
   }
 
   bool(field: number, value: boolean | undefined): void {
-    if (value !== true) return;
-    this.#varint(1);
+    if (value === true) this.oneofBool(field, value);
+  }
+
+  /** A member of a oneof is written whatever its value: else nothing says which member it is. */
+  oneofBool(field: number, value: boolean): void {
+    this.#varint(value ? 1 : 0);
     this.#tag(field, 0);
   }
 
@@ -51,7 +55,10 @@ export class ProtobufWriter {
   }
 
   double(field: number, value: number | undefined): void {
-    if (value === undefined || value === 0) return;
+    if (value !== undefined && value !== 0) this.oneofDouble(field, value);
+  }
+
+  oneofDouble(field: number, value: number): void {
     const at = this.#reserve(8);
     new DataView(this.#bytes.buffer, this.#bytes.byteOffset).setFloat64(at, value, true);
     this.#tag(field, 1);

@@ -6,12 +6,6 @@ import type { JsonObject, JsonValue } from "#api/object.ts";
 import { reference, type OpenApiVersion } from "./definitions.ts";
 import type { Content, OperationModel, ParameterModel, PathModel } from "./model.ts";
 
-export function renderPaths(paths: readonly PathModel[], version: OpenApiVersion): JsonObject {
-  return Object.fromEntries(
-    sortedPaths(paths).map((path) => [path.path, renderPath(path, version)]),
-  );
-}
-
 export function sortedPaths(paths: readonly PathModel[]): readonly PathModel[] {
   return [...paths].sort((a, b) => (a.path < b.path ? -1 : 1));
 }

@@ -6,7 +6,6 @@ import {
   maskTrailingDash,
 } from "#api/names.ts";
 import { labelValueErrors, qualifiedNameErrors } from "#api/selectors/label-syntax.ts";
-import { textBytes } from "./text-functions.ts";
 import { UrlError, parseRequestUri } from "./go-url.ts";
 
 export interface NamedFormat {
@@ -17,30 +16,8 @@ export interface NamedFormat {
   readonly patternLength: number;
 }
 
-const labelMax = 63;
-const subdomainMax = 253;
-
-/** Upstream counts bytes here, but says characters. */
-function withLength(max: number, errors: readonly string[], text: string): string[] {
-  const others = errors.filter((error) => !error.startsWith("must be no more than "));
-  return textBytes(text) > max ? [`must be no more than ${max} characters`, ...others] : others;
-}
-
-function labelErrors(text: string, prefix: boolean): string[] {
-  return withLength(labelMax, dnsLabelName(text, prefix), masked(text, prefix));
-}
-
-function subdomainErrors(text: string, prefix: boolean): string[] {
-  return withLength(subdomainMax, dnsSubdomainName(text, prefix), masked(text, prefix));
-}
-
 function label1035Errors(text: string, prefix: boolean): string[] {
-  const name = masked(text, prefix);
-  return withLength(labelMax, dns1035LabelErrors(name), name);
-}
-
-function masked(text: string, prefix: boolean): string {
-  return prefix ? maskTrailingDash(text) : text;
+  return dns1035LabelErrors(prefix ? maskTrailingDash(text) : text);
 }
 
 const uuidPattern = "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$";
@@ -52,12 +29,12 @@ const clock = /^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]
 export const namedFormats: Readonly<Record<string, NamedFormat>> = {
   dns1123Label: {
     name: "DNS1123Label",
-    findErrors: (text) => labelErrors(text, false),
+    findErrors: (text) => dnsLabelName(text, false),
     patternLength: 30,
   },
   dns1123Subdomain: {
     name: "DNS1123Subdomain",
-    findErrors: (text) => subdomainErrors(text, false),
+    findErrors: (text) => dnsSubdomainName(text, false),
     patternLength: 60,
   },
   dns1035Label: {
@@ -68,12 +45,12 @@ export const namedFormats: Readonly<Record<string, NamedFormat>> = {
   qualifiedName: { name: "QualifiedName", findErrors: qualifiedNameErrors, patternLength: 60 },
   dns1123LabelPrefix: {
     name: "DNS1123LabelPrefix",
-    findErrors: (text) => labelErrors(text, true),
+    findErrors: (text) => dnsLabelName(text, true),
     patternLength: 30,
   },
   dns1123SubdomainPrefix: {
     name: "DNS1123SubdomainPrefix",
-    findErrors: (text) => subdomainErrors(text, true),
+    findErrors: (text) => dnsSubdomainName(text, true),
     patternLength: 60,
   },
   dns1035LabelPrefix: {

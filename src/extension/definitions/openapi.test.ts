@@ -1,7 +1,8 @@
 /** What a custom kind publishes: compared by hand with a stock server's documents. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ask } from "#apiserver/testing/plane.ts";
+import { readOpenapiV3 } from "#apiserver/openapi/testing/proto-v3-reader.ts";
+import { ask, request } from "#apiserver/testing/plane.ts";
 import type { JsonObject } from "#api/object.ts";
 import { cronTabDefinition, define, definitionsPath, withCustomPlane } from "../testing/plane.ts";
 import { publishedSchema } from "./openapi-schema.ts";
@@ -57,3 +58,29 @@ test("a document shows the definition as it is: made when asked for, made anew a
     const v2 = await ask(plane, "GET", "/openapi/v2");
     assert.match(v2.text, /"com\.example\.stable\.v1\.CronTabList"/);
   }));
+
+test("the protobuf form of a custom kind's document follows the definition as the JSON form does", () =>
+  withCustomPlane(async (plane) => {
+    const path = "/openapi/v3/apis/stable.example.com/v1";
+    const accept = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+    const schemaNow = async (): Promise<JsonObject | undefined> => {
+      const answer = await plane.server.handler(request("GET", path, { headers: { accept } }));
+      assert.ok(answer.kind === "bytes" && answer.status === 200);
+      const { components } = readOpenapiV3(Buffer.concat(answer.body));
+      const { schemas } = components as Readonly<Record<string, Record<string, JsonObject>>>;
+      return schemas?.["com.example.stable.v1.CronTab"];
+    };
+    await define(plane, cronTabDefinition());
+    const before = await schemaNow();
+    assert.deepEqual(Object.keys(before?.["properties"] ?? {}).sort(), schemaKeys);
+    const body = [
+      { op: "remove", path: "/spec/versions/0/schema/openAPIV3Schema/properties/status" },
+    ];
+    const type = "application/json-patch+json";
+    await ask(plane, "PATCH", `${definitionsPath}/crontabs.stable.example.com`, { type, body });
+    const after = await schemaNow();
+    const left = schemaKeys.filter((key) => key !== "status");
+    assert.deepEqual(Object.keys(after?.["properties"] ?? {}).sort(), left);
+  }));
+
+const schemaKeys = ["apiVersion", "kind", "metadata", "spec", "status"];
