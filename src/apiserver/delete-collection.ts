@@ -28,7 +28,7 @@ export async function handleDeleteCollection(
   let resourceVersion = "";
   do {
     const options = {
-      ...pageOptions(query),
+      ...pageOptions(kind, query),
       limit: query.limit || deps.limits.pageItems,
       pace: context.pace,
     };

@@ -5,6 +5,7 @@
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { flagsOf } from "../bench/flags.ts";
+import { watchEnd } from "../process/bound-child.ts";
 import { root } from "../process/harness.ts";
 import { closeCgroup } from "./cgroups.ts";
 import { Cluster } from "./cluster.ts";
@@ -48,8 +49,11 @@ const folder = mkdtempSync(join(rig, "run-"));
 const images = join(folder, "images");
 const cluster = new Cluster(folder, bin);
 const rows: Row[] = [];
-// A signal ends the program at once (bound-child.ts): what is no process is then removed here.
+// A signal ends the program at once, also while it builds: what is no process is then removed on the way out.
 process.once("exit", removeRest);
+watchEnd();
+// A Go that is killed leaves its scratch folder behind.
+process.env["GOTMPDIR"] = folder;
 try {
   await runSteps(steps(), rows);
   keepLogs();
@@ -105,11 +109,15 @@ async function close(): Promise<string> {
   return "no process, link, namespace, mount, cgroup or file of the run";
 }
 
-/** Also on the way out after a signal, so it does not wait. */
+/** Also on the way out after a signal, so it does not wait for events. */
 function removeRest(): void {
   for (const node of cluster.nodes) node.kill();
   closeNetwork();
-  for (const { name } of places) closeCgroup(name);
+  const endMs = performance.now() + closeMsMax;
+  while (places.flatMap(({ name }) => closeCgroup(name)).length > 0) {
+    if (performance.now() > endMs) break;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+  }
   rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 }
 

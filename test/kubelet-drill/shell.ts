@@ -1,6 +1,7 @@
 /** Programs as promises: run one to its end, or look again and again until something is true. */
 import { execFile } from "node:child_process";
 import { setTimeout as after } from "node:timers/promises";
+import { bound } from "../process/bound-child.ts";
 
 export interface Finished {
   readonly code: number;
@@ -25,14 +26,20 @@ export function run(
 ): Promise<Finished> {
   return new Promise((resolve) => {
     const options = { env: { ...process.env, ...env }, cwd, timeout: timeoutMs };
-    const child = execFile(
-      program,
-      args,
-      { ...options, maxBuffer: outputBytesMax },
-      (error, stdout, stderr) => {
-        const code = error === null ? 0 : typeof error.code === "number" ? error.code : 128;
-        resolve({ code, stdout, stderr: stderr === "" && error !== null ? error.message : stderr });
-      },
+    const child = bound(
+      execFile(
+        program,
+        args,
+        { ...options, maxBuffer: outputBytesMax },
+        (error, stdout, stderr) => {
+          const code = error === null ? 0 : typeof error.code === "number" ? error.code : 128;
+          resolve({
+            code,
+            stdout,
+            stderr: stderr === "" && error !== null ? error.message : stderr,
+          });
+        },
+      ),
     );
     // A program that ends without reading its input is judged by its exit code.
     child.stdin?.on("error", () => undefined);

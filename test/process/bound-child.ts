@@ -7,17 +7,20 @@ let watching = false;
 
 /** After an uncaught error and a signal, too; a SIGKILL of this process alone is the only way past it. */
 export function bound<Child extends ChildProcess>(child: Child): Child {
-  if (!watching) watchEnd();
-  watching = true;
+  watchEnd();
   children.add(child);
   child.once("exit", () => children.delete(child));
   return child;
 }
 
-function watchEnd(): void {
-  process.once("exit", () => {
+/** From here on a signal ends this process through its "exit" listeners; a second one does not cut them short. */
+export function watchEnd(): void {
+  if (watching) return;
+  watching = true;
+  // First of the listeners: what they remove is then no longer written to.
+  process.prependOnceListener("exit", () => {
     for (const child of children) child.kill("SIGKILL");
   });
-  process.once("SIGINT", () => process.exit(130));
-  process.once("SIGTERM", () => process.exit(143));
+  process.on("SIGINT", () => process.exit(130));
+  process.on("SIGTERM", () => process.exit(143));
 }
