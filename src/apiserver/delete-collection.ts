@@ -28,7 +28,7 @@ export async function handleDeleteCollection(
   let resourceVersion = "";
   do {
     const options = {
-      ...pageOptions(kind, query),
+      ...pageOptions(query),
       limit: query.limit || deps.limits.pageItems,
       pace: context.pace,
     };

@@ -12,7 +12,6 @@ import { wholeList } from "#server/whole-list.ts";
 import { contentHeaders, formFor, isList } from "./answer.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
-import { selectionOf, selectShown } from "./shown-fields.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import {
   includeObject,
@@ -29,23 +28,16 @@ export async function handleList(
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
   const query = listQuery(kind.resource, context.query, false, kind.selectableFields);
-  const options = { ...pageOptions(kind, query), pace: context.pace };
+  const options = { ...pageOptions(query), pace: context.pace };
   const page = await kind.store.list(context.place.namespace, options);
   const response = await answerList(context, kind, form, page);
   return compressBody(context.request, response);
 }
 
-export function pageOptions(
-  kind: StoredKind,
-  query: ListQuery,
-): Parameters<StoredKind["store"]["list"]>[1] {
-  const { stored, includes } = selectionOf(kind, query.fields);
+export function pageOptions(query: ListQuery): Parameters<StoredKind["store"]["list"]>[1] {
   return {
     ...(query.labels === undefined ? {} : { labels: query.labels }),
-    ...(stored === undefined ? {} : { fields: stored }),
-    ...(includes === undefined
-      ? {}
-      : { select: (objects) => selectShown(kind, objects, includes) }),
+    ...(query.fields === undefined ? {} : { fields: query.fields }),
     resourceVersion: query.resourceVersion,
     resourceVersionMatch: query.resourceVersionMatch,
     limit: query.limit,

@@ -14,7 +14,6 @@ import { type WatchRegister, WatchStream } from "#server/watch-stream.ts";
 import { formFor } from "./answer.ts";
 import type { ApiDeps } from "./deps.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
-import { selectionOf } from "./shown-fields.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { watchFormat } from "./watch-format.ts";
 
@@ -40,7 +39,7 @@ async function attach(
   stream: WatchStream,
 ): Promise<void> {
   const { namespace, name } = context.place;
-  const fields = withPathName(selectionOf(kind, query.fields).stored, name);
+  const fields = withPathName(query.fields, name);
   const options = {
     ...(query.labels === undefined ? {} : { labels: query.labels }),
     ...(fields === undefined ? {} : { fields }),
@@ -99,8 +98,6 @@ function watchStream(
   const min = deps.limits.watchMsMin;
   const asked = query.timeoutSeconds ?? 0;
   const timeoutMs = asked > 0 ? asked * 1000 : min + deps.random.below(min);
-  const { includes } = selectionOf(kind, query.fields);
-  const isConverted = isWhole || includes !== undefined;
   return new WatchStream(
     {
       ...deps.streams,
@@ -116,8 +113,7 @@ function watchStream(
       timeoutMs,
       allowBookmarks: query.allowWatchBookmarks,
       convert: (cached) => kind.show(cached),
-      ...(kind.prepared === undefined || !isConverted ? {} : { prepared: kind.prepared }),
-      includes,
+      ...(kind.prepared === undefined || !isWhole ? {} : { prepared: kind.prepared }),
     },
   );
 }

@@ -41,7 +41,6 @@ const continueTooOld =
 /** What a list reads: from which key, of which snapshot, how much. */
 interface Plan {
   readonly predicate: Predicate;
-  readonly select: ListOptions["select"];
   /** No selector: what is left over can be counted. */
   readonly countable: boolean;
   /** First key to serve, within the resource. */
@@ -86,7 +85,7 @@ async function page(
   const { objects } = snapshot;
   // Before the first turn: a compaction in between lets go of it again.
   if (limit > 0 && objects.countRange(from, predicate.to) > limit) pin(snapshot);
-  const { items, last, more } = await selectPage(objects, plan, pace);
+  const { items, last, more } = await selectObjects(objects, predicate, plan, pace);
   const resourceVersion = String(snapshot.revision);
   if (!more) return { items, resourceVersion };
   const start = `${last.slice(plan.prefix.length)}\0`;
@@ -94,30 +93,6 @@ async function page(
   if (!plan.countable) return { items, resourceVersion, continue: token };
   const remainingItemCount = objects.countRange(`${last}\0`, predicate.to);
   return { items, resourceVersion, continue: token, remainingItemCount };
-}
-
-/** Handed to a plan's own selection at once. */
-const selectedAtOnce = 1_000;
-
-async function selectPage(
-  objects: SortedSet<SharedObject>,
-  plan: Plan,
-  pace: Pace | undefined,
-): ReturnType<typeof selectObjects> {
-  const { predicate, select, limit } = plan;
-  if (select === undefined) return selectObjects(objects, predicate, plan, pace);
-  const items: SharedObject[] = [];
-  for (let { from } = plan; ;) {
-    const part = await selectObjects(objects, predicate, { from, limit: selectedAtOnce }, pace);
-    for (const object of await select(part.items)) {
-      items.push(object);
-      if (items.length !== limit) continue;
-      const last = object.key;
-      return { items, last, more: objects.countRange(`${last}\0`, predicate.to) > 0 };
-    }
-    if (!part.more) return { items, last: part.last, more: false };
-    from = `${part.last}\0`;
-  }
 }
 
 async function snapshotFor(
@@ -161,16 +136,13 @@ async function snapshotFromStore(
 
 function planList(context: ResourceStorage, namespace: string, options: ListOptions): Plan {
   refuseListOptions(options);
-  const { labels, fields, select } = options;
+  const { labels, fields } = options;
   const { namespaced } = context.info;
   const predicate = compilePredicate({ namespace, namespaced, labels, fields });
   const scope = {
     predicate,
-    select,
     prefix: namespaceRange(keyOfText(namespace)).from,
-    countable:
-      select === undefined &&
-      (labels?.requirements.length ?? 0) + (fields?.requirements.length ?? 0) === 0,
+    countable: (labels?.requirements.length ?? 0) + (fields?.requirements.length ?? 0) === 0,
   };
   const asked = parseListVersion(options);
   if (options.continue !== undefined && options.continue !== "") {
@@ -184,7 +156,7 @@ function planList(context: ResourceStorage, namespace: string, options: ListOpti
   };
 }
 
-type PlanScope = Pick<Plan, "predicate" | "select" | "prefix" | "countable">;
+type PlanScope = Pick<Plan, "predicate" | "prefix" | "countable">;
 
 function planVersion(
   options: ListOptions,

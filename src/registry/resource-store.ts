@@ -73,10 +73,6 @@ export type DeleteResult =
 export interface ListOptions {
   readonly labels?: LabelSelector;
   readonly fields?: FieldSelector;
-  /** Selects further, by more than what is stored: in order, those that the list is to hold. */
-  readonly select?: <Cached extends CachedObject>(
-    objects: readonly Cached[],
-  ) => Promise<readonly Cached[]>;
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: "NotOlderThan" | "Exact" | "";
   /** 0 or absent: no limit. */

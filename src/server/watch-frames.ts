@@ -14,12 +14,6 @@ export interface StreamItem {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
   readonly object: CachedObject | undefined;
   readonly resourceVersion: string;
-  /** Of MODIFIED, see `watch/watch-item.ts`. */
-  readonly change?: {
-    readonly previous: CachedObject | undefined;
-    asAdded(): StreamItem;
-    asDeleted(): StreamItem;
-  };
   readonly initialEventsEnd?: boolean;
   /** For a BOOKMARK, if the client asked for checksums: count and checksum of its selection. */
   readonly view?: { readonly count: number; readonly checksum: string } | undefined;

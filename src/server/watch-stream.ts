@@ -33,7 +33,6 @@ import {
   type StreamItem,
   type WatchFormat,
 } from "./watch-frames.ts";
-import { type Includes, objectsOf, selectItems } from "./watch-selection.ts";
 
 /** What a watch of the registry offers to its reader. */
 interface StreamSource {
@@ -69,8 +68,6 @@ interface WatchStreamOptions {
     isReady(cached: CachedObject): boolean;
     hold(objects: readonly CachedObject[]): Promise<Disposable>;
   };
-  /** What the client selects by fields as they are shown. Absent: the registry has selected. */
-  readonly includes?: Includes | undefined;
 }
 
 /** As upstream: a bookmark this long before the stream ends by its timeout. */
@@ -116,11 +113,10 @@ export class WatchStream implements Expiring {
   /** For registry: false means nothing was kept. */
   deliver(items: readonly StreamItem[]): boolean {
     if (this.#state !== "flowing" || this.#outlet === undefined) return this.#state === "ended";
+    if (this.#options.prepared !== undefined && this.#awaits(items)) return false;
     try {
-      const ready = this.#ready(items);
-      if (ready === undefined) return false;
       const isLong = items.length >= longBatchItems;
-      if (ready.length > 0 && !this.#outlet.send(ready)) this.#fill(this.#outlet, isLong);
+      if (!this.#outlet.send(items)) this.#fill(this.#outlet, isLong);
       else if (isLong) this.#rest();
       if (this.#held !== undefined) this.#drop();
     } catch (error) {
@@ -130,23 +126,10 @@ export class WatchStream implements Expiring {
     return true;
   }
 
-  /** What of a batch is sent; undefined: it has to wait for objects, and is asked for again when they are there. */
-  #ready(items: readonly StreamItem[]): readonly StreamItem[] | undefined {
-    const { prepared, includes } = this.#options;
-    if (prepared === undefined && includes === undefined) return items;
-    if (includes === undefined) {
-      return this.#awaits(items.flatMap(({ object }) => object ?? [])) ? undefined : items;
-    }
-    const objects = objectsOf(items);
-    if (this.#awaits(objects)) return undefined;
-    const selected = selectItems(items, includes);
-    // One that leaves the selection is shown in its last state, with another revision.
-    return this.#awaits([...objects, ...objectsOf(selected)]) ? undefined : selected;
-  }
-
-  /** @returns whether objects have to be made ready first. */
-  #awaits(objects: readonly CachedObject[]): boolean {
+  /** @returns whether the batch has to wait for its objects; it is asked for again when they are there. */
+  #awaits(items: readonly StreamItem[]): boolean {
     const { prepared } = this.#options;
+    const objects = items.flatMap(({ object }) => object ?? []);
     if (prepared === undefined || objects.every((one) => prepared.isReady(one))) return false;
     this.#state = "full";
     prepared.hold(objects).then(

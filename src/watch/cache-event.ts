@@ -10,7 +10,7 @@
  */
 import type { Predicate } from "./predicate.ts";
 import type { SharedObject } from "./shared-object.ts";
-import type { WatchedChange, WatchItem } from "./watch-item.ts";
+import type { WatchItem } from "./watch-item.ts";
 
 interface RehomingHomes {
   /** Whether the state holds it: it moves with the state. */
@@ -18,7 +18,7 @@ interface RehomingHomes {
   readonly copy: (object: SharedObject) => Uint8Array;
 }
 
-export class CacheEvent implements WatchedChange {
+export class CacheEvent {
   readonly revision: number;
   readonly key: string;
   /** The new state; undefined when deleted. */
@@ -79,29 +79,24 @@ export class CacheEvent implements WatchedChange {
     return this.#item(saw, sees);
   }
 
-  asAdded(): WatchItem {
+  #item(saw: boolean, sees: boolean): WatchItem | undefined {
+    if (sees) return saw ? this.#modifiedItem() : this.#addedItem();
+    return saw ? this.#deletedItem() : undefined;
+  }
+
+  #addedItem(): WatchItem {
     return (this.#added ??= watchItem("ADDED", this.next, this.revision));
   }
 
-  asDeleted(): WatchItem {
+  #modifiedItem(): WatchItem {
+    return (this.#modified ??= watchItem("MODIFIED", this.next, this.revision));
+  }
+
+  #deletedItem(): WatchItem {
     if (this.#deleted !== undefined) return this.#deleted;
     this.#deletedObject = this.previous?.at(wholeRevision(this.revision));
     this.#deleted = watchItem("DELETED", this.#deletedObject, this.revision);
     return this.#deleted;
-  }
-
-  #item(saw: boolean, sees: boolean): WatchItem | undefined {
-    if (sees) return saw ? this.#modifiedItem() : this.asAdded();
-    return saw ? this.asDeleted() : undefined;
-  }
-
-  #modifiedItem(): WatchItem {
-    return (this.#modified ??= {
-      type: "MODIFIED",
-      object: this.next,
-      resourceVersion: String(wholeRevision(this.revision)),
-      change: this,
-    });
   }
 }
 

@@ -20,18 +20,10 @@ export interface WatchItem {
   /** Undefined for BOOKMARK. For DELETED the last state, with the delete's resourceVersion. */
   readonly object: CachedObject | undefined;
   readonly resourceVersion: string;
-  /** Of MODIFIED: what it is to a selection that only one of the two states is in. */
-  readonly change?: WatchedChange;
   /** BOOKMARK that ends the initial events. */
   readonly initialEventsEnd?: boolean;
   /** BOOKMARK of a watcher that asked for checksums, when the sum at this revision is at hand. */
   readonly view?: ViewState | undefined;
-}
-
-export interface WatchedChange {
-  readonly previous: CachedObject | undefined;
-  asAdded(): WatchItem;
-  asDeleted(): WatchItem;
 }
 
 export interface WatchSink {
