@@ -360,3 +360,49 @@ describe("a list in a version that is not stored", () => {
       assert.equal(world.calls.length, 2);
     }));
 });
+
+describe("a definition whose conversion webhook has a bad caBundle", () => {
+  const path = `${definitionsPath}/crontabs.stable.example.com`;
+  const base64 = (text: string): string => Buffer.from(text).toString("base64");
+  const bad = base64("nothing");
+  // SEQUENCE { SEQUENCE {}, SEQUENCE {}, BIT STRING }
+  const pem = `-----BEGIN CERTIFICATE-----\nMAgwADAAAwIAAQ==\n-----END CERTIFICATE-----\n`;
+  const bundle = (caBundle: string): object => {
+    return { spec: { conversion: { webhook: { clientConfig: { caBundle } } } } };
+  };
+
+  async function established(world: World): Promise<string> {
+    // Of the last write: the controller's comes in a later turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    const { json } = await ask(world, "GET", path);
+    const { conditions } = json["status"] as {
+      readonly conditions: readonly { type: string; status: string; reason: string }[];
+    };
+    const found = conditions.find(({ type }) => type === "Established");
+    return `${found?.status} ${found?.reason}`;
+  }
+
+  test("is not established and not served until the bundle is good, and keeps a good one then", () =>
+    inWorld(async (world) => {
+      assert.equal((await ask(world, "DELETE", path)).status, 200);
+      const clientConfig = { url: "https://127.0.0.1:1/", caBundle: bad };
+      const conversion = { strategy: "Webhook", webhook: { ...webhook, clientConfig } };
+      const versions = [version("v1"), version("v2")];
+      const body = cronTabDefinition({}, { versions, conversion });
+      assert.equal((await ask(world, "POST", definitionsPath, { body })).status, 201);
+      assert.equal(await established(world), "False InvalidCABundle");
+      assert.equal((await ask(world, "GET", v1)).status, 404);
+      const good = { body: bundle(base64(pem)), type: merge };
+      assert.equal((await ask(world, "PATCH", path, good)).status, 200);
+      assert.equal(await established(world), "True InitialNamesAccepted");
+      assert.equal((await ask(world, "GET", v1)).status, 200);
+      const refused = await ask(world, "PATCH", path, { body: bundle(bad), type: merge });
+      assert.equal(refused.status, 422);
+      const field = "spec.conversion.webhookClientConfig.caBundle";
+      assert.equal(
+        refused.json["message"],
+        `CustomResourceDefinition.apiextensions.k8s.io "crontabs.stable.example.com" is invalid: ${field}: Invalid value: "${bad}": unable to load root certificates: unable to parse bytes as PEM block`,
+      );
+    }));
+});
