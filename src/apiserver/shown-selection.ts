@@ -88,7 +88,7 @@ export async function listPage(
 async function takeMatches(
   found: CachedObject[],
   kind: StoredKind,
-  { matches }: ShownSelection,
+  selection: ShownSelection,
   items: readonly CachedObject[],
   limit: number,
   { pace }: ListOptions,
@@ -97,7 +97,7 @@ async function takeMatches(
     const step = items.slice(at, at + stepObjects);
     using _held = await kind.prepared?.hold(step);
     for (const cached of step) {
-      if (!matches(cached)) continue;
+      if (!selection.matches(cached)) continue;
       if (limit > 0 && found.length >= limit) return cached;
       found.push(cached);
     }
@@ -187,12 +187,12 @@ export class ShownSelectionSink implements WatchSink {
 
   #select(item: WatchItem): WatchItem | undefined {
     const { object, change } = item;
-    const { matches } = this.#selection;
+    const selection = this.#selection;
     // A checksum is that of the scope.
     if (object === undefined) return item.view === undefined ? item : { ...item, view: undefined };
-    const sees = matches(object);
+    const sees = selection.matches(object);
     if (change === undefined || item.type !== "MODIFIED") return sees ? item : undefined;
-    const saw = change.previous !== undefined && matches(change.previous);
+    const saw = change.previous !== undefined && selection.matches(change.previous);
     if (sees) return saw ? item : change.added();
     return saw ? change.deleted() : undefined;
   }
