@@ -47,7 +47,7 @@ function parameterText(parameter: string | JsonObject): string {
   if (typeof parameter === "string") return parameter;
   const { in: place, name, type, schema } = parameter as Record<string, string | JsonObject>;
   const of = isJsonObject(schema) ? (schema["type"] ?? schema["$ref"]) : type;
-  return [place, name, of].join(" ");
+  return `${place as string} ${name as string} ${of as string}`;
 }
 
 /** The members of these definitions. */

@@ -160,20 +160,27 @@ function customByName(surface: ApiSurface): ReadonlyMap<string, CustomDefinition
   return made;
 }
 
-/** All definitions the value leads to, sorted by name. */
-function definitionsOf(value: JsonValue, surface: ApiSurface, version: OpenApiVersion): JsonObject {
-  return allSteps(definitionSteps(value, surface, version));
+/** All definitions the paths lead to, sorted by name. */
+function definitionsOf(
+  paths: JsonObject,
+  surface: ApiSurface,
+  version: OpenApiVersion,
+): JsonObject {
+  return allSteps(definitionSteps(paths, surface, version));
 }
 
 function* definitionSteps(
-  value: JsonValue,
+  paths: JsonObject,
   surface: ApiSurface,
   version: OpenApiVersion,
 ): Steps<JsonObject> {
   const custom = customByName(surface);
   const found = new Map<string, JsonObject>();
   const seen = new Set<string>();
-  visitReferences(value, (name) => seen.add(name));
+  for (const path of Object.values(paths)) {
+    visitReferences(path, (name) => seen.add(name));
+    yield;
+  }
   // A set is walked in the order of its making, with what is added on the way.
   for (const name of seen) {
     const definition = custom.get(name)?.[version] ?? builtinDefinition(name, version);
