@@ -13,7 +13,6 @@ export const permits: Permits = {
     "custom resources have a scale subresource and selectable fields": [
       "src/api/scale.ts applyScaleToPath",
       "src/api/scale.ts scaleFromPaths",
-      "src/api/selectors/selectable-fields.ts plainFieldValue",
     ],
     "a test that a table names only kinds that exist, or all of them": [
       "src/api/schema/schema.ts definitionNames",

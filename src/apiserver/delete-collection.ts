@@ -11,6 +11,7 @@ import { deleteOne, readDeleteQuery } from "./delete.ts";
 import type { DeleteQuery } from "./delete-options.ts";
 import type { ApiDeps } from "./deps.ts";
 import { answerList, pageOptions } from "./list.ts";
+import { listPage } from "./shown-selection.ts";
 import { listQuery } from "./list-options.ts";
 import type { StoredKind } from "./stored-kind.ts";
 
@@ -32,7 +33,7 @@ export async function handleDeleteCollection(
       limit: query.limit || deps.limits.pageItems,
       pace: context.pace,
     };
-    const page = await kind.store.list(namespace, {
+    const page = await listPage(kind, namespace, query, {
       ...options,
       ...(token === "" ? {} : { continue: token }),
     });

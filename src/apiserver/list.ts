@@ -11,13 +11,15 @@ import { bytesResponse, compressBody } from "#server/respond.ts";
 import { wholeList } from "#server/whole-list.ts";
 import { contentHeaders, formFor, isList } from "./answer.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
+import { listPage } from "./shown-selection.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import {
   includeObject,
+  metadataKey,
   metadataType,
   type MetaVersion,
-  partial,
+  partialOf,
   rowMaker,
   tableOf,
 } from "./table.ts";
@@ -29,7 +31,7 @@ export async function handleList(
   const form = formFor(context, kind);
   const query = listQuery(kind.resource, context.query, false, kind.selectableFields);
   const options = { ...pageOptions(query), pace: context.pace };
-  const page = await kind.store.list(context.place.namespace, options);
+  const page = await listPage(kind, context.place.namespace, query, options);
   const response = await answerList(context, kind, form, page);
   return compressBody(context.request, response);
 }
@@ -51,9 +53,7 @@ export async function answerList(
   form: Negotiated,
   page: ListPage,
 ): Promise<PlainResponse> {
-  // Metadata is that of the stored object: it takes no conversion.
-  const isWhole = form.transform === undefined || form.transform.kind === "Table";
-  if (kind.prepared === undefined || !isWhole) return answerShown(context, kind, form, page);
+  if (kind.prepared === undefined) return answerShown(context, kind, form, page);
   using _held = await kind.prepared.hold(page.items);
   return await answerShown(context, kind, form, page);
 }
@@ -78,7 +78,7 @@ function itemForm(kind: StoredKind, form: Negotiated): ItemForm {
   if (form.mediaType === protobufType) return binaryForm(kind, wanted);
   if (wanted !== undefined) {
     const version = wanted.version;
-    return madeForm(`pom.${version}`, ({ object }) => partial(object, version));
+    return madeForm(metadataKey(kind, version), (cached) => partialOf(kind, cached, version));
   }
   if (kind.custom !== undefined) return customForm(kind);
   const stored = storedForm(kind.apiVersion, kind.resource.kind);
@@ -105,8 +105,8 @@ function binaryForm(kind: StoredKind, wanted: Negotiated["transform"]): ItemForm
     return protobufForm(`pb.${apiVersion}`, type, (cached) => kind.show(cached));
   }
   const { version } = wanted;
-  return protobufForm(`pb.pom.${version}`, metadataType(version), (cached) =>
-    partial(cached.object, version),
+  return protobufForm(`pb.${metadataKey(kind, version)}`, metadataType(version), (cached) =>
+    partialOf(kind, cached, version),
   );
 }
 
@@ -159,7 +159,7 @@ async function answerWhole(
   if (wanted?.kind === "Table") return answerTable(context, kind, form, page, wanted.version);
   if (context.request.peer.kind === "direct") return answerDirect(context, kind, page);
   const show = (cached: CachedObject): object => {
-    if (wanted !== undefined) return partial(cached.object, wanted.version);
+    if (wanted !== undefined) return partialOf(kind, cached, wanted.version);
     const whole = kind.show(cached);
     return kind.custom === undefined ? kindless(whole) : whole;
   };

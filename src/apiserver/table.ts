@@ -17,6 +17,7 @@ import {
 } from "#api/table.ts";
 import { assert } from "#base/assert.ts";
 import type { TypeMeta } from "#server/protobuf/envelope.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
 import type { ServedKind } from "./kind.ts";
 
 export type MetaVersion = "v1" | "v1beta1";
@@ -55,6 +56,16 @@ export function rowMaker(
 /** Metadata only, as an object of kind PartialObjectMetadata. */
 export function partial(object: AnyObject, version: MetaVersion): AnyObject {
   return { ...partialObjectMetadata(object, `meta.k8s.io/${version}`) };
+}
+
+/** The metadata of a stored object: conversion changes only a custom object's. */
+export function partialOf(kind: ServedKind, cached: CachedObject, version: MetaVersion): AnyObject {
+  return partial(kind.custom === undefined ? cached.object : kind.show(cached), version);
+}
+
+/** Names this form of an object in caches: a custom object's metadata may be another in each version. */
+export function metadataKey({ custom, formKey }: ServedKind, version: MetaVersion): string {
+  return custom === undefined ? `pom.${version}` : `pom.${version}.${formKey}`;
 }
 
 export function metadataType(version: MetaVersion): TypeMeta {

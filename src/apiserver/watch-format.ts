@@ -12,7 +12,15 @@ import { toStatus } from "#server/status.ts";
 import { jsonFormat, plainFrame, protobufFormat, type WatchFormat } from "#server/watch-frames.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { StoredKind } from "./stored-kind.ts";
-import { includeObject, metadataType, type MetaVersion, partial, tableOf } from "./table.ts";
+import {
+  includeObject,
+  metadataKey,
+  metadataType,
+  type MetaVersion,
+  partial,
+  partialOf,
+  tableOf,
+} from "./table.ts";
 
 export function watchFormat(
   clock: Clock,
@@ -23,7 +31,7 @@ export function watchFormat(
   const wanted = form.transform;
   const binary = form.mediaType === protobufType;
   if (wanted === undefined) return binary ? binaryFormat(kind) : objectFormat(kind);
-  if (wanted.kind !== "Table") return metadataFormat(wanted.version, binary);
+  if (wanted.kind !== "Table") return metadataFormat(kind, wanted.version, binary);
   return tableFormat(clock, context, kind, wanted.version);
 }
 
@@ -37,13 +45,14 @@ function binaryFormat(kind: StoredKind): WatchFormat {
   return protobufFormat(`pb.${apiVersion}`, type, (cached) => kind.show(cached));
 }
 
-function metadataFormat(version: MetaVersion, binary: boolean): WatchFormat {
+function metadataFormat(kind: StoredKind, version: MetaVersion, binary: boolean): WatchFormat {
+  const key = metadataKey(kind, version);
   const show = (object: AnyObject): AnyObject => partial(object, version);
   if (binary)
-    return protobufFormat(`pb.pom.${version}`, metadataType(version), (cached) =>
-      show(cached.object),
+    return protobufFormat(`pb.${key}`, metadataType(version), (cached) =>
+      partialOf(kind, cached, version),
     );
-  return jsonFormat(`pom.${version}`, (cached) => encode(show(cached.object)), show);
+  return jsonFormat(key, (cached) => encode(partialOf(kind, cached, version)), show);
 }
 
 const encoder = new TextEncoder();

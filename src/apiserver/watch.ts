@@ -7,6 +7,7 @@
 import type { FieldSelector } from "#api/selectors/field-selector.ts";
 import { badRequest } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
+import type { ResourceWatch, WatchOptions } from "#registry/resource-store.ts";
 import type { RequestContext } from "#server/context.ts";
 import { streamable, streamType } from "#server/negotiate.ts";
 import { isExpired } from "#server/watch-frames.ts";
@@ -14,6 +15,7 @@ import { type WatchRegister, WatchStream } from "#server/watch-stream.ts";
 import { formFor } from "./answer.ts";
 import type { ApiDeps } from "./deps.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
+import { shownSelection, ShownSelectionSink } from "./shown-selection.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { watchFormat } from "./watch-format.ts";
 
@@ -24,8 +26,7 @@ export async function handleWatch(
 ): Promise<PlainResponse> {
   const form = streamable(formFor(context, kind));
   const query = listQuery(kind.resource, context.query, true, kind.selectableFields);
-  const isWhole = form.transform === undefined || form.transform.kind === "Table";
-  const stream = watchStream(deps, kind, query, isWhole);
+  const stream = watchStream(deps, kind, query);
   await attach(context, kind, query, stream);
   if (context.request.peer.kind === "direct") return stream.eventResponse();
   const headers = { "content-type": streamType(form.mediaType) };
@@ -50,11 +51,24 @@ async function attach(
     allowBookmarks: query.allowWatchBookmarks,
   };
   try {
-    stream.attach(await kind.store.watch(namespace, options, stream));
+    stream.attach(await openWatch(kind, namespace, options, stream));
   } catch (error) {
     if (!isExpired(error)) throw error;
     stream.end(error);
   }
+}
+
+function openWatch(
+  kind: StoredKind,
+  namespace: string,
+  options: WatchOptions,
+  stream: WatchStream,
+): Promise<ResourceWatch> {
+  const selection = shownSelection(kind, options);
+  if (selection === undefined) return kind.store.watch(namespace, options, stream);
+  const { labels: _, ...rest } = options;
+  const sink = new ShownSelectionSink(kind, selection, stream);
+  return sink.attach(kind.store.watch(namespace, { ...rest, ...selection.stored }, sink));
 }
 
 /** `/watch/pods/x`: the name in the path selects; a selector beside it may only say the same. */
@@ -86,13 +100,7 @@ function registerOf({ streams }: ApiDeps, { custom }: StoredKind): WatchRegister
   };
 }
 
-/** `isWhole`: not of metadata alone, which takes no conversion. */
-function watchStream(
-  deps: ApiDeps,
-  kind: StoredKind,
-  query: ListQuery,
-  isWhole: boolean,
-): WatchStream {
+function watchStream(deps: ApiDeps, kind: StoredKind, query: ListQuery): WatchStream {
   const { group, version, kind: name } = kind.resource;
   const labels = [group, version, name];
   const min = deps.limits.watchMsMin;
@@ -113,7 +121,7 @@ function watchStream(
       timeoutMs,
       allowBookmarks: query.allowWatchBookmarks,
       convert: (cached) => kind.show(cached),
-      ...(kind.prepared === undefined || !isWhole ? {} : { prepared: kind.prepared }),
+      ...(kind.prepared === undefined ? {} : { prepared: kind.prepared }),
     },
   );
 }

@@ -1,6 +1,7 @@
 /** The way to webhooks of admission and of conversion: transports, limits, and what they are resolved by. */
 import type { Lister } from "#api/lister.ts";
 import type { Authorizer } from "#auth/auth.ts";
+import { ConversionMetrics } from "#extension/conversion/metrics.ts";
 import { webhookConverters } from "#extension/conversion/webhook-converter.ts";
 import type { ConverterOf } from "#extension/definitions/conversion.ts";
 import { webhookConditionEvaluator } from "#extension/policies/webhook-conditions.ts";
@@ -68,11 +69,12 @@ function targetsOf({ random }: Host, { registry, lookup }: Parts): ServiceTarget
 /** Conversion webhooks; no credentials are shown to them. */
 export function openConversion(host: Host, parts: Parts): OpenedConversion {
   const { clock, random } = host;
-  const { open = openTransport } = parts;
+  const { open = openTransport, metrics } = parts;
   const services = targetsOf(host, parts);
   const caller = new WebhookCaller({ clock, services, open }, limits.conversionCalls);
+  const deps = { caller, random, clock, metrics: new ConversionMetrics(metrics) };
   return {
-    converterOf: webhookConverters({ caller, random }, limits.conversionBatches),
+    converterOf: webhookConverters(deps, limits.conversionBatches),
     close: () => caller.close(),
   };
 }

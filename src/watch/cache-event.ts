@@ -10,7 +10,7 @@
  */
 import type { Predicate } from "./predicate.ts";
 import type { SharedObject } from "./shared-object.ts";
-import type { WatchItem } from "./watch-item.ts";
+import type { WatchChange, WatchItem } from "./watch-item.ts";
 
 interface RehomingHomes {
   /** Whether the state holds it: it moves with the state. */
@@ -18,7 +18,7 @@ interface RehomingHomes {
   readonly copy: (object: SharedObject) => Uint8Array;
 }
 
-export class CacheEvent {
+export class CacheEvent implements WatchChange {
   readonly revision: number;
   readonly key: string;
   /** The new state; undefined when deleted. */
@@ -80,19 +80,22 @@ export class CacheEvent {
   }
 
   #item(saw: boolean, sees: boolean): WatchItem | undefined {
-    if (sees) return saw ? this.#modifiedItem() : this.#addedItem();
-    return saw ? this.#deletedItem() : undefined;
+    if (sees) return saw ? this.#modifiedItem() : this.added();
+    return saw ? this.deleted() : undefined;
   }
 
-  #addedItem(): WatchItem {
+  added(): WatchItem {
     return (this.#added ??= watchItem("ADDED", this.next, this.revision));
   }
 
   #modifiedItem(): WatchItem {
-    return (this.#modified ??= watchItem("MODIFIED", this.next, this.revision));
+    return (this.#modified ??= {
+      ...watchItem("MODIFIED", this.next, this.revision),
+      change: this,
+    });
   }
 
-  #deletedItem(): WatchItem {
+  deleted(): WatchItem {
     if (this.#deleted !== undefined) return this.#deleted;
     this.#deletedObject = this.previous?.at(wholeRevision(this.revision));
     this.#deleted = watchItem("DELETED", this.#deletedObject, this.revision);

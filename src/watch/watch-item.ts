@@ -14,12 +14,21 @@ export interface ViewState {
   readonly checksum: string;
 }
 
+/** What a change would be to a watcher that sees only one of its two states. */
+export interface WatchChange {
+  readonly previous: CachedObject | undefined;
+  added(): WatchItem;
+  deleted(): WatchItem;
+}
+
 /** One step of a watch. */
 export interface WatchItem {
   readonly type: Exclude<WatchEventType, "ERROR">;
   /** Undefined for BOOKMARK. For DELETED the last state, with the delete's resourceVersion. */
   readonly object: CachedObject | undefined;
   readonly resourceVersion: string;
+  /** Of a MODIFIED: for sinks that select by more than the store knows. */
+  readonly change?: WatchChange;
   /** BOOKMARK that ends the initial events. */
   readonly initialEventsEnd?: boolean;
   /** BOOKMARK of a watcher that asked for checksums, when the sum at this revision is at hand. */

@@ -9,6 +9,7 @@ import type { JsonObject } from "../object.ts";
 import { pruneValue } from "../structural/prune.ts";
 import { trustStructural } from "../structural/structural.ts";
 import { someSchema, structuralErrors, unsupportedField } from "../structural/structural-rules.ts";
+import { conversionBundleFault } from "./ca-bundle.ts";
 import { isSplit, keyErrors } from "./definition-lists.ts";
 import type { Fields } from "./fields.ts";
 import { has, items, maybe, maybeText, part, text, texts } from "./fields.ts";
@@ -20,6 +21,8 @@ export interface DefinitionOptions {
   readonly requiresAtomicSets: boolean;
   readonly requiresGoodKeys: boolean;
   readonly requiresKnownReview: boolean;
+  /** False until the definition is established, and while the stored bundle is a bad one. */
+  readonly requiresGoodBundle: boolean;
   /** Names of versions that may keep more selectable fields than are allowed; "" is all of them. */
   readonly tooManyFields: ReadonlySet<string>;
 }
@@ -31,6 +34,7 @@ export const strict: DefinitionOptions = {
   requiresAtomicSets: true,
   requiresGoodKeys: true,
   requiresKnownReview: true,
+  requiresGoodBundle: false,
   tooManyFields: new Set(),
 };
 
@@ -38,7 +42,11 @@ export const selectableMax = 8;
 export const reviewVersions = ["v1", "v1beta1"];
 export const types = ["array", "boolean", "integer", "number", "object", "string"];
 
-export function optionsForUpdate(spec: Fields, old: Fields): DefinitionOptions {
+export function optionsForUpdate(
+  spec: Fields,
+  old: Fields,
+  wasEstablished: boolean,
+): DefinitionOptions {
   const schemas = schemasOf(old);
   const none = (test: (schema: Fields) => boolean): boolean =>
     !schemas.some((schema) => someSchema(schema, test));
@@ -52,6 +60,7 @@ export function optionsForUpdate(spec: Fields, old: Fields): DefinitionOptions {
     requiresAtomicSets: none(hasSplitSet),
     requiresGoodKeys: none((schema) => keyErrors(schema, "").length > 0),
     requiresKnownReview: review.length === 0 || review.some((one) => reviewVersions.includes(one)),
+    requiresGoodBundle: wasEstablished && conversionBundleFault(old) === undefined,
     tooManyFields: keptSelectable(spec, old),
   };
 }

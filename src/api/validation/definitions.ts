@@ -5,6 +5,7 @@
  * Upstream validates its internal form, where what all versions share stands once, beside the versions:
  * findings about the schema of a lone version name `spec.validation`, and `hoist` knows why.
  */
+import { conversionBundleFault } from "./ca-bundle.ts";
 import { dictionary, ownEntry } from "#base/own.ts";
 import { jsonEqual } from "../json-value.ts";
 import type { FieldError } from "../status.ts";
@@ -75,7 +76,7 @@ export function validateDefinitionUpdate(next: Fields, old: Fields): FieldError[
   const out: FieldError[] = [];
   const spec = part(next, "spec");
   const before = part(old, "spec");
-  checkSpec(out, spec, optionsForUpdate(spec, before));
+  checkSpec(out, spec, optionsForUpdate(spec, before, isEstablished(old)));
   const names = { next: part(spec, "names"), old: part(before, "names") };
   if (isEstablished(old)) {
     checkImmutable(out, spec, before, { field: "scope", path: "spec" });
@@ -449,13 +450,22 @@ function checkConversion(out: FieldError[], spec: Fields, options: DefinitionOpt
   if (strategy === "Webhook") {
     if (client === undefined) {
       out.push(required(clientAt, "required when strategy is set to Webhook"));
-    } else checkClient(out, client, clientAt);
+    } else {
+      checkClient(out, client, clientAt);
+      if (options.requiresGoodBundle) checkBundle(out, spec, client, clientAt);
+    }
     checkReviewVersions(out, versions, options.requiresKnownReview, versionsAt);
     return;
   }
   const detail = "should not be set when strategy is not set to Webhook";
   if (client !== undefined) out.push(forbiddenField(clientAt, detail));
   if (versions.length > 0) out.push(forbiddenField(versionsAt, detail));
+}
+
+function checkBundle(out: FieldError[], spec: Fields, client: Fields, path: string): void {
+  const fault = conversionBundleFault(spec);
+  if (fault === undefined) return;
+  out.push(invalidValue(child(path, "caBundle"), text(client, "caBundle"), fault));
 }
 
 function checkReviewVersions(

@@ -41,18 +41,20 @@ export function openapiV3Document(surface: ApiSurface, name: string): JsonObject
 
 /** The same, a step for each path and definition. */
 export function* openapiV3Steps(surface: ApiSurface, name: string): Steps<JsonObject | undefined> {
-  const paths = pathsByDocument(surface).get(name)?.();
-  if (paths === undefined) return undefined;
+  const document = pathsByDocument(surface).get(name);
+  if (document === undefined) return undefined;
+  const { isCustom } = document;
+  const paths = document.make();
   yield;
   const rendered = yield* pathSteps(paths, "v3");
   const schemas = yield* definitionSteps(rendered, surface, "v3");
   return {
     openapi: "3.0.0",
-    info: { title: "Kubernetes", version: surface.version },
+    info: isCustom ? customInfo : { title: "Kubernetes", version: surface.version },
     paths: rendered,
     components: {
       ...(Object.keys(schemas).length === 0 ? {} : { schemas }),
-      securitySchemes: { BearerToken: bearerToken },
+      ...(isCustom ? {} : { securitySchemes: { BearerToken: bearerToken } }),
     },
   };
 }
@@ -64,7 +66,7 @@ export function openapiV2Document(surface: ApiSurface): JsonObject {
 /** The same in some thousand steps. */
 export function* openapiV2Steps(surface: ApiSurface): Steps<JsonObject> {
   const paths: PathModel[] = [];
-  for (const make of pathsByDocument(surface).values()) {
+  for (const { make } of pathsByDocument(surface).values()) {
     paths.push(...make());
     yield;
   }
@@ -97,13 +99,20 @@ const bearerToken = {
   type: "apiKey",
 };
 
-/** Made when asked: a caller of one document does not pay for the others. */
-type MakePaths = () => readonly PathModel[];
+/** As upstream has them: of each group-version of custom resources. */
+const customInfo = { title: "Kubernetes CRD Swagger", version: "v0.1.0" };
+
+interface DocumentPaths {
+  /** Made when asked: a caller of one document does not pay for the others. */
+  readonly make: () => readonly PathModel[];
+  /** Of custom resources alone: upstream publishes no discovery of them. */
+  readonly isCustom: boolean;
+}
 
 /** Once per surface: with a thousand definitions it is a list of thousands. */
-const documentPaths = new WeakMap<ApiSurface, ReadonlyMap<string, MakePaths>>();
+const documentPaths = new WeakMap<ApiSurface, ReadonlyMap<string, DocumentPaths>>();
 
-function pathsByDocument(surface: ApiSurface): ReadonlyMap<string, MakePaths> {
+function pathsByDocument(surface: ApiSurface): ReadonlyMap<string, DocumentPaths> {
   const known = documentPaths.get(surface);
   if (known !== undefined) return known;
   const made = makePathsByDocument(surface);
@@ -111,24 +120,27 @@ function pathsByDocument(surface: ApiSurface): ReadonlyMap<string, MakePaths> {
   return made;
 }
 
-function makePathsByDocument(surface: ApiSurface): ReadonlyMap<string, MakePaths> {
+function makePathsByDocument(surface: ApiSurface): ReadonlyMap<string, DocumentPaths> {
   const names = kindNames(surface.custom);
   const byVersion = Map.groupBy(surface.resources, (r) => documentName(apiVersionOf(r), r.group));
-  const documents = new Map<string, MakePaths>([
-    ["apis", () => [groupsPath]],
-    ["version", () => [versionPath]],
-    [".well-known/openid-configuration", () => [issuerPath]],
-    ["openid/v1/jwks", () => [keysPath]],
+  const single = (path: PathModel): DocumentPaths => ({ make: () => [path], isCustom: false });
+  const documents = new Map<string, DocumentPaths>([
+    ["apis", single(groupsPath)],
+    ["version", single(versionPath)],
+    [".well-known/openid-configuration", single(issuerPath)],
+    ["openid/v1/jwks", single(keysPath)],
   ]);
   for (const [name, resources] of byVersion) {
     const [first] = resources;
     if (first === undefined) continue;
     const { group } = first;
-    documents.set(group === "" ? "api" : `apis/${group}`, () => [groupPath(group)]);
-    documents.set(name, () => [
-      groupVersionPath(first),
+    const isCustom = resources.every((resource) => resource.isCustom === true);
+    if (!isCustom) documents.set(group === "" ? "api" : `apis/${group}`, single(groupPath(group)));
+    const make = (): readonly PathModel[] => [
+      ...(isCustom ? [] : [groupVersionPath(first)]),
       ...resources.flatMap((resource) => resourcePaths(resource, names)),
-    ]);
+    ];
+    documents.set(name, { make, isCustom });
   }
   return documents;
 }
@@ -163,16 +175,19 @@ function customByName(surface: ApiSurface): ReadonlyMap<string, CustomDefinition
   return made;
 }
 
-/** All definitions the value leads to, sorted by name. */
+/** All definitions the paths lead to, sorted by name. */
 function* definitionSteps(
-  value: JsonValue,
+  paths: JsonObject,
   surface: ApiSurface,
   version: OpenApiVersion,
 ): Steps<JsonObject> {
   const custom = customByName(surface);
   const found = new Map<string, JsonObject>();
   const seen = new Set<string>();
-  visitReferences(value, (name) => seen.add(name));
+  for (const path of Object.values(paths)) {
+    visitReferences(path, (name) => seen.add(name));
+    yield;
+  }
   // A set is walked in the order of its making, with what is added on the way.
   for (const name of seen) {
     const definition = custom.get(name)?.[version] ?? builtinDefinition(name, version);

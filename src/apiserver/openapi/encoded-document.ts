@@ -1,5 +1,9 @@
 /** A document that is sent to many: its bytes, and the hash that names them. */
 import { createHash } from "node:crypto";
+import { isJsonObject } from "#api/json-value.ts";
+import type { JsonObject } from "#api/object.ts";
+import { concatBytes } from "#base/bytes.ts";
+import type { Steps } from "#base/steps.ts";
 
 export interface EncodedDocument {
   readonly body: Uint8Array;
@@ -11,6 +15,40 @@ const encoder = new TextEncoder();
 
 export function encodeJson(document: object): EncodedDocument {
   return withHash(encoder.encode(JSON.stringify(document)));
+}
+
+/** The same bytes in some thousand steps: of a thousand definitions they are 27 MB. */
+export function* encodeJsonSteps(document: JsonObject): Steps<EncodedDocument> {
+  const hash = createHash("sha512");
+  const pieces: Uint8Array[] = [];
+  for (const text of jsonPieces(document)) {
+    const piece = encoder.encode(text);
+    hash.update(piece);
+    pieces.push(piece);
+    yield;
+  }
+  return { body: concatBytes(pieces), hash: hash.digest("hex").toUpperCase() };
+}
+
+/** The members of the document, and where one is an object, its members one by one. */
+function* jsonPieces(document: JsonObject): Generator<string> {
+  let before = "{";
+  for (const [name, value] of Object.entries(document)) {
+    yield `${before}${JSON.stringify(name)}:`;
+    if (isJsonObject(value)) yield* memberPieces(value);
+    else yield JSON.stringify(value);
+    before = ",";
+  }
+  yield before === "{" ? "{}" : "}";
+}
+
+function* memberPieces(object: JsonObject): Generator<string> {
+  let before = "{";
+  for (const [name, value] of Object.entries(object)) {
+    yield `${before}${JSON.stringify(name)}:${JSON.stringify(value)}`;
+    before = ",";
+  }
+  yield before === "{" ? "{}" : "}";
 }
 
 export function withHash(body: Uint8Array): EncodedDocument {

@@ -20,7 +20,7 @@ import {
   openapiV3Steps,
 } from "./documents.ts";
 import { mergeV2 } from "./merge-v2.ts";
-import { encodeJson, withHash, type EncodedDocument } from "./encoded-document.ts";
+import { encodeJson, encodeJsonSteps, withHash, type EncodedDocument } from "./encoded-document.ts";
 import type { ApiSurface } from "./model.ts";
 import { encodeOpenapiV2, openapiV2ProtobufSteps } from "./proto-v2.ts";
 import { encodeOpenapiV3, openapiV3ProtobufSteps } from "./proto-v3.ts";
@@ -126,7 +126,7 @@ export class OpenapiDocuments {
     await pace.turn();
     const encoded =
       form === "json"
-        ? encodeJson(document)
+        ? await stepsInTurns(encodeJsonSteps(document), turn, stepsPerTurn)
         : withHash(await stepsInTurns(openapiV2ProtobufSteps(document), turn, stepsPerTurn));
     // Of a surface that has changed meanwhile nothing is kept.
     if (surface !== this.#surface || others !== this.#others) return;

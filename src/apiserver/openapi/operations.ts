@@ -16,6 +16,7 @@ import {
   patchParameters,
   pathParameter,
   pretty,
+  resourceVersion,
   subresourceParameters,
   writeParameters,
 } from "./parameters.ts";
@@ -53,6 +54,8 @@ interface Subject {
   readonly namespaced: string;
   readonly objectTypes: readonly string[];
   readonly streamTypes: readonly string[];
+  /** Upstream describes custom resources elsewhere (controller/openapi/builder), and in places otherwise. */
+  readonly isCustom: boolean;
 }
 
 /** All paths of one resource; none when its kind has no definition. */
@@ -70,7 +73,8 @@ export function resourcePaths(info: ResourceInfo, names: KindNames): readonly Pa
 }
 
 function makeSubject(info: ResourceInfo, names: KindNames, definition: string): Subject {
-  const types = names.isCustom(definition) ? objectTypes : [...objectTypes, protobuf];
+  const isCustom = names.isCustom(definition);
+  const types = isCustom ? objectTypes : [...objectTypes, protobuf];
   return {
     info,
     names,
@@ -81,6 +85,7 @@ function makeSubject(info: ResourceInfo, names: KindNames, definition: string): 
     namespaced: info.namespaced ? "Namespaced" : "",
     objectTypes: types,
     streamTypes: [...types, ...types.filter((t) => t !== "application/yaml").map(streamType)],
+    isCustom,
   };
 }
 
@@ -175,7 +180,7 @@ function operation(
     method,
     action,
     tag: subject.tag,
-    consumes: anyType,
+    consumes: subject.isCustom ? subject.objectTypes : anyType,
     produces: subject.objectTypes,
     gvk: kindOf(subject.info),
     ...rest,
@@ -187,12 +192,13 @@ function kindOf({ group, version, kind }: GroupVersionKind): GroupVersionKind {
 }
 
 function listOperation(subject: Subject, id: string): OperationModel {
-  const { info, names } = subject;
+  const { info, names, isCustom } = subject;
+  const canWatch = info.verbs.includes("watch") && !isCustom;
   const list = names.definitionOf({ ...kindOf(info), kind: info.listKind ?? `${info.kind}List` });
   return operation(subject, "get", "list", {
     id,
-    description: `list ${info.verbs.includes("watch") ? "or watch " : ""}objects of kind ${info.kind}`,
-    produces: subject.streamTypes,
+    description: `list ${canWatch ? "or watch " : ""}objects of kind ${info.kind}`,
+    produces: isCustom ? subject.objectTypes : subject.streamTypes,
     parameters: listParameters,
     responses: { "200": list === undefined ? "text" : { definition: list } },
   });
@@ -214,12 +220,17 @@ function createdResponse(definition: string): OperationModel["responses"] {
 }
 
 function deleteCollectionOperation(subject: Subject): OperationModel {
-  const { info } = subject;
+  const { info, isCustom } = subject;
+  const how = isCustom
+    ? { parameters: listParameters }
+    : {
+        body: { definition: deleteOptions, required: false },
+        parameters: deleteCollectionParameters,
+      };
   return operation(subject, "delete", "deletecollection", {
     id: `delete${subject.scope}Collection${subject.namespaced}${info.kind}`,
     description: `delete collection of ${info.kind}`,
-    body: { definition: deleteOptions, required: false },
-    parameters: deleteCollectionParameters,
+    ...how,
     responses: { "200": status },
   });
 }
@@ -247,7 +258,7 @@ function readOperation(
     id,
     description,
     gvk: kindOf(gvk),
-    parameters: [],
+    parameters: subject.isCustom ? [resourceVersion] : [],
     responses: { "200": { definition } },
   });
 }
@@ -276,7 +287,8 @@ function patchOperation(
   gvk: GroupVersionKind,
   definition: string,
 ): OperationModel {
-  const strategic = subject.names.isCustom(subject.definition) ? [] : [strategicPatch];
+  const { isCustom } = subject;
+  const strategic = isCustom ? [] : [strategicPatch];
   return operation(subject, "patch", "patch", {
     id,
     description,
@@ -284,7 +296,7 @@ function patchOperation(
     consumes: [...patchTypes, ...strategic, applyPatch],
     body: { definition: patchBody, required: true },
     parameters: patchParameters,
-    responses: { "200": { definition }, "201": { definition } },
+    responses: { "200": { definition }, ...(isCustom ? {} : { "201": { definition } }) },
   });
 }
 
@@ -327,7 +339,9 @@ function subresourceOperations(
     `${verb}${scope}${namespaced}${info.kind}${capital(sub.name)}`;
   const text = `${sub.name} of the specified ${info.kind}`;
   if (sub.name === "log") return [logOperation(subject, id("read"), `read ${text}`)];
-  const operations = readWriteOperations(subject, sub.verbs, { id, text, gvk, definition });
+  const shown = subject.isCustom ? info : gvk;
+  const of = { id, text, gvk: shown, definition };
+  const operations = readWriteOperations(subject, sub.verbs, of);
   if (sub.verbs.includes("create")) {
     const words = `create ${sub.name} of ${withArticle(info.kind)}`;
     operations.push({

@@ -95,12 +95,14 @@ const paging: readonly ParameterModel[] = [
   query("limit", "integer", "At most so many objects; more are behind the continue token."),
 ];
 
+export const resourceVersion = query(
+  "resourceVersion",
+  "string",
+  "How new the answer must be: absent the newest, 0 any, otherwise at least this version.",
+);
+
 const versions: readonly ParameterModel[] = [
-  query(
-    "resourceVersion",
-    "string",
-    "How new the answer must be: absent the newest, 0 any, otherwise at least this version.",
-  ),
+  resourceVersion,
   query("resourceVersionMatch", "string", "NotOlderThan or Exact: how resourceVersion is meant."),
 ];
 

@@ -10,6 +10,7 @@ import { validateAnnotations, validateLabels } from "#api/meta.ts";
 import type { AnyObject, JsonObject, JsonValue, ObjectMeta } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";
 import { dictionary } from "#base/own.ts";
+import type { ConversionFailure } from "./metrics.ts";
 
 export type ReviewVersion = "v1" | "v1beta1";
 
@@ -17,6 +18,8 @@ export type ReviewVersion = "v1" | "v1beta1";
 export class ConversionError extends Error {
   /** Upstream words some without saying whose fault it is. */
   readonly isWhole: boolean;
+  /** For metrics: the step that failed. */
+  failure: ConversionFailure = "conversion_webhook_call_failure";
 
   constructor(message: string, isWhole = false) {
     super(message);
@@ -45,12 +48,37 @@ export function reviewVersionOf(versions: readonly string[]): ReviewVersion | un
 
 /** As many objects as were asked for, in their order. @throws ConversionError */
 export function readConverted(bytes: Uint8Array, asked: Asked): readonly AnyObject[] {
-  const converted = convertedOf(parse(bytes), asked);
-  const { objects, apiVersion } = asked;
+  // Upstream's client decodes the answer as a part of the call.
+  const review = during("conversion_webhook_call_failure", () => parse(bytes));
+  const malformed = "conversion_webhook_malformed_response_failure";
+  const converted = during(malformed, () => convertedOf(review, asked));
+  const partial = "conversion_webhook_partial_response_failure";
+  during(partial, () => checkCount(converted, asked));
+  const invalid = "conversion_webhook_invalid_converted_object_failure";
+  return during(invalid, () => checkedAll(converted, asked));
+}
+
+/** Says of a ConversionError where it came from. */
+function during<T>(failure: ConversionFailure, step: () => T): T {
+  try {
+    return step();
+  } catch (error) {
+    if (error instanceof ConversionError) error.failure = failure;
+    throw error;
+  }
+}
+
+function checkCount(converted: readonly JsonValue[], { objects }: Asked): void {
   if (converted.length !== objects.length) {
     const text = `returned ${converted.length} objects, expected ${objects.length}`;
     throw new ConversionError(text);
   }
+}
+
+function checkedAll(
+  converted: readonly JsonValue[],
+  { objects, apiVersion }: Asked,
+): readonly AnyObject[] {
   return objects.map((original, at) => checked(original, converted[at], apiVersion, at));
 }
 

@@ -7,8 +7,10 @@ import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import type { Converter } from "../definitions/conversion.ts";
 import { asDefinition } from "../definitions/definition.ts";
+import { MetricSet } from "#server/metric-set.ts";
 import { cronTab, cronTabDefinition } from "../testing/plane.ts";
 import { WebhookCaller } from "../webhooks/caller.ts";
+import { ConversionMetrics } from "./metrics.ts";
 import { webhookConverters } from "./webhook-converter.ts";
 
 interface Review {
@@ -32,6 +34,7 @@ function converter(
   readonly convert: Converter["convertMany"];
   readonly asked: Review[];
   readonly clock: FakeClock;
+  readonly exposition: () => string;
 } {
   const asked: Review[] = [];
   const clock = new FakeClock();
@@ -56,9 +59,13 @@ function converter(
     webhook: { clientConfig, conversionReviewVersions: ["v9", "v1"], ...webhook },
   };
   const definition = asDefinition(cronTabDefinition({}, { conversion }));
-  const made = webhookConverters({ caller, random: new FakeRandom(1) }, limits)(definition);
+  const set = new MetricSet();
+  const metrics = new ConversionMetrics(set);
+  const deps = { caller, random: new FakeRandom(1), clock, metrics };
+  const made = webhookConverters(deps, limits)(definition);
   assert.ok(made);
-  return { convert: (objects, to) => made.convertMany(objects, to), asked, clock };
+  const convert: Converter["convertMany"] = (objects, to) => made.convertMany(objects, to);
+  return { convert, asked, clock, exposition: () => set.text() };
 }
 
 function good({ apiVersion, request }: Review): object {
@@ -147,4 +154,41 @@ describe("a conversion webhook", () => {
     await assert.rejects(convert(many(30), to), /response\.result\.status was 'no', not 'Success'/);
     assert.ok(asked.length < 5, `${asked.length} calls`);
   });
+
+  const failures: readonly (readonly [string, (review: Review) => unknown])[] = [
+    ["call_failure", () => "no review"],
+    ["malformed_response_failure", () => ({ kind: "ConversionReview" })],
+    ["partial_response_failure", (review) => withObjects(review, [])],
+    ["invalid_converted_object_failure", (review) => withObjects(review, [{ kind: "Other" }])],
+  ];
+  for (const [name, answer] of failures) {
+    test(`that fails is counted by upstream's names: ${name}`, async () => {
+      const { convert, exposition } = converter((review) => answer(review) as object);
+      await assert.rejects(convert(many(1), to));
+      const labels = `result="failure",failure_type="conversion_webhook_${name}"`;
+      assert.match(
+        exposition(),
+        new RegExp(`^apiserver_conversion_webhook_request_total\\{${labels}\\} 1$`, "m"),
+      );
+    });
+  }
+
+  test("that answers is counted by upstream's names, and timed for its definition", async () => {
+    const { convert, exposition } = converter(good);
+    await convert(many(1), to);
+    const text = exposition();
+    const total =
+      'apiserver_conversion_webhook_request_total{result="success",failure_type=""} 1\n';
+    assert.ok(text.includes(total), text);
+    assert.match(text, /^apiserver_conversion_webhook_duration_seconds_count\{.*\} 1$/m);
+    const labels =
+      'crd_name="crontabs.stable.example.com",from_version="v1",to_version="v2",succeeded="true"';
+    const timed = `apiserver_crd_conversion_webhook_duration_seconds_count{${labels}} 1\n`;
+    assert.ok(text.includes(timed), text);
+  });
 });
+
+function withObjects(review: Review, convertedObjects: readonly object[]): object {
+  const { uid } = review.request;
+  return { ...good(review), response: { uid, convertedObjects, result: { status: "Success" } } };
+}

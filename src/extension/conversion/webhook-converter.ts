@@ -7,15 +7,17 @@
  * Limits `batchObjectsMax` objects and about `batchBytesMax` bytes of them in one call, `batchesAtOnce`
  *        calls of one request at once; 30 s a call, as upstream; answers and calls in flight: caller.ts.
  */
-import type { AnyObject } from "#api/object.ts";
+import { type AnyObject, parseApiVersion } from "#api/object.ts";
 import { type ApiError, failure } from "#api/status.ts";
 import { must } from "#base/assert.ts";
+import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import type { Converter, ConverterOf } from "../definitions/conversion.ts";
 import type { Definition } from "../definitions/definition.ts";
 import { CallError } from "../webhooks/call-error.ts";
 import type { CallTarget, WebhookCaller } from "../webhooks/caller.ts";
 import { inLanes } from "./lanes.ts";
+import type { ConversionFailure, ConversionMetrics } from "./metrics.ts";
 import {
   ConversionError,
   conversionQuestion,
@@ -33,6 +35,8 @@ interface BatchLimits {
 interface ConverterDeps {
   readonly caller: WebhookCaller;
   readonly random: Random;
+  readonly clock: Clock;
+  readonly metrics: ConversionMetrics;
 }
 
 /** Upstream's. */
@@ -52,10 +56,11 @@ function webhookConverter(
 ): Converter {
   const { clientConfig = {}, conversionReviewVersions = [] } = spec.conversion?.webhook ?? {};
   const { caBundle = "" } = clientConfig;
+  const { name = "" } = metadata ?? {};
   // Of white space alone: none, as upstream.
   const isBlank = Buffer.from(caBundle, "base64").toString().trim() === "";
   const target: CallTarget = {
-    id: `conversion/${metadata?.name ?? ""}`,
+    id: `conversion/${name}`,
     target: { ...clientConfig, caBundle: isBlank ? "" : caBundle },
     timeoutMs,
   };
@@ -67,7 +72,7 @@ function webhookConverter(
       if (version === undefined) throw failed("no supported conversion review versions");
       const batches = batchesOf(missing, limits);
       const call = (batch: readonly AnyObject[]): Promise<readonly AnyObject[]> =>
-        convertBatch(deps, target, { version, apiVersion, objects: batch });
+        convertBatch(deps, target, { definition: name, version, apiVersion, objects: batch });
       const converted = (await inLanes(batches, limits.batchesAtOnce, call)).flat();
       let next = 0;
       return objects.map((object) =>
@@ -100,28 +105,48 @@ function batchesOf(objects: readonly AnyObject[], limits: BatchLimits): readonly
 }
 
 interface Batch {
+  /** Its name. */
+  readonly definition: string;
   readonly version: ReviewVersion;
   readonly apiVersion: string;
   readonly objects: readonly AnyObject[];
 }
 
 async function convertBatch(
-  { caller, random }: ConverterDeps,
+  { caller, random, clock, metrics }: ConverterDeps,
   target: CallTarget,
   batch: Batch,
 ): Promise<readonly AnyObject[]> {
   const asked = { ...batch, uid: random.uuid() };
   const [first] = batch.objects;
   const prefix = `conversion webhook for ${first?.apiVersion ?? ""}, Kind=${first?.kind ?? ""}`;
+  const startMs = clock.monotonicMs();
+  const count = (failure?: ConversionFailure): void =>
+    metrics.called({
+      definition: batch.definition,
+      fromVersion: versionOf(first?.apiVersion ?? ""),
+      toVersion: versionOf(batch.apiVersion),
+      seconds: (clock.monotonicMs() - startMs) / 1000,
+      ...(failure === undefined ? {} : { failure }),
+    });
   try {
-    return readConverted(await caller.call(target, conversionQuestion(asked), undefined), asked);
+    const answer = await caller.call(target, conversionQuestion(asked), undefined);
+    const converted = readConverted(answer, asked);
+    count();
+    return converted;
   } catch (error) {
+    if (error instanceof ConversionError) count(error.failure);
+    else if (error instanceof CallError) count("conversion_webhook_call_failure");
     if (error instanceof ConversionError)
       throw failed(error.isWhole ? error.message : `${prefix} ${error.message}`);
     // Any other error is a bug of this server.
     if (!(error instanceof CallError)) throw error;
     throw failed(`${prefix} failed: ${error.message.replace(/^failed to call webhook: /, "")}`);
   }
+}
+
+function versionOf(apiVersion: string): string {
+  return parseApiVersion(apiVersion)?.version ?? "";
 }
 
 /** As upstream words an error that is no API status. */

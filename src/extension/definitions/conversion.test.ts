@@ -16,9 +16,22 @@ import {
 
 const v2 = v1.replace("/v1/", "/v2/");
 const schema = {
-  openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+  openAPIV3Schema: {
+    type: "object",
+    "x-kubernetes-preserve-unknown-fields": true,
+    properties: {
+      spec: {
+        type: "object",
+        "x-kubernetes-preserve-unknown-fields": true,
+        properties: { image: { type: "string" } },
+      },
+    },
+  },
 };
-const version = (name: string) => ({ name, served: true, storage: name === "v1", schema });
+const selectableFields = [{ jsonPath: ".spec.image" }];
+const version = (name: string) => {
+  return { name, served: true, storage: name === "v1", schema, selectableFields };
+};
 const webhook = { clientConfig: { url: "https://127.0.0.1:1/" }, conversionReviewVersions: ["v1"] };
 const definition = cronTabDefinition(
   {},
@@ -43,7 +56,12 @@ async function inWorld(f: (world: World) => Promise<void>, limits = {}): Promise
     calls.push(objects.map(({ metadata }) => metadata?.name ?? ""));
     await gate;
     if (state.failure !== "") throw failure(500, "", state.failure);
-    return objects.map((object) => ({ ...object, apiVersion, converted: calls.length }));
+    return objects.map((object) => ({
+      ...object,
+      apiVersion,
+      converted: calls.length,
+      ...shownElsewhere(object, apiVersion),
+    }));
   };
   const converterOf = ({ spec }: { readonly spec: { conversion?: { strategy: string } } }) =>
     spec.conversion?.strategy === "Webhook" ? { convertMany } : undefined;
@@ -65,8 +83,20 @@ async function inWorld(f: (world: World) => Promise<void>, limits = {}): Promise
   }
 }
 
-async function create(world: World, name: string): Promise<string> {
-  const { status, text, json } = await ask(world, "POST", v1, { body: cronTab(name) });
+/** In v2 an image has a registry and is a label, too. */
+function shownElsewhere(object: AnyObject, apiVersion: string): object {
+  const { image = "" } = (object["spec"] ?? {}) as { readonly image?: string };
+  if (!apiVersion.endsWith("/v2")) return {};
+  const labels = { ...object.metadata?.labels, image };
+  return {
+    metadata: { ...object.metadata, labels },
+    spec: { ...(object["spec"] as object), image: `registry/${image}` },
+  };
+}
+
+async function create(world: World, name: string, image = "plain"): Promise<string> {
+  const body = { ...cronTab(name), spec: { cronSpec: "* * * * *", image } };
+  const { status, text, json } = await ask(world, "POST", v1, { body });
   assert.equal(status, 201, text);
   return json.metadata?.resourceVersion ?? "";
 }
@@ -163,15 +193,75 @@ describe("a watch in a version that is not stored", () => {
       watching.close();
     }));
 
-  test("takes no conversion for the metadata alone", () =>
+  test("brings metadata alone as the version asked for has it", () =>
     inWorld(async (world) => {
-      world.failure = "dead";
       const accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-      const watching = await watch(world, `${v2}?watch=1`, { headers: { accept } });
+      const stored = await watch(world, `${v1}?watch=1`, { headers: { accept } });
+      const shown = await watch(world, `${v2}?watch=1`, { headers: { accept } });
       await create(world, "a");
-      await until(() => watching.events().length === 1, "the event");
-      watching.close();
-      assert.equal(world.calls.length, 0);
+      const labelsOf = async (watching: Watching) => {
+        await until(() => watching.events().length === 1, "the event");
+        watching.close();
+        const [event] = watching.events();
+        assert.equal(event?.object.kind, "PartialObjectMetadata");
+        return event.object.metadata?.labels;
+      };
+      assert.equal(await labelsOf(stored), undefined);
+      assert.deepEqual({ ...(await labelsOf(shown)) }, { image: "plain" });
+    }));
+
+  for (const selector of [
+    "fieldSelector=spec.image%3Dregistry/blue",
+    "labelSelector=image%3Dblue",
+  ]) {
+    test(`selects by the version asked for, and tells who comes and goes: ${selector}`, () =>
+      inWorld(async (world) => {
+        await create(world, "before", "blue");
+        const start = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+        const watching = await watch(world, `${v2}?watch=1&${selector}&${start}`);
+        await until(() => seen(watching).length === 1, "the state");
+        await create(world, "other", "red");
+        await create(world, "a", "blue");
+        const paint = async (image: string): Promise<void> => {
+          const painted = { body: { spec: { image } }, type: merge };
+          assert.equal((await ask(world, "PATCH", `${v1}/a`, painted)).status, 200);
+        };
+        const annotations = { x: "y" };
+        const touch = { body: { metadata: { annotations } }, type: merge };
+        await ask(world, "PATCH", `${v1}/a`, touch);
+        await paint("red");
+        await ask(world, "PATCH", `${v1}/a`, touch);
+        await paint("blue");
+        await ask(world, "DELETE", `${v1}/other`);
+        await ask(world, "DELETE", `${v1}/a`);
+        const wanted = ["before", "a", "a", "a", "a", "a"].map((name) => `${name} ${inV2}`);
+        const types = ["ADDED", "ADDED", "MODIFIED", "DELETED", "ADDED", "DELETED"];
+        await until(() => seen(watching).length === types.length, "all events");
+        assert.deepEqual(
+          seen(watching),
+          types.map((type, at) => `${type} ${wanted[at] ?? ""}`),
+        );
+        const versions = watching
+          .events()
+          .map(({ object }) => Number(object.metadata?.resourceVersion));
+        assert.deepEqual(
+          versions,
+          versions.toSorted((a, b) => a - b),
+        );
+        watching.close();
+      }));
+  }
+
+  test("ends with the converter's error when it cannot tell what is selected", () =>
+    inWorld(async (world) => {
+      const watching = await watch(world, `${v2}?watch=1&labelSelector=image%3Dblue`);
+      world.failure = "conversion webhook for x failed: it is dead";
+      await create(world, "lost", "red");
+      await until(() => watching.ended, "the watch ends");
+      assert.deepEqual(
+        watching.events().map(({ type, object }) => `${type} ${String(object["message"])}`),
+        [`ERROR ${world.failure}`],
+      );
     }));
 });
 
@@ -195,6 +285,50 @@ describe("a list in a version that is not stored", () => {
       },
       { convertedBytesMax: 0 },
     ));
+
+  for (const selector of [
+    "fieldSelector=spec.image%3Dregistry/blue",
+    "labelSelector=image%3Dblue",
+  ]) {
+    test(`selects by the version asked for, in pages: ${selector}`, () =>
+      inWorld(async (world) => {
+        for (let i = 0; i < 600; i++) {
+          await create(world, `o-${String(i).padStart(3, "0")}`, i % 3 === 0 ? "blue" : "red");
+        }
+        const named: string[] = [];
+        let token = "";
+        let pages = 0;
+        do {
+          const path = `${v2}?limit=70&${selector}&continue=${token}`;
+          const { status, text, json } = await ask(world, "GET", path);
+          assert.equal(status, 200, text);
+          const list = json as unknown as { readonly items: readonly AnyObject[] };
+          assert.ok(list.items.length <= 70);
+          named.push(...list.items.map(({ metadata }) => metadata?.name ?? ""));
+          token = (json.metadata as { readonly continue?: string }).continue ?? "";
+          pages++;
+        } while (token !== "");
+        assert.deepEqual([named.length, new Set(named).size, pages], [200, 200, 3]);
+        const stored = await ask(world, "GET", `${v1}?${selector}`);
+        assert.deepEqual((stored.json as unknown as { readonly items: unknown[] }).items, []);
+        assert.equal((await ask(world, "DELETE", `${v2}?${selector}`)).status, 200);
+        assert.equal((await names(world)).length, 400);
+      }));
+  }
+
+  test("of metadata alone is that of the version asked for", () =>
+    inWorld(async (world) => {
+      await create(world, "a");
+      const type = "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+      for (const accept of [
+        `application/json;${type}`,
+        `application/vnd.kubernetes.protobuf;${type}`,
+      ]) {
+        const labelled = async (path: string): Promise<boolean> =>
+          (await ask(world, "GET", path, { headers: { accept } })).text.includes("plain");
+        assert.deepEqual([await labelled(v1), await labelled(v2)], [false, true], accept);
+      }
+    }));
 
   test("fails while the converter fails, and nothing else does", () =>
     inWorld(async (world) => {
@@ -224,5 +358,51 @@ describe("a list in a version that is not stored", () => {
       assert.equal((await waiting).status, 503);
       assert.deepEqual(await names(world), [`a ${inV2}`]);
       assert.equal(world.calls.length, 2);
+    }));
+});
+
+describe("a definition whose conversion webhook has a bad caBundle", () => {
+  const path = `${definitionsPath}/crontabs.stable.example.com`;
+  const base64 = (text: string): string => Buffer.from(text).toString("base64");
+  const bad = base64("nothing");
+  // SEQUENCE { SEQUENCE {}, SEQUENCE {}, BIT STRING }
+  const pem = `-----BEGIN CERTIFICATE-----\nMAgwADAAAwIAAQ==\n-----END CERTIFICATE-----\n`;
+  const bundle = (caBundle: string): object => {
+    return { spec: { conversion: { webhook: { clientConfig: { caBundle } } } } };
+  };
+
+  async function established(world: World): Promise<string> {
+    // Of the last write: the controller's comes in a later turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    const { json } = await ask(world, "GET", path);
+    const { conditions } = json["status"] as {
+      readonly conditions: readonly { type: string; status: string; reason: string }[];
+    };
+    const found = conditions.find(({ type }) => type === "Established");
+    return `${found?.status} ${found?.reason}`;
+  }
+
+  test("is not established and not served until the bundle is good, and keeps a good one then", () =>
+    inWorld(async (world) => {
+      assert.equal((await ask(world, "DELETE", path)).status, 200);
+      const clientConfig = { url: "https://127.0.0.1:1/", caBundle: bad };
+      const conversion = { strategy: "Webhook", webhook: { ...webhook, clientConfig } };
+      const versions = [version("v1"), version("v2")];
+      const body = cronTabDefinition({}, { versions, conversion });
+      assert.equal((await ask(world, "POST", definitionsPath, { body })).status, 201);
+      assert.equal(await established(world), "False InvalidCABundle");
+      assert.equal((await ask(world, "GET", v1)).status, 404);
+      const good = { body: bundle(base64(pem)), type: merge };
+      assert.equal((await ask(world, "PATCH", path, good)).status, 200);
+      assert.equal(await established(world), "True InitialNamesAccepted");
+      assert.equal((await ask(world, "GET", v1)).status, 200);
+      const refused = await ask(world, "PATCH", path, { body: bundle(bad), type: merge });
+      assert.equal(refused.status, 422);
+      const field = "spec.conversion.webhookClientConfig.caBundle";
+      assert.equal(
+        refused.json["message"],
+        `CustomResourceDefinition.apiextensions.k8s.io "crontabs.stable.example.com" is invalid: ${field}: Invalid value: "${bad}": unable to load root certificates: unable to parse bytes as PEM block`,
+      );
     }));
 });

@@ -35,18 +35,18 @@ export function customStrategy(given: Omit<CustomRules, "tolerated">): Strategy 
   const hasStatus = rules.subresources?.status !== undefined;
   const main: UpdateStrategy = {
     prepareForUpdate: (next, old) => prepareUpdate(hasStatus, next, old),
-    validateUpdate: (next, old) => validateUpdate(rules, next, old),
+    validateUpdate: (next, old) => judge(rules, "object", next, old),
   };
   const status: UpdateStrategy = {
     prepareForUpdate: prepareStatus,
-    validateUpdate: (next, old) => validateStatus(rules, next, old),
+    validateUpdate: (next, old) => judge(rules, "status", next, old),
   };
   return {
     ...main,
     allowCreateOnUpdate: false,
     allowUnconditionalUpdate: false,
     prepareForCreate: (object) => prepareCreate(hasStatus, object),
-    validate: (object) => validateCreate(rules, object),
+    validate: (object) => judge(rules, "object", object),
     warnings: (next, old) => [
       ...(rules.tolerated.get(next) ?? []),
       ...finalizerWarnings(next, old),
@@ -96,38 +96,20 @@ function prepareStatus(next: AnyObject, old: AnyObject): AnyObject {
   return Object.hasOwn(next, "status") ? { ...kept, status: next["status"] } : kept;
 }
 
-function validateCreate(rules: CustomRules, object: AnyObject): readonly FieldError[] {
-  const wrong = typeErrors(rules, object);
-  if (wrong.length > 0) return wrong;
-  const found = schemaErrors(rules, object, undefined).concat(
-    validateScale(object, rules.subresources?.scale, "object"),
-  );
-  return found.concat(ruleErrors(rules, found, object, undefined));
-}
-
-function validateUpdate(
+/**
+ * `part` status: only what is said of the status is judged: a specification that older rules let in does not
+ * hold it back. `old` absent: the object is new.
+ */
+function judge(
   rules: CustomRules,
+  part: "object" | "status",
   next: AnyObject,
-  old: AnyObject,
+  old?: AnyObject,
 ): readonly FieldError[] {
   const wrong = typeErrors(rules, next);
   if (wrong.length > 0) return wrong;
-  const found = schemaErrors(rules, next, old).concat(
-    validateScale(next, rules.subresources?.scale, "object"),
-  );
-  return found.concat(ruleErrors(rules, found, next, old));
-}
-
-/** Only what is said of the status is judged: a specification that older rules let in does not hold it back. */
-function validateStatus(
-  rules: CustomRules,
-  next: AnyObject,
-  old: AnyObject,
-): readonly FieldError[] {
-  const wrong = typeErrors(rules, next);
-  if (wrong.length > 0) return wrong;
-  const found = statusErrors(rules, next, old).concat(
-    validateScale(next, rules.subresources?.scale, "status"),
+  const found = schemaErrors(rules, part, next, old).concat(
+    validateScale(next, rules.subresources?.scale, part),
   );
   return found.concat(ruleErrors(rules, found, next, old));
 }
@@ -144,27 +126,19 @@ function typeErrors({ kind, apiVersion }: CustomRules, object: AnyObject): Field
 
 function schemaErrors(
   { structural }: CustomRules,
+  part: "object" | "status",
   object: AnyObject,
   old: AnyObject | undefined,
 ): readonly FieldError[] {
   const schema = structural();
   if (schema === undefined) return [];
-  const data = object as unknown as JsonObject; // objects are plain JSON data
-  return old === undefined
-    ? validateCustomObject(data, schema)
-    : validateCustomObject(data, schema, old as unknown as JsonObject);
-}
-
-function statusErrors(
-  { structural }: CustomRules,
-  object: AnyObject,
-  old: AnyObject,
-): readonly FieldError[] {
-  const schema = structural();
-  if (schema === undefined) return [];
   // Objects are plain JSON data.
   const data = object as unknown as JsonObject;
-  return validateCustomStatus(data, schema, old as unknown as JsonObject);
+  if (old === undefined) return validateCustomObject(data, schema);
+  const before = old as unknown as JsonObject;
+  return part === "status"
+    ? validateCustomStatus(data, schema, before)
+    : validateCustomObject(data, schema, before);
 }
 
 /** Findings after which rules are not evaluated: they could meet values of another type than declared. */

@@ -4,8 +4,10 @@
  */
 import type { CustomResourceDefinitionNames } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json-value.ts";
+import type { JsonObject } from "#api/object.ts";
+import { conversionBundleFault } from "#api/validation/ca-bundle.ts";
 import { established, type Said, withCondition, withStatus } from "./conditions.ts";
-import { type Definition, findCondition } from "./definition.ts";
+import { type Definition, findCondition, hasCondition } from "./definition.ts";
 
 /** Names that definitions of one group have been given. */
 interface TakenNames {
@@ -36,7 +38,7 @@ export function settleNames(definition: Definition, taken: TakenNames, nowMs: nu
   const wanted = definition.spec.names;
   const had = definition.status?.acceptedNames ?? noNames;
   const hasAll = jsonEqual(wanted, had) && findCondition(definition, "NamesAccepted") !== undefined;
-  if (hasAll) return definition;
+  if (hasAll) return settleEstablished(definition, nowMs);
   const { names, conflict } = chooseNames(wanted, had, taken);
   const accepted: Said = conflict ?? {
     type: "NamesAccepted",
@@ -48,11 +50,26 @@ export function settleNames(definition: Definition, taken: TakenNames, nowMs: nu
     ? definition
     : withStatus(definition, { acceptedNames: names });
   const judged = withCondition(given, accepted, nowMs);
-  const isEstablished = findCondition(judged, "Established")?.status === "True";
-  if (isEstablished) return judged;
-  const isAccepted = accepted.status === "True";
-  return withCondition(judged, isAccepted ? established : notAccepted, nowMs);
+  return settleEstablished(judged, nowMs);
 }
+
+/** Once established, a definition stays so. */
+function settleEstablished(definition: Definition, nowMs: number): Definition {
+  if (hasCondition(definition, "Established")) return definition;
+  if (!hasCondition(definition, "NamesAccepted")) {
+    return withCondition(definition, notAccepted, nowMs);
+  }
+  // A validated definition holds plain JSON.
+  const fault = conversionBundleFault(definition.spec as unknown as JsonObject);
+  return withCondition(definition, fault === undefined ? established : badBundle, nowMs);
+}
+
+const badBundle: Said = {
+  type: "Established",
+  status: "False",
+  reason: "InvalidCABundle",
+  message: "The conversion webhook CABundle is invalid",
+};
 
 const notAccepted: Said = {
   type: "Established",

@@ -24,6 +24,7 @@ export function publishedSchema(schema: JsonObject, form: OpenApiVersion): JsonO
   const out = dictionary<JsonValue | undefined>();
   for (const [field, value] of Object.entries(schema)) {
     if (form === "v2" && unsaid.has(field)) continue;
+    if (field === "uniqueItems" && value === false) continue;
     out[field] = publishedMember(field, value, form);
   }
   if (schema["x-kubernetes-int-or-string"] === true) sayIntOrString(out, form);

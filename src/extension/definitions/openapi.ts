@@ -28,7 +28,7 @@ export function openapiDefinitions(
   return [
     lazyDefinition(name, { group, version, kind }, (form) => objectSchema(row, read(), form)),
     lazyDefinition(listName, { group, version, kind: listKind }, (form) =>
-      listSchema({ ...row, kind: listKind }, name, form, selectable(read())),
+      listSchema({ ...row, listKind }, name, form, selectable(read())),
     ),
   ];
 }
@@ -100,11 +100,12 @@ function selectable(version: DefinedVersion | undefined): JsonObject {
 }
 
 function listSchema(
-  row: ResourceInfo,
+  row: ResourceInfo & { readonly listKind: string },
   item: string,
   form: OpenApiVersion,
   more: JsonObject,
 ): JsonObject {
+  const { group, version, listKind } = row;
   const items = {
     description: `List of ${row.resource}. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md`,
     items: reference(item, form),
@@ -112,11 +113,11 @@ function listSchema(
   };
   const metadata = described(texts.listMetadata, "ListMeta", form);
   return {
-    description: `${row.kind} is a list of ${row.kind.replace(/List$/, "")}`,
+    description: `${listKind} is a list of ${row.kind}`,
     properties: { ...typeFields(), items, metadata },
     required: ["items"],
     type: "object",
-    "x-kubernetes-group-version-kind": [{ group: row.group, kind: row.kind, version: row.version }],
+    "x-kubernetes-group-version-kind": [{ group, kind: listKind, version }],
     ...more,
   };
 }

@@ -13,6 +13,7 @@ import { customKind, type RulesOf } from "./custom-kind.ts";
 import {
   type DefinedVersion,
   type Definition,
+  findCondition,
   hasCondition,
   storageVersionOf,
 } from "./definition.ts";
@@ -63,7 +64,8 @@ export class ServedDefinition {
 
   constructor(deps: DefinitionDeps, definition: Definition, epoch: Epoch) {
     const isEstablished = hasCondition(definition, "Established");
-    const isServed = isEstablished || hasCondition(definition, "NamesAccepted");
+    const isServed =
+      isEstablished || (hasCondition(definition, "NamesAccepted") && !hasBadBundle(definition));
     const isGoing = hasCondition(definition, "Terminating");
     this.#deps = deps;
     this.name = definition.metadata?.name ?? "";
@@ -134,6 +136,11 @@ export class ServedDefinition {
   #version(name: string): DefinedVersion | undefined {
     return this.#deps.read(this.name)?.spec.versions.find((one) => one.name === name);
   }
+}
+
+/** Found when it was to be established: nobody could convert its objects. */
+function hasBadBundle(definition: Definition): boolean {
+  return findCondition(definition, "Established")?.reason === "InvalidCABundle";
 }
 
 export function identityOf({ metadata, spec, status }: Definition): string {

@@ -1,0 +1,199 @@
+/**
+ * Selection by what an object is in the version that was asked for: the store selects by what is stored, and
+ * a custom object may have other labels and fields there (conversion, defaults of a changed definition).
+ *
+ *   store --name and namespace--> page or batch --held, shown--> labels and fields of the version asked for
+ *
+ * Holds  1. an object is converted before it is looked at; 2. a watcher hears of an object that enters or leaves
+ *        its selection as ADDED and DELETED, in the order of the store; 3. a page holds at most `limit` objects,
+ *        and its token leads to the first one that was not looked at.
+ * Cost   every object of the scope is shown once per list and event, so built-in kinds never come here.
+ */
+import { fieldsMatch, type FieldRequirement } from "#api/selectors/field-selector.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
+import { plainFieldValue } from "#api/selectors/selectable-fields.ts";
+import { encodeContinue } from "#registry/continue-token.ts";
+import type { ListOptions, ListPage, ResourceWatch } from "#registry/resource-store.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
+import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
+import type { ListQuery } from "./list-options.ts";
+import type { StoredKind } from "./stored-kind.ts";
+
+/** Selectors that only the shown object answers. */
+interface ShownSelection {
+  matches(cached: CachedObject): boolean;
+  /** What the store may still select by. */
+  readonly stored: Pick<ListQuery, "fields">;
+}
+
+type Selectors = Pick<ListQuery, "labels" | "fields">;
+
+const keyFields: ReadonlySet<string> = new Set(["metadata.name", "metadata.namespace"]);
+
+/** undefined: the store selects. */
+export function shownSelection(kind: StoredKind, query: Selectors): ShownSelection | undefined {
+  if (kind.custom === undefined) return undefined;
+  const { labels, fields = { requirements: [] } } = query;
+  const isOfKey = ({ field }: FieldRequirement): boolean => keyFields.has(field);
+  const own = { requirements: fields.requirements.filter((one) => !isOfKey(one)) };
+  const hasLabels = (labels?.requirements.length ?? 0) > 0;
+  // Only a webhook changes labels.
+  if (own.requirements.length === 0 && !(hasLabels && kind.prepared !== undefined)) {
+    return undefined;
+  }
+  return {
+    stored: { fields: { requirements: fields.requirements.filter(isOfKey) } },
+    matches(cached) {
+      const object = kind.show(cached);
+      if (labels !== undefined && !labelsMatch(labels, object.metadata?.labels ?? {})) return false;
+      return fieldsMatch(own, (field) => plainFieldValue(object, field));
+    },
+  };
+}
+
+/** Objects that are converted, and looked at, in one step. */
+const stepObjects = 250;
+
+/** One page as the store makes it, or of what matches in the version asked for. */
+export async function listPage(
+  kind: StoredKind,
+  namespace: string,
+  query: Selectors,
+  options: ListOptions,
+): Promise<ListPage> {
+  const selection = shownSelection(kind, query);
+  if (selection === undefined) return kind.store.list(namespace, options);
+  const { labels: _, fields: __, ...rest } = options;
+  // As the store has it: a list of any version takes no limit.
+  const limit = options.resourceVersion === "0" ? 0 : (options.limit ?? 0);
+  const found: CachedObject[] = [];
+  let asked: ListOptions = { ...rest, ...selection.stored };
+  if (limit > 0) asked = { ...asked, limit: Math.max(limit, stepObjects) };
+  for (;;) {
+    const page = await kind.store.list(namespace, asked);
+    const next = await takeMatches(found, kind, selection, page.items, limit, options);
+    const { resourceVersion } = page;
+    if (next !== undefined) {
+      const start = `${namespace === "" && next.namespace !== "" ? `${next.namespace}/` : ""}${next.name}`;
+      const token = encodeContinue({ revision: Number(resourceVersion), start });
+      return { items: found, resourceVersion, continue: token };
+    }
+    if (page.continue === undefined) return { items: found, resourceVersion };
+    const { resourceVersion: ___, resourceVersionMatch: ____, ...further } = asked;
+    asked = { ...further, continue: page.continue };
+  }
+}
+
+/** @returns the first object that matches when there is no room for it. */
+async function takeMatches(
+  found: CachedObject[],
+  kind: StoredKind,
+  selection: ShownSelection,
+  items: readonly CachedObject[],
+  limit: number,
+  { pace }: ListOptions,
+): Promise<CachedObject | undefined> {
+  for (let at = 0; at < items.length; at += stepObjects) {
+    const step = items.slice(at, at + stepObjects);
+    using _held = await kind.prepared?.hold(step);
+    for (const cached of step) {
+      if (!selection.matches(cached)) continue;
+      if (limit > 0 && found.length >= limit) return cached;
+      found.push(cached);
+    }
+    await pace?.turn();
+  }
+  return undefined;
+}
+
+/** Between the store's watch of the scope and a stream that wants the selection. */
+export class ShownSelectionSink implements WatchSink {
+  readonly #kind: StoredKind;
+  readonly #selection: ShownSelection;
+  readonly #stream: WatchSink;
+  #source: ResourceWatch | undefined;
+  #state: "flowing" | "converting" | "ended" = "flowing";
+  #held: Disposable | undefined;
+
+  constructor(kind: StoredKind, selection: ShownSelection, stream: WatchSink) {
+    this.#kind = kind;
+    this.#selection = selection;
+    this.#stream = stream;
+  }
+
+  /** The watch of the store that fills this sink, closed with it. */
+  async attach(opening: Promise<ResourceWatch>): Promise<ResourceWatch> {
+    const source = await opening;
+    this.#source = source;
+    return {
+      resume: () => source.resume(),
+      bookmark: () => source.bookmark(),
+      close: () => {
+        this.#close();
+        source.close();
+      },
+    };
+  }
+
+  deliver(items: readonly WatchItem[]): boolean {
+    if (this.#state === "ended") return true;
+    if (this.#state === "converting" || this.#awaits(items)) return false;
+    const selected = items.flatMap((item) => this.#select(item) ?? []);
+    if (selected.length > 0 && !this.#stream.deliver(selected)) return false;
+    this.#drop();
+    return true;
+  }
+
+  end(error?: Error): void {
+    this.#close();
+    this.#stream.end(error);
+  }
+
+  #close(): void {
+    this.#state = "ended";
+    this.#drop();
+  }
+
+  /** @returns whether the batch has to wait for its objects; it is asked for again when they are there. */
+  #awaits(items: readonly WatchItem[]): boolean {
+    const { prepared } = this.#kind;
+    if (prepared === undefined) return false;
+    const objects = items.flatMap(({ object, change }) =>
+      [object, change?.previous].filter((one) => one !== undefined),
+    );
+    if (objects.every((one) => prepared.isReady(one))) return false;
+    this.#state = "converting";
+    prepared.hold(objects).then(
+      (held) => this.#converted(held),
+      (error: Error) => {
+        if (this.#state !== "ended") this.end(error);
+      },
+    );
+    return true;
+  }
+
+  #converted(held: Disposable): void {
+    this.#drop();
+    if (this.#state === "ended") return held[Symbol.dispose]();
+    this.#held = held;
+    this.#state = "flowing";
+    this.#source?.resume();
+  }
+
+  #drop(): void {
+    this.#held?.[Symbol.dispose]();
+    this.#held = undefined;
+  }
+
+  #select(item: WatchItem): WatchItem | undefined {
+    const { object, change } = item;
+    const selection = this.#selection;
+    // A checksum is that of the scope.
+    if (object === undefined) return item.view === undefined ? item : { ...item, view: undefined };
+    const sees = selection.matches(object);
+    if (change === undefined || item.type !== "MODIFIED") return sees ? item : undefined;
+    const saw = change.previous !== undefined && selection.matches(change.previous);
+    if (sees) return saw ? item : change.added();
+    return saw ? change.deleted() : undefined;
+  }
+}
