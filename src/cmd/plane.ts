@@ -22,7 +22,6 @@ import { createApiServer, type ApiServer } from "#apiserver/server.ts";
 import { serveDefinitions } from "#extension/definitions/definitions.ts";
 import { rulesOf, strategyWithRules } from "#extension/definitions/rules/rules.ts";
 import { readCertificateRequest } from "#auth/certificate-request.ts";
-import { logUnservedObjects } from "#apiserver/unserved-objects.ts";
 import { groups } from "#auth/groups.ts";
 import { ClusterSigner } from "#auth/cluster-signer.ts";
 import { signDetached } from "#auth/cluster-info-signature.ts";
@@ -190,7 +189,6 @@ async function startOn(
   webhooks.serve(catalog);
   policies.serve(catalog);
   await server.ready();
-  logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
   const listening = await listenTls(host, options, server);
   const facts = bootstrapFacts(options, listening);
