@@ -38,6 +38,7 @@ import { NodeOffload } from "#platform/node/offload.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
 import { withExpressions } from "#extension/policies/expression-findings.ts";
 import type { Policies } from "#extension/policies/plugins.ts";
+import { policyTypeChecker } from "#extension/policies/type-checker.ts";
 import type { Webhooks } from "#extension/webhooks/plugins.ts";
 import { createLister } from "#registry/lister.ts";
 import {
@@ -208,6 +209,7 @@ async function startOn(
           mintLegacyToken: access.mintLegacyToken,
           certificates: certificateSigning(host, options),
           signDetached,
+          checkPolicyTypes: policyTypeChecker(catalog),
         });
   return {
     url,
