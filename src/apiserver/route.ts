@@ -1,6 +1,5 @@
 /** From request info to the code that serves it: kinds by the catalog, verbs by name. */
 import { ownEntry } from "#base/own.ts";
-import { unservedKind, unservedText } from "#admission/unserved-kinds.ts";
 import { badRequest, noSuchPath, notFound } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -42,7 +41,6 @@ export async function serveResource(
     throw methodNotAllowed(kind);
   warnOfDeprecation(context, kind);
   if (kind.store !== undefined) checkName(context);
-  warnOfStored(context, kind);
   if (info.subresource !== "") return subresource(deps, context, kind);
   if (kind.store === undefined) return serveNonPersisted(deps, context, kind);
   return servePersisted(deps, context, storedKind(kind));
@@ -73,14 +71,6 @@ function warnOfDeprecation(context: RequestContext, kind: ServedKind): void {
   if (group !== "" || context.requestInfo.subresource !== "") return;
   const text = Object.hasOwn(deprecated, resource) ? ownEntry(deprecated, resource) : undefined;
   if (text !== undefined) context.warnings.add(text);
-}
-
-/** A reader of a policy that an older release stored must not believe that it is enforced. */
-function warnOfStored(context: RequestContext, kind: ServedKind): void {
-  const reads = context.requestInfo.verb === "get" || context.requestInfo.verb === "list";
-  if (!reads || (kind.store?.size ?? 0) === 0) return;
-  const row = unservedKind(kind.resource);
-  if (row?.onWrite === "refuse") context.warnings.add(unservedText(row));
 }
 
 function subresource(

@@ -50,10 +50,6 @@ service-controller
 ttl-controller
   list,patch,update,watch | core | nodes
   events
-validatingadmissionpolicy-status-controller
-  read | admissionregistration.k8s.io | validatingadmissionpolicies
-  get,patch,update | admissionregistration.k8s.io | validatingadmissionpolicies/status
-  events
 `;
 
 /** `namespace/name`. */

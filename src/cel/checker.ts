@@ -171,7 +171,12 @@ class Checker {
       return declared.field(field) ?? this.#fail(at, `undefined field '${field}'`);
     }
     if (!isDyn(target)) {
-      this.#fail(at, `type '${printType(target)}' does not support field selection`);
+      // Kubernetes declares these as object types without registering any fields.
+      const isUnregistered = target.name.startsWith("kubernetes.");
+      const what = isUnregistered
+        ? `unexpected failed resolution of '${target.name}'`
+        : `type '${printType(target)}' does not support field selection`;
+      this.#fail(at, what);
     }
     return dynType;
   }

@@ -19,6 +19,8 @@ export interface CallOptions {
   readonly subresource?: string;
   readonly fieldManager?: string;
   readonly dryRun?: boolean;
+  /** Of an apply: takes fields over from other managers. */
+  readonly force?: boolean;
   readonly signal?: AbortSignal;
 }
 

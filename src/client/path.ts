@@ -34,10 +34,12 @@ function encodeQuery(fields: Readonly<Record<string, QueryValue>>): string {
 }
 
 export function callQuery(options: CallOptions): string {
-  if (options.fieldManager === undefined && options.dryRun !== true) return "";
+  const { fieldManager, dryRun, force } = options;
+  if (fieldManager === undefined && dryRun !== true && force !== true) return "";
   return encodeQuery({
-    fieldManager: options.fieldManager,
-    dryRun: options.dryRun === true ? "All" : undefined,
+    fieldManager,
+    dryRun: dryRun === true ? "All" : undefined,
+    force: force === true ? true : undefined,
   });
 }
 

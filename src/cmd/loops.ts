@@ -10,6 +10,7 @@ import { pacedHandler } from "#client/paced-handler.ts";
 import type { SignDetached } from "#controllers/bootstrap/cluster-info.ts";
 import type { SigningOptions } from "#controllers/certificates/signing.ts";
 import { createControllerManager, type ControllerManager } from "#controllers/manager.ts";
+import type { CheckPolicyTypes } from "#controllers/policystatus/controller.ts";
 import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
 import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
@@ -28,6 +29,7 @@ interface LoopOptions {
   readonly mintLegacyToken: LegacyTokens["mint"];
   readonly certificates: SigningOptions;
   readonly signDetached: SignDetached;
+  readonly checkPolicyTypes: CheckPolicyTypes;
 }
 
 export interface Loops {

@@ -24,7 +24,6 @@ import { ServerIdentity } from "#apiserver/server-identity.ts";
 import { serveDefinitions } from "#extension/definitions/definitions.ts";
 import { rulesOf, strategyWithRules } from "#extension/definitions/rules/rules.ts";
 import { readCertificateRequest } from "#auth/certificate-request.ts";
-import { logUnservedObjects } from "#apiserver/unserved-objects.ts";
 import { groups } from "#auth/groups.ts";
 import { ClusterSigner } from "#auth/cluster-signer.ts";
 import { signDetached } from "#auth/cluster-info-signature.ts";
@@ -41,6 +40,7 @@ import { NodeOffload } from "#platform/node/offload.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
 import { withExpressions } from "#extension/policies/expression-findings.ts";
 import type { Policies } from "#extension/policies/plugins.ts";
+import { policyTypeChecker } from "#extension/policies/type-checker.ts";
 import type { Webhooks } from "#extension/webhooks/plugins.ts";
 import { createLister } from "#registry/lister.ts";
 import {
@@ -204,7 +204,6 @@ async function startOn(
   webhooks.serve(catalog);
   policies.serve(catalog);
   await server.ready();
-  logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
   const listening = await listenTls(host, options, server);
   const facts = bootstrapFacts(options, listening);
@@ -257,6 +256,7 @@ function planeLoops(
     mintLegacyToken,
     certificates: certificateSigning(host, options),
     signDetached,
+    checkPolicyTypes: policyTypeChecker(server.catalog),
   });
 }
 

@@ -59,6 +59,11 @@ import {
   VolumeProtectionController,
   volumeProtectionRole,
 } from "./protection/volume-controller.ts";
+import {
+  type CheckPolicyTypes,
+  PolicyStatusController,
+  policyStatusRole,
+} from "./policystatus/controller.ts";
 import { ResourceQuotaController, resourceQuotaRole } from "./quota/controller.ts";
 import { ReplicaSetController } from "./replicaset/controller.ts";
 import {
@@ -92,8 +97,10 @@ export interface ManagerOptions {
   readonly certificates?: SigningOptions;
   /** Absent: cluster-info is not signed. */
   readonly signDetached?: SignDetached;
-  /** As upstream's --controllers: `*`, `name`, `-name`; absent: all. The names are those of `controllerNames`. */
+  /** As upstream's --controllers: `*`, `name`, `-name`; absent: all. */
   readonly controllers?: readonly string[];
+  /** Absent: the status of policies is not written. */
+  readonly checkPolicyTypes?: CheckPolicyTypes;
 }
 
 export interface ControllerManager {
@@ -177,7 +184,7 @@ const factories: readonly NamedFactory[] = [
 ];
 
 /** Of other service accounts that a controller acts as in part. */
-const furtherRoles: readonly ControllerRole[] = [endpointsRole, certificateRole];
+const furtherRoles: readonly ControllerRole[] = [endpointsRole, certificateRole, policyStatusRole];
 
 const allRoles = new Set([...factories.map(([, role]) => role), ...furtherRoles]);
 
@@ -195,6 +202,7 @@ export function createControllerManager(
     ...tokensFactories(options),
     ...certificateFactories(options),
     ...clusterInfoFactories(options),
+    ...policyFactories(options),
   ];
   const chosen = entries.filter(([component]) => isChosen(component, options.controllers ?? ["*"]));
   const controllers = chosen.map((entry) => createController(deps, options, entry));
@@ -239,6 +247,12 @@ function clusterInfoFactories({ signDetached }: ManagerOptions): readonly NamedF
   if (signDetached === undefined) return [];
   const factory: Factory = (deps) => new BootstrapSigner(deps, signDetached);
   return [["bootstrap-signer-controller", bootstrapSignerRole, factory]];
+}
+
+function policyFactories({ checkPolicyTypes }: ManagerOptions): readonly NamedFactory[] {
+  if (checkPolicyTypes === undefined) return [];
+  const factory: Factory = (deps) => new PolicyStatusController(deps, checkPolicyTypes);
+  return [["validatingadmissionpolicy-status-controller", policyStatusRole, factory]];
 }
 
 function createController(

@@ -10,7 +10,6 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { unservedKinds } from "#admission/unserved-kinds.ts";
 import { builtinResources } from "#api/schema/resources.ts";
 import { removeDirectory, startUp, temporaryDirectory, type Running } from "./harness.ts";
 import { credentialsOf, KubeHttp } from "./kube-http.ts";
@@ -56,7 +55,7 @@ describe("a create, dry run", () => {
     removeDirectory(directory);
   });
 
-  for (const { input, output } of pairs.filter((pair) => !isRefused(pair.input))) {
+  for (const { input, output } of pairs) {
     test(`${input.apiVersion} ${input.kind} ${input.metadata.name} is as stock makes it`, async () => {
       const answer = await http.request("POST", `${collectionPath(input)}?dryRun=All`, input);
       assert.equal(answer.status, 201, JSON.stringify(answer.body));
@@ -64,11 +63,6 @@ describe("a create, dry run", () => {
     });
   }
 });
-
-/** Policies that this server does not enforce are not taken: `test/attacks/promises.test.ts`. */
-function isRefused({ kind }: Document): boolean {
-  return unservedKinds.some((row) => row.kind === kind && row.onWrite === "refuse");
-}
 
 function named(kind: string, name: string): unknown {
   return { apiVersion: "v1", kind, metadata: { name } };

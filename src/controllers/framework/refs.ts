@@ -17,6 +17,11 @@ export const refs = {
     version: "v1",
     resource: "customresourcedefinitions",
   },
+  validatingadmissionpolicies: {
+    group: "admissionregistration.k8s.io",
+    version: "v1",
+    resource: "validatingadmissionpolicies",
+  },
   nodes: core("nodes"),
   namespaces: core("namespaces"),
   services: core("services"),

@@ -4,8 +4,8 @@
  * Holds  a request goes only to the host that the configuration names; redirects are not followed, no proxy
  *        of the environment is used, and no credential is sent but those of the operator's kubeconfig. The
  *        certificate must be valid for the URL's host or for `<service>.<namespace>.svc`.
- *        Addresses that a URL names are not judged, as upstream: who may write a webhook configuration
- *        sees every object anyway. Of a Service see service-target.ts.
+ *        Addresses that a URL names are not judged, as upstream: a user with the right to write webhook
+ *        configurations can have every object sent to them anyway. Of a Service see service-target.ts.
  * Limits the webhook's timeout, over all of waiting, connecting and reading; `answerBytesMax`; calls in
  *        flight (seats.ts); heads and idle connections are the transport's.
  * Retry  once, when the server closed a kept connection just as the question was sent: webhooks must be

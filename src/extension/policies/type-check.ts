@@ -1,0 +1,201 @@
+/**
+ * What is wrong with the expressions of a ValidatingAdmissionPolicy for the kinds it is about: the warnings of
+ * `status.typeChecking`. They change no answer of the policy.
+ *
+ * In     a stored policy; the kinds and schemas that are served now.
+ * Holds  only rules without wildcards are looked at, resources only, and `kindsMax` kinds.
+ * Limits a step (one expression for one kind) is one compilation: the caller gives turns between steps.
+ * Differs kinds of aggregated servers have no schema here and are not checked, as upstream when it finds none.
+ * Source: k8s.io/apiserver pkg/admission/plugin/policy/validating/typechecking.go, 1.36.
+ */
+import { type AnyObject, apiVersionOf, type GroupVersionKind } from "#api/object.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import { type Fields, items, maybe, part, text, texts } from "#api/validation/fields.ts";
+import type { Steps } from "#base/steps.ts";
+import { Environment } from "#cel/environment.ts";
+import type { TypeProvider } from "#cel/declarations.ts";
+import { types } from "#cel/libraries/library.ts";
+import { type SchemaNode, schemaTypes } from "#cel/schema-types.ts";
+import { showErrors } from "#cel/source-error.ts";
+import { dynType, type Type } from "#cel/type.ts";
+import { variablesType } from "./lazy-variables.ts";
+import { namespaceNode, requestNode } from "./request-variables.ts";
+
+/** As upstream's ExpressionWarning. */
+export interface ExpressionWarning {
+  readonly fieldRef: string;
+  readonly warning: string;
+}
+
+export interface CheckedKinds {
+  served(): readonly ResourceInfo[];
+  /** The type of a kind's objects; undefined: no schema is known. */
+  nodeOf(kind: GroupVersionKind): SchemaNode | undefined;
+}
+
+/** Upstream's maxTypesToCheck. */
+const kindsMax = 10;
+
+export function* typeWarnings(policy: AnyObject, kinds: CheckedKinds): Steps<ExpressionWarning[]> {
+  const spec = part(policy, "spec");
+  const environments = yield* environmentsOf(spec, kinds);
+  const warnings: ExpressionWarning[] = [];
+  for (const [at, validation] of items(spec, "validations").entries()) {
+    for (const field of ["expression", "messageExpression"]) {
+      const expression = text(validation, field);
+      if (field === "messageExpression" && expression === "") continue;
+      const warning = yield* expressionWarning(expression, environments);
+      const fieldRef = `spec.validations[${at}].${field}`;
+      if (warning !== "") warnings.push({ fieldRef, warning });
+    }
+  }
+  return warnings;
+}
+
+interface KindEnvironment {
+  readonly kind: GroupVersionKind;
+  readonly environment: Environment;
+}
+
+function* expressionWarning(
+  expression: string,
+  environments: readonly KindEnvironment[],
+): Steps<string> {
+  const found: string[] = [];
+  for (const { kind, environment } of environments) {
+    const compiled = environment.compile(expression);
+    yield;
+    if (compiled.kind === "program") continue;
+    const gvk = `${kind.group}/${kind.version}, Kind=${kind.kind}`;
+    found.push(`${gvk}: ${showErrors(expression, compiled.errors)}\n`);
+  }
+  return found.join("\n");
+}
+
+/** One for each kind, with the variables of the policy. */
+function* environmentsOf(spec: Fields, kinds: CheckedKinds): Steps<readonly KindEnvironment[]> {
+  const made: KindEnvironment[] = [];
+  const paramKind = maybe(spec, "paramKind");
+  const params = paramKind === undefined ? undefined : paramsOf(paramKind, kinds);
+  for (const kind of kindsToCheck(spec, kinds.served())) {
+    const object = kinds.nodeOf(kind);
+    yield;
+    if (object === undefined) continue;
+    const environment = yield* environmentOf(items(spec, "variables"), object, params);
+    made.push({ kind, environment });
+  }
+  return made;
+}
+
+function paramsOf(paramKind: Fields, kinds: CheckedKinds): SchemaNode | "any" {
+  const [version = "", group = ""] = text(paramKind, "apiVersion").split("/").toReversed();
+  return kinds.nodeOf({ group, version, kind: text(paramKind, "kind") }) ?? "any";
+}
+
+function* environmentOf(
+  variables: readonly Fields[],
+  object: SchemaNode,
+  params: SchemaNode | "any" | undefined,
+): Steps<Environment> {
+  const known = new Map<string, Type>();
+  const declared = new Map<string, Type>([
+    ["object", object.type],
+    ["oldObject", object.type],
+    ["request", requestNode.type],
+    ["namespaceObject", namespaceNode.type],
+    ["variables", variablesType],
+    ["authorizer", types.authorizer],
+  ]);
+  if (params !== undefined) declared.set("params", params === "any" ? dynType : params.type);
+  const nodes = [requestNode, namespaceNode, object, ...(isNode(params) ? [params] : [])];
+  const environment = new Environment({ variables: declared, types: withVariables(nodes, known) });
+  for (const variable of variables) {
+    const compiled = environment.compile(text(variable, "expression"));
+    yield;
+    known.set(
+      text(variable, "name"),
+      compiled.kind === "program" ? compiled.program.type : dynType,
+    );
+  }
+  return environment;
+}
+
+function isNode(params: SchemaNode | "any" | undefined): params is SchemaNode {
+  return params !== undefined && params !== "any";
+}
+
+function withVariables(
+  nodes: readonly SchemaNode[],
+  variables: ReadonlyMap<string, Type>,
+): TypeProvider {
+  const objects = schemaTypes(nodes);
+  const own = { type: variablesType, field: (name: string) => variables.get(name) };
+  return { find: (name) => (name === variablesType.name ? own : objects.find(name)) };
+}
+
+/** In order of group, version and kind. */
+function kindsToCheck(spec: Fields, served: readonly ResourceInfo[]): readonly GroupVersionKind[] {
+  const found = new Map<string, GroupVersionKind>();
+  for (const rule of items(part(spec, "matchConstraints"), "resourceRules")) {
+    if (addRule(found, rule, served)) break;
+  }
+  return [...found.values()].sort(
+    (a, b) => order(a.group, b.group) || order(a.version, b.version) || order(a.kind, b.kind),
+  );
+}
+
+/** @returns whether there are as many as are checked. */
+function addRule(
+  found: Map<string, GroupVersionKind>,
+  rule: Fields,
+  served: readonly ResourceInfo[],
+): boolean {
+  const groups = texts(rule, "apiGroups").toSorted(order);
+  const versions = texts(rule, "apiVersions").toSorted(order);
+  if ([...groups, ...versions].some((one) => one.includes("*"))) return false;
+  const resources = texts(rule, "resources").filter((one) => !/[*/]/.test(one));
+  let count = 0;
+  for (const group of groups) {
+    for (const version of versions) {
+      for (const resource of resources.toSorted(order)) {
+        for (const { group: g, version: v, kind } of resolve(served, {
+          group,
+          version,
+          resource,
+        })) {
+          found.set(`${apiVersionOf({ group: g, version: v })}/${kind}`, {
+            group: g,
+            version: v,
+            kind,
+          });
+          if (++count === kindsMax) return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+interface Named {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+}
+
+/** As a RESTMapper: the empty group stands for any, singular names count. */
+function resolve(
+  served: readonly ResourceInfo[],
+  { group, version, resource }: Named,
+): readonly ResourceInfo[] {
+  const name = resource.toLowerCase();
+  return served.filter(
+    (info) =>
+      info.version === version &&
+      (group === "" || info.group === group) &&
+      (info.resource === name || info.singular === name),
+  );
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
