@@ -15,12 +15,18 @@ export class EffortExceeded extends Error {
 
 let left = Number.POSITIVE_INFINITY;
 
+interface Done<T> {
+  readonly result: T;
+  readonly effort: number;
+}
+
 /** @throws EffortExceeded when `run` would do more; what it has made until then is lost. */
-export function withEffort<T>(units: number, run: () => T): T {
+export function withEffort<T>(units: number, run: () => T): Done<T> {
   const before = left;
   left = units;
   try {
-    return run();
+    const result = run();
+    return { result, effort: units - left };
   } finally {
     left = before;
   }

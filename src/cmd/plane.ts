@@ -181,6 +181,7 @@ async function startOn(
     registry,
     access,
     metrics,
+    runner,
   });
   const parts = { registry, access, yaml, metrics, kubelets, webhooks, policies };
   const { server, aggregator } = makeServer(host, options, parts);
@@ -303,10 +304,15 @@ function planeMetrics(store: OpenedStore): MetricSet {
 function openExtensions(
   host: SupervisedHost,
   options: PlaneOptions,
-  { registry, access, metrics }: Pick<ServerParts, "registry" | "access" | "metrics">,
+  {
+    registry,
+    access,
+    metrics,
+    runner,
+  }: Pick<ServerParts, "registry" | "access" | "metrics"> & Pick<Threads, "runner">,
 ): Pick<ServerParts, "webhooks" | "policies"> & { readonly conversion: OpenedConversion } {
   const { authorizer } = access;
-  const parts = { registry, lookup: createLister(registry), metrics, authorizer };
+  const parts = { registry, lookup: createLister(registry), metrics, authorizer, runner };
   const opened = webhookAccess(options);
   return {
     webhooks: openWebhooks(host, { ...parts, ...opened }),

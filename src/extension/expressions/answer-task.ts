@@ -4,12 +4,18 @@ import type { AnyObject, JsonObject } from "#api/object.ts";
 import { trustStructural } from "#api/structural/structural.ts";
 import type { RuleFindings } from "../definitions/rules/rule-check.ts";
 import { type Rules, rulesOf } from "../definitions/rules/rules.ts";
-import type { ExpressionAnswer, ExpressionTask } from "./tasks.ts";
+import { answerPolicy } from "./answer-policy.ts";
+import { conditionErrors } from "./condition-errors.ts";
+import type { ExpressionAnswer, ExpressionTask, FindingTask } from "./tasks.ts";
 import { findingsOf } from "./written-expressions.ts";
 
 const findingsMax = 1_000;
 
 export function answerTask(task: ExpressionTask): ExpressionAnswer {
+  if (task.kind === "policy") return answerPolicy(task);
+  if (task.kind === "conditions") {
+    return conditionErrors(parseExactJson(task.lists) as Parameters<typeof conditionErrors>[0]); // printed from one
+  }
   const { errors, warnings } = runTask(task);
   return {
     errors: errors.slice(0, findingsMax),
@@ -18,7 +24,7 @@ export function answerTask(task: ExpressionTask): ExpressionAnswer {
   };
 }
 
-function runTask(task: ExpressionTask): RuleFindings {
+function runTask(task: FindingTask): RuleFindings {
   const next = read(task.next);
   const old = task.old === undefined ? undefined : read(task.old);
   if (task.kind === "rules") return rulesAbout(task.schema).check(next, old);

@@ -8,10 +8,14 @@
 import { EffortExceeded, withEffort } from "#cel/effort.ts";
 import { failure, tooManyRequests } from "#api/status.ts";
 import type { Offload } from "#platform/offload.ts";
-import type { ExpressionAnswer, ExpressionTask } from "./tasks.ts";
+import type { ConditionErrors, MatchCondition } from "../matching/conditions.ts";
+import type { PolicyAnswer, PolicyTask } from "./policy-tasks.ts";
+import type { ExpressionAnswer, ExpressionTask, FindingAnswer, FindingTask } from "./tasks.ts";
+
+type ConditionLists = readonly (readonly MatchCondition[])[];
 
 /** Some 5 ms; 20 before the code is compiled. */
-const effortMax = 25_000;
+export const effortMax = 25_000;
 
 export type ExpressionThread = Offload<ExpressionTask, ExpressionAnswer>;
 
@@ -28,10 +32,13 @@ export class ExpressionRunner {
   }
 
   /** @returns undefined: it takes longer than the loop may be held. */
-  tryHere<T>(run: () => T): { readonly result: T } | undefined {
-    if (this.#thread === undefined) return { result: run() };
+  tryHere<T>(
+    run: () => T,
+    effort = effortMax,
+  ): { readonly result: T; readonly effort: number } | undefined {
+    if (this.#thread === undefined) return { result: run(), effort: 0 };
     try {
-      return { result: withEffort(effortMax, run) };
+      return withEffort(effort, run);
     } catch (error) {
       if (error instanceof EffortExceeded) return undefined;
       throw error;
@@ -39,7 +46,22 @@ export class ExpressionRunner {
   }
 
   /** @throws ApiError 429, 504. */
-  async onThread(task: ExpressionTask): Promise<ExpressionAnswer> {
+  async findings(task: FindingTask): Promise<FindingAnswer> {
+    return (await this.#run(task)) as FindingAnswer; // as its thread answers such a task
+  }
+
+  /** @throws ApiError 429, 504. */
+  async askPolicy(task: PolicyTask): Promise<PolicyAnswer> {
+    return (await this.#run(task)) as PolicyAnswer; // as its thread answers such a task
+  }
+
+  /** @throws ApiError 429, 504. */
+  async conditionErrors(lists: ConditionLists): Promise<ConditionErrors> {
+    const task = { kind: "conditions", lists: JSON.stringify(lists) } as const;
+    return (await this.#run(task)) as ConditionErrors; // as its thread answers such a task
+  }
+
+  async #run(task: ExpressionTask): Promise<unknown> {
     if (this.#thread === undefined) throw new Error("there is no thread for expressions");
     const ran = await this.#thread.run(task);
     switch (ran.kind) {
@@ -56,7 +78,7 @@ export class ExpressionRunner {
 }
 
 /** A finding for each that the thread counted: only the first are shown. */
-export function errorsOf({ errors, more }: ExpressionAnswer): ExpressionAnswer["errors"] {
+export function errorsOf({ errors, more }: FindingAnswer): FindingAnswer["errors"] {
   const last = errors.at(-1);
   return last === undefined ? errors : [...errors, ...Array.from({ length: more }, () => last)];
 }

@@ -5,6 +5,8 @@
  */
 import type { GroupResource } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";
+import type { ConditionErrors } from "../matching/conditions.ts";
+import type { PolicyAnswer, PolicyTask } from "./policy-tasks.ts";
 
 interface Written {
   readonly next: string;
@@ -26,12 +28,23 @@ interface FindingsTask extends Written {
   readonly isWhole: boolean;
 }
 
-export type ExpressionTask = RulesTask | FindingsTask;
+export type FindingTask = RulesTask | FindingsTask;
 
-export interface ExpressionAnswer {
+/** Whether matchConditions compile; `lists`: by webhook. */
+interface ConditionsTask {
+  readonly kind: "conditions";
+  readonly lists: string;
+}
+
+export type ExpressionTask = FindingTask | ConditionsTask | PolicyTask;
+
+export interface FindingAnswer {
   /** As many as a Status shows. */
   readonly errors: readonly FieldError[];
   /** Errors besides those. */
   readonly more: number;
   readonly warnings: readonly string[];
 }
+
+/** By the kind of the task. */
+export type ExpressionAnswer = FindingAnswer | ConditionErrors | PolicyAnswer;

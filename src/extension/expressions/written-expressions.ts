@@ -12,7 +12,7 @@ import { definitionsResource } from "../definitions/definition.ts";
 import { definitionRuleErrors } from "../definitions/rules/definition-rules.ts";
 import { expressionFindings } from "../policies/expression-findings.ts";
 import { errorsOf, type ExpressionRunner } from "./runner.ts";
-import type { ExpressionTask } from "./tasks.ts";
+import type { FindingTask } from "./tasks.ts";
 
 type Find = (
   next: AnyObject,
@@ -78,7 +78,7 @@ function withFinder(
       const isWhole = isLarge(next) || (old !== undefined && isLarge(old));
       const here = isWhole ? undefined : runner.tryHere(() => find(next, old, found));
       if (here !== undefined) return here.result;
-      return runner.onThread(taskOf({ resource, isWhole }, next, old)).then(errorsOf);
+      return runner.findings(taskOf({ resource, isWhole }, next, old)).then(errorsOf);
     },
   };
 }
@@ -87,7 +87,7 @@ function taskOf(
   task: { readonly resource: GroupResource; readonly isWhole: boolean },
   next: AnyObject,
   old: AnyObject | undefined,
-): ExpressionTask {
+): FindingTask {
   const before = old === undefined ? {} : { old: JSON.stringify(old) };
   return { kind: "findings", ...task, next: JSON.stringify(next), ...before };
 }

@@ -34,7 +34,7 @@ export function rulesWith(runner: ExpressionRunner): RulesOf {
       schema ??= JSON.stringify(structural.schema);
       const before = old === undefined ? {} : { old: JSON.stringify(old) };
       const task = { kind: "rules", schema, next: JSON.stringify(object), ...before } as const;
-      return runner.onThread(task).then((answer) => ({ ...answer, errors: errorsOf(answer) }));
+      return runner.findings(task).then((answer) => ({ ...answer, errors: errorsOf(answer) }));
     };
   };
 }

@@ -1,0 +1,19 @@
+/** A JSON patch that a policy or a webhook made: its steps give way to others. */
+import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
+import { JsonPatchRun } from "#api/patch/json-patch.ts";
+import type { Clock } from "#platform/clock.ts";
+import { nextTurn } from "#platform/pace.ts";
+
+/** The object is not changed. @throws ApiError */
+export async function patchedInTurns(
+  clock: Clock,
+  object: AnyObject,
+  patch: JsonValue,
+): Promise<AnyObject> {
+  const run = new JsonPatchRun(object as unknown as JsonObject, patch); // objects are plain JSON data
+  while (!run.isDone) {
+    run.step();
+    if (!run.isDone) await nextTurn(clock);
+  }
+  return run.result() as AnyObject; // what the decoder looks at next
+}
