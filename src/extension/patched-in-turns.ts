@@ -1,6 +1,7 @@
 /** A JSON patch that a policy or a webhook made: its steps give way to others. */
 import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
 import { JsonPatchRun } from "#api/patch/json-patch.ts";
+import { hasValues } from "#api/value-count.ts";
 import type { Clock } from "#platform/clock.ts";
 import { nextTurn } from "#platform/pace.ts";
 
@@ -15,5 +16,15 @@ export async function patchedInTurns(
     run.step();
     if (!run.isDone) await nextTurn(clock);
   }
-  return run.result() as AnyObject; // what the decoder looks at next
+  const patched = run.result() as AnyObject; // what the decoder looks at next
+  await giveWay(clock, patched);
+  return patched;
+}
+
+/** A step over an object of so many values takes up to a millisecond. */
+const longValuesMin = 500;
+
+/** Between two steps over an object: when it is large, the loop serves others. */
+export async function giveWay(clock: Clock, object: AnyObject): Promise<void> {
+  if (hasValues(object, longValuesMin)) await nextTurn(clock);
 }

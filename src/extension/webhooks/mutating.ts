@@ -13,7 +13,7 @@ import { refuseBeyondLimits } from "#api/object-limits.ts";
 import { internalError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Candidate } from "../matching/rule-index.ts";
-import { patchedInTurns } from "../patched-in-turns.ts";
+import { giveWay, patchedInTurns } from "../patched-in-turns.ts";
 import { askWebhook } from "./ask.ts";
 import { candidatesOf, isCalled, VersionCache, type WebhookDeps } from "./dispatch.ts";
 import type { Hook, HookSource } from "./hook.ts";
@@ -110,7 +110,9 @@ async function mutateOnce(
     if (patch === undefined) return;
     const { object: before = {} } = await view.objects();
     const patched = await patchedObject(deps.clock, before, patch);
+    await giveWay(deps.clock, patched);
     const next = await view.fromView(patched).catch(failInternally);
+    await giveWay(deps.clock, next);
     if (!isSame(next, object)) object = next;
   };
   const tail = await view.tail();
