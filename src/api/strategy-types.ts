@@ -12,6 +12,15 @@ export interface UpdateStrategy {
   /** Wipes what this (sub)resource may not change by copying it from `old`; sets generation. */
   prepareForUpdate(next: AnyObject, old: AnyObject): AnyObject;
   validateUpdate(next: AnyObject, old: AnyObject): readonly FieldError[];
+  /**
+   * Findings besides `found`, which are those of `validate` or `validateUpdate`. They may take longer than the loop may
+   * be held, and are then made elsewhere. Absent: there are none.
+   */
+  findFurther?(
+    next: AnyObject,
+    old: AnyObject | undefined,
+    found: readonly FieldError[],
+  ): readonly FieldError[] | Promise<readonly FieldError[]>;
 }
 
 export interface Strategy extends UpdateStrategy {

@@ -234,7 +234,10 @@ export async function decodeDocument(
   }
   if (validation === "Warn") for (const text of [...lines, ...findings]) context.warnings.add(text);
   if (context.pace.isLong) await context.pace.turn();
-  return kind.applyDefaults(checked);
+  const defaulted = kind.applyDefaults(checked);
+  // A short body may have thousands of defaults.
+  if (kind.custom !== undefined && !context.pace.isLong) notePace(context, defaulted);
+  return defaulted;
 }
 
 /** A typed field that held it has been refused with its name before. */

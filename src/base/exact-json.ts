@@ -66,10 +66,11 @@ export function exactInteger(value: bigint): number | bigint {
  * an integer's usual one, or nobody knows.
  */
 export function literalOf(holder: object, key: string | number): string | undefined {
-  return literals.get(holder)?.get(String(key));
+  return literals.get(holder)?.get(Array.isArray(holder) ? Number(key) : String(key));
 }
 
-const literals = new WeakMap<object, Map<string, string>>();
+/** By index in lists, by name in objects. */
+const literals = new WeakMap<object, Map<string | number, string>>();
 
 const isFraction = /[.eE]/;
 
@@ -95,7 +96,7 @@ type Replace = (
   value: number,
   source: string,
   holder: object | undefined,
-  key: string,
+  key: string | number,
 ) => number | bigint;
 
 /**
@@ -119,22 +120,25 @@ function withLiterals(
   for (let pair = waiting.pop(); pair !== undefined; pair = waiting.pop()) {
     const [plain, beside] = pair as [Fields, Fields]; // both or neither: the shape is the same
     if (typeof plain !== "object" || plain === null) continue;
-    for (const key of Object.keys(plain)) {
+    const visit = (key: string | number): void => {
       const member = plain[key];
       const literal = beside[key];
       if (typeof member === "object") waiting.push([member, literal]);
       else if (typeof member === "number" && typeof literal === "string") {
         setOwn(plain, key, replace(member, literal, plain, key));
       }
-    }
+    };
+    // The keys of a list would be as many texts.
+    if (Array.isArray(plain)) for (let at = 0; at < plain.length; at++) visit(at);
+    else for (const key of Object.keys(plain)) visit(key);
   }
   return value;
 }
 
-type Fields = Record<string, unknown>;
+type Fields = Record<string | number, unknown>;
 
 /** An own field also when it is called `__proto__`. */
-function setOwn(fields: Fields, key: string, value: unknown): void {
+function setOwn(fields: Fields, key: string | number, value: unknown): void {
   if (key !== "__proto__") fields[key] = value;
   else
     Object.defineProperty(fields, key, {
@@ -177,15 +181,22 @@ function endOfString(text: string, start: number): number {
   return at;
 }
 
-const numberPart = /[0-9+\-.eE]/;
+const plus = 43;
+const dot = 46;
+const [upperE, lowerE] = [69, 101];
 
 function endOfNumber(text: string, start: number): number {
   let at = start + 1;
-  while (at < text.length && numberPart.test(text.charAt(at))) at++;
+  while (isNumberPart(text.charCodeAt(at))) at++;
   return at;
 }
 
-function noteLiteral(holder: object, key: string, source: string): void {
+function isNumberPart(code: number): boolean {
+  if (isDigit(code)) return true;
+  return code === dot || code === minus || code === plus || code === lowerE || code === upperE;
+}
+
+function noteLiteral(holder: object, key: string | number, source: string): void {
   let noted = literals.get(holder);
   if (noted === undefined) literals.set(holder, (noted = new Map()));
   noted.set(key, source);

@@ -6,6 +6,7 @@
  * Limits `callCostMax` units an evaluation, as upstream's PerCallLimit.
  */
 import { check, type Checked, type CheckResult } from "./checker.ts";
+import { spendEffort } from "./effort.ts";
 import { type Functions, kubernetesFunctions, type TypeProvider } from "./declarations.ts";
 import { FunctionError } from "./libraries/limits.ts";
 import type { Library } from "./libraries/library.ts";
@@ -21,6 +22,9 @@ import { sameType, type Type } from "./type.ts";
 
 /** Steps of patterns that one evaluation may compile. */
 const patternStepsMax = 20_000;
+
+/** Reading, checking and planning a character takes some 1 us. */
+const effortPerCharacter = 5;
 
 export const callCostMax = 1_000_000;
 
@@ -81,6 +85,7 @@ export class Environment {
   }
 
   #check(text: string): CheckResult {
+    spendEffort(text.length * effortPerCharacter);
     try {
       const scope = { variables: this.#variables, functions: this.#functions, types: this.#types };
       const result = check(parse(text), scope);

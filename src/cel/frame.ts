@@ -1,4 +1,5 @@
 /** One evaluation: its variables, its local values, and the cost it has used. */
+import { spendEffort } from "./effort.ts";
 import type { FunctionError } from "./libraries/limits.ts";
 import type { Value } from "./libraries/values.ts";
 
@@ -31,8 +32,9 @@ export class Frame {
     this.limit = limit;
   }
 
-  /** @throws CostExceeded. */
+  /** @throws CostExceeded, EffortExceeded. */
   spend(units: number): void {
+    spendEffort(1);
     this.cost += units;
     if (this.cost > this.limit) throw new CostExceeded();
   }

@@ -1,4 +1,5 @@
 /** JSON as values of expressions: by a schema, or as it is. Parts are converted when they are read, once. */
+import { spendEffort } from "./effort.ts";
 import { FunctionError } from "./libraries/limits.ts";
 import { ListValue, type MapEntries, MapValue, type Value } from "./libraries/values.ts";
 import { ObjectValue } from "./object-value.ts";
@@ -108,7 +109,9 @@ class JsonList extends ListValue {
   }
 
   override get items(): readonly Value[] {
-    this.#converted ??= this.#json.map((item) => jsonValue(item, this.#node));
+    if (this.#converted !== undefined) return this.#converted;
+    spendEffort(this.#json.length);
+    this.#converted = this.#json.map((item) => jsonValue(item, this.#node));
     return this.#converted;
   }
 

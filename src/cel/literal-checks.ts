@@ -4,8 +4,8 @@
  *
  * Source: cel-go cel/validator.go with the validators of k8s.io/apiserver pkg/cel/environment/base.go.
  */
-import { RE2JS, RE2JSException } from "re2js";
 import type { Checked } from "./checker.ts";
+import { isPattern } from "./libraries/regex-library.ts";
 import type { SourceError } from "./source-error.ts";
 import { parseDuration, parseTimestamp } from "./standard/time-text.ts";
 import type { Expr, ListExpr, MapExpr } from "./syntax.ts";
@@ -21,16 +21,6 @@ export function literalErrors(checked: Checked): readonly SourceError[] {
   const out: SourceError[] = [];
   walk(checked, checked.expr, false, out);
   return out;
-}
-
-function isPattern(text: string): boolean {
-  try {
-    RE2JS.compile(text);
-    return true;
-  } catch (error) {
-    if (error instanceof RE2JSException) return false;
-    throw error;
-  }
 }
 
 /** `format` takes lists of anything. */

@@ -5,6 +5,7 @@
  *        no expression runs longer than its budget, whatever it does. Such an end is no error that `||` absorbs.
  * Costs  as cel-go's interpreter/runtimecost.go with Kubernetes' options (a presence test costs nothing).
  */
+import { spendEffort } from "./effort.ts";
 import { callCost } from "./libraries/call-cost.ts";
 import { FunctionError } from "./libraries/limits.ts";
 import type { LibraryOverload, LibraryType } from "./libraries/library.ts";
@@ -392,11 +393,24 @@ function plainCall({ name, overloads }: Resolved, steps: readonly Step[]): Step 
   const id = overloads.length === 1 && only !== undefined ? only.id : "";
   return (frame) => {
     const args = steps.map((step) => step(frame));
+    spendEffort(readingEffort(args));
     frame.spend(callCost(name, id, args) ?? standardCost(id, args));
     const overload = id === "" ? choose(overloads, args) : only;
     if (overload === undefined) throw new FunctionError("no such overload");
     return overload.call(...args);
   };
+}
+
+/** Characters that a function of texts goes through in one unit of effort. */
+const charactersPerEffort = 16;
+
+/** The effort of a function that looks at each character once; those that look at elements count them. */
+function readingEffort(args: readonly Value[]): number {
+  let effort = 0;
+  for (const arg of args) {
+    if (typeof arg === "string" || arg instanceof Uint8Array) effort += arg.length;
+  }
+  return effort / charactersPerEffort;
 }
 
 function choose(

@@ -6,6 +6,7 @@
  * Absent fields whose schema gives no type: an expression cannot name them, as upstream.
  * Source: k8s.io/apiserver pkg/cel/common (schemas.go, values.go) and pkg/cel/escaping.go, 1.36.
  */
+import { spendEffort } from "./effort.ts";
 import { types } from "./libraries/library.ts";
 import { dynType, objectType, type Type } from "./type.ts";
 import { escapeName } from "./field-names.ts";
@@ -90,12 +91,16 @@ export const dynNode: SchemaNode = {
   maxSize: requestBytes - 2,
 };
 
+/** A node with its type takes some 1 us. */
+const effortPerNode = 5;
+
 /** @returns undefined: expressions do not see the value. */
 export function schemaNode(
   schema: Schema,
   name: string,
   isResource = false,
 ): SchemaNode | undefined {
+  spendEffort(effortPerNode);
   if (schema["x-kubernetes-int-or-string"] === true) {
     return { ...dynNode, form: "int-or-string", maxSize: lengthOf(schema) ?? dynNode.maxSize };
   }

@@ -71,6 +71,12 @@ export const yamlThreads = {
   heapBytesMax: 1024 * 2 ** 20,
 };
 
+/**
+ * Threads for expressions and large definitions that take more than some 10 ms. All rules of an object may cost what
+ * takes a second or two; the heap is what such objects and what is made of them take.
+ */
+export const expressionThreads = { ...yamlThreads, threadsMax: 1 };
+
 /** Calls to one webhook at once, and those that wait for one to end: more requests than are served at once never come. */
 export const webhookCalls = {
   callsMax: 256,

@@ -22,7 +22,8 @@ import { FlowControlKeeper } from "#apiserver/flow-control-keeper.ts";
 import { createApiServer, type ApiServer } from "#apiserver/server.ts";
 import { ServerIdentity } from "#apiserver/server-identity.ts";
 import { serveDefinitions } from "#extension/definitions/definitions.ts";
-import { rulesOf, strategyWithRules } from "#extension/definitions/rules/rules.ts";
+import { rulesWith } from "#extension/definitions/rules/rules.ts";
+import { strategiesWithExpressions } from "#extension/expressions/written-expressions.ts";
 import { readCertificateRequest } from "#auth/certificate-request.ts";
 import { groups } from "#auth/groups.ts";
 import { ClusterSigner } from "#auth/cluster-signer.ts";
@@ -36,9 +37,7 @@ import { controllerRoles } from "#controllers/manager.ts";
 import type { SigningOptions } from "#controllers/certificates/signing.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
-import { NodeOffload } from "#platform/node/offload.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
-import { withExpressions } from "#extension/policies/expression-findings.ts";
 import type { Policies } from "#extension/policies/plugins.ts";
 import { policyTypeChecker } from "#extension/policies/type-checker.ts";
 import type { Webhooks } from "#extension/webhooks/plugins.ts";
@@ -59,12 +58,7 @@ import { recommendedOptions } from "#store/options.ts";
 import { changesOf, type ServerAccess, serverAccess } from "./access.ts";
 import type { AdmissionConfiguration } from "./admission-configuration.ts";
 import { type AggregationAccess, openAggregator } from "./aggregation.ts";
-import {
-  offloadedYaml,
-  type YamlInput,
-  type YamlOutput,
-  type YamlThread,
-} from "#wire/yaml-reader.ts";
+import { offloadedYaml, type YamlThread } from "#wire/yaml-reader.ts";
 import type { Host, SupervisedHost } from "./host.ts";
 import { type KubeletAccess, openKubelets, type OpenedKubelets } from "./kubelets.ts";
 import * as limits from "./limits.ts";
@@ -72,6 +66,7 @@ import { measuredGate, serverLoad } from "./load.ts";
 import { type Loops, startLoops } from "./loops.ts";
 import { processMetricSet } from "./process-metric-set.ts";
 import { openPolicies } from "./policies.ts";
+import { openThreads, type Threads } from "./threads.ts";
 import {
   openConversion,
   type OpenedConversion,
@@ -154,10 +149,12 @@ export interface Plane {
 export async function startPlane(given: Host, options: PlaneOptions): Promise<Plane> {
   const host = hostWithSupervisor(given);
   const store = await openPlaneStore(host, options);
-  const registry = openPlaneRegistry(host, store, options);
+  const threads = openThreads(host);
+  const registry = openPlaneRegistry(host, store, { ...options, ...threads });
   try {
-    return await startOn(host, options, store, registry);
+    return await startOn(host, options, { store, registry, threads });
   } catch (error) {
+    await threads.close();
     await registry.close();
     await store.close();
     throw error;
@@ -179,26 +176,32 @@ function hostWithSupervisor(given: Host): SupervisedHost {
 
 const administrator = { name: "kubernetes-admin", groups: [groups.masters] };
 
+interface Opened {
+  readonly store: OpenedStore;
+  readonly registry: OpenRegistry;
+  readonly threads: Threads;
+}
+
 async function startOn(
   host: SupervisedHost,
   options: PlaneOptions,
-  store: OpenedStore,
-  registry: OpenRegistry,
+  { store, registry, threads }: Opened,
 ): Promise<Plane> {
   const access = planeAccess(host, options, registry);
-  const program = new URL("../wire/yaml-task.ts", import.meta.url);
-  const yaml = new NodeOffload<YamlInput, YamlOutput>(host, { program, ...limits.yamlThreads });
+  const { yaml, runner } = threads;
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
   const metrics = planeMetrics(store);
   const { webhooks, conversion, policies } = openExtensions(host, options, {
     registry,
     access,
     metrics,
+    runner,
   });
   const parts = { registry, access, yaml, metrics, kubelets, webhooks, policies };
   const { server, aggregator } = makeServer(host, options, parts);
   const { catalog } = server;
   const { converterOf } = conversion;
+  const rulesOf = rulesWith(runner);
   const custom = { ...host, registry, catalog, converterOf, rulesOf, ...limits.customResources };
   const definitions = serveDefinitions(custom, builtinResources());
   webhooks.serve(catalog);
@@ -233,7 +236,7 @@ async function startOn(
       kubelets.close();
       webhooks.close();
       conversion.close();
-      await yaml.close();
+      await threads.close();
       await registry.close();
       await store.close();
     },
@@ -291,14 +294,15 @@ function openPlaneRegistry(
   {
     compactPeriodMs = limits.compactEverySeconds * 1000,
     eventTtlSeconds = limits.eventTtlSeconds,
-  }: PlaneOptions,
+    runner,
+  }: PlaneOptions & Pick<Threads, "runner">,
 ): OpenRegistry {
   return createRegistry(
     {
       ...host,
       store,
       fieldValue,
-      strategyFor: (info) => withExpressions(info.storage ?? info, strategyWithRules(info)),
+      strategyFor: strategiesWithExpressions(runner),
     },
     {
       ...recommendedRegistryOptions,
@@ -339,10 +343,15 @@ function planeMetrics(store: OpenedStore): MetricSet {
 function openExtensions(
   host: SupervisedHost,
   options: PlaneOptions,
-  { registry, access, metrics }: Pick<ServerParts, "registry" | "access" | "metrics">,
+  {
+    registry,
+    access,
+    metrics,
+    runner,
+  }: Pick<ServerParts, "registry" | "access" | "metrics"> & Pick<Threads, "runner">,
 ): Pick<ServerParts, "webhooks" | "policies"> & { readonly conversion: OpenedConversion } {
   const { authorizer } = access;
-  const parts = { registry, lookup: createLister(registry), metrics, authorizer };
+  const parts = { registry, lookup: createLister(registry), metrics, authorizer, runner };
   const opened = webhookAccess(options);
   return {
     webhooks: openWebhooks(host, { ...parts, ...opened }),

@@ -1,6 +1,7 @@
 /** Admission policies over the registry's caches. */
 import type { Lister } from "#api/lister.ts";
 import type { Authorizer } from "#auth/auth.ts";
+import type { ExpressionRunner } from "#extension/expressions/runner.ts";
 import { createPolicies, type Policies } from "#extension/policies/plugins.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
@@ -13,6 +14,7 @@ interface Parts {
   readonly authorizer: Authorizer;
   readonly clock: Clock;
   readonly metrics: MetricSet;
+  readonly runner: ExpressionRunner;
 }
 
 const group = "admissionregistration.k8s.io";

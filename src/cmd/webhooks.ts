@@ -4,6 +4,7 @@ import type { Authorizer } from "#auth/auth.ts";
 import { ConversionMetrics } from "#extension/conversion/metrics.ts";
 import { webhookConverters } from "#extension/conversion/webhook-converter.ts";
 import type { ConverterOf } from "#extension/definitions/conversion.ts";
+import type { ExpressionRunner } from "#extension/expressions/runner.ts";
 import { webhookConditionEvaluator } from "#extension/policies/webhook-conditions.ts";
 import { serviceTargets, type ServiceTargets } from "#extension/service-target.ts";
 import { WebhookCaller } from "#extension/webhooks/caller.ts";
@@ -30,12 +31,21 @@ interface Parts extends WebhookAccess {
   readonly registry: OpenRegistry;
   readonly metrics: MetricSet;
   readonly authorizer: Authorizer;
+  readonly runner: ExpressionRunner;
 }
 
 const registration = "admissionregistration.k8s.io";
 
 export function openWebhooks(host: Host, parts: Parts): Webhooks {
-  const { registry, lookup, metrics, open = openTransport, credentials, authorizer } = parts;
+  const {
+    registry,
+    lookup,
+    metrics,
+    open = openTransport,
+    credentials,
+    authorizer,
+    runner,
+  } = parts;
   const changes = (group: string, resource: string): (() => number) =>
     changesOf(registry, [{ group, resource }]);
   return createWebhooks(
@@ -49,7 +59,7 @@ export function openWebhooks(host: Host, parts: Parts): Webhooks {
       },
       services: targetsOf(host, parts),
       open,
-      evaluator: webhookConditionEvaluator(authorizer),
+      evaluator: webhookConditionEvaluator({ ...host, authorizer, runner }),
       ...(credentials === undefined ? {} : { credentials }),
     },
     limits.webhookCalls,

@@ -66,7 +66,7 @@ export async function prepareCreate(
   const next = context.strategy.prepareForCreate(filled);
   const { pace } = options;
   if (pace?.isLong === true) await pace.turn();
-  const errors = validateCreate(context, next);
+  const errors = await validateCreate(context, next);
   if (pace?.isLong === true) await pace.turn();
   refuseInvalid(context, next, errors, options);
   passWarnings(context, next, undefined, options);
@@ -98,13 +98,19 @@ export async function storeCreated(
   return putObject(context, key, stored, 0);
 }
 
-function validateCreate(context: ResourceStorage, next: AnyObject): readonly FieldError[] {
+async function validateCreate(
+  context: ResourceStorage,
+  next: AnyObject,
+): Promise<readonly FieldError[]> {
   const { group, resource, namespaced } = context.info;
   const meta = next.metadata ?? {};
   const nameValidator = nameValidatorFor(group, resource);
   const finalizers = finalizerRule(context.info);
+  const found = context.strategy.validate(next);
+  const further = context.strategy.findFurther?.(next, undefined, found) ?? [];
   return validateMetadata(meta, { namespaced, nameValidator, finalizers }).concat(
-    context.strategy.validate(next),
+    found,
+    further instanceof Promise ? await further : further,
   );
 }
 

@@ -112,7 +112,7 @@ async function updateExisting(attempt: Attempt, current: SharedObject): Promise<
   checkVersion(attempt, current, wanted);
   const next = prepareUpdate(attempt, wanted, old);
   if (pace?.isLong === true) await pace.turn();
-  const errors = validateUpdate(attempt, next, old);
+  const errors = await validateUpdate(attempt, next, old);
   if (pace?.isLong === true) await pace.turn();
   refuseInvalid(context, next, errors, options);
   passWarnings(context, next, old, options);
@@ -205,15 +205,23 @@ function rulesOf({ context, options }: Attempt): UpdateStrategy {
   return context.strategy.subresources[options.subresource] ?? context.strategy;
 }
 
-function validateUpdate(attempt: Attempt, next: AnyObject, old: AnyObject): readonly FieldError[] {
+async function validateUpdate(
+  attempt: Attempt,
+  next: AnyObject,
+  old: AnyObject,
+): Promise<readonly FieldError[]> {
   const { namespaced } = attempt.context.info;
   const meta = next.metadata ?? {};
   // The kind's rule for names may have become stricter since; the name itself cannot change.
   const finalizers = finalizerRule(attempt.context.info);
   const rules = { namespaced, nameValidator: pathSegmentName, finalizers };
+  const kind = rulesOf(attempt);
+  const found = kind.validateUpdate(next, old);
+  const further = kind.findFurther?.(next, old, found) ?? [];
   return validateMetadata(meta, rules).concat(
     validateMetadataUpdate(meta, old.metadata ?? {}, "metadata", finalizers),
-    rulesOf(attempt).validateUpdate(next, old),
+    found,
+    further instanceof Promise ? await further : further,
   );
 }
 

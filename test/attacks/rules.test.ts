@@ -1,11 +1,12 @@
 /** Rules of custom resources as an attacker would write them: each ends within its budget. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { must } from "#base/assert.ts";
-import { builtinResources } from "#api/schema/resources.ts";
 import type { AnyObject, JsonObject } from "#api/object.ts";
 import { trustStructural } from "#api/structural/structural.ts";
-import { rulesOf, strategyWithRules } from "#extension/definitions/rules/rules.ts";
+import { strategyFor } from "#api/strategies.ts";
+import { definitionsResource } from "#extension/definitions/definition.ts";
+import { rulesOf } from "#extension/definitions/rules/rules.ts";
+import { findingsOf } from "#extension/expressions/written-expressions.ts";
 import { cronTabDefinition } from "#extension/testing/plane.ts";
 
 const int = { type: "integer" };
@@ -20,17 +21,21 @@ const object = (properties: JsonObject, rest: JsonObject = {}): JsonObject => ({
 });
 
 function messages(schema: JsonObject, value: JsonObject): readonly string[] {
-  const check = rulesOf(trustStructural(schema));
-  return (check?.(value as unknown as AnyObject, undefined).errors ?? []).map(
-    ({ message }) => message,
-  );
+  const { check } = rulesOf(trustStructural(schema));
+  const { errors } = check(value as unknown as AnyObject, undefined);
+  return errors.map(({ message }) => message);
 }
+
+const strategy = strategyFor(definitionsResource.group, definitionsResource.resource);
 
 function refusals(schema: JsonObject): readonly string[] {
   const definition = cronTabDefinition({ schema: { openAPIV3Schema: schema } });
-  const row = builtinResources().find(({ resource }) => resource === "customresourcedefinitions");
-  const strategy = strategyWithRules(must(row, "definitions are served"));
-  const found = strategy.validate(strategy.prepareForCreate(definition));
+  const found = findingsOf(
+    definitionsResource,
+    strategy.prepareForCreate(definition),
+    undefined,
+    true,
+  );
   return found
     .filter(({ field }) => field.includes("openAPIV3Schema"))
     .map(({ message }) => message);

@@ -153,14 +153,14 @@ function rules(): void {
   const fields = Object.fromEntries(Array.from({ length: 18 }, (_, at) => [`field${at}`, field]));
   const spec = { type: "object", properties: { ...fields, n: field } };
   const ruled = { ...spec, "x-kubernetes-validations": texts.map((rule) => ({ rule })) };
-  const check = rulesOf(trustStructural({ type: "object", properties: { spec: ruled } }));
+  const { check } = rulesOf(trustStructural({ type: "object", properties: { spec: ruled } }));
   const object = custom(1) as AnyObject;
   const times = 20_000;
   let startMs = 0;
   for (let n = -times; n < times; n++) {
     if (n === 0) startMs = performance.now();
-    const found = check?.(object, object);
-    if (found?.errors.length !== 0) throw new Error("the rules found something");
+    const found = check(object, object);
+    if (found.errors.length !== 0) throw new Error("the rules found something");
   }
   const eachUs = ((performance.now() - startMs) * 1000) / times;
   add("5 rules about an object (<= 50 us)", `${eachUs.toFixed(1)} us`);

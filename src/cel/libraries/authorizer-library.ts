@@ -34,7 +34,7 @@ export type AccessCheck = { readonly subject: AccessSubject; readonly verb: stri
   | { readonly kind: "resource"; readonly resource: ResourceAccess }
 );
 
-interface AccessDecision {
+export interface AccessDecision {
   readonly allowed: boolean;
   readonly reason: string;
   /** Absent: the authorizer did not fail. */

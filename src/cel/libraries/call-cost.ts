@@ -7,6 +7,7 @@
  * unit for each character that `format` and `strings.quote` read).
  */
 import { ownEntry } from "#base/own.ts";
+import { spendEffort } from "../effort.ts";
 import { FormatValue } from "./format-library.ts";
 import { costMax } from "./limits.ts";
 import { textBytes, textLength } from "./text-functions.ts";
@@ -135,6 +136,7 @@ function traversalCost(value: Value | undefined): number {
 }
 
 function traverse(value: Value, walk: { cost: number; steps: number }): void {
+  spendEffort(1);
   walk.steps += 1;
   if (walk.steps > costMax) return;
   if (typeof value === "string") walk.cost += Math.floor(textBytes(value) * characterCost);

@@ -5,6 +5,7 @@
  * no expression within its budget works with more. Upstream has no such bounds: there the budget is
  * looked at after the work.
  */
+import { spendEffort } from "../effort.ts";
 
 export const charactersMax = 10_000_000;
 export const elementsMax = 1_000_000;
@@ -23,6 +24,7 @@ export class FunctionError extends Error {
 }
 
 export function checkCharacters(name: string, count: number): void {
+  spendEffort(count / 16);
   if (count <= charactersMax) return;
   throw new FunctionError(`${name}: the result is longer than ${charactersMax} characters`);
 }

@@ -4,6 +4,7 @@
  * `e.sortBy(x, key)` is a macro: it binds `@__sortBy_input__` to e and calls
  * `@sortByAssociatedKeys(@__sortBy_input__.map(x, key))` on it. The parser expands it.
  */
+import { spendEffort } from "../effort.ts";
 import { FunctionError, checkElements, elementsMax } from "./limits.ts";
 import { declare, free, intOf, listOf, member, parameter, types } from "./library.ts";
 import type { Library, LibraryType } from "./library.ts";
@@ -99,6 +100,7 @@ function flattenInto(
   steps: { left: number },
 ): void {
   for (const item of items) {
+    spendEffort(1);
     steps.left -= 1;
     if (steps.left < 0) checkElements("flatten", elementsMax + 1);
     const inner = depth === 0n ? undefined : listItems(item);
@@ -133,6 +135,7 @@ function sortByKeys(items?: Value, keyList?: Value): Value {
 function range(end?: Value): Value {
   const count = intOf(end);
   if (count > BigInt(elementsMax)) checkElements("lists.range", elementsMax + 1);
+  spendEffort(Math.max(0, Number(count)) / 4);
   return listValue(Array.from({ length: Math.max(0, Number(count)) }, (_, at) => BigInt(at)));
 }
 

@@ -1,4 +1,5 @@
 /** kubernetes.lists: isSorted, sum, min, max, indexOf, lastIndexOf. */
+import { spendEffort } from "../effort.ts";
 import { FunctionError } from "./limits.ts";
 import { declare, listOf, member, noSuchOverload, parameter, types } from "./library.ts";
 import type { Library, LibraryOverload, LibraryType } from "./library.ts";
@@ -65,6 +66,7 @@ export const listsLibrary: Library = {
 export function itemsOf(list: Value | undefined): readonly Value[] {
   const items = list === undefined ? undefined : listItems(list);
   if (items === undefined) throw noSuchOverload();
+  spendEffort(items.length);
   return items;
 }
 

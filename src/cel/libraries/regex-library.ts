@@ -6,6 +6,7 @@
  * patterns are compiled before it), and for all that are kept.
  */
 import { RE2JS, RE2JSException } from "re2js";
+import { spendEffort } from "../effort.ts";
 import { FunctionError, checkElements } from "./limits.ts";
 import { declare, intOf, listOf, member, textOf, types } from "./library.ts";
 import type { Library } from "./library.ts";
@@ -51,10 +52,13 @@ function findAll(text: string, pattern: string, limit: bigint): Value {
  * on one code point later.
  */
 function findMatches(text: string, pattern: string, limit: number): string[] {
-  const matcher = compilePattern(pattern).matcher(text);
+  const { compiled, steps } = patternOf(pattern);
+  const matcher = compiled.matcher(text);
   const found: string[] = [];
   let previousEnd = -1;
-  for (let at = 0; found.length < limit && at <= text.length && matcher.find(at);) {
+  for (let at = 0; found.length < limit && at <= text.length;) {
+    spendEffort(searchEffort(text.length - at, steps));
+    if (!matcher.find(at)) break;
     const start = matcher.start();
     const end = matcher.end();
     const isEmpty = start === end;
@@ -97,19 +101,46 @@ export function withPatternBudget<T>(steps: number, run: () => T): T {
 }
 
 /** @throws FunctionError with upstream's text for a pattern that RE2 refuses. */
-export function compilePattern(pattern: string): RE2JS {
+export function hasMatch(text: string, pattern: string): boolean {
+  const { compiled, steps } = patternOf(pattern);
+  spendEffort(searchEffort(text.length, steps));
+  return compiled.matcher(text).find();
+}
+
+/** Whether RE2 takes it. One that is too large to be compiled here is refused where it is used. */
+export function isPattern(pattern: string): boolean {
+  if (kept.has(pattern) || patternSteps(pattern) > patternStepsMax) return true;
+  try {
+    patternOf(pattern);
+    return true;
+  } catch (error) {
+    if (error instanceof FunctionError) return false;
+    throw error;
+  }
+}
+
+/** A text of this many characters, each of which may be at each step. */
+function searchEffort(characters: number, steps: number): number {
+  return 1 + (characters * steps) / 16;
+}
+
+/** Compiling a step takes some 5 us. */
+const effortPerStep = 25;
+
+function patternOf(pattern: string): Pattern {
   const known = kept.get(pattern);
-  if (known !== undefined) return known.compiled;
+  if (known !== undefined) return known;
   const steps = patternSteps(pattern);
   if (steps > patternStepsMax) {
     throw new FunctionError("Illegal regex: error parsing regexp: expression too large");
   }
+  spendEffort(steps * effortPerStep);
   budget -= steps;
   if (budget < 0)
     throw new FunctionError("the patterns of this evaluation are too large to compile");
-  const compiled = compileNew(pattern);
-  keep(pattern, { compiled, steps });
-  return compiled;
+  const made = { compiled: compileNew(pattern), steps };
+  keep(pattern, made);
+  return made;
 }
 
 function compileNew(pattern: string): RE2JS {

@@ -3,6 +3,7 @@
  *
  * Output is counted while it grows: a precision or a shared list can make a short format print a lot.
  */
+import { spendEffort } from "../effort.ts";
 import { goQuote } from "./go-quote.ts";
 import { localeFixed, localeScientific, plainFixed } from "./go-number.ts";
 import { FunctionError, charactersMax, checkCharacters } from "./limits.ts";
@@ -116,6 +117,9 @@ function clauseOf(verb: string, precision: number | undefined): Clause {
 }
 
 function formatArgument(clause: Clause, value: Value, budget: Budget): string {
+  // Each character may be printed alone: as two digits, or quoted.
+  const isText = typeof value === "string" || value instanceof Uint8Array;
+  spendEffort(isText ? 1 + value.length / 2 : 1);
   try {
     return clause(value, budget);
   } catch (error) {
@@ -127,6 +131,7 @@ function formatArgument(clause: Clause, value: Value, budget: Budget): string {
 }
 
 function spend(budget: Budget, text: string): string {
+  spendEffort(1 + text.length / 16);
   budget.left -= text.length;
   if (budget.left < 0) checkCharacters("format", charactersMax + 1);
   return text;

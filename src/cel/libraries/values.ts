@@ -1,5 +1,6 @@
 /** The values that library functions take and make, and what they need to know of them. */
 import { ownEntry } from "#base/own.ts";
+import { spendEffort } from "../effort.ts";
 import { FunctionError, elementsMax } from "./limits.ts";
 
 export type Value =
@@ -193,6 +194,7 @@ export function equalValues(a: Value, b: Value): boolean {
 type Steps = { left: number };
 
 function equalWithin(a: Value, b: Value, steps: Steps): boolean {
+  spendEffort(1);
   steps.left -= 1;
   if (steps.left < 0) throw new FunctionError("values are too large to compare");
   const numbers = alike(numberOf(a), numberOf(b));
@@ -213,6 +215,7 @@ function equalLists(a: readonly Value[], b: readonly Value[], steps: Steps): boo
 }
 
 function equalMaps(a: MapValue, b: MapValue, steps: Steps): boolean {
+  spendEffort(a.size);
   if (a.entries.length !== b.entries.length) return false;
   return a.entries.every(([key, value]) => {
     const other = b.get(key);
@@ -232,6 +235,7 @@ function numberOf(value: Value): bigint | number | undefined {
 
 /** -1, 0 or 1; undefined where the two have no order (NaN, other types). */
 export function compareValues(a: Value, b: Value): number | undefined {
+  spendEffort(1);
   if (typeof a === "string" && typeof b === "string") return compareTexts(a, b);
   const left = orderKey(a);
   const right = orderKey(b);

@@ -3,6 +3,7 @@
  *
  * Source: the language definition of cel-spec, "Operators"; error texts as cel-go's common/types.
  */
+import { spendEffort } from "../effort.ts";
 import { declare, free, listOf, parameter, types, type Library } from "../libraries/library.ts";
 import { FunctionError, checkCharacters, checkElements } from "../libraries/limits.ts";
 import { Duration, ListValue, Timestamp, Uint, type Value } from "../libraries/values.ts";
@@ -65,6 +66,7 @@ function joinTexts(a: string, b: string): string {
 }
 
 function joinLists(a: ListValue, b: ListValue): ListValue {
+  spendEffort((a.size + b.size) / 4);
   checkElements("_+_", a.size + b.size);
   return new ListValue([...a.items, ...b.items]);
 }

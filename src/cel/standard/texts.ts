@@ -10,7 +10,7 @@ import {
   types,
   type Library,
 } from "../libraries/library.ts";
-import { compilePattern } from "../libraries/regex-library.ts";
+import { hasMatch } from "../libraries/regex-library.ts";
 import { textLength } from "../libraries/text-functions.ts";
 import { ListValue, MapValue, type Value } from "../libraries/values.ts";
 import { ObjectValue } from "../object-value.ts";
@@ -30,7 +30,7 @@ function size(value?: Value): Value {
 }
 
 function matches(text?: Value, pattern?: Value): Value {
-  return compilePattern(textOf(pattern)).matcher(textOf(text)).find();
+  return hasMatch(textOf(text), textOf(pattern));
 }
 
 export const textLibrary: Library = {

@@ -1,4 +1,5 @@
 /** Parts of timestamps, in UTC or a named time zone, and of durations. */
+import { spendEffort } from "../effort.ts";
 import {
   declare,
   member,
@@ -33,6 +34,7 @@ const zonesMax = 1_000;
 
 /** What the wall clock of the zone is ahead of UTC at that moment. */
 function zoneOffsetMs(ms: number, zone: Value): number {
+  spendEffort(15);
   if (typeof zone !== "string") throw noOverload();
   const fixed = /^([+-]?)(\d{2}):(\d{2})$/.exec(zone);
   if (fixed !== null) {
@@ -51,6 +53,7 @@ function zoneOffsetMs(ms: number, zone: Value): number {
 }
 
 function openZone(zone: string): Intl.DateTimeFormat | undefined {
+  spendEffort(500);
   let format: Intl.DateTimeFormat | undefined;
   try {
     format = new Intl.DateTimeFormat("en-US", {

@@ -22,10 +22,11 @@ import type { MemoPool } from "#watch/memo-pool.ts";
 import type { JsonScan } from "#wire/json-scan.ts";
 import { type Converter, withApiVersion } from "./conversion.ts";
 import { decode, Forms, withDefaults } from "./forms.ts";
-import { customStrategy, type RuleCheck } from "./custom-strategy.ts";
+import { customStrategy } from "./custom-strategy.ts";
 import { type DefinedVersion, type Definition, deprecationWarning } from "./definition.ts";
 import type { Epoch } from "./epoch.ts";
 import { customPrinter } from "./printer-columns.ts";
+import type { RuleCheck, RulesOf } from "./rules/rule-check.ts";
 import { scaleAccess } from "./scale-paths.ts";
 import type { Schemas } from "./schemas.ts";
 
@@ -40,9 +41,6 @@ interface KindDeps {
   readonly convertedObjects: MemoPool;
   readonly rulesOf: RulesOf;
 }
-
-/** Makes the check of a schema's x-kubernetes-validations; asked only for a schema that has some. */
-export type RulesOf = (structural: Structural) => RuleCheck | undefined;
 
 export function customKind(
   deps: KindDeps,

@@ -11,13 +11,8 @@ import type { Structural } from "#api/structural/structural.ts";
 import { validateCustomObject, validateCustomStatus } from "#api/structural/validate.ts";
 import { invalidValue } from "#api/validation/errors.ts";
 import type { DefinedVersion } from "./definition.ts";
+import type { RuleCheck, RuleFindings } from "./rules/rule-check.ts";
 import { validateScale } from "./scale-paths.ts";
-
-/** What x-kubernetes-validations find; `old` undefined: the object is new. */
-export type RuleCheck = (
-  object: AnyObject,
-  old: AnyObject | undefined,
-) => { readonly errors: readonly FieldError[]; readonly warnings: readonly string[] };
 
 interface CustomRules {
   /** Of objects that were validated: findings of rules that do not refuse the write. */
@@ -36,10 +31,12 @@ export function customStrategy(given: Omit<CustomRules, "tolerated">): Strategy 
   const main: UpdateStrategy = {
     prepareForUpdate: (next, old) => prepareUpdate(hasStatus, next, old),
     validateUpdate: (next, old) => judge(rules, "object", next, old),
+    findFurther: (next, old, found) => ruleErrors(rules, found, next, old),
   };
   const status: UpdateStrategy = {
     prepareForUpdate: prepareStatus,
     validateUpdate: (next, old) => judge(rules, "status", next, old),
+    findFurther: (next, old, found) => ruleErrors(rules, found, next, old),
   };
   return {
     ...main,
@@ -108,10 +105,9 @@ function judge(
 ): readonly FieldError[] {
   const wrong = typeErrors(rules, next);
   if (wrong.length > 0) return wrong;
-  const found = schemaErrors(rules, part, next, old).concat(
+  return schemaErrors(rules, part, next, old).concat(
     validateScale(next, rules.subresources?.scale, part),
   );
-  return found.concat(ruleErrors(rules, found, next, old));
 }
 
 function typeErrors({ kind, apiVersion }: CustomRules, object: AnyObject): FieldError[] {
@@ -155,17 +151,21 @@ function ruleErrors(
   found: readonly FieldError[],
   object: AnyObject,
   old: AnyObject | undefined,
-): readonly FieldError[] {
+): readonly FieldError[] | Promise<readonly FieldError[]> {
+  if (typeErrors(rules, object).length > 0) return [];
   const check = rules.checkRules();
   if (check === undefined) return [];
-  if (!found.some(({ reason }) => blocking.has(reason))) {
-    const { errors, warnings } = check(object, old);
+  if (found.some(({ reason }) => blocking.has(reason))) {
+    const why =
+      "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+    return [invalidValue("<nil>", null, why)];
+  }
+  const take = ({ errors, warnings }: RuleFindings): readonly FieldError[] => {
     if (warnings.length > 0) rules.tolerated.set(object, warnings);
     return errors;
-  }
-  const why =
-    "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
-  return [invalidValue("<nil>", null, why)];
+  };
+  const checked = check(object, old);
+  return checked instanceof Promise ? checked.then(take) : take(checked);
 }
 
 const standardFinalizers: ReadonlySet<string> = new Set([

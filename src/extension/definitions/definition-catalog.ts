@@ -16,7 +16,7 @@ import type { ResourceStore } from "#registry/resource-store.ts";
 import { namespaceRange } from "#watch/predicate.ts";
 import type { MemoPool } from "#watch/memo-pool.ts";
 import type { ConverterOf } from "./conversion.ts";
-import type { RulesOf } from "./custom-kind.ts";
+import type { RulesOf } from "./rules/rule-check.ts";
 import { asDefinition, type Definition, definitionsResource, hasCondition } from "./definition.ts";
 import { Epoch } from "./epoch.ts";
 import { type DefinitionDeps, identityOf, ServedDefinition } from "./served-definition.ts";

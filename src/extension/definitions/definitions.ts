@@ -6,7 +6,7 @@ import type { Log } from "#platform/log.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
 import { type ConverterOf, refusingConverter } from "./conversion.ts";
-import type { RulesOf } from "./custom-kind.ts";
+import type { RulesOf } from "./rules/rule-check.ts";
 import { DefinitionCatalog } from "./definition-catalog.ts";
 import { DefinitionController } from "./definition-controller.ts";
 

@@ -9,7 +9,8 @@ import type { CustomDefinition } from "#apiserver/openapi/model.ts";
 import type { Registry, ResourceStore } from "#registry/resource-store.ts";
 import type { MemoPool } from "#watch/memo-pool.ts";
 import type { ConverterOf } from "./conversion.ts";
-import { customKind, type RulesOf } from "./custom-kind.ts";
+import { customKind } from "./custom-kind.ts";
+import type { RulesOf } from "./rules/rule-check.ts";
 import {
   type DefinedVersion,
   type Definition,

@@ -8,7 +8,7 @@ export interface MatchCondition {
 }
 
 /** The variables of an expression, in the version that the rule names. */
-interface ConditionInput {
+export interface ConditionInput {
   readonly object: AnyObject | undefined;
   readonly oldObject: AnyObject | undefined;
   /** An AdmissionRequest of admission.k8s.io/v1 without object and oldObject. */
@@ -24,19 +24,19 @@ type ConditionResult =
   | { readonly kind: "error"; readonly message: string };
 
 export interface CompiledConditions {
-  evaluate(input: ConditionInput): ConditionResult;
+  evaluate(input: ConditionInput): ConditionResult | Promise<ConditionResult>;
 }
 
 export interface ConditionEvaluator {
-  /** Errors of conditions by index, in upstream's words; or what evaluates them. Never throws. */
-  compile(
-    conditions: readonly MatchCondition[],
-  ):
-    | { readonly kind: "compiled"; readonly conditions: CompiledConditions }
-    | { readonly kind: "errors"; readonly errors: readonly ConditionError[] };
+  /** Errors of conditions by webhook and index, in upstream's words. */
+  errors(lists: readonly (readonly MatchCondition[])[]): ConditionErrors | Promise<ConditionErrors>;
+  /** One that does not compile is an error of the evaluation. */
+  open(conditions: readonly MatchCondition[]): CompiledConditions;
 }
 
-interface ConditionError {
+export type ConditionErrors = readonly (readonly ConditionError[])[];
+
+export interface ConditionError {
   readonly index: number;
   readonly message: string;
 }

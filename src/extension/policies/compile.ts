@@ -3,8 +3,7 @@ import type { AnyObject } from "#api/object.ts";
 import { type Fields, has, items, part, text } from "#api/validation/fields.ts";
 import { type Declared, PolicyCompiler, results } from "./compiler.ts";
 import type { Expression } from "./expression.ts";
-import type { Mutation } from "./mutation.ts";
-import type { MutatingProgram } from "./mutating.ts";
+import type { MutatingProgram, Mutation } from "./mutating-program.ts";
 import type { Compiled, NamedExpression } from "./policy-index.ts";
 import type { ValidatingProgram } from "./validating-decision.ts";
 
@@ -50,8 +49,7 @@ export function compileMutating(policy: AnyObject): Compiled<MutatingProgram> {
           expression: compiler.compile(source, declared, results.object),
         };
   });
-  const isReinvocable = text(spec, "reinvocationPolicy") === "IfNeeded";
-  return { variables, program: { failsClosed, isReinvocable, conditions, mutations } };
+  return { variables, program: { failsClosed, conditions, mutations } };
 }
 
 function baseOf(policy: AnyObject): Base {

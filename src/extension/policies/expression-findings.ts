@@ -5,9 +5,8 @@
  * Texts and fields as upstream's pkg/apis/admissionregistration/validation.
  */
 import { jsonEqual } from "#api/json-value.ts";
-import type { AnyObject } from "#api/object.ts";
+import type { AnyObject, GroupResource } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";
-import type { Strategy } from "#api/strategy-types.ts";
 import { child, index, invalidValue } from "#api/validation/errors.ts";
 import { type Fields, has, items, maybe, part, text } from "#api/validation/fields.ts";
 import type { Type } from "#cel/type.ts";
@@ -15,18 +14,9 @@ import { type Declared, PolicyCompiler, results } from "./compiler.ts";
 
 const group = "admissionregistration.k8s.io";
 
-/** The strategy of a kind with expressions also compiles them; any other is returned as it is. */
-export function withExpressions(
-  info: { group: string; resource: string },
-  base: Strategy,
-): Strategy {
-  const find = info.group === group ? finders.get(info.resource) : undefined;
-  if (find === undefined) return base;
-  return {
-    ...base,
-    validate: (object) => [...base.validate(object), ...find(object, undefined)],
-    validateUpdate: (next, old) => [...base.validateUpdate(next, old), ...find(next, old)],
-  };
+/** Undefined: objects of the resource have no expressions of policies. */
+export function expressionFindings(info: GroupResource): Finder | undefined {
+  return info.group === group ? finders.get(info.resource) : undefined;
 }
 
 type Finder = (object: AnyObject, old: AnyObject | undefined) => FieldError[];

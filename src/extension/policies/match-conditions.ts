@@ -6,7 +6,7 @@
 import { limits } from "./limits.ts";
 import { Budget, evaluate, type Expression, OutOfBudget, type Scope } from "./expression.ts";
 
-type MatchResult =
+export type MatchResult =
   | { readonly kind: "match" }
   | { readonly kind: "no-match" }
   /** failurePolicy is Fail, and no condition was false. */

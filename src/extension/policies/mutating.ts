@@ -9,25 +9,24 @@
 import type { AdmissionPlugin, AdmissionRequest } from "#admission/admission.ts";
 import { forbiddenError } from "#admission/request.ts";
 import type { AnyObject } from "#api/object.ts";
+import { must } from "#base/assert.ts";
 import { jsonEqual } from "#api/json-value.ts";
 import { ApiError } from "#api/status.ts";
-import { evaluateMutation, type Mutation, type MutationTarget } from "./mutation.ts";
-import { matchConditions } from "./match-conditions.ts";
+import { part, items, text } from "#api/validation/fields.ts";
+import { makeMutation, type MadeMutation } from "./made-mutation.ts";
+import { applyMutation, type MutationTarget } from "./mutation.ts";
+import type { MutatingProgram } from "./mutating-program.ts";
+import { matchConditions, type MatchResult } from "./match-conditions.ts";
 import type { PolicyMetrics } from "./metrics.ts";
 import { collectParams } from "./params.ts";
 import type { CompiledPolicy, PolicyIndex } from "./policy-index.ts";
 import { isJudged } from "./policy-index.ts";
-import type { Expression } from "./expression.ts";
+import { type PlainScope, scopesOf } from "./plain-scope.ts";
+import { PolicyRun } from "./policy-run.ts";
+import { RecordedAccess } from "./recorded-access.ts";
 import { Reinvoked } from "./reinvoked.ts";
 import type { Covered } from "./matcher.ts";
 import { RequestVariables, type VariableDeps } from "./variables.ts";
-
-export interface MutatingProgram {
-  readonly failsClosed: boolean;
-  readonly isReinvocable: boolean;
-  readonly conditions: readonly Expression[];
-  readonly mutations: readonly Mutation[];
-}
 
 interface MutatingDeps extends VariableDeps {
   readonly policies: PolicyIndex<MutatingProgram>;
@@ -77,18 +76,23 @@ class Change {
   readonly #request: AdmissionRequest;
   readonly #reinvoked: Reinvoked;
   readonly #errors: Refused[] = [];
+  readonly #access: RecordedAccess;
+  readonly #run: PolicyRun;
   #object: AnyObject;
 
   constructor(deps: MutatingDeps, request: AdmissionRequest, object: AnyObject) {
     this.#deps = deps;
     this.#request = request;
     this.#object = object;
+    this.#access = new RecordedAccess(deps.authorizer, request.user);
+    this.#run = new PolicyRun(deps, this.#access);
     this.#reinvoked = request.reinvocation?.stateOf(name, () => new Reinvoked()) ?? new Reinvoked();
     if (request.reinvocation?.isSecond === true) this.#reinvoked.resume(object);
   }
 
   async ask(compiled: CompiledPolicy<MutatingProgram>): Promise<void> {
     const { lookup, findParams } = this.#deps;
+    await this.#run.spend(0);
     const covered = compiled.cover(this.#request, lookup);
     if (covered.kind === "no") return;
     if (covered.kind === "error") {
@@ -127,11 +131,8 @@ class Change {
   }
 
   async #invoke(invocation: Invocation): Promise<void> {
-    const { compiled, covered, binding, param } = invocation;
-    const { program, variables } = compiled;
-    const seen = new RequestVariables(this.#deps, { ...this.#request, object: this.#object });
-    const scopes = await seen.scopes(covered, param, variables);
-    const matched = matchConditions(program.conditions, scopes.conditions, program.failsClosed);
+    const { compiled, binding, param } = invocation;
+    const matched = await this.#match(invocation);
     if (matched.kind === "error") this.#fail(compiled, binding, matched.message, "Invalid");
     if (matched.kind !== "match") return;
     const key = [compiled.name, binding, param?.metadata?.namespace, param?.metadata?.name].join(
@@ -139,25 +140,57 @@ class Change {
     );
     if (this.#request.reinvocation?.isSecond === true && !this.#reinvoked.isDue(key)) return;
     const before = this.#object;
-    for (const mutation of program.mutations) await this.#mutate(invocation, mutation);
+    const spec = part(compiled.policy, "spec");
+    for (let at = 0; at < items(spec, "mutations").length; at++) await this.#mutate(invocation, at);
     if (!jsonEqual(before, this.#object)) {
       this.#reinvoked.requireAll();
       this.#request.reinvocation?.want();
     }
-    if (program.isReinvocable) this.#reinvoked.add(key);
+    if (text(spec, "reinvocationPolicy") === "IfNeeded") this.#reinvoked.add(key);
   }
 
-  async #mutate(
-    { compiled, covered, binding, param }: Invocation,
-    mutation: Mutation,
-  ): Promise<void> {
-    const { subresource } = this.#request;
+  #scope({ covered, param }: Invocation): Promise<PlainScope> {
     const seen = new RequestVariables(this.#deps, { ...this.#request, object: this.#object });
-    const scopes = await seen.scopes(covered, param, compiled.variables);
-    const target = this.#deps.target(covered, subresource);
+    return seen.scope(covered, param);
+  }
+
+  async #match(invocation: Invocation): Promise<MatchResult> {
+    const { policy, compiled } = invocation.compiled;
+    const scope = await this.#scope(invocation);
+    const known = compiled();
+    const here = (): MatchResult => {
+      const { program, variables } = must(known, "a policy that is compiled");
+      const { conditions } = scopesOf(scope, this.#access.decide, variables);
+      return matchConditions(program.conditions, conditions, program.failsClosed);
+    };
+    return this.#run.run<"match">(known === undefined ? undefined : here, () => ({
+      question: { what: "match", policy: JSON.stringify(policy) },
+      scope,
+    }));
+  }
+
+  async #make(invocation: Invocation, at: number): Promise<MadeMutation> {
+    const { policy, compiled } = invocation.compiled;
+    const scope = await this.#scope(invocation);
+    const known = compiled();
+    const here = (): MadeMutation => {
+      const { program, variables } = must(known, "a policy that is compiled");
+      const mutation = must(program.mutations[at], "a mutation of the policy");
+      return makeMutation(mutation, scopesOf(scope, this.#access.decide, variables).full);
+    };
+    return this.#run.run<"mutation">(known === undefined ? undefined : here, () => ({
+      question: { what: "mutation", policy: JSON.stringify(policy), at },
+      scope,
+    }));
+  }
+
+  async #mutate(invocation: Invocation, at: number): Promise<void> {
+    const { compiled, covered, binding } = invocation;
+    const target = this.#deps.target(covered, this.#request.subresource);
     const observe = this.#deps.metrics.start();
     try {
-      this.#object = await evaluateMutation(mutation, scopes.full, target, this.#object);
+      const made = await this.#make(invocation, at);
+      this.#object = await applyMutation(this.#deps.clock, made, target, this.#object);
       observe(compiled.name, binding, undefined);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
@@ -168,12 +201,12 @@ class Change {
   }
 
   #fail(
-    { name: policy, program }: CompiledPolicy<MutatingProgram>,
+    { name: policy, failsClosed }: CompiledPolicy<MutatingProgram>,
     binding: string | undefined,
     why: string,
     reason: Refused["reason"] = "Forbidden",
   ): void {
-    if (!program.failsClosed) return;
+    if (!failsClosed) return;
     const subject =
       binding === undefined ? `policy "${policy}"` : `policy '${policy}' with binding '${binding}'`;
     this.#errors.push({ message: `${subject} denied request: ${why}`, reason });

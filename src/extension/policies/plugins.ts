@@ -1,16 +1,18 @@
 /** The two policy plugins of a server, and the evaluator of webhooks' matchConditions. */
 import type { AdmissionPlugin } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";
-import { apiVersionOf } from "#api/object.ts";
+import { type AnyObject, apiVersionOf } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { ResourceCatalog } from "#apiserver/catalog.ts";
 import type { Authorizer } from "#auth/auth.ts";
+import type { ExpressionRunner } from "../expressions/runner.ts";
 import { objectView } from "../webhooks/object-view.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { compileMutating, compileValidating } from "./compile.ts";
 import type { Covered } from "./matcher.ts";
-import { mutatingAdmissionPolicy, type MutatingProgram } from "./mutating.ts";
+import { mutatingAdmissionPolicy } from "./mutating.ts";
+import type { MutatingProgram } from "./mutating-program.ts";
 import { PolicyMetrics } from "./metrics.ts";
 import type { MutationTarget } from "./mutation.ts";
 import type { FindParams, ParamSource } from "./params.ts";
@@ -24,6 +26,7 @@ interface PoliciesDeps {
   readonly authorizer: Authorizer;
   readonly clock: Clock;
   readonly metrics: MetricSet;
+  readonly runner: ExpressionRunner;
   /** Change whenever a policy or a binding of that type may have changed. */
   readonly versions: { readonly mutating: () => number; readonly validating: () => number };
 }
@@ -38,7 +41,7 @@ export interface Policies {
 const group = "admissionregistration.k8s.io";
 
 export function createPolicies(deps: PoliciesDeps): Policies {
-  const { lookup, authorizer, versions } = deps;
+  const { lookup, authorizer, versions, clock, runner } = deps;
   let catalog: ResourceCatalog | undefined;
   const served = (): readonly ResourceInfo[] => catalog?.infos() ?? [];
   const find: ResourceCatalog["find"] = (...path) => catalog?.find(...path);
@@ -49,10 +52,23 @@ export function createPolicies(deps: PoliciesDeps): Policies {
     policies: { group, resource: `${type}admissionpolicies` },
     bindings: { group, resource: `${type}admissionpolicybindings` },
   });
-  const mutating = new PolicyIndex<MutatingProgram>(source("mutating"), compileMutating);
-  const validating = new PolicyIndex<ValidatingProgram>(source("validating"), compileValidating);
+  const mutating = new PolicyIndex<MutatingProgram>(
+    source("mutating"),
+    whileShort(runner, compileMutating),
+  );
+  const validating = new PolicyIndex<ValidatingProgram>(
+    source("validating"),
+    whileShort(runner, compileValidating),
+  );
   const findParams = paramsOf(served, { find }, lookup);
-  const variables: VariableDeps = { lookup, authorizer, catalog: { find }, findParams };
+  const variables: VariableDeps = {
+    lookup,
+    authorizer,
+    clock,
+    runner,
+    catalog: { find },
+    findParams,
+  };
   const target = targetsOf({ find });
   const metricsOf = (type: "mutating" | "validating"): PolicyMetrics =>
     new PolicyMetrics(deps.clock, deps.metrics, type);
@@ -76,6 +92,17 @@ export function createPolicies(deps: PoliciesDeps): Policies {
       });
     },
   };
+}
+
+/** Compiling 10,000 characters of expressions takes some 10 ms, and happens once. */
+const compileEffortMax = 50_000;
+
+/** Undefined for a policy that takes longer. */
+function whileShort<T>(
+  runner: ExpressionRunner,
+  compile: (policy: AnyObject) => T,
+): (policy: AnyObject) => T | undefined {
+  return (policy) => runner.tryHere(() => compile(policy), compileEffortMax)?.result;
 }
 
 function targetsOf(

@@ -8,6 +8,7 @@ import { mastersAuthorizer } from "#auth/authorize.ts";
 import { must } from "#base/assert.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { MetricSet } from "#server/metric-set.ts";
+import { ExpressionRunner } from "../expressions/runner.ts";
 import { createPolicies } from "./plugins.ts";
 
 const apiVersion = "admissionregistration.k8s.io/v1";
@@ -40,6 +41,7 @@ async function measure(name: string, objects: readonly AnyObject[]): Promise<voi
     authorizer: mastersAuthorizer,
     clock: new FakeClock(),
     metrics: new MetricSet(),
+    runner: new ExpressionRunner(undefined),
     versions: { mutating: () => 1, validating: () => 1 },
   });
   made.serve(new ResourceCatalog({ store: () => ({}) } as never, builtinResources()));

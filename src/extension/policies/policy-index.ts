@@ -3,7 +3,7 @@
  *
  * Holds  the index is that of the caches at the moment it is asked: a write that was answered is in force.
  * Cost   nothing while no policy, binding or served resource changed; one look-up for all policies that do not
- *        cover the request. A policy that did not change is not compiled again.
+ *        cover the request. A policy is compiled when it first covers one, and again when it changed.
  */
 import type { AdmissionRequest } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";
@@ -41,8 +41,11 @@ interface CompiledBinding extends Matching {
   readonly object: AnyObject;
 }
 
-export interface CompiledPolicy<P> extends Compiled<P>, Matching, RuleEntry {
+export interface CompiledPolicy<P> extends Matching, RuleEntry {
   readonly name: string;
+  /** Compiled when first asked; undefined: it is so large that only a thread compiles it. */
+  readonly compiled: () => Compiled<P> | undefined;
+  readonly failsClosed: boolean;
   readonly policy: AnyObject;
   readonly bindings: readonly CompiledBinding[];
 }
@@ -59,13 +62,14 @@ interface PolicySource {
 
 export class PolicyIndex<P> {
   readonly #source: PolicySource;
-  readonly #compile: (policy: AnyObject) => Compiled<P>;
+  /** Undefined: it takes too long. */
+  readonly #compile: (policy: AnyObject) => Compiled<P> | undefined;
   /** By the policy object itself, which is another one after each change. */
-  readonly #compiled = new WeakMap<AnyObject, Compiled<P>>();
+  readonly #compiled = new WeakMap<AnyObject, { readonly compiled: Compiled<P> | undefined }>();
   #index: RuleIndex<CompiledPolicy<P>>;
   #version = Number.NaN;
 
-  constructor(source: PolicySource, compile: (policy: AnyObject) => Compiled<P>) {
+  constructor(source: PolicySource, compile: (policy: AnyObject) => Compiled<P> | undefined) {
     this.#source = source;
     this.#compile = compile;
     this.#index = new RuleIndex<CompiledPolicy<P>>([], source.served);
@@ -100,7 +104,8 @@ export class PolicyIndex<P> {
   #assemble(policy: AnyObject, bindings: readonly AnyObject[]): CompiledPolicy<P> {
     const constraints = part(policy, "spec")["matchConstraints"] as MatchResources | undefined; // stored
     return {
-      ...this.#compileOnce(policy),
+      compiled: () => this.#compileOnce(policy),
+      failsClosed: text(part(policy, "spec"), "failurePolicy") !== "Ignore",
       ...indexEntry(constraints),
       ...matching(constraints ?? {}, this.#source.served),
       name: policy.metadata?.name ?? "",
@@ -115,11 +120,11 @@ export class PolicyIndex<P> {
     return { ...matching(resources ?? {}, this.#source.served), name, object: binding };
   }
 
-  #compileOnce(policy: AnyObject): Compiled<P> {
+  #compileOnce(policy: AnyObject): Compiled<P> | undefined {
     const known = this.#compiled.get(policy);
-    if (known !== undefined) return known;
+    if (known !== undefined) return known.compiled;
     const compiled = this.#compile(policy);
-    this.#compiled.set(policy, compiled);
+    this.#compiled.set(policy, { compiled });
     return compiled;
   }
 }

@@ -16,6 +16,9 @@ import { type CompiledPolicy, type PolicyIndex, isJudged } from "./policy-index.
 import { collectParams } from "./params.ts";
 import type { PolicyMetrics } from "./metrics.ts";
 import { type Decision, decide, type ValidatingProgram } from "./validating-decision.ts";
+import { type PlainScope, scopesOf } from "./plain-scope.ts";
+import { PolicyRun } from "./policy-run.ts";
+import { RecordedAccess } from "./recorded-access.ts";
 import { RequestVariables, type VariableDeps } from "./variables.ts";
 
 interface ValidatingDeps extends VariableDeps {
@@ -55,20 +58,25 @@ class Judgement {
   readonly #deps: ValidatingDeps;
   readonly #request: AdmissionRequest;
   readonly #variables: RequestVariables;
+  readonly #access: RecordedAccess;
+  readonly #run: PolicyRun;
   readonly #denied: Denied[] = [];
 
   constructor(deps: ValidatingDeps, request: AdmissionRequest) {
     this.#deps = deps;
     this.#request = request;
     this.#variables = new RequestVariables(deps, request);
+    this.#access = new RecordedAccess(deps.authorizer, request.user);
+    this.#run = new PolicyRun(deps, this.#access);
   }
 
   async ask(compiled: CompiledPolicy<ValidatingProgram>): Promise<void> {
-    const { name, program } = compiled;
+    const { name } = compiled;
+    await this.#run.spend(0);
     const covered = compiled.cover(this.#request, this.#deps.lookup);
     if (covered.kind === "no") return;
     if (covered.kind === "error") {
-      this.#fail(program, name, undefined, `failed to configure policy: ${covered.message}`);
+      this.#fail(compiled, name, undefined, `failed to configure policy: ${covered.message}`);
       return;
     }
     const annotations = new Map<string, Set<string>>();
@@ -77,7 +85,7 @@ class Judgement {
       if (bound.kind === "no") continue;
       if (bound.kind === "error") {
         const why = `failed to configure binding: ${bound.message}`;
-        this.#fail(program, name, binding.name, why);
+        this.#fail(compiled, name, binding.name, why);
         continue;
       }
       const { policy } = compiled;
@@ -85,16 +93,32 @@ class Judgement {
       const params = collectParams(policy, binding.object, namespace, this.#deps.findParams);
       if (params.kind === "error") {
         const why = `failed to configure binding: ${params.message}`;
-        this.#fail(program, name, binding.name, why);
+        this.#fail(compiled, name, binding.name, why);
         continue;
       }
       for (const param of params.params) {
-        const scopes = await this.#variables.scopes(covered.covered, param, compiled.variables);
+        const scope = await this.#variables.scope(covered.covered, param);
         const observe = this.#deps.metrics.start();
-        this.#take(decide(program, scopes), compiled, binding.object, annotations, observe);
+        const decision = await this.#decide(compiled, scope);
+        this.#take(decision, compiled, binding.object, annotations, observe);
       }
     }
     this.#publish(name, annotations);
+  }
+
+  #decide(
+    { policy, compiled }: CompiledPolicy<ValidatingProgram>,
+    scope: PlainScope,
+  ): Promise<Decision> {
+    const known = compiled();
+    const here =
+      known === undefined
+        ? undefined
+        : () => decide(known.program, scopesOf(scope, this.#access.decide, known.variables));
+    return this.#run.run<"decision">(here, () => ({
+      question: { what: "decision", policy: JSON.stringify(policy) },
+      scope,
+    }));
   }
 
   /** @throws ApiError of the first denial. */
@@ -104,7 +128,7 @@ class Judgement {
   }
 
   #fail(
-    { failsClosed }: ValidatingProgram,
+    { failsClosed }: CompiledPolicy<ValidatingProgram>,
     policy: string,
     binding: string | undefined,
     message: string,

@@ -2,48 +2,39 @@
  * The variables of one request for expressions, in the version that a policy wants.
  *
  * Cost   objects are converted once per version; what expressions read of them is converted when they read it.
- * Holds  the authorizer answers for the user of the request, or for a service account the expression names.
  */
 import type { AdmissionRequest } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";
-import { type AnyObject, isNamespaceResource } from "#api/object.ts";
+import { type AnyObject, isNamespaceResource, type JsonObject } from "#api/object.ts";
 import type { Catalog } from "#apiserver/kind.ts";
 import type { Authorizer } from "#auth/auth.ts";
-import { dynValue, jsonValue } from "#cel/json-values.ts";
-import {
-  authorizerValue,
-  type DecideAccess,
-  requestResourceValue,
-} from "#cel/libraries/authorizer-library.ts";
-import type { Value } from "#cel/libraries/values.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { ExpressionRunner } from "../expressions/runner.ts";
 import { objectView } from "../webhooks/object-view.ts";
-import { LazyVariables } from "./lazy-variables.ts";
 import type { Covered } from "./matcher.ts";
 import type { FindParams } from "./params.ts";
-import type { NamedExpression } from "./policy-index.ts";
-import {
-  describeNamespace,
-  describeRequest,
-  namespaceNode,
-  requestNode,
-} from "./request-variables.ts";
-import type { Scopes } from "./validating-decision.ts";
+import type { PlainScope } from "./plain-scope.ts";
+import { describeNamespace, describeRequest } from "./request-variables.ts";
 
 export interface VariableDeps {
   readonly lookup: Lister;
   readonly catalog: Pick<Catalog, "find">;
   readonly authorizer: Authorizer;
+  readonly clock: Clock;
+  readonly runner: ExpressionRunner;
   readonly findParams: FindParams;
 }
 
 const namespaces = { group: "", resource: "namespaces" };
-type Values = Map<string, Value>;
+
+/** The objects of a request in the version of a policy. */
+type Base = Pick<PlainScope, "object" | "oldObject" | "request" | "resource">;
 
 export class RequestVariables {
   readonly #deps: VariableDeps;
   readonly #request: AdmissionRequest;
-  readonly #bases = new Map<Covered["info"], ReadonlyMap<string, Value>>();
-  #namespace: Value | undefined;
+  readonly #bases = new Map<Covered["info"], Base>();
+  #namespace: JsonObject | null | undefined;
 
   constructor(deps: VariableDeps, request: AdmissionRequest) {
     this.#deps = deps;
@@ -51,100 +42,39 @@ export class RequestVariables {
   }
 
   /** @throws ApiError when an object cannot be converted. */
-  async scopes(
-    covered: Covered,
-    param: AnyObject | null,
-    variables: readonly NamedExpression[],
-  ): Promise<Scopes> {
-    const base = new Map(await this.#base(covered)).set(
-      "params",
-      param === null ? null : dynValue(param),
-    );
-    const plain = new Map(base).set("namespaceObject", this.#namespaceObject());
-    return {
-      full: complete(this.#withAuthorizer(plain), variables),
-      withoutAuthorizer: complete(new Map(plain), variables),
-      conditions: complete(this.#withAuthorizer(base.set("namespaceObject", null)), variables),
-    };
+  async scope(covered: Covered, param: AnyObject | null): Promise<PlainScope> {
+    const namespaceObject = this.#namespaceObject();
+    return { ...(await this.#base(covered)), params: param, namespaceObject };
   }
 
-  async #base(covered: Covered): Promise<ReadonlyMap<string, Value>> {
+  async #base(covered: Covered): Promise<Base> {
     const known = this.#bases.get(covered.info);
     if (known !== undefined) return known;
-    const { object, oldObject } = this.#request;
+    const { object, oldObject, namespace, name, subresource } = this.#request;
     const { info, kind } = covered;
-    const view = objectView(this.#deps.catalog, info, kind, this.#request.subresource);
-    const seen = async (one: AnyObject | undefined): Promise<Value> =>
-      one === undefined ? null : dynValue(await view.toView(one));
-    const request = describeRequest(this.#request, info, kind);
-    const base: Values = new Map();
-    base.set("object", await seen(object)).set("oldObject", await seen(oldObject));
-    base.set("request", jsonValue(request, requestNode));
+    const view = objectView(this.#deps.catalog, info, kind, subresource);
+    const seen = async (one: AnyObject | undefined): Promise<AnyObject | null> =>
+      one === undefined ? null : await view.toView(one);
+    const { group, resource } = this.#request.info;
+    const base = {
+      object: await seen(object),
+      oldObject: await seen(oldObject),
+      request: describeRequest(this.#request, info, kind),
+      resource: { group, resource, subresource, namespace, name },
+    };
     this.#bases.set(info, base);
     return base;
   }
 
-  #namespaceObject(): Value {
-    this.#namespace ??= this.#readNamespace();
+  #namespaceObject(): JsonObject | null {
+    if (this.#namespace === undefined) this.#namespace = this.#readNamespace();
     return this.#namespace;
   }
 
-  #readNamespace(): Value {
+  #readNamespace(): JsonObject | null {
     const { namespace, info } = this.#request;
     if (namespace === "" || isNamespaceResource(info)) return null;
     const found = this.#deps.lookup.get(namespaces, "", namespace);
-    return found === undefined ? null : jsonValue(describeNamespace(found), namespaceNode);
+    return found === undefined ? null : describeNamespace(found);
   }
-
-  #withAuthorizer(values: Values): Values {
-    const decide = decisions(this.#deps.authorizer, this.#request.user);
-    const { info, subresource, namespace, name } = this.#request;
-    const { group, resource } = info;
-    const own = { group, resource, subresource, namespace, name };
-    return new Map(values)
-      .set("authorizer", authorizerValue(decide))
-      .set("authorizer.requestResource", requestResourceValue(decide, own));
-  }
-}
-
-/** What `authorizer` answers from. */
-export function decisions(authorizer: Authorizer, asker: AdmissionRequest["user"]): DecideAccess {
-  return (check) => {
-    const { subject, verb } = check;
-    const user = subject === undefined ? asker : accountUser(subject);
-    if (check.kind === "path") {
-      return authorizer.authorize({ user, verb, ...ofPath, path: check.path });
-    }
-    const { labelSelector: _, ...resource } = check.resource;
-    const asked = { user, verb, path: "", isResourceRequest: true, version: "*", ...resource };
-    return authorizer.authorize(asked);
-  };
-}
-
-const ofPath = {
-  isResourceRequest: false,
-  group: "",
-  version: "",
-  resource: "",
-  subresource: "",
-  namespace: "",
-  name: "",
-};
-
-function complete(
-  values: Values,
-  variables: readonly NamedExpression[],
-): ReadonlyMap<string, Value> {
-  const lazy: LazyVariables = new LazyVariables(variables, () => values);
-  return values.set("variables", lazy);
-}
-
-function accountUser(subject: {
-  readonly namespace: string;
-  readonly serviceAccount: string;
-}): AdmissionRequest["user"] {
-  const { namespace, serviceAccount } = subject;
-  const groups = ["system:serviceaccounts", `system:serviceaccounts:${namespace}`];
-  const name = `system:serviceaccount:${namespace}:${serviceAccount}`;
-  return { name, groups: [...groups, "system:authenticated"] };
 }

@@ -1,58 +1,76 @@
 /** matchConditions of webhooks: the expressions of policies, without parameters and variables. */
-import type { Authorizer } from "#auth/auth.ts";
-import { dynValue, jsonValue } from "#cel/json-values.ts";
-import { authorizerValue, requestResourceValue } from "#cel/libraries/authorizer-library.ts";
-import type { Value } from "#cel/libraries/values.ts";
+import type { Clock } from "#platform/clock.ts";
 import { type Fields, isFields, part, text } from "#api/validation/fields.ts";
-import type { CompiledConditions, ConditionEvaluator } from "../matching/conditions.ts";
-import { PolicyCompiler, results } from "./compiler.ts";
-import type { Scope } from "./expression.ts";
+import type { JsonObject } from "#api/object.ts";
+import type { Authorizer } from "#auth/auth.ts";
+import { conditionErrors } from "../expressions/condition-errors.ts";
+import type { ExpressionRunner } from "../expressions/runner.ts";
+import type {
+  CompiledConditions,
+  ConditionEvaluator,
+  ConditionInput,
+  MatchCondition,
+} from "../matching/conditions.ts";
+import { compileConditions } from "./compile-conditions.ts";
+import type { Expression } from "./expression.ts";
 import { matchConditions } from "./match-conditions.ts";
-import { requestNode } from "./request-variables.ts";
-import { decisions } from "./variables.ts";
+import { type PlainScope, scopesOf } from "./plain-scope.ts";
+import { PolicyRun } from "./policy-run.ts";
+import { RecordedAccess } from "./recorded-access.ts";
 
-const declared = { hasParams: false, hasAuthorizer: true, hasVariables: false };
+interface EvaluatorDeps {
+  readonly authorizer: Authorizer;
+  readonly clock: Clock;
+  readonly runner: ExpressionRunner;
+}
 
-export function webhookConditionEvaluator(authorizer: Authorizer): ConditionEvaluator {
+export function webhookConditionEvaluator(deps: EvaluatorDeps): ConditionEvaluator {
+  const { runner } = deps;
   return {
-    compile(conditions) {
-      const compiler = new PolicyCompiler();
-      const compiled = conditions.map(({ expression }) =>
-        compiler.compile(expression, declared, results.bool),
-      );
-      const errors = compiled.flatMap(({ compileError }, index) =>
-        compileError === undefined ? [] : [{ index, message: compileError }],
-      );
-      if (errors.length > 0) return { kind: "errors", errors };
-      return {
-        kind: "compiled",
-        conditions: {
-          evaluate: (input) => matchConditions(compiled, scopeOf(authorizer, input), true),
+    errors(lists) {
+      const here = runner.tryHere(() => conditionErrors(lists));
+      return here?.result ?? runner.conditionErrors(lists);
+    },
+    open: (conditions) => openConditions(deps, conditions),
+  };
+}
+
+/** Compiled when they are first evaluated. */
+function openConditions(
+  { authorizer, ...run }: EvaluatorDeps,
+  conditions: readonly MatchCondition[],
+): CompiledConditions {
+  let compiled: readonly Expression[] | undefined;
+  return {
+    evaluate(input) {
+      const scope = scopeOf(input);
+      const access = new RecordedAccess(authorizer, input.user);
+      return new PolicyRun(run, access).run<"webhook">(
+        () => {
+          compiled ??= compileConditions(conditions);
+          return matchConditions(compiled, scopesOf(scope, access.decide, []).conditions, true);
         },
-      };
+        () => ({ question: { what: "webhook", conditions: JSON.stringify(conditions) }, scope }),
+      );
     },
   };
 }
 
-type Input = Parameters<CompiledConditions["evaluate"]>[0];
-
-function scopeOf(authorizer: Authorizer, { object, oldObject, request, user }: Input): Scope {
-  const decide = decisions(authorizer, user);
+function scopeOf({ object, oldObject, request }: ConditionInput): PlainScope {
   const fields: Fields = isFields(request) ? request : {};
   const asked = part(fields, "requestResource");
-  const resource = {
-    group: text(asked, "group"),
-    resource: text(asked, "resource"),
-    subresource: text(fields, "requestSubResource"),
-    namespace: text(fields, "namespace"),
-    name: text(fields, "name"),
+  return {
+    object: object ?? null,
+    oldObject: oldObject ?? null,
+    params: null,
+    request: { name: "", ...fields } as JsonObject, // plain JSON data
+    namespaceObject: null,
+    resource: {
+      group: text(asked, "group"),
+      resource: text(asked, "resource"),
+      subresource: text(fields, "requestSubResource"),
+      namespace: text(fields, "namespace"),
+      name: text(fields, "name"),
+    },
   };
-  const values = new Map<string, Value>()
-    .set("object", dynValue(object ?? null))
-    .set("oldObject", dynValue(oldObject ?? null))
-    .set("request", jsonValue({ name: "", ...fields }, requestNode))
-    .set("namespaceObject", null)
-    .set("authorizer", authorizerValue(decide))
-    .set("authorizer.requestResource", requestResourceValue(decide, resource));
-  return values;
 }

@@ -5,20 +5,30 @@ import { ask, openPlane, type Plane } from "#apiserver/testing/plane.ts";
 import { silentLog } from "#platform/log.ts";
 import type { ConverterOf } from "../definitions/conversion.ts";
 import { type Definitions, serveDefinitions } from "../definitions/definitions.ts";
-import { rulesOf, strategyWithRules } from "../definitions/rules/rules.ts";
+import { rulesWith } from "../definitions/rules/rules.ts";
+import { ExpressionRunner, type ExpressionThread } from "../expressions/runner.ts";
+import { strategiesWithExpressions } from "../expressions/written-expressions.ts";
 
 export interface CustomPlane extends Plane {
   readonly definitions: Definitions;
 }
 
+interface CustomOptions {
+  readonly converterOf?: ConverterOf;
+  readonly convertedBytesMax?: number;
+  readonly thread?: ExpressionThread;
+}
+
 export async function openCustomPlane(
   options: Parameters<typeof openPlane>[0] = {},
-  custom: { readonly converterOf?: ConverterOf; readonly convertedBytesMax?: number } = {},
+  custom: CustomOptions = {},
 ): Promise<CustomPlane> {
-  const plane = await openPlane({ strategyFor: strategyWithRules, ...options });
+  const runner = new ExpressionRunner(custom.thread);
+  const strategyFor = strategiesWithExpressions(runner);
+  const plane = await openPlane({ strategyFor, ...options });
   const { clock, registry } = plane;
   const { catalog } = plane.server;
-  const shared = { clock, log: silentLog, registry, catalog, rulesOf };
+  const shared = { clock, log: silentLog, registry, catalog, rulesOf: rulesWith(runner) };
   const deps = { ...shared, convertedBytesMax: 2 ** 26, ...custom };
   const definitions = serveDefinitions(deps, builtinResources());
   const close = async (): Promise<void> => {

@@ -11,6 +11,7 @@ import type { AdmissionRequest } from "#admission/admission.ts";
 import { ApiError, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
+import { nextTurn } from "#platform/pace.ts";
 import type { Random } from "#platform/random.ts";
 import type { Candidate } from "../matching/rule-index.ts";
 import { CallError, callFailed, denied, noDryRun } from "./call-error.ts";
@@ -72,8 +73,11 @@ class Refusal extends Error {
   }
 }
 
+/** Reading such an answer takes up to a millisecond; a longer one is worked on in turns. */
+const longBytesMin = 8 * 1024;
+
 async function askOnce(
-  { random, caller }: AskDeps,
+  { clock, random, caller }: AskDeps,
   { type, request, candidate, tail, use }: Question,
 ): Promise<void> {
   const hook = candidate.entry;
@@ -85,10 +89,14 @@ async function askOnce(
   }
   const uid = random.uuid();
   const answer = await caller.call(hook, reviewBody(version, uid, tail), request.signal);
+  const isLong = answer.length > longBytesMin;
+  if (isLong) await nextTurn(clock);
   const verdict = readVerdict(answer, { type, version, uid });
+  if (isLong) await nextTurn(clock);
   for (const [key, value] of Object.entries(verdict.annotations))
     request.annotate?.(`${name}/${key}`, value);
   for (const warning of verdict.warnings) request.warn(warning);
+  if (isLong) await nextTurn(clock);
   if (!verdict.allowed) throw new Refusal(denied(name, verdict.result));
   await use(verdict);
 }

@@ -5,7 +5,7 @@
  */
 import type { AdmissionPlugin, AdmissionRequest } from "#admission/admission.ts";
 import { failure, type FieldError, invalid } from "#api/status.ts";
-import type { ConditionEvaluator, MatchCondition } from "../matching/conditions.ts";
+import type { ConditionError, ConditionEvaluator, MatchCondition } from "../matching/conditions.ts";
 
 const kinds: ReadonlySet<string> = new Set([
   "MutatingWebhookConfiguration",
@@ -28,10 +28,20 @@ export function webhookConditions(evaluator: ConditionEvaluator | undefined): Ad
       if (evaluator === undefined) throw notEvaluated(request);
       // As upstream: what is stored may stay as it is.
       if (JSON.stringify(conditions) === JSON.stringify(conditionsOf(oldObject ?? {}))) return;
-      const errors = conditions.flatMap((own, at) => faults(evaluator, own, at));
-      if (errors.length > 0) throw invalid(info, request.name, errors);
+      return refuseFaulty(evaluator, request, conditions);
     },
   };
+}
+
+/** @throws ApiError 422. */
+async function refuseFaulty(
+  evaluator: ConditionEvaluator,
+  { info, name }: AdmissionRequest,
+  conditions: readonly (readonly MatchCondition[])[],
+): Promise<void> {
+  const found = await evaluator.errors(conditions);
+  const errors = found.flatMap((own, at) => faults(own, conditions[at] ?? [], at));
+  if (errors.length > 0) throw invalid(info, name, errors);
 }
 
 function conditionsOf(configuration: object): readonly (readonly MatchCondition[])[] {
@@ -40,13 +50,11 @@ function conditionsOf(configuration: object): readonly (readonly MatchCondition[
 }
 
 function faults(
-  evaluator: ConditionEvaluator,
+  errors: readonly ConditionError[],
   conditions: readonly MatchCondition[],
   webhook: number,
 ): readonly FieldError[] {
-  const compiled = evaluator.compile(conditions);
-  if (compiled.kind === "compiled") return [];
-  return compiled.errors.map(({ index, message }) => {
+  return errors.map(({ index, message }) => {
     const field = `webhooks[${webhook}].matchConditions[${index}].expression`;
     const value = JSON.stringify(conditions[index]?.expression ?? "");
     return { reason: "FieldValueInvalid", field, message: `Invalid value: ${value}: ${message}` };

@@ -52,7 +52,7 @@ async function areMet(
   objects: () => Promise<ViewedObjects>,
 ): Promise<boolean> {
   const fields = reviewFields(request, candidate);
-  const result = conditions.evaluate({
+  const result = await conditions.evaluate({
     ...(await objects()),
     request: fields,
     user: request.user,

@@ -153,11 +153,7 @@ function conditionsOf(
   conditions: readonly MatchCondition[],
   evaluator: ConditionEvaluator | undefined,
 ): CompiledConditions {
-  const compiled = evaluator?.compile(conditions);
-  if (compiled?.kind === "compiled") return compiled.conditions;
-  const message =
-    compiled === undefined
-      ? "this server does not evaluate matchConditions"
-      : compiled.errors.map((error) => error.message).join(", ");
+  if (evaluator !== undefined) return evaluator.open(conditions);
+  const message = "this server does not evaluate matchConditions";
   return { evaluate: () => ({ kind: "error", message }) };
 }

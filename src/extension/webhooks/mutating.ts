@@ -8,11 +8,12 @@
  */
 import type { AdmissionPlugin, AdmissionRequest } from "#admission/admission.ts";
 import { jsonEqual } from "#api/json-value.ts";
-import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
+import type { AnyObject, JsonValue } from "#api/object.ts";
 import { refuseBeyondLimits } from "#api/object-limits.ts";
-import { applyJsonPatch } from "#api/patch/json-patch.ts";
 import { internalError } from "#api/status.ts";
+import type { Clock } from "#platform/clock.ts";
 import type { Candidate } from "../matching/rule-index.ts";
+import { giveWay, patchedInTurns } from "../patched-in-turns.ts";
 import { askWebhook } from "./ask.ts";
 import { candidatesOf, isCalled, VersionCache, type WebhookDeps } from "./dispatch.ts";
 import type { Hook, HookSource } from "./hook.ts";
@@ -108,8 +109,10 @@ async function mutateOnce(
     patch = verdict.patch;
     if (patch === undefined) return;
     const { object: before = {} } = await view.objects();
-    const patched = patchedObject(before, patch);
+    const patched = await patchedObject(deps.clock, before, patch);
+    await giveWay(deps.clock, patched);
     const next = await view.fromView(patched).catch(failInternally);
+    await giveWay(deps.clock, next);
     if (!isSame(next, object)) object = next;
   };
   const tail = await view.tail();
@@ -138,17 +141,15 @@ function annotate(
 }
 
 /** @throws ApiError 500: the webhook's patch is at fault, not the client. */
-function patchedObject(object: AnyObject, patch: JsonValue): AnyObject {
-  return asInternal(() => {
-    const patched = applyJsonPatch(object as unknown as JsonObject, patch) as AnyObject; // plain JSON data
+async function patchedObject(
+  clock: Clock,
+  object: AnyObject,
+  patch: JsonValue,
+): Promise<AnyObject> {
+  try {
+    const patched = await patchedInTurns(clock, object, patch);
     refuseBeyondLimits(patched);
     return patched;
-  });
-}
-
-function asInternal<T>(f: () => T): T {
-  try {
-    return f();
   } catch (error) {
     return failInternally(error);
   }

@@ -158,18 +158,16 @@ test("a dry run is refused where a webhook has side effects, whatever its failur
 });
 
 const evaluator: ConditionEvaluator = {
-  compile: ([first]) =>
-    first?.expression === "("
-      ? { kind: "errors", errors: [{ index: 0, message: "compilation failed" }] }
-      : {
-          kind: "compiled",
-          conditions: {
-            evaluate: ({ object }) =>
-              first?.expression === "fails"
-                ? { kind: "error", message: "no such key" }
-                : { kind: object?.metadata?.name === "b" ? "match" : "no-match" },
-          },
-        },
+  errors: (lists) =>
+    lists.map(([first]) =>
+      first?.expression === "(" ? [{ index: 0, message: "compilation failed" }] : [],
+    ),
+  open: ([first]) => ({
+    evaluate: ({ object }) =>
+      first?.expression === "fails"
+        ? { kind: "error", message: "no such key" }
+        : { kind: object?.metadata?.name === "b" ? "match" : "no-match" },
+  }),
 };
 
 test("conditions decide whether a webhook is asked; one that fails does as failurePolicy says", async () => {

@@ -41,13 +41,15 @@ export interface CompiledRule extends CompiledExpression {
 /** Name that types of a schema begin with; upstream's has a number that changes. */
 export const selfTypeName = "selfType";
 
-/** @param schema of the level; its `x-kubernetes-validations` are `rules`. */
-export function compileRules(
-  rules: readonly Fields[],
+/** Takes one of the level's `x-kubernetes-validations`. */
+export type RuleCompiler = (rule: Fields) => CompiledRule;
+
+/** @param schema of the level. */
+export function ruleCompiler(
   schema: JsonObject,
   { type }: SchemaNode,
   types: TypeProvider,
-): readonly CompiledRule[] {
+): RuleCompiler {
   const environmentOf = (oldSelf: typeof type): Environment =>
     new Environment({
       variables: new Map([
@@ -58,12 +60,12 @@ export function compileRules(
     });
   const plain = environmentOf(type);
   const optional = environmentOf(optionalOf(type));
-  return rules.map((rule) => {
+  return (rule) => {
     const parsed = textOf(rule);
     const environment = parsed.isOptional ? optional : plain;
     const path = fieldPathOf(text(rule, "fieldPath"), schema);
     return compileRule(parsed, environment, path);
-  });
+  };
 }
 
 function textOf(rule: Fields): RuleText {

@@ -12,7 +12,6 @@ import { ownEntry } from "#base/own.ts";
 import { isRecord, jsonEqual } from "#api/json-value.ts";
 import type { AnyObject, JsonObject } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";
-import type { Strategy } from "#api/strategy-types.ts";
 import { defaultErrors } from "#api/structural/defaults-check.ts";
 import { type Structural, trustStructural } from "#api/structural/structural.ts";
 import { entriesOf, structuralErrors, unsupportedField } from "#api/structural/structural-rules.ts";
@@ -23,7 +22,7 @@ import { items, maybe, part, text } from "#api/validation/fields.ts";
 import type { TypeProvider } from "#cel/declarations.ts";
 import { escapeName } from "#cel/field-names.ts";
 import { type Schema, schemaNode, type SchemaNode, schemaTypes } from "#cel/schema-types.ts";
-import { compileRules, type CompiledRule, rulesIn, selfTypeName } from "./compile.ts";
+import { type CompiledRule, ruleCompiler, rulesIn, selfTypeName } from "./compile.ts";
 import { evaluateRules, objectCostMax } from "./evaluate.ts";
 import {
   type Cardinality,
@@ -40,23 +39,8 @@ import { hasRules, ruleTree } from "./tree.ts";
 /** Compiled in some 0.5 s. */
 const expressionsMax = 500_000;
 
-/** The strategy of definitions, with their rules looked at too. */
-export function withRuleChecks(strategy: Strategy): Strategy {
-  return {
-    ...strategy,
-    validate: (object) => {
-      const found = strategy.validate(object);
-      return [...found, ...definitionRuleErrors(object, undefined, found)];
-    },
-    validateUpdate: (next, old) => {
-      const found = strategy.validateUpdate(next, old);
-      return [...found, ...definitionRuleErrors(next, old, found)];
-    },
-  };
-}
-
 /** @param found what else is wrong with the definition. */
-function definitionRuleErrors(
+export function definitionRuleErrors(
   definition: AnyObject,
   old: AnyObject | undefined,
   found: readonly FieldError[],
@@ -280,10 +264,13 @@ function checkRules(
     context.out.push({ reason: "InternalError", field: path, message });
     return;
   }
-  const compiled = compileRules(rules, schema, typed.type, typed.types);
-  compiled.forEach((rule, at) => {
-    const place = { path: index(path, at), written: rules[at] ?? {}, type: typed.type };
-    checkRule(context, level, rule, place);
+  const compile = ruleCompiler(schema, typed.type, typed.types);
+  rules.forEach((written, at) => {
+    checkRule(context, level, compile(written), {
+      path: index(path, at),
+      written,
+      type: typed.type,
+    });
   });
 }
 

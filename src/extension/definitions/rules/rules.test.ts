@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { AnyObject, JsonObject } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";
-import { strategyFor } from "#api/strategies.ts";
 import { trustStructural } from "#api/structural/structural.ts";
 import { ask } from "#apiserver/testing/plane.ts";
 import {
@@ -14,7 +13,7 @@ import {
   definitionsPath,
   withCustomPlane,
 } from "../../testing/plane.ts";
-import { withRuleChecks } from "./definition-rules.ts";
+import { definitionRuleErrors } from "./definition-rules.ts";
 import { evaluateRules } from "./evaluate.ts";
 import { rulesOf } from "./rules.ts";
 import { ruleTree } from "./tree.ts";
@@ -36,10 +35,10 @@ interface Found {
 }
 
 function judge(schema: JsonObject, value: JsonObject, old?: JsonObject): Found {
-  const check = rulesOf(trustStructural(schema));
-  const found = check?.(value as unknown as AnyObject, old as unknown as AnyObject | undefined);
-  const errors = (found?.errors ?? []).map((error) => `${error.field}: ${error.message}`);
-  return { errors, warnings: found?.warnings ?? [] };
+  const { check } = rulesOf(trustStructural(schema));
+  const found = check(value as unknown as AnyObject, old as unknown as AnyObject | undefined);
+  const errors = found.errors.map((error) => `${error.field}: ${error.message}`);
+  return { errors, warnings: found.warnings };
 }
 
 function definitionOf(schema: JsonObject): AnyObject {
@@ -52,17 +51,8 @@ function findingsOf(
   old?: JsonObject,
   known: readonly FieldError[] = [],
 ): readonly FieldError[] {
-  const other = {
-    ...strategyFor("", "things"),
-    validate: () => known,
-    validateUpdate: () => known,
-  };
-  const strategy = withRuleChecks(other);
-  const found =
-    old === undefined
-      ? strategy.validate(definitionOf(schema))
-      : strategy.validateUpdate(definitionOf(schema), definitionOf(old));
-  return found.slice(known.length);
+  const before = old === undefined ? undefined : definitionOf(old);
+  return definitionRuleErrors(definitionOf(schema), before, known);
 }
 
 function refusals(schema: JsonObject, old?: JsonObject): readonly string[] {

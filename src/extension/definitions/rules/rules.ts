@@ -1,32 +1,44 @@
-/** The door to x-kubernetes-validations: of custom objects, and of the definitions that hold them. */
+/** The door to x-kubernetes-validations of custom objects. */
 import type { AnyObject, JsonObject } from "#api/object.ts";
-import type { ResourceInfo } from "#api/schema/resource-info.ts";
-import { strategyFor } from "#api/strategies.ts";
-import type { Strategy } from "#api/strategy-types.ts";
-import type { RulesOf } from "../custom-kind.ts";
-import { definitionsResource } from "../definition.ts";
-import { withRuleChecks } from "./definition-rules.ts";
+import type { Structural } from "#api/structural/structural.ts";
+import { errorsOf, type ExpressionRunner } from "../../expressions/runner.ts";
 import { evaluateRules } from "./evaluate.ts";
-import { ruleTree } from "./tree.ts";
+import type { RuleFindings, RulesOf } from "./rule-check.ts";
+import { hasRules, type RuleLevel, ruleTree } from "./tree.ts";
 
-/** Compiled level by level, when an object first has a value there. */
-export const rulesOf: RulesOf = (structural) => {
-  const tree = ruleTree(structural, true);
-  if (tree === undefined) return undefined;
-  return (object, old) =>
-    evaluateRules(tree, jsonOf(object), old === undefined ? undefined : jsonOf(old));
-};
+/** The rules of a schema, compiled level by level, when an object first has a value there. */
+export interface Rules {
+  readonly check: (object: AnyObject, old: AnyObject | undefined) => RuleFindings;
+}
+
+export function rulesOf(structural: Structural): Rules {
+  let tree: RuleLevel | undefined;
+  return {
+    check(object, old) {
+      tree ??= ruleTree(structural, true);
+      if (tree === undefined) return { errors: [], warnings: [] };
+      return evaluateRules(tree, jsonOf(object), old === undefined ? undefined : jsonOf(old));
+    },
+  };
+}
+
+/** Rules about an object that take long are evaluated on another thread. */
+export function rulesWith(runner: ExpressionRunner): RulesOf {
+  return (structural) => {
+    if (!hasRules(structural.schema)) return undefined;
+    const rules = rulesOf(structural);
+    let schema: string | undefined;
+    return (object, old) => {
+      const here = runner.tryHere(() => rules.check(object, old));
+      if (here !== undefined) return here.result;
+      schema ??= JSON.stringify(structural.schema);
+      const before = old === undefined ? {} : { old: JSON.stringify(old) };
+      const task = { kind: "rules", schema, next: JSON.stringify(object), ...before } as const;
+      return runner.findings(task).then((answer) => ({ ...answer, errors: errorsOf(answer) }));
+    };
+  };
+}
 
 function jsonOf(object: AnyObject): JsonObject {
   return object as unknown as JsonObject; // objects are plain JSON data
-}
-
-const { group, resource } = definitionsResource;
-const ofDefinitions = withRuleChecks(strategyFor(group, resource));
-
-/** Strategies of built-in resources. Those of `api` cannot compile the rules of a definition: this one does. */
-export function strategyWithRules(info: ResourceInfo): Strategy {
-  const at = info.storage ?? info;
-  const isDefinition = at.group === group && at.resource === resource;
-  return isDefinition ? ofDefinitions : strategyFor(at.group, at.resource);
 }

@@ -13,7 +13,13 @@ import { items } from "#api/validation/fields.ts";
 import type { TypeProvider } from "#cel/declarations.ts";
 import { type Schema, schemaNode, type SchemaNode, schemaTypes } from "#cel/schema-types.ts";
 import { escapeName } from "#cel/field-names.ts";
-import { type CompiledRule, compileRules, rulesIn, selfTypeName } from "./compile.ts";
+import {
+  type CompiledRule,
+  type RuleCompiler,
+  ruleCompiler,
+  rulesIn,
+  selfTypeName,
+} from "./compile.ts";
 
 export class RuleLevel {
   readonly node: Structural;
@@ -25,7 +31,8 @@ export class RuleLevel {
   readonly allOf: RuleLevel[] = [];
   readonly #rules: readonly Fields[];
   readonly #types: TypeProvider;
-  #compiled: readonly CompiledRule[] | undefined;
+  readonly #compiled: CompiledRule[] = [];
+  #compile: RuleCompiler | undefined;
 
   constructor(node: Structural, place: TypedPlace, rules: readonly Fields[]) {
     this.node = node;
@@ -38,9 +45,13 @@ export class RuleLevel {
     return this.#rules.length > 0;
   }
 
+  /** Each is kept as soon as it is compiled: an evaluation that ends here before the last goes on with it next time. */
   get rules(): readonly CompiledRule[] {
     if (this.type === undefined) return [];
-    this.#compiled ??= compileRules(this.#rules, this.node.schema, this.type, this.#types);
+    this.#compile ??= ruleCompiler(this.node.schema, this.type, this.#types);
+    for (const rule of this.#rules.slice(this.#compiled.length)) {
+      this.#compiled.push(this.#compile(rule));
+    }
     return this.#compiled;
   }
 }

@@ -67,6 +67,12 @@ const jsonAttacks: readonly Attack[] = [
   post("JSON with a number of 3 MB", [201, 400, 413], () =>
     unknownValue("1".repeat(bodyBytesMax - 100)),
   ),
+  post("JSON with 60,000 integers of 19 digits", 201, () =>
+    unknownValue(`[${repeated("9007199254740993001")}]`),
+  ),
+  post("JSON with 60,000 numbers that are no integers", 201, () =>
+    unknownValue(`[${repeated("1.50e3")}]`),
+  ),
   post("JSON with a string of escapes", [201, 413], () =>
     unknownValue(`"${String.raw`\u0041`.repeat(bodyBytesMax / 6 - 20)}"`),
   ),
@@ -428,3 +434,7 @@ const yamlAttacks: readonly Attack[] = [
 ];
 
 export const decodeAttacks: readonly Attack[] = [...jsonAttacks, ...podAttacks, ...yamlAttacks];
+
+function repeated(value: string): string {
+  return Array.from({ length: 60_000 }, () => value).join(",");
+}

@@ -1,0 +1,42 @@
+/**
+ * Questions about one policy or the conditions of a webhook as data, and their answers.
+ *
+ * Policies, conditions and what they see are JSON texts, as in `tasks.ts`.
+ */
+import type { AccessCheck, AccessDecision } from "#cel/libraries/authorizer-library.ts";
+import type { MatchResult } from "../policies/match-conditions.ts";
+import type { MadeMutation } from "../policies/made-mutation.ts";
+import type { Decision } from "../policies/validating-decision.ts";
+
+export type PolicyQuestion =
+  | { readonly what: "decision"; readonly policy: string }
+  | { readonly what: "match"; readonly policy: string }
+  /** `at`: position of the mutation. */
+  | { readonly what: "mutation"; readonly policy: string; readonly at: number }
+  | { readonly what: "webhook"; readonly conditions: string };
+
+/** What `authorizer` answered, as a thread cannot ask it. */
+export interface KnownAccess {
+  readonly check: AccessCheck;
+  readonly decision: AccessDecision;
+}
+
+export interface PolicyTask {
+  readonly kind: "policy";
+  readonly question: PolicyQuestion;
+  /** `PlainScope` of policies. */
+  readonly scope: string;
+  readonly known: readonly KnownAccess[];
+}
+
+export interface PolicyAnswers {
+  readonly decision: Decision;
+  readonly match: MatchResult;
+  readonly mutation: MadeMutation;
+  readonly webhook: MatchResult;
+}
+
+export type PolicyAnswer =
+  | { readonly kind: "policy"; readonly answer: PolicyAnswers[keyof PolicyAnswers] }
+  /** The task is to be given again with the answer to this. */
+  | { readonly kind: "access"; readonly check: AccessCheck };

@@ -1,0 +1,93 @@
+/**
+ * Objects that hold expressions - definitions and policies - when they are written: their strategies also look at
+ * the expressions, and look at large objects on another thread.
+ */
+import type { AnyObject, GroupResource } from "#api/object.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import type { FieldError } from "#api/status.ts";
+import { strategyFor } from "#api/strategies.ts";
+import type { Strategy } from "#api/strategy-types.ts";
+import { hasValues } from "#api/value-count.ts";
+import { definitionsResource } from "../definitions/definition.ts";
+import { definitionRuleErrors } from "../definitions/rules/definition-rules.ts";
+import { expressionFindings } from "../policies/expression-findings.ts";
+import { errorsOf, type ExpressionRunner } from "./runner.ts";
+import type { FindingTask } from "./tasks.ts";
+
+type Find = (
+  next: AnyObject,
+  old: AnyObject | undefined,
+  found: readonly FieldError[],
+) => readonly FieldError[];
+
+/** A definition of 4,000 values is validated in some 10 ms. */
+const largeValuesMin = 4_000;
+
+function finderOf({ group, resource }: GroupResource): Find | undefined {
+  const isDefinition =
+    group === definitionsResource.group && resource === definitionsResource.resource;
+  return isDefinition ? definitionRuleErrors : expressionFindings({ group, resource });
+}
+
+/** What is wrong with the expressions of an object; `isWhole`: and with all else of it, first. */
+export function findingsOf(
+  at: GroupResource,
+  next: AnyObject,
+  old: AnyObject | undefined,
+  isWhole: boolean,
+): readonly FieldError[] {
+  const found = ownFindings(strategyFor(at.group, at.resource), next, old);
+  const further = finderOf(at)?.(next, old, found) ?? [];
+  return isWhole ? [...found, ...further] : further;
+}
+
+function ownFindings(
+  strategy: Strategy,
+  next: AnyObject,
+  old: AnyObject | undefined,
+): readonly FieldError[] {
+  return old === undefined ? strategy.validate(next) : strategy.validateUpdate(next, old);
+}
+
+/** Strategies of built-in resources. Those of `api` cannot compile expressions: these do. */
+export function strategiesWithExpressions(
+  runner: ExpressionRunner,
+): (info: ResourceInfo) => Strategy {
+  return (info) => {
+    const { group, resource } = info.storage ?? info;
+    const base = strategyFor(group, resource);
+    const find = finderOf({ group, resource });
+    return find === undefined ? base : withFinder(runner, base, find, { group, resource });
+  };
+}
+
+function withFinder(
+  runner: ExpressionRunner,
+  base: Strategy,
+  find: Find,
+  resource: GroupResource,
+): Strategy {
+  const isLarge = (object: AnyObject): boolean =>
+    runner.hasThread && hasValues(object, largeValuesMin);
+  return {
+    ...base,
+    validate: (object) => (isLarge(object) ? [] : base.validate(object)),
+    validateUpdate: (next, old) =>
+      isLarge(next) || isLarge(old) ? [] : base.validateUpdate(next, old),
+    findFurther(next, old, found) {
+      const isWhole = isLarge(next) || (old !== undefined && isLarge(old));
+      const here = isWhole ? undefined : runner.tryHere(() => find(next, old, found));
+      if (here !== undefined) return here.result;
+      return runner.findings(taskOf({ resource, isWhole }, next, old)).then(errorsOf);
+    },
+  };
+}
+
+function taskOf(
+  task: { readonly resource: GroupResource; readonly isWhole: boolean },
+  next: AnyObject,
+  old: AnyObject | undefined,
+): FindingTask {
+  const before = old === undefined ? {} : { old: JSON.stringify(old) };
+  return { kind: "findings", ...task, next: JSON.stringify(next), ...before };
+}

@@ -1,0 +1,78 @@
+/**
+ * Evaluations of policies about one request: here while they are short, else on a thread; between them the loop
+ * serves others.
+ *
+ * Holds  a thread's answer is that of the first try: it knows what `authorizer` says, or asks for it.
+ */
+import { failure } from "#api/status.ts";
+import type { Clock } from "#platform/clock.ts";
+import { nextTurn } from "#platform/pace.ts";
+import type { PolicyAnswers, PolicyQuestion } from "../expressions/policy-tasks.ts";
+import { effortMax, type ExpressionRunner } from "../expressions/runner.ts";
+import type { PlainScope } from "./plain-scope.ts";
+import type { RecordedAccess } from "./recorded-access.ts";
+
+/** What a policy costs besides its expressions: matching, scopes, a sample of its time. */
+const effortPerPolicy = 200;
+/** Checks that a task may ask for; each costs a third of an evaluation's budget. */
+const roundsMax = 64;
+
+interface RunDeps {
+  readonly clock: Clock;
+  readonly runner: ExpressionRunner;
+}
+
+interface Asked<W> {
+  readonly question: PolicyQuestion & { readonly what: W };
+  readonly scope: PlainScope;
+}
+
+export class PolicyRun {
+  readonly #deps: RunDeps;
+  readonly #access: RecordedAccess;
+  #effort = 0;
+
+  constructor(deps: RunDeps, access: RecordedAccess) {
+    this.#deps = deps;
+    this.#access = access;
+  }
+
+  /** @param here undefined: it takes too long. @throws ApiError 429, 504. */
+  async run<W extends keyof PolicyAnswers>(
+    here: (() => PolicyAnswers[W]) | undefined,
+    elsewhere: () => Asked<W>,
+  ): Promise<PolicyAnswers[W]> {
+    const tried = here === undefined ? undefined : this.#deps.runner.tryHere(here);
+    if (tried !== undefined) {
+      await this.spend(tried.effort);
+      return tried.result;
+    }
+    // The first try has held the loop already.
+    await nextTurn(this.#deps.clock);
+    this.#effort = 0;
+    return this.#ask(elsewhere());
+  }
+
+  /** Gives way to others when much was done since the last time. */
+  async spend(effort: number): Promise<void> {
+    this.#effort += effort + effortPerPolicy;
+    if (this.#effort < effortMax || !this.#deps.runner.hasThread) return;
+    this.#effort = 0;
+    await nextTurn(this.#deps.clock);
+  }
+
+  async #ask<W extends keyof PolicyAnswers>({
+    question,
+    scope,
+  }: Asked<W>): Promise<PolicyAnswers[W]> {
+    const data = JSON.stringify(scope);
+    for (let round = 0; round < roundsMax; round++) {
+      const { known } = this.#access;
+      const task = { kind: "policy", question, scope: data, known } as const;
+      const answer = await this.#deps.runner.askPolicy(task);
+      if (answer.kind === "policy") return answer.answer as PolicyAnswers[W]; // of the question's kind
+      this.#access.decide(answer.check);
+    }
+    throw failure(504, "Timeout", "a policy asks for too many checks of access");
+  }
+}
