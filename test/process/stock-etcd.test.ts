@@ -9,8 +9,9 @@ import type { ConfigMap } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { builtinResources } from "#api/schema/resources.ts";
 import { ApiError } from "#api/status.ts";
-import type { Client } from "#client/client.ts";
+import type { Client, WatchedEvent } from "#client/client.ts";
 import { EtcdClient } from "#etcd/client.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { startEtcd, type TestServer } from "#etcd/testing/servers.ts";
 import { removeDirectory, temporaryDirectory } from "./harness.ts";
 import { findPeer, noPeer, noStock, stockPrograms } from "./peers.ts";
@@ -183,6 +184,44 @@ void describe(
           assert.deepEqual(different, []);
         });
 
+        it("2,000 random writes over both are told alike by both, event for event", async () => {
+          const theirs = await clientOf(stock.kubeconfig);
+          asking.push(theirs);
+          const servers = [a, b, theirs.client] as const;
+          const { metadata } = await a.list(maps, { namespace: "default" });
+          const stop = new AbortController();
+          const resourceVersion = metadata.resourceVersion ?? "";
+          const told = servers.map(() => [] as string[]);
+          const watching = servers.map((server, at) =>
+            server.watch<ConfigMap>(
+              maps,
+              { namespace: "default", resourceVersion, signal: stop.signal },
+              (events) => told[at]?.push(...events.map(eventText)),
+            ),
+          );
+          const random = new FakeRandom(Number(process.env["PILOTHOUSE_SEED"] ?? 1));
+          const write = async (): Promise<void> => {
+            const server = servers[random.below(servers.length)] ?? a;
+            const name = `random-${random.below(40)}`;
+            const data = { n: String(random.below(1_000_000)) };
+            await writeOnce(server, name, data, random.below(3)).catch(isRace);
+          };
+          // Ten at a time: races are wanted.
+          for (let round = 0; round < 200; round++)
+            await Promise.all(Array.from({ length: 10 }, write));
+          const last = await a.create<ConfigMap>(maps, "default", configMap("random-last", {}));
+          const isDone = (texts: readonly string[]): boolean =>
+            texts.at(-1)?.endsWith(`@${last.metadata?.resourceVersion}`) === true;
+          await until("the last event everywhere", () =>
+            Promise.resolve(told.every(isDone) || undefined),
+          );
+          stop.abort();
+          await Promise.all(watching);
+          const [first = [], ...others] = told;
+          assert.ok(first.length > 500, `${first.length} events`);
+          for (const one of others) assert.deepEqual(one, first);
+        });
+
         it("either reads and updates what the other wrote", async () => {
           const path = "/api/v1/namespaces/default/configmaps";
           const made = await stock.request("POST", path, configMap("theirs", { a: "b" }));
@@ -197,6 +236,27 @@ void describe(
     );
   },
 );
+
+function eventText({ type, object }: WatchedEvent<ConfigMap>): string {
+  const { name, resourceVersion } = object.metadata ?? {};
+  return `${type} ${name} ${JSON.stringify(object.data)} @${resourceVersion}`;
+}
+
+async function writeOnce(
+  server: Client,
+  name: string,
+  data: Readonly<Record<string, string>>,
+  choice: number,
+): Promise<void> {
+  if (choice === 0) await server.create(maps, "default", configMap(name, data));
+  else if (choice === 1) await server.patch(maps, "default", name, "merge", { data });
+  else await server.delete(maps, "default", name);
+}
+
+/** What a writer meets that was not the first. */
+function isRace(error: unknown): void {
+  if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
+}
 
 /** With fields in one order. */
 function text(value: unknown): string {
