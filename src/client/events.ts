@@ -84,7 +84,8 @@ interface Subject {
 }
 
 interface Similar {
-  readonly messages: Set<string>;
+  /** At most `similarMax`: there are thousands of these lists, and a set takes five times the memory of a short one. */
+  readonly messages: string[];
   lastMs: number;
 }
 
@@ -174,13 +175,14 @@ class Recorder implements EventRecorder {
   #isSimilar(subject: string, message: string, nowMs: number): boolean {
     let similar = this.#similar.get(subject);
     if (similar === undefined || nowMs - similar.lastMs > similarWindowMs) {
-      similar = { messages: new Set(), lastMs: nowMs };
+      similar = { messages: [], lastMs: nowMs };
     }
+    const { messages } = similar;
     similar.lastMs = nowMs;
-    if (similar.messages.size < similarMax) similar.messages.add(message);
+    if (messages.length < similarMax && !messages.includes(message)) messages.push(message);
     this.#similar.delete(subject);
     remember(this.#similar, subject, similar);
-    return similar.messages.size >= similarMax && !similar.messages.has(message);
+    return messages.length >= similarMax && !messages.includes(message);
   }
 
   #mayRecord(object: KubeObject): boolean {

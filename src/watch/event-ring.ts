@@ -14,7 +14,7 @@ const eventsMax = 1_000;
 /** What `forget` leaves of a past that nobody has a claim to: as many events as upstream's cache has room for at least ... */
 const pastItemsMax = 100;
 /** ... and this many bytes: there is a ring for each resource. */
-const pastBytesMax = 128 * 1024;
+const pastBytesMax = 32 * 1024;
 
 export class EventRing {
   readonly #itemsMax: number;
