@@ -46,6 +46,7 @@ export interface VolumeWrites {
   /** What the server shows, without what is assumed. */
   shownVolume(name: string): PersistentVolume | undefined;
   shownClaim(namespace: string, name: string): PersistentVolumeClaim | undefined;
+  csiNode(name: string): CSINode | undefined;
   /** Resolves when `isDone`, asked after each change of volumes or claims, is true; rejects as it throws. */
   until(isDone: () => boolean, signal: AbortSignal): Promise<void>;
 }

@@ -34,6 +34,7 @@ export const noVolumes: VolumeLookup = {
     updateClaim: (claim) => Promise.resolve(claim),
     shownVolume: () => undefined,
     shownClaim: () => undefined,
+    csiNode: () => undefined,
     until: () => Promise.resolve(),
   },
 };

@@ -17,6 +17,7 @@ import {
 } from "#api/volumes/binding.ts";
 import { isUsableOn } from "#api/volumes/volume-index.ts";
 import type { VolumeWrites } from "./claims.ts";
+import { asOnNode } from "./csi-migration.ts";
 import type { Reservation } from "./plugin.ts";
 
 export interface Binding {
@@ -126,7 +127,7 @@ export class VolumeReservation implements Reservation {
   }
 
   #assertUsable(volume: PersistentVolume): void {
-    if (isUsableOn(volume, this.#node)) return;
+    if (isUsableOn(asOnNode(volume, this.#node, this.#writes), this.#node)) return;
     const [name, node] = [volume.metadata?.name ?? "", this.#node.metadata?.name ?? ""].map(quote);
     throw new Error(
       `pv ${name} node affinity doesn't match node ${node}: no matching NodeSelectorTerms`,

@@ -395,3 +395,44 @@ test("a Pod of higher priority takes the volume's place", async () => {
   assert.equal(rig.api.peek<Pod>(podsRef, "a", "high")?.status?.nominatedNodeName, "n1");
   await rig.end();
 });
+
+/** A bound volume of an in-tree plugin, of the given zone. */
+function diskVolume(api: FakeApi, name: string, zone: string): void {
+  const expression = { key: "topology.kubernetes.io/zone", operator: "In", values: [zone] };
+  const required = { nodeSelectorTerms: [{ matchExpressions: [expression] }] };
+  const awsElasticBlockStore = { volumeID: `vol-${name}` };
+  const fields = { awsElasticBlockStore, nodeAffinity: { required } };
+  api.put(volumesRef, volume(`v-${name}`, undefined, fields));
+  api.put(claimsRef, claim(name, { volumeName: `v-${name}` }, done));
+}
+
+test("in-tree volumes count as volumes of the driver that does their work", async () => {
+  const rig = await startRig((api) => {
+    api.put(nodesRef, makeNode("n1", { zone: "a" }));
+    const drivers = [{ name: "ebs.csi.aws.com", nodeID: "n1", allocatable: { count: 1 } }];
+    api.put(storage("csinodes"), { metadata: { name: "n1" }, spec: { drivers } } as object);
+    for (const name of ["a", "b"]) diskVolume(api, name, "a");
+    for (const name of ["a", "b"]) api.put(podsRef, user(`p-${name}`, name));
+  });
+  assert.equal(rig.nodeOf("p-a"), "n1");
+  assert.equal(rig.verdictOn("p-b"), full);
+  await rig.end();
+});
+
+test("on a node whose driver does the work, an in-tree volume is in the zone that the driver says", async () => {
+  const rig = await startRig((api) => {
+    const plain = makeNode("n1", { zone: "a" });
+    const labels = { ...plain.metadata?.labels, "topology.ebs.csi.aws.com/zone": "b" };
+    api.put(nodesRef, { ...plain, metadata: { ...plain.metadata, labels } });
+    const key = "storage.alpha.kubernetes.io/migrated-plugins";
+    const annotations = { [key]: "kubernetes.io/gce-pd,kubernetes.io/aws-ebs" };
+    const spec = { drivers: [{ name: "ebs.csi.aws.com", nodeID: "n1" }] };
+    api.put(storage("csinodes"), { metadata: { name: "n1", annotations }, spec } as object);
+    diskVolume(api, "a", "a");
+    diskVolume(api, "b", "b");
+    for (const name of ["a", "b"]) api.put(podsRef, user(`p-${name}`, name));
+  });
+  assert.equal(rig.nodeOf("p-b"), "n1");
+  assert.equal(rig.nodeOf("p-a"), "");
+  await rig.end();
+});

@@ -191,3 +191,24 @@ test("a VolumeAttachment that someone else made is not deleted", async () => {
   assert.notEqual(attachmentName("handle-v", driver, "n1"), "by-hand");
   await world.stop();
 });
+
+test("a volume of an in-tree plugin is attached by the driver that does its work", async () => {
+  const world = await started((one) => {
+    const claimRef = { namespace: "default", name: "c", uid: "uid-c" };
+    const awsElasticBlockStore = { volumeID: "aws://zone/vol-1" };
+    one.api.put(refs.persistentvolumes, {
+      metadata: { name: "v" },
+      spec: { accessModes: ["ReadWriteOnce"], claimRef, awsElasticBlockStore },
+    } as object);
+    putUser(one, "p", "n1");
+  });
+  const ebs = "ebs.csi.aws.com";
+  const [attachment] = world.api.peekAll<VolumeAttachment>(ref);
+  assert.equal(attachment?.metadata?.name, attachmentName("vol-1", ebs, "n1"));
+  assert.equal(attachment?.spec.attacher, ebs);
+  assert.deepEqual(attachment?.spec.source, { persistentVolumeName: "v" });
+  attached(world);
+  await world.rest();
+  assert.deepEqual(reported(world, "n1"), [`kubernetes.io/csi/${ebs}^vol-1`]);
+  await world.stop();
+});

@@ -15,6 +15,7 @@ import type {
   VolumeAttachment,
 } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json-value.ts";
+import { asCsi } from "#api/volumes/csi-migration.ts";
 import { isAlreadyExists } from "#client/api-errors.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
@@ -180,7 +181,7 @@ export class AttachDetachController implements Controller {
           .byIndex(volumeIndex, volumeName)
           .map(({ spec }) => spec.nodeName)
           .filter((other) => other !== nodeName),
-      volume: (name) => this.#volumes.get("", name),
+      volume: (name) => this.#csiVolume(name),
       unwantedSinceMs: (name) => this.#unwantedSince.get(name),
       nowMs: this.#clock.nowMs(),
     };
@@ -188,7 +189,7 @@ export class AttachDetachController implements Controller {
 
   /** Others may make VolumeAttachments by other names: they are theirs. */
   #isOwn({ metadata, spec }: VolumeAttachment): boolean {
-    const csi = this.#volumes.get("", spec.source.persistentVolumeName ?? "")?.spec?.csi;
+    const csi = this.#csiVolume(spec.source.persistentVolumeName ?? "")?.spec?.csi;
     if (csi === undefined) return false;
     return metadata?.name === attachmentName(csi.volumeHandle, csi.driver, spec.nodeName);
   }
@@ -213,11 +214,17 @@ export class AttachDetachController implements Controller {
     });
   }
 
+  /** Volumes of in-tree plugins are attached by the drivers that do their work. */
+  #csiVolume(name: string): PersistentVolume | undefined {
+    const volume = this.#volumes.get("", name);
+    return volume === undefined ? undefined : asCsi(volume);
+  }
+
   /** The claim's volume when a driver must attach it. */
   #volumeOf(claimKey: string): PersistentVolume | undefined {
     const claim = this.#claims.getByKey(claimKey);
     if (claim === undefined || claim.status?.phase !== "Bound") return undefined;
-    const volume = this.#volumes.get("", claim.spec?.volumeName ?? "");
+    const volume = this.#csiVolume(claim.spec?.volumeName ?? "");
     if (volume?.spec?.claimRef?.uid !== claim.metadata?.uid) return undefined;
     const driver = volume?.spec?.csi?.driver;
     if (driver === undefined) return undefined;

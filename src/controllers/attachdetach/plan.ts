@@ -32,6 +32,7 @@ export interface NodeView {
   readonly attachments: readonly VolumeAttachment[];
   /** Other nodes that have the volume. */
   nodesOf(volumeName: string): readonly string[];
+  /** As a CSI driver sees it. */
   volume(name: string): PersistentVolume | undefined;
   /** Since when the attachment is wanted by nobody; undefined: not before now. */
   unwantedSinceMs(attachmentName: string): number | undefined;

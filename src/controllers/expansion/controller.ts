@@ -24,7 +24,7 @@ import {
 } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
-import { csiDriverOf } from "../persistentvolume/migrated.ts";
+import { csiDriverOf } from "#api/volumes/csi-migration.ts";
 
 export const expandRole: ControllerRole = {
   account: "expand-controller",

@@ -16,7 +16,7 @@ import {
   mismatch,
   selectedNode,
 } from "#api/volumes/binding.ts";
-import { csiDriverOf } from "./migrated.ts";
+import { csiDriverOf } from "#api/volumes/csi-migration.ts";
 
 export interface EventText {
   readonly type: "Normal" | "Warning";

@@ -12,26 +12,13 @@ import {
   withoutAnnotation,
 } from "#api/volumes/binding.ts";
 import type { KubeObject } from "#api/object.ts";
+import { csiDriverOf } from "#api/volumes/csi-migration.ts";
 
 export const storageProvisioner = "volume.kubernetes.io/storage-provisioner";
 export const betaStorageProvisioner = "volume.beta.kubernetes.io/storage-provisioner";
 
 const externalFinalizer = "external-provisioner.volume.kubernetes.io/finalizer";
 const inTreeFinalizer = "kubernetes.io/pv-controller";
-
-const drivers: ReadonlyMap<string, string> = new Map([
-  ["kubernetes.io/aws-ebs", "ebs.csi.aws.com"],
-  ["kubernetes.io/azure-disk", "disk.csi.azure.com"],
-  ["kubernetes.io/azure-file", "file.csi.azure.com"],
-  ["kubernetes.io/cinder", "cinder.csi.openstack.org"],
-  ["kubernetes.io/gce-pd", "pd.csi.storage.gke.io"],
-  ["kubernetes.io/portworx-volume", "pxd.portworx.com"],
-  ["kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com"],
-]);
-
-export function csiDriverOf(plugin: string): string | undefined {
-  return drivers.get(plugin);
-}
 
 /** The claim as it comes back when nothing is to be written. */
 export function migrateClaim(claim: PersistentVolumeClaim): PersistentVolumeClaim {

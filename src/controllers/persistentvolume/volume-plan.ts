@@ -13,7 +13,7 @@ import {
   withoutAnnotation,
 } from "#api/volumes/binding.ts";
 import type { EventText } from "./claim-plan.ts";
-import { csiDriverOf } from "./migrated.ts";
+import { csiDriverOf } from "#api/volumes/csi-migration.ts";
 
 type VolumeStep =
   | { readonly kind: "phase"; readonly phase: "Available" | "Bound" }

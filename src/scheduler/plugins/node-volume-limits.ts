@@ -4,13 +4,14 @@
  * Counted are the volumes of Pods on the node, assumed ones included, and those still attached to it, each once;
  * a claim without a volume counts as one of its class's provisioner.
  * Cost   nothing for Pods without claims; for others the claims of a node's Pods, where the node has a limit.
- * After  k/k pkg/scheduler/framework/plugins/nodevolumelimits. Not here: volumes of in-tree sources that upstream
- *        translates to CSI.
+ * After  k/k pkg/scheduler/framework/plugins/nodevolumelimits. Not here: in-tree volumes written into pods.
  */
 import type { PersistentVolumeClaim } from "#api/gen/types.ts";
 import { classOfClaim } from "#api/volumes/binding.ts";
+import { asCsi } from "#api/volumes/csi-migration.ts";
 import type { VolumeLookup } from "../claims.ts";
 import { signClaims } from "../claims.ts";
+import { schedulable, schedulableDriver } from "../csi-migration.ts";
 import type { Cycle } from "../cycle.ts";
 import type { Plugin, PluginDeps } from "../plugin.ts";
 import type { PodInfo } from "../pod-info.ts";
@@ -93,12 +94,12 @@ function driverOf(
 ): readonly [driver: string, handle: string] {
   const volume = lookup.volume(claim.spec?.volumeName ?? "");
   if (volume !== undefined) {
-    const { driver = "", volumeHandle = "" } = volume.spec?.csi ?? {};
+    const { driver = "", volumeHandle = "" } = schedulable(volume).spec?.csi ?? {};
     return [driver, volumeHandle];
   }
   const { namespace = "", name: claimName = "" } = claim.metadata ?? {};
   const provisioner = lookup.storageClass(classOfClaim(claim))?.provisioner ?? "";
-  return [provisioner, `\u0000${namespace}/${claimName}`];
+  return [schedulableDriver(provisioner), `\u0000${namespace}/${claimName}`];
 }
 
 function* attachedTo(
@@ -106,7 +107,8 @@ function* attachedTo(
   lookup: VolumeLookup,
 ): Generator<readonly [volume: string, driver: string]> {
   for (const { spec } of lookup.attachmentsTo(nodeName)) {
-    const source = lookup.volume(spec.source.persistentVolumeName ?? "")?.spec?.csi;
+    const volume = lookup.volume(spec.source.persistentVolumeName ?? "");
+    const source = volume === undefined ? undefined : asCsi(volume).spec?.csi;
     if (spec.attacher === "" || source === undefined) continue;
     yield [`${spec.attacher}/${source.volumeHandle}`, spec.attacher];
   }

@@ -23,6 +23,7 @@ import {
 import { isUsableOn } from "#api/volumes/volume-index.ts";
 import type { ClaimUse, VolumeLookup } from "../claims.ts";
 import { claimNames, claimUses, signClaims } from "../claims.ts";
+import { asOnNode } from "../csi-migration.ts";
 import type { Cycle } from "../cycle.ts";
 import type { ClusterEvent, Hint } from "../hints.ts";
 import type { Plugin, PluginDeps, Reservation } from "../plugin.ts";
@@ -150,7 +151,7 @@ function boundConflict(
   for (const claim of bound) {
     const volume = lookup.volume(claim.spec?.volumeName ?? "");
     if (volume === undefined) return [volumeMissing];
-    if (!isUsableOn(volume, node)) return [nodeConflict];
+    if (!isUsableOn(asOnNode(volume, node, lookup), node)) return [nodeConflict];
   }
   return [];
 }

@@ -1,0 +1,114 @@
+/**
+ * Where a volume is, in the words of its CSI driver: zones and regions of the node affinity under the driver's
+ * keys; of the volume's labels when the affinity names none. Pure.
+ */
+import type {
+  NodeSelectorRequirement,
+  NodeSelectorTerm,
+  PersistentVolume,
+} from "../gen/types.ts";
+
+type Spec = NonNullable<PersistentVolume["spec"]>;
+type Affinity = Pick<Spec, "nodeAffinity">;
+
+interface Keys {
+  readonly zone: string;
+  readonly region: string;
+}
+
+const stable: Keys = {
+  zone: "topology.kubernetes.io/zone",
+  region: "topology.kubernetes.io/region",
+};
+const beta: Keys = {
+  zone: "failure-domain.beta.kubernetes.io/zone",
+  region: "failure-domain.beta.kubernetes.io/region",
+};
+/** Between the zones of a volume that is in several. */
+const delimiter = "__";
+
+/** The zones that the labels name; as upstream the old label first. */
+export function zonesOfLabels({ metadata }: PersistentVolume): readonly string[] {
+  const old = metadata?.labels?.[beta.zone] ?? "";
+  return (old === "" ? (metadata?.labels?.[stable.zone] ?? "") : old).split(delimiter);
+}
+
+/** With zones under `key`; the old name of regions becomes the new one, which nodes have. */
+export function withZone(volume: PersistentVolume, spec: Spec, key: string): Affinity {
+  const keys = keysOf(volume, spec);
+  const terms = withKey(volume, termsOf(spec), keys.zone, key, delimiter);
+  return affinity(spec, keys === beta ? renamed(terms, beta.region, stable.region) : terms);
+}
+
+/** With zones and regions under the keys of `prefix`; a label is one place, whatever it holds. */
+export function withRegionAndZone(volume: PersistentVolume, spec: Spec, prefix: string): Affinity {
+  const keys = keysOf(volume, spec);
+  const zoned = withKey(volume, termsOf(spec), keys.zone, `${prefix}/zone`);
+  return affinity(spec, withKey(volume, zoned, keys.region, `${prefix}/region`));
+}
+
+function affinity(spec: Spec, terms: readonly NodeSelectorTerm[]): Affinity {
+  if (terms.length === 0) return {};
+  const required = { ...spec.nodeAffinity?.required, nodeSelectorTerms: [...terms] };
+  return { nodeAffinity: { ...spec.nodeAffinity, required } };
+}
+
+function termsOf({ nodeAffinity }: Spec): readonly NodeSelectorTerm[] {
+  return nodeAffinity?.required?.nodeSelectorTerms ?? [];
+}
+
+function requirementsOf(terms: readonly NodeSelectorTerm[]): readonly NodeSelectorRequirement[] {
+  return terms.flatMap(({ matchExpressions = [] }) => matchExpressions);
+}
+
+/** Which names of zone and region the volume uses: of its affinity, else of its labels. */
+function keysOf({ metadata }: PersistentVolume, spec: Spec): Keys {
+  const named = new Set(requirementsOf(termsOf(spec)).map(({ key }) => key));
+  const labels = metadata?.labels ?? {};
+  for (const has of [
+    (key: string): boolean => named.has(key),
+    (key: string): boolean => labels[key] !== undefined,
+  ]) {
+    if (has(stable.zone)) return stable;
+    if (has(beta.zone)) return beta;
+  }
+  return stable;
+}
+
+/** `from` becomes `to`; where no term has values for it, the label's are added to each. */
+function withKey(
+  { metadata }: PersistentVolume,
+  terms: readonly NodeSelectorTerm[],
+  from: string,
+  to: string,
+  separator?: string,
+): readonly NodeSelectorTerm[] {
+  const isNamed = requirementsOf(terms).some(
+    ({ key, values = [] }) => key === from && values.length > 0,
+  );
+  if (isNamed) return renamed(terms, from, to);
+  const label = metadata?.labels?.[from] ?? "";
+  const places = separator === undefined ? [label] : label.split(separator);
+  const values = [...new Set(places.map((place) => place.trim()))].filter((place) => place !== "");
+  if (values.length === 0) return terms;
+  const added = { key: to, operator: "In", values: values.sort() };
+  const all = terms.length === 0 ? [{}] : terms;
+  return all.map((term: NodeSelectorTerm) => ({
+    ...term,
+    matchExpressions: [...(term.matchExpressions ?? []), added],
+  }));
+}
+
+function renamed(
+  terms: readonly NodeSelectorTerm[],
+  from: string,
+  to: string,
+): readonly NodeSelectorTerm[] {
+  return terms.map((term) => {
+    if (term.matchExpressions === undefined) return term;
+    const matchExpressions = term.matchExpressions.map((one) =>
+      one.key === from ? { ...one, key: to } : one,
+    );
+    return { ...term, matchExpressions };
+  });
+}
