@@ -4,7 +4,8 @@
  * Holds  a number is held while its owner, as the cache shows it, has it; or while an attempt that
  *        reserved it is under way. Deletions are not reported to the pool: it checks whether an entry is
  *        still valid when its number is requested, so the map only ever errs towards "check again".
- * After  an attempt that was never ended counts as over after `attemptMs`: the longest a write can take.
+ * Ends   an attempt ends when it is given back, or when an update or a deletion of its object begins; one
+ *        that was never ended counts as over after `attemptMs`: the longest a write can take.
  * Cost   one look-up per wanted number; the map holds at most one entry per number of the range.
  * Random picks come from above `reservedCount` first, so that small numbers stay for those who ask by name.
  */
@@ -88,6 +89,12 @@ export class NumberPool {
     const free = this.#pick(middle, last, claim) ?? this.#pick(first, middle - 1, claim);
     if (free !== undefined) this.#take(free, claim);
     return free;
+  }
+
+  /** The cache shows `owner` with it: the attempt that reserved it is over. */
+  settle(number: number, owner: Owner): void {
+    const entry = this.#entries.get(number);
+    if (entry?.attempt !== undefined && this.#holds(owner, number)) this.note(number, owner);
   }
 
   /** Frees `number` if it is still this attempt that holds it. */

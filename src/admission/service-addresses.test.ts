@@ -141,6 +141,34 @@ test("node ports come from their range; TCP and UDP of one port share", async ()
   );
 });
 
+test("a service that is deleted, or gives a port up, frees its numbers for the next one at once", async () => {
+  const { admission, create, mutate, lookup } = setup();
+  const first = service("a", {
+    type: "NodePort",
+    clusterIP: "10.96.0.10",
+    ports: [{ port: 80, nodePort: 30_080 }],
+  });
+  await create(first);
+  const oldObject = lookup.get({ group: "", resource: "services" }, "ns", "a");
+  assert.ok(oldObject !== undefined);
+  await admission.validate(fakeRequest(undefined, { operation: "DELETE", name: "a", oldObject }));
+  // Not gone yet: a deletion may be refused.
+  const next = service("b", {
+    type: "NodePort",
+    clusterIP: "10.96.0.10",
+    ports: [{ port: 80, nodePort: 30_080 }],
+  });
+  assert.match(await outcome(() => create(next)), /already allocated/);
+  lookup.remove(oldObject);
+  assert.equal((await create(next)).clusterIP, "10.96.0.10");
+  const moved = service("b", { type: "NodePort", ports: [{ port: 80, nodePort: 30_081 }] });
+  const stored = lookup.get({ group: "", resource: "services" }, "ns", "b");
+  assert.ok(stored !== undefined);
+  lookup.put(await mutate(moved, { operation: "UPDATE", oldObject: stored }));
+  const ports = [{ port: 80, nodePort: 30_080 }];
+  assert.equal((await create(service("c", { type: "NodePort", ports }))).ports?.length, 1);
+});
+
 test("a load balancer gets a health port when local, and no node ports when told so", async () => {
   const { create } = setup();
   const local = await create(

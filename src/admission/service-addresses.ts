@@ -53,6 +53,10 @@ export function serviceAddresses(
       if (request.operation === "UPDATE") return ranges.update(request, object);
       return object;
     },
+    validate(request: AdmissionRequest): void {
+      // Once it is deleted its numbers are free at once.
+      if (isCore(request, "services") && request.operation === "DELETE") ranges.settle(request);
+    },
     unreserve: (request) => ranges.abandon(request),
   };
 }
@@ -107,6 +111,7 @@ class ServiceRanges {
     // What the client left out is first taken over from the old object, so that only news is allocated.
     const kept = services.prepareForUpdate?.(object, oldObject) ?? object;
     const old = (oldObject as Service).spec ?? {};
+    this.settle(request);
     return this.#guarded(request, (claim) => {
       const spec = (kept as Service).spec ?? {};
       const families = withFamilies(request, spec);
@@ -115,6 +120,13 @@ class ServiceRanges {
       const ported = this.#withPorts(request, addressed, old, claim);
       return withSpec(kept, this.#withHealthPort(ported, old, claim));
     });
+  }
+
+  /** The write that stored the old object is over. */
+  settle({ oldObject = {} }: AdmissionRequest): void {
+    const owner = ownerOf(oldObject);
+    for (const number of addressesOf(oldObject)) this.#addresses.settle(number, owner);
+    for (const number of portsOf(oldObject)) this.#ports.settle(number, owner);
   }
 
   abandon(request: AdmissionRequest): void {

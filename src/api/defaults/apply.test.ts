@@ -121,6 +121,34 @@ status: {}
 `,
   },
   {
+    name: "A negative grace period of a pod is one second",
+    input: `
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec: {containers: [{name: a, image: b, imagePullPolicy: Never}], terminationGracePeriodSeconds: -7}
+`,
+    output: `
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers:
+  - name: a
+    image: b
+    imagePullPolicy: Never
+    resources: {}
+    terminationMessagePath: /dev/termination-log
+    terminationMessagePolicy: File
+  dnsPolicy: ClusterFirst
+  enableServiceLinks: true
+  restartPolicy: Always
+  schedulerName: default-scheduler
+  securityContext: {}
+  terminationGracePeriodSeconds: 1
+`,
+  },
+  {
     name: "Host networking opens container ports on the host, in pods",
     input: `
 apiVersion: v1

@@ -117,6 +117,13 @@ export function serviceAccountNames(spec: Fields): Fields {
   return set(set(spec, "serviceAccountName", name), "serviceAccount", name);
 }
 
+/** Upstream's conversion reads one second where less than none is written; in pods, not in templates. */
+function gracePeriod(spec: Fields): Fields {
+  return number(spec, "terminationGracePeriodSeconds") < 0
+    ? set(spec, "terminationGracePeriodSeconds", 1)
+    : spec;
+}
+
 /** Of every pod spec, in pods and in templates. */
 const podSpec: Rule = chain(
   each("volumes", volume),
@@ -159,6 +166,7 @@ export const pod: Rule = chain(
     each("initContainers", podContainer),
     each("containers", podContainer),
     podLevelRequests,
+    gracePeriod,
     fill({ enableServiceLinks: true }),
     when(
       (spec) => spec["hostNetwork"] === true,
