@@ -6,6 +6,7 @@ import type { JsonObject, JsonValue } from "../object.ts";
 import { applyStructuralDefaults } from "./default.ts";
 import { prune } from "./prune.ts";
 import { type Structural, trustStructural } from "./structural.ts";
+import { defaultedLiterally, prunedLiterally } from "./testing/literal-forms.ts";
 import { fitsLiterally } from "./testing/literal.ts";
 import { schemaArb, valueArb } from "./testing/random-schemas.ts";
 import { schemaErrors } from "./validate.ts";
@@ -47,6 +48,22 @@ test("pruning and defaulting keep out of each other's way", () => {
     const pruned = applyStructuralDefaults(prune(value, node, false).object, node);
     assert.deepEqual(prune(pruned, node, false).object, pruned);
   });
+});
+
+test("pruning keeps what a literal reading of the schema keeps", () => {
+  check((schema, node, value) => {
+    assert.deepEqual(prune(value, node, false).object, prunedLiterally(schema, value));
+  });
+});
+
+test("defaulting fills what a literal reading of the schema fills", () => {
+  let changed = 0;
+  check((schema, node, value) => {
+    const filled = applyStructuralDefaults(value, node);
+    assert.deepEqual(filled, defaultedLiterally(schema, value));
+    if (filled !== value) changed++;
+  });
+  assert.ok(changed > runs / 20, `${changed} objects were filled`);
 });
 
 /** A schema and a value, and every pair of a schema and a value below them. */

@@ -1,3 +1,4 @@
+/** A document in steps is the document at once. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "#api/object.ts";
