@@ -4,6 +4,7 @@ import { customObjects } from "./cases/custom-objects.ts";
 import { definitions } from "./cases/definitions.ts";
 import { integers } from "./cases/integers.ts";
 import { kinds, wrongKinds } from "./cases/kinds.ts";
+import { plugins } from "./cases/plugins.ts";
 import { policies } from "./cases/policies.ts";
 import { reads } from "./cases/reads.ts";
 import { resizes } from "./cases/resizes.ts";
@@ -29,4 +30,5 @@ export const suites: readonly Suite[] = [
   resizes,
   ruledResources,
   policies,
+  plugins,
 ];
