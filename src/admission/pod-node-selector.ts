@@ -6,7 +6,7 @@ import { ownEntry } from "#base/own.ts";
 import type { Pod } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
 import { parseLabelSelector, SelectorError } from "#api/selectors/label-selector.ts";
-import { forbidden, notFound } from "#api/status.ts";
+import { failure, forbidden, notFound } from "#api/status.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { isCore, withSpec } from "./request.ts";
 
@@ -55,15 +55,24 @@ function selectorOf(lookup: Lister, name: string, selectors: Labels): Labels {
   return labelsOf(text ?? ownEntry(selectors, clusterDefault) ?? "");
 }
 
-/** Only `key=value` pairs. */
+/** Only `key=value` pairs. @throws ApiError 500 without a reason, as upstream. */
 function labelsOf(text: string): Labels {
-  const { requirements } = parseLabelSelector(text);
-  return Object.fromEntries(
-    requirements.map(({ key, operator, values: [value = ""] }) => {
-      if (operator === "=" || operator === "==") return [key, value];
-      throw new SelectorError(`invalid selector: [${text}]`);
-    }),
-  );
+  if (text === "") return {};
+  return Object.fromEntries(text.split(",").map(labelOf));
+}
+
+function labelOf(label: string): readonly [string, string] {
+  const [key = "", value = "", ...more] = label.split("=");
+  if (more.length > 0 || !label.includes("=")) {
+    throw failure(500, "", `invalid selector: [${label.split("=").join(" ")}]`);
+  }
+  try {
+    parseLabelSelector(`${key}=${value}`);
+  } catch (error) {
+    if (!(error instanceof SelectorError)) throw error;
+    throw failure(500, "", error.message);
+  }
+  return [key.trim(), value.trim()];
 }
 
 function checkConflict(request: AdmissionRequest, selector: Labels, own: Labels): void {

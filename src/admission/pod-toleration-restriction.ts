@@ -119,7 +119,9 @@ function tolerationList(text: string): Tolerations {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw failure(500, "", (error as Error).message);
+    // Go's words for the commonest fault: a text that was cut.
+    const said = (error as Error).message.replace(/^Unexpected end/, "unexpected end");
+    throw failure(500, "", said);
   }
   if (value === null) return [];
   if (Array.isArray(value) && value.every(isToleration)) return value;

@@ -1,21 +1,42 @@
 /**
  * Admission of what opens a connection: exec, attach, port-forward and the proxies. Plugins see the options
- * of the request as the object, as upstream; they can refuse it, not change it.
+ * of the request as the object, as upstream; they can refuse it, and change it.
+ *
+ * Holds  what admission leaves is read like a client's query: a field of a wrong type is a 500, of the plugin's making.
  */
 import type { AnyObject } from "#api/object.ts";
+import { type ApiError, internalError } from "#api/status.ts";
 import type { RequestContext } from "#server/context.ts";
 import { isTrue } from "#server/request-info.ts";
 import { admissionRequest } from "./admission-request.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { ServedKind } from "./kind.ts";
 
-/** `path`: of a proxied request, behind the name of the object. @throws ApiError of the plugin that refuses. */
-export async function admitConnect(
+/** @returns the query as admission left it. @throws ApiError of the plugin that refuses. */
+export async function admitStream(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: ServedKind,
+): Promise<URLSearchParams> {
+  return queryOf(await admitConnect(deps, context, kind));
+}
+
+/** @returns the path behind the name of the object, as admission left it. */
+export async function admitProxy(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: ServedKind,
+  path: string,
+): Promise<string> {
+  return queryOf(await admitConnect(deps, context, kind, path)).get("path") ?? "";
+}
+
+async function admitConnect(
   deps: ApiDeps,
   context: RequestContext,
   kind: ServedKind,
   path?: string,
-): Promise<void> {
+): Promise<AnyObject> {
   const { subresource } = context.requestInfo;
   const request = admissionRequest(context, kind, {
     operation: "CONNECT",
@@ -26,8 +47,34 @@ export async function admitConnect(
     dryRun: false,
     attempt: {},
   });
-  await deps.admission.mutate(request);
-  await deps.admission.validate(request);
+  const object = await deps.admission.mutate(request);
+  await deps.admission.validate({ ...request, object });
+  return object;
+}
+
+const typeFields: ReadonlySet<string> = new Set(["kind", "apiVersion", "metadata"]);
+const lists: ReadonlySet<string> = new Set(["command", "ports"]);
+const flags = ["stdin", "stdout", "stderr", "tty"];
+
+function queryOf(options: AnyObject): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const [field, value] of Object.entries(options)) {
+    if (typeFields.has(field) || value === undefined || value === null) continue;
+    const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (Array.isArray(value) !== lists.has(field)) throw notReadable(field);
+    for (const one of values) query.append(field, optionText(field, one));
+  }
+  return query;
+}
+
+function optionText(field: string, value: unknown): string {
+  const wanted = flags.includes(field) ? "boolean" : field === "ports" ? "number" : "string";
+  if (typeof value !== wanted) throw notReadable(field);
+  return String(value);
+}
+
+function notReadable(field: string): ApiError {
+  return internalError(`admission left options that cannot be read: wrong type of ${field}`);
 }
 
 /** The kinds' fields in the query, as upstream decodes them: what is false or empty is left out. */
@@ -37,7 +84,7 @@ function connectOptions(
   path: string | undefined,
 ): AnyObject {
   const own = resource.subresources.find(({ name }) => name === subresource);
-  const flags = ["stdin", "stdout", "stderr", "tty"].filter((name) => isTrue(query.get(name)));
+  const given = flags.filter((name) => isTrue(query.get(name)));
   const type = { kind: own?.kind ?? "", apiVersion: resource.version };
   if (path !== undefined) return { ...type, ...(path === "" ? {} : { path }) };
   if (subresource === "portforward") {
@@ -48,7 +95,7 @@ function connectOptions(
   const command = query.getAll("command");
   return {
     ...type,
-    ...Object.fromEntries(flags.map((name) => [name, true])),
+    ...Object.fromEntries(given.map((name) => [name, true])),
     ...(container === "" ? {} : { container }),
     ...(subresource === "exec" && command.length > 0 ? { command } : {}),
   };

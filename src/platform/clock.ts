@@ -29,6 +29,7 @@ export type TimerName =
   | "supervisor.retry"
   | "admission.wait"
   | "webhook.call"
+  | "webhook.retry"
   | "flowcontrol.wait"
   | "flowcontrol.borrow"
   | "flowcontrol.ensure"

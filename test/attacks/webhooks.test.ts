@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { allow, deny, patch } from "#extension/testing/webhook-server.ts";
+import type { AnyObject } from "#api/object.ts";
 import {
   configMap,
   configuration,
@@ -145,6 +146,50 @@ describe("a webhook that misbehaves", () => {
       assert.equal(elsewhere, 0, "no redirect is followed");
     });
   }
+
+  for (const [status, retryAfter, calls] of [
+    [429, "0", 3],
+    [503, "0", 3],
+    [429, undefined, 1],
+    [429, "soon", 1],
+    [400, "0", 1],
+  ] as const) {
+    const asks = calls > 1 ? "is asked again" : "is not asked again";
+    test(`answers ${status} with Retry-After ${retryAfter}: it ${asks}`, async () => {
+      let seen = 0;
+      world.hooks.raw("/busy", (_request, response, body) => {
+        const { apiVersion, kind, request } = JSON.parse(body.toString()) as AnyObject;
+        const { uid } = request as unknown as { readonly uid: string };
+        const headers = retryAfter === undefined ? {} : { "retry-after": retryAfter };
+        if (++seen < 3) return void response.writeHead(status, headers).end("busy");
+        response.writeHead(200, { "content-type": "application/json" });
+        response.end(JSON.stringify({ apiVersion, kind, response: { uid, allowed: true } }));
+      });
+      await world.register("validating", "busy", "/busy");
+      const answer = await world.create(`${maps}?dryRun=All`, configMap("busy"));
+      await world.unregister("validating", "busy");
+      assert.equal(seen, calls);
+      assert.equal(answer.status, calls > 1 ? 201 : 500, answer.text);
+    });
+  }
+
+  test("that always asks to be asked again is asked eleven times, or until its timeout", async () => {
+    for (const [retryAfter, calls, said] of [
+      ["0", 11, /asked us to try again later$/],
+      ["3", 1, /busy\?timeout=1s": context deadline exceeded$/],
+    ] as const) {
+      let seen = 0;
+      world.hooks.raw("/busy", (_request, response) => {
+        seen++;
+        response.writeHead(429, { "retry-after": retryAfter }).end("busy");
+      });
+      await world.register("validating", "busy", "/busy", { timeoutSeconds: 1 });
+      const answer = await world.create(`${maps}?dryRun=All`, configMap("busy"));
+      await world.unregister("validating", "busy");
+      assert.equal(seen, calls);
+      assert.match(String(answer.json["message"]), said);
+    }
+  });
 
   test("it does not hold requests that it does not concern", async () => {
     world.hooks.raw("/never", () => {});

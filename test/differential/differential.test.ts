@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { compareCase, show } from "./compare.ts";
 import { readGolden } from "./golden.ts";
+import type { Suite } from "./exchange.ts";
 import { isKnown } from "./known.ts";
 import { readOpen } from "./open.ts";
 import { runSuite } from "./run.ts";
@@ -21,10 +22,20 @@ describe("beside a stock server", () => {
   });
   after(() => server.stop());
 
+  async function answersOf(suite: Suite): ReturnType<typeof runSuite> {
+    if (suite.admission === undefined) return runSuite(server, suite);
+    const own = await startOurs(0, suite.admission);
+    try {
+      return await runSuite(own, suite);
+    } finally {
+      await own.stop();
+    }
+  }
+
   for (const suite of suites) {
     test(`answers of ${suite.name} are the same`, async () => {
       const golden = readGolden(suite.name);
-      const ours = await runSuite(server, suite);
+      const ours = await answersOf(suite);
       const found = suite.cases.flatMap(({ name }) =>
         compareCase(`${suite.name}: ${name}`, golden[name] ?? [], ours[name] ?? []),
       );

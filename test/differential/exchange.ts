@@ -37,6 +37,16 @@ export interface Case {
 export interface Suite {
   readonly name: string;
   readonly cases: readonly Case[];
+  /** Of a server of its own; absent: the one of all other suites. */
+  readonly admission?: AdmissionFlags;
+}
+
+/** Which admission plugins run. */
+export interface AdmissionFlags {
+  readonly enable: readonly string[];
+  readonly disable: readonly string[];
+  /** An AdmissionConfiguration. */
+  readonly configuration: object;
 }
 
 /** What is compared of an answer. */

@@ -1,6 +1,6 @@
 /** `npm run differential`: our answers beside a stock kube-apiserver's; see `usage`. */
 import { compareCase, type Difference, show } from "./compare.ts";
-import type { Recorded, Suite } from "./exchange.ts";
+import type { AdmissionFlags, Recorded, Suite } from "./exchange.ts";
 import { readGolden, writeGolden } from "./golden.ts";
 import { isKnown } from "./known.ts";
 import { writeOpen } from "./open.ts";
@@ -45,12 +45,12 @@ function checkWords(): void {
 
 async function main(): Promise<void> {
   const stock = flags.some((flag) => flag === "--record" || flag === "--live")
-    ? await answersOf(() => startStock(programs()))
+    ? await answersOf((flags) => startStock(programs(), flags))
     : undefined;
   if (stock !== undefined && flags.includes("--record"))
     for (const suite of chosen) writeGolden(suite.name, stock.get(suite.name) ?? {});
   if (flags.includes("--only-record")) return;
-  const ours = await answersOf(() => startOurs());
+  const ours = await answersOf((flags) => startOurs(0, flags));
   const left: Difference[] = [];
   for (const suite of chosen) {
     const expected = stock?.get(suite.name) ?? readGolden(suite.name);
@@ -67,15 +67,19 @@ function programs(): StockPrograms {
   return found;
 }
 
-async function answersOf(start: () => Promise<Server>): Promise<ReadonlyMap<string, Answers>> {
-  const server = await start();
-  try {
-    const answers = new Map<string, Answers>();
-    for (const suite of chosen) answers.set(suite.name, await runSuite(server, suite));
-    return answers;
-  } finally {
-    await server.stop();
+async function answersOf(
+  start: (flags?: AdmissionFlags) => Promise<Server>,
+): Promise<ReadonlyMap<string, Answers>> {
+  const answers = new Map<string, Answers>();
+  for (const [flags, group] of Map.groupBy(chosen, ({ admission }) => admission)) {
+    const server = await start(flags);
+    try {
+      for (const suite of group) answers.set(suite.name, await runSuite(server, suite));
+    } finally {
+      await server.stop();
+    }
   }
+  return answers;
 }
 
 function report(suite: Suite, stock: Answers, ours: Answers): readonly Difference[] {

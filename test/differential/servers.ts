@@ -2,19 +2,21 @@
  * The two servers compared: ours in this process without its loops, and a stock kube-apiserver with an
  * etcd, both started anew with empty stores. Stock has no controllers either: what is compared is the API.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import https from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ensurePki } from "#auth/pki-files.ts";
+import { admissionConfiguration } from "#cmd/admission-configuration.ts";
 import * as limits from "#cmd/limits.ts";
-import { startPlane } from "#cmd/plane.ts";
+import { type PlaneOptions, startPlane } from "#cmd/plane.ts";
 import { startEtcd } from "#etcd/testing/servers.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { startApiServer } from "../process/stock-apiserver.ts";
+import type { AdmissionFlags } from "./exchange.ts";
 import type { Target } from "./run.ts";
 import type { StockPrograms } from "../process/peers.ts";
 
@@ -22,14 +24,15 @@ export interface Server extends Target {
   stop(): Promise<void>;
 }
 
-export async function startOurs(port = 0): Promise<Server> {
+export async function startOurs(port = 0, flags?: AdmissionFlags): Promise<Server> {
   const directory = mkdtempSync(join(tmpdir(), "pilothouse-differential-"));
   const level = (process.env["PILOTHOUSE_LOG"] ?? "error") as "error";
   const log = nodeLog({ level, destination: 2 });
   const host = { clock: new NodeClock(), random: new NodeRandom(), disk: new NodeDisk(), log };
   const { serviceAddress } = limits;
   const pki = ensurePki(directory, { ...host, extraHosts: ["127.0.0.1"], serviceAddress });
-  const plane = await startPlane(host, { pki, host: "127.0.0.1", port, nodes: 0, loops: "none" });
+  const base = { pki, host: "127.0.0.1", port, nodes: 0, loops: "none" } as const;
+  const plane = await startPlane(host, { ...base, ...admissionOptions(directory, flags) });
   const agent = new https.Agent({
     keepAlive: true,
     ca: pki.authority.certificate,
@@ -48,6 +51,20 @@ export async function startOurs(port = 0): Promise<Server> {
   };
 }
 
+function admissionOptions(directory: string, flags?: AdmissionFlags): Partial<PlaneOptions> {
+  if (flags === undefined) return {};
+  const { enable, disable } = flags;
+  const admissionPlugins = { enable, disable };
+  const admission = admissionConfiguration(configurationFile(directory, flags), admissionPlugins);
+  return { admissionPlugins, admission };
+}
+
+function configurationFile(directory: string, { configuration }: AdmissionFlags): string {
+  const path = join(directory, "admission.yaml");
+  writeFileSync(path, JSON.stringify(configuration)); // JSON is YAML too
+  return path;
+}
+
 export interface StockServer extends Server {
   /** The administrator's. */
   readonly kubeconfig: string;
@@ -55,10 +72,13 @@ export interface StockServer extends Server {
   readonly pki: string;
 }
 
-export async function startStock(programs: StockPrograms): Promise<StockServer> {
+export async function startStock(
+  programs: StockPrograms,
+  flags?: AdmissionFlags,
+): Promise<StockServer> {
   const directory = mkdtempSync(join(tmpdir(), "differential-stock-"));
   const etcd = await startEtcd(programs.etcd);
-  const args = [`--etcd-servers=${etcd.url}`];
+  const args = [`--etcd-servers=${etcd.url}`, ...admissionArgs(directory, flags)];
   const server = await startApiServer(programs.apiserver, directory, args);
   return {
     ...server,
@@ -69,4 +89,13 @@ export async function startStock(programs: StockPrograms): Promise<StockServer> 
       rmSync(directory, { recursive: true, force: true });
     },
   };
+}
+
+function admissionArgs(directory: string, flags?: AdmissionFlags): readonly string[] {
+  if (flags === undefined) return [];
+  return [
+    `--enable-admission-plugins=${flags.enable.join(",")}`,
+    `--disable-admission-plugins=${flags.disable.join(",")}`,
+    `--admission-control-config-file=${configurationFile(directory, flags)}`,
+  ];
 }

@@ -6,6 +6,7 @@ import { forms } from "./cases/forms.ts";
 import { integers } from "./cases/integers.ts";
 import { kinds, wrongKinds } from "./cases/kinds.ts";
 import { lengths } from "./cases/lengths.ts";
+import { plugins } from "./cases/plugins.ts";
 import { policies } from "./cases/policies.ts";
 import { reads } from "./cases/reads.ts";
 import { resizes } from "./cases/resizes.ts";
@@ -33,4 +34,5 @@ export const suites: readonly Suite[] = [
   resizes,
   ruledResources,
   policies,
+  plugins,
 ];

@@ -196,8 +196,15 @@ export function serviceWarnings(service: Fields, old: Fields | undefined): reado
   const spec = part(service, "spec");
   if (old !== undefined && semanticEqual(spec, part(old, "spec"))) return out;
   const isName = text(spec, "type") === "ExternalName";
+  const isHeadless = text(spec, "clusterIP") === "None";
+  const hasExternalIPs = count(spec, "externalIPs") > 0;
   if (text(spec, "loadBalancerIP") !== "") out.push("spec.loadBalancerIP is deprecated");
-  if (isName && count(spec, "externalIPs") > 0) {
+  if (hasExternalIPs && isHeadless) {
+    out.push("spec.externalIPs is ignored for headless services");
+  } else if (hasExternalIPs && !isName) {
+    out.push("spec.externalIPs is deprecated and may no longer be implemented in some clusters");
+  }
+  if (isName && hasExternalIPs) {
     out.push('spec.externalIPs is ignored when spec.type is "ExternalName"');
   }
   if (!isName && text(spec, "externalName") !== "") {

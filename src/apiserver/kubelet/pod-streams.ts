@@ -13,7 +13,7 @@ import { badRequest, forbidden } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { offeredProtocols } from "#wire/websocket/frames.ts";
-import { admitConnect } from "../connect.ts";
+import { admitStream } from "../connect.ts";
 import type { ApiDeps } from "../deps.ts";
 import type { ServedKind } from "../kind.ts";
 import { joinHostPort } from "./dial-text.ts";
@@ -39,13 +39,13 @@ export async function podStream(
   kind: StreamKind,
 ): Promise<PlainResponse> {
   refuseDryRun(context);
-  const query = kubeletQuery(kind, context.query);
+  kubeletQuery(kind, context.query); // before anybody is asked about ports that do not parse
   checkCreate(deps, context);
-  await admitConnect(deps, context, pods);
+  const admitted = await admitStream(deps, context, pods);
+  const query = kubeletQuery(kind, admitted);
   const { namespace, name } = context.place;
   const pod = findPod(deps, namespace, name);
-  const container =
-    kind === "portforward" ? "" : containerOf(pod, context.query.get("container") ?? "");
+  const container = kind === "portforward" ? "" : containerOf(pod, admitted.get("container") ?? "");
   const target = podTarget(deps, context, pod);
   if (target.isHollow) throw hollowStream(target, kind);
   const kubelets = requireKubelets(deps, `pods/${kind}`);
@@ -53,7 +53,7 @@ export async function podStream(
   const { upgrade: protocol } = context.request;
   if (protocol === undefined) throw badRequest("Upgrade request required");
   const path = escapedPath(pathOf(kind, namespace, name, container));
-  return switchTo(deps, context, kind, speaksWebSocket, {
+  return switchTo(deps, context.request, { kind, query: admitted }, speaksWebSocket, {
     transport: kubelets.verified,
     host,
     target: query === "" ? path : `${path}?${query}`,
@@ -76,12 +76,11 @@ function pathOf(kind: StreamKind, namespace: string, name: string, container: st
 
 function switchTo(
   deps: ApiDeps,
-  context: RequestContext,
-  kind: StreamKind,
+  request: RequestContext["request"],
+  { kind, query }: { readonly kind: StreamKind; readonly query: URLSearchParams },
   speaksWebSocket: boolean,
   upgrade: Upgrade,
 ): Promise<PlainResponse> {
-  const { request, query } = context;
   const isWebSocket = upgrade.protocol.toLowerCase() === "websocket";
   if (!isWebSocket || speaksWebSocket) return passUpgrade(deps, request, upgrade);
   const offered = offeredProtocols(request.headers);

@@ -3,7 +3,8 @@
  * names; its mutations in their order.
  *
  * Holds  an error refuses the write when failurePolicy is Fail, and changes nothing when it is Ignore; a policy that
- *        says IfNeeded runs once more when something changed the object after it, never more often.
+ *        says IfNeeded runs once more when a policy (itself included), a webhook or another plugin changed the object in
+ *        the first pass, never more often.
  * Texts as upstream's pkg/admission/plugin/policy/{generic,mutating}.
  */
 import type { AdmissionPlugin, AdmissionRequest } from "#admission/admission.ts";
@@ -79,6 +80,7 @@ class Change {
   readonly #access: RecordedAccess;
   readonly #run: PolicyRun;
   #object: AnyObject;
+  #hasChanged = false;
 
   constructor(deps: MutatingDeps, request: AdmissionRequest, object: AnyObject) {
     this.#deps = deps;
@@ -118,6 +120,7 @@ class Change {
 
   /** @throws ApiError 403 with all errors. */
   conclude(): AnyObject {
+    if (this.#hasChanged) this.#reinvoked.requireAll();
     this.#reinvoked.finish(this.#object);
     const [first] = this.#errors;
     if (first === undefined) return this.#object;
@@ -143,6 +146,7 @@ class Change {
     const spec = part(compiled.policy, "spec");
     for (let at = 0; at < items(spec, "mutations").length; at++) await this.#mutate(invocation, at);
     if (!jsonEqual(before, this.#object)) {
+      this.#hasChanged = true;
       this.#reinvoked.requireAll();
       this.#request.reinvocation?.want();
     }

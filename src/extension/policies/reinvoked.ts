@@ -1,7 +1,8 @@
 /**
  * Which mutating policies run again in the second mutating pass of a write.
  *
- * Holds  only those with reinvocationPolicy IfNeeded that ran before a change they did not make.
+ * Holds  only those with reinvocationPolicy IfNeeded that ran in a pass that changed the object, or before a later
+ *        change. Upstream counts a policy's own change, too, unlike that of a webhook.
  */
 import { jsonEqual } from "#api/json-value.ts";
 import type { AnyObject } from "#api/object.ts";

@@ -27,7 +27,7 @@ export interface ExpressionWarning {
   readonly warning: string;
 }
 
-export interface CheckedKinds {
+interface CheckedKinds {
   served(): readonly ResourceInfo[];
   /** The type of a kind's objects; undefined: no schema is known. */
   nodeOf(kind: GroupVersionKind): SchemaNode | undefined;

@@ -9,7 +9,8 @@
  * Limits the webhook's timeout, over all of waiting, connecting and reading; `answerBytesMax`; calls in
  *        flight (seats.ts); heads and idle connections are the transport's.
  * Retry  once, when the server closed a kept connection just as the question was sent: webhooks must be
- *        idempotent. Nothing else is tried again.
+ *        idempotent. After 429 or 5xx with a Retry-After in seconds up to `retriesMax` times, after that
+ *        time, as client-go. Nothing else is tried again. The webhook's timeout bounds all of it.
  */
 import { dialText } from "#apiserver/kubelet/dial-text.ts";
 import {
@@ -19,7 +20,7 @@ import {
   type Host,
   type HostsTransport,
 } from "#platform/byte-transport.ts";
-import type { Clock } from "#platform/clock.ts";
+import { type Clock, sleep } from "#platform/clock.ts";
 import { ServiceTargetError, type ServiceTargets } from "../service-target.ts";
 import { CallError } from "./call-error.ts";
 import type { HookTarget } from "./hook.ts";
@@ -54,6 +55,9 @@ interface Place {
   readonly host: Host;
   readonly hostPort: string;
 }
+
+/** client-go's maxRetries. */
+const retriesMax = 10;
 
 /** Ends a call whose time is up. */
 class TimeUp extends Error {}
@@ -119,8 +123,15 @@ export class WebhookCaller {
       const authorization = credentials?.authorization?.();
       const headers = authorization === undefined ? sentHeaders : { ...sentHeaders, authorization };
       const request = { method: "POST", target: place.path, headers, body, signal };
-      const host = this.#resolved(hook.target, place.host);
-      return await read(await send(transport, host, request), this.#limits.answerBytesMax);
+      for (let retriesLeft = retriesMax; ; retriesLeft--) {
+        const host = this.#resolved(hook.target, place.host);
+        const response = await send(transport, host, request);
+        const waitMs = retriesLeft === 0 ? undefined : retryAfterMs(response);
+        if (waitMs === undefined) return await read(response, this.#limits.answerBytesMax);
+        await response.read(this.#limits.answerBytesMax);
+        await sleep(this.#deps.clock, "webhook.retry", waitMs, signal);
+        signal.throwIfAborted();
+      }
     } finally {
       release();
     }
@@ -200,6 +211,13 @@ function dialled(error: unknown, host: Host, signal: AbortSignal): Error {
   if (signal.aborted) return signal.reason as Error;
   if (!(error instanceof ByteTransportError)) return error as Error;
   return new Error(dialText(error, host), { cause: error });
+}
+
+/** @returns undefined: the server did not ask to try again. */
+function retryAfterMs({ status, headers, upgraded }: ByteResponse): number | undefined {
+  const { "retry-after": seconds = "" } = headers;
+  if (upgraded !== undefined || (status !== 429 && status < 500)) return undefined;
+  return /^[+-]?\d{1,9}$/.test(seconds) ? Math.max(0, Number(seconds) * 1000) : undefined;
 }
 
 async function read(response: ByteResponse, bytesMax: number): Promise<Uint8Array> {

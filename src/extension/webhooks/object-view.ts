@@ -3,7 +3,8 @@
  * their stored version.
  *
  *   the resource itself, status ...    converted between versions of the kind
- *   scale                              a Scale is made from the object, and written back to it
+ *   scale                              a Scale is made from the object, and written back to it: of a custom
+ *                                      resource in the version that the webhook wants
  *   binding, eviction, token, exec     kinds of their own: the object is as it was sent
  */
 import type { AnyObject, GroupVersionKind } from "#api/object.ts";
@@ -14,7 +15,7 @@ import { applyScale, scaleFromObject } from "#api/scale.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { checkKind } from "#apiserver/builtin-kind.ts";
-import type { Catalog, ServedKind } from "#apiserver/kind.ts";
+import type { Catalog, ScaleAccess, ServedKind } from "#apiserver/kind.ts";
 
 type Waited<T> = T | Promise<T>;
 
@@ -34,6 +35,8 @@ export function objectView(
   const served = catalog.find(info.group, info.version, info.resource);
   if (subresource === "scale" && scaleKinds.has(`${info.group}/${info.resource}`))
     return scaleView(info);
+  const scale = subresource === "scale" ? served?.custom?.scale : undefined;
+  if (served !== undefined && scale !== undefined) return customScaleView(served, scale);
   if (served === undefined || kind.kind !== info.kind) return ownKindView(kind);
   const read = (view: AnyObject): AnyObject => {
     checkType(view, kind);
@@ -48,13 +51,26 @@ export function objectView(
 
 /** Custom objects are in the version of the request, not in the one that is stored. */
 function customView(served: ServedKind, read: (view: AnyObject) => AnyObject): ObjectView {
-  const convert = (object: AnyObject, apiVersion = ""): Waited<AnyObject> => {
-    if (object.apiVersion === apiVersion) return object;
-    return served.convert?.(object, apiVersion) ?? { ...object, apiVersion };
-  };
   return {
-    toView: (object) => convert(object, served.apiVersion),
-    fromView: (view, object) => convert(read(view), object.apiVersion),
+    toView: (object) => converted(served, object, served.apiVersion),
+    fromView: (view, object) => converted(served, read(view), object.apiVersion),
+  };
+}
+
+function converted(served: ServedKind, object: AnyObject, apiVersion = ""): Waited<AnyObject> {
+  if (object.apiVersion === apiVersion) return object;
+  return served.convert?.(object, apiVersion) ?? { ...object, apiVersion };
+}
+
+function customScaleView(served: ServedKind, access: ScaleAccess): ObjectView {
+  return {
+    toView: async (object) => access.read(await converted(served, object, served.apiVersion)),
+    async fromView(view, object) {
+      checkType(view, scaleGvk);
+      const scale = checkKind(scaleGvk, view, undefined).object;
+      const before = await converted(served, object, served.apiVersion);
+      return converted(served, access.write(before, scale), object.apiVersion);
+    },
   };
 }
 
