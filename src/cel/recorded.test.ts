@@ -45,7 +45,7 @@ function show(value: Value): string {
 
 function answer({ node, self, environment }: World, expression: string): string {
   const compiled = environment.compile(expression);
-  if (compiled.kind === "errors") return compiled.message;
+  if (compiled.kind === "errors") return compiled.message.replace("compilation failed: ", "");
   const { program } = compiled;
   const outcome = program.evaluate(new Map([["self", jsonValue(self, node)]]));
   if (outcome.kind === "error") return `error: ${outcome.message}`;
@@ -61,7 +61,7 @@ function worldOf(text: string): World {
   return { node, self, environment: new Environment({ variables, types: schemaTypes([node]) }) };
 }
 
-for (const name of ["list-types", "costs"]) {
+for (const name of ["list-types", "costs", "formats"]) {
   const file = readFileSync(new URL(`testdata/${name}.txt`, import.meta.url), "utf8");
   const [, world = "", ...cases] = file.trimEnd().split("\n\n");
   const recorded = worldOf(world);
