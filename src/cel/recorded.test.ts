@@ -40,7 +40,7 @@ function show(value: Value): string {
   const items = listItems(value);
   if (items !== undefined) return `[${items.map(show).join(",")}]`;
   const entries = mapEntries(value)?.map(([key, one]) => `${show(key)}:${show(one)}`);
-  return entries === undefined ? String(value) : `{${entries.sort().join(",")}}`;
+  return entries === undefined ? (stringForm(value) ?? "null") : `{${entries.sort().join(",")}}`;
 }
 
 function answer({ node, self, environment }: World, expression: string): string {
@@ -61,7 +61,7 @@ function worldOf(text: string): World {
   return { node, self, environment: new Environment({ variables, types: schemaTypes([node]) }) };
 }
 
-for (const name of ["list-types", "costs", "formats"]) {
+for (const name of ["list-types", "costs", "formats", "random"]) {
   const file = readFileSync(new URL(`testdata/${name}.txt`, import.meta.url), "utf8");
   const [, world = "", ...cases] = file.trimEnd().split("\n\n");
   const recorded = worldOf(world);
