@@ -218,15 +218,20 @@ function bind(at: number, name: string, value: Expr, result: Expr): Expr {
 }
 
 function fold(at: number, range: Expr, names: readonly Expr[], parts: Fold): Expr {
-  const [iterVar = "", iterVar2] = names.map((name) => identOf(name, at));
+  const wanted = parts.init.kind === "literal" && names.length === 1 ? simpleName : identifier;
+  const [iterVar = "", iterVar2] = names.map((name) => identOf(name, at, wanted));
   if (iterVar === iterVar2) {
     throw refused(names[1]?.at ?? at, `duplicate variable name: ${iterVar}`);
   }
   return { kind: "comprehension", at, range, iterVar, iterVar2, accuVar: accumulator, ...parts };
 }
 
-function identOf(name: Expr | undefined, at: number): string {
-  if (name?.kind !== "ident") throw refused(name?.at ?? at, "argument is not an identifier");
+const identifier = "argument is not an identifier";
+/** What quantifiers say. */
+const simpleName = "argument must be a simple name";
+
+function identOf(name: Expr | undefined, at: number, wanted = identifier): string {
+  if (name?.kind !== "ident") throw refused(name?.at ?? at, wanted);
   if (name.name === "__result__") {
     throw refused(name.at, "iteration variable overwrites accumulator variable");
   }
