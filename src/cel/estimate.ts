@@ -19,7 +19,7 @@ import {
 import { textLength } from "./libraries/text-functions.ts";
 import type { Checked, Resolved } from "./checker.ts";
 import type { Call, Comprehension, Expr } from "./syntax.ts";
-import type { Type } from "./type.ts";
+import { isDyn, isOptional, type Type } from "./type.ts";
 
 /** What is known of the elements of a container. */
 interface Entries {
@@ -107,7 +107,9 @@ class Estimator {
     const operand = this.cost(expr.operand);
     if (expr.isTest) return operand;
     this.#paths.set(expr, [...this.#pathOf(expr.operand), expr.field]);
-    return addRanges(operand, one);
+    // Upstream takes the fields of what has no declared type as free.
+    const type = this.#checked.typeOf(expr.operand);
+    return isDyn(type) || isOptional(type) ? operand : addRanges(operand, one);
   }
 
   #list(expr: Extract<Expr, { kind: "list" }>): Range {

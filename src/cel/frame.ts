@@ -25,6 +25,7 @@ export class Frame {
   readonly variables: ReadonlyMap<string, Value>;
   readonly limit: number;
   cost = 0;
+  #iterations = 0;
   readonly locals: (Value | Failed | undefined)[] = [];
 
   constructor(variables: ReadonlyMap<string, Value>, limit: number) {
@@ -37,6 +38,15 @@ export class Frame {
     spendEffort(1);
     this.cost += units;
     if (this.cost > this.limit) throw new CostExceeded();
+  }
+
+  /**
+   * Counts a step of a fold. Most cost something by what they do; `list.filter(x, false)` does not, here and upstream:
+   * such steps have the same limit on their own.
+   */
+  count(): void {
+    this.#iterations += 1;
+    if (this.#iterations > this.limit) throw new CostExceeded();
   }
 }
 

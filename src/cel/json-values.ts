@@ -1,9 +1,19 @@
 /** JSON as values of expressions: by a schema, or as it is. Parts are converted when they are read, once. */
 import { spendEffort } from "./effort.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { FunctionError } from "./libraries/limits.ts";
-import { ListValue, type MapEntries, MapValue, type Value } from "./libraries/values.ts";
+import {
+  equalValues,
+  ListValue,
+  type MapEntries,
+  MapValue,
+  OpaqueValue,
+  type Value,
+} from "./libraries/values.ts";
+import { escapeName } from "./field-names.ts";
+import { jsonKey, KeyedList, SetList } from "./list-types.ts";
 import { ObjectValue } from "./object-value.ts";
-import { dynNode, type SchemaNode } from "./schema-types.ts";
+import { dynNode, type SchemaField, type SchemaNode } from "./schema-types.ts";
 import { toDuration, toTimestamp } from "./standard/arithmetic.ts";
 import { parseDuration, parseTimestamp } from "./standard/time-text.ts";
 
@@ -99,6 +109,7 @@ function isFields(json: unknown): json is JsonFields {
 
 class JsonList extends ListValue {
   readonly #json: readonly unknown[];
+  /** Of its elements. */
   readonly #node: SchemaNode;
   #converted: readonly Value[] | undefined;
 
@@ -118,10 +129,21 @@ class JsonList extends ListValue {
   override get size(): number {
     return this.#json.length;
   }
+
+  /** Elements are on the left of the comparison, as upstream's. */
+  override contains(item: Value): boolean {
+    return this.items.some((one) => equalValues(one, item));
+  }
 }
 
 function listValueOf(json: readonly unknown[], node: SchemaNode): ListValue {
-  return new JsonList(json, node.element ?? dynNode);
+  const list = new JsonList(json, node.element ?? dynNode);
+  if (node.listType === "set") return new SetList(list, () => json.map(jsonKey));
+  if (node.listType !== "map") return list;
+  // Upstream looks for the keys by their escaped names: a key such as `a-b` is never found.
+  const names = node.listKeys.map((name) => escapeName(name) ?? name);
+  const keyOf = (element: unknown): string | undefined => elementKey(element, names);
+  return new KeyedList(list, () => json.map(keyOf), keyOf);
 }
 
 class JsonMap extends MapValue {
@@ -154,32 +176,62 @@ class JsonMap extends MapValue {
 }
 
 class JsonObject extends ObjectValue {
-  readonly #json: JsonFields;
+  readonly json: JsonFields;
   readonly #node: SchemaNode;
   readonly #converted = new Map<string, Value>();
 
   constructor(json: JsonFields, node: SchemaNode) {
     super(node.type.name);
-    this.#json = json;
+    this.json = json;
     this.#node = node;
   }
 
   field(name: string): Value | undefined {
     const known = this.#converted.get(name);
     if (known !== undefined) return known;
-    const field = this.#node.fields.get(name);
-    if (field === undefined || !Object.hasOwn(this.#json, field.name)) return undefined;
-    const value = jsonValue(this.#json[field.name], field.node);
+    const field = this.#setField(name);
+    if (field === undefined) return undefined;
+    const value = jsonValue(this.json[field.name], field.node);
     this.#converted.set(name, value);
     return value;
   }
 
   has(name: string): boolean {
+    return this.#setField(name) !== undefined;
+  }
+
+  /** A field that is null counts as absent, unless it may be anything. */
+  #setField(name: string): SchemaField | undefined {
     const field = this.#node.fields.get(name);
-    return field !== undefined && Object.hasOwn(this.#json, field.name);
+    if (field === undefined || !Object.hasOwn(this.json, field.name)) return undefined;
+    return this.json[field.name] === null && field.node.form !== "dyn" ? undefined : field;
   }
 
   names(): readonly string[] {
     return [...this.#node.fields.keys()].filter((name) => this.has(name));
   }
+
+  /** What the schema does not name counts, too: where both have it, it has to be equal. */
+  override equals(other: OpaqueValue): boolean {
+    if (!(other instanceof JsonObject)) return super.equals(other);
+    const names = Object.keys(this.json);
+    if (names.length !== Object.keys(other.json).length) return false;
+    const declared = new Map([...this.#node.fields].map(([escaped, { name }]) => [name, escaped]));
+    return names.every((name) => {
+      const escaped = declared.get(name);
+      if (escaped !== undefined) return equalFields(this.field(escaped), other.field(escaped));
+      return !Object.hasOwn(other.json, name) || jsonEqual(this.json[name], other.json[name]);
+    });
+  }
+}
+
+function equalFields(a: Value | undefined, b: Value | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : equalValues(a, b);
+}
+
+/** The key of an element, as JSON or as a value; undefined: it is no JSON object. */
+function elementKey(element: unknown, names: readonly string[]): string | undefined {
+  const json = element instanceof JsonObject ? element.json : element;
+  if (!isFields(json) || json instanceof OpaqueValue) return undefined;
+  return names.map((name) => jsonKey(json[name] ?? null)).join("\0");
 }

@@ -11,7 +11,6 @@ export type Token =
       readonly kind: "name";
       readonly at: number;
       readonly text: string;
-      readonly isQuoted: boolean;
     }
   | { readonly kind: "literal"; readonly at: number; readonly text: string; readonly value: Value }
   | { readonly kind: "operator"; readonly at: number; readonly text: string }
@@ -106,16 +105,16 @@ class Lexer {
     if (text === "false") return { kind: "literal", at, text, value: false };
     if (text === "null") return { kind: "literal", at, text, value: null };
     if (text === "in") return { kind: "operator", at, text };
-    return { kind: "name", at, text, isQuoted: false };
+    return { kind: "name", at, text };
   }
 
-  #quoted(at: number): Token {
+  #quoted(at: number): never {
     this.#at += 1;
-    let text = "";
-    while (this.#peek() !== "" && quotedName.test(this.#peek())) text += this.#take();
-    if (text === "" || this.#take() !== "`")
+    while (this.#peek() !== "" && quotedName.test(this.#peek())) this.#at += 1;
+    if (this.#at === at + 1 || this.#take() !== "`")
       throw syntaxFailure(at, "token recognition error at: '`'");
-    return { kind: "name", at, text, isQuoted: true };
+    // Kubernetes has not turned on this syntax of the language.
+    throw new SyntaxFailure([{ at, message: "unsupported syntax: '`'" }]);
   }
 
   #number(at: number): Token {

@@ -1,14 +1,15 @@
 /**
- * What Kubernetes asks of literals beyond their types: patterns, durations and times that can be read, and
- * lists and maps of one type.
+ * What Kubernetes asks of literals beyond their types: patterns, durations, times and formats that can be read,
+ * and lists and maps of one type.
  *
  * Source: cel-go cel/validator.go with the validators of k8s.io/apiserver pkg/cel/environment/base.go.
  */
 import type { Checked } from "./checker.ts";
 import { isPattern } from "./libraries/regex-library.ts";
+import { checkFormat, type FormatArgument } from "./libraries/format-check.ts";
 import type { SourceError } from "./source-error.ts";
 import { parseDuration, parseTimestamp } from "./standard/time-text.ts";
-import type { Expr, ListExpr, MapExpr } from "./syntax.ts";
+import type { Call, Expr, ListExpr, MapExpr } from "./syntax.ts";
 import { dynType, isOptional, printType, sameType, type Type } from "./type.ts";
 
 const readable: ReadonlyMap<string, (text: string) => boolean> = new Map([
@@ -42,6 +43,7 @@ function walk(checked: Checked, expr: Expr, mayMix: boolean, out: SourceError[])
       if (canRead !== undefined && isText && !canRead(first.value as string)) {
         out.push({ at: first.at, message: `invalid ${expr.name} argument` });
       }
+      if (expr.name === "format") checkFormatCall(checked, expr, out);
       const parts = expr.target === undefined ? expr.args : [expr.target, ...expr.args];
       for (const part of parts) visit(part, mayMix || expr.name === "format");
       return;
@@ -67,6 +69,29 @@ function walk(checked: Checked, expr: Expr, mayMix: boolean, out: SourceError[])
     default:
       expr satisfies never;
   }
+}
+
+/** A written format with a written list of arguments. */
+function checkFormatCall(checked: Checked, { target, args, at }: Call, out: SourceError[]): void {
+  const [list] = args;
+  if (target?.kind !== "literal" || typeof target.value !== "string" || list?.kind !== "list") {
+    return;
+  }
+  const places = new Map<FormatArgument, number>();
+  const describe = (expr: Expr): FormatArgument => {
+    const argument = { type: checked.typeOf(expr), parts: partsOf(expr).map(describe) };
+    places.set(argument, expr.at);
+    return argument;
+  };
+  const fault = checkFormat(target.value, list.items.map(describe));
+  if (fault === undefined) return;
+  const place = fault.at === undefined ? undefined : places.get(fault.at);
+  out.push({ at: place ?? at, message: fault.message });
+}
+
+function partsOf(expr: Expr): readonly Expr[] {
+  if (expr.kind === "list") return expr.items;
+  return expr.kind === "map" ? expr.entries.flatMap(({ key, value }) => [key, value]) : [];
 }
 
 function checkList(checked: Checked, { items, optional }: ListExpr, out: SourceError[]): void {

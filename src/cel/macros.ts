@@ -10,6 +10,7 @@ import type { Expr } from "./syntax.ts";
 
 /** No name that can be written. */
 const accumulator = "@result";
+const sortedList = "@__sortBy_input__";
 
 type Expand = (at: number, target: Expr, args: readonly Expr[]) => Expr;
 
@@ -20,6 +21,7 @@ const receivers: ReadonlyMap<string, Expand> = new Map<string, Expand>([
   ["exists/2", quantifier(someOf)],
   ["exists/3", quantifier(someOf)],
   ["exists_one/2", quantifier(oneOf)],
+  ["exists_one/3", quantifier(oneOf)],
   ["existsOne/2", quantifier(oneOf)],
   ["existsOne/3", quantifier(oneOf)],
   ["map/2", (at, target, [name, transform]) => mapped(at, target, name, undefined, transform)],
@@ -43,6 +45,7 @@ const receivers: ReadonlyMap<string, Expand> = new Map<string, Expand>([
     "transformMapEntry/4",
     (at, target, [k, v, f, made]) => mapOf(at, target, [k, v], f, made, false),
   ],
+  ["sortBy/2", sorted],
   [
     "optMap/2",
     (at, target, [name, made]) =>
@@ -174,33 +177,61 @@ function optional(
   wrap: (value: Expr) => Expr,
   made: Expr | undefined,
 ): Expr {
-  const variable = identOf(name, at);
-  const bound: Expr = {
+  const value: Expr = { kind: "call", at, name: "value", target, args: [] };
+  const bound = bind(at, identOf(name, at), value, made as Expr); // by the count of arguments
+  const isThere: Expr = { kind: "call", at, name: "hasValue", target, args: [] };
+  return call(at, "_?_:_", isThere, wrap(bound), call(at, "optional.none"));
+}
+
+/** The list sorted by a list of keys, one for each element. */
+function sorted(at: number, target: Expr, [name, key]: readonly Expr[]): Expr {
+  if (target.kind === "literal" || target.kind === "map" || target.kind === "struct") {
+    const kinds = "a list, identifier, comprehension, call or select expression";
+    throw refused(target.at, `sortBy can only be applied to ${kinds}`);
+  }
+  const list: Expr = { kind: "ident", at, name: sortedList };
+  const keys = mapped(at, list, name, undefined, key);
+  const made: Expr = {
+    kind: "call",
+    at,
+    name: "@sortByAssociatedKeys",
+    target: list,
+    args: [keys],
+  };
+  return bind(at, sortedList, target, made);
+}
+
+/** `result`, where `name` stands for `value`. */
+function bind(at: number, name: string, value: Expr, result: Expr): Expr {
+  return {
     kind: "comprehension",
     at,
     range: { kind: "list", at, items: [], optional: new Set() },
     iterVar: "#unused",
     iterVar2: undefined,
-    accuVar: variable,
-    init: { kind: "call", at, name: "value", target, args: [] },
+    accuVar: name,
+    init: value,
     condition: literal(at, false),
-    step: { kind: "ident", at, name: variable },
-    result: made as Expr, // by the count of arguments
+    step: { kind: "ident", at, name },
+    result,
   };
-  const isThere: Expr = { kind: "call", at, name: "hasValue", target, args: [] };
-  return call(at, "_?_:_", isThere, wrap(bound), call(at, "optional.none"));
 }
 
 function fold(at: number, range: Expr, names: readonly Expr[], parts: Fold): Expr {
-  const [iterVar = "", iterVar2] = names.map((name) => identOf(name, at));
+  const wanted = parts.init.kind === "literal" && names.length === 1 ? simpleName : identifier;
+  const [iterVar = "", iterVar2] = names.map((name) => identOf(name, at, wanted));
   if (iterVar === iterVar2) {
     throw refused(names[1]?.at ?? at, `duplicate variable name: ${iterVar}`);
   }
   return { kind: "comprehension", at, range, iterVar, iterVar2, accuVar: accumulator, ...parts };
 }
 
-function identOf(name: Expr | undefined, at: number): string {
-  if (name?.kind !== "ident") throw refused(name?.at ?? at, "argument is not an identifier");
+const identifier = "argument is not an identifier";
+/** What quantifiers say. */
+const simpleName = "argument must be a simple name";
+
+function identOf(name: Expr | undefined, at: number, wanted = identifier): string {
+  if (name?.kind !== "ident") throw refused(name?.at ?? at, wanted);
   if (name.name === "__result__") {
     throw refused(name.at, "iteration variable overwrites accumulator variable");
   }

@@ -12,15 +12,15 @@ type Bind = (key: Value, value: Value) => void;
 type Collect = (frame: Frame, items: Iterable<readonly [Value, Value]>, bind: Bind) => Value;
 
 interface Collected {
-  plan(planOf: (expr: Expr) => Step): Collect;
+  plan(planOf: (expr: Expr) => Step, isConstant: (expr: Expr) => boolean): Collect;
 }
 
-/** What reading `@result`, making a list of one, and joining the two costs. */
-const appendCost = 1 + 10 + 1;
+/** What reading `@result` and joining another list to it costs. */
+const joinCost = 1 + 1;
+/** What making a list of one element costs, unless it is constant. */
+const elementCost = 10;
 /** What reading `@result` and inserting costs. */
 const insertCost = 1 + 1;
-/** What reading `@result` unchanged costs. */
-const keepCost = 1;
 
 interface Parts {
   readonly filter: Expr | undefined;
@@ -47,9 +47,10 @@ export function collectList(expr: Comprehension): Collected | undefined {
   const element = made?.kind === "list" ? made.items[0] : undefined;
   if (element === undefined) return undefined;
   return {
-    plan(planOf) {
+    plan(planOf, isConstant) {
       const filter = parts.filter === undefined ? undefined : planOf(parts.filter);
       const item = planOf(element);
+      const appendCost = isConstant(element) ? joinCost : joinCost + elementCost;
       return (frame, items, bind) => {
         const gathered: Value[] = [];
         for (const [key, value] of items) {
@@ -69,7 +70,6 @@ function passes(filter: Step | undefined, frame: Frame): boolean {
   if (filter === undefined) return true;
   const decision = filter(frame);
   if (typeof decision !== "boolean") throw new FunctionError("no such overload");
-  if (!decision) frame.spend(keepCost);
   return decision;
 }
 

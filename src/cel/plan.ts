@@ -39,6 +39,8 @@ const noVariables: ReadonlyMap<string, Value> = new Map();
 /** Cost units of one conversion of a constant, before any evaluation. */
 const foldCostMax = 1_000_000;
 
+/** Of reading a variable, or anything that fields and indexes are read of. */
+const attributeCost = 1;
 const createListCost = 10;
 const createMapCost = 30;
 const createStructCost = 40;
@@ -53,8 +55,24 @@ class Planner {
   }
 
   plan(expr: Expr): Step {
+    return this.#attribute(expr, attributeCost);
+  }
+
+  /** @param base what reading costs beside its fields and indexes: none for a branch of `?:` and an index, as upstream. */
+  #attribute(expr: Expr, base: number): Step {
     const constant = this.#constant(expr);
-    return constant === undefined ? this.#planned(expr) : () => constant;
+    return constant === undefined ? this.#planned(expr, base) : () => constant;
+  }
+
+  /** What a field or an index is read of. `f(x).a` costs a unit more than `x.a`, whose variable has cost it already. */
+  #operand(expr: Expr, base: number): Step {
+    if (this.#constant(expr) === undefined && isAttribute(expr)) return this.#attribute(expr, base);
+    const operand = this.plan(expr);
+    return (frame) => {
+      const value = operand(frame);
+      frame.spend(base);
+      return value;
+    };
   }
 
   /** What is known before any evaluation costs none: literals, lists and maps of them, and conversions, as upstream. */
@@ -105,18 +123,18 @@ class Planner {
     return map instanceof Failed ? undefined : map;
   }
 
-  #planned(expr: Expr): Step {
+  #planned(expr: Expr, base: number): Step {
     switch (expr.kind) {
       case "literal": {
         const { value } = expr;
         return () => value;
       }
       case "ident":
-        return this.#variable(expr.name);
+        return this.#variable(expr.name, base);
       case "select":
-        return this.#select(expr);
+        return this.#select(expr, base);
       case "call":
-        return this.#call(expr);
+        return this.#call(expr, base);
       case "list":
         return this.#list(expr);
       case "map":
@@ -130,22 +148,21 @@ class Planner {
     }
   }
 
-  #variable(name: string): Step {
+  #variable(name: string, base: number): Step {
     const slot = this.#slots.lastIndexOf(name);
-    if (slot >= 0) return (frame) => readLocal(frame, slot);
+    if (slot >= 0) return (frame) => readLocal(frame, slot, base);
     return (frame) => {
-      frame.spend(1);
       const value = frame.variables.get(name);
-      if (value !== undefined) return value;
-      if (frame.variables.has(name)) return null;
-      return new TypeValue(name);
+      if (value === undefined && !frame.variables.has(name)) return new TypeValue(name);
+      frame.spend(base);
+      return value ?? null;
     };
   }
 
-  #select(expr: Select): Step {
+  #select(expr: Select, base: number): Step {
     const name = this.checked.variable(expr);
-    if (name !== undefined) return this.#variable(name);
-    const operand = this.plan(expr.operand);
+    if (name !== undefined) return this.#variable(name, base);
+    const operand = this.#operand(expr.operand, base);
     const { field } = expr;
     if (expr.isTest) return (frame) => isSet(operand(frame), field);
     return (frame) => {
@@ -155,26 +172,52 @@ class Planner {
     };
   }
 
-  #call(expr: Call): Step {
-    if (expr.name === "_?._") return this.#optionalSelect(expr);
+  #call(expr: Call, base: number): Step {
+    if (expr.name === "_?._") return this.#optionalSelect(expr, base);
     const resolved = this.checked.resolved(expr);
     if (resolved === undefined) throw new Error(`a call that was not checked: ${expr.name}`);
     const { args, target } = expr;
     const all = resolved.hasTarget && target !== undefined ? [target, ...args] : args;
-    const steps = all.map((arg) => this.plan(arg));
-    return specialCall(resolved, steps) ?? plainCall(resolved, steps);
+    const [first] = all;
+    if (isIndex(expr) && first !== undefined) {
+      const keys = all.slice(1).map((key) => this.#attribute(key, 0));
+      const steps = [this.#operand(first, base), ...keys];
+      return expr.name === "_[_]" ? plainCall(resolved, steps) : optionalIndex(resolved, steps);
+    }
+    const steps = all.map((arg, at) => {
+      return this.#attribute(arg, expr.name === "_?_:_" && at > 0 ? 0 : attributeCost);
+    });
+    return (
+      this.#constantMembership(resolved, all, steps) ??
+      specialCall(resolved, steps) ??
+      plainCall(resolved, steps)
+    );
   }
 
-  #optionalSelect({ args }: Call): Step {
+  /** `x in [1, 2]`: looked up at no cost, as upstream; nothing is evaluated to look into an empty list. */
+  #constantMembership(
+    { overloads }: Resolved,
+    [, container]: readonly Expr[],
+    [item]: readonly Step[],
+  ): Step | undefined {
+    if (overloads[0]?.id !== "in_list" || overloads.length > 1) return undefined;
+    const list = container === undefined ? undefined : this.#constant(container);
+    if (!(list instanceof ListValue) || item === undefined) return undefined;
+    if (list.size === 0) return () => false;
+    if (!list.items.every(isPlain)) return undefined;
+    const known = new Set(list.items.map(keyText));
+    return (frame) => {
+      const value = item(frame);
+      return !Number.isNaN(value) && known.has(keyText(value));
+    };
+  }
+
+  #optionalSelect({ args }: Call, base: number): Step {
     const [operandExpr, fieldExpr] = args;
     if (operandExpr === undefined || fieldExpr?.kind !== "literal") throw new Error("checked");
-    const operand = this.plan(operandExpr);
+    const operand = this.#operand(operandExpr, base);
     const field = fieldExpr.value;
-    return (frame) => {
-      const value = operand(frame);
-      frame.spend(1);
-      return optionalField(value, field);
-    };
+    return (frame) => spendIfFound(frame, optionalField(operand(frame), field));
   }
 
   #list({ items, optional }: Extract<Expr, { kind: "list" }>): Step {
@@ -238,7 +281,10 @@ class Planner {
     const accu = this.#slots.push(expr.accuVar) - 1;
     const first = this.#slots.push(expr.iterVar) - 1;
     const second = this.#slots.push(expr.iterVar2 ?? "") - 1;
-    const step = collected === undefined ? undefined : collected.plan((inner) => this.plan(inner));
+    const step = collected?.plan(
+      (inner) => this.plan(inner),
+      (inner) => this.#constant(inner) !== undefined,
+    );
     // A step that is gathered is not planned again: nested folds would double the work at each level.
     const loop =
       step === undefined
@@ -252,14 +298,14 @@ class Planner {
       const over = range(frame);
       frame.locals[accu] = attempt(() => init(frame));
       if (step !== undefined) {
-        const made = step(frame, iterate(over, isPair), (key, value) => {
+        const made = step(frame, iterate(frame, over, isPair), (key, value) => {
           frame.locals[first] = key;
           frame.locals[second] = value;
         });
         frame.locals[accu] = made;
         return result(frame);
       }
-      for (const [key, value] of iterate(over, isPair)) {
+      for (const [key, value] of iterate(frame, over, isPair)) {
         frame.locals[first] = key;
         frame.locals[second] = value;
         if (loop?.condition(frame) !== true) break;
@@ -270,8 +316,38 @@ class Planner {
   }
 }
 
-function readLocal(frame: Frame, slot: number): Value {
-  frame.spend(1);
+/** Calls that read as names do: their cost joins that of what they read of. */
+function isAttribute(expr: Expr): boolean {
+  if (expr.kind === "ident" || expr.kind === "select") return true;
+  return expr.kind === "call" && (isIndex(expr) || /^_\?(?:\._|_:_)$/.test(expr.name));
+}
+
+function isIndex({ name }: Call): boolean {
+  return name === "_[_]" || name === "_[?_]";
+}
+
+function isPlain(value: Value): boolean {
+  return /^(?:bool|double|int|string|uint)$/.test(typeName(value)) && !Number.isNaN(value);
+}
+
+/** A qualifier that finds nothing costs nothing. */
+function spendIfFound(frame: Frame, found: Value): Value {
+  if (found instanceof OptionalValue && found.inner !== undefined) frame.spend(1);
+  return found;
+}
+
+function optionalIndex({ overloads }: Resolved, [container, key]: readonly Step[]): Step {
+  return (frame) => {
+    if (container === undefined || key === undefined) throw new Error("checked");
+    const args = [container(frame), key(frame)];
+    const overload = overloads.length === 1 ? overloads[0] : choose(overloads, args);
+    if (overload === undefined) throw new FunctionError("no such overload");
+    return spendIfFound(frame, overload.call(...args));
+  };
+}
+
+function readLocal(frame: Frame, slot: number, base: number): Value {
+  frame.spend(base);
   const value = frame.locals[slot];
   if (value instanceof Failed) throw value.error;
   return value as Value; // set before the step that reads it
@@ -287,9 +363,16 @@ function attempt(run: () => Value): Value | Failed {
 }
 
 /** Element, or index and element; of a map its key, or key and value. */
-function* iterate(over: Value, isPair: boolean): Generator<readonly [Value, Value]> {
+function* iterate(frame: Frame, over: Value, isPair: boolean): Generator<readonly [Value, Value]> {
+  for (const pair of pairsOf(over, isPair)) {
+    frame.count();
+    yield pair;
+  }
+}
+
+function* pairsOf(over: Value, isPair: boolean): Generator<readonly [Value, Value]> {
   if (over instanceof MapValue) {
-    for (const entry of over.entries) yield entry;
+    yield* over.entries;
     return;
   }
   if (over instanceof ObjectValue) {
@@ -357,7 +440,6 @@ function specialCall({ name, overloads }: Resolved, steps: readonly Step[]): Ste
     return (frame) => {
       const value = a(frame);
       if (!(value instanceof OptionalValue)) throw new FunctionError("no such overload");
-      frame.spend(1);
       if (value.inner === undefined) return b(frame);
       return id === "optional_or_optional" ? value : value.inner;
     };

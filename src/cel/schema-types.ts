@@ -65,7 +65,7 @@ export interface SchemaNode {
   readonly listKeys: readonly string[];
 }
 
-interface SchemaField {
+export interface SchemaField {
   /** As the JSON has it. */
   readonly name: string;
   readonly node: SchemaNode;

@@ -83,6 +83,23 @@ export class ListValue {
   get size(): number {
     return this.items.length;
   }
+
+  /** This list is on the left of `==`; its elements are on the left of `equal`. */
+  equals(other: ListValue, equal: (a: Value, b: Value) => boolean): boolean {
+    const { items } = other;
+    return (
+      this.size === other.size && this.items.every((item, at) => equal(item, items[at] ?? null))
+    );
+  }
+
+  contains(item: Value): boolean {
+    return this.items.some((one) => equalValues(item, one));
+  }
+
+  /** `this + other`. */
+  join(other: ListValue): ListValue {
+    return new ListValue([...this.items, ...other.items]);
+  }
 }
 
 export type MapEntries = readonly (readonly [Value, Value])[];
@@ -204,14 +221,12 @@ function equalWithin(a: Value, b: Value, steps: Steps): boolean {
   if (typeName(a) !== typeName(b)) return false;
   if (a instanceof OpaqueValue && b instanceof OpaqueValue) return a.equals(b);
   if (a instanceof MapValue && b instanceof MapValue) return equalMaps(a, b, steps);
-  if (a instanceof ListValue && b instanceof ListValue) return equalLists(a.items, b.items, steps);
+  if (a instanceof ListValue && b instanceof ListValue) {
+    return a.equals(b, (x, y) => equalWithin(x, y, steps));
+  }
   if (a instanceof OptionalValue && b instanceof OptionalValue) return equalOptionals(a, b, steps);
   if (a instanceof TypeValue && b instanceof TypeValue) return a.name === b.name;
   return compareValues(a, b) === 0;
-}
-
-function equalLists(a: readonly Value[], b: readonly Value[], steps: Steps): boolean {
-  return a.length === b.length && a.every((item, at) => equalWithin(item, b[at] ?? null, steps));
 }
 
 function equalMaps(a: MapValue, b: MapValue, steps: Steps): boolean {

@@ -68,7 +68,7 @@ function joinTexts(a: string, b: string): string {
 function joinLists(a: ListValue, b: ListValue): ListValue {
   spendEffort((a.size + b.size) / 4);
   checkElements("_+_", a.size + b.size);
-  return new ListValue([...a.items, ...b.items]);
+  return a.join(b);
 }
 
 function joinBytes(a: Uint8Array, b: Uint8Array): Uint8Array {

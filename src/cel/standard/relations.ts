@@ -72,7 +72,7 @@ function orderOverloads(name: string, holds: (order: number) => boolean): Librar
 function isIn(item: Value, container: Value): boolean {
   if (container instanceof MapValue) return container.get(item) !== undefined;
   if (container instanceof ObjectValue) return typeof item === "string" && container.has(item);
-  if (container instanceof ListValue) return container.items.some((one) => equalValues(item, one));
+  if (container instanceof ListValue) return container.contains(item);
   throw noOverload();
 }
 

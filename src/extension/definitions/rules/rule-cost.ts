@@ -8,8 +8,8 @@ import type { Fields } from "#api/validation/fields.ts";
 import { has, text } from "#api/validation/fields.ts";
 import { estimateCost } from "#cel/estimate.ts";
 import type { Program } from "#cel/environment.ts";
-import type { EstimateSize } from "#cel/libraries/call-estimate.ts";
 import { unlimited } from "#cel/libraries/cost-range.ts";
+import { schemaSizes } from "#cel/schema-sizes.ts";
 import type { SchemaNode } from "#cel/schema-types.ts";
 
 export const ruleCostMax = 10_000_000;
@@ -17,39 +17,7 @@ export const definitionCostMax = 100_000_000;
 const requestBytes = 3 * 1024 * 1024;
 
 export function costOf(program: Program, self: SchemaNode): number {
-  return estimateCost(program.checked, sizesOf(self)).max;
-}
-
-const sized: ReadonlySet<string> = new Set([
-  "bytes",
-  "date",
-  "duration",
-  "dyn",
-  "int-or-string",
-  "list",
-  "map",
-  "string",
-  "timestamp",
-]);
-
-/** The first name of a path is a variable's, and both variables have the type of `self`. */
-function sizesOf(self: SchemaNode): EstimateSize {
-  return ({ path = [] }) => {
-    if (path.length === 0) return undefined;
-    let node = self;
-    for (const [at, name] of path.entries()) {
-      if (at === 0) continue;
-      // Upstream gives keys no size.
-      if (name === "@keys" && node.form === "map") {
-        return at === path.length - 1 ? { min: 0, max: 0 } : undefined;
-      }
-      const isElement = name === "@items" || name === "@values";
-      const next = isElement ? node.element : node.fields.get(name)?.node;
-      if (next === undefined) return undefined;
-      node = next;
-    }
-    return { min: 0, max: sized.has(node.form) ? node.maxSize : 0 };
-  };
+  return estimateCost(program.checked, schemaSizes(self)).max;
 }
 
 /** How often a level may be there; undefined: no bound is declared around it. */
