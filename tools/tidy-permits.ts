@@ -42,7 +42,6 @@ export const permits: Permits = {
       "src/platform/node/heap.ts offHeapFlag",
     ],
     "its file calls it; its cases are a table of their own": [
-      "src/cel/libraries/format-check.ts checkFormat",
       "src/platform/node/host-address.ts firstReachable",
       "src/controllers/certificates/approving.ts rightsFor",
       "src/api/defaults/image.ts imageTag",
