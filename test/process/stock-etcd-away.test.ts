@@ -1,4 +1,4 @@
-/** An API server on an etcd that is killed: what is asked meanwhile is told so, and watches go on afterwards. */
+/** An API server on an etcd that is killed: requests meanwhile get an error that says so, and watches go on afterwards. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";

@@ -29,7 +29,8 @@ function definitionOf(catalog: Definitions, kind: GroupVersionKind): JsonObject 
   return catalog.definitions().find(({ kinds }) => kinds.some(isOwn))?.v3;
 }
 
-const prefix = String(reference("", "v3")["$ref"]);
+const prefixLength =
+  JSON.stringify(reference("", "v3")).length - JSON.stringify({ $ref: "" }).length;
 
 /** `path`: definitions that this one is part of. */
 function populated(schema: JsonObject, path: ReadonlySet<string>): JsonObject {
@@ -42,7 +43,7 @@ function populated(schema: JsonObject, path: ReadonlySet<string>): JsonObject {
 /** A reference with siblings stands in `allOf`. */
 function referenceOf(schema: JsonObject): string | undefined {
   const { $ref, allOf } = schema;
-  if (typeof $ref === "string") return $ref.slice(prefix.length);
+  if (typeof $ref === "string") return $ref.slice(prefixLength);
   if (!Array.isArray(allOf)) return undefined;
   return allOf.map((one) => (isJsonObject(one) ? referenceOf(one) : undefined)).find(isText);
 }
