@@ -99,3 +99,21 @@ test("a deletion has only a validating pass", async () => {
   const request = fakeRequest(undefined, { operation: "DELETE", oldObject: pod() });
   assert.equal(await outcome(() => admission.validate(request)), "admitted");
 });
+
+test("a pod's status is written without a promise of any plugin, or a look at more than its namespace", () => {
+  const { lookup, plugins } = setup();
+  const asked = new Set<string>();
+  lookup.get = ({ resource }) => {
+    asked.add(resource);
+    return { metadata: { name: "ns" } };
+  };
+  const oldObject = pod();
+  const object = { ...oldObject, status: { phase: "Running" } };
+  const request = fakeRequest(object, { operation: "UPDATE", subresource: "status", oldObject });
+  for (const { name, mutate } of plugins) {
+    if (mutate === undefined) continue;
+    const answer = mutate(request);
+    assert.ok(answer === undefined || answer === object, name);
+  }
+  assert.deepEqual([...asked], ["namespaces"]);
+});

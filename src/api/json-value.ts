@@ -56,12 +56,19 @@ export function jsonEqual(a: unknown, b: unknown, different?: Set<object>): bool
   if (a === b) return true;
   if (typeof a !== "object" || a === null || different?.has(a) === true) return false;
   const isEqual = Array.isArray(a)
-    ? Array.isArray(b) &&
-      a.length === b.length &&
-      a.every((item, at) => jsonEqual(item, b[at], different))
+    ? Array.isArray(b) && sameItems(a, b, different)
     : isJsonObject(b) && sameFields(a as MutableObject, b, different);
   if (!isEqual) different?.add(a);
   return isEqual;
+}
+
+/** A loop, not `every`: written objects are compared field by field many times, and a closure each is garbage. */
+function sameItems(a: readonly unknown[], b: readonly unknown[], different?: Set<object>): boolean {
+  if (a.length !== b.length) return false;
+  for (let at = 0; at < a.length; at++) {
+    if (!jsonEqual(a[at], b[at], different)) return false;
+  }
+  return true;
 }
 
 function sameFields(a: MutableObject, b: MutableObject, different?: Set<object>): boolean {

@@ -166,8 +166,13 @@ export class ShapeSource {
       shapes.set(name, shape);
       return shape;
     };
-    const zero = (name: string): JsonValue | undefined =>
-      builtIn ? zeroOf(schema, name) : undefined;
+    // Asked for at each field that one of two compared objects has not.
+    const zeros = new Map<string, JsonValue | undefined>();
+    const zero = (name: string): JsonValue | undefined => {
+      if (!builtIn || !Object.hasOwn(schema.fields, name)) return undefined;
+      if (!zeros.has(name)) zeros.set(name, zeroOf(schema, name));
+      return zeros.get(name);
+    };
     return { kind: "struct", field, isOpen: false, zero, dropsNulls: builtIn };
   }
 
