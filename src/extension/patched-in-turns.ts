@@ -21,7 +21,7 @@ export async function patchedInTurns(
   return patched;
 }
 
-/** Values of an object from which on one step takes up to a millisecond. */
+/** A step over an object of 500 values takes up to a millisecond. */
 const longValuesMin = 500;
 
 /** Between two steps over an object: when it is large, the loop serves others. */

@@ -7,8 +7,8 @@
  */
 import type { FieldError } from "../status.ts";
 
-/** About 200 ns each, so some 60 ms. The largest real definitions and objects take some 50,000. */
-export const workMax = 300_000;
+/** About 200 ns each, so some 30 ms. The largest real definitions and objects take some 50,000. */
+export const workMax = 150_000;
 /** Of one alternative, beside what is found in it. */
 export const alternativeWork = 4;
 const findingsMax = 2_000;
@@ -31,8 +31,8 @@ export interface Walk {
   workLeft: number;
 }
 
-export function newWalk(): Walk {
-  return { path: [], outcome: newOutcome(), workLeft: workMax };
+export function newWalk(workLeft: number): Walk {
+  return { path: [], outcome: newOutcome(), workLeft };
 }
 
 export function newOutcome(): Outcome {

@@ -31,6 +31,7 @@ import {
   pathText,
   spend,
   type Walk,
+  workMax,
 } from "./findings.ts";
 import { listTypeErrors } from "./list-types.ts";
 import type { Structural } from "./structural.ts";
@@ -93,7 +94,7 @@ export function schemaErrors(
   value: JsonValue,
   structural: Structural,
   old?: JsonValue,
-  work?: WorkLeft,
+  work: WorkLeft = { left: workMax },
 ): FieldError[] {
   const checks = checksOf(structural);
   const found = walkAll(value, checks, undefined, work);
@@ -121,12 +122,11 @@ function walkAll(
   value: JsonValue,
   checks: SchemaChecks,
   correlated: Correlated | undefined,
-  work: WorkLeft | undefined,
+  work: WorkLeft,
 ): FieldError[] {
-  const walk = newWalk();
-  if (work !== undefined) walk.workLeft = work.left;
+  const walk = newWalk(work.left);
   walkField(walk, checks, value, correlated);
-  if (work !== undefined) work.left = walk.workLeft;
+  work.left = walk.workLeft;
   if (walk.workLeft <= 0) return [tooMuchWork];
   return walk.outcome.findings.map(withoutText);
 }

@@ -10,7 +10,7 @@ import { invalidValue, notSupported, required, tooLong, tooMany } from "../valid
 import type { SchemaChecks } from "./checks.ts";
 import { add, noField, pathText, spend, type Walk } from "./findings.ts";
 import { goFloat, isAlmostInteger, isInt64 } from "./go-number.ts";
-import { matches } from "./patterns.ts";
+import { compilePattern } from "./patterns.ts";
 
 const emptyText = '""';
 
@@ -111,10 +111,18 @@ function checkLengthAndPattern(walk: Walk, checks: SchemaChecks, value: string):
   } else if (minLength !== undefined && codePoints(value) < minLength) {
     reportInvalid(walk, value, `should be at least ${minLength} chars long`);
   } else if (pattern !== "") {
-    // Linear in both; a visit is about a hundred of its steps.
-    if (!spend(walk, 1 + (value.length * pattern.length) / 256)) return;
-    if (!matches(pattern, value)) reportInvalid(walk, value, `should match '${pattern}'`);
+    if (!spend(walk, 1)) return;
+    if (!matches(walk, pattern, value)) reportInvalid(walk, value, `should match '${pattern}'`);
   }
+}
+
+/** Is it found anywhere? A pattern that does not compile matches nothing. */
+function matches(walk: Walk, source: string, value: string): boolean {
+  const compiled = compilePattern(source);
+  if (compiled.pattern === undefined) return false;
+  // A character may be at every step; a visit takes about 16 such.
+  if (!spend(walk, (value.length * compiled.steps) / 16)) return true;
+  return compiled.pattern.matcher(value).find();
 }
 
 /** Code points are half of the units at least, so most texts are not counted. */

@@ -2,6 +2,7 @@
  * Objects that hold expressions - definitions and policies - when they are written: their strategies also look at
  * the expressions, and look at large objects on another thread.
  */
+import { patternSteps } from "#base/pattern-steps.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { FieldError } from "#api/status.ts";
@@ -22,6 +23,22 @@ type Find = (
 
 /** A definition of 4,000 values is validated in some 10 ms. */
 const largeValuesMin = 4_000;
+
+/** Compiled in some 5 ms. */
+const largeStepsMin = 4_000;
+
+/** Of all fields called `pattern`: of a definition's schemas. The depth is that of a request. */
+function patternStepsOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let steps = 0;
+  for (const [name, member] of Object.entries(value)) {
+    steps +=
+      name === "pattern" && typeof member === "string"
+        ? patternSteps(member)
+        : patternStepsOf(member);
+  }
+  return steps;
+}
 
 function finderOf({ group, resource }: GroupResource): Find | undefined {
   const isDefinition =
@@ -68,7 +85,8 @@ function withFinder(
   resource: GroupResource,
 ): Strategy {
   const isLarge = (object: AnyObject): boolean =>
-    runner.hasThread && hasValues(object, largeValuesMin);
+    runner.hasThread &&
+    (hasValues(object, largeValuesMin) || patternStepsOf(object) > largeStepsMin);
   return {
     ...base,
     validate: (object) => (isLarge(object) ? [] : base.validate(object)),

@@ -286,6 +286,65 @@ export const definitionAttacks: readonly Attack[] = [
     expect: [201, 422],
   },
   {
+    ...defined(
+      "a definition of 500 patterns that take long to compile",
+      ofSpec(fields(500, (at) => ({ ...text, pattern: `(a${at}){800}` }))),
+    ),
+    expect: 422,
+    says: "the patterns of one schema have more than",
+  },
+  {
+    ...ruled(
+      "the first use of patterns that take long to compile",
+      Object.fromEntries(list(10).map((at) => [`f${at}`, "b"])),
+      ofSpec(fields(10, (at) => ({ ...text, pattern: `(a${at}){700}` }))),
+    ),
+    expect: 422,
+    says: "should match",
+  },
+  {
+    ...ruled(
+      "a large pattern of a schema over a text",
+      { a: "a".repeat(200_000) },
+      ofSpec({ a: { ...text, pattern: "(a?){900}b" } }),
+    ),
+    expect: 422,
+    says: "takes more work to validate",
+  },
+  {
+    ...ruled(
+      "a thousand alternatives for each of a thousand items",
+      { items: list(1_000) },
+      ofSpec({
+        items: {
+          type: "array",
+          items: {
+            "x-kubernetes-int-or-string": true,
+            anyOf: list(1_000).map((at) => ({ minimum: at + 1_000 })),
+          },
+        },
+      }),
+    ),
+    expect: 422,
+    says: "takes more work to validate",
+  },
+  {
+    ...ruled(
+      "a set of 4,000 items, and a keyed list of as many",
+      { set: list(4_000).map(String), map: list(4_000).map((at) => ({ n: `${at}` })) },
+      ofSpec({
+        set: { type: "array", items: text, "x-kubernetes-list-type": "set" },
+        map: {
+          type: "array",
+          items: { type: "object", properties: { n: text }, required: ["n"] },
+          "x-kubernetes-list-type": "map",
+          "x-kubernetes-list-map-keys": ["n"],
+        },
+      }),
+    ),
+    expect: [201, 413],
+  },
+  {
     name: "an update of a definition of 4,000 fields with rules",
     prepare: (plane) =>
       define(
