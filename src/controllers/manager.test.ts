@@ -13,7 +13,7 @@ const options = {
   certificates: { authority: fakeAuthority().authority, lifetimeMostMs: 3_600_000 },
   signDetached: () => "",
   *checkPolicyTypes() {
-    yield undefined;
+    yield;
     return [];
   },
 };

@@ -8,7 +8,7 @@ import { isJsonObject } from "#api/json-value.ts";
 import type { GroupVersionKind, JsonObject, JsonValue } from "#api/object.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
 import type { ResourceCatalog } from "#apiserver/catalog.ts";
-import { builtinDefinition, reference } from "#apiserver/openapi/definitions.ts";
+import { builtinDefinition } from "#apiserver/openapi/definitions.ts";
 import { dictionary } from "#base/own.ts";
 import { type Schema, type SchemaNode, schemaNode } from "#cel/schema-types.ts";
 
@@ -29,8 +29,7 @@ function definitionOf(catalog: Definitions, kind: GroupVersionKind): JsonObject 
   return catalog.definitions().find(({ kinds }) => kinds.some(isOwn))?.v3;
 }
 
-const prefixLength =
-  JSON.stringify(reference("", "v3")).length - JSON.stringify({ $ref: "" }).length;
+const prefix = "#/components/schemas/";
 
 /** `path`: definitions that this one is part of. */
 function populated(schema: JsonObject, path: ReadonlySet<string>): JsonObject {
@@ -43,7 +42,7 @@ function populated(schema: JsonObject, path: ReadonlySet<string>): JsonObject {
 /** A reference with siblings stands in `allOf`. */
 function referenceOf(schema: JsonObject): string | undefined {
   const { $ref, allOf } = schema;
-  if (typeof $ref === "string") return $ref.slice(prefixLength);
+  if (typeof $ref === "string") return $ref.slice(prefix.length);
   if (!Array.isArray(allOf)) return undefined;
   return allOf.map((one) => (isJsonObject(one) ? referenceOf(one) : undefined)).find(isText);
 }

@@ -5,7 +5,7 @@
  * In     a stored policy; the kinds and schemas that are served now.
  * Holds  only rules without wildcards are looked at, resources only, and `kindsMax` kinds.
  * Limits a step (one expression for one kind) is one compilation: the caller gives turns between steps.
- * Differs kinds of aggregated servers have no schema here and are not checked, as upstream when it finds none.
+ * Differs kinds of aggregated servers have no schema here and are not checked: upstream reads them.
  * Source: k8s.io/apiserver pkg/admission/plugin/policy/validating/typechecking.go, 1.36.
  */
 import { type AnyObject, apiVersionOf, type GroupVersionKind } from "#api/object.ts";
