@@ -47,6 +47,42 @@ test("makes what is missing, puts back what is deleted, and rests meanwhile", ()
     assert.equal((await ask(plane, "GET", exempt)).status, 404, "a closed keeper does nothing");
   }));
 
+test("tells a schema whether its priority level exists, and when that changes", () =>
+  withPlane(async (plane) => {
+    const { catalog } = plane.server;
+    const keeper = new FlowControlKeeper({ catalog, clock: plane.clock, log: silentLog });
+    keeper.start();
+    await settled(plane);
+    const group = "/apis/flowcontrol.apiserver.k8s.io/v1";
+    const dangling = async (name: string): Promise<string> => {
+      const { json } = await ask(plane, "GET", `${group}/flowschemas/${name}`);
+      const { conditions = [] } = (json["status"] ?? {}) as { conditions?: { type: string }[] };
+      assert.equal(conditions.length, 1, name);
+      const { type, lastTransitionTime, ...condition } = conditions[0] as Record<string, string>;
+      assert.equal(type, "Dangling");
+      assert.ok(lastTransitionTime);
+      return Object.values(condition).join("; ");
+    };
+    const names = 'This FlowSchema references the PriorityLevelConfiguration object named "mine"';
+    const missing = `True; NotFound; ${names} but there is no such object`;
+    assert.match(await dangling("catch-all"), /^False; Found; .*"catch-all" and it exists$/);
+    const schema = { priorityLevelConfiguration: { name: "mine" }, matchingPrecedence: 7 };
+    const body = { metadata: { name: "ours" }, spec: schema };
+    assert.equal((await ask(plane, "POST", `${group}/flowschemas`, { body })).status, 201);
+    await settled(plane);
+    assert.equal(await dangling("ours"), missing);
+    const limited = { limitResponse: { type: "Reject" }, nominalConcurrencyShares: 1 };
+    const level = { metadata: { name: "mine" }, spec: { type: "Limited", limited } };
+    const levels = `${group}/prioritylevelconfigurations`;
+    assert.equal((await ask(plane, "POST", levels, { body: level })).status, 201);
+    await settled(plane);
+    assert.equal(await dangling("ours"), `False; Found; ${names} and it exists`);
+    assert.equal((await ask(plane, "DELETE", `${levels}/mine`)).status, 200);
+    await settled(plane);
+    assert.equal(await dangling("ours"), missing);
+    await keeper.close();
+  }));
+
 test("tries again after a refusal", () =>
   withPlane(async (plane) => {
     const { catalog } = plane.server;

@@ -1,15 +1,16 @@
 /**
  * Keeps the flow control objects that a server cannot do without: the mandatory ones come back at once
  * when they are deleted or changed; all bootstrap objects are looked at every minute, as upstream does.
+ * Each schema gets a condition that says whether its priority level exists.
  *
  * Holds  one run at a time; a change during a run makes another one follow.
  * Fails  a run that is refused is logged and tried again after a second.
  */
-import { isMandatory } from "#flowcontrol/bootstrap.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { ResourceWatch } from "#registry/resource-store.ts";
 import { ensureFlowControl } from "./bootstrap.ts";
+import { tellDangling } from "./flow-schema-status.ts";
 import type { Catalog } from "./kind.ts";
 
 /** Upstream's period. */
@@ -66,6 +67,7 @@ export class FlowControlKeeper {
       try {
         for (const resource of resources) await this.#watch(resource);
         await ensureFlowControl(this.#deps);
+        await tellDangling(this.#deps);
         nextMs = everyMs;
       } catch (error) {
         this.#deps.log.warn("flow control objects were not put back", { error: String(error) });
@@ -86,10 +88,8 @@ export class FlowControlKeeper {
       "",
       { allowBookmarks: false },
       {
-        deliver: (items) => {
-          if (items.some(({ object }) => isMandatory(object?.object.metadata?.name ?? ""))) {
-            this.#due();
-          }
+        deliver: () => {
+          this.#due();
           return true;
         },
         end: () => void this.#watches.delete(resource),

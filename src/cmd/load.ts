@@ -62,5 +62,9 @@ export function measuredGate(deps: Omit<GateDeps, "observer">, metrics: MetricSe
   metrics.gaugeOf("apiserver_flowcontrol_current_executing_seats", inUse, level, () =>
     gate.levels().map(({ name, seatsInUse }) => [[name], seatsInUse] as const),
   );
+  const limit = "Seats of the level, before it lends or borrows any.";
+  metrics.gaugeOf("apiserver_flowcontrol_nominal_limit_seats", limit, level, () =>
+    gate.levels().map(({ name, nominalSeats }) => [[name], nominalSeats] as const),
+  );
   return gate;
 }
