@@ -82,6 +82,50 @@ export const projects: readonly Project[] = [
     definitions: ["charts/gatekeeper/crds"],
     samples: ["test/expansion", "demo/basic"],
   },
+  {
+    name: "KEDA",
+    module: "github.com/kedacore/keda/v2@v2.21.0",
+    definitions: ["config/crd/bases"],
+    samples: ["config/samples"],
+  },
+  {
+    name: "External Secrets",
+    module: "github.com/external-secrets/external-secrets@v1.3.2",
+    definitions: ["config/crds/bases"],
+    samples: ["docs/snippets"],
+  },
+  {
+    name: "Karpenter",
+    module: "sigs.k8s.io/karpenter@v1.15.0",
+    definitions: ["pkg/apis/crds"],
+    samples: [],
+  },
+  {
+    name: "Kyverno",
+    module: "github.com/kyverno/kyverno@v1.19.1",
+    definitions: [
+      "config/crds/kyverno",
+      "config/crds/policies.kyverno.io",
+      "config/crds/policyreport",
+      "config/crds/reports",
+    ],
+    samples: [],
+  },
+  {
+    name: "External Snapshotter",
+    module: "github.com/kubernetes-csi/external-snapshotter/client/v8@v8.7.0",
+    definitions: ["config/crd"],
+    samples: [],
+  },
+  {
+    name: "Cilium",
+    module: "github.com/cilium/cilium@v1.20.2",
+    definitions: [
+      "pkg/k8s/apis/cilium.io/client/crds/v2",
+      "pkg/k8s/apis/cilium.io/client/crds/v2alpha1",
+    ],
+    samples: ["examples/policies"],
+  },
 ];
 
 export interface Definition {

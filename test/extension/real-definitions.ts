@@ -1,6 +1,8 @@
 /** `npm run real-definitions`: see `usage`. One `up` serves all projects, one after the other. */
 import { join } from "node:path";
 import { flagsOf } from "../bench/flags.ts";
+import { startStock } from "../differential/servers.ts";
+import { noStock, stockPrograms } from "../process/peers.ts";
 import {
   type CommandResult,
   findKubectl,
@@ -23,9 +25,10 @@ import {
 
 const usage = `npm run real-definitions -- [--only ""]
 
-The definitions that ten projects publish are fetched as Go modules and applied to "pilothouse up" with kubectl:
-client-side and server-side, each twice, with the projects' own samples, explained and deleted. Prints a table and what
-was found otherwise; ends with 1 then. Skips, saying why, what cannot be had.
+The definitions that projects publish are fetched as Go modules and applied to "pilothouse up" with kubectl:
+client-side and server-side, each twice, with the projects' own samples, explained and deleted. A stock kube-apiserver, where there
+is one, is asked the same: a sample it refuses in the same words is right to be refused, and what kubectl explains must be equal. Prints
+a table and what was found otherwise; ends with 1 then. Skips, saying why, what cannot be had.
 
   --only NAMES   projects, by parts of their names, comma separated; none: all
 `;
@@ -51,6 +54,10 @@ if (kubectlPath === undefined || missing !== noKubectl) {
 const scratch = temporaryDirectory("real-definitions");
 const plane = await startUp(["--data-dir", join(scratch, "data"), "--port", "0", "--nodes", "0"]);
 const env = kubectlEnvironment(plane.kubeconfig, scratch);
+const programs = stockPrograms();
+const stock = programs === undefined ? undefined : await startStock(programs);
+const stockEnv = stock === undefined ? undefined : kubectlEnvironment(stock.kubeconfig, scratch);
+console.log(stock === undefined ? `alone: ${noStock}` : "beside a stock kube-apiserver");
 let faults = 0;
 try {
   console.log(
@@ -71,6 +78,7 @@ try {
   }
 } finally {
   await plane.stop();
+  await stock?.stop();
   removeDirectory(scratch);
 }
 process.exit(faults === 0 ? 0 : 1);
@@ -89,6 +97,8 @@ function tryProject(project: Project, folder: string): Row {
   expect(first.code === 0, `apply: ${first.stderr}`);
   const wait = ["wait", "--for=condition=Established", "--timeout=10s", "crd", ...names];
   const established = kubectl(wait);
+  asStock(["apply", "--server-side", ...named]);
+  asStock(wait);
   const seconds = (performance.now() - startedMs) / 1000;
   expect(established.code === 0, `not Established: ${established.stderr}`);
   const before = versionsOf(["crd", ...names]);
@@ -102,6 +112,7 @@ function tryProject(project: Project, folder: string): Row {
   const samples = samplesOf(folder, project, definitions);
   const accepted = samples.filter((sample) => trySample(sample, expect)).length;
   const deleted = kubectl(["delete", "--timeout=60s", ...named]);
+  asStock(["delete", "--timeout=60s", ...named]);
   expect(deleted.code === 0, `delete: ${deleted.stderr}`);
   const counted = samples.length === 0 ? "none published" : `${accepted} of ${samples.length}`;
   return {
@@ -135,7 +146,13 @@ function tryExplain(
   { kind, plural }: { readonly kind: string; readonly plural: string },
   expect: Expect,
 ): void {
-  const { stdout, stderr } = kubectl(["explain", plural, `--api-version=${group}/${version}`]);
+  const question = ["explain", plural, `--api-version=${group}/${version}`, "--recursive"];
+  const { stdout, stderr } = kubectl(question);
+  const there = asStock(question);
+  if (there !== undefined) {
+    expect(stdout === there.stdout, `explain ${plural}.${group} ${version}: not as a stock server`);
+    return;
+  }
   const hasAll =
     new RegExp(`^KIND: +${kind}$`, "m").test(stdout) &&
     new RegExp(`^VERSION: +${version}$`, "m").test(stdout) &&
@@ -148,12 +165,24 @@ function trySample(sample: Sample, expect: Expect): boolean {
   const { kind, metadata } = sample;
   const what = `${kind} ${metadata.name}`;
   const { namespace } = metadata;
-  if (namespace !== undefined) kubectl(["create", "namespace", namespace]);
+  if (namespace !== undefined) {
+    kubectl(["create", "namespace", namespace]);
+    asStock(["create", "namespace", namespace]);
+  }
   const input = JSON.stringify(sample);
   const apply = ["apply", "--server-side", "-o", "json", "-f", "-"];
   const first = kubectl(apply, input);
+  const there = asStock(apply, input);
+  if (there !== undefined && first.code !== 0) {
+    expect(
+      first.stderr === there.stderr,
+      `sample ${what}: ${first.stderr} and not ${there.stderr}`,
+    );
+    return false;
+  }
   expect(first.code === 0, `sample ${what}: ${first.stderr}`);
   if (first.code !== 0) return false;
+  expect(there === undefined || there.code === 0, `sample ${what}: refused by a stock server`);
   const second = kubectl(apply, input);
   expect(
     resourceVersionOf(first) === resourceVersionOf(second),
@@ -170,6 +199,12 @@ function resourceVersionOf({ stdout }: CommandResult): string {
 function versionsOf(what: readonly string[]): string {
   const columns = "custom-columns=NAME:.metadata.name,VERSION:.metadata.resourceVersion";
   return kubectl(["get", ...what, "-o", columns]).stdout;
+}
+
+/** Undefined: there is no stock server. */
+function asStock(args: readonly string[], input?: string): CommandResult | undefined {
+  if (stockEnv === undefined) return undefined;
+  return run(kubectlPath ?? "", args, { env: stockEnv, ...(input === undefined ? {} : { input }) });
 }
 
 function kubectl(args: readonly string[], input?: string): CommandResult {

@@ -4,9 +4,9 @@
  */
 import { isJsonObject } from "../json-value.ts";
 import type { MutableJson, MutableObject } from "../json-value.ts";
-import { fieldElement, printPath } from "./fields-v1.ts";
+import { fieldElement, indexElement, printPath } from "./fields-v1.ts";
 import { deduced } from "./shape.ts";
-import type { ListShape, SetShape, Shape } from "./shape.ts";
+import type { ListShape, Parts, SetShape, Shape } from "./shape.ts";
 import { itemElement, itemShape } from "./walk.ts";
 
 /** A list of more findings helps nobody; upstream tells all. */
@@ -33,6 +33,8 @@ function checkMember(value: MutableJson | undefined, shape: Shape, check: Check)
   if (value === undefined || value === null || check.findings.length >= findingsMax) return;
   switch (shape.kind) {
     case "leaf":
+      if (shape.parts !== undefined) checkParts(value, shape.parts, check);
+      return;
     case "deduced":
       return;
     case "struct":
@@ -47,6 +49,20 @@ function checkMember(value: MutableJson | undefined, shape: Shape, check: Check)
       return;
     default:
       shape satisfies never;
+  }
+}
+
+/** Of an atomic value. Its own form is for validation to judge, in its words. */
+function checkParts(value: MutableJson, parts: Parts, check: Check): void {
+  if (parts.kind !== "items") {
+    if (isJsonObject(value)) checkFields(value, parts, check);
+    return;
+  }
+  if (!Array.isArray(value)) return;
+  for (const [index, item] of value.entries()) {
+    check.path.push(indexElement(index));
+    checkMember(item, parts.items, check);
+    check.path.pop();
   }
 }
 

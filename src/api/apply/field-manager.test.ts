@@ -344,6 +344,27 @@ test("a field that is not in the schema is refused in upstream's words", () => {
   );
 });
 
+test("a field that is not in the schema is refused within what is owned as a whole, too", () => {
+  const server = new Server(deployments);
+  const toleration = (more: object) => ({
+    template: { spec: { tolerations: [{ key: "a" }, more] } },
+  });
+  const cases: readonly (readonly [object, string])[] = [
+    [{ selector: { bogus: 1 } }, ".spec.selector.bogus"],
+    [toleration({ bogus: 1 }), ".spec.template.spec.tolerations[1].bogus"],
+  ];
+  for (const [wrong, path] of cases) {
+    assert.throws(
+      () => server.apply("m", deployment({ spec: wrong })),
+      failsWith(
+        500,
+        `failed to create typed patch object (n/d; apps/v1, Kind=Deployment): ${path}: field not declared in schema`,
+      ),
+    );
+  }
+  server.apply("m", deployment({ spec: toleration({ key: "b" }) }));
+});
+
 test("managed fields and another version in what is applied are bad requests", () => {
   const server = new Server(deployments);
   assert.throws(

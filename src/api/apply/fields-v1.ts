@@ -55,6 +55,10 @@ export function fieldElement(name: string): string {
   return `f:${name}`;
 }
 
+export function indexElement(index: number): string {
+  return `i:${index}`;
+}
+
 export function valueElement(value: unknown): string {
   return `v:${JSON.stringify(value)}`;
 }

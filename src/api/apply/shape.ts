@@ -2,7 +2,7 @@
  * Shapes: what server-side apply needs to know of a schema - where an object is one leaf, where it
  * has fields of its own, and what tells the elements of a list apart.
  *
- * leaf      a scalar, or a list or map that is owned as a whole (atomic)
+ * leaf      a scalar, or a list or map that is owned as a whole (atomic); what that consists of is checked, not owned
  * struct    an object with named fields; others are refused in what a client applies
  * map       an object whose keys are data
  * set       a list of distinct scalars
@@ -16,12 +16,20 @@ import type { JsonValue } from "../object.ts";
 import type { FieldSchema, ObjectSchema } from "../schema/schema-types.ts";
 
 export type Shape =
-  | { readonly kind: "leaf" }
+  | { readonly kind: "leaf"; readonly parts?: Parts }
   | { readonly kind: "deduced" }
   | SetShape
   | StructShape
-  | { readonly kind: "map"; readonly items: Shape }
+  | MapShape
   | ListShape;
+
+/** Of an atomic value: elements by their index, members by their name. */
+export type Parts = StructShape | MapShape | { readonly kind: "items"; readonly items: Shape };
+
+export interface MapShape {
+  readonly kind: "map";
+  readonly items: Shape;
+}
 
 export interface SetShape {
   readonly kind: "set";
@@ -181,8 +189,7 @@ export class ShapeSource {
       case "array":
         return this.#listShape(field);
       case "map":
-        if (field.mapType === "atomic") return leaf;
-        return { kind: "map", items: this.#shape(field.items) };
+        return this.#mapShape(field);
       case "object":
         return this.#objectShape(field);
       case "any":
@@ -197,17 +204,25 @@ export class ShapeSource {
     }
   }
 
+  #mapShape(field: FieldSchema): Shape {
+    const shape: MapShape = { kind: "map", items: this.#shape(field.items) };
+    return field.mapType === "atomic" ? { kind: "leaf", parts: shape } : shape;
+  }
+
   #objectShape(field: FieldSchema): Shape {
     const schema = field.ref === undefined ? undefined : this.#lookup(field.ref);
-    if ((field.mapType ?? schema?.mapType) === "atomic") return leaf;
     const open = field.preserveUnknownFields === true;
-    if (schema === undefined) return open ? deduced : leaf;
-    return { ...this.#struct(schema), isOpen: open };
+    const isAtomic = (field.mapType ?? schema?.mapType) === "atomic";
+    if (schema === undefined) return open && !isAtomic ? deduced : leaf;
+    const shape = { ...this.#struct(schema), isOpen: open };
+    return isAtomic ? { kind: "leaf", parts: shape } : shape;
   }
 
   #listShape(field: FieldSchema): Shape {
     if (field.listType === "set") return { kind: "set" };
-    if (field.listType !== "map") return leaf;
+    if (field.listType !== "map") {
+      return { kind: "leaf", parts: { kind: "items", items: this.#shape(field.items) } };
+    }
     const item = field.items?.ref === undefined ? undefined : this.#lookup(field.items.ref);
     const keys = field.listMapKeys ?? [];
     return {

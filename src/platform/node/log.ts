@@ -1,10 +1,15 @@
 /**
- * Log lines as JSON by pino, one per line, written synchronously: the last line before a crash is
- * the one that matters. At info level and below the rates this product logs at, that costs nothing.
+ * Log lines as JSON by pino, one per line.
+ *
+ * Holds  nobody who does not read the log holds the loop: lines wait for their place in at most `waitingBytesMax`, and
+ *        are dropped beyond. What waits when the process ends is written then, as far as it is taken: the last line
+ *        before a crash is the one that matters.
  */
 import { pino } from "pino";
 import type { DestinationStream, Logger } from "pino";
 import type { Log, LogFields } from "../log.ts";
+
+const waitingBytesMax = 2 ** 20;
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
@@ -16,10 +21,7 @@ interface NodeLogOptions {
 
 export function nodeLog(options: NodeLogOptions): Log {
   const { destination } = options;
-  const stream =
-    typeof destination === "number"
-      ? pino.destination({ dest: destination, sync: true })
-      : destination;
+  const stream = typeof destination === "number" ? unhurried(destination) : destination;
   const logger = pino(
     {
       level: options.level,
@@ -30,6 +32,28 @@ export function nodeLog(options: NodeLogOptions): Log {
     stream,
   );
   return new NodeLog(logger);
+}
+
+/** A full pipe is tried again later; at the process's end it is tried once. */
+function unhurried(descriptor: number): DestinationStream {
+  let isEnding = false;
+  const stream = pino.destination({
+    dest: descriptor,
+    sync: false,
+    maxLength: waitingBytesMax,
+    retryEAGAIN: () => !isEnding,
+  });
+  // Nobody is there to be told where the log itself cannot be written.
+  stream.on("error", () => {});
+  process.on("exit", () => {
+    isEnding = true;
+    try {
+      stream.flushSync();
+    } catch {
+      // It is full, or closed.
+    }
+  });
+  return stream;
 }
 
 class NodeLog implements Log {
