@@ -64,6 +64,8 @@ function ruleMatches(rule: PolicyRulesWithSubjects, facts: FlowFacts, user: User
     : (rule.nonResourceRules ?? []).some((entry) => urlMatches(entry, facts));
 }
 
+const serviceAccountPrefix = "system:serviceaccount:";
+
 function subjectMatches(subject: FlowcontrolSubject, user: UserInfo): boolean {
   switch (subject.kind) {
     case "User":
@@ -74,7 +76,9 @@ function subjectMatches(subject: FlowcontrolSubject, user: UserInfo): boolean {
     }
     case "ServiceAccount": {
       const { namespace = "", name = "" } = subject.serviceAccount ?? {};
-      const prefix = `system:serviceaccount:${namespace}:`;
+      // Most users are none of them: no text is made for these.
+      if (!user.name.startsWith(serviceAccountPrefix)) return false;
+      const prefix = `${serviceAccountPrefix}${namespace}:`;
       return name === "*" ? user.name.startsWith(prefix) : user.name === prefix + name;
     }
     default:
@@ -88,10 +92,9 @@ function has(list: readonly string[] | undefined, wanted: string): boolean {
 
 function resourceMatches(rule: ResourcePolicyRule, facts: FlowFacts): boolean {
   const { verb, group, resource, subresource, namespace } = facts;
+  if (!has(rule.verbs, verb) || !has(rule.apiGroups, group)) return false;
   const combined = subresource === "" ? resource : `${resource}/${subresource}`;
-  if (!has(rule.verbs, verb) || !has(rule.resources, combined) || !has(rule.apiGroups, group)) {
-    return false;
-  }
+  if (!has(rule.resources, combined)) return false;
   return namespace === "" ? rule.clusterScope === true : has(rule.namespaces, namespace);
 }
 

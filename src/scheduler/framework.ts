@@ -30,12 +30,15 @@ export class Framework {
   readonly classRules: ClassRules;
   readonly #byName: ReadonlyMap<string, Plugin>;
   readonly #plugins: readonly Plugin[];
+  /** Those of `#plugins` with a `preFilter`. */
+  readonly #preFiltering: readonly Plugin[];
   readonly #filters: readonly FilterStep[];
 
   constructor(factories: readonly PluginFactory[], deps: PluginDeps) {
     this.#plugins = factories.map((make) => make(deps));
     this.#byName = new Map(this.#plugins.map((plugin) => [plugin.name, plugin]));
     assert(this.#byName.size === this.#plugins.length, "plugins have unique names");
+    this.#preFiltering = this.#plugins.filter(({ preFilter }) => preFilter !== undefined);
     this.#filters = filterSteps(this.#plugins);
     this.classRules = {
       nodeFilters: this.#plugins.flatMap((p) => p.nodeFilter ?? []),
@@ -46,7 +49,7 @@ export class Framework {
   }
 
   runPreFilters(info: PodInfo): PreFilterRefusal | undefined {
-    for (const plugin of this.#plugins) {
+    for (const plugin of this.#preFiltering) {
       const text = plugin.preFilter?.(info);
       if (text !== undefined) return { plugin: plugin.name, text };
     }

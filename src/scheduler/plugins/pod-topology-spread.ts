@@ -151,10 +151,7 @@ function scoreOne(
   const { ids } = cycle.cache.nodes.domains(spread.topologyKey);
   const sums = domainSums(cycle, spread, strict);
   if (sums.size === 0 && strict.length === 0) return false;
-  const seen = new Set<number>();
-  for (let i = 0; i < count; i++) seen.add(ids[feasible[i] ?? 0] ?? -1);
-  seen.delete(-1);
-  const factor = Math.log(seen.size + 2);
+  const factor = Math.log(countDomains(cycle, spread.topologyKey) + 2);
   for (let i = 0; i < count; i++) {
     const slot = feasible[i] ?? 0;
     const domain = ids[slot] ?? -1;
@@ -166,6 +163,21 @@ function scoreOne(
     scores[slot] = (scores[slot] ?? 0) + raw;
   }
   return true;
+}
+
+/** Of the feasible nodes. */
+function countDomains(cycle: Cycle, topologyKey: string): number {
+  const { feasible, count } = cycle;
+  const { ids, names } = cycle.cache.nodes.domains(topologyKey);
+  const isSeen = new Uint8Array(names.length);
+  let domains = 0;
+  for (let i = 0; i < count; i++) {
+    const domain = ids[feasible[i] ?? 0] ?? -1;
+    if (domain < 0 || isSeen[domain] === 1) continue;
+    isSeen[domain] = 1;
+    domains++;
+  }
+  return domains;
 }
 
 /** Lowest raw score becomes 100; Infinity (no label) becomes 0. */
