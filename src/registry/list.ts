@@ -89,8 +89,8 @@ async function page(
   return { items, resourceVersion, continue: token, remainingItemCount };
 }
 
-/** Handed to a plan's own selection at once. */
-const selectedAtOnce = 1_000;
+/** Handed to a plan's own selection in one turn: 10 ms for objects of 2 KB that nobody has read before. */
+const selectedAtOnce = 500;
 
 async function selectPage(
   objects: SortedSet<SharedObject>,
@@ -109,6 +109,7 @@ async function selectPage(
       return { items, last, more: objects.countRange(`${last}\0`, predicate.to) > 0 };
     }
     if (!part.more) return { items, last: part.last, more: false };
+    await pace?.turn();
     from = `${part.last}\0`;
   }
 }

@@ -268,6 +268,14 @@ describe("a field selector in a version that is not stored", () => {
       assert.deepEqual(await page(world, ""), ["b", ""]);
     }));
 
+  test("finds the last of more objects than are looked at in one turn", () =>
+    inWorld(async (world) => {
+      for (let i = 0; i < 1100; i++) await create(world, `o-${1000 + i}`, "blue");
+      await create(world, "z", "red");
+      assert.deepEqual(await page(world, `${red}&limit=1`), ["z", ""]);
+      assert.deepEqual(await page(world, `${red}&limit=500`), ["z", ""]);
+    }));
+
   test("tells a watch of objects that enter and leave the selection, each in the state that it showed", () =>
     inWorld(async (world) => {
       await create(world, "a", "red");
