@@ -1,8 +1,8 @@
 /** Condition Dangling of each FlowSchema, as upstream: whether the priority level that it names exists. */
 import type { FlowSchema, FlowSchemaCondition } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
+import { formatTime } from "#api/time.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";
 import type { Catalog } from "./kind.ts";

@@ -42,6 +42,10 @@ test("up and a relay before it show what they hold", async () => {
   const direct = new KubeHttp(credentialsOf(up.kubeconfig));
   const page = String((await direct.request("GET", "/metrics")).body["text"]);
   assertShows(page, [...ofProcess, ...ofStore]);
+  assert.match(
+    page,
+    /^apiserver_flowcontrol_nominal_limit_seats\{priority_level="catch-all"\} [1-9]\d*$/m,
+  );
   const kept = keptOf(page);
   assert.ok(kept.storeHeld >= kept.storeLive && kept.storeLive > 0 && kept.log > 0);
   assert.ok(kept.objects > 50, "bootstrap objects");
