@@ -26,7 +26,7 @@ export type Shape =
 /** Of an atomic value: elements by their index, members by their name. */
 export type Parts = StructShape | MapShape | { readonly kind: "items"; readonly items: Shape };
 
-export interface MapShape {
+interface MapShape {
   readonly kind: "map";
   readonly items: Shape;
 }
