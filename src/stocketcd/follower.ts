@@ -6,8 +6,9 @@
  *     └────────────────────────────────────┘
  *
  * Holds  a revision is applied whole, once, in order; after a cut the watch goes on after the last whole one.
- *        `reach(r)` resolves once the mirror stands at r or later: where no event says so, etcd is asked for its
- *        progress.
+ *        After `reach(r)` the mirror comes to r soon, though nothing may change there: etcd is asked for its progress.
+ *        Releases that tell it before they have sent the events (below 3.4.25 and 3.5.8) are not believed; there a key
+ *        of our own is written instead, whose event is behind all others.
  */
 import type { EtcdClient, EtcdStream } from "#etcd/client.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
@@ -35,6 +36,8 @@ type StockKeyValue = m.Of<typeof m.keyValue>;
 const retryMs = 500;
 /** Keys a range asks for at once: some megabytes. */
 const pageKeys = 2_000;
+/** Below the prefix, so that the watch sees it; no server reads it. */
+const ownKey = "pilothouse-progress";
 /** Between two questions for progress while somebody waits; upstream's is 100 ms. */
 const progressMs = 5;
 
@@ -46,6 +49,7 @@ export class Follower {
   /** Highest revision that somebody waits for. */
   #wanted = 0;
   #isAsking = false;
+  #isProgressTrue = false;
   /** Of a revision whose events come in several messages. */
   #partial: { readonly revision: number; readonly changes: MirroredChange[] } | undefined;
 
@@ -55,7 +59,14 @@ export class Follower {
 
   /** Resolves when the mirror has its first state. Rejects when there is none to be had. */
   async start(): Promise<void> {
-    await this.#load(this.#deps.endpoints.client());
+    const client = this.#deps.endpoints.client();
+    const { version } = await client.status();
+    this.#isProgressTrue = tellsTrueProgress(version);
+    if (!this.#isProgressTrue) {
+      const remedy = "upgrade etcd to 3.5.8 or newer";
+      this.#deps.log.warn("reads of the newest state cost etcd a write", { version, remedy });
+    }
+    await this.#load(client);
     this.#running = this.#follow();
   }
 
@@ -77,11 +88,22 @@ export class Follower {
     const { clock, mirror } = this.#deps;
     const { signal } = this.#stopping;
     this.#isAsking = true;
-    while (this.#wanted > mirror.commitRevision && !signal.aborted) {
-      this.#stream?.send({ progress: {} });
+    for (let asked = 0; this.#wanted > mirror.commitRevision && !signal.aborted;) {
+      if (this.#isProgressTrue) this.#stream?.send({ progress: {} });
+      else if (asked < this.#wanted) asked = await this.#writeOwnKey();
       await sleep(clock, "etcd.progress", progressMs, signal);
     }
     this.#isAsking = false;
+  }
+
+  /** @returns its revision; 0: etcd did not take it. */
+  async #writeOwnKey(): Promise<number> {
+    const { endpoints, layout } = this.#deps;
+    const write = endpoints.client().put({ key: layout.root + ownKey, value: new Uint8Array() });
+    return write.then(
+      ({ header }) => header?.revision ?? 0,
+      () => 0,
+    );
   }
 
   async #follow(): Promise<void> {
@@ -183,7 +205,7 @@ export class Follower {
     if (answer.fragment || answer.created) return undefined;
     this.#flush();
     // An answer without events is a progress notification: everything up to its revision was sent.
-    if (answer.events.length === 0) this.#deps.mirror.advance(revision);
+    if (answer.events.length === 0 && this.#isProgressTrue) this.#deps.mirror.advance(revision);
     return undefined;
   }
 
@@ -213,4 +235,14 @@ export class Follower {
     if (partial === undefined || partial.revision <= this.#deps.mirror.commitRevision) return;
     this.#deps.mirror.apply(partial.revision, partial.changes);
   }
+}
+
+/** Of etcd's version, as `3.5.9`. */
+function tellsTrueProgress(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version
+    .split(".")
+    .map((part) => Number.parseInt(part, 10));
+  if (major !== 3) return major > 3;
+  if (minor === 4) return patch >= 25;
+  return minor === 5 ? patch >= 8 : minor > 5;
 }

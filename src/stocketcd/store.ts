@@ -216,7 +216,6 @@ class StockStore implements OpenedStore {
     const [response] = responses;
     if (!succeeded) return { kind: "conflict", kv: response?.range?.kvs[0] };
     const previous = response?.deleteRange?.prevKvs[0];
-    this.#follower.reach(revision);
     return { kind: "committed", revision, previous };
   }
 
