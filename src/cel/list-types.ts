@@ -5,6 +5,7 @@
  * Source: k8s.io/apiserver pkg/cel/common/valuesunstructured.go, 1.36. An element is looked up by what it is as JSON and
  *         not by what it means: so a set of times or of whole doubles is equal to no other list, as upstream.
  */
+import { spendEffort } from "./effort.ts";
 import { FunctionError } from "./libraries/limits.ts";
 import { Duration, ListValue, Timestamp, Uint, type Value } from "./libraries/values.ts";
 
@@ -45,10 +46,12 @@ abstract class ListWithKeys extends ListValue {
 
 export class SetList extends ListWithKeys {
   override equals(other: ListValue): boolean {
+    spendEffort(this.size);
     return this.size === other.size && other.items.every((item) => this.places.has(valueKey(item)));
   }
 
   override join(other: ListValue): ListValue {
+    spendEffort(this.size + other.size);
     const known = new Set(this.places.keys());
     const keys = [...this.keys];
     const items = [...this.items];
@@ -77,6 +80,7 @@ export class KeyedList extends ListWithKeys {
 
   override equals(other: ListValue, equal: (a: Value, b: Value) => boolean): boolean {
     if (this.size !== other.size) return false;
+    spendEffort(this.size);
     return other.items.every((item) => {
       const at = this.places.get(this.#keyOf(item) ?? "");
       return at !== undefined && equal(this.items[at] ?? null, item);
@@ -85,6 +89,7 @@ export class KeyedList extends ListWithKeys {
 
   /** An element of the right takes the place of one with its key. */
   override join(other: ListValue): ListValue {
+    spendEffort(this.size + other.size);
     const keys = [...this.keys];
     const items = [...this.items];
     for (const item of other.items) {
