@@ -224,6 +224,6 @@ function writeRefused(refused: WriteRefused): ApiError {
     case "lease-not-found":
       return internalError("the lease of the object is gone");
     case "stopped":
-      return internalError(`the store stopped, the outcome is unknown: ${refused.message}`);
+      return internalError(`the outcome of the write is unknown: ${refused.message}`);
   }
 }

@@ -267,5 +267,5 @@ function refusedBy(error: unknown): WriteRefused {
   if (message.includes("mvcc: database space exceeded")) return { kind: "no-space", message };
   if (message.includes("request is too large")) return { kind: "too-large", message };
   if (message.includes("requested lease not found")) return { kind: "lease-not-found" };
-  return { kind: "stopped", message };
+  return { kind: "stopped", message: `etcd: ${message}` };
 }
