@@ -20,7 +20,7 @@ import type * as m from "#wire/etcd-messages.ts";
 import { EventType } from "#wire/etcd-messages.ts";
 import type { EtcdEndpoints } from "./endpoints.ts";
 import type { KeyLayout } from "./layout.ts";
-import { fromStockValue } from "./values.ts";
+import { fromStockValue, isEncrypted } from "./values.ts";
 
 interface FollowerDeps {
   readonly clock: Clock;
@@ -134,7 +134,13 @@ export class Follower {
     for (let more = true; more;) {
       const page = await client.range({ key, rangeEnd: end, limit: pageKeys, revision });
       revision ||= page.header?.revision ?? 0;
-      for (const kv of page.kvs) this.#keep(kvs, kv);
+      for (const kv of page.kvs) {
+        if (isEncrypted(kv.value))
+          throw new Error(
+            `${kv.key} is encrypted at rest: only kube-apiserver can serve this cluster`,
+          );
+        this.#keep(kvs, kv);
+      }
       ({ more } = page);
       key = `${page.kvs.at(-1)?.key ?? ""}\0`;
     }
