@@ -156,6 +156,24 @@ void describe(
       assert.deepEqual(versions(await again.list(roles, {})), versions(await a.list(roles, {})));
     });
 
+    it("refuse a cluster whose values are encrypted at rest, instead of hiding them", async () => {
+      const key = "/encrypted/secrets/default/a";
+      const client = new EtcdClient(etcd.url);
+      await client.put({ key, value: Buffer.from("k8s:enc:aescbc:v1:key1:x") });
+      client.close();
+      const args = [
+        "--secure-port",
+        "0",
+        "--etcd-servers",
+        etcd.url,
+        "--etcd-prefix",
+        "/encrypted",
+      ];
+      const started = startRole(["apiserver", "--data-dir", join(directory, "e"), ...args]);
+      const refusal = /a is encrypted at rest: only kube-apiserver can serve this cluster/;
+      await assert.rejects(started, refusal);
+    });
+
     void describe(
       "beside a stock kube-apiserver",
       { skip: stockProgram === undefined ? noStock : false },
