@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { after, before, describe, test } from "node:test";
 import { Etcd3, type IKeyValue } from "etcd3";
 import { removeDirectory, temporaryDirectory } from "./harness.ts";
@@ -122,6 +123,9 @@ describe("npm's etcd3", () => {
     const observer = await election.observe();
     const second = election.campaign("two");
     assert.equal(observer.leader(), "one");
+    // On busy cores the resignation could be earlier than the candidate, and nobody would lead for a while.
+    const candidates = client.namespace("election/e/");
+    while ((await candidates.getAll().count()) < 2) await sleep(10);
     const changed = once(observer, "change");
     const elected = once(second, "elected");
     await first.resign();

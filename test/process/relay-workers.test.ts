@@ -35,8 +35,8 @@ void describe("pilothouse relay --serving-workers", { timeout: 120_000 }, () => 
   void it(
     "gives its workers the host's flags of its role",
     { skip: isLinux ? false : "command lines are read from /proc" },
-    () => {
-      assert.equal(workerPids(relay).length, 2);
+    async () => {
+      await until(() => workerPids(relay).length === 2);
       for (const pid of workerPids(relay)) {
         const line = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
         for (const flag of hostFlags.relay) assert.ok(line.includes(flag), line.join(" "));
