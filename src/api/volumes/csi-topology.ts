@@ -2,11 +2,7 @@
  * Where a volume is, in the words of its CSI driver: zones and regions of the node affinity under the driver's
  * keys; of the volume's labels when the affinity names none. Pure.
  */
-import type {
-  NodeSelectorRequirement,
-  NodeSelectorTerm,
-  PersistentVolume,
-} from "../gen/types.ts";
+import type { NodeSelectorRequirement, NodeSelectorTerm, PersistentVolume } from "../gen/types.ts";
 
 type Spec = NonNullable<PersistentVolume["spec"]>;
 type Affinity = Pick<Spec, "nodeAffinity">;
