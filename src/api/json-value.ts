@@ -2,6 +2,7 @@
  * Mutable JSON: patches work on private copies of this type and return the result as JsonValue, which is
  * never changed. The decoder bounds depth; callers bound sizes.
  */
+import { copyLiterals } from "#base/exact-json.ts";
 import type { JsonValue } from "./object.ts";
 
 export type MutableJson = null | boolean | number | string | MutableJson[] | MutableObject;
@@ -26,6 +27,22 @@ export function cloneJson(value: unknown): MutableJson {
   for (const [field, member] of Object.entries(value)) {
     if (member !== undefined) setField(copy, field, cloneJson(member));
   }
+  return copy;
+}
+
+/** The same, of a patch: numbers stay spelled as they are, for the decoder to see. */
+export function clonePatch(value: unknown): MutableJson {
+  if (Array.isArray(value)) {
+    const copy = value.map(clonePatch);
+    copyLiterals(value, copy);
+    return copy;
+  }
+  if (!isJsonObject(value)) return value as MutableJson; // a scalar
+  const copy: MutableObject = {};
+  for (const [field, member] of Object.entries(value)) {
+    if (member !== undefined) setField(copy, field, clonePatch(member));
+  }
+  copyLiterals(value, copy);
   return copy;
 }
 

@@ -12,7 +12,7 @@ import { checkUid } from "./patched.ts";
 import { requireSameName, writeThrough } from "./update.ts";
 import type { WriteQuery } from "./write-options.ts";
 import { refuseBeyondLimits } from "#api/object-limits.ts";
-import { badRequest, tooLarge } from "#api/status.ts";
+import { badRequest, failure, tooLarge } from "#api/status.ts";
 import { fieldFindings, strictDecodingMessage } from "#api/schema/decode.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 
@@ -37,9 +37,32 @@ export async function handleApply(
       checkUid(kind, configuration, current);
       const merged = await mergeApplied(context, kind, query, current, configuration);
       refuseBeyondLimits(merged);
+      if (hasFraction(configuration)) refuseFractions(kind, merged, configuration);
       return { object: kind.applyDefaults(merged), tracked: true };
     },
   });
+}
+
+function hasFraction(value: unknown): boolean {
+  if (typeof value === "number") return !Number.isInteger(value);
+  if (typeof value !== "object" || value === null) return false;
+  return Object.values(value).some(hasFraction);
+}
+
+/** The merge knows numbers only. @throws ApiError 500, as upstream, when one stands where an integer belongs. */
+function refuseFractions(kind: StoredKind, merged: AnyObject, configuration: AnyObject): void {
+  if (kind.custom !== undefined) return;
+  try {
+    kind.check(merged, undefined);
+  } catch (error) {
+    const type = error instanceof Error ? / of type (\S+)$/.exec(error.message)?.[1] : undefined;
+    if (type === undefined) throw error;
+    const { name = "" } = configuration.metadata ?? {};
+    const gvk = `${kind.apiVersion}, Kind=${kind.resource.kind}`;
+    const what = `failed to convert new object (/${name}; ${gvk}) to proper version`;
+    const why = `unable to convert unstructured object to ${gvk}: cannot convert float64 to ${type}`;
+    throw failure(500, "", `${what}: ${why}`);
+  }
 }
 
 /** Unlike other bodies, a configuration says itself what it is. */

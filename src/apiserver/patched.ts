@@ -2,6 +2,7 @@
  * What a patch made of an object, decoded. Its faults are the patch's, not the client's document's: 422
  * with the whole result as the value (upstream), where a PUT of the same would be 400.
  */
+import { copyLiterals, stringifyWithLiterals } from "#base/exact-json.ts";
 import type { AnyObject } from "#api/object.ts";
 import { refuseBeyondLimits } from "#api/object-limits.ts";
 import { ApiError, type FieldError, invalid } from "#api/status.ts";
@@ -46,16 +47,29 @@ async function checked(
   try {
     const typed =
       kind.custom === undefined ? withKind(patched, kind) : checkCustomKind(patched, kind);
+    copyLiterals(patched, typed);
     return await decodeDocument(context, kind, typed, patch, query.fieldValidation);
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 400) throw error;
-    const value = type === "strategic" ? goValue(patch.value) : JSON.stringify(patched);
-    const why = error.message.replace(/^\S+ in version "[^"]*" cannot be handled as a \S+: /, "");
-    const message = `Invalid value: ${JSON.stringify(value)}: ${why}`;
-    throw invalid({ group: "", kind: "" }, "", [
-      { reason: "FieldValueInvalid", field: "patch", message },
-    ]);
+    throw asPatchFault(error, { patched, patch, type });
   }
+}
+
+/** What is wrong with a result of a patch, as a fault of the patch; other errors as they are. */
+export function asPatchFault(
+  error: unknown,
+  { patched, patch, type }: Omit<Patched, "original">,
+): unknown {
+  if (!(error instanceof ApiError) || error.code !== 400) return error;
+  const value = type === "strategic" ? goValue(patch.value) : stringifyWithLiterals(patched);
+  const said = error.message.replace(/^\S+ in version "[^"]*" cannot be handled as a \S+: /, "");
+  // Strategic merges work on values, not on text.
+  const fraction = /^json: cannot unmarshal number .* of type (int\d+)$/.exec(said)?.[1];
+  const isValue = type === "strategic" && fraction !== undefined;
+  const why = isValue ? `cannot convert float64 to ${fraction}` : said;
+  const message = `Invalid value: ${JSON.stringify(value)}: ${why}`;
+  return invalid({ group: "", kind: "" }, "", [
+    { reason: "FieldValueInvalid", field: "patch", message },
+  ]);
 }
 
 /** Upstream finds it twice: once with the metadata, once with the kind. */

@@ -12,7 +12,9 @@ import type { RequestContext } from "#server/context.ts";
 import { contentType, type Negotiated } from "#server/negotiate.ts";
 import { answerMade, plainForm } from "./answer.ts";
 import { readTyped } from "./body.ts";
+import { checkKind } from "./builtin-kind.ts";
 import type { ApiDeps } from "./deps.ts";
+import { asPatchFault } from "./patched.ts";
 import { patchedInSteps, patchTypes, readPatch, unsupportedPatchError } from "./patch.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { writeThrough } from "./update.ts";
@@ -60,9 +62,14 @@ export async function patchScale(
     strategicMerge: (original: Parameters<typeof strategicMergePatch>[0], value: unknown) =>
       strategicMergePatch(original, value, schema, schemaOf),
   };
-  return writeScale(deps, context, kind, query, (current) =>
-    patchedInSteps(context.pace, merge, current, type, patch.value),
-  );
+  return writeScale(deps, context, kind, query, async (current) => {
+    const patched = await patchedInSteps(context.pace, merge, current, type, patch.value);
+    try {
+      return checkKind(scaleKind, patched, patch.duplicates).object;
+    } catch (error) {
+      throw asPatchFault(error, { patched, patch, type });
+    }
+  });
 }
 
 async function writeScale(

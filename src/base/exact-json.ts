@@ -69,6 +69,26 @@ export function literalOf(holder: object, key: string | number): string | undefi
   return literals.get(holder)?.get(Array.isArray(holder) ? Number(key) : String(key));
 }
 
+/** `to` has the numbers of `from` under the same keys. */
+export function copyLiterals(from: object, to: object): void {
+  for (const [key, source] of literals.get(from) ?? []) noteLiteral(to, key, source);
+}
+
+/** The number at `toKey` is the one at `fromKey`: spelled as that is, or as usual. */
+export function carryLiteral(from: object, fromKey: string, to: object, toKey: string): void {
+  const source = literalOf(from, fromKey);
+  if (source !== undefined) noteLiteral(to, toKey, source);
+  else literals.get(to)?.delete(toKey);
+}
+
+/** As JSON.stringify, with numbers as they were written. */
+export function stringifyWithLiterals(value: unknown): string {
+  return JSON.stringify(value, function (this: object, key: string, member: unknown) {
+    const source = typeof member === "number" ? literalOf(this, key) : undefined;
+    return source === undefined || source.endsWith("...") ? member : json.rawJSON(source);
+  });
+}
+
 /** By index in lists, by name in objects. */
 const literals = new WeakMap<object, Map<string | number, string>>();
 

@@ -6,8 +6,10 @@
  * one that does not apply. The 422 carries upstream's one text for all of them; which operation
  * failed and why is its `cause`. The document given is not changed.
  */
+import { carryLiteral, literalOf } from "#base/exact-json.ts";
 import {
   cloneJson,
+  clonePatch,
   freezeType,
   getField,
   isJsonObject,
@@ -31,6 +33,10 @@ interface Operation {
   readonly from: string | undefined;
   /** undefined: the operation has none; null is a value. */
   readonly value: JsonValue | undefined;
+  /** As it came, for the spelling of its value. */
+  readonly item: object;
+  /** How a number is written, unless as usual. */
+  readonly literal: string | undefined;
 }
 
 /** Why an operation does not apply; becomes the `cause` of the 422. */
@@ -119,7 +125,14 @@ function decodeOperation(item: unknown): Operation {
     const value = getField(item, field);
     return typeof value === "string" ? value : undefined;
   });
-  return { op: op ?? "unknown", path, from, value: getField(item, "value") };
+  return {
+    op: op ?? "unknown",
+    path,
+    from,
+    value: getField(item, "value"),
+    item,
+    literal: literalOf(item, "value"),
+  };
 }
 
 function goKind(value: unknown): string {
@@ -135,7 +148,8 @@ interface PatchState {
 const kinds: Readonly<Record<OperationKind, (state: PatchState, operation: Operation) => void>> = {
   add: (state, operation) => {
     const place = findPlace(state.root, requirePath(operation), "add");
-    addAt(place, cloneJson(operation.value ?? null));
+    addAt(place, clonePatch(operation.value ?? null));
+    spellAt(place, operation);
   },
   remove: (state, operation) => {
     const path = requirePath(operation);
@@ -150,7 +164,8 @@ const kinds: Readonly<Record<OperationKind, (state: PatchState, operation: Opera
     const place = findPlace(state.root, requirePath(operation), "replace");
     // As the library upstream uses: a missing field of a map is set, a missing index is refused.
     if (Array.isArray(place.container)) requireValueAt(place, "replace");
-    replaceAt(place, cloneJson(operation.value ?? null));
+    replaceAt(place, clonePatch(operation.value ?? null));
+    spellAt(place, operation);
   },
   move: (state, operation) => {
     const source = findPlace(state.root, requireFrom(operation), "move");
@@ -170,7 +185,10 @@ const kinds: Readonly<Record<OperationKind, (state: PatchState, operation: Opera
   test: (state, operation) => {
     const path = requirePath(operation);
     const actual = path === "" ? state.root : valueAt(findPlace(state.root, path, "test"));
-    if (jsonEqual(actual ?? null, operation.value ?? null)) return;
+    // Upstream compares texts: 1.0 is not 1.
+    const isSpelledOtherwise =
+      operation.literal !== undefined && operation.literal !== JSON.stringify(actual);
+    if (!isSpelledOtherwise && jsonEqual(actual ?? null, operation.value ?? null)) return;
     throw new JsonPatchError(`testing value ${path} failed: test failed`);
   },
 };
@@ -253,6 +271,11 @@ function addAt({ container, key }: Place, value: MutableJson): void {
 function replaceAt({ container, key }: Place, value: MutableJson): void {
   if (!Array.isArray(container)) setField(container, key, value);
   else container[indexWithin(key, container.length)] = value;
+}
+
+/** A number of the patch keeps its spelling in a field. In a list it has none: places there move. */
+function spellAt({ container, key }: Place, { item }: Operation): void {
+  if (!Array.isArray(container)) carryLiteral(item, "value", container, key);
 }
 
 function removeAt(place: Place, op: string): void {

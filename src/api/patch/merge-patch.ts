@@ -2,7 +2,8 @@
  * JSON merge patch (RFC 7386) as the Kubernetes API applies it: null deletes, objects merge,
  * everything else replaces. Nulls inside a value that is new are dropped, also within lists.
  */
-import { cloneJson, freezeType, getField, isJsonObject, setField } from "../json-value.ts";
+import { copyLiterals } from "#base/exact-json.ts";
+import { clonePatch, freezeType, getField, isJsonObject, setField } from "../json-value.ts";
 import type { MutableJson, MutableObject } from "../json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import { badRequest } from "../status.ts";
@@ -18,28 +19,35 @@ export function applyMergePatch(document: JsonObject, patch: unknown): JsonValue
 
 function merge(current: MutableJson, patch: MutableJson): MutableJson {
   if (!isJsonObject(current)) return pruneNulls(patch);
-  if (!isJsonObject(patch)) return cloneJson(patch);
+  if (!isJsonObject(patch)) return clonePatch(patch);
   const merged: MutableObject = {};
   for (const [field, old] of Object.entries(current)) {
     const value = getField(patch, field);
     if (value === undefined) setField(merged, field, old);
-    else if (value !== null)
+    else if (value !== null) {
       setField(merged, field, old === null ? pruneNulls(value) : merge(old, value));
+    }
   }
   for (const [field, value] of Object.entries(patch)) {
     if (value !== null && !Object.hasOwn(current, field))
       setField(merged, field, pruneNulls(value));
   }
+  copyLiterals(patch, merged);
   return merged;
 }
 
 /** A copy without the object members that are null; list elements that are null stay. */
 function pruneNulls(value: MutableJson): MutableJson {
-  if (Array.isArray(value)) return value.map(pruneNulls);
+  if (Array.isArray(value)) {
+    const items = value.map(pruneNulls);
+    copyLiterals(value, items);
+    return items;
+  }
   if (!isJsonObject(value)) return value;
   const kept: MutableObject = {};
   for (const [field, member] of Object.entries(value)) {
     if (member !== null && member !== undefined) setField(kept, field, pruneNulls(member));
   }
+  copyLiterals(value, kept);
   return kept;
 }

@@ -87,6 +87,45 @@ const patched: Case = {
   ],
 };
 
+const deployments = "/apis/apps/v1/namespaces/{ns}/deployments";
+const deployment = (replicas: string): string =>
+  `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"replicas":${replicas},"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i","ports":[{"containerPort":80}]}]}}}}`;
+const whole = ["2.0", "2e0", "20e-1", "2.5", "-0"];
+
+const fractions: Case = {
+  name: "a fraction of nothing in an integer field",
+  steps: [
+    post(deployments, deployment("1")),
+    ...whole.flatMap((number) => [
+      post(`${deployments}?dryRun=All`, deployment(number).replace('"d"', '"e"')),
+      put(`${deployments}/d?dryRun=All`, deployment(number)),
+      patch("merge", `${deployments}/d?dryRun=All`, `{"spec":{"replicas":${number}}}`),
+      patch("strategic", `${deployments}/d?dryRun=All`, `{"spec":{"replicas":${number}}}`),
+      patch(
+        "strategic",
+        `${deployments}/d?dryRun=All`,
+        `{"spec":{"template":{"spec":{"containers":[{"name":"c","ports":[{"containerPort":${number}}]}]}}}}`,
+      ),
+      patch(
+        "json",
+        `${deployments}/d?dryRun=All`,
+        `[{"op":"replace","path":"/spec/replicas","value":${number}}]`,
+      ),
+      patch(
+        "json",
+        `${deployments}/d?dryRun=All`,
+        `[{"op":"test","path":"/spec/replicas","value":1.0}]`,
+      ),
+      patch("apply", `${deployments}/d?dryRun=All&fieldManager=x&force=true`, deployment(number)),
+      patch("merge", `${deployments}/d/scale?dryRun=All`, `{"spec":{"replicas":${number}}}`),
+      put(
+        `${deployments}/d/scale?dryRun=All`,
+        `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"d"},"spec":{"replicas":${number}}}`,
+      ),
+    ]),
+  ],
+};
+
 const head = "apiVersion: apps/v1\nkind: ControllerRevision\nmetadata: {name: y}\n";
 
 const yaml: Case = {
@@ -100,5 +139,5 @@ const yaml: Case = {
 
 export const integers: Suite = {
   name: "integers",
-  cases: [written, spelled, pods, patched, yaml],
+  cases: [written, spelled, pods, patched, fractions, yaml],
 };
