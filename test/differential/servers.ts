@@ -70,6 +70,8 @@ export interface StockServer extends Server {
   readonly kubeconfig: string;
   /** Its own, self-signed: `apiserver.crt` and `apiserver.key`. */
   readonly pki: string;
+  /** The API server and its etcd. */
+  readonly pids: readonly number[];
 }
 
 export async function startStock(
@@ -83,6 +85,7 @@ export async function startStock(
   return {
     ...server,
     pki: join(directory, "certs"),
+    pids: [server.pid, etcd.pid ?? 0],
     async stop() {
       await server.stop();
       await etcd.close();

@@ -6,9 +6,17 @@ import { readFileSync } from "node:fs";
 import http2 from "node:http2";
 import { parse } from "yaml";
 
-export interface Credentials {
+/** Where a server is, and as whom it is asked: a certificate, or a header with a token. */
+export interface Access {
   readonly server: string;
   readonly ca: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Credentials extends Access {
   readonly cert: Buffer;
   readonly key: Buffer;
 }
@@ -38,13 +46,11 @@ export function credentialsOf(kubeconfigPath: string): Credentials {
 
 export class KubeHttp {
   readonly #session: http2.ClientHttp2Session;
+  readonly #headers: Readonly<Record<string, string>>;
 
-  constructor(credentials: Credentials) {
-    this.#session = http2.connect(credentials.server, {
-      ca: credentials.ca,
-      cert: credentials.cert,
-      key: credentials.key,
-    });
+  constructor({ server, headers = {}, ...secure }: Access) {
+    this.#headers = headers;
+    this.#session = http2.connect(server, secure);
     // A dead session fails its requests; those are what callers look at.
     this.#session.on("error", () => {});
   }
@@ -61,6 +67,7 @@ export class KubeHttp {
         return reject(new Error("session closed"));
       const stream = this.#session.request(
         {
+          ...this.#headers,
           ":method": method,
           ":path": path,
           accept: "application/json",
@@ -96,7 +103,11 @@ export class KubeHttp {
   lines(path: string, onLine: (line: string) => void): Promise<void> {
     return new Promise((resolve) => {
       if (this.#session.destroyed || this.#session.closed) return resolve();
-      const stream = this.#session.request({ ":path": path, accept: "application/json" });
+      const stream = this.#session.request({
+        ...this.#headers,
+        ":path": path,
+        accept: "application/json",
+      });
       let rest = "";
       stream.setEncoding("utf8");
       stream.on("data", (text: string) => {

@@ -24,6 +24,7 @@ export interface ApiJson {
 
 export interface StockApiServer {
   readonly url: string;
+  readonly pid: number;
   readonly agent: https.Agent;
   /** Who asks: an administrator. */
   readonly headers: Readonly<Record<string, string>>;
@@ -53,6 +54,7 @@ export async function startApiServer(
   const agent = new https.Agent({ keepAlive: true, rejectUnauthorized: false });
   const server: StockApiServer = {
     url,
+    pid: child.pid ?? 0,
     agent,
     headers,
     kubeconfig,

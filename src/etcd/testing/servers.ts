@@ -23,6 +23,8 @@ import { etcdMethods, recommendedEtcdLimits, type EtcdOptions } from "../service
 
 export interface TestServer {
   readonly url: string;
+  /** Of a process of its own. */
+  readonly pid?: number;
   readonly store?: FullStore;
   close(): Promise<void>;
   /** Ours only: as kill -9 leaves it. The disk is left as it is, and the store never heard of again. */
@@ -127,6 +129,7 @@ export async function startEtcd(binary: string): Promise<TestServer> {
   await untilServing(url, etcd);
   return {
     url,
+    ...(etcd.pid === undefined ? {} : { pid: etcd.pid }),
     close: async () => {
       const ended = new Promise((resolve) => etcd.once("exit", resolve));
       etcd.kill("SIGKILL");
