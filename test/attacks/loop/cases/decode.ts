@@ -21,7 +21,8 @@ const nested = (open: string, middle: string, close: string, depth: number): str
   open.repeat(depth) + middle + close.repeat(depth);
 
 /** A value inside an annotation-free object: unknown to the kind, so it is parsed and dropped. */
-const unknownValue = (value: string): string => `${named("dropped")}"x":${value}}`;
+const unknownValue = (value: string): string => `${named(`dropped-${dropped++}`)}"x":${value}}`;
+let dropped = 0;
 
 const jsonAttacks: readonly Attack[] = [
   post(
