@@ -12,7 +12,7 @@ import { checkUid } from "./patched.ts";
 import { requireSameName, writeThrough } from "./update.ts";
 import type { WriteQuery } from "./write-options.ts";
 import { refuseBeyondLimits } from "#api/object-limits.ts";
-import { badRequest, tooLarge } from "#api/status.ts";
+import { ApiError, badRequest, failure, tooLarge } from "#api/status.ts";
 import { fieldFindings, strictDecodingMessage } from "#api/schema/decode.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 
@@ -37,10 +37,38 @@ export async function handleApply(
       checkUid(kind, configuration, current);
       const merged = await mergeApplied(context, kind, query, current, configuration);
       refuseBeyondLimits(merged);
-      return { object: kind.applyDefaults(merged), tracked: true };
+      return { object: kind.applyDefaults(typed(kind, merged)), tracked: true };
     },
   });
 }
+
+/** A merge knows which scalar a field takes; ranges, formats and canonical forms are the decoder's. */
+function typed(kind: StoredKind, merged: AnyObject): AnyObject {
+  if (kind.custom !== undefined) return merged;
+  try {
+    return kind.check(merged, undefined).object;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 400) throw error;
+    const { group, version, kind: name } = kind.resource;
+    const gvk = `${group}/${version}, Kind=${name}`;
+    const { namespace = "", name: named = "" } = merged.metadata ?? {};
+    const what = `failed to convert new object (${namespace}/${named}; ${gvk}) to proper version`;
+    const why = conversionText(error.message);
+    const text = `${what}: unable to convert unstructured object to ${gvk}: ${why}`;
+    throw failure(500, "", text); // as upstream
+  }
+}
+
+/** Upstream's converter names no field. */
+function conversionText(message: string): string {
+  return message
+    .replace(/^\S+ in version "[^"]*" cannot be handled as a \S+: /, "")
+    .replace(/into Go struct field \S+ of type/, "into Go value of type")
+    .replace(/^json: cannot unmarshal number \S*[.e]\S* into Go value of type int/, floatAsInt)
+    .replace(/^illegal base64/, "error decoding from json: $&");
+}
+
+const floatAsInt = "cannot convert float64 to int";
 
 /** Unlike other bodies, a configuration says itself what it is. */
 function applyConfiguration(patch: Document, kind: StoredKind): AnyObject {
