@@ -159,6 +159,7 @@ function tryExplain(
 ): void {
   const question = ["explain", plural, `--api-version=${group}/${version}`, "--recursive"];
   const { stdout, stderr } = kubectl(question);
+  untilPublished(group, version, kind);
   const there = asStock(question);
   if (there !== undefined) {
     expect(stdout === there.stdout, `explain ${plural}.${group} ${version}: not as a stock server`);
@@ -169,6 +170,15 @@ function tryExplain(
     new RegExp(`^VERSION: +${version}$`, "m").test(stdout) &&
     /^FIELDS:\n {2}apiVersion\t<string>/m.test(stdout);
   expect(hasAll, `explain ${plural}.${group} ${version}: ${stderr}${stdout.slice(0, 200)}`);
+}
+
+/** A stock server publishes OpenAPI some time after a definition is Established. */
+function untilPublished(group: string, version: string, kind: string): void {
+  const question = ["get", "--raw", `/openapi/v3/apis/${group}/${version}`];
+  for (let asked = 0; asked < 200; asked++) {
+    const answer = asStock(question);
+    if (answer === undefined || answer.stdout.includes(`"kind":"${kind}"`)) return;
+  }
 }
 
 /** Twice: the second writes nothing. */
