@@ -1,6 +1,6 @@
 /**
  * The development commands, on the pinned Node: `test`, `check`, `attacks`, `generate`, `sim`, `soak`, `bench`, `takeover`,
- * `kubelet-drill`, `real-definitions`.
+ * `kubelet-drill`, `real-definitions`, `real-controllers`.
  * Each prints what it runs; the first failure ends it with that exit code.
  */
 import { spawnSync } from "node:child_process";
@@ -39,6 +39,7 @@ const commands = {
   differential: (...args) => run(node, ["test/differential/main.ts", ...args]),
   takeover: (...args) => run(node, ["test/process/takeover.ts", ...args]),
   "real-definitions": (...args) => run(node, ["test/extension/real-definitions.ts", ...args]),
+  "real-controllers": (...args) => run(node, ["test/extension/real-controllers.ts", ...args]),
   sim: (...args) => run(node, ["src/sim/main.ts", ...args]),
   soak(...given) {
     const named = given[0] !== undefined && !given[0].startsWith("-");

@@ -12,7 +12,7 @@ import { checkUid } from "./patched.ts";
 import { requireSameName, writeThrough } from "./update.ts";
 import type { WriteQuery } from "./write-options.ts";
 import { refuseBeyondLimits } from "#api/object-limits.ts";
-import { badRequest, failure, tooLarge } from "#api/status.ts";
+import { ApiError, badRequest, failure, tooLarge } from "#api/status.ts";
 import { fieldFindings, strictDecodingMessage } from "#api/schema/decode.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 
@@ -25,7 +25,9 @@ export async function handleApply(
 ): ReturnType<typeof writeThrough> {
   checkRepeats(context, query, patch);
   const { subresource } = context.requestInfo;
-  const configuration = requireSameName(applyConfiguration(patch, kind), kind, context.place);
+  const sent = applyConfiguration(patch, kind);
+  const { namespace = "", name = "" } = sent.metadata ?? {};
+  const configuration = requireSameName(sent, kind, context.place);
   const { pace } = context;
   const full = pace.isLong ? kind.overfull(configuration) : undefined;
   if (full !== undefined) throw tooLarge(`the object has ${full}`);
@@ -37,33 +39,43 @@ export async function handleApply(
       checkUid(kind, configuration, current);
       const merged = await mergeApplied(context, kind, query, current, configuration);
       refuseBeyondLimits(merged);
-      if (hasFraction(configuration)) refuseFractions(kind, merged, configuration);
-      return { object: kind.applyDefaults(merged), tracked: true };
+      return {
+        object: kind.applyDefaults(typed(kind, merged, `${namespace}/${name}`)),
+        tracked: true,
+      };
     },
   });
 }
 
-function hasFraction(value: unknown): boolean {
-  if (typeof value === "number") return !Number.isInteger(value);
-  if (typeof value !== "object" || value === null) return false;
-  return Object.values(value).some(hasFraction);
-}
-
-/** The merge knows numbers only. @throws ApiError 500, as upstream, when one stands where an integer belongs. */
-function refuseFractions(kind: StoredKind, merged: AnyObject, configuration: AnyObject): void {
-  if (kind.custom !== undefined) return;
+/**
+ * A merge knows which scalar a field takes; ranges, formats and canonical forms are the decoder's.
+ * @param sentAs namespace/name as the configuration says them, either may be empty.
+ */
+function typed(kind: StoredKind, merged: AnyObject, sentAs: string): AnyObject {
+  if (kind.custom !== undefined) return merged;
   try {
-    kind.check(merged, undefined);
+    return kind.check(merged, undefined).object;
   } catch (error) {
-    const type = error instanceof Error ? / of type (\S+)$/.exec(error.message)?.[1] : undefined;
-    if (type === undefined) throw error;
-    const { name = "" } = configuration.metadata ?? {};
-    const gvk = `${kind.apiVersion}, Kind=${kind.resource.kind}`;
-    const what = `failed to convert new object (/${name}; ${gvk}) to proper version`;
-    const why = `unable to convert unstructured object to ${gvk}: cannot convert float64 to ${type}`;
-    throw failure(500, "", `${what}: ${why}`);
+    if (!(error instanceof ApiError) || error.code !== 400) throw error;
+    const { group, version, kind: name } = kind.resource;
+    const gvk = `${group}/${version}, Kind=${name}`;
+    const what = `failed to convert new object (${sentAs}; ${gvk}) to proper version`;
+    const why = conversionText(error.message);
+    const text = `${what}: unable to convert unstructured object to ${gvk}: ${why}`;
+    throw failure(500, "", text); // as upstream
   }
 }
+
+/** Upstream's converter names no field. */
+function conversionText(message: string): string {
+  return message
+    .replace(/^\S+ in version "[^"]*" cannot be handled as a \S+: /, "")
+    .replace(/into Go struct field \S+ of type/, "into Go value of type")
+    .replace(/^json: cannot unmarshal number \S*[.e]\S* into Go value of type int/, floatAsInt)
+    .replace(/^illegal base64/, "error decoding from json: $&");
+}
+
+const floatAsInt = "cannot convert float64 to int";
 
 /** Unlike other bodies, a configuration says itself what it is. */
 function applyConfiguration(patch: Document, kind: StoredKind): AnyObject {
@@ -75,7 +87,7 @@ function applyConfiguration(patch: Document, kind: StoredKind): AnyObject {
   const object = (value ?? {}) as AnyObject; // checked by the merge, which knows the schema
   const { apiVersion = "", kind: name = "" } = object;
   if (apiVersion === kind.apiVersion && name === kind.resource.kind) return object;
-  const shown = apiVersion.includes("/") ? apiVersion.replace("/", "/") : `/${apiVersion}`;
+  const shown = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
   throw badRequest(`invalid object type: ${shown}, Kind=${name}`);
 }
 

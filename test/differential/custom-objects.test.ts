@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { JsonObject } from "#api/object.ts";
 import { coerceMetadata } from "#api/structural/coerce.ts";
-import { applyStructuralDefaults } from "#api/structural/default.ts";
+import { applyStructuralDefaults, dropNulls } from "#api/structural/default.ts";
 import { prune } from "#api/structural/prune.ts";
 import { compileStructural } from "#api/structural/structural.ts";
 import { validateCustomObject } from "#api/structural/validate.ts";
@@ -39,7 +39,7 @@ function write(schema: JsonObject, body: JsonObject): readonly string[] | JsonOb
   const coerced = coerceMetadata(body, structural, options);
   if (coerced.error !== undefined) return [`${coerced.error.field}: ${coerced.error.message}`];
   const pruned = prune(coerced.object, structural, true).object;
-  const object = applyStructuralDefaults(pruned, structural);
+  const object = applyStructuralDefaults(dropNulls(pruned, structural), structural);
   const found = validateCustomObject(object, structural);
   return found.length === 0
     ? object
@@ -97,7 +97,7 @@ describe("schemas of custom objects beside a stock server", () => {
       const pruned = prune(coerced.object, structural, true);
       assert.ok(structural !== undefined);
       if (recorded.status === 201) {
-        const object = applyStructuralDefaults(pruned.object, structural);
+        const object = applyStructuralDefaults(dropNulls(pruned.object, structural), structural);
         assert.deepEqual(object["spec"], (recorded.body as JsonObject)["spec"]);
         compared++;
       }

@@ -1,4 +1,5 @@
 /** All suites, in the order in which they run. */
+import { appliedValues } from "./cases/applied.ts";
 import { customResources } from "./cases/customresources.ts";
 import { customObjects } from "./cases/custom-objects.ts";
 import { definitions } from "./cases/definitions.ts";
@@ -35,4 +36,5 @@ export const suites: readonly Suite[] = [
   ruledResources,
   policies,
   plugins,
+  appliedValues,
 ];

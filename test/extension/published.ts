@@ -96,7 +96,7 @@ export const projects: readonly Project[] = [
   },
   {
     name: "Karpenter",
-    module: "sigs.k8s.io/karpenter@v1.15.0",
+    module: "sigs.k8s.io/karpenter@v1.6.4",
     definitions: ["pkg/apis/crds"],
     samples: [],
   },

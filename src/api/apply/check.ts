@@ -2,20 +2,24 @@
  * Whether what a client applies fits its schema: fields that are declared, values of the right
  * form, list elements with all their keys and no duplicates. Texts as structured-merge-diff's.
  */
-import { isJsonObject } from "../json-value.ts";
+import { isJsonObject, setField } from "../json-value.ts";
 import type { MutableJson, MutableObject } from "../json-value.ts";
+import { goSyntax, goTypeOf, goValue } from "../go-value.ts";
 import { fieldElement, indexElement, printPath } from "./fields-v1.ts";
 import { deduced } from "./shape.ts";
-import type { ListShape, Parts, SetShape, Shape } from "./shape.ts";
-import { itemElement, itemShape } from "./walk.ts";
+import type { ListShape, Parts, Scalar, SetShape, Shape } from "./shape.ts";
+import { itemElement } from "./walk.ts";
 
-/** A list of more findings helps nobody; upstream tells all. */
+/** A list of more findings helps nobody, nor does a longer text; upstream tells all. */
 const findingsMax = 1000;
+/** Characters of one finding, which shows the value; of all but the last. */
+const findingLengthMax = 4096;
+const findingsLengthMax = 64 * 1024;
 
-/** Findings, each with its path; empty when the value fits. At most `findingsMax`. */
+/** Findings, each with its path; empty when the value fits. At most `findingsMax`, of `findingsLengthMax` together. */
 export function checkValue(value: MutableJson | undefined, shape: Shape): string[] {
   const findings: string[] = [];
-  checkMember(value, shape, { path: [], findings });
+  checkMember(value, shape, { path: [], findings, length: 0 });
   return findings;
 }
 
@@ -23,43 +27,67 @@ interface Check {
   /** Of the value that is looked at. */
   readonly path: string[];
   readonly findings: string[];
+  length: number;
 }
 
-function find({ path, findings }: Check, what: string): void {
-  findings.push(`${printPath(path)}: ${what}`);
+function find(check: Check, what: string): void {
+  const finding = `${printPath(check.path)}: ${what}`.slice(0, findingLengthMax).toWellFormed();
+  check.findings.push(finding);
+  check.length += finding.length;
+}
+
+function isFull({ findings, length }: Check): boolean {
+  return findings.length >= findingsMax || length > findingsLengthMax;
 }
 
 function checkMember(value: MutableJson | undefined, shape: Shape, check: Check): void {
-  if (value === undefined || value === null || check.findings.length >= findingsMax) return;
+  if (value === undefined || value === null || isFull(check)) return;
   switch (shape.kind) {
     case "leaf":
+      if (shape.scalar !== undefined) checkScalar(value, shape.scalar, check);
       if (shape.parts !== undefined) checkParts(value, shape.parts, check);
       return;
     case "deduced":
       return;
     case "struct":
     case "map":
-      if (!isJsonObject(value)) find(check, `expected map, got ${shown(value)}`);
-      else checkFields(value, shape, check);
+      checkFields(value, shape, check);
       return;
     case "set":
     case "list":
-      if (!Array.isArray(value)) find(check, `expected list, got ${shown(value)}`);
-      else checkItems(value, shape, check);
+      checkItems(value, shape, check);
       return;
     default:
       shape satisfies never;
   }
 }
 
-/** Of an atomic value. Its own form is for validation to judge, in its words. */
-function checkParts(value: MutableJson, parts: Parts, check: Check): void {
-  if (parts.kind !== "items") {
-    if (isJsonObject(value)) checkFields(value, parts, check);
-    return;
+function checkScalar(value: MutableJson, scalar: Scalar, check: Check): void {
+  if (isScalar(value, scalar)) return;
+  if (scalar === "numeric") {
+    find(check, `expected numeric (int or float), got ${goTypeOf(value)}`);
+  } else if (scalar === "string") {
+    find(
+      check,
+      `expected string, got &value.valueUnstructured{Value:${goSyntax(beginning(value))}}`,
+    );
+  } else {
+    find(check, `expected ${scalar === "boolean" ? scalar : "any scalar"}, got ${shown(value)}`);
   }
-  if (!Array.isArray(value)) return;
+}
+
+function isScalar(value: MutableJson, scalar: Scalar): boolean {
+  if (scalar === "untyped") return typeof value !== "object";
+  if (scalar === "numeric") return typeof value === "number" || typeof value === "bigint";
+  return typeof value === scalar;
+}
+
+/** Of an atomic value. */
+function checkParts(value: MutableJson, parts: Parts, check: Check): void {
+  if (parts.kind !== "items") return checkFields(value, parts, check);
+  if (!Array.isArray(value)) return find(check, `expected list, got ${shown(value)}`);
   for (const [index, item] of value.entries()) {
+    if (isFull(check)) return;
     check.path.push(indexElement(index));
     checkMember(item, parts.items, check);
     check.path.pop();
@@ -67,42 +95,67 @@ function checkParts(value: MutableJson, parts: Parts, check: Check): void {
 }
 
 function shown(value: MutableJson): string {
-  return `&{${typeof value === "object" ? JSON.stringify(value) : String(value)}}`;
+  return `&{${goValue(beginning(value))}}`;
 }
 
+/** As much as a finding shows, so that a long value costs no more. */
+function beginning(value: MutableJson, left = { parts: findingLengthMax }): MutableJson {
+  left.parts--;
+  if (typeof value === "string") return value.slice(0, findingLengthMax);
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) {
+    const items: MutableJson[] = [];
+    for (let at = 0; at < value.length && left.parts > 0; at++) {
+      items.push(beginning(value[at] as MutableJson, left)); // at < length
+    }
+    return items;
+  }
+  const members: MutableObject = {};
+  for (const name of Object.keys(value).slice(0, left.parts)) {
+    if (left.parts > 0) setField(members, name, beginning(value[name] as MutableJson, left)); // its own
+  }
+  return members;
+}
+
+/** Reports one undeclared field of an object, as upstream, and it last. */
 function checkFields(
-  object: MutableObject,
+  object: MutableJson,
   shape: Extract<Shape, { kind: "struct" | "map" }>,
   check: Check,
 ): void {
+  if (!isJsonObject(object)) return find(check, `expected map, got ${shown(object)}`);
+  let unknown: string | undefined;
   for (const name of Object.keys(object)) {
-    if (check.findings.length >= findingsMax) return;
+    if (isFull(check)) return;
     const declared = shape.kind === "map" ? shape.items : shape.field(name);
     const field = shape.kind === "struct" && shape.isOpen ? (declared ?? deduced) : declared;
+    if (field === undefined) {
+      unknown ??= name;
+      continue;
+    }
     check.path.push(fieldElement(name));
-    if (field === undefined) find(check, "field not declared in schema");
-    else checkMember(object[name], field, check);
+    checkMember(object[name], field, check);
     check.path.pop();
   }
+  if (unknown === undefined) return;
+  check.path.push(fieldElement(unknown));
+  find(check, "field not declared in schema");
+  check.path.pop();
 }
 
-function checkItems(list: readonly MutableJson[], shape: ListShape | SetShape, check: Check): void {
+/** Ends at an element that cannot be told apart from others. */
+function checkItems(list: MutableJson, shape: ListShape | SetShape, check: Check): void {
+  if (!Array.isArray(list)) return find(check, `expected list, got ${shown(list)}`);
   const seen = new Set<string>();
   for (const [index, item] of list.entries()) {
-    if (check.findings.length >= findingsMax) return;
-    const finding = shape.kind === "list" ? checkKeys(item, shape) : undefined;
-    if (finding !== undefined) {
-      find(check, `element ${index}: ${finding}`);
-      continue;
-    }
+    if (isFull(check)) return;
+    const finding = shape.kind === "list" ? checkKeys(item, shape) : checkElement(item);
+    if (finding !== undefined) return find(check, `element ${index}: ${finding}`);
     const element = itemElement(shape, item);
-    if (seen.has(element)) {
-      find(check, `duplicate entries for key ${printPath([element])}`);
-      continue;
-    }
+    if (seen.has(element)) find(check, `duplicate entries for key ${printPath([element])}`);
     seen.add(element);
     check.path.push(element);
-    checkMember(item, itemShape(shape), check);
+    checkMember(item, shape.items, check);
     check.path.pop();
   }
 }
@@ -110,9 +163,19 @@ function checkItems(list: readonly MutableJson[], shape: ListShape | SetShape, c
 function checkKeys(item: MutableJson, shape: ListShape): string | undefined {
   if (item === null) return "associative list with keys may not have a null element";
   if (!isJsonObject(item)) return "associative list with keys may not have non-map elements";
-  const missing = shape.keys.find(
-    (key) => !Object.hasOwn(item, key) && !Object.hasOwn(shape.keyDefaults, key),
+  const hasKey = shape.keys.some(
+    (key) => Object.hasOwn(item, key) || Object.hasOwn(shape.keyDefaults, key),
   );
-  if (missing === undefined) return undefined;
-  return `associative list with keys has an element that omits key field "${missing}" (and doesn't have default value)`;
+  if (hasKey) return undefined;
+  const keys = shape.keys.map((key) => JSON.stringify(key)).join(" ");
+  return `associative list with keys has an element that omits all key fields [${keys}] (and doesn't have default values for any key fields)`;
+}
+
+/** Of a set. */
+function checkElement(item: MutableJson): string | undefined {
+  if (item === null) return "associative list without keys has an element that's an explicit null";
+  if (Array.isArray(item)) return "not supported: associative list with lists as elements";
+  return isJsonObject(item)
+    ? "associative list without keys has an element that's a map type"
+    : undefined;
 }

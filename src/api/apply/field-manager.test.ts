@@ -306,13 +306,6 @@ test("a list key with a default may be left out of the configuration", () => {
     { port: 53, protocol: "TCP", name: "dns" },
   ]);
   assert.throws(
-    () => server.apply("m", service([{ name: "no-port" }])),
-    failsWith(
-      500,
-      /\.spec\.ports: element 0: associative list with keys has an element that omits key field "port"/,
-    ),
-  );
-  assert.throws(
     () => server.apply("m", service([{ port: 1 }, { port: 1 }])),
     failsWith(500, /\.spec\.ports: duplicate entries for key \[port=1,protocol="TCP"\]/),
   );
@@ -525,4 +518,30 @@ test("a manager is named by the request or by its user agent up to the slash", (
   assert.equal(managerName("", "kubectl/v1.36 (linux)"), "kubectl");
   assert.equal(managerName("", `${"x".repeat(200)}/v1`), "x".repeat(128));
   assert.equal(managerName("", "a\u0007b"), "ab");
+});
+
+test("many long values of the wrong type are a short text", () => {
+  const long = ["x".repeat(4_000)];
+  const labels = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`k${at}`, long]));
+  const server = new Server(deployments);
+  assert.throws(
+    () => server.apply("m", deployment({ spec: { selector: { matchLabels: labels } } })),
+    (error: Error) => error.message.length < 100_000,
+  );
+});
+
+test("a value of the wrong type is shown, the beginning of a long one", () => {
+  const server = new Server(deployments);
+  const wrong = { paused: 1, template: { spec: { nodeName: ["😀".repeat(100_000)] } } };
+  assert.throws(
+    () => server.apply("m", deployment({ spec: wrong })),
+    (error: Error) => {
+      assert.match(error.message, /\.spec\.paused: expected boolean, got &\{1\}/);
+      const shown =
+        '.spec.template.spec.nodeName: expected string, got &value.valueUnstructured{Value:[]interface {}{"😀';
+      assert.ok(error.message.includes(shown));
+      assert.ok(error.message.length < 10_000);
+      return true;
+    },
+  );
 });

@@ -2,7 +2,8 @@
  * Shapes: what server-side apply needs to know of a schema - where an object is one leaf, where it
  * has fields of its own, and what tells the elements of a list apart.
  *
- * leaf      a scalar, or a list or map that is owned as a whole (atomic); what that consists of is checked, not owned
+ * leaf      a scalar of a type, or a list or map that is owned as a whole (atomic); what a client applies is
+ *           checked against both; without either it may be anything
  * struct    an object with named fields; others are refused in what a client applies
  * map       an object whose keys are data
  * set       a list of distinct scalars
@@ -16,12 +17,15 @@ import type { JsonValue } from "../object.ts";
 import type { FieldSchema, ObjectSchema } from "../schema/schema-types.ts";
 
 export type Shape =
-  | { readonly kind: "leaf"; readonly parts?: Parts }
+  | { readonly kind: "leaf"; readonly scalar?: Scalar; readonly parts?: Parts }
   | { readonly kind: "deduced" }
   | SetShape
   | StructShape
   | MapShape
   | ListShape;
+
+/** "untyped": any of the others (times, quantities, texts with a format). */
+export type Scalar = "string" | "numeric" | "boolean" | "untyped";
 
 /** Of an atomic value: elements by their index, members by their name. */
 export type Parts = StructShape | MapShape | { readonly kind: "items"; readonly items: Shape };
@@ -33,6 +37,7 @@ interface MapShape {
 
 export interface SetShape {
   readonly kind: "set";
+  readonly items: Shape;
 }
 
 export interface ListShape {
@@ -60,6 +65,12 @@ export interface StructShape {
 
 export const leaf: Shape = { kind: "leaf" };
 export const deduced: Shape = { kind: "deduced" };
+export const scalars: Readonly<Record<Scalar, Shape>> = {
+  string: { kind: "leaf", scalar: "string" },
+  numeric: { kind: "leaf", scalar: "numeric" },
+  boolean: { kind: "leaf", scalar: "boolean" },
+  untyped: { kind: "leaf", scalar: "untyped" },
+};
 
 type Lookup = (name: string) => ObjectSchema | undefined;
 
@@ -195,9 +206,12 @@ export class ShapeSource {
       case "any":
         return field.preserveUnknownFields === true ? deduced : leaf;
       case "string":
+        return textShape(field);
       case "integer":
       case "number":
+        return scalars.numeric;
       case "boolean":
+        return scalars.boolean;
       case undefined:
       default:
         return leaf;
@@ -219,7 +233,7 @@ export class ShapeSource {
   }
 
   #listShape(field: FieldSchema): Shape {
-    if (field.listType === "set") return { kind: "set" };
+    if (field.listType === "set") return { kind: "set", items: this.#shape(field.items) };
     if (field.listType !== "map") {
       return { kind: "leaf", parts: { kind: "items", items: this.#shape(field.items) } };
     }
@@ -232,6 +246,13 @@ export class ShapeSource {
       items: this.#shape(field.items),
     };
   }
+}
+
+function textShape({ format }: FieldSchema): Shape {
+  if (format === "int-or-string") return leaf;
+  return format === undefined || format === "byte" || format === "duration"
+    ? scalars.string
+    : scalars.untyped;
 }
 
 function isInline(schema: ObjectSchema, name: string): boolean {
@@ -257,8 +278,18 @@ function keyDefaults(
 ): Readonly<Record<string, JsonValue>> {
   const defaults: Record<string, JsonValue> = { ...builtInKeyDefaults[item?.name ?? ""] };
   for (const key of keys) {
-    const value = item?.fields[key]?.default;
+    const isKnown = Object.hasOwn(defaults, key);
+    const value = item?.fields[key]?.default ?? (isKnown ? undefined : goZero(item, key));
     if (value !== undefined) defaults[key] = value;
   }
   return defaults;
+}
+
+/** Go's structs always have a field that is required: upstream publishes its zero as the default. */
+function goZero(item: ObjectSchema | undefined, key: string): JsonValue | undefined {
+  if (item?.name.startsWith(builtInPrefix) !== true || !item.required.includes(key))
+    return undefined;
+  const type = item.fields[key]?.type;
+  if (type === "string") return "";
+  return type === "integer" ? 0 : undefined;
 }

@@ -6,7 +6,15 @@
  */
 import { dictionary } from "#base/own.ts";
 import type { ApplyTypes } from "../apply/updater.ts";
-import { deduced, leaf, type Shape, ShapeSource, type StructShape } from "../apply/shape.ts";
+import {
+  deduced,
+  leaf,
+  type Parts,
+  scalars,
+  type Shape,
+  ShapeSource,
+  type StructShape,
+} from "../apply/shape.ts";
 import type { AnyObject, JsonValue } from "../object.ts";
 import { schemaOf } from "../schema/schema.ts";
 import type { Structural } from "./structural.ts";
@@ -35,60 +43,90 @@ export function structuralApplyTypes(source: CustomTypeSource): ApplyTypes {
   };
 }
 
+/** No field is declared: all are allowed. */
+const freeMap = { kind: "map", items: deduced } as const;
+
 function rootShape(structural: Structural, metadata: StructShape): StructShape {
-  const typed = structOf(structural);
-  const own: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
-  return {
-    ...typed,
-    field: (name) => (own.has(name) ? metadata.field(name) : typed.field(name)),
-    zero: (name) => (name === "metadata" ? {} : undefined),
-  };
+  return { ...structOf(structural, { metadata, isOpen: false }, true), zero: zeroOfWhole };
 }
 
-function shapeOf(node: Structural): Shape {
-  if (node.isIntOrString) return leaf;
-  if (node.type === "array") return listOf(node);
-  if (node.type !== "object") return node.preservesUnknownFields ? deduced : leaf;
-  if (node.mapType === "atomic") return leaf;
-  if (node.isEmbeddedResource) return embeddedShape(node);
+function zeroOfWhole(name: string): JsonValue | undefined {
+  return name === "metadata" ? {} : undefined;
+}
+
+interface Surroundings {
+  /** Of whole objects. */
+  readonly metadata: StructShape;
+  /** Some node above keeps unknown fields: then all below do (upstream). */
+  readonly isOpen: boolean;
+}
+
+function shapeOf(node: Structural, around: Surroundings): Shape {
+  switch (node.type) {
+    case "array":
+      return listOf(node, around);
+    case "object":
+      return objectOf(node, around);
+    case "integer":
+    case "number":
+      return scalars.numeric;
+    case "boolean":
+      return scalars.boolean;
+    case "string": {
+      const { format = "" } = node.schema;
+      return format === "" || format === "byte" ? scalars.string : scalars.untyped;
+    }
+    default:
+      return node.preservesUnknownFields ? deduced : leaf;
+  }
+}
+
+function objectOf(node: Structural, around: Surroundings): Shape {
+  const shape = partsOf(node, around);
+  return node.mapType === "atomic" ? { kind: "leaf", parts: shape } : shape;
+}
+
+function partsOf(node: Structural, around: Surroundings): Exclude<Parts, { kind: "items" }> {
   const { additional } = node;
-  if (node.propertyNames.length > 0) return structOf(node);
-  if (typeof additional === "object") return { kind: "map", items: shapeOf(additional) };
-  return node.preservesUnknownFields || additional === true ? deduced : structOf(node);
+  if (node.isEmbeddedResource || node.propertyNames.length > 0) {
+    return structOf(node, around, node.isEmbeddedResource);
+  }
+  if (typeof additional === "object") return { kind: "map", items: shapeOf(additional, around) };
+  return additional === false ? structOf(node, around, false) : freeMap;
 }
 
-function embeddedShape(node: Structural): Shape {
-  return node.propertyNames.length === 0 ? deduced : structOf(node);
-}
-
-function structOf(node: Structural): StructShape {
+function structOf(node: Structural, around: Surroundings, isWhole: boolean): StructShape {
+  const isOpen = around.isOpen || node.preservesUnknownFields;
   const shapes = new Map<string, Shape>();
   return {
     kind: "struct",
     field: (name) => {
+      if (isWhole && name === "metadata") return around.metadata.field(name);
+      if (isWhole && (name === "apiVersion" || name === "kind")) return scalars.string;
       const known = shapes.get(name);
       if (known !== undefined) return known;
       const property = node.property(name);
       if (property === undefined) return undefined;
-      const shape = shapeOf(property);
+      const shape = shapeOf(property, { ...around, isOpen });
       shapes.set(name, shape);
       return shape;
     },
-    isOpen: node.preservesUnknownFields || node.isEmbeddedResource,
+    isOpen,
     zero: () => undefined,
     dropsNulls: false,
   };
 }
 
-function listOf(node: Structural): Shape {
-  const { items } = node;
-  if (items === undefined) return leaf;
-  if (node.listType === "set") return { kind: "set" };
-  if (node.listType !== "map") return leaf;
+function listOf(node: Structural, around: Surroundings): Shape {
+  const items = node.items === undefined ? leaf : shapeOf(node.items, around);
+  if (node.items === undefined || (node.listType !== "set" && node.listType !== "map")) {
+    return { kind: "leaf", parts: { kind: "items", items } };
+  }
+  if (node.listType === "set") return { kind: "set", items };
   const keyDefaults = dictionary<JsonValue>();
   for (const key of node.listMapKeys) {
-    const value = items.property(key)?.defaultValue;
+    const value = node.items.property(key)?.defaultValue;
     if (value !== undefined) keyDefaults[key] = value;
   }
-  return { kind: "list", keys: node.listMapKeys, keyDefaults, items: shapeOf(items) };
+  return { kind: "list", keys: node.listMapKeys, keyDefaults, items };
 }

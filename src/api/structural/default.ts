@@ -1,7 +1,7 @@
 /**
  * Default values of a schema, put into an object: on write and on read.
  *
- * Out    absent fields and nulls that may not be are filled; other nulls that may not be are dropped.
+ * Out    absent fields and nulls that may not be are filled; `dropNulls` drops other nulls, where an object is decoded.
  *        The same reference when nothing changed. Defaults are shared with the schema, never copied.
  * Holds  applying twice is the same as once: a default is complete when it is put in.
  * After  apiextensions-apiserver pkg/apiserver/schema/defaulting (algorithm.go, prunenulls.go, prune.go).
@@ -13,8 +13,7 @@ import { pruneValue } from "./prune.ts";
 import type { Structural } from "./structural.ts";
 
 export function applyStructuralDefaults(object: JsonObject, structural: Structural): JsonObject {
-  const kept = dropNulls(object, structural);
-  return structural.hasDefaults ? fillObject(kept, structural) : kept;
+  return structural.hasDefaults ? fillObject(object, structural) : object;
 }
 
 /** A default as it is put in: known fields only, no nulls that may not be, its own defaults filled. */

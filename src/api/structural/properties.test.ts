@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { JsonObject, JsonValue } from "../object.ts";
-import { applyStructuralDefaults } from "./default.ts";
+import { applyStructuralDefaults, dropNulls } from "./default.ts";
 import { prune } from "./prune.ts";
 import { type Structural, trustStructural } from "./structural.ts";
 import { defaultedLiterally, prunedLiterally } from "./testing/literal-forms.ts";
@@ -37,7 +37,7 @@ test("pruning twice is pruning once, and what is pruned has no unknown fields", 
 test("defaulting twice is defaulting once, and changes no object it was given", () => {
   check((_schema, node, value) => {
     const before = JSON.stringify(value);
-    const once = applyStructuralDefaults(value, node);
+    const once = applyStructuralDefaults(dropNulls(value, node), node);
     assert.equal(applyStructuralDefaults(once, node), once);
     assert.equal(JSON.stringify(value), before);
   });
@@ -45,7 +45,7 @@ test("defaulting twice is defaulting once, and changes no object it was given", 
 
 test("pruning and defaulting keep out of each other's way", () => {
   check((_schema, node, value) => {
-    const pruned = applyStructuralDefaults(prune(value, node, false).object, node);
+    const pruned = applyStructuralDefaults(dropNulls(prune(value, node, false).object, node), node);
     assert.deepEqual(prune(pruned, node, false).object, pruned);
   });
 });
@@ -59,7 +59,7 @@ test("pruning keeps what a literal reading of the schema keeps", () => {
 test("defaulting fills what a literal reading of the schema fills", () => {
   let changed = 0;
   check((schema, node, value) => {
-    const filled = applyStructuralDefaults(value, node);
+    const filled = applyStructuralDefaults(dropNulls(value, node), node);
     assert.deepEqual(filled, defaultedLiterally(schema, value));
     if (filled !== value) changed++;
   });
@@ -81,7 +81,7 @@ test("the validator finds something exactly where a literal reading of the schem
   let fitting = 0;
   let failing = 0;
   check((schema, node, value) => {
-    const object = applyStructuralDefaults(prune(value, node, false).object, node);
+    const object = applyStructuralDefaults(dropNulls(prune(value, node, false).object, node), node);
     for (const [part, below] of pairs(schema, object)) {
       const fits = fitsLiterally(part, below);
       if (fits) fitting++;

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { JsonObject } from "../object.ts";
 import { structuralApplyTypes } from "./apply-types.ts";
 import { coerceMetadata } from "./coerce.ts";
-import { applyStructuralDefaults } from "./default.ts";
+import { applyStructuralDefaults, dropNulls } from "./default.ts";
 import { formatCheck } from "./formats.ts";
 import { goFloat } from "./go-number.ts";
 import { definitionWarnings } from "../validation/definitions.ts";
@@ -83,11 +83,14 @@ test("a null is replaced by the default, kept where it may be, and dropped elsew
     b: { ...string, nullable: true, default: "x" },
     c: string,
   });
-  assert.deepEqual(applyStructuralDefaults({ a: null, b: null, c: null, d: null }, root), {
-    a: "x",
-    b: null,
-    d: null,
-  });
+  assert.deepEqual(
+    applyStructuralDefaults(dropNulls({ a: null, b: null, c: null, d: null }, root), root),
+    {
+      a: "x",
+      b: null,
+      d: null,
+    },
+  );
 });
 
 test("unknown fields of metadata are dropped and told, at the root and where resources are embedded", () => {
@@ -170,7 +173,7 @@ test("lists, maps and structs have the shapes that apply needs", () => {
   const kinds = ["plain", "set", "keyed", "map", "whole", "free", "metadata", "other"].map(
     (name) => shape?.field(name)?.kind,
   );
-  assert.deepEqual(kinds, ["leaf", "set", "list", "map", "leaf", "deduced", "struct", undefined]);
+  assert.deepEqual(kinds, ["leaf", "set", "list", "map", "leaf", "map", "struct", undefined]);
   const list = shape?.field("keyed");
   assert.deepEqual(list?.kind === "list" ? { ...list.keyDefaults } : undefined, { k: "x" });
 });

@@ -54,7 +54,6 @@ function publishedMember(
 }
 
 function sayIntOrString(out: Open, form: OpenApiVersion): void {
-  delete out["type"];
   if (form === "v3") out["anyOf"] ??= [{ type: "integer" }, { type: "string" }];
 }
 

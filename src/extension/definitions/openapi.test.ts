@@ -12,6 +12,7 @@ const schema: JsonObject = {
   required: ["n", "l"],
   properties: {
     port: { "x-kubernetes-int-or-string": true },
+    size: { type: "string", "x-kubernetes-int-or-string": true },
     n: { type: "string", nullable: true },
     l: { type: "array", items: { type: "string", default: "a" } },
     open: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
@@ -25,6 +26,7 @@ test("version 2 leaves out what it has no word for, version 3 says all", () => {
   assert.deepEqual(v2["required"], ["l"]);
   const properties = v2["properties"] as Record<string, JsonObject>;
   assert.deepEqual(properties["port"], { "x-kubernetes-int-or-string": true });
+  assert.equal(properties["size"]?.["type"], "string");
   assert.deepEqual(properties["n"], {});
   assert.deepEqual(properties["l"], { type: "array", items: { type: "string" } });
   assert.deepEqual(properties["open"], { "x-kubernetes-preserve-unknown-fields": true });
@@ -32,6 +34,7 @@ test("version 2 leaves out what it has no word for, version 3 says all", () => {
   assert.deepEqual(properties["embedded"]?.["required"], ["kind", "apiVersion"]);
   const v3 = publishedSchema(schema, "v3")["properties"] as Record<string, JsonObject>;
   assert.deepEqual(v3["port"]?.["anyOf"], [{ type: "integer" }, { type: "string" }]);
+  assert.equal(v3["size"]?.["type"], "string");
   assert.deepEqual(v3["n"], { type: "string", nullable: true });
   assert.deepEqual(v3["choice"], { oneOf: [{ required: ["a"] }] });
 });
