@@ -1,5 +1,5 @@
 /** Where a relay listens: its address, its certificate, and what it must not do in the clear. */
-import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
+import { canSharePort, httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { Relay } from "#relay/relay.ts";
 import { isLoopback } from "./loopback.ts";
@@ -37,6 +37,7 @@ export function listenTo(
   address: Address,
   running: Relay,
   log: Log,
+  isWorker = false,
 ): Promise<Listening> {
   const secure =
     flags.cert === undefined || flags.key === undefined
@@ -47,7 +48,15 @@ export function listenTo(
   const curves =
     flags.tlsCurvePreferences === undefined ? {} : { curves: flags.tlsCurvePreferences };
   return listen(
-    { ...address, ...secure, ...clientCa, ...curves, limits: relayHttpLimits, ownHttp1: true },
+    {
+      ...address,
+      ...(isWorker && canSharePort ? { sharesPort: true } : {}),
+      ...secure,
+      ...clientCa,
+      ...curves,
+      limits: relayHttpLimits,
+      ownHttp1: true,
+    },
     running.handler,
     log,
   );

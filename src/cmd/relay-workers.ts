@@ -3,7 +3,11 @@
  * worker is a relay of its own whose upstream is the owner, by a socket that only they can open. The
  * rooms do not know: this is the tree mode within one machine.
  *
- *   clients ──► one port (node:cluster) ──► worker 1..N: mirror, crowd ──socket──► owner ──► upstream
+ *   clients ──► one port ──► worker 1..N: mirror, crowd ──socket──► owner ──► upstream
+ *
+ * Each worker listens on the port itself, and the kernel spreads the connections. Connections that the owner
+ * would hand over (node:cluster's own way, used only where the kernel cannot spread) stay open with nobody to
+ * serve them when the worker dies before it takes them.
  *
  * Holds  a worker that dies is replaced, its clients resume at another by resourceVersion; a worker
  *        whose owner dies ends by itself; the metrics of all are one page, a label names the process.
@@ -17,6 +21,8 @@ import { mergeMetrics } from "#server/merge-metrics.ts";
 
 /** The environment variable that tells a worker the inner socket's path. */
 const socketVariable = "PILOTHOUSE_RELAY_SOCKET";
+/** The port that all workers listen on. */
+const portVariable = "PILOTHOUSE_RELAY_PORT";
 /** A worker that dies at its start must not be forked without end. */
 const restartMs = 1_000;
 /** A worker that does not answer has no metrics this time. */
@@ -36,9 +42,18 @@ interface ToWorker {
   readonly asked: number;
 }
 
-/** The inner socket's path when this process is a worker. */
-export function innerSocket(): string | undefined {
-  return cluster.isWorker ? process.env[socketVariable] : undefined;
+export interface WorkerPlace {
+  /** The owner's socket. */
+  readonly socketPath: string;
+  /** Where clients connect. */
+  readonly port: number;
+}
+
+/** What the owner told this process when it is a worker. */
+export function workerPlace(): WorkerPlace | undefined {
+  const socketPath = process.env[socketVariable];
+  if (!cluster.isWorker || socketPath === undefined) return undefined;
+  return { socketPath, port: Number(process.env[portVariable]) };
 }
 
 /** A folder of mode 0700, so that only this user's processes reach the socket in it. */
@@ -69,9 +84,9 @@ export class Workers {
   #asked = 0;
   #stopping = false;
 
-  constructor(deps: { readonly log: Log }, options: { readonly socketPath: string }) {
+  constructor(deps: { readonly log: Log }, place: WorkerPlace) {
     this.#log = deps.log;
-    this.#env = { [socketVariable]: options.socketPath };
+    this.#env = { [socketVariable]: place.socketPath, [portVariable]: String(place.port) };
   }
 
   /** Resolves when all listen, or `signal` aborts. */

@@ -3,7 +3,7 @@
  * this process, or as the owner of the upstream with serving workers (relay-workers.ts).
  */
 import { NodeClock } from "#platform/node/clock.ts";
-import { httpLimits, listen } from "#platform/node/http/http.ts";
+import { freePort, httpLimits, listen } from "#platform/node/http/http.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { KubeAccess } from "#platform/node/kubeconfig.ts";
@@ -23,10 +23,11 @@ import { type Made, makeRelay, stopRelay } from "./relay-make.ts";
 import { type Upstreams, upstreamOf } from "./relay-upstream.ts";
 import {
   type Address,
-  innerSocket,
   makeInnerSocket,
   onOwnerGone,
   reportToOwner,
+  workerPlace,
+  type WorkerPlace,
   Workers,
 } from "./relay-workers.ts";
 import { giveMemoryBack } from "./spare-memory.ts";
@@ -39,10 +40,10 @@ export async function relay(flags: RelayFlags): Promise<void> {
   onStopSignal(() => stopping.abort());
   // Timers of the platform do not keep a process alive, and before we listen nothing else would.
   const alive = setInterval(() => {}, 60_000);
-  const inner = innerSocket();
+  const place = workerPlace();
   const own = relayProcess(flags);
   try {
-    if (inner !== undefined) await serveAsWorker(own, flags, inner, stopping);
+    if (place !== undefined) await serveAsWorker(own, flags, place, stopping);
     else if (flags.servingWorkers > 0) await ownForWorkers(own, flags, stopping.signal);
     else await serveAlone(own, flags, stopping.signal);
   } finally {
@@ -113,7 +114,7 @@ async function ownForWorkers(
   flags: RelayFlags,
   stopping: AbortSignal,
 ): Promise<void> {
-  await addressOf(flags);
+  const { port } = await freePort(await addressOf(flags));
   if (flags.peers !== undefined) {
     throw new UsageError("--peers balances whole processes: leave --serving-workers at 0 with it");
   }
@@ -121,7 +122,7 @@ async function ownForWorkers(
   // Each worker writes the lines of its clients; that they can is found out now.
   await (await auditOf({ clock, log }, flags)).close();
   const socket = makeInnerSocket();
-  const workers = new Workers({ log }, { socketPath: socket.path });
+  const workers = new Workers({ log }, { socketPath: socket.path, port });
   const metricsText = (): Promise<string> => workers.metrics(metrics.text());
   const more = { metrics, metricsText, followsViews: false };
   const made = await makeRelay(flags, upstreamOf(access, clock), stopping, more);
@@ -146,7 +147,7 @@ async function ownForWorkers(
 async function serveAsWorker(
   { clock, log, metrics }: RelayProcess,
   flags: RelayFlags,
-  socketPath: string,
+  { socketPath, port }: WorkerPlace,
   stopping: AbortController,
 ): Promise<void> {
   onOwnerGone(() => stopping.abort());
@@ -159,7 +160,8 @@ async function serveAsWorker(
   const made = await makeRelay(flags, upstream, signal, { metrics, metricsText, ...audit.of });
   if (made === undefined) return audit.close();
   await made.running.untilReady(signal);
-  const listening = await listenTo(flags, await addressOf(flags), made.running, made.log);
+  const at = { ...(await addressOf(flags)), port };
+  const listening = await listenTo(flags, at, made.running, made.log, true);
   reportToOwner(listening.address, () => metrics.text());
   const spare = giveMemoryBack(clock);
   await untilAborted(signal);

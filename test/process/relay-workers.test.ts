@@ -78,6 +78,21 @@ void describe("pilothouse relay --serving-workers", { timeout: 120_000 }, () => 
     admin.close();
   });
 
+  void it("serves who connects to a worker that hangs, once it is gone", async () => {
+    const stopped = new AbortController();
+    const hung = workerPids(relay).at(-1) ?? 0;
+    process.kill(hung, "SIGSTOP");
+    const clients = Array.from({ length: clientCount }, () => new Follower(relay.kubeconfig));
+    const running = clients.map((client) => client.run(stopped.signal));
+    // Those of the other worker are served; the rest have reached the one that does not answer.
+    await until(() => clients.some(({ revision }) => revision !== ""));
+    process.kill(hung, "SIGKILL");
+    await until(() => clients.every(({ revision }) => revision !== ""));
+    stopped.abort();
+    clients.forEach((client) => client.close());
+    await Promise.all(running);
+  });
+
   void it("ends all its processes on SIGTERM", async () => {
     assert.equal(await relay.stop(), 0);
     for (const pid of workerPids(relay)) assert.throws(() => process.kill(pid, 0), /ESRCH/);

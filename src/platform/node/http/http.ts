@@ -15,7 +15,12 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import type { AddressInfo, Socket } from "node:net";
+import {
+  type AddressInfo,
+  createServer as createNetServer,
+  type Server as NetServer,
+  type Socket,
+} from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Peer, PlainHandler, TakeRefused } from "../../http.ts";
 import { authoritiesOf, comesFrom } from "./peer-authority.ts";
@@ -68,6 +73,8 @@ interface ListenOptions {
   readonly clientCa?: string | readonly string[];
   /** PEM of the authorities of front proxies, which vouch for users in headers; absent: none. */
   readonly proxyCa?: string;
+  /** Other processes of this program listen on the same port, and the kernel spreads the connections. */
+  readonly sharesPort?: boolean;
   readonly limits: HttpLimits;
   /**
    * Serves plain GETs, polls and watches over HTTP/1.1 without node:http (http1-connection.ts): for a
@@ -124,14 +131,31 @@ function addressOf(bound: AddressInfo | string): Listening["address"] {
   return { host: bound.address, port: bound.port };
 }
 
-function bind(server: AnyServer, options: ListenOptions): Promise<void> {
+/** Whether several processes may listen on one port here (SO_REUSEPORT with spreading). */
+export const canSharePort = ["linux", "freebsd", "dragonfly", "sunos", "aix"].includes(
+  process.platform,
+);
+
+/** @returns the address with a port that nobody listens on; rejects when the one asked for is taken. */
+export async function freePort(at: BindOptions): Promise<Listening["address"]> {
+  const server = createNetServer();
+  await bind(server, at);
+  const bound = addressOf(server.address() as AddressInfo); // it listens: never null here
+  await new Promise((resolve) => server.close(resolve));
+  return bound;
+}
+
+type BindOptions = Pick<ListenOptions, "host" | "port" | "socketPath" | "sharesPort">;
+
+function bind(server: AnyServer | NetServer, options: BindOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException): void => {
       reject(new Error(bindText(error, options), { cause: error }));
     };
     server.once("error", onError);
-    const { host, port, socketPath } = options;
-    const at = socketPath === undefined ? { host, port } : { path: socketPath };
+    const { host, port, socketPath, sharesPort = false } = options;
+    const at =
+      socketPath === undefined ? { host, port, reusePort: sharesPort } : { path: socketPath };
     server.listen({ ...at, backlog: backlogMax }, () => {
       server.off("error", onError);
       resolve();
@@ -139,7 +163,7 @@ function bind(server: AnyServer, options: ListenOptions): Promise<void> {
   });
 }
 
-function bindText(error: NodeJS.ErrnoException, options: ListenOptions): string {
+function bindText(error: NodeJS.ErrnoException, options: BindOptions): string {
   const where = `${options.host}:${options.port}`;
   switch (error.code ?? "") {
     case "EADDRINUSE":
