@@ -83,6 +83,11 @@ export class EmbeddedStore implements FullStore {
       { ...options, epoch, headRevision: deps.mvcc.headRevision },
     );
     this.#maintenance = new Maintenance({ ...deps, settled: () => this.settled() });
+    void deps.engine.deposed?.then((error) => {
+      if (this.#committer.stopped !== undefined) return;
+      this.#committer.stop(error);
+      this.#onFailed(error, failed.resolve);
+    });
   }
 
   /** Makes the epoch durable, then starts lease time. Once, before anything else. */

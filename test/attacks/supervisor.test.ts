@@ -538,6 +538,7 @@ describe("work that is not waited for", () => {
     "stocketcd/compactor.ts": ["this.#round("],
     "stocketcd/endpoints.ts": ["client.gone.then("],
     "store/auto-compact.ts": ["this.#tick("],
+    "store/embedded.ts": ["deps.engine.deposed?.then("],
     "store/engines/local/room.ts": ["this.look("],
     "store/watches.ts": ["Promise.resolve("],
   };

@@ -146,5 +146,7 @@ export interface Engine {
    */
   tail(after: number): Tail;
   stats(): EngineStats;
+  /** Resolves when this opening finds out, between appends, that a later one holds the log. */
+  readonly deposed?: Promise<FencedError>;
   close(): Promise<void>;
 }

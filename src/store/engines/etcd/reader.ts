@@ -1,0 +1,111 @@
+/**
+ * Reads slots, and a checkpoint's chunks, in pages. A page holds as many keys as came to about `pageBytesMin`
+ * to `pageBytesMax` the last time: etcd bounds an answer by keys only.
+ */
+import { CorruptionError } from "../engine.ts";
+import type { Calls } from "./calls.ts";
+import { only } from "./calls.ts";
+import type { ClusterKey } from "./cluster.ts";
+import { decodePointer, type LogLayout, type Pointer } from "./layout.ts";
+import { Joiner, type JoinedBatch } from "./parts.ts";
+
+const pageBytesMin = 2 ** 20;
+const pageBytesMax = 4 * pageBytesMin;
+const pageKeysMax = 1024;
+
+class PageSize {
+  keys = 4;
+
+  saw(page: readonly ClusterKey[]): void {
+    let bytes = 0;
+    for (const { value } of page) bytes += value.length;
+    if (bytes > pageBytesMax) this.keys = Math.max(1, this.keys >> 1);
+    else if (bytes < pageBytesMin && page.length === this.keys) {
+      this.keys = Math.min(pageKeysMax, this.keys * 2);
+    }
+  }
+}
+
+/** Batches from a slot on, in order, each once. */
+export class SlotReader {
+  readonly #calls: Calls;
+  readonly #layout: LogLayout;
+  readonly #joiner = new Joiner();
+  readonly #size = new PageSize();
+  #page: readonly ClusterKey[] = [];
+  #at = 0;
+  #next: number;
+  /** As of the last page. */
+  pointer: Pointer | undefined;
+
+  constructor(deps: { readonly calls: Calls; readonly layout: LogLayout }, from: number) {
+    this.#calls = deps.calls;
+    this.#layout = deps.layout;
+    this.#next = from;
+  }
+
+  /** The slot after all that was read. */
+  get next(): number {
+    return this.#next;
+  }
+
+  /** "end": all that is durable by now was read. "trimmed": what is next is no longer kept, for good. */
+  async read(): Promise<JoinedBatch | "end" | "trimmed"> {
+    for (;;) {
+      while (this.#at < this.#page.length) {
+        const { key, value } = this.#page[this.#at++] as ClusterKey;
+        this.#checkDense(key);
+        this.#next++;
+        const joined = this.#joiner.take(key, value);
+        if (joined !== undefined) return joined;
+      }
+      const pointer = await this.#fetch();
+      if (this.#next < pointer.first) return "trimmed";
+      if (this.#page.length === 0) return "end";
+    }
+  }
+
+  async #fetch(): Promise<Pointer> {
+    const { pointer: key } = this.#layout;
+    const slots = this.#layout.slots(this.#next, this.#size.keys);
+    const [found, page = []] = await this.#calls.read([only(key), slots]);
+    const pointer = decodePointer(found?.[0]?.value, key);
+    this.pointer = pointer;
+    this.#page = page;
+    this.#at = 0;
+    this.#size.saw(page);
+    return pointer;
+  }
+
+  #checkDense(key: string): void {
+    if (key === this.#layout.slot(this.#next)) return;
+    throw new CorruptionError(`${this.#layout.slot(this.#next)} is missing before ${key}`);
+  }
+}
+
+/** The records of a checkpoint. `take` gets whole records and the key that they begin at. */
+export async function readCheckpoint(
+  deps: { readonly calls: Calls; readonly layout: LogLayout },
+  { id, chunks }: Pointer,
+  take: (bytes: Uint8Array, key: string) => void,
+): Promise<void> {
+  const { calls, layout } = deps;
+  const joiner = new Joiner();
+  const size = new PageSize();
+  for (let next = 0; next < chunks;) {
+    const [page = []] = await calls.read([layout.chunks(id, next, size.keys)]);
+    size.saw(page);
+    if (page.length === 0) throw missingChunk(layout.chunk(id, next));
+    for (const { key, value } of page) {
+      if (key !== layout.chunk(id, next)) throw missingChunk(layout.chunk(id, next));
+      next++;
+      const joined = joiner.take(key, value);
+      if (joined !== undefined) take(joined.bytes, joined.firstKey);
+    }
+  }
+  if (joiner.hasPart) throw missingChunk(layout.chunk(id, chunks));
+}
+
+function missingChunk(key: string): CorruptionError {
+  return new CorruptionError(`${key} is missing: the checkpoint is not whole`);
+}
