@@ -54,7 +54,10 @@ export async function switchPointer(
   throw new FencedError(`${key} was changed by another`);
 }
 
-/** Removes what `pointer` does not need. Cut short, the next one goes on. */
+/**
+ * Removes what is older than `pointer`. Cut short, the next one goes on. Neither slots nor ids are used twice, so a
+ * deletion that arrives late, when there is a newer checkpoint, removes nothing of that.
+ */
 export async function trim(
   { calls, layout, writer }: CheckpointDeps,
   { first, id }: Pointer,
@@ -66,7 +69,7 @@ export async function trim(
     const until = Math.min(first, slot + trimSlots);
     await writer.change([{ kind: "delete", start: layout.slot(slot), end: layout.slot(until) }]);
   }
-  await writer.change(layout.otherChunks(id).map((range) => ({ kind: "delete", ...range })));
+  await writer.change([{ kind: "delete", ...layout.olderChunks(id) }]);
 }
 
 /** The records of `source`, gathered into pieces about as large as one request takes. */

@@ -134,9 +134,10 @@ export class EtcdEngine implements Engine {
     const writer = must(this.#writer, "checkpoint of a closed engine");
     const deps = { calls: this.#calls, layout: this.#layout, writer };
     const { revision } = source;
-    const id = checkpointId(revision, writer.epoch, ++this.#attempts);
+    const { first, trimmedRevision, revision: last } = this.#pointer ?? noPointer;
+    assert(revision > last, "a checkpoint that is not newer than the last", { revision, last });
+    const id = checkpointId(writer.epoch, ++this.#attempts);
     const put = await putChunks(deps, id, source);
-    const { first, trimmedRevision } = this.#pointer ?? noPointer;
     const start = this.#segments.startAfter(revision) ?? { first, trimmedRevision };
     const pointer = { revision, id, ...put, ...start };
     await switchPointer(deps, this.#pointer, pointer);

@@ -9,6 +9,8 @@ import type { KeyRange } from "./cluster.ts";
 /** 2^53 has 16 digits. */
 const slotDigits = 16;
 const chunkDigits = 8;
+/** Epochs are 32-bit in records. */
+const epochDigits = 10;
 const formatMark = "pilothouse log 1 ";
 
 /** Which checkpoint counts, and where the log after it begins. */
@@ -70,19 +72,15 @@ export class LogLayout {
     return { start: this.chunk(id, from), end: `${this.prefix}chunk/${id}0`, limit };
   }
 
-  /** The chunks of all checkpoints but this one. */
-  otherChunks(id: string): readonly { readonly start: string; readonly end: string }[] {
-    const all = `${this.prefix}chunk`;
-    return [
-      { start: `${all}/`, end: `${all}/${id}/` },
-      { start: `${all}/${id}0`, end: `${all}0` },
-    ];
+  /** The chunks of all attempts before this one. */
+  olderChunks(id: string): { readonly start: string; readonly end: string } {
+    return { start: `${this.prefix}chunk/`, end: `${this.prefix}chunk/${id}/` };
   }
 }
 
-/** In the order of revisions, and no two attempts at a checkpoint share one. */
-export function checkpointId(revision: number, epoch: number, attempt: number): string {
-  return `${String(revision).padStart(slotDigits, "0")}-${epoch}-${attempt}`;
+/** Later attempts have greater ids, also over openings. */
+export function checkpointId(epoch: number, attempt: number): string {
+  return `${String(epoch).padStart(epochDigits, "0")}-${String(attempt).padStart(chunkDigits, "0")}`;
 }
 
 export function encodeFormat(domain: string): Uint8Array {

@@ -6,7 +6,7 @@
 import type { Random } from "#platform/random.ts";
 import { equalBytes } from "#base/bytes.ts";
 import { CorruptionError, FencedError } from "../engine.ts";
-import type { Calls } from "./calls.ts";
+import { only, type Calls } from "./calls.ts";
 import type { Condition } from "./cluster.ts";
 import { decodeEpoch, decodeFormat, encodeEpoch, encodeFormat, type LogLayout } from "./layout.ts";
 
@@ -46,13 +46,13 @@ export async function takeOver(deps: TakeOverDeps, wanted: number | "next"): Pro
 
 async function findDomain({ calls, layout, random }: TakeOverDeps): Promise<string> {
   const key = layout.format;
-  const found = await calls.get(key);
-  if (found !== undefined) return decodeFormat(found, key);
-  const [others] = await calls.read([
-    { start: layout.prefix, end: `${layout.prefix.slice(0, -1)}0`, limit: 1 },
-  ]);
+  const all = { start: layout.prefix, end: `${layout.prefix.slice(0, -1)}0`, limit: 1 };
+  // Of one revision: another opening may be making the log just now.
+  const [found, others] = await calls.read([only(key), all]);
+  const format = found?.[0]?.value;
+  if (format !== undefined) return decodeFormat(format, key);
   const other = others?.[0]?.key;
-  if (other !== undefined && other !== key) {
+  if (other !== undefined) {
     throw new CorruptionError(`${other} is there, but ${key} is not: other data, or a damaged log`);
   }
   await calls.change({

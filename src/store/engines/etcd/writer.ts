@@ -57,7 +57,7 @@ export class Writer {
     while (from < batch.bytes) {
       const until = Math.min(batch.bytes, from + this.partBytes);
       const placed = await this.#putPart(keyOf(index), { batch, index, from, until });
-      if (placed === "too-large") this.#shrink();
+      if (placed === "too-large") this.#shrink(until - from + partHeaderBytes);
       else {
         from = placed;
         index++;
@@ -114,10 +114,12 @@ export class Writer {
     return encodePart(header, buffers, from, until);
   }
 
-  #shrink(): void {
-    this.#partBytes >>= 1;
-    if (this.#partBytes >= partBytesMin) return;
-    throw new Error(`the etcd cluster takes no request of ${this.#partBytes * 2} bytes`);
+  /** `refusedBytes`: append and checkpoint may both learn from the same size. */
+  #shrink(refusedBytes: number): void {
+    if (refusedBytes <= partBytesMin) {
+      throw new Error(`the etcd cluster takes no request of ${refusedBytes} bytes`);
+    }
+    this.#partBytes = Math.min(this.#partBytes, Math.max(partBytesMin, refusedBytes >> 1));
   }
 
   #fenced(): FencedError {

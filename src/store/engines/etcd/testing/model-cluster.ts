@@ -15,25 +15,25 @@ import type {
   ReadAnswer,
 } from "../cluster.ts";
 
-interface ModelOptions {
-  /** A request with more bytes of values is refused. */
-  readonly requestBytesMax: number;
-}
-
 export class ModelCluster {
-  readonly #options: ModelOptions;
   readonly #keys = new Map<string, Uint8Array>();
+  /** A request with more bytes of values is refused. */
+  requestBytesMax: number;
   /** Puts are refused, deletes are not: etcd with its alarm raised. */
   isFull = false;
   /** Called after each change that happened. */
   onChange: (change: Change) => void = () => undefined;
 
-  constructor(options: ModelOptions) {
-    this.#options = options;
+  constructor(options: { readonly requestBytesMax: number }) {
+    this.requestBytesMax = options.requestBytesMax;
   }
 
   read(ranges: readonly KeyRange[]): ReadAnswer {
     return { kind: "read", lists: ranges.map((range) => this.#list(range)) };
+  }
+
+  count(range: KeyRange): number {
+    return this.#list(range).length;
   }
 
   get(key: string): Uint8Array | undefined {
@@ -43,7 +43,7 @@ export class ModelCluster {
   change(change: Change): ChangeAnswer {
     let bytes = 0;
     for (const one of change.operations) if (one.kind === "put") bytes += one.value.length;
-    if (bytes > this.#options.requestBytesMax) return { kind: "too-large" };
+    if (bytes > this.requestBytesMax) return { kind: "too-large" };
     if (bytes > 0 && this.isFull) return { kind: "no-space", message: "database space exceeded" };
     if (!change.conditions.every((condition) => this.#isMet(condition))) return { kind: "unmet" };
     for (const one of change.operations) {
