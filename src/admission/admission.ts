@@ -31,7 +31,7 @@ export interface AdmissionRequest {
   /** CreateOptions, UpdateOptions or DeleteOptions of the request, with kind and apiVersion; absent: not known. */
   readonly options?: AnyObject;
   /** Aborts when the client goes away or the deadline of the request passes. */
-  readonly signal?: AbortSignal;
+  readonly ending?: { readonly signal: AbortSignal };
   /** Of this mutating pass; absent in the validating pass. */
   readonly reinvocation?: Reinvocation;
   /** Text for a Warning header. */
