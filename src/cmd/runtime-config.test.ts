@@ -1,4 +1,4 @@
-/** `--runtime-config`: which kinds are served, and which mistakes are told; answers of kube-apiserver 1.36.3. */
+/** `--runtime-config`: which kinds are served, and how mistakes are refused; answers of kube-apiserver 1.36.3. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { builtinResources } from "#api/schema/resources.ts";
@@ -104,7 +104,7 @@ const refusals: Readonly<Record<string, string>> = {
     "--runtime-config=api/ga=false conflicts with --enable-priority-and-fairness=true",
 };
 
-suite("a mistake in --runtime-config is told in stock's words", () => {
+suite("a mistake in --runtime-config is refused in the words of stock", () => {
   for (const [text, message] of Object.entries(refusals)) {
     test(text, () => {
       assert.throws(() => servedResources(runtimeConfig(text, none)), {

@@ -97,7 +97,7 @@ function isServed(
   return last === undefined ? /^v\d+$/.test(version) : last === "true";
 }
 
-/** Found before anything is applied: all of them are told at once. */
+/** Found before anything is applied; the refusal names them all. */
 function configFaults(config: RuntimeConfig): readonly string[] {
   const conflict = flowControlConflict(config);
   return [...(conflict === undefined ? [] : [conflict]), ...keyFaults(config)];
