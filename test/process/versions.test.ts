@@ -34,6 +34,7 @@ const unstable = /v\d+(?:alpha|beta)\d+/;
 
 interface Access extends https.RequestOptions {
   readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 interface Reply {

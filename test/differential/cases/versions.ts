@@ -47,11 +47,9 @@ function documentsOf(collection: string): readonly Step[] {
   ];
 }
 
-const cases: readonly Case[] = [
-  ...[...besideServed, ...alone].map((collection) => ({
-    name: collection.replace("/namespaces/{ns}", ""),
-    steps: [...documentsOf(collection), ...everyVerb(collection)],
-  })),
-];
+const cases: readonly Case[] = [...besideServed, ...alone].map((collection) => ({
+  name: collection.replace("/namespaces/{ns}", ""),
+  steps: [...documentsOf(collection), ...everyVerb(collection)],
+}));
 
 export const versions: Suite = { name: "versions", cases };
