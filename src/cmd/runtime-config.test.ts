@@ -109,7 +109,7 @@ suite("a mistake in --runtime-config is refused in the words of stock", () => {
     test(text, () => {
       assert.throws(() => servedResources(runtimeConfig(text, none)), {
         name: "UsageError",
-        message,
+        message: `--runtime-config: ${message}`,
       });
     });
   }

@@ -66,7 +66,7 @@ const retiredVersions: Readonly<Record<string, readonly string[]>> = {
 export function servedResources(given: RuntimeConfig): readonly ResourceInfo[] {
   const config = withCoreKeys(given);
   const faults = configFaults(config);
-  if (faults.length > 0) throw new UsageError(aggregate(faults));
+  if (faults.length > 0) throw refusal(aggregate(faults));
   const preferred = preferences(config);
   return builtinResources().filter((info) => isServed(info, config, preferred));
 }
@@ -131,7 +131,7 @@ function preferences(config: RuntimeConfig): ReadonlyMap<string, boolean> {
   for (const key of Object.keys(versionPatterns)) {
     const value = config.get(key) ?? "true";
     if (value !== "true" && value !== "false") {
-      throw new UsageError(`invalid value ${key}=${value}`);
+      throw refusal(`invalid value ${key}=${value}`);
     }
   }
   return new Map(
@@ -145,17 +145,17 @@ function preference(key: string, value: string): boolean {
   const { group, version } = groupVersionOf(key);
   if (registeredVersions.get(group)?.has(version) !== true) {
     const name = groupVersionText({ group, version });
-    throw new UsageError(`group version ${name} that has not been registered`);
+    throw refusal(`group version ${name} that has not been registered`);
   }
   const isEnabled = value === "" ? true : booleans.get(value);
   if (isEnabled === undefined) {
     const cause = `strconv.ParseBool: parsing ${JSON.stringify(value)}: invalid syntax`;
-    throw new UsageError(`invalid value of ${key}: ${value}, err: ${cause}`);
+    throw refusal(`invalid value of ${key}: ${value}, err: ${cause}`);
   }
   const resource = key.split("/")[2] ?? "";
   if (resource !== resource.toLowerCase()) {
     const rule = "group/version/resource and resource is always lowercase plural";
-    throw new UsageError(`invalid key ${key}: ${rule}, not ${JSON.stringify(resource)}`);
+    throw refusal(`invalid key ${key}: ${rule}, not ${JSON.stringify(resource)}`);
   }
   return isEnabled;
 }
@@ -196,6 +196,11 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
 
 function sortedTexts(texts: readonly string[]): readonly string[] {
   return [...new Set(texts)].sort();
+}
+
+/** Upstream's text behind the flag's name. */
+function refusal(text: string): UsageError {
+  return new UsageError(`--runtime-config: ${text}`);
 }
 
 /** As upstream writes several errors. */

@@ -267,7 +267,7 @@ describe("the versions that up serves", () => {
       const flag = "--runtime-config=foo/v1=true,bar/v1=false";
       const { code, stderr } = pilothouse([command, "--data-dir", data, flag]);
       assert.equal(code, 1);
-      assert.match(stderr, /unknown api groups bar\/v1,foo\/v1\n$/);
+      assert.match(stderr, /--runtime-config: unknown api groups bar\/v1,foo\/v1\n$/);
       assert.ok(!existsSync(data));
     }
   });
