@@ -294,14 +294,19 @@ const beside = [
   "api/all=true,networking.k8s.io/v1beta1/ipaddresses=false,batch/v1=false",
   "api/beta=true,storage.k8s.io/v1beta1=0,apps/v1/controllerrevisions=false,extensions/v1beta1",
 ];
+/** With the gates that stock wants for them. */
+const gated =
+  "certificates.k8s.io/v1alpha1,certificates.k8s.io/v1beta1,scheduling.k8s.io/v1alpha2,storagemigration.k8s.io/v1beta1";
+const gates =
+  "--feature-gates=ClusterTrustBundle=true,PodCertificateRequest=true,GenericWorkload=true,StorageVersionMigrator=true";
 
 describe("a stock server beside ours", { skip: stock === undefined ? noStock : false }, () => {
-  for (const flag of beside) {
+  for (const flag of [...beside, gated]) {
     test(`serves the same with --runtime-config=${flag}`, async () => {
       const directory = temporaryDirectory("versions-stock");
       const config = flag === "" ? [] : [`--runtime-config=${flag}`];
       const etcd = await startEtcd(stock?.etcd ?? "");
-      const args = [`--etcd-servers=${etcd.url}`, ...config];
+      const args = [`--etcd-servers=${etcd.url}`, ...config, ...(flag === gated ? [gates] : [])];
       const theirs = await startApiServer(stock?.apiserver ?? "", directory, args);
       const data = join(directory, "data");
       const ours = await startUp(["--data-dir", data, "--port", "0", "--nodes", "0", ...config]);
