@@ -100,6 +100,7 @@ const refusals: Readonly<Record<string, string>> = {
     'invalid key apps/v1/Deployments: group/version/resource and resource is always lowercase plural, not "Deployments"',
   "api/all=false":
     "[--runtime-config=api/all=false conflicts with --enable-priority-and-fairness=true, invalid runtime-config with only api/all=false]",
+  "apiregistration.k8s.io/v1=false": "API group/version apiregistration.k8s.io/v1 must be enabled",
   "api/ga=false":
     "--runtime-config=api/ga=false conflicts with --enable-priority-and-fairness=true",
 };

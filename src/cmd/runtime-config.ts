@@ -8,6 +8,7 @@
  * Differs  there is no `--feature-gates`: group-versions of gates that 1.36 has off are served when they are
  *        named. No other key turns them on.
  */
+import { aggregatorGroup } from "#api/schema/group-priorities.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { builtinResources } from "#api/schema/resources.ts";
 import { UsageError } from "./usage-error.ts";
@@ -68,7 +69,9 @@ export function servedResources(given: RuntimeConfig): readonly ResourceInfo[] {
   const faults = configFaults(config);
   if (faults.length > 0) throw refusal(aggregate(faults));
   const preferred = preferences(config);
-  return builtinResources().filter((info) => isServed(info, config, preferred));
+  const served = builtinResources().filter((info) => isServed(info, config, preferred));
+  if (served.some(({ group }) => group === aggregatorGroup)) return served;
+  throw refusal(`API group/version ${aggregatorGroup}/v1 must be enabled`);
 }
 
 /** `v1` and what is below it mean the whole core group; `api/legacy` means nothing any more. */
