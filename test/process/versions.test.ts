@@ -247,6 +247,8 @@ describe("the versions that up serves", () => {
     assert.ok(!wide.apiServices.includes("v1.batch"));
     const made = await ask(access, candidates, { method: "POST", body: candidate });
     assert.equal(made.status, 201, made.text);
+    const owner = { ...candidate, uid: JSON.parse(made.text).metadata.uid as string };
+    await ask(access, maps, { method: "POST", body: ownedMap("kept", owner) });
 
     await up.stop();
     access = await start();
@@ -255,6 +257,12 @@ describe("the versions that up serves", () => {
       return apiServices.length === recorded.length - 1 && apiServices.includes("v1.batch");
     });
     assert.equal((await ask(access, `${candidates}/one`)).status, 404);
+    const nobody = { ...space, uid: "4d0cbb4b-5d1a-4f3e-9a3f-0e7a4a3c0001" };
+    await ask(access, maps, { method: "POST", body: ownedMap("orphan", nobody) });
+    await until("what has no owner is collected", async () => {
+      return (await ask(access, `${maps}/orphan`)).status === 404;
+    });
+    assert.equal((await ask(access, `${maps}/kept`)).status, 200, "its owner is only out of sight");
 
     await up.stop();
     access = await start("--runtime-config=api/beta=true");
@@ -288,6 +296,20 @@ const deployment = {
     },
   },
 };
+
+const maps = "/api/v1/namespaces/default/configmaps";
+
+interface Owner {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly uid: string;
+}
+
+function ownedMap(name: string, { apiVersion, kind, metadata, uid }: Owner): object {
+  const ownerReferences = [{ apiVersion, kind, name: metadata.name, uid }];
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, ownerReferences } };
+}
 
 const beside = [
   "",
