@@ -1,5 +1,5 @@
 /** The objects a server keeps about itself and its cluster, as data (contract 1.20). */
-import { groupPriority, versionPriority } from "#api/schema/group-priorities.ts";
+import { aggregatorGroup, groupPriority, versionPriority } from "#api/schema/group-priorities.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 
@@ -185,7 +185,7 @@ export function apiServiceObjects(
 ): readonly AnyObject[] {
   const served = new Map(
     infos
-      .filter(({ group }) => groupPriority(group) !== undefined)
+      .filter(({ group }) => groupPriority(group) !== undefined && group !== aggregatorGroup)
       .map(({ group, version }) => [`${version}.${group}`, { group, version }]),
   );
   return [...served].map(([name, { group, version }]) => ({

@@ -13,6 +13,7 @@ import { defaultPlugins } from "#admission/default-plugins.ts";
 import { must } from "#base/assert.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { ResourceQuota } from "#api/gen/types.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { builtinResources, resourceByPath } from "#api/schema/resources.ts";
 import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { bootstrap } from "#apiserver/bootstrap.ts";
@@ -101,6 +102,8 @@ export interface PlaneOptions {
   readonly kubelets?: OpenedKubelets;
   /** How aggregated API servers are reached; absent: at their endpoints, by the front proxy's certificate. */
   readonly aggregation?: AggregationAccess;
+  /** Built-in kinds that are served; absent: every version of all of them. */
+  readonly resources?: readonly ResourceInfo[];
   /** Absent: upstream's default plugins, and NodeRestriction. */
   readonly admissionPlugins?: PluginChoice;
   /** Configurations of plugins; absent: none. */
@@ -376,6 +379,7 @@ function makeServer(
   parts: ServerParts,
 ): { readonly server: ApiServer; readonly aggregator: Aggregator } {
   const { registry } = parts;
+  const { resources = builtinResources() } = options;
   const lookup = createLister(registry);
   const { access, yaml, metrics, kubelets, webhooks, policies } = parts;
   // Admission is made before the server that serves the kinds.
@@ -416,7 +420,7 @@ function makeServer(
           ...host,
           lookup,
           configVersion: changesOf(registry, flowKinds),
-          load: serverLoad(registry),
+          load: serverLoad(registry, resources),
         },
         metrics,
       ),
@@ -432,7 +436,7 @@ function makeServer(
       },
       ...(options.audit === undefined ? {} : { audit: options.audit }),
     },
-    { resources: builtinResources(), requestTimeoutMs: limits.requestTimeoutMs, limits: apiLimits },
+    { resources, requestTimeoutMs: limits.requestTimeoutMs, limits: apiLimits },
   );
   return { server: made.server, aggregator: must(aggregator, "a server asks for its delegates") };
 }

@@ -32,6 +32,64 @@ test("JSON of another writer gets metadata where it is looked for, and loses its
   assert.equal(text, '{"apiVersion":"e.com/v1","kind":"W","metadata":{"name":"a"}}');
 });
 
+/** As kube-apiserver 1.36.3 writes one, without what does not matter here. */
+const older = {
+  version: "v1",
+  group: "example.com",
+  validation: { openAPIV3Schema: { type: "object" } },
+  subresources: { status: {} },
+  additionalPrinterColumns: [{ name: "Size", type: "integer", JSONPath: ".spec.size" }],
+  versions: [
+    { name: "v1", served: true, storage: true },
+    { name: "v2", served: true, storage: false, schema: { openAPIV3Schema: { type: "string" } } },
+  ],
+  conversion: {
+    strategy: "Webhook",
+    webhookClientConfig: { url: "https://a" },
+    conversionReviewVersions: ["v1"],
+  },
+  preserveUnknownFields: false,
+};
+
+const newer = {
+  group: "example.com",
+  versions: older.versions.map((version) => ({
+    schema: older.validation,
+    ...version,
+    subresources: older.subresources,
+    additionalPrinterColumns: [{ name: "Size", type: "integer", jsonPath: ".spec.size" }],
+  })),
+  conversion: {
+    strategy: "Webhook",
+    webhook: { clientConfig: { url: "https://a" }, conversionReviewVersions: ["v1"] },
+  },
+};
+
+test("a definition in v1beta1 is read as one of v1, with what its versions shared in each", () => {
+  const kind = "CustomResourceDefinition";
+  const given = { apiVersion: "apiextensions.k8s.io/v1beta1", kind, metadata, spec: older };
+  const read = decodeObject(fromStockValue(encodeObject(given)), 0);
+  assert.equal(read.apiVersion, "apiextensions.k8s.io/v1");
+  assert.deepEqual(read["spec"], newer);
+  const { version, group, validation } = older;
+  const single = { ...given, spec: { version, group, validation } };
+  const { spec } = decodeObject(fromStockValue(encodeObject(single)), 0);
+  const only = { name: "v1", served: true, storage: true, schema: validation };
+  assert.deepEqual(spec, { group, versions: [only], preserveUnknownFields: true });
+});
+
+test("a kind that stock stores in another version is read in the one it has here", () => {
+  const group = "admissionregistration.k8s.io";
+  const kind = "MutatingAdmissionPolicy";
+  const spec = { failurePolicy: "Fail" };
+  const stock = toStockValue(
+    encodeObject({ apiVersion: `${group}/v1beta1`, kind, metadata: { name: "a" }, spec }),
+  );
+  assert.equal(Buffer.from(stock).subarray(0, 4).toString("latin1"), "k8s\0");
+  const read = decodeObject(fromStockValue(stock), 0);
+  assert.deepEqual([read.apiVersion, read["spec"]], [`${group}/v1`, spec]);
+});
+
 test("what is neither is refused, not guessed", () => {
   const broken = [[1, 2, 3], [], [0x6b, 0x38, 0x73, 0, 255]];
   for (const bytes of broken) assert.throws(() => fromStockValue(Uint8Array.from(bytes)));

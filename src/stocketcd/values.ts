@@ -12,6 +12,7 @@ import { encodeObject, decodeObject } from "#watch/object-bytes.ts";
 import { decodeProtobuf } from "#server/protobuf/decode.ts";
 import { hasProtobufForm, objectBytes } from "#server/protobuf/envelope.ts";
 import { readEnvelope } from "#wire/protobuf.ts";
+import { inStoredVersion } from "./stored-version.ts";
 
 /** Kinds whose servers store JSON though they have a message. */
 const jsonGroups: ReadonlySet<string> = new Set(["apiextensions.k8s.io", "apiregistration.k8s.io"]);
@@ -41,13 +42,13 @@ export function toStockValue(value: Uint8Array): Uint8Array {
   return objectBytes(object);
 }
 
-/** Throws UnreadableStockValueError, ProtobufError. */
+/** In the version in which it is stored here. Throws UnreadableStockValueError, ProtobufError. */
 export function fromStockValue(value: Uint8Array): Uint8Array {
-  if (value[0] === openingBrace) return encodeObject(decodeObject(value, 0));
+  if (value[0] === openingBrace) return encodeObject(inStoredVersion(decodeObject(value, 0)));
   const { apiVersion, kind, raw } = readEnvelope(value);
   const gv = parseApiVersion(apiVersion);
   const fields = gv === undefined ? undefined : decodeProtobuf({ ...gv, kind }, raw);
   if (fields === undefined)
     throw new UnreadableStockValueError(`${apiVersion} ${kind} is not known here`);
-  return encodeObject({ ...(fields as AnyObject), apiVersion, kind });
+  return encodeObject(inStoredVersion({ ...(fields as AnyObject), apiVersion, kind }));
 }

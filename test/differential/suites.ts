@@ -15,6 +15,7 @@ import { ruledResources } from "./cases/rules.ts";
 import { server } from "./cases/server.ts";
 import { subresources } from "./cases/subresources.ts";
 import { invalid } from "./cases/invalid.ts";
+import { versions } from "./cases/versions.ts";
 import { writes } from "./cases/writes.ts";
 import type { Suite } from "./exchange.ts";
 
@@ -37,4 +38,5 @@ export const suites: readonly Suite[] = [
   policies,
   plugins,
   appliedValues,
+  versions,
 ];

@@ -240,6 +240,20 @@ void describe(
           for (const one of others) assert.deepEqual(one, first);
         });
 
+        it("either reads definitions and mutating policies that the other wrote", async () => {
+          for (const [resource, theirs, ours] of storedOlder) {
+            const path = `/apis/${resource.group}/${resource.version}/${resource.resource}`;
+            const made = await stock.request("POST", path, theirs);
+            assert.equal(made.status, 201, JSON.stringify(made.body));
+            const seen = await a.get<AnyObject>(resource, "", theirs.metadata?.name ?? "");
+            assert.equal(seen.apiVersion, theirs.apiVersion);
+            assert.equal(text(seen["spec"]), text(made.body["spec"]));
+            const own = await a.create<AnyObject>(resource, "", ours);
+            const back = await stock.request("GET", `${path}/${ours.metadata?.name}`);
+            assert.equal(text(back.body["spec"]), text(own["spec"]));
+          }
+        });
+
         it("either reads and updates what the other wrote", async () => {
           const path = "/api/v1/namespaces/default/configmaps";
           const made = await stock.request("POST", path, configMap("theirs", { a: "b" }));
@@ -254,6 +268,71 @@ void describe(
     );
   },
 );
+
+function widgets(plural: string): AnyObject {
+  const column = (jsonPath: string) => ({ name: "Size", type: "integer", jsonPath });
+  const properties = { spec: { type: "object", properties: { size: { type: "integer" } } } };
+  const version = (name: string) => ({
+    name,
+    served: true,
+    storage: name === "v1",
+    schema: { openAPIV3Schema: { type: "object", properties } },
+    subresources: { status: {} },
+    additionalPrinterColumns: [column(".spec.size")],
+  });
+  const webhook = {
+    conversionReviewVersions: ["v1"],
+    clientConfig: { url: "https://127.0.0.1:1/convert" },
+  };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.example.com` },
+    spec: {
+      group: "example.com",
+      scope: "Namespaced",
+      names: { plural, singular: plural, kind: plural, listKind: `${plural}List` },
+      versions: [version("v1"), version("v1beta1")],
+      conversion: { strategy: "Webhook", webhook },
+    },
+  };
+}
+
+function mutatingPolicy(name: string): AnyObject {
+  const expression = 'Object{metadata: Object.metadata{labels: {"a": "b"}}}';
+  return {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "MutatingAdmissionPolicy",
+    metadata: { name },
+    spec: {
+      reinvocationPolicy: "Never",
+      matchConstraints: {
+        resourceRules: [
+          { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["secrets"] },
+        ],
+      },
+      mutations: [{ patchType: "ApplyConfiguration", applyConfiguration: { expression } }],
+    },
+  };
+}
+
+/** Kinds that stock stores in v1beta1: what it is given, and what ours is. */
+const storedOlder = [
+  [
+    { group: "apiextensions.k8s.io", version: "v1", resource: "customresourcedefinitions" },
+    widgets("theirs"),
+    widgets("ours"),
+  ],
+  [
+    {
+      group: "admissionregistration.k8s.io",
+      version: "v1",
+      resource: "mutatingadmissionpolicies",
+    },
+    mutatingPolicy("theirs"),
+    mutatingPolicy("ours"),
+  ],
+] as const;
 
 function eventText({ type, object }: WatchedEvent<ConfigMap>): string {
   const { name, resourceVersion } = object.metadata ?? {};
