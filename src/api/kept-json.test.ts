@@ -4,7 +4,8 @@ import { test } from "node:test";
 import { carrySpelling, keepSpelling, keepText, objectText, spelledJson } from "./kept-json.ts";
 
 test("the last field of that name is kept, without white space", () => {
-  const text = '{"x":{"data":1},"data":7,"d\\u0061ta" : { "a" : 1.0 , "b":[ {"data":"}, ,"} ] } ,"y":0}';
+  const text =
+    '{"x":{"data":1},"data":7,"d\\u0061ta" : { "a" : 1.0 , "b":[ {"data":"}, ,"} ] } ,"y":0}';
   const object = { kind: "ControllerRevision", ...JSON.parse(text) };
   keepSpelling(object, object.kind, text);
   assert.equal(spelledJson(object.data), '{"a":1.0,"b":[{"data":"}, ,"}]}');
