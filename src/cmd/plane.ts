@@ -76,6 +76,7 @@ import {
 } from "./webhooks.ts";
 import { productVersion } from "./product.ts";
 import type { FrontProxyTrust } from "./request-header.ts";
+import { StartHooks } from "./start-hooks.ts";
 import { countFailures, embeddedSupervisor } from "./supervise.ts";
 
 export interface PlaneOptions {
@@ -194,13 +195,14 @@ async function startOn(
   const { yaml, runner } = threads;
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
   const metrics = planeMetrics(store);
+  const start = new StartHooks();
   const { webhooks, conversion, policies } = openExtensions(host, options, {
     registry,
     access,
     metrics,
     runner,
   });
-  const parts = { registry, access, yaml, metrics, kubelets, webhooks, policies };
+  const parts = { store, start, registry, access, yaml, metrics, kubelets, webhooks, policies };
   const { server, aggregator } = makeServer(host, options, parts);
   const { catalog } = server;
   const { converterOf } = conversion;
@@ -210,14 +212,17 @@ async function startOn(
   webhooks.serve(catalog);
   policies.serve(catalog);
   await server.ready();
+  start.finish("caches");
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
   const listening = await listenTls(host, options, server);
   const facts = bootstrapFacts(options, listening);
   await bootstrap({ ...host, catalog: server.catalog }, facts, { controllerRoles });
+  start.finish("objects");
   const keeper = new FlowControlKeeper({ ...host, catalog: server.catalog });
   keeper.start();
   const identity = serverIdentity(host, server, options);
   await aggregator.start();
+  start.finish("aggregation");
   const url = `https://${urlHost(options.host)}:${listening.address.port}`;
   const client = directClient(server.handler, administrator);
   const loops = planeLoops(host, server, access, options);
@@ -371,6 +376,8 @@ interface ServerParts {
   readonly kubelets: OpenedKubelets;
   readonly webhooks: Webhooks;
   readonly policies: Policies;
+  readonly start: StartHooks;
+  readonly store: OpenedStore;
 }
 
 function makeServer(
@@ -414,6 +421,8 @@ function makeServer(
       admission: createAdmission(plugins),
       metrics,
       version,
+      startChecks: parts.start.checks,
+      storeProblem: () => parts.store.problem(),
       issuer: access.issuer,
       gate: measuredGate(
         {

@@ -54,6 +54,7 @@ export class Follower {
   #wanted = 0;
   #isAsking = false;
   #isProgressTrue = false;
+  #problem: string | undefined;
   /** Of a revision whose events come in several messages. */
   #partial: { readonly revision: number; readonly changes: MirroredChange[] } | undefined;
 
@@ -78,6 +79,11 @@ export class Follower {
     }
     await this.#load(client);
     this.#running = this.#follow();
+  }
+
+  /** Why the cluster cannot be followed at present: it was cut, and has not answered since. */
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   async stop(): Promise<void> {
@@ -128,6 +134,7 @@ export class Follower {
         else throw new Error(end);
       } catch (error) {
         if (signal.aborted) return;
+        this.#problem = `the watch on etcd ended: ${String(error)}`;
         log.warn("the watch on etcd ended; it goes on", { error: String(error) });
         endpoints.leave(client);
         await sleep(clock, "client.backoff", retryMs, signal);
@@ -160,6 +167,7 @@ export class Follower {
       for (;;) {
         const answer = await stream.next();
         if (answer === undefined) return stream.error?.message ?? "the stream ended";
+        this.#problem = undefined;
         const end = this.#take(answer);
         if (end !== undefined) return end;
       }

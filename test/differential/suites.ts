@@ -4,6 +4,7 @@ import { customResources } from "./cases/customresources.ts";
 import { customObjects } from "./cases/custom-objects.ts";
 import { definitions } from "./cases/definitions.ts";
 import { forms } from "./cases/forms.ts";
+import { health } from "./cases/health.ts";
 import { integers } from "./cases/integers.ts";
 import { kinds, wrongKinds } from "./cases/kinds.ts";
 import { lengths } from "./cases/lengths.ts";
@@ -39,4 +40,5 @@ export const suites: readonly Suite[] = [
   plugins,
   appliedValues,
   versions,
+  health,
 ];
