@@ -21,7 +21,7 @@ const shown = (path: string): string =>
   `(${path} == null ? 'null' : has(${path}.kind) ? ${path}.kind : 'no kind')`;
 const optional = (field: string): string =>
   `(has(request.${field}) ? '=' + request.${field} : 'absent')`;
-/** All that a policy is told of a request, as one line. */
+/** The variables of a request as one line. */
 const told = [
   "request.operation",
   kind("request.kind"),
