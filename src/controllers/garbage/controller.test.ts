@@ -213,12 +213,27 @@ test("a world at rest is left alone, and a kind served later is collected too", 
   assert.deepEqual(world.writes(), []);
   const widgets = { group: "example.com", version: "v1", resource: "widgets" };
   const verbs = ["list", "watch", "delete", "patch", "get"];
-  served["/apis"] = { groups: [{ name: "example.com", preferredVersion: { version: "v1" } }] };
+  const { groups } = documents["/apis"] as { readonly groups: readonly object[] };
+  const example = { name: "example.com", preferredVersion: { version: "v1" } };
+  served["/apis"] = { groups: [...groups, example] };
   served["/apis/example.com/v1"] = {
     resources: [{ name: "widgets", kind: "Widget", namespaced: true, verbs }],
   };
   put(world, widgets, "lost", { ownerReferences: [owner("ReplicaSet", "never")] });
   await world.advance(31_000);
   assert.deepEqual(names(world.api, widgets), []);
+  await world.stop();
+});
+
+test("dependents of a built-in kind that was switched off live", async () => {
+  const served: Record<string, unknown> = { ...documents };
+  const world = createWorld(served);
+  await world.start((deps) => new GarbageCollector(deps));
+  served["/apis"] = { groups: [] };
+  await world.advance(31_000);
+  put(world, configmaps, "child", { ownerReferences: [owner("ReplicaSet", "out-of-sight")] });
+  put(world, configmaps, "orphan", { ownerReferences: [owner("ConfigMap", "never")] });
+  await world.rest();
+  assert.deepEqual(configMaps(world), ["child"]);
   await world.stop();
 });

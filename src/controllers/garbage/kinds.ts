@@ -5,6 +5,7 @@
  * Holds  an informer is started once for a resource and kept while it is served; a kind discovered later is added.
  */
 import type { KubeObject } from "#api/object.ts";
+import { resourceByPath } from "#api/schema/resources.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
 import type { InformerSet } from "#client/informer-set.ts";
@@ -48,7 +49,7 @@ export class WatchedKinds {
     if (found.resources.length > 0 && found.failed.length === 0) this.#dropUnserved(found);
   }
 
-  /** A kind whose definition is gone: nothing is asked of it any more, and nothing waits for it. */
+  /** A kind whose definition is gone, or a built-in one that was switched off: nothing waits for it any more. */
   #dropUnserved({ resources }: Discovery): void {
     const served = new Set(resources.map(({ ref }) => refKey(ref)));
     for (const [key, informer] of this.#watched) {
@@ -56,9 +57,12 @@ export class WatchedKinds {
       this.#watched.delete(key);
       this.#informers.release(informer.ref);
     }
-    // Owners of a kind that is gone are still asked for, and found absent.
-    const gone = [...this.#kinds].filter(([, { ref }]) => !served.has(refKey(ref)));
-    for (const [key] of gone.slice(0, -goneKindsMax)) this.#kinds.delete(key);
+    const unserved = [...this.#kinds].filter(([, { ref }]) => !served.has(refKey(ref)));
+    // Objects of a built-in kind are only out of sight: a 404 says nothing of them.
+    const off = unserved.filter(([, { ref }]) => isBuiltin(ref));
+    // Owners of another are still asked for, and found absent.
+    const gone = unserved.filter(([, { ref }]) => !isBuiltin(ref));
+    for (const [key] of [...off, ...gone.slice(0, -goneKindsMax)]) this.#kinds.delete(key);
   }
 
   find(group: string, kind: string): DiscoveredResource | undefined {
@@ -96,6 +100,10 @@ export class WatchedKinds {
 function isCollectable({ ref, verbs }: DiscoveredResource): boolean {
   const needed = ["list", "watch", "delete", "patch"];
   return needed.every((verb) => verbs.includes(verb)) && !ignored.has(ref.resource);
+}
+
+function isBuiltin({ group, version, resource }: ResourceRef): boolean {
+  return resourceByPath(group, version, resource) !== undefined;
 }
 
 function refKey({ group, version, resource }: ResourceRef): string {
