@@ -312,3 +312,16 @@ test("a definition that comes while the collector reads its first kinds is not m
   assert.deepEqual(names(world.api, widgets), []);
   await world.stop();
 });
+
+test("dependents of a built-in kind that was switched off live", async () => {
+  const served: Record<string, unknown> = { ...documents };
+  const world = createWorld(served);
+  await world.start((deps) => new GarbageCollector(deps));
+  served["/apis"] = { groups: [] };
+  await world.advance(31_000);
+  put(world, configmaps, "child", { ownerReferences: [owner("ReplicaSet", "out-of-sight")] });
+  put(world, configmaps, "orphan", { ownerReferences: [owner("ConfigMap", "never")] });
+  await world.rest();
+  assert.deepEqual(configMaps(world), ["child"]);
+  await world.stop();
+});
