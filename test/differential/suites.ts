@@ -3,6 +3,7 @@ import { appliedValues } from "./cases/applied.ts";
 import { customResources } from "./cases/customresources.ts";
 import { customObjects } from "./cases/custom-objects.ts";
 import { definitions } from "./cases/definitions.ts";
+import { devices } from "./cases/devices.ts";
 import { forms } from "./cases/forms.ts";
 import { health } from "./cases/health.ts";
 import { integers } from "./cases/integers.ts";
@@ -41,4 +42,5 @@ export const suites: readonly Suite[] = [
   appliedValues,
   versions,
   health,
+  devices,
 ];
