@@ -11,7 +11,7 @@ export interface Known {
 
 export const known: readonly Known[] = [
   {
-    at: / > body /,
+    at: / > body (?!.*(?:[tT]imestamp|eventTime)$)/,
     stock: /^null$/,
     ours: /^$/,
     reason: "fields Go cannot leave out and writes as null are left out",
