@@ -7,7 +7,7 @@
  *        even when a stop is interrupted.
  */
 import { createAdmission } from "#admission/chain.ts";
-import type { ServiceAddressOptions } from "#admission/service-addresses.ts";
+import type { ServiceAddressOptions, ServiceNumbers } from "#admission/service-addresses.ts";
 import type { PluginChoice } from "#admission/plugin-choice.ts";
 import { defaultPlugins } from "#admission/default-plugins.ts";
 import { must } from "#base/assert.ts";
@@ -20,6 +20,10 @@ import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
 import { apiLimits } from "#apiserver/deps.ts";
 import { FlowControlKeeper } from "#apiserver/flow-control-keeper.ts";
 import { createApiServer, type ApiServer } from "#apiserver/server.ts";
+import {
+  openServiceNumbers,
+  type OpenServiceNumbers,
+} from "#apiserver/service-numbers/service-numbers.ts";
 import { ServerIdentity } from "#apiserver/server-identity.ts";
 import { serveDefinitions } from "#extension/definitions/definitions.ts";
 import { rulesWith } from "#extension/definitions/rules/rules.ts";
@@ -42,6 +46,7 @@ import type { Policies } from "#extension/policies/plugins.ts";
 import { policyTypeChecker } from "#extension/policies/type-checker.ts";
 import type { Webhooks } from "#extension/webhooks/plugins.ts";
 import { createLister } from "#registry/lister.ts";
+import { RangeAllocation } from "#registry/range-allocation.ts";
 import {
   createRegistry,
   recommendedRegistryOptions,
@@ -197,7 +202,8 @@ async function startOn(
     metrics,
     runner,
   });
-  const parts = { registry, access, yaml, metrics, kubelets, webhooks, policies };
+  const serviceNumbers = planeServiceNumbers(host, options, { store, registry });
+  const parts = { registry, access, yaml, metrics, kubelets, webhooks, policies, serviceNumbers };
   const { server, aggregator } = makeServer(host, options, parts);
   const { catalog } = server;
   const { converterOf } = conversion;
@@ -207,10 +213,14 @@ async function startOn(
   webhooks.serve(catalog);
   policies.serve(catalog);
   await server.ready();
+  // Nothing is handed out before what the stored services have is reserved.
+  await serviceNumbers.repair.run();
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
   const listening = await listenTls(host, options, server);
   const facts = bootstrapFacts(options, listening);
   await bootstrap({ ...host, catalog: server.catalog }, facts, { controllerRoles });
+  await serviceNumbers.repair.run();
+  serviceNumbers.repair.start();
   const keeper = new FlowControlKeeper({ ...host, catalog: server.catalog });
   keeper.start();
   const identity = serverIdentity(host, server, options);
@@ -227,6 +237,7 @@ async function startOn(
       server.shutdown();
       await loops?.stop();
       await keeper.close();
+      await serviceNumbers.repair.close();
       await identity?.close();
       await definitions.close();
       server.close();
@@ -241,6 +252,18 @@ async function startOn(
       await store.close();
     },
   };
+}
+
+function planeServiceNumbers(
+  host: Host,
+  options: PlaneOptions,
+  { store, registry }: Pick<Opened, "store" | "registry">,
+): OpenServiceNumbers {
+  const ranges = options.serviceAddresses ?? limits.serviceAddresses;
+  const range = `${ranges.firstNodePort}-${ranges.lastNodePort}`;
+  const allocation = new RangeAllocation(store, { range });
+  const deps = { ...host, registry, lookup: createLister(registry), allocation };
+  return openServiceNumbers(deps, ranges);
 }
 
 /** Undefined: none were asked for. */
@@ -361,6 +384,7 @@ function openExtensions(
 }
 
 interface ServerParts {
+  readonly serviceNumbers: ServiceNumbers;
   readonly registry: OpenRegistry;
   readonly access: ServerAccess;
   readonly yaml: YamlThread;
@@ -387,6 +411,7 @@ function makeServer(
     readCertificateRequest,
     updateQuota: (quota) => updateQuota(registry, quota),
     serviceAddresses: options.serviceAddresses ?? limits.serviceAddresses,
+    serviceNumbers: parts.serviceNumbers,
     served: () => made.server?.catalog.infos() ?? [],
     choice: options.admissionPlugins ?? { enable: [], disable: [] },
     settings: options.admission?.settings ?? {},

@@ -59,6 +59,8 @@ export type TimerName =
   | "memory.look"
   | "openapi.idle"
   | "apiserver.identity"
+  | "apiserver.services"
+  | "apiserver.endpoints"
   | "aggregation.check"
   | "aggregation.discovery"
   | "aggregation.openapi"
