@@ -16,7 +16,8 @@ import type { ResourceQuota } from "#api/gen/types.ts";
 import { builtinResources, resourceByPath } from "#api/schema/resources.ts";
 import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { bootstrap } from "#apiserver/bootstrap.ts";
-import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
+import { type BootstrapFacts, isReachable } from "#apiserver/bootstrap-objects.ts";
+import { KubernetesEndpoints } from "#apiserver/kubernetes-endpoints.ts";
 import { apiLimits } from "#apiserver/deps.ts";
 import { FlowControlKeeper } from "#apiserver/flow-control-keeper.ts";
 import { createApiServer, type ApiServer } from "#apiserver/server.ts";
@@ -46,6 +47,7 @@ import type { Policies } from "#extension/policies/plugins.ts";
 import { policyTypeChecker } from "#extension/policies/type-checker.ts";
 import type { Webhooks } from "#extension/webhooks/plugins.ts";
 import { createLister } from "#registry/lister.ts";
+import { MasterLeases } from "#registry/master-leases.ts";
 import { RangeAllocation } from "#registry/range-allocation.ts";
 import {
   createRegistry,
@@ -134,6 +136,8 @@ export interface PlaneOptions {
   readonly eventTtlSeconds?: number;
   /** Host by which this server is known to others, in an identity lease; absent: it has none. */
   readonly identity?: string;
+  /** Other API servers serve the same storage: Endpoints `kubernetes` lists all that hold a master lease. */
+  readonly isOneOfSeveral?: boolean;
   /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
   readonly loops?: "none";
 }
@@ -221,6 +225,8 @@ async function startOn(
   await bootstrap({ ...host, catalog: server.catalog }, facts, { controllerRoles });
   await serviceNumbers.repair.run();
   serviceNumbers.repair.start();
+  const endpoints = kubernetesEndpoints(host, { store, server }, facts);
+  await endpoints?.start();
   const keeper = new FlowControlKeeper({ ...host, catalog: server.catalog });
   keeper.start();
   const identity = serverIdentity(host, server, options);
@@ -236,6 +242,7 @@ async function startOn(
     async stop() {
       server.shutdown();
       await loops?.stop();
+      await endpoints?.close();
       await keeper.close();
       await serviceNumbers.repair.close();
       await identity?.close();
@@ -284,6 +291,17 @@ function planeLoops(
     signDetached,
     checkPolicyTypes: policyTypeChecker(server.catalog),
   });
+}
+
+/** Undefined: this server is alone, or others could not reach it. */
+function kubernetesEndpoints(
+  host: SupervisedHost,
+  { store, server }: { readonly store: OpenedStore; readonly server: ApiServer },
+  { advertise, isOneOfSeveral }: BootstrapFacts,
+): KubernetesEndpoints | undefined {
+  if (isOneOfSeveral !== true || !isReachable(advertise.host)) return undefined;
+  const deps = { ...host, catalog: server.catalog, leases: new MasterLeases(store) };
+  return new KubernetesEndpoints(deps, advertise);
 }
 
 function serverIdentity(
@@ -478,6 +496,7 @@ const version = versionInfo({
 function bootstrapFacts(options: PlaneOptions, listening: Listening): BootstrapFacts {
   return {
     advertise: { host: options.advertiseAddress ?? options.host, port: listening.address.port },
+    isOneOfSeveral: options.isOneOfSeveral ?? false,
     serviceCidr: (options.serviceAddresses ?? limits.serviceAddresses).range,
     clientCa: clientAuthorities(options),
     requestHeader: options.frontProxy ?? {
