@@ -7,7 +7,7 @@
  *        even when a stop is interrupted.
  */
 import { createAdmission } from "#admission/chain.ts";
-import type { ServiceAddressOptions } from "#admission/service-addresses.ts";
+import type { ServiceAddressOptions, ServiceNumbers } from "#admission/service-addresses.ts";
 import type { PluginChoice } from "#admission/plugin-choice.ts";
 import { defaultPlugins } from "#admission/default-plugins.ts";
 import { must } from "#base/assert.ts";
@@ -17,10 +17,15 @@ import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { builtinResources, resourceByPath } from "#api/schema/resources.ts";
 import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { bootstrap } from "#apiserver/bootstrap.ts";
-import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
+import { type BootstrapFacts, isReachable } from "#apiserver/bootstrap-objects.ts";
+import { KubernetesEndpoints } from "#apiserver/kubernetes-endpoints.ts";
 import { apiLimits } from "#apiserver/deps.ts";
 import { FlowControlKeeper } from "#apiserver/flow-control-keeper.ts";
 import { createApiServer, type ApiServer } from "#apiserver/server.ts";
+import {
+  openServiceNumbers,
+  type OpenServiceNumbers,
+} from "#apiserver/service-numbers/service-numbers.ts";
 import { ServerIdentity } from "#apiserver/server-identity.ts";
 import { serveDefinitions } from "#extension/definitions/definitions.ts";
 import { rulesWith } from "#extension/definitions/rules/rules.ts";
@@ -43,6 +48,8 @@ import type { Policies } from "#extension/policies/plugins.ts";
 import { policyTypeChecker } from "#extension/policies/type-checker.ts";
 import type { Webhooks } from "#extension/webhooks/plugins.ts";
 import { createLister } from "#registry/lister.ts";
+import { MasterLeases } from "#registry/master-leases.ts";
+import { RangeAllocation } from "#registry/range-allocation.ts";
 import {
   createRegistry,
   recommendedRegistryOptions,
@@ -133,6 +140,8 @@ export interface PlaneOptions {
   readonly eventTtlSeconds?: number;
   /** Host by which this server is known to others, in an identity lease; absent: it has none. */
   readonly identity?: string;
+  /** Other API servers serve the same storage: Endpoints `kubernetes` lists all that hold a master lease. */
+  readonly isOneOfSeveral?: boolean;
   /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
   readonly loops?: "none";
 }
@@ -196,13 +205,10 @@ async function startOn(
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
   const metrics = planeMetrics(store);
   const start = new StartHooks();
-  const { webhooks, conversion, policies } = openExtensions(host, options, {
-    registry,
-    access,
-    metrics,
-    runner,
-  });
-  const parts = { store, start, registry, access, yaml, metrics, kubelets, webhooks, policies };
+  const own = { registry, access, metrics };
+  const { webhooks, conversion, policies } = openExtensions(host, options, { ...own, runner });
+  const serviceNumbers = planeServiceNumbers(host, options, { store, registry });
+  const parts = { ...own, store, start, yaml, kubelets, webhooks, policies, serviceNumbers };
   const { server, aggregator } = makeServer(host, options, parts);
   const { catalog } = server;
   const { converterOf } = conversion;
@@ -213,11 +219,17 @@ async function startOn(
   policies.serve(catalog);
   await server.ready();
   start.finish("caches");
+  // Nothing is handed out before what the stored services have is reserved.
+  await serviceNumbers.repair.run();
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
   const listening = await listenTls(host, options, server);
   const facts = bootstrapFacts(options, listening);
   await bootstrap({ ...host, catalog: server.catalog }, facts, { controllerRoles });
   start.finish("objects");
+  await serviceNumbers.repair.run();
+  serviceNumbers.repair.start();
+  const endpoints = kubernetesEndpoints(host, { store, server }, facts);
+  await endpoints?.start();
   const keeper = new FlowControlKeeper({ ...host, catalog: server.catalog });
   keeper.start();
   const identity = serverIdentity(host, server, options);
@@ -234,7 +246,9 @@ async function startOn(
     async stop() {
       server.shutdown();
       await loops?.stop();
+      await endpoints?.close();
       await keeper.close();
+      await serviceNumbers.repair.close();
       await identity?.close();
       await definitions.close();
       server.close();
@@ -249,6 +263,18 @@ async function startOn(
       await store.close();
     },
   };
+}
+
+function planeServiceNumbers(
+  host: Host,
+  options: PlaneOptions,
+  { store, registry }: Pick<Opened, "store" | "registry">,
+): OpenServiceNumbers {
+  const ranges = options.serviceAddresses ?? limits.serviceAddresses;
+  const range = `${ranges.firstNodePort}-${ranges.lastNodePort}`;
+  const allocation = new RangeAllocation(store, { range });
+  const deps = { ...host, registry, lookup: createLister(registry), allocation };
+  return openServiceNumbers(deps, ranges);
 }
 
 /** Undefined: none were asked for. */
@@ -269,6 +295,17 @@ function planeLoops(
     signDetached,
     checkPolicyTypes: policyTypeChecker(server.catalog),
   });
+}
+
+/** Undefined: this server is alone, or others could not reach it. */
+function kubernetesEndpoints(
+  host: SupervisedHost,
+  { store, server }: { readonly store: OpenedStore; readonly server: ApiServer },
+  { advertise, isOneOfSeveral }: BootstrapFacts,
+): KubernetesEndpoints | undefined {
+  if (isOneOfSeveral !== true || !isReachable(advertise.host)) return undefined;
+  const deps = { ...host, catalog: server.catalog, leases: new MasterLeases(store) };
+  return new KubernetesEndpoints(deps, advertise);
 }
 
 function serverIdentity(
@@ -369,6 +406,7 @@ function openExtensions(
 }
 
 interface ServerParts {
+  readonly serviceNumbers: ServiceNumbers;
   readonly registry: OpenRegistry;
   readonly access: ServerAccess;
   readonly yaml: YamlThread;
@@ -398,6 +436,7 @@ function makeServer(
     readCertificateRequest,
     updateQuota: (quota) => updateQuota(registry, quota),
     serviceAddresses: options.serviceAddresses ?? limits.serviceAddresses,
+    serviceNumbers: parts.serviceNumbers,
     served: () => made.server?.catalog.infos() ?? [],
     choice: options.admissionPlugins ?? { enable: [], disable: [] },
     settings: options.admission?.settings ?? {},
@@ -466,6 +505,7 @@ const version = versionInfo({
 function bootstrapFacts(options: PlaneOptions, listening: Listening): BootstrapFacts {
   return {
     advertise: { host: options.advertiseAddress ?? options.host, port: listening.address.port },
+    isOneOfSeveral: options.isOneOfSeveral ?? false,
     serviceCidr: (options.serviceAddresses ?? limits.serviceAddresses).range,
     clientCa: clientAuthorities(options),
     requestHeader: options.frontProxy ?? {

@@ -1,6 +1,7 @@
 /** Values there and back. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { AnyObject } from "#api/object.ts";
 import { decodeObject, encodeObject } from "#watch/object-bytes.ts";
 import { fromStockValue, toStockValue } from "./values.ts";
 
@@ -94,3 +95,17 @@ test("what is neither is refused, not guessed", () => {
   const broken = [[1, 2, 3], [], [0x6b, 0x38, 0x73, 0, 255]];
   for (const bytes of broken) assert.throws(() => fromStockValue(Uint8Array.from(bytes)));
 });
+
+test("the node ports of all servers are kept as a stock server keeps them", () => {
+  const bytes = fromStockValue(Buffer.from(stockRange, "latin1"));
+  const fresh = { apiVersion: "v1", kind: "RangeAllocation", metadata: {}, range: "30000-32767" };
+  assert.deepEqual(decodeObject(bytes, 0), { ...fresh, data: "" });
+  assert.equal(Buffer.from(toStockValue(bytes)).toString("latin1"), stockRange);
+  const taken = encodeObject({ ...fresh, data: "AQE=" } as AnyObject);
+  assert.deepEqual(fromStockValue(toStockValue(taken)), taken);
+});
+
+/** As kube-apiserver 1.36.3 stored it while no port was taken. */
+const stockRange =
+  'k8s\0\n\x15\n\x02v1\x12\x0fRangeAllocation\x12!\n\x10\n\0\x12\0\x1a\0"\0*\x002\x008\0B\0' +
+  '\x12\x0b30000-32767\x1a\0\x1a\0"\0';

@@ -78,6 +78,12 @@ describe("objects of an aggregated API are collected as any others", () => {
     return { ownerReferences: [{ apiVersion, kind, name, uid, blockOwnerDeletion: true }] };
   }
 
+  const never: Json = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "never", uid: "00000000-0000-4000-8000-000000000000" },
+  } as unknown as Json;
+
   const gone = (path: string, name: string): Promise<true> =>
     until(async () => {
       const { status } = await ask("GET", `${path}/${name}`);
@@ -121,6 +127,9 @@ describe("objects of an aggregated API are collected as any others", () => {
       const owner = await make(owners, "foreground");
       const held = { ...ownedBy(owner), finalizers: ["example.com/hold"] };
       await make(dependents, "foreground-child", held);
+      // Until the collector has seen the child: an owner without children does not wait.
+      await make(dependents, "foreground-lost", ownedBy(never));
+      await gone(dependents, "foreground-lost");
       await must(ask("DELETE", `${owners}/foreground`, { propagationPolicy: "Foreground" }));
       await going(dependents, "foreground-child");
       assert.equal((await ask("GET", `${owners}/foreground`)).status, 200);
