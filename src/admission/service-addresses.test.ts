@@ -114,6 +114,12 @@ test("a service with a generated name reserves its address under that name", asy
   assert.equal(address?.spec?.parentRef?.name, made.metadata?.name);
 });
 
+test("nothing is reserved for a service whose name validation will refuse", async () => {
+  const { lookup, mutate } = setup();
+  for (const name of ["", "a/b", ".."]) await mutate(service(name));
+  assert.deepEqual(lookup.list({ group: "networking.k8s.io", resource: "ipaddresses" }, ""), []);
+});
+
 test("a second ready range is used when the first is full; one that is not ready is not", async () => {
   const range = (name: string, cidr: string, status: string) => ({
     apiVersion: "networking.k8s.io/v1",

@@ -11,7 +11,7 @@
 import type { Service, ServicePort, ServiceSpec } from "#api/gen/types.ts";
 import { parseIpv4 } from "#api/ipv4.ts";
 import type { Lister } from "#api/lister.ts";
-import { generateName } from "#api/names.ts";
+import { generateName, pathSegmentName } from "#api/names.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError, internalError, invalid } from "#api/status.ts";
 import type { FieldError } from "#api/status.ts";
@@ -135,9 +135,12 @@ class ServiceAllocator {
     named: AnyObject,
     allocate: (reserved: Reserved) => Promise<AnyObject>,
   ): Promise<AnyObject> {
-    const { namespace, dryRun } = request;
+    const { namespace } = request;
     const attempt = request.attempt ?? request;
     const service = { namespace, name: named.metadata?.name ?? "" };
+    // Validation refuses a service without a valid name: nothing is reserved for it.
+    const isNamed = service.name !== "" && pathSegmentName(service.name, false).length === 0;
+    const dryRun = request.dryRun || !isNamed;
     const fresh = { service, dryRun, addresses: new Set<string>(), ports: new Set<number>() };
     const reserved = this.#reserved.get(attempt) ?? fresh;
     this.#reserved.set(attempt, reserved);

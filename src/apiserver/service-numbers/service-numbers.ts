@@ -29,6 +29,7 @@ interface ServiceNumbersDeps {
 }
 
 export interface OpenServiceNumbers extends ServiceNumbers {
+  readonly addresses: IpAddresses;
   readonly repair: Repair;
 }
 
