@@ -15,6 +15,7 @@ import { reads } from "./cases/reads.ts";
 import { resizes } from "./cases/resizes.ts";
 import { ruledResources } from "./cases/rules.ts";
 import { server } from "./cases/server.ts";
+import { syntax } from "./cases/syntax.ts";
 import { subresources } from "./cases/subresources.ts";
 import { invalid } from "./cases/invalid.ts";
 import { versions } from "./cases/versions.ts";
@@ -38,6 +39,7 @@ export const suites: readonly Suite[] = [
   resizes,
   ruledResources,
   policies,
+  syntax,
   plugins,
   appliedValues,
   versions,
