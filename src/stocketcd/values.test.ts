@@ -36,3 +36,15 @@ test("what is neither is refused, not guessed", () => {
   const broken = [[1, 2, 3], [], [0x6b, 0x38, 0x73, 0, 255]];
   for (const bytes of broken) assert.throws(() => fromStockValue(Uint8Array.from(bytes)));
 });
+
+test("the data of a ControllerRevision keeps its spelling both ways", () => {
+  const data = '{"b":2.0,"a":1e3,"10":1,"a":"\\u0041"}';
+  const head = '{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"r"}';
+  const ours = new TextEncoder().encode(`${head},"revision":1,"data":${data}}`);
+  const stock = toStockValue(ours);
+  assert.ok(Buffer.from(stock).includes(data), "upstream's controllers compare these bytes");
+  assert.equal(
+    new TextDecoder().decode(fromStockValue(stock)),
+    `${head},"revision":1,"data":${data}}`,
+  );
+});
