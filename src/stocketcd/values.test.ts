@@ -109,3 +109,14 @@ test("the node ports of all servers are kept as a stock server keeps them", () =
 const stockRange =
   'k8s\0\n\x15\n\x02v1\x12\x0fRangeAllocation\x12!\n\x10\n\0\x12\0\x1a\0"\0*\x002\x008\0B\0' +
   '\x12\x0b30000-32767\x1a\0\x1a\0"\0';
+test("the data of a ControllerRevision keeps its spelling both ways", () => {
+  const data = '{"b":2.0,"a":1e3,"10":1,"a":"\\u0041"}';
+  const head = '{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"r"}';
+  const ours = new TextEncoder().encode(`${head},"revision":1,"data":${data}}`);
+  const stock = toStockValue(ours);
+  assert.ok(Buffer.from(stock).includes(data), "upstream's controllers compare these bytes");
+  assert.equal(
+    new TextDecoder().decode(fromStockValue(stock)),
+    `${head},"revision":1,"data":${data}}`,
+  );
+});

@@ -188,7 +188,7 @@ export function checkReference(
   names: ReadonlySet<string>,
   path: string,
 ): void {
-  const segments = name.split("/");
+  const segments = name.split("/", 3);
   if (segments.length <= 2) for (const segment of segments) checkLabel(out, segment, path);
   if (!names.has(name)) out.push(invalidValue(path, name, referenceText));
 }

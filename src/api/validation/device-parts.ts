@@ -88,7 +88,10 @@ export function checkPoolName(out: FieldError[], name: string, path: string): vo
     return;
   }
   if (isLonger(name, poolNameMax)) out.push(tooLong(path, poolNameMax));
-  for (const part of name.split("/")) append(out, invalidEach(path, part, subdomainErrors(part)));
+  // A name of megabytes would have as many parts.
+  for (const part of name.split("/", poolNameMax)) {
+    append(out, invalidEach(path, part, subdomainErrors(part)));
+  }
 }
 
 const identifierFormat = "[A-Za-z_][A-Za-z0-9_]*";
@@ -105,8 +108,8 @@ function checkIdentifier(out: FieldError[], id: string, path: string): void {
 
 /** `name` or `domain/name`; upstream does not look at more than one slash. */
 export function checkQualifiedName(out: FieldError[], name: string, path: string): void {
-  const [first = "", second, ...more] = name.split("/");
-  if (more.length > 0) return;
+  const [first = "", second, third] = name.split("/", 3);
+  if (third !== undefined) return;
   if (second === undefined) {
     checkIdentifier(out, first, path);
     return;

@@ -201,10 +201,10 @@ function checkDevice(out: FieldError[], device: Fields, path: string): void {
   });
 }
 
-const number0 = "(?:0|[1-9][0-9]*)";
-const before0 = "(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)";
+const versionNumber = "(?:0|[1-9][0-9]*)";
+const preRelease = "(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)";
 const semver = new RegExp(
-  `^${number0}\\.${number0}\\.${number0}(?:-${before0}(?:\\.${before0})*)?` +
+  `^${versionNumber}\\.${versionNumber}\\.${versionNumber}(?:-${preRelease}(?:\\.${preRelease})*)?` +
     "(?:\\+[0-9a-zA-Z-]+(?:\\.[0-9a-zA-Z-]+)*)?$",
 );
 const attributeFields = ["bool", "int", "string", "version"];
