@@ -31,7 +31,7 @@ export interface AdmissionRequest {
   /** CreateOptions, UpdateOptions or DeleteOptions of the request, with kind and apiVersion; absent: not known. */
   readonly options?: AnyObject;
   /** Aborts when the client goes away or the deadline of the request passes. */
-  readonly signal?: AbortSignal;
+  readonly ending?: { readonly signal: AbortSignal };
   /** Of this mutating pass; absent in the validating pass. */
   readonly reinvocation?: Reinvocation;
   /** Text for a Warning header. */
@@ -52,7 +52,7 @@ export interface AdmissionPlugin {
   judge?(request: AdmissionRequest): void | Promise<void>;
   validate?(request: AdmissionRequest): void | Promise<void>;
   /** The write did not happen: give back what mutate or validate reserved for it. Never throws. */
-  unreserve?(request: AdmissionRequest): void;
+  unreserve?(request: AdmissionRequest): void | Promise<void>;
 }
 
 export interface Admission {
@@ -60,5 +60,5 @@ export interface Admission {
   /** Of a DELETE: the mutating pass, too. */
   validate(request: AdmissionRequest): Promise<void>;
   /** A write that admission let through did not happen: plugins give back what they reserved. */
-  unreserve(request: AdmissionRequest): void;
+  unreserve(request: AdmissionRequest): Promise<void>;
 }

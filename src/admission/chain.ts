@@ -40,9 +40,12 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
         if (answer instanceof Promise) await answer;
       }
     },
-    unreserve(request: AdmissionRequest): void {
+    async unreserve(request: AdmissionRequest): Promise<void> {
       const whole = { ...request, attempt: request.attempt ?? request };
-      for (const plugin of reserving) plugin.unreserve?.(whole);
+      for (const plugin of reserving) {
+        const answer = plugin.unreserve?.(whole);
+        if (answer instanceof Promise) await answer;
+      }
     },
   };
 }

@@ -8,7 +8,7 @@ import type { AnyObject } from "#api/object.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 import { createAdmission } from "./chain.ts";
 import { defaultPlugins } from "./default-plugins.ts";
-import { FakeLookup, fakeRequest, outcome, pod } from "./testing.ts";
+import { fakeServiceNumbers, FakeLookup, fakeRequest, outcome, pod } from "./testing.ts";
 
 function setup(...extra: AdmissionPlugin[]) {
   const lookup = new FakeLookup(
@@ -23,6 +23,7 @@ function setup(...extra: AdmissionPlugin[]) {
     readCertificateRequest: () => ({ kind: "unreadable", fault: "not read here" }),
     updateQuota: async (quota: ResourceQuota) => lookup.put(quota as AnyObject),
     serviceAddresses: { range: "10.96.0.0/16", firstNodePort: 30_000, lastNodePort: 32_767 },
+    serviceNumbers: fakeServiceNumbers(lookup),
     served: () => [],
     choice: { enable: [], disable: [] },
     settings: {},

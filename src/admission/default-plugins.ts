@@ -47,7 +47,7 @@ import { runtimeClass } from "./runtime-class.ts";
 import { serviceAccount } from "./service-account.ts";
 import { serviceAddresses } from "./service-addresses.ts";
 import { denyServiceExternalIPs } from "./service-external-ips.ts";
-import type { ServiceAddressOptions } from "./service-addresses.ts";
+import type { ServiceAddressOptions, ServiceNumbers } from "./service-addresses.ts";
 import {
   defaultStorageClass,
   persistentVolumeClaimResize,
@@ -66,6 +66,7 @@ interface DefaultPluginDeps {
   /** Writes a quota's status; see ResourceQuotaDeps. */
   readonly updateQuota: (quota: ResourceQuota) => Promise<unknown>;
   readonly serviceAddresses: ServiceAddressOptions;
+  readonly serviceNumbers: ServiceNumbers;
   /** Resources that are served now. */
   readonly served: () => readonly ResourceInfo[];
   readonly choice: PluginChoice;

@@ -85,10 +85,10 @@ test("an abandoned write is taken off; a repeated validation is charged once", a
   await admission.validate(request);
   await admission.validate({ ...request });
   assert.deepEqual(used(), { pods: "1" });
-  admission.unreserve(request);
+  await admission.unreserve(request);
   await settle();
   assert.deepEqual(used(), { pods: "0" });
-  admission.unreserve(request);
+  await admission.unreserve(request);
   await settle();
   assert.deepEqual(used(), { pods: "0" });
 });

@@ -1,14 +1,13 @@
 /** Addresses and node ports: given once, given back, refused with upstream texts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import type { Service, ServiceSpec } from "#api/gen/types.ts";
+import type { IPAddress, Service, ServiceSpec } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { createAdmission } from "./chain.ts";
 import { serviceAddresses } from "./service-addresses.ts";
-import { FakeLookup, fakeRequest, outcome } from "./testing.ts";
+import { FakeLookup, fakeRequest, fakeServiceNumbers, ipAddress, outcome } from "./testing.ts";
 
 function service(name: string, spec: object = {}): AnyObject {
   return {
@@ -21,9 +20,9 @@ function service(name: string, spec: object = {}): AnyObject {
 
 function setup(range = "10.96.0.0/16", ...stored: AnyObject[]) {
   const lookup = new FakeLookup(...stored);
-  const clock = new FakeClock();
   const options = { range, firstNodePort: 30_000, lastNodePort: 32_767 };
-  const plugin = serviceAddresses({ lookup, clock, random: new FakeRandom(1) }, options);
+  const serviceNumbers = fakeServiceNumbers(lookup);
+  const plugin = serviceAddresses({ lookup, random: new FakeRandom(1), serviceNumbers }, options);
   const admission = createAdmission([plugin]);
   const mutate = async (object: AnyObject, over: Partial<AdmissionRequest> = {}) =>
     (await admission.mutate(fakeRequest(object, over))) as Service & AnyObject;
@@ -32,7 +31,7 @@ function setup(range = "10.96.0.0/16", ...stored: AnyObject[]) {
     lookup.put(made);
     return made.spec ?? {};
   };
-  return { lookup, clock, admission, mutate, create };
+  return { lookup, serviceNumbers, admission, mutate, create };
 }
 
 test("a service gets an address of the range and SingleStack IPv4", async () => {
@@ -71,8 +70,9 @@ test("an asked-for address is given once, and only from the range", async () => 
   );
 });
 
-test("what is stored at start is taken; what is deleted is free again", async () => {
-  const { create, lookup } = setup("10.96.0.0/28", service("old", { clusterIP: "10.96.0.7" }));
+test("what is reserved is taken, and a full range is refused; what is released is free again", async () => {
+  const old = { namespace: "ns", name: "old" };
+  const { create, serviceNumbers } = setup("10.96.0.0/28", ipAddress("10.96.0.7", old));
   const seen = new Set<string>();
   for (let i = 0; i < 13; i++) seen.add((await create(service(`s${i}`))).clusterIP ?? "");
   assert.equal(seen.size, 13);
@@ -81,23 +81,61 @@ test("what is stored at start is taken; what is deleted is free again", async ()
     await outcome(() => create(service("more"))),
     /500 .*failed to allocate a serviceIP for Service "more": range is full/,
   );
-  lookup.remove(service("old"));
+  await serviceNumbers.addresses.release("10.96.0.7", old);
   assert.equal((await create(service("more"))).clusterIP, "10.96.0.7");
 });
 
-test("an abandoned create frees its address at once, a forgotten one after a minute", async () => {
-  const { admission, create, clock } = setup();
-  const request = fakeRequest(service("a", { clusterIP: "10.96.0.10" }), { attempt: {} });
+test("an abandoned create frees its address and port at once", async () => {
+  const { admission, create } = setup();
+  const ports = [{ port: 80, nodePort: 30_080 }];
+  const spec = { type: "NodePort", clusterIP: "10.96.0.10", ports };
+  const request = fakeRequest(service("a", spec), { attempt: {} });
   await admission.mutate(request);
-  const other = service("b", { clusterIP: "10.96.0.10" });
+  const other = service("b", spec);
   assert.match(await outcome(() => create(other)), /already allocated/);
-  admission.unreserve({ ...request });
+  await admission.unreserve({ ...request });
   assert.equal((await create(other)).clusterIP, "10.96.0.10");
-  await admission.mutate(fakeRequest(service("c", { clusterIP: "10.96.0.11" })));
-  const late = service("d", { clusterIP: "10.96.0.11" });
-  assert.match(await outcome(() => create(late)), /already allocated/);
-  clock.tick(61_000);
-  assert.equal((await create(late)).clusterIP, "10.96.0.11");
+});
+
+test("a service asked about twice in one attempt keeps what it has", async () => {
+  const { admission } = setup();
+  const request = fakeRequest(service("a", { type: "NodePort" }), { attempt: {} });
+  const once = await admission.mutate(request);
+  assert.deepEqual(await admission.mutate({ ...request, object: once }), once);
+});
+
+test("a service with a generated name reserves its address under that name", async () => {
+  const { lookup, mutate } = setup();
+  const { metadata: _, ...unnamed } = service("");
+  const made = await mutate({ ...unnamed, metadata: { generateName: "web-", namespace: "ns" } });
+  const resource = { group: "networking.k8s.io", resource: "ipaddresses" };
+  const address = lookup.get(resource, "", made.spec?.clusterIP ?? "") as IPAddress | undefined;
+  assert.match(made.metadata?.name ?? "", /^web-/);
+  assert.equal(address?.spec?.parentRef?.name, made.metadata?.name);
+});
+
+test("nothing is reserved for a service whose name validation will refuse", async () => {
+  const { lookup, mutate } = setup();
+  for (const name of ["", "a/b", ".."]) await mutate(service(name));
+  assert.deepEqual(lookup.list({ group: "networking.k8s.io", resource: "ipaddresses" }, ""), []);
+});
+
+test("a second ready range is used when the first is full; one that is not ready is not", async () => {
+  const range = (name: string, cidr: string, status: string) => ({
+    apiVersion: "networking.k8s.io/v1",
+    kind: "ServiceCIDR",
+    metadata: { name },
+    spec: { cidrs: [cidr] },
+    status: { conditions: [{ type: "Ready", status }] },
+  });
+  const first = range("kubernetes", "10.96.0.0/30", "True");
+  const { create, lookup } = setup("10.96.0.0/30", first, range("more", "10.97.0.0/30", "False"));
+  const one = await create(service("a"));
+  const two = await create(service("b"));
+  assert.deepEqual([one.clusterIP, two.clusterIP].sort(), ["10.96.0.1", "10.96.0.2"]);
+  assert.match(await outcome(() => create(service("c"))), /range is full/);
+  lookup.put(range("more", "10.97.0.0/30", "True"));
+  assert.match((await create(service("c"))).clusterIP ?? "", /^10\.97\.0\.[12]$/);
 });
 
 test("abandoning a refused create does not free what another holds", async () => {
@@ -105,7 +143,7 @@ test("abandoning a refused create does not free what another holds", async () =>
   await create(service("a", { clusterIP: "10.96.0.10" }));
   const thief = fakeRequest(service("b", { clusterIP: "10.96.0.10" }), { attempt: {} });
   assert.match(await outcome(() => admission.mutate(thief)), /already allocated/);
-  admission.unreserve(thief);
+  await admission.unreserve(thief);
   const again = service("c", { clusterIP: "10.96.0.10" });
   assert.match(await outcome(() => create(again)), /already allocated/);
 });
@@ -139,34 +177,6 @@ test("node ports come from their range; TCP and UDP of one port share", async ()
     await outcome(() => create(low)),
     /provided port is not in the valid range. The range of valid ports is 30000-32767$/,
   );
-});
-
-test("a service that is deleted, or gives a port up, frees its numbers for the next one at once", async () => {
-  const { admission, create, mutate, lookup } = setup();
-  const first = service("a", {
-    type: "NodePort",
-    clusterIP: "10.96.0.10",
-    ports: [{ port: 80, nodePort: 30_080 }],
-  });
-  await create(first);
-  const oldObject = lookup.get({ group: "", resource: "services" }, "ns", "a");
-  assert.ok(oldObject !== undefined);
-  await admission.validate(fakeRequest(undefined, { operation: "DELETE", name: "a", oldObject }));
-  // Not gone yet: a deletion may be refused.
-  const next = service("b", {
-    type: "NodePort",
-    clusterIP: "10.96.0.10",
-    ports: [{ port: 80, nodePort: 30_080 }],
-  });
-  assert.match(await outcome(() => create(next)), /already allocated/);
-  lookup.remove(oldObject);
-  assert.equal((await create(next)).clusterIP, "10.96.0.10");
-  const moved = service("b", { type: "NodePort", ports: [{ port: 80, nodePort: 30_081 }] });
-  const stored = lookup.get({ group: "", resource: "services" }, "ns", "b");
-  assert.ok(stored !== undefined);
-  lookup.put(await mutate(moved, { operation: "UPDATE", oldObject: stored }));
-  const ports = [{ port: 80, nodePort: 30_080 }];
-  assert.equal((await create(service("c", { type: "NodePort", ports }))).ports?.length, 1);
 });
 
 test("a load balancer gets a health port when local, and no node ports when told so", async () => {

@@ -1,26 +1,26 @@
 /**
- * Addresses and node ports of services: one IPv4 range, one range of ports, SingleStack.
+ * Addresses and node ports of services: IPv4, one range of ports, SingleStack.
  *
  * In     services on their way in, after all other mutating plugins. Out: the same with clusterIP,
  *        clusterIPs, ipFamilies, ipFamilyPolicy, nodePort and healthCheckNodePort filled as upstream does.
- * Holds  no two services of this process have the same address or port (see number-pool.ts); at start
- *        the ranges are filled from the cache.
- * Absent IPAddress and ServiceCIDR objects: several API servers over one store are not coordinated here.
+ * Holds  no two services of one storage get the same address or port, whichever server gave it: an address is reserved
+ *        by its IPAddress object (address-ranges.ts), a port by its bit in the shared set (port-set.ts).
+ * Ends   a refused write gives back what its attempt reserved; who frees the numbers of a stored service is the storage's
+ *        business (it sees the deletion).
  */
 import type { Service, ServicePort, ServiceSpec } from "#api/gen/types.ts";
-import { ipv4Text, parseIpv4 } from "#api/ipv4.ts";
+import { parseIpv4 } from "#api/ipv4.ts";
 import type { Lister } from "#api/lister.ts";
+import { generateName, pathSegmentName } from "#api/names.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError, internalError, invalid } from "#api/status.ts";
 import type { FieldError } from "#api/status.ts";
 import { needsHealthCheckPort, needsNodePort, services } from "#api/strategies/service.ts";
 import { invalidValue } from "#api/validation/errors.ts";
-import { assert } from "#base/assert.ts";
-import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
+import { type AddressObjects, AddressRanges, type ServiceName } from "./address-ranges.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { NumberPool } from "./number-pool.ts";
-import type { Claim, Owner } from "./number-pool.ts";
+import type { PortSet, SharedPorts } from "./port-set.ts";
 import { isCore, withSpec } from "./request.ts";
 
 export interface ServiceAddressOptions {
@@ -30,154 +30,133 @@ export interface ServiceAddressOptions {
   readonly lastNodePort: number;
 }
 
-interface ServiceAddressDeps {
-  readonly lookup: Lister;
-  readonly clock: Clock;
-  readonly random: Random;
+/** What all servers over one storage share. */
+export interface ServiceNumbers {
+  readonly addresses: AddressObjects;
+  readonly ports: SharedPorts;
 }
 
-const servicesResource = { group: "", resource: "services" };
+interface ServiceAddressDeps {
+  readonly lookup: Lister;
+  readonly random: Random;
+  readonly serviceNumbers: ServiceNumbers;
+}
+
 const none = "None";
 
 export function serviceAddresses(
   deps: ServiceAddressDeps,
   options: ServiceAddressOptions,
 ): AdmissionPlugin {
-  const ranges = new ServiceRanges(deps, options);
+  const allocator = new ServiceAllocator(deps, options);
   return {
     name: "ServiceAddresses",
-    mutate(request: AdmissionRequest): AnyObject {
+    mutate(request: AdmissionRequest): AnyObject | Promise<AnyObject> {
       const object = request.object ?? {};
-      if (!isCore(request, "services")) return object;
-      if (request.operation === "CREATE") return ranges.create(request, object);
-      if (request.operation === "UPDATE") return ranges.update(request, object);
+      if (!isCore(request, "services") || request.subresource !== "") return object;
+      if (request.operation === "CREATE") return allocator.create(request, object);
+      if (request.operation === "UPDATE") return allocator.update(request, object);
       return object;
     },
-    validate(request: AdmissionRequest): void {
-      // Once it is deleted its numbers are free at once.
-      if (isCore(request, "services") && request.operation === "DELETE") ranges.settle(request);
-    },
-    unreserve: (request) => ranges.abandon(request),
+    unreserve: (request) => allocator.abandon(request),
   };
 }
 
-interface Taken {
-  readonly addresses: number[];
-  readonly ports: number[];
+/** Of one attempt at one write. */
+interface Reserved {
+  readonly service: ServiceName;
+  readonly dryRun: boolean;
+  readonly addresses: Set<string>;
+  readonly ports: Set<number>;
 }
 
-class ServiceRanges {
-  readonly #lookup: Lister;
+class ServiceAllocator {
+  readonly #deps: ServiceAddressDeps;
   readonly #range: string;
   readonly #validPorts: string;
-  readonly #addresses: NumberPool;
-  readonly #ports: NumberPool;
-  readonly #taken = new WeakMap<object, Taken>();
-  #filled = false;
+  readonly #addresses: AddressRanges;
+  readonly #reserved = new WeakMap<object, Reserved>();
 
   constructor(deps: ServiceAddressDeps, options: ServiceAddressOptions) {
-    this.#lookup = deps.lookup;
+    this.#deps = deps;
     this.#range = options.range;
-    const { firstNodePort, lastNodePort } = options;
-    this.#validPorts = `${firstNodePort}-${lastNodePort}`;
-    const { first, last } = parseRange(options.range);
-    const pool = (
-      numbersOf: (service: Service) => readonly number[],
-      start: number,
-      end: number,
-      reservedCount: number,
-    ): NumberPool =>
-      new NumberPool(
-        { ...deps, holds: (owner, number) => this.#shows(owner, number, numbersOf) },
-        { first: start, last: end, reservedCount },
-      );
-    // Upstream's bands: a sixteenth of the addresses, a thirty-second of the ports, within bounds.
-    this.#addresses = pool(addressesOf, first, last, band(last - first + 3, 16, 256));
-    const portCount = lastNodePort - firstNodePort + 1;
-    this.#ports = pool(portsOf, firstNodePort, lastNodePort, band(portCount, 32, 128));
+    this.#validPorts = `${options.firstNodePort}-${options.lastNodePort}`;
+    const { addresses } = deps.serviceNumbers;
+    this.#addresses = new AddressRanges({ ...deps, addresses }, options.range);
   }
 
-  create(request: AdmissionRequest, object: AnyObject): AnyObject {
-    return this.#guarded(request, (claim) => {
-      const spec = (object as Service).spec ?? {};
-      const addressed = this.#withAddress(request, withFamilies(request, spec), claim);
-      const ported = this.#withPorts(request, addressed, undefined, claim);
-      return withSpec(object, this.#withHealthPort(ported, undefined, claim));
+  create(request: AdmissionRequest, object: AnyObject): Promise<AnyObject> {
+    const named = this.#withName(object);
+    return this.#guarded(request, named, async (reserved) => {
+      const spec = (named as Service).spec ?? {};
+      const families = withFamilies(request, spec);
+      const addressed = await this.#withAddress(request, families, reserved);
+      return withSpec(named, await this.#withPorts(request, addressed, undefined, reserved));
     });
   }
 
-  update(request: AdmissionRequest, object: AnyObject): AnyObject {
+  update(request: AdmissionRequest, object: AnyObject): Promise<AnyObject> {
     const oldObject = request.oldObject ?? {};
     // What the client left out is first taken over from the old object, so that only news is allocated.
     const kept = services.prepareForUpdate?.(object, oldObject) ?? object;
     const old = (oldObject as Service).spec ?? {};
-    this.settle(request);
-    return this.#guarded(request, (claim) => {
-      const spec = (kept as Service).spec ?? {};
-      const families = withFamilies(request, spec);
+    return this.#guarded(request, oldObject, async (reserved) => {
+      const families = withFamilies(request, (kept as Service).spec ?? {});
       const joins = old.type === "ExternalName";
-      const addressed = joins ? this.#withAddress(request, families, claim) : families;
-      const ported = this.#withPorts(request, addressed, old, claim);
-      return withSpec(kept, this.#withHealthPort(ported, old, claim));
+      const addressed = joins ? await this.#withAddress(request, families, reserved) : families;
+      return withSpec(kept, await this.#withPorts(request, addressed, old, reserved));
     });
   }
 
-  /** The write that stored the old object is over. */
-  settle({ oldObject = {} }: AdmissionRequest): void {
-    const owner = ownerOf(oldObject);
-    for (const number of addressesOf(oldObject)) this.#addresses.settle(number, owner);
-    for (const number of portsOf(oldObject)) this.#ports.settle(number, owner);
+  async abandon(request: AdmissionRequest): Promise<void> {
+    const attempt = request.attempt ?? request;
+    const reserved = this.#reserved.get(attempt);
+    if (reserved === undefined) return;
+    this.#reserved.delete(attempt);
+    const { addresses, ports } = this.#deps.serviceNumbers;
+    const { service } = reserved;
+    await Promise.all([...reserved.addresses].map((one) => addresses.release(one, service)));
+    if (reserved.ports.size > 0) await ports.release([...reserved.ports]);
   }
 
-  abandon(request: AdmissionRequest): void {
-    const attempt = request.attempt ?? request;
-    const taken = this.#taken.get(attempt);
-    if (taken === undefined) return;
-    this.#taken.delete(attempt);
-    for (const number of taken.addresses) this.#addresses.giveBack(number, attempt);
-    for (const number of taken.ports) this.#ports.giveBack(number, attempt);
+  /** An address is reserved under its service's name, so the name is made here and not where others are made. */
+  #withName(object: AnyObject): AnyObject {
+    const { name = "", generateName: base = "" } = object.metadata ?? {};
+    if (name !== "" || base === "") return object;
+    return {
+      ...object,
+      metadata: { ...object.metadata, name: generateName(base, this.#deps.random) },
+    };
   }
 
-  /** What a refused service had reserved so far is free again. */
-  #guarded(request: AdmissionRequest, allocate: (claim: Claim) => AnyObject): AnyObject {
-    this.#fill();
-    const { namespace, name, dryRun } = request;
+  /** What a refused service had reserved so far is free again. Asked again for one attempt: it keeps what it has. */
+  async #guarded(
+    request: AdmissionRequest,
+    named: AnyObject,
+    allocate: (reserved: Reserved) => Promise<AnyObject>,
+  ): Promise<AnyObject> {
+    const { namespace } = request;
     const attempt = request.attempt ?? request;
-    // Asked again for the same attempt: what it has may be taken again.
-    this.abandon(request);
-    this.#taken.set(attempt, { addresses: [], ports: [] });
+    const service = { namespace, name: named.metadata?.name ?? "" };
+    // Validation refuses a service without a valid name: nothing is reserved for it.
+    const isNamed = service.name !== "" && pathSegmentName(service.name, false).length === 0;
+    const dryRun = request.dryRun || !isNamed;
+    const fresh = { service, dryRun, addresses: new Set<string>(), ports: new Set<number>() };
+    const reserved = this.#reserved.get(attempt) ?? fresh;
+    this.#reserved.set(attempt, reserved);
     try {
-      return allocate({ owner: { namespace, name }, attempt, dryRun });
+      return await allocate(reserved);
     } catch (error) {
-      this.abandon(request);
+      await this.abandon(request);
       throw error;
     }
   }
 
-  #fill(): void {
-    if (this.#filled) return;
-    this.#filled = true;
-    for (const service of this.#lookup.list(servicesResource, "")) {
-      const owner = ownerOf(service);
-      for (const number of addressesOf(service)) this.#addresses.note(number, owner);
-      for (const number of portsOf(service)) this.#ports.note(number, owner);
-    }
-  }
-
-  #shows(
-    owner: Owner,
-    number: number,
-    numbersOf: (service: Service) => readonly number[],
-  ): boolean {
-    if (owner.name === "") {
-      const all = this.#lookup.list(servicesResource, owner.namespace);
-      return all.some((service) => numbersOf(service).includes(number));
-    }
-    const service = this.#lookup.get(servicesResource, owner.namespace, owner.name);
-    return service !== undefined && numbersOf(service).includes(number);
-  }
-
-  #withAddress(request: AdmissionRequest, spec: ServiceSpec, claim: Claim): ServiceSpec {
+  async #withAddress(
+    request: AdmissionRequest,
+    spec: ServiceSpec,
+    reserved: Reserved,
+  ): Promise<ServiceSpec> {
     const asked = spec.clusterIP ?? "";
     const listed = spec.clusterIPs ?? [];
     if (spec.type === "ExternalName") return spec;
@@ -185,58 +164,92 @@ class ServiceRanges {
     if (asked === "") {
       // A list without its first address in clusterIP is validation's to refuse.
       if (listed.length > 0) return spec;
-      const text = this.#nextAddress(request, claim);
-      return { ...spec, clusterIP: text, clusterIPs: [text] };
+      const address = await this.#nextAddress(reserved);
+      return { ...spec, clusterIP: address, clusterIPs: [address] };
     }
     const clusterIPs = listed.length > 0 ? listed : [asked];
-    const number = parseIpv4(asked);
-    if (number !== undefined) this.#takeAddress(request, number, clusterIPs, claim);
+    await this.#takeAddress(request, asked, clusterIPs, reserved);
     return { ...spec, clusterIPs };
   }
 
-  #nextAddress(request: AdmissionRequest, claim: Claim): string {
-    const number = this.#addresses.next(claim);
-    if (number === undefined) {
-      const service = JSON.stringify(serviceName(request));
+  async #nextAddress(reserved: Reserved): Promise<string> {
+    const address = await this.#addresses.next(reserved);
+    if (address === undefined) {
+      const service = JSON.stringify(reserved.service.name);
       throw internalError(`failed to allocate a serviceIP for Service ${service}: range is full`);
     }
-    this.#taken.get(claim.attempt)?.addresses.push(number);
-    return ipv4Text(number);
+    if (!reserved.dryRun) reserved.addresses.add(address);
+    return address;
   }
 
-  #takeAddress(
+  async #takeAddress(
     request: AdmissionRequest,
-    number: number,
+    address: string,
     clusterIPs: readonly string[],
-    claim: Claim,
-  ): void {
-    const text = ipv4Text(number);
+    reserved: Reserved,
+  ): Promise<void> {
+    const number = parseIpv4(address);
+    // What is no address is validation's to refuse.
+    if (number === undefined || reserved.addresses.has(address)) return;
     const fail = (why: string): ApiError =>
       refuse(request, [
-        invalidValue("spec.clusterIPs", clusterIPs, `failed to allocate IP ${text}: ${why}`),
+        invalidValue("spec.clusterIPs", clusterIPs, `failed to allocate IP ${address}: ${why}`),
       ]);
     if (!this.#addresses.contains(number)) {
       const range = this.#range;
       throw fail(
-        `the provided IP (${text}) is not in the valid range. The range of valid IPs is ${range}`,
+        `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${range}`,
       );
     }
-    if (this.#addresses.reserve(number, claim) === "taken") {
+    if ((await this.#addresses.reserve(address, reserved)) === "taken") {
       throw fail("provided IP is already allocated");
     }
-    this.#taken.get(claim.attempt)?.addresses.push(number);
+    if (!reserved.dryRun) reserved.addresses.add(address);
   }
 
   /** `old`: the spec before an update, whose ports may be kept. */
-  #withPorts(
+  async #withPorts(
     request: AdmissionRequest,
     spec: ServiceSpec,
     old: ServiceSpec | undefined,
-    claim: Claim,
-  ): ServiceSpec {
+    reserved: Reserved,
+  ): Promise<ServiceSpec> {
+    if (!needsNodePort({ ...spec }) && !needsHealthCheckPort({ ...spec })) return spec;
+    const { serviceNumbers, random } = this.#deps;
+    const kept = new Set([...portsOf(old), ...reserved.ports]);
+    const facts = { request, old, kept, random, validPorts: this.#validPorts };
+    const { dryRun } = reserved;
+    return serviceNumbers.ports.change(
+      (ports) => {
+        const choice = new PortChoice({ ...facts, ports });
+        return choice.withHealthPort(choice.withNodePorts(spec));
+      },
+      { dryRun, taken: reserved.ports },
+    );
+  }
+}
+
+interface PortFacts {
+  readonly request: AdmissionRequest;
+  readonly old: ServiceSpec | undefined;
+  /** Ports that the service has already. */
+  readonly kept: ReadonlySet<number>;
+  readonly ports: PortSet;
+  readonly random: Random;
+  readonly validPorts: string;
+}
+
+/** One choice of one service's ports, out of the set as it is now. */
+class PortChoice {
+  readonly #facts: PortFacts;
+
+  constructor(facts: PortFacts) {
+    this.#facts = facts;
+  }
+
+  withNodePorts(spec: ServiceSpec): ServiceSpec {
     const ports = spec.ports;
     if (ports === undefined || !needsNodePort({ ...spec })) return spec;
-    const kept = new Set((old?.ports ?? []).map((port) => port.nodePort ?? 0));
     const mine = new Set<number>();
     /** Ports of one number (TCP and UDP of 53, say) share their node port. */
     const shared = new Map<number, number>();
@@ -245,9 +258,9 @@ class ServiceRanges {
       const own = (port.nodePort ?? 0) === 0 ? undefined : port.nodePort;
       if (own === undefined && !allocates) return port;
       const wanted = own ?? findRequestedNodePort(port, ports) ?? shared.get(port.port);
-      const nodePort = wanted ?? this.#nextPort("a nodePort", claim);
-      const fresh = nodePort === wanted && !kept.has(nodePort) && !mine.has(nodePort);
-      if (fresh) this.#takePort(request, nodePort, index, claim);
+      const nodePort = wanted ?? this.#next("a nodePort");
+      const isNew = nodePort === wanted && !this.#facts.kept.has(nodePort) && !mine.has(nodePort);
+      if (isNew) this.#take(nodePort, index);
       mine.add(nodePort);
       shared.set(port.port, nodePort);
       return port.nodePort === nodePort ? port : { ...port, nodePort };
@@ -255,38 +268,37 @@ class ServiceRanges {
     return { ...spec, ports: next };
   }
 
-  #nextPort(what: string, claim: Claim): number {
-    const number = this.#ports.next(claim);
-    if (number === undefined) throw internalError(`failed to allocate ${what}: range is full`);
-    this.#taken.get(claim.attempt)?.ports.push(number);
-    return number;
-  }
-
-  #takePort(request: AdmissionRequest, number: number, index: number, claim: Claim): void {
-    const fault = this.#portFault(number, claim);
-    if (fault === undefined) return;
-    throw refuse(request, [invalidValue(`spec.ports[${index}].nodePort`, number, fault)]);
-  }
-
-  #portFault(number: number, claim: Claim): string | undefined {
-    if (!this.#ports.contains(number)) {
-      return `provided port is not in the valid range. The range of valid ports is ${this.#validPorts}`;
-    }
-    if (this.#ports.reserve(number, claim) === "taken") return "provided port is already allocated";
-    this.#taken.get(claim.attempt)?.ports.push(number);
-    return undefined;
-  }
-
-  #withHealthPort(spec: ServiceSpec, old: ServiceSpec | undefined, claim: Claim): ServiceSpec {
-    const needed = old !== undefined && needsHealthCheckPort({ ...old });
-    if (needed || !needsHealthCheckPort({ ...spec })) return spec;
+  withHealthPort(spec: ServiceSpec): ServiceSpec {
+    const { old, kept } = this.#facts;
+    const had = old !== undefined && needsHealthCheckPort({ ...old });
+    if (had || !needsHealthCheckPort({ ...spec })) return spec;
     const asked = spec.healthCheckNodePort ?? 0;
-    if (asked === 0) {
-      return { ...spec, healthCheckNodePort: this.#nextPort("a HealthCheck NodePort 0", claim) };
-    }
-    const fault = this.#portFault(asked, claim);
+    if (asked === 0)
+      return { ...spec, healthCheckNodePort: this.#next("a HealthCheck NodePort 0") };
+    const fault = kept.has(asked) ? undefined : this.#fault(asked);
     if (fault === undefined) return spec;
     throw internalError(`failed to allocate requested HealthCheck NodePort ${asked}: ${fault}`);
+  }
+
+  #next(what: string): number {
+    const port = this.#facts.ports.next(this.#facts.random);
+    if (port === undefined) throw internalError(`failed to allocate ${what}: range is full`);
+    return port;
+  }
+
+  #take(port: number, index: number): void {
+    const fault = this.#fault(port);
+    if (fault === undefined) return;
+    const path = `spec.ports[${index}].nodePort`;
+    throw refuse(this.#facts.request, [invalidValue(path, port, fault)]);
+  }
+
+  #fault(port: number): string | undefined {
+    const { ports, validPorts } = this.#facts;
+    if (!ports.contains(port)) {
+      return `provided port is not in the valid range. The range of valid ports is ${validPorts}`;
+    }
+    return ports.take(port) ? undefined : "provided port is already allocated";
   }
 }
 
@@ -365,35 +377,15 @@ function findRequestedNodePort(
 
 // ---- numbers
 
-function ownerOf(service: Service): Owner {
-  const { namespace = "", name = "" } = service.metadata ?? {};
-  return { namespace, name };
-}
-
-function addressesOf(service: Service): readonly number[] {
-  const { clusterIP = "", clusterIPs = [] } = service.spec ?? {};
-  const numbers = [clusterIP, ...clusterIPs].map(parseIpv4);
-  return numbers.filter((number): number is number => number !== undefined);
-}
-
-function portsOf(service: Service): readonly number[] {
-  const { ports = [], healthCheckNodePort = 0 } = service.spec ?? {};
+/** Node ports that a service with this spec has. */
+export function portsOf(spec: ServiceSpec | undefined): readonly number[] {
+  const { ports = [], healthCheckNodePort = 0 } = spec ?? {};
   const numbers = [...ports.map((port) => port.nodePort ?? 0), healthCheckNodePort];
   return numbers.filter((number) => number !== 0);
 }
 
-function band(count: number, step: number, max: number): number {
-  if (count <= 16) return 0;
-  return Math.min(Math.max(16, Math.floor(count / step)), max);
-}
-
-/** First and last usable address: without the network's and the broadcast's. */
-function parseRange(range: string): { readonly first: number; readonly last: number } {
-  const [text = "", bits = ""] = range.split("/");
-  const network = parseIpv4(text);
-  const prefix = Number(bits);
-  assert(network !== undefined && prefix >= 8 && prefix <= 28, "an IPv4 service range", { range });
-  const size = 2 ** (32 - prefix);
-  assert(network % size === 0, "a service range starts at its network address", { range });
-  return { first: network + 1, last: network + size - 2 };
+/** Cluster addresses that a service with this spec has. */
+export function addressesOf(spec: ServiceSpec | undefined): readonly string[] {
+  const { clusterIP = "", clusterIPs = [] } = spec ?? {};
+  return [...new Set([clusterIP, ...clusterIPs])].filter((one) => one !== "" && one !== none);
 }

@@ -4,13 +4,17 @@ import type { AnyObject, GroupResource } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { ApiError } from "#api/status.ts";
+import type { ServiceName } from "./address-ranges.ts";
 import type { AdmissionRequest } from "./admission.ts";
+import { type PortChangeOptions, PortSet, type SharedPorts } from "./port-set.ts";
+import type { ServiceNumbers } from "./service-addresses.ts";
 
 const plurals: Readonly<Record<string, string>> = {
   PriorityClass: "priorityclasses",
   StorageClass: "storageclasses",
   RuntimeClass: "runtimeclasses",
   IngressClass: "ingressclasses",
+  IPAddress: "ipaddresses",
   Ingress: "ingresses",
 };
 
@@ -107,4 +111,50 @@ export function pod(spec: object = {}, metadata: object = {}): AnyObject {
     metadata: { name: "p", namespace: "ns", ...metadata },
     spec: { containers: [{ name: "c", image: "i" }], ...spec },
   };
+}
+
+export function ipAddress(name: string, { namespace, name: service }: ServiceName): AnyObject {
+  return {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "IPAddress",
+    metadata: { name },
+    spec: { parentRef: { resource: "services", namespace, name: service } },
+  };
+}
+
+/** Addresses as objects of `lookup`, ports as one set of upstream's default range. */
+export function fakeServiceNumbers(lookup: FakeLookup): ServiceNumbers & { ports: FakePorts } {
+  const resource = { group: "networking.k8s.io", resource: "ipaddresses" };
+  return {
+    addresses: {
+      create: (address, service) => {
+        if (lookup.get(resource, "", address) !== undefined) return Promise.resolve("exists");
+        lookup.put(ipAddress(address, service));
+        return Promise.resolve("created");
+      },
+      release: (address, service) => {
+        lookup.remove(ipAddress(address, service));
+        return Promise.resolve();
+      },
+    },
+    ports: new FakePorts(),
+  };
+}
+
+class FakePorts implements SharedPorts {
+  readonly #range = { first: 30_000, last: 32_767 };
+  #taken: readonly number[] = [];
+
+  async change<T>(change: (ports: PortSet) => T, options: PortChangeOptions): Promise<T> {
+    const ports = new PortSet(this.#range, this.#taken);
+    const result = change(ports);
+    if (options.dryRun) return result;
+    for (const port of ports.ports) if (!this.#taken.includes(port)) options.taken.add(port);
+    this.#taken = [...ports.ports];
+    return result;
+  }
+
+  async release(released: readonly number[]): Promise<void> {
+    this.#taken = this.#taken.filter((port) => !released.includes(port));
+  }
 }

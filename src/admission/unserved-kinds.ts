@@ -18,12 +18,6 @@ interface UnservedKind {
 
 const unservedKinds: readonly UnservedKind[] = [
   {
-    group: "networking.k8s.io",
-    resource: "servicecidrs",
-    kind: "ServiceCIDR",
-    why: "is stored, but services get addresses of the server's own range only",
-  },
-  {
     group: "certificates.k8s.io",
     resource: "podcertificaterequests",
     kind: "PodCertificateRequest",

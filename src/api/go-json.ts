@@ -7,7 +7,10 @@
  */
 import { isRecord } from "./json-value.ts";
 
-const escaped = /[<>&\u2028\u2029]/g;
+const escaped = /[<>&\u2028\u2029]/;
+const escapes = ["<", ">", "&", "\u2028", "\u2029"].map(
+  (char) => [char, `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`] as const,
+);
 const hasIndexKey = /"\d+":/;
 
 export function goJson(value: unknown): string {
@@ -16,8 +19,9 @@ export function goJson(value: unknown): string {
 }
 
 /** In JSON these characters stand in strings only. */
-function escapeForGo(text: string): string {
-  return text.replace(escaped, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+export function escapeForGo(text: string): string {
+  if (!escaped.test(text)) return text;
+  return escapes.reduce((done, [char, escape]) => done.replaceAll(char, escape), text);
 }
 
 function writeInOrder(value: unknown): string {

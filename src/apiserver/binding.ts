@@ -13,6 +13,7 @@ import { admissionRequest } from "./admission-request.ts";
 import { answerCreated, plainForm } from "./answer.ts";
 import { readTyped } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
+import type { ServedKind } from "./kind.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { writeThrough } from "./update.ts";
 import { writeOptions, type WriteQuery, writeQuery } from "./write-options.ts";
@@ -38,11 +39,12 @@ interface Condition {
   readonly status?: string;
 }
 
-/** `pods`: the kind of the bound object, also when the path is `bindings`. */
+/** `pods`: the kind of the bound object; `path`: the kind that the path names, which may be `bindings`. */
 export async function bindPod(
   deps: ApiDeps,
   context: RequestContext,
   pods: StoredKind,
+  path: ServedKind = pods,
 ): Promise<PlainResponse> {
   const form = plainForm(context, "none");
   const query = writeQuery("CreateOptions", context.query);
@@ -53,7 +55,7 @@ export async function bindPod(
   const node = targetNode(binding);
   // `bindings` names its pod in the body: one of the namespace that was authorised.
   const inPod = { ...context, place: context.place.named(name) };
-  const admitted = await admitBinding(deps, inPod, pods, binding, query);
+  const admitted = await admitBinding(deps, inPod, path, binding, query);
   await writeThrough(deps, inPod, pods, query, {
     subresource: "binding",
     createIfMissing: false,
@@ -70,13 +72,13 @@ export async function bindPod(
 async function admitBinding(
   deps: ApiDeps,
   context: RequestContext,
-  pods: StoredKind,
+  path: ServedKind,
   binding: AnyObject,
   query: WriteQuery,
 ): Promise<AnyObject> {
-  const request = admissionRequest(context, pods, {
+  const request = admissionRequest(context, path, {
     operation: "CREATE",
-    subresource: "binding",
+    subresource: path.resource.resource === "bindings" ? "" : "binding",
     name: context.place.name,
     object: binding,
     oldObject: undefined,

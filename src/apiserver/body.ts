@@ -10,6 +10,7 @@ import {
   type GroupVersionKind,
   parseApiVersion,
 } from "#api/object.ts";
+import { keepSpelling, keptField } from "#api/kept-json.ts";
 import { cannotBeHandled, strictDecodingMessage } from "#api/schema/decode.ts";
 import { refuseBeyondLimits } from "#api/object-limits.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
@@ -30,6 +31,7 @@ import {
   parseBody,
   type Repeats,
 } from "./body-text.ts";
+import { decodeUtf8 } from "#wire/json.ts";
 import { ProtobufError, readEnvelope } from "#wire/protobuf.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 import type { ServedKind } from "./kind.ts";
@@ -110,7 +112,20 @@ export async function readDocument(
   const bytes = await readBytes(context, bodies);
   if (bytes.length === 0) return undefined;
   if (format === "protobuf") return parseProtobuf(bytes, kindName);
-  return parseDocument(bytes, format, kindName, await readParsed(bytes, format, noting, bodies));
+  const read = await readParsed(bytes, format, noting, bodies);
+  const document = parseDocument(bytes, format, kindName, read);
+  return format === "json" ? withSpelling(document, kindName, bytes) : document;
+}
+
+/** A kept field is bytes to upstream's decoder: it sees no keys in there that stand twice. */
+function withSpelling(document: Document, kindName: string, bytes: Uint8Array): Document {
+  const field = keptField(kindName);
+  if (field === undefined) return document;
+  keepSpelling(document.value, kindName, decodeUtf8(bytes));
+  const { duplicates: scan } = document;
+  if (scan === undefined) return document;
+  const duplicates = scan.duplicates.filter(({ path }) => path.length === 1 || path[0] !== field);
+  return { ...document, duplicates: { ...scan, duplicates } };
 }
 
 const bodyFormats: ReadonlyMap<string, BodyFormat | "protobuf"> = new Map([

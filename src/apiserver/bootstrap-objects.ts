@@ -1,11 +1,13 @@
 /** The objects a server keeps about itself and its cluster, as data (contract 1.20). */
-import { groupPriority, versionPriority } from "#api/schema/group-priorities.ts";
+import { aggregatorGroup, groupPriority, versionPriority } from "#api/schema/group-priorities.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 
 export interface BootstrapFacts {
   /** Where clients reach this server. No Endpoints are made of an address that pods could not use. */
   readonly advertise: { readonly host: string; readonly port: number };
+  /** Other servers serve the same storage: kubernetes-endpoints.ts keeps the addresses of all. */
+  readonly isOneOfSeveral?: boolean;
   /** `10.96.0.0/12`; its first address becomes Service default/kubernetes. */
   readonly serviceCidr: string;
   /** PEM of the authority behind client certificates, "" when there is none. */
@@ -112,8 +114,9 @@ export function isReachable(host: string): boolean {
   return !isLoopbackHost(host) && host !== "0.0.0.0" && host !== "::";
 }
 
-export function kubernetesEndpoints(facts: BootstrapFacts): AnyObject {
-  const { host: ip, port } = facts.advertise;
+/** `addresses`: of all servers. */
+export function kubernetesEndpoints(addresses: readonly string[], port: number): AnyObject {
+  const ports = [{ name: "https", port, protocol: "TCP" }];
   return {
     apiVersion: "v1",
     kind: "Endpoints",
@@ -122,12 +125,12 @@ export function kubernetesEndpoints(facts: BootstrapFacts): AnyObject {
       namespace: "default",
       labels: { "endpointslice.kubernetes.io/skip-mirror": "true" },
     },
-    subsets: [{ addresses: [{ ip }], ports: [{ name: "https", port, protocol: "TCP" }] }],
+    subsets: addresses.length === 0 ? [] : [{ addresses: addresses.map((ip) => ({ ip })), ports }],
   };
 }
 
-export function kubernetesEndpointSlice(facts: BootstrapFacts): AnyObject {
-  const { host, port } = facts.advertise;
+/** `addresses`: of all servers, of one family. */
+export function kubernetesEndpointSlice(addresses: readonly string[], port: number): AnyObject {
   return {
     apiVersion: "discovery.k8s.io/v1",
     kind: "EndpointSlice",
@@ -136,8 +139,8 @@ export function kubernetesEndpointSlice(facts: BootstrapFacts): AnyObject {
       namespace: "default",
       labels: { "kubernetes.io/service-name": "kubernetes" },
     },
-    addressType: host.includes(":") ? "IPv6" : "IPv4",
-    endpoints: [{ addresses: [host], conditions: { ready: true } }],
+    addressType: addresses[0]?.includes(":") === true ? "IPv6" : "IPv4",
+    endpoints: addresses.map((one) => ({ addresses: [one], conditions: { ready: true } })),
     ports: [{ name: "https", port, protocol: "TCP" }],
   };
 }
@@ -185,7 +188,7 @@ export function apiServiceObjects(
 ): readonly AnyObject[] {
   const served = new Map(
     infos
-      .filter(({ group }) => groupPriority(group) !== undefined)
+      .filter(({ group }) => groupPriority(group) !== undefined && group !== aggregatorGroup)
       .map(({ group, version }) => [`${version}.${group}`, { group, version }]),
   );
   return [...served].map(([name, { group, version }]) => ({

@@ -61,9 +61,11 @@ export async function bootstrap(
 ): Promise<void> {
   const { catalog } = deps;
   const now = formatTime(deps.clock.nowMs());
-  const endpoints = isReachable(facts.advertise.host)
-    ? [kubernetesEndpoints(facts), kubernetesEndpointSlice(facts)]
-    : [];
+  const { host, port } = facts.advertise;
+  const endpoints =
+    isReachable(host) && facts.isOneOfSeveral !== true
+      ? [kubernetesEndpoints([host], port), kubernetesEndpointSlice([host], port)]
+      : [];
   const policy = bootstrapPolicy(options.controllerRoles);
   const namespaced = (object: AnyObject): boolean => object.metadata?.namespace !== undefined;
   await ensureAll(deps, [
@@ -172,7 +174,7 @@ function replaceTrust(wanted: AnyObject, current: AnyObject): AnyObject | undefi
   return jsonEqual(current["data"], data) ? undefined : ({ ...current, data } as AnyObject);
 }
 
-/** One server, one address: a restart elsewhere moves it. Several servers keep each other's. */
+/** One server, one address: a restart elsewhere moves it. */
 function replaceEndpoints(wanted: AnyObject, current: AnyObject): AnyObject | undefined {
   const fields = ["subsets", "endpoints", "ports", "addressType"] as const;
   const changed = fields.filter((field) => !jsonEqual(wanted[field], current[field]));

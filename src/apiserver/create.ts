@@ -62,16 +62,16 @@ async function createIn(
     attempt: {},
     options: writeOptions("CreateOptions", query),
   });
-  const mutated = await deps.admission.mutate(request);
-  if (pace.isLong) await pace.turn();
-  return unreserveOnError(deps.admission, { ...request, object: mutated }, () =>
-    kind.store.create(context.place.namespace, mutated, {
+  return unreserveOnError(deps.admission, request, async () => {
+    const mutated = await deps.admission.mutate(request);
+    if (pace.isLong) await pace.turn();
+    return kind.store.create(context.place.namespace, mutated, {
       dryRun: query.dryRun,
       admit: (next) => deps.admission.validate({ ...request, name: nameOf(next), object: next }),
       warn: (text) => context.warnings.add(text),
       pace,
-    }),
-  );
+    });
+  });
 }
 
 function nameOf(object: AnyObject | undefined): string {
@@ -87,7 +87,7 @@ async function unreserveOnError<T>(
   try {
     return await f();
   } catch (error) {
-    admission.unreserve(request);
+    await admission.unreserve(request);
     throw error;
   }
 }

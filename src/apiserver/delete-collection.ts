@@ -53,9 +53,15 @@ async function deleteAll(
   items: readonly CachedObject[],
 ): Promise<void> {
   let next = 0;
+  /** After a refusal nothing more is begun; what is under way ends. */
+  const stop = (error: unknown): never => {
+    next = items.length;
+    throw error;
+  };
   const worker = async (): Promise<void> => {
     for (let item = items[next++]; item !== undefined; item = items[next++]) {
-      await deleteOne(deps, context, kind, query, context.place.named(item.name)).catch(unlessGone);
+      const place = context.place.named(item.name);
+      await deleteOne(deps, context, kind, query, place, "").catch(unlessGone).catch(stop);
     }
   };
   const workers = Math.min(deps.limits.deletesInFlightMax, items.length);

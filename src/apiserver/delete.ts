@@ -57,15 +57,18 @@ export async function readDeleteQuery(
   return deleteQuery(options, context.query);
 }
 
+/** `admittedName` is what admission sees: a deletion of a collection names nothing, as upstream. */
 export function deleteOne(
   deps: ApiDeps,
   context: RequestContext,
   kind: StoredKind,
   query: DeleteQuery,
   { namespace, name }: Place,
+  admittedName = name,
 ): Promise<DeleteResult> {
   const { dryRun } = query;
   const facts = {
+    name: admittedName,
     operation: "DELETE",
     subresource: "",
     object: undefined,
@@ -76,7 +79,7 @@ export function deleteOne(
   return kind.store.delete(namespace, name, query.options, {
     dryRun,
     admit: (_next, old) => {
-      const request = admissionRequest(context, kind, { ...facts, name, oldObject: old });
+      const request = admissionRequest(context, kind, { ...facts, oldObject: old });
       return deps.admission.validate(request);
     },
     warn: (text) => context.warnings.add(text),

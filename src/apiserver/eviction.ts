@@ -21,6 +21,7 @@ import { deleteAdmitted } from "./delete.ts";
 import { type DeleteQuery, deleteQuery } from "./delete-options.ts";
 import type { ApiDeps } from "./deps.ts";
 import { type StoredKind, storedKind } from "./stored-kind.ts";
+import { writeOptions, writeQuery } from "./write-options.ts";
 
 const evictionKind = { group: "policy", version: "v1", kind: "Eviction" };
 const budgets = { group: "policy", resource: "poddisruptionbudgets" };
@@ -65,7 +66,7 @@ export async function evictPod(
     throw badRequest("name in URL does not match name in Eviction object");
   }
   const query = deleteQuery(eviction?.["deleteOptions"] as AnyObject | undefined, context.query);
-  await admitEviction(deps, context, pods, eviction ?? {}, query);
+  await admitEviction(deps, context, pods, eviction ?? {});
   const pod = (await pods.store.get(namespace, name, {})).object;
   if (!outsideBudgets(pod)) await chargeBudget(deps, context, pod, query);
   const marked = await markEvicted(context, pods, deleteUnchanged(pod, query));
@@ -79,8 +80,9 @@ async function admitEviction(
   context: RequestContext,
   pods: StoredKind,
   eviction: AnyObject,
-  query: DeleteQuery,
 ): Promise<void> {
+  // Of the eviction itself: a dry run of the deletion alone is none for admission.
+  const query = writeQuery("CreateOptions", context.query);
   const request = admissionRequest(context, pods, {
     operation: "CREATE",
     subresource: "eviction",
@@ -89,6 +91,7 @@ async function admitEviction(
     oldObject: undefined,
     dryRun: query.dryRun,
     attempt: {},
+    options: writeOptions("CreateOptions", query),
   });
   const mutated = await deps.admission.mutate(request);
   await deps.admission.validate({ ...request, object: mutated });

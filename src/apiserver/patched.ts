@@ -3,6 +3,7 @@
  * with the whole result as the value (upstream), where a PUT of the same would be 400.
  */
 import { copyLiterals, stringifyWithLiterals } from "#base/exact-json.ts";
+import { carrySpelling } from "#api/kept-json.ts";
 import type { AnyObject } from "#api/object.ts";
 import { refuseBeyondLimits } from "#api/object-limits.ts";
 import { ApiError, type FieldError, invalid } from "#api/status.ts";
@@ -34,6 +35,7 @@ export async function decodePatched(
   refuseBeyondLimits(result.patched);
   if (pace.isLong) await pace.turn();
   const object = await checked(context, kind, query, result);
+  carrySpelling(result.original, object);
   checkUid(kind, object, result.original);
   return requireSameName(object, kind, context.place);
 }

@@ -126,7 +126,7 @@ async function serveNonPersisted(
   if (isReview(kind)) return createReview(deps, context, kind);
   const pods = deps.catalog.find("", "v1", "pods");
   if (kind.resource.resource !== "bindings" || pods === undefined) throw methodNotAllowed(kind);
-  return bindPod(deps, context, storedKind(pods));
+  return bindPod(deps, context, storedKind(pods), kind);
 }
 
 function servePersisted(

@@ -17,7 +17,7 @@ import type { Registry } from "#registry/resource-store.ts";
 import { type AuditSink, AuditTrail } from "#server/audit.ts";
 import { createChain } from "#server/chain.ts";
 import type { Gate } from "#server/gate.ts";
-import { type Health, type HealthCheck, ping } from "#server/health.ts";
+import { type Health, type HealthCheck, logging, ping } from "#server/health.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { RequestMetrics } from "#server/metrics.ts";
 import type { Reach } from "#server/place.ts";
@@ -56,8 +56,10 @@ interface ApiServerDeps {
   readonly gate?: Gate;
   /** Where audit lines go; absent: nowhere. */
   readonly audit?: AuditSink;
-  /** Beyond ping, informer-sync and shutdown; shown by livez and readyz. */
-  readonly checks?: readonly HealthCheck[];
+  /** What must be done at the start; shown by healthz, livez and readyz. Absent: nothing more. */
+  readonly startChecks?: readonly HealthCheck[];
+  /** Why the store does not answer, undefined when it does. Absent: it always does. */
+  readonly storeProblem?: () => string | undefined;
   readonly components?: () => readonly Component[];
   /** Where the keys of service account tokens are published; absent: they are not. */
   readonly issuer?: IssuerFacts;
@@ -196,7 +198,10 @@ function routeDeps(
 }
 
 function healthOf(deps: ApiServerDeps, life: Life, audit: AuditTrail | undefined): Health {
-  const more = deps.checks ?? [];
+  const started = deps.startChecks ?? [];
+  const check = deps.storeProblem ?? (() => undefined);
+  const stored: HealthCheck = { name: "etcd", check };
+  const storeReady: HealthCheck = { name: "etcd-readiness", check };
   const synced: HealthCheck = {
     name: "informer-sync",
     check: () => (life.synced ? undefined : "caches are not filled yet"),
@@ -205,9 +210,11 @@ function healthOf(deps: ApiServerDeps, life: Life, audit: AuditTrail | undefined
     name: "shutdown",
     check: () => (life.leaving ? "process is shutting down" : undefined),
   };
-  const alive = [ping, ...more];
+  const alive = [ping, logging, stored];
+  const live = [...alive, ...started];
   const audited = audit === undefined ? [] : [audit.check];
-  return { healthz: alive, livez: alive, readyz: [...alive, synced, shutdown, ...audited] };
+  const ready = [...alive, storeReady, synced, ...started, shutdown, ...audited];
+  return { healthz: live, livez: live, readyz: ready };
 }
 
 function storageMetrics(deps: ApiServerDeps, catalog: ResourceCatalog): void {

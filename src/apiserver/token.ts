@@ -7,6 +7,7 @@ import { answerMade, plainForm } from "./answer.ts";
 import { readTyped } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { StoredKind } from "./stored-kind.ts";
+import { writeOptions, writeQuery } from "./write-options.ts";
 
 const tokenKind = { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
 const tokenType = { goType: "authentication.TokenRequest", printer: undefined };
@@ -23,14 +24,16 @@ export async function mintToken(
   const sent = await readTyped(context, tokenKind, deps.bodies, "Ignore");
   if (sent === undefined) throw badRequest("the body of the request holds no TokenRequest");
   const { namespace, name } = context.place;
+  const query = writeQuery("CreateOptions", context.query);
   const request = admissionRequest(context, accounts, {
     operation: "CREATE",
     subresource: "token",
     name,
     object: sent,
     oldObject: undefined,
-    dryRun: false,
+    dryRun: query.dryRun,
     attempt: {},
+    options: writeOptions("CreateOptions", query),
   });
   const mutated = await deps.admission.mutate(request);
   await deps.admission.validate({ ...request, object: mutated });

@@ -89,7 +89,7 @@ export async function writeThrough(
       pace: context.pace,
     });
   } catch (error) {
-    attempts.abandon();
+    await attempts.abandon();
     throw error;
   }
 }
@@ -122,8 +122,8 @@ class Attempts {
       });
   }
 
-  mutate(old: AnyObject | undefined, next: AnyObject): Promise<AnyObject> {
-    this.abandon();
+  async mutate(old: AnyObject | undefined, next: AnyObject): Promise<AnyObject> {
+    await this.abandon();
     this.#attempt = {};
     this.#open = this.#request(old, next);
     return this.#admission.mutate(this.#open);
@@ -134,9 +134,10 @@ class Attempts {
     return this.#admission.validate(this.#open);
   }
 
-  abandon(): void {
-    if (this.#open !== undefined) this.#admission.unreserve(this.#open);
+  async abandon(): Promise<void> {
+    const open = this.#open;
     this.#open = undefined;
+    if (open !== undefined) await this.#admission.unreserve(open);
   }
 }
 

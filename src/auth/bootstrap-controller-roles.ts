@@ -36,12 +36,6 @@ selinux-warning-controller
   read | core | persistentvolumeclaims
   read | core | pods
   read | storage.k8s.io | csidrivers
-service-cidrs-controller
-  get,list,patch,update,watch | networking.k8s.io | servicecidrs
-  patch,update | networking.k8s.io | servicecidrs/finalizers
-  patch,update | networking.k8s.io | servicecidrs/status
-  read | networking.k8s.io | ipaddresses
-  events
 service-controller
   read | core | services
   patch,update | core | services/status

@@ -27,10 +27,26 @@ export class SyntaxFailure extends Error {
   }
 }
 
-export function syntaxFailure(at: number, message: string): SyntaxFailure {
+function syntaxFailure(at: number, message: string): SyntaxFailure {
   return new SyntaxFailure([{ at, message: `Syntax error: ${message}` }]);
 }
 
+/** Reading stops at this fault; upstream's limit of recoveries. */
+const faultsMax = 30;
+
+/** @throws SyntaxFailure when it is one too many. */
+export function addFault(faults: SourceError[], fault: SourceError): void {
+  faults.push(fault);
+  if (faults.length >= faultsMax) throw failureOf(faults);
+}
+
+/** In the order of the text. */
+export function failureOf(faults: readonly SourceError[]): SyntaxFailure {
+  return new SyntaxFailure(faults.toSorted((a, b) => a.at - b.at));
+}
+
+/** Each needs a second character: with a wrong one neither makes a token. */
+const halves = "=&|";
 const operators = ["==", "!=", "<=", ">=", "&&", "||"];
 const singles = "<>+-*/%!?:.,()[]{}";
 const whitespace = /[\t\n\f\r ]/;
@@ -39,12 +55,13 @@ const nameStart = /[A-Za-z_]/;
 const namePart = /[A-Za-z0-9_]/;
 const quotedName = /[A-Za-z0-9_.\-/ ]/;
 
-/** @throws SyntaxFailure. */
-export function readTokens(text: string): Token[] {
-  const lexer = new Lexer(Array.from(text));
+/** Characters that make no token go to `faults` and are passed over. @throws SyntaxFailure of wrong literals. */
+export function readTokens(text: string, faults: SourceError[]): Token[] {
+  const lexer = new Lexer(Array.from(text), faults);
   const tokens: Token[] = [];
   for (;;) {
     const token = lexer.next();
+    if (token === undefined) continue;
     tokens.push(token);
     if (token.kind === "end") return tokens;
   }
@@ -52,13 +69,16 @@ export function readTokens(text: string): Token[] {
 
 class Lexer {
   readonly #source: readonly string[];
+  readonly #faults: SourceError[];
   #at = 0;
 
-  constructor(source: readonly string[]) {
+  constructor(source: readonly string[], faults: SourceError[]) {
     this.#source = source;
+    this.#faults = faults;
   }
 
-  next(): Token {
+  /** @returns undefined for what is no token. */
+  next(): Token | undefined {
     this.#skipBlanks();
     const at = this.#at;
     const first = this.#peek();
@@ -70,7 +90,15 @@ class Lexer {
     const two = first + this.#peek(1);
     if (operators.includes(two)) return this.#operator(at, two);
     if (singles.includes(first)) return this.#operator(at, first);
-    throw syntaxFailure(at, `token recognition error at: '${first}'`);
+    this.#at += 1;
+    if (halves.includes(first)) this.#at += 1;
+    return this.#noToken(at);
+  }
+
+  /** From `at` to here. */
+  #noToken(at: number): undefined {
+    const text = this.#source.slice(at, this.#at).join("");
+    addFault(this.#faults, { at, message: `Syntax error: token recognition error at: '${text}'` });
   }
 
   #peek(ahead = 0): string {
@@ -130,7 +158,7 @@ class Lexer {
     return /^(?:["']|[rb]["']|rb["']|br["'])/.test(ahead);
   }
 
-  #string(at: number): Token {
+  #string(at: number): Token | undefined {
     let prefix = "";
     while (/[rRbB]/.test(this.#peek())) prefix += this.#take().toLowerCase();
     const quote = this.#peek();
@@ -138,22 +166,21 @@ class Lexer {
     const end = isTriple ? quote.repeat(3) : quote;
     this.#at += end.length;
     const raw = prefix.includes("r");
-    const body = this.#stringBody(at, end, raw);
+    const body = this.#stringBody(end, raw);
+    if (body === undefined) return this.#noToken(at);
     const text = this.#source.slice(at, this.#at).join("");
     const value = prefix.includes("b") ? bytesOf(body, raw, at) : textOf(body, raw, at);
     return { kind: "literal", at, text, value };
   }
 
-  /** The characters between the quotes, escapes not yet read. */
-  #stringBody(at: number, end: string, raw: boolean): string[] {
+  /** The characters between the quotes, escapes not yet read; undefined when the text does not end. */
+  #stringBody(end: string, raw: boolean): string[] | undefined {
     const body: string[] = [];
     for (;;) {
       const character = this.#peek();
       if (character === "" || (end.length === 1 && /[\n\r]/.test(character))) {
-        throw syntaxFailure(
-          at,
-          `token recognition error at: '${this.#source.slice(at, this.#at + 1).join("")}'`,
-        );
+        if (character !== "") this.#at += 1;
+        return undefined;
       }
       if (this.#source.slice(this.#at, this.#at + end.length).join("") === end) {
         this.#at += end.length;

@@ -5,8 +5,9 @@
  *         it is read further (upstream: 100,000 and 250).
  * Source: the language definition of cel-spec, "Syntax"; operator names as cel-go's common/operators.
  */
-import { readTokens, SyntaxFailure, syntaxFailure, type Token } from "./lexer.ts";
+import { addFault, failureOf, readTokens, SyntaxFailure, type Token } from "./lexer.ts";
 import { expandMacro } from "./macros.ts";
+import type { SourceError } from "./source-error.ts";
 import type { Expr, MapEntry, StructField } from "./syntax.ts";
 
 const textMax = 100_000;
@@ -43,29 +44,58 @@ export function parse(text: string): Expr {
     const message = `expression code point size exceeds limit: size: ${size}, limit ${textMax}`;
     throw new SyntaxFailure([{ at: 0, message }]);
   }
-  return new Parser(readTokens(text)).parse();
+  const faults: SourceError[] = [];
+  return new Parser(readTokens(text, faults), faults).parse();
 }
 
 class Parser {
   readonly #tokens: readonly Token[];
+  /** What is wrong so far: the text is read on after small faults. */
+  readonly #faults: SourceError[];
   #next = 0;
+  /** Brackets that are open here. */
+  #open = 0;
   #depth = 0;
   /** Levels below each expression: chains like `a.b.c` and `1 + 1 + 1` nest without brackets. */
   readonly #levels = new Map<Expr, number>();
 
-  constructor(tokens: readonly Token[]) {
+  constructor(tokens: readonly Token[], faults: SourceError[]) {
     this.#tokens = tokens;
+    this.#faults = faults;
   }
 
   parse(): Expr {
     const expr = this.#expr();
     const end = this.#peek();
-    if (end.kind !== "end") throw unexpected(end);
+    if (end.kind !== "end") {
+      const how = this.#ahead(1).kind === "end" ? "extraneous" : "mismatched";
+      this.#fail(end.at, `${how} input '${end.text}' expecting <EOF>`);
+    }
+    if (this.#faults.length > 0) throw failureOf(this.#faults);
     return expr;
   }
 
+  /** Records a fault; the caller goes on as if the text were right. */
+  #fail(at: number, message: string): void {
+    addFault(this.#faults, { at, message: `Syntax error: ${message}` });
+  }
+
+  /** What was found so far, and this. */
+  #failure(token: Token, message: string): SyntaxFailure {
+    this.#fail(token.at, message);
+    return failureOf(this.#faults);
+  }
+
+  #unexpected(token: Token, expected: string): SyntaxFailure {
+    return this.#failure(token, `mismatched input '${token.text}' expecting ${expected}`);
+  }
+
+  #ahead(count: number): Token {
+    return this.#tokens[this.#next + count] ?? (this.#tokens.at(-1) as Token); // the last one is the end
+  }
+
   #peek(): Token {
-    return this.#tokens[this.#next] ?? (this.#tokens.at(-1) as Token); // the last one is the end
+    return this.#ahead(0);
   }
 
   #take(): Token {
@@ -80,10 +110,45 @@ class Parser {
     return this.#take();
   }
 
-  #expect(operator: string): Token {
-    const token = this.#takeIf(operator);
-    if (token === undefined) throw unexpected(this.#peek(), `'${operator}'`);
+  /**
+   * Goes on after one token too many, and where the operator is missing before what fits (`fits`).
+   * Otherwise nothing more of the text is read.
+   */
+  #expect(operator: string, fits: (token: Token) => boolean = never): Token {
+    const taken = this.#takeIf(operator);
+    if (taken !== undefined) return taken;
+    const token = this.#peek();
+    const next = this.#ahead(1);
+    if (token.kind !== "end" && next.kind === "operator" && next.text === operator) {
+      this.#fail(token.at, `extraneous input '${token.text}' expecting '${operator}'`);
+      this.#next += 2;
+      return next;
+    }
+    if (!fits(token)) throw this.#unexpected(token, `'${operator}'`);
+    this.#fail(token.at, `missing '${operator}' at '${token.text}'`);
     return token;
+  }
+
+  /** Only the outermost bracket may be missing at the end: nothing else is missing then. */
+  #close(operator: string): void {
+    this.#expect(operator, ({ kind }) => kind === "end" && this.#open === 1);
+    this.#open -= 1;
+  }
+
+  /** A comma alone is allowed. */
+  #endsEmpty(close: string): boolean {
+    if (this.#peek().text === "," && this.#ahead(1).text === close) this.#next += 1;
+    return this.#takeIf(close) !== undefined;
+  }
+
+  /** After an item of what may end in a comma. @returns whether it has ended. */
+  #endsAfterItem(close: string): boolean {
+    if (this.#takeIf(close) !== undefined) return true;
+    if (this.#takeIf(",") === undefined) throw this.#unexpected(this.#peek(), `{'${close}', ','}`);
+    if (this.#takeIf(close) !== undefined) return true;
+    if (this.#peek().text !== ",") return false;
+    this.#expect(close);
+    return true;
   }
 
   /** @throws SyntaxFailure where the tree gets too deep for what walks it. */
@@ -99,9 +164,11 @@ class Parser {
     return this.#nest(call(name, at, args), args);
   }
 
-  #expr(): Expr {
+  #expr(expected = anyStart): Expr {
     this.#depth += 1;
     if (this.#depth > depthMax) throw tooDeep(this.#peek().at);
+    if (this.#peek().kind === "end") throw this.#unexpected(this.#peek(), expected);
+    this.#skipStray(expected);
     const expr = this.#conditional();
     this.#depth -= 1;
     return expr;
@@ -158,6 +225,7 @@ class Parser {
 
   /** An even number of `!` or `-` is none at all. */
   #unary(): Expr {
+    this.#skipStray(anyStart);
     const sign = this.#takeIf("!", "-");
     if (sign === undefined) return this.#member();
     let isOdd = true;
@@ -190,8 +258,9 @@ class Parser {
       const bracket = this.#takeIf("[");
       if (bracket === undefined) return expr;
       const isOptional = this.#takeIf("?") !== undefined;
-      const index = this.#expr();
-      this.#expect("]");
+      this.#open += 1;
+      const index = this.#expr(isOptional ? anyStart : indexStart);
+      this.#close("]");
       expr = this.#call(isOptional ? "_[?_]" : "_[_]", bracket.at, [expr, index]);
     }
   }
@@ -199,8 +268,7 @@ class Parser {
   #selection(operand: Expr, at: number): Expr {
     const isOptional = this.#takeIf("?") !== undefined;
     const token = this.#take();
-    const isName = token.kind === "name" || (token.kind === "operator" && token.text === "in");
-    if (!isName && !isWord(token)) throw unexpected(token, "IDENTIFIER");
+    if (token.kind !== "name") throw this.#noName(token, isOptional);
     if (isOptional) {
       const field: Expr = { kind: "literal", at: token.at, value: token.text };
       return this.#call("_?._", at, [operand, field]);
@@ -210,30 +278,56 @@ class Parser {
       const select: Expr = { kind: "select", at, operand, field: token.text, isTest: false };
       return this.#nest(select, [operand]);
     }
-    const args = this.#args(")");
+    const args = this.#args();
     const made =
       expandMacro(token.text, open.at, operand, args) ?? method(token.text, open.at, operand, args);
     return this.#nest(made, [operand, ...args]);
   }
 
-  #args(close: string): Expr[] {
-    const args: Expr[] = [];
-    while (this.#takeIf(close) === undefined) {
-      if (args.length > 0) this.#expect(",");
-      args.push(this.#expr());
+  #noName(token: Token, isOptional: boolean): SyntaxFailure {
+    if (isOptional) {
+      this.#fail(
+        token.at,
+        `mismatched input '${token.text}' expecting {IDENTIFIER, ESC_IDENTIFIER}`,
+      );
+      addFault(this.#faults, { at: token.at, message: "unsupported ident kind" });
+      return failureOf(this.#faults);
     }
+    const input = token.kind === "end" ? "." : `.${token.text}`;
+    return this.#failure(token, `no viable alternative at input '${input}'`);
+  }
+
+  /** After the bracket that opens. */
+  #args(): Expr[] {
+    this.#open += 1;
+    const args: Expr[] = [];
+    if (this.#takeIf(")") === undefined) {
+      args.push(this.#expr(argumentStart));
+      while (this.#takeIf(",") !== undefined) args.push(this.#expr());
+      this.#close(")");
+    } else this.#open -= 1;
     return args;
+  }
+
+  /** One token too many is passed over. */
+  #skipStray(expected: string): void {
+    const token = this.#peek();
+    if (startsExpression(token) || token.kind === "end") return;
+    if (!startsExpression(this.#ahead(1))) return;
+    this.#fail(token.at, `extraneous input '${token.text}' expecting ${expected}`);
+    this.#next += 1;
   }
 
   #primary(): Expr {
     const token = this.#take();
     if (token.kind === "literal") return literal(token);
     if (token.kind === "name") return this.#named(token);
-    if (token.kind !== "operator") throw unexpected(token);
+    if (token.kind !== "operator") throw this.#unexpected(token, anyStart);
     switch (token.text) {
       case "(": {
+        this.#open += 1;
         const expr = this.#expr();
-        this.#expect(")");
+        this.#close(")");
         return expr;
       }
       case "[":
@@ -242,11 +336,11 @@ class Parser {
         return this.#map(token.at);
       case ".": {
         const name = this.#take();
-        if (name.kind !== "name") throw unexpected(name, "IDENTIFIER");
+        if (name.kind !== "name") throw this.#noName(name, false);
         return this.#named(name);
       }
       default:
-        throw unexpected(token);
+        throw this.#unexpected(token, anyStart);
     }
   }
 
@@ -257,14 +351,14 @@ class Parser {
     const { text, at } = token;
     const open = this.#takeIf("(");
     if (open !== undefined) {
-      const args = this.#args(")");
+      const args = this.#args();
       return this.#nest(
         expandMacro(text, open.at, undefined, args) ?? call(text, open.at, args),
         args,
       );
     }
     if (reserved.has(text)) {
-      throw new SyntaxFailure([{ at, message: `reserved identifier: ${text}` }]);
+      addFault(this.#faults, { at, message: `reserved identifier: ${text}` });
     }
     return { kind: "ident", at, name: text };
   }
@@ -287,46 +381,40 @@ class Parser {
   #list(at: number): Expr {
     const items: Expr[] = [];
     const optional = new Set<number>();
-    while (this.#takeIf("]") === undefined) {
-      if (items.length > 0) {
-        this.#expect(",");
-        if (this.#takeIf("]") !== undefined) break;
-      }
+    this.#open += 1;
+    while (items.length > 0 ? !this.#endsAfterItem("]") : !this.#endsEmpty("]")) {
       if (this.#takeIf("?") !== undefined) optional.add(items.length);
       items.push(this.#expr());
     }
+    this.#open -= 1;
     return this.#nest({ kind: "list", at, items, optional }, items);
   }
 
   #map(at: number): Expr {
     const entries: MapEntry[] = [];
-    while (this.#takeIf("}") === undefined) {
-      if (entries.length > 0) {
-        this.#expect(",");
-        if (this.#takeIf("}") !== undefined) break;
-      }
+    this.#open += 1;
+    while (entries.length > 0 ? !this.#endsAfterItem("}") : !this.#endsEmpty("}")) {
       const isOptional = this.#takeIf("?") !== undefined;
       const key = this.#expr();
-      const colon = this.#expect(":");
+      const colon = this.#expect(":", startsExpression);
       entries.push({ at: colon.at, key, value: this.#expr(), isOptional });
     }
+    this.#open -= 1;
     const parts = entries.flatMap(({ key, value }) => [key, value]);
     return this.#nest({ kind: "map", at, entries }, parts);
   }
 
   #struct(type: string, at: number): Expr {
     const fields: StructField[] = [];
-    while (this.#takeIf("}") === undefined) {
-      if (fields.length > 0) {
-        this.#expect(",");
-        if (this.#takeIf("}") !== undefined) break;
-      }
+    this.#open += 1;
+    while (fields.length > 0 ? !this.#endsAfterItem("}") : !this.#endsEmpty("}")) {
       const isOptional = this.#takeIf("?") !== undefined;
       const name = this.#take();
-      if (name.kind !== "name" && !isWord(name)) throw unexpected(name, "IDENTIFIER");
-      const colon = this.#expect(":");
+      if (name.kind !== "name") throw this.#unexpected(name, fieldStart);
+      const colon = this.#expect(":", startsExpression);
       fields.push({ at: colon.at, name: name.text, value: this.#expr(), isOptional });
     }
+    this.#open -= 1;
     const parts = fields.map(({ value }) => value);
     return this.#nest({ kind: "struct", at, type, fields }, parts);
   }
@@ -346,11 +434,6 @@ function literal({ at, value }: Extract<Token, { kind: "literal" }>): Expr {
 function negate({ value }: Extract<Token, { kind: "literal" }>): bigint | number | undefined {
   if (typeof value === "bigint") return -value;
   return typeof value === "number" ? -value : undefined;
-}
-
-/** `true`, `null` and the like may be field names only where the grammar has an identifier: nowhere. */
-function isWord(token: Token): boolean {
-  return token.kind === "operator" && token.text === "in";
 }
 
 function operatorName(text: string): string {
@@ -375,13 +458,17 @@ function balance(name: string, terms: readonly Expr[], places: readonly number[]
   return places.length === 0 ? (terms[0] as Expr) : build(0, places.length - 1);
 }
 
-function unexpected(token: Token, expected = ""): SyntaxFailure {
-  const shown = token.kind === "end" ? "<EOF>" : token.text;
-  if (expected !== "")
-    return syntaxFailure(token.at, `mismatched input '${shown}' expecting ${expected}`);
-  return syntaxFailure(token.at, `mismatched input '${shown}' expecting ${anyStart}`);
+function never(): boolean {
+  return false;
 }
 
-/** What may begin an expression, in the parser generator's words. */
-const anyStart =
-  "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+function startsExpression({ kind, text }: Token): boolean {
+  return kind === "literal" || kind === "name" || (kind === "operator" && "[{(.-!".includes(text));
+}
+
+const literals = "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER";
+/** What may begin an expression, in the parser generator's words; an argument; an index. */
+const anyStart = `{'[', '{', '(', '.', '-', '!', ${literals}}`;
+const argumentStart = `{'[', '{', '(', ')', '.', '-', '!', ${literals}}`;
+const indexStart = `{'[', '{', '(', '.', '-', '!', '?', ${literals}}`;
+const fieldStart = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}";

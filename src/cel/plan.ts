@@ -400,7 +400,8 @@ function fieldOf(value: Value, field: string): Value | undefined {
 function isSet(value: Value, field: string): boolean {
   if (value instanceof OptionalValue) return value.inner !== undefined && isSet(value.inner, field);
   if (value instanceof ObjectValue) return value.has(field);
-  return fieldOf(value, field) !== undefined;
+  // As cel-go: what has no fields has not this one. Only the type check refuses it, where the type is known.
+  return value instanceof MapValue && value.get(field) !== undefined;
 }
 
 function optionalField(value: Value, field: Value): Value {

@@ -76,6 +76,25 @@ test("what limits one object is forgotten once it limits nothing, and not before
   assert.equal(armed(), 0);
 });
 
+test("an event is counted for ten minutes after its last, then forgotten", async () => {
+  const { clock, api, recorder } = setup();
+  const say = async (): Promise<void> => {
+    recorder.event(pod, "Normal", "Same", "again");
+    await recorder.flushed();
+  };
+  await say();
+  await clock.advance(590_000);
+  await say();
+  assert.deepEqual(
+    api.peekAll<Event>(eventsRef, "a").map(({ count }) => count),
+    [2],
+  );
+  await clock.advance(661_000);
+  await say();
+  const counts = api.peekAll<Event>(eventsRef, "a").map(({ count }) => count);
+  assert.deepEqual(counts.toSorted(), [1, 2], "a new one");
+});
+
 test("an event whose object expired is made anew", async () => {
   const { api, recorder } = setup();
   recorder.event(pod, "Normal", "Same", "again");

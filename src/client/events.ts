@@ -4,7 +4,7 @@
  * Holds  the same event again is a count on the one stored, not a second object; more than
  *        `similarMax` like events with different messages in ten minutes become one "combined" event;
  *        one object's events are limited to a burst of 25 and one per five minutes after.
- * Bounds `entriesMax` remembered events (oldest forgotten), `waitingMax` unsent (newest dropped and
+ * Bounds `entriesMax` remembered events (oldest forgotten; all of them ten minutes after their last), `waitingMax` unsent (newest dropped and
  *        counted), `inFlightMax` requests. `event` never waits and never throws.
  * After  client-go tools/record events_cache.go.
  */
@@ -52,6 +52,8 @@ const waitingMax = 8_192;
 const inFlightMax = 16;
 const similarMax = 10;
 const similarWindowMs = 600_000;
+/** Events of a busy time do not outlast it: a process has dozens of recorders. */
+const forgetEveryMs = 60_000;
 const burst = 25;
 const refillMs = 300_000;
 const messageCharsMax = 1_024;
@@ -141,6 +143,7 @@ class Recorder implements EventRecorder {
     entry.lastMs = nowMs;
     entry.waiting = true;
     if (!entry.sending) this.#waiting.add(entry);
+    this.#forgetLater();
     this.#send();
   }
 
@@ -196,20 +199,26 @@ class Recorder implements EventRecorder {
     remember(this.#buckets, key, bucket);
     if (bucket.tokens < 1) return false;
     bucket.tokens--;
-    this.#forgetFull();
     return true;
   }
 
-  /** A bucket that is full again is as good as none: those of a busy time do not outlast it. */
-  #forgetFull(): void {
-    this.#forgetting ??= this.#deps.clock.after("client.events", refillMs, () => {
+  #forgetLater(): void {
+    this.#forgetting ??= this.#deps.clock.after("client.events", forgetEveryMs, () => {
       this.#forgetting = undefined;
-      const nowMs = this.#deps.clock.monotonicMs();
-      for (const [key, { tokens, filledMs }] of this.#buckets) {
-        if (tokens + (nowMs - filledMs) / refillMs >= burst) this.#buckets.delete(key);
-      }
-      if (this.#buckets.size > 0 && !this.#closing.signal.aborted) this.#forgetFull();
+      const { clock } = this.#deps;
+      forgetBefore(this.#entries, clock.nowMs() - similarWindowMs);
+      forgetBefore(this.#similar, clock.nowMs() - similarWindowMs);
+      this.#forgetFull(clock.monotonicMs());
+      const left = this.#entries.size + this.#similar.size + this.#buckets.size;
+      if (left > 0 && !this.#closing.signal.aborted) this.#forgetLater();
     });
+  }
+
+  /** A bucket that is full again is as good as none. */
+  #forgetFull(nowMs: number): void {
+    for (const [key, { tokens, filledMs }] of this.#buckets) {
+      if (tokens + (nowMs - filledMs) / refillMs >= burst) this.#buckets.delete(key);
+    }
   }
 
   #send(): void {
@@ -301,6 +310,14 @@ function remember<V>(map: Map<string, V>, key: string, value: V): void {
   if (map.size <= entriesMax) return;
   const oldest = map.keys().next();
   if (oldest.done !== true) map.delete(oldest.value);
+}
+
+/** `map` is in order of use. */
+function forgetBefore(map: Map<string, { readonly lastMs: number }>, sinceMs: number): void {
+  for (const [key, { lastMs }] of map) {
+    if (lastMs > sinceMs) return;
+    map.delete(key);
+  }
 }
 
 function dropUndefined(fields: { readonly [Field in keyof Subject]: string | undefined }): Record<

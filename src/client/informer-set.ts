@@ -16,6 +16,8 @@ export interface InformerSet {
   informer<T extends KubeObject>(ref: ResourceRef, options?: SelectionOptions): Informer<T>;
   /** Ends the informers of a resource that is served no more. Who asks again gets a new one. */
   release(ref: ResourceRef): void;
+  /** Whether `informer` is this set's for its resource: not after its release. */
+  holds(informer: Informer<KubeObject>): boolean;
   /** Resolves when every informer asked for so far has its first list, or when `signal` aborts. */
   synced(signal: AbortSignal): Promise<void>;
   /** Runs all informers, also those asked for later, until `signal` aborts. Call once. */
@@ -55,6 +57,10 @@ class SharedInformers implements InformerSet {
       this.#informers.delete(key);
       this.#running.get(informer)?.stop.abort();
     }
+  }
+
+  holds(informer: Informer<KubeObject>): boolean {
+    return [...this.#informers.values()].includes(informer);
   }
 
   async synced(signal: AbortSignal): Promise<void> {

@@ -1,7 +1,7 @@
 /** Informers against the API in memory: order, cuts, relists, indexes, sharing. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { tooManyRequests } from "#api/status.ts";
+import { noSuchPath, tooManyRequests } from "#api/status.ts";
 import type { KubeObject } from "#api/object.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock, settle } from "#platform/testing/clock.ts";
@@ -160,6 +160,44 @@ test("everyone in one set shares one watch and one copy", async () => {
   assert.equal(first, second);
   assert.notEqual(first, third as unknown);
   assert.equal(api.watchCount, 2);
+  stop.abort();
+  await running;
+});
+
+test("a resource that was served and is no more is retried without a warning; one never served warns", async () => {
+  const { clock, api, stop, deps } = setup();
+  const warnings: string[] = [];
+  const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
+  const other = { ...pods, resource: "others" };
+  api.fail(({ resource }) => resource === "others", noSuchPath(), 1_000);
+  const served = createInformer({ ...deps, log }, { ref: pods }).run(stop.signal);
+  await settle();
+  api.fail(({ resource }) => resource === "pods", noSuchPath(), 1_000);
+  api.cutWatches();
+  await clock.advance(60_000);
+  assert.deepEqual(warnings, []);
+  const never = createInformer({ ...deps, log }, { ref: other }).run(stop.signal);
+  await settle();
+  assert.deepEqual(warnings, ["reflector waits"]);
+  stop.abort();
+  await Promise.all([served, never]);
+});
+
+test("a released informer is not held any more, and who asks again gets another, which reads anew", async () => {
+  const { api, stop, deps } = setup();
+  const set = createInformerSet(deps);
+  const running = set.run(stop.signal);
+  const first = set.informer<TestPod>(pods);
+  await settle();
+  assert.equal(set.holds(first), true);
+  set.release(pods);
+  assert.equal(set.holds(first), false);
+  await settle();
+  const lists = api.calls.filter(({ verb }) => verb === "list").length;
+  const second = set.informer<TestPod>(pods);
+  await second.synced;
+  assert.notEqual(second, first);
+  assert.equal(api.calls.filter(({ verb }) => verb === "list").length, lists + 1);
   stop.abort();
   await running;
 });

@@ -20,7 +20,7 @@ import type { Random } from "#platform/random.ts";
 import { Backoff } from "./backoff.ts";
 import type { Client, ListOf, ResourceRef, WatchedEvent } from "./client.ts";
 import { isStatus, apiErrorOf } from "./transport.ts";
-import { isTransient, retryAfterMs } from "./api-errors.ts";
+import { isNotFound, isTransient, retryAfterMs } from "./api-errors.ts";
 
 export interface ReflectorDeps {
   readonly client: Client;
@@ -71,6 +71,7 @@ class Reflector<T extends KubeObject> {
   #position: string | undefined;
   /** "0" takes any state of the server; after a 410 only the newest will do. */
   #listFrom: "0" | "" = "0";
+  #hasListed = false;
   /** Set by the ERROR event of the watch under way. */
   #refused: ApiError | undefined;
   #eventsInWatch = 0;
@@ -116,6 +117,7 @@ class Reflector<T extends KubeObject> {
       next = page.metadata.continue === "" ? undefined : page.metadata.continue;
     } while (next !== undefined);
     this.#position = resourceVersion ?? "";
+    this.#hasListed = true;
     this.#backoff.reset();
     this.#sink.replace(items, this.#position);
   }
@@ -166,9 +168,13 @@ class Reflector<T extends KubeObject> {
     await sleep(clock, "client.backoff", delayMs, this.#signal);
   }
 
-  /** A refusal that time does not cure (no rights, no such resource) is for people to see. */
+  /**
+   * A refusal that time does not cure (no rights, no such resource) is for people to see. A resource that
+   * was served and is no more is no such case: its definition is gone, and the informer is about to end.
+   */
   #say(error: unknown, gone: boolean, delayMs: number): void {
-    const lasting = error instanceof ApiError && !gone && !isTransient(error);
+    const isUnserved = this.#hasListed && isNotFound(error);
+    const lasting = error instanceof ApiError && !gone && !isUnserved && !isTransient(error);
     this.#deps.log[lasting ? "warn" : "debug"]("reflector waits", {
       resource: this.#selection.ref.resource,
       gone,

@@ -6,6 +6,7 @@ import { boolean, commaList, integer, ipAddress, logLevelOption, nameList } from
 import type { KubeletFlags } from "./kubelets.ts";
 import { compactEverySeconds } from "./limits.ts";
 import type { RequestHeaderFlags } from "./request-header.ts";
+import { runtimeConfig, type RuntimeConfig } from "./runtime-config.ts";
 
 export interface ApiServerFlags extends KubeletFlags, AggregationFlags, RequestHeaderFlags {
   readonly compactEvery: number;
@@ -17,6 +18,7 @@ export interface ApiServerFlags extends KubeletFlags, AggregationFlags, RequestH
   readonly disableAdmissionPlugins: readonly string[];
   readonly admissionControlConfigFile?: string;
   readonly advertiseAddress?: string;
+  readonly runtimeConfig: RuntimeConfig;
 }
 
 export function addApiServerFlags(command: Command): void {
@@ -69,6 +71,12 @@ function addServerFlags(command: Command): void {
       "--advertise-address <ip>",
       "where nodes and pods reach this server; absent: --host, or the host's first address that is no loopback",
       ipAddress,
+    )
+    .option(
+      "--runtime-config <list>",
+      "built-in APIs to switch on or off, comma separated: GROUP/VERSION=true|false, GROUP/VERSION/RESOURCE=..., api/all=..., api/ga=..., api/beta=..., api/alpha=...; without it GA versions are served",
+      runtimeConfig,
+      new Map<string, string>(),
     );
 }
 

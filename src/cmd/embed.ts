@@ -16,6 +16,7 @@ import { advertisedAddress } from "./advertise.ts";
 import { openDataDirectory } from "./data-dir.ts";
 import * as limits from "./limits.ts";
 import { startPlane } from "./plane.ts";
+import { servedResources } from "./runtime-config.ts";
 
 export type { Client } from "#client/client.ts";
 
@@ -58,7 +59,15 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const extraHosts = [host, ...Object.values(advertised)];
   const pki = ensurePki(keys, { ...platform, extraHosts, serviceAddress });
   const store = directory === undefined ? {} : { storeDirectory: directory.store };
-  const plane = await startPlane(platform, { ...store, pki, host, port, nodes, ...advertised });
+  const plane = await startPlane(platform, {
+    ...store,
+    ...advertised,
+    resources: servedResources(new Map()),
+    pki,
+    host,
+    port,
+    nodes,
+  });
   await plane.registered;
   const kubeconfig = kubeconfigYaml({
     server: plane.url,

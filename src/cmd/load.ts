@@ -1,5 +1,5 @@
 /** What lists cost, for priority and fairness: counts and mean sizes of the server's own caches. */
-import { builtinResources } from "#api/schema/resources.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { GroupResource } from "#api/object.ts";
 import { createGate, type Gate, type GateDeps, gateDefaults } from "#flowcontrol/gate.ts";
 import type { Load } from "#flowcontrol/work.ts";
@@ -10,7 +10,13 @@ import type { MetricSet } from "#server/metric-set.ts";
  * Watchers are not charged to writes: upstream takes 5 ms of a seat for ten of them, and a delivery
  * here costs about a microsecond.
  */
-export function serverLoad(registry: OpenRegistry): Load {
+export function serverLoad(registry: OpenRegistry, served: readonly ResourceInfo[]): Load {
+  // Only of what is served: a path that names nothing must not make a cache.
+  const storedIn: ReadonlyMap<string, GroupResource> = new Map(
+    served.flatMap(({ group, resource, storage }) =>
+      storage === undefined ? [] : [[`${group}/${resource}`, storage] as const],
+    ),
+  );
   return {
     objects(group, resource, namespace) {
       const stored = storedIn.get(`${group}/${resource}`);
@@ -25,13 +31,6 @@ export function serverLoad(registry: OpenRegistry): Load {
     watchers: () => 0,
   };
 }
-
-/** Only of what is served: a path that names nothing must not make a cache. */
-const storedIn: ReadonlyMap<string, GroupResource> = new Map(
-  builtinResources().flatMap(({ group, resource, storage }) =>
-    storage === undefined ? [] : [[`${group}/${resource}`, storage] as const],
-  ),
-);
 
 const seatBounds = [1, 2, 4, 10];
 

@@ -7,19 +7,25 @@
  *        even when a stop is interrupted.
  */
 import { createAdmission } from "#admission/chain.ts";
-import type { ServiceAddressOptions } from "#admission/service-addresses.ts";
+import type { ServiceAddressOptions, ServiceNumbers } from "#admission/service-addresses.ts";
 import type { PluginChoice } from "#admission/plugin-choice.ts";
 import { defaultPlugins } from "#admission/default-plugins.ts";
 import { must } from "#base/assert.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { ResourceQuota } from "#api/gen/types.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { builtinResources, resourceByPath } from "#api/schema/resources.ts";
 import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { bootstrap } from "#apiserver/bootstrap.ts";
-import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
+import { type BootstrapFacts, isReachable } from "#apiserver/bootstrap-objects.ts";
+import { KubernetesEndpoints } from "#apiserver/kubernetes-endpoints.ts";
 import { apiLimits } from "#apiserver/deps.ts";
 import { FlowControlKeeper } from "#apiserver/flow-control-keeper.ts";
 import { createApiServer, type ApiServer } from "#apiserver/server.ts";
+import {
+  openServiceNumbers,
+  type OpenServiceNumbers,
+} from "#apiserver/service-numbers/service-numbers.ts";
 import { ServerIdentity } from "#apiserver/server-identity.ts";
 import { serveDefinitions } from "#extension/definitions/definitions.ts";
 import { rulesWith } from "#extension/definitions/rules/rules.ts";
@@ -42,6 +48,8 @@ import type { Policies } from "#extension/policies/plugins.ts";
 import { policyTypeChecker } from "#extension/policies/type-checker.ts";
 import type { Webhooks } from "#extension/webhooks/plugins.ts";
 import { createLister } from "#registry/lister.ts";
+import { MasterLeases } from "#registry/master-leases.ts";
+import { RangeAllocation } from "#registry/range-allocation.ts";
 import {
   createRegistry,
   recommendedRegistryOptions,
@@ -75,6 +83,7 @@ import {
 } from "./webhooks.ts";
 import { productVersion } from "./product.ts";
 import type { FrontProxyTrust } from "./request-header.ts";
+import { StartHooks } from "./start-hooks.ts";
 import { countFailures, embeddedSupervisor } from "./supervise.ts";
 
 export interface PlaneOptions {
@@ -101,6 +110,8 @@ export interface PlaneOptions {
   readonly kubelets?: OpenedKubelets;
   /** How aggregated API servers are reached; absent: at their endpoints, by the front proxy's certificate. */
   readonly aggregation?: AggregationAccess;
+  /** Built-in kinds that are served; absent: every version of all of them. */
+  readonly resources?: readonly ResourceInfo[];
   /** Absent: upstream's default plugins, and NodeRestriction. */
   readonly admissionPlugins?: PluginChoice;
   /** Configurations of plugins; absent: none. */
@@ -129,6 +140,8 @@ export interface PlaneOptions {
   readonly eventTtlSeconds?: number;
   /** Host by which this server is known to others, in an identity lease; absent: it has none. */
   readonly identity?: string;
+  /** Other API servers serve the same storage: Endpoints `kubernetes` lists all that hold a master lease. */
+  readonly isOneOfSeveral?: boolean;
   /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
   readonly loops?: "none";
 }
@@ -191,13 +204,11 @@ async function startOn(
   const { yaml, runner } = threads;
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
   const metrics = planeMetrics(store);
-  const { webhooks, conversion, policies } = openExtensions(host, options, {
-    registry,
-    access,
-    metrics,
-    runner,
-  });
-  const parts = { registry, access, yaml, metrics, kubelets, webhooks, policies };
+  const start = new StartHooks();
+  const own = { registry, access, metrics };
+  const { webhooks, conversion, policies } = openExtensions(host, options, { ...own, runner });
+  const serviceNumbers = planeServiceNumbers(host, options, { store, registry });
+  const parts = { ...own, store, start, yaml, kubelets, webhooks, policies, serviceNumbers };
   const { server, aggregator } = makeServer(host, options, parts);
   const { catalog } = server;
   const { converterOf } = conversion;
@@ -207,14 +218,23 @@ async function startOn(
   webhooks.serve(catalog);
   policies.serve(catalog);
   await server.ready();
+  start.finish("caches");
+  // Nothing is handed out before what the stored services have is reserved.
+  await serviceNumbers.repair.run();
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
   const listening = await listenTls(host, options, server);
   const facts = bootstrapFacts(options, listening);
   await bootstrap({ ...host, catalog: server.catalog }, facts, { controllerRoles });
+  start.finish("objects");
+  await serviceNumbers.repair.run();
+  serviceNumbers.repair.start();
+  const endpoints = kubernetesEndpoints(host, { store, server }, facts);
+  await endpoints?.start();
   const keeper = new FlowControlKeeper({ ...host, catalog: server.catalog });
   keeper.start();
   const identity = serverIdentity(host, server, options);
   await aggregator.start();
+  start.finish("aggregation");
   const url = `https://${urlHost(options.host)}:${listening.address.port}`;
   const client = directClient(server.handler, administrator);
   const loops = planeLoops(host, server, access, options);
@@ -226,7 +246,9 @@ async function startOn(
     async stop() {
       server.shutdown();
       await loops?.stop();
+      await endpoints?.close();
       await keeper.close();
+      await serviceNumbers.repair.close();
       await identity?.close();
       await definitions.close();
       server.close();
@@ -241,6 +263,18 @@ async function startOn(
       await store.close();
     },
   };
+}
+
+function planeServiceNumbers(
+  host: Host,
+  options: PlaneOptions,
+  { store, registry }: Pick<Opened, "store" | "registry">,
+): OpenServiceNumbers {
+  const ranges = options.serviceAddresses ?? limits.serviceAddresses;
+  const range = `${ranges.firstNodePort}-${ranges.lastNodePort}`;
+  const allocation = new RangeAllocation(store, { range });
+  const deps = { ...host, registry, lookup: createLister(registry), allocation };
+  return openServiceNumbers(deps, ranges);
 }
 
 /** Undefined: none were asked for. */
@@ -261,6 +295,17 @@ function planeLoops(
     signDetached,
     checkPolicyTypes: policyTypeChecker(server.catalog),
   });
+}
+
+/** Undefined: this server is alone, or others could not reach it. */
+function kubernetesEndpoints(
+  host: SupervisedHost,
+  { store, server }: { readonly store: OpenedStore; readonly server: ApiServer },
+  { advertise, isOneOfSeveral }: BootstrapFacts,
+): KubernetesEndpoints | undefined {
+  if (isOneOfSeveral !== true || !isReachable(advertise.host)) return undefined;
+  const deps = { ...host, catalog: server.catalog, leases: new MasterLeases(store) };
+  return new KubernetesEndpoints(deps, advertise);
 }
 
 function serverIdentity(
@@ -361,6 +406,7 @@ function openExtensions(
 }
 
 interface ServerParts {
+  readonly serviceNumbers: ServiceNumbers;
   readonly registry: OpenRegistry;
   readonly access: ServerAccess;
   readonly yaml: YamlThread;
@@ -368,6 +414,8 @@ interface ServerParts {
   readonly kubelets: OpenedKubelets;
   readonly webhooks: Webhooks;
   readonly policies: Policies;
+  readonly start: StartHooks;
+  readonly store: OpenedStore;
 }
 
 function makeServer(
@@ -376,6 +424,7 @@ function makeServer(
   parts: ServerParts,
 ): { readonly server: ApiServer; readonly aggregator: Aggregator } {
   const { registry } = parts;
+  const { resources = builtinResources() } = options;
   const lookup = createLister(registry);
   const { access, yaml, metrics, kubelets, webhooks, policies } = parts;
   // Admission is made before the server that serves the kinds.
@@ -387,6 +436,7 @@ function makeServer(
     readCertificateRequest,
     updateQuota: (quota) => updateQuota(registry, quota),
     serviceAddresses: options.serviceAddresses ?? limits.serviceAddresses,
+    serviceNumbers: parts.serviceNumbers,
     served: () => made.server?.catalog.infos() ?? [],
     choice: options.admissionPlugins ?? { enable: [], disable: [] },
     settings: options.admission?.settings ?? {},
@@ -410,13 +460,15 @@ function makeServer(
       admission: createAdmission(plugins),
       metrics,
       version,
+      startChecks: parts.start.checks,
+      storeProblem: () => parts.store.problem(),
       issuer: access.issuer,
       gate: measuredGate(
         {
           ...host,
           lookup,
           configVersion: changesOf(registry, flowKinds),
-          load: serverLoad(registry),
+          load: serverLoad(registry, resources),
         },
         metrics,
       ),
@@ -432,7 +484,7 @@ function makeServer(
       },
       ...(options.audit === undefined ? {} : { audit: options.audit }),
     },
-    { resources: builtinResources(), requestTimeoutMs: limits.requestTimeoutMs, limits: apiLimits },
+    { resources, requestTimeoutMs: limits.requestTimeoutMs, limits: apiLimits },
   );
   return { server: made.server, aggregator: must(aggregator, "a server asks for its delegates") };
 }
@@ -453,6 +505,7 @@ const version = versionInfo({
 function bootstrapFacts(options: PlaneOptions, listening: Listening): BootstrapFacts {
   return {
     advertise: { host: options.advertiseAddress ?? options.host, port: listening.address.port },
+    isOneOfSeveral: options.isOneOfSeveral ?? false,
     serviceCidr: (options.serviceAddresses ?? limits.serviceAddresses).range,
     clientCa: clientAuthorities(options),
     requestHeader: options.frontProxy ?? {

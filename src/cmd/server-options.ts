@@ -10,6 +10,7 @@ import { kubeletAccess } from "./kubelets.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import type { PlaneOptions } from "./plane.ts";
 import { frontProxyTrust } from "./request-header.ts";
+import { servedResources } from "./runtime-config.ts";
 import { UsageError } from "./usage-error.ts";
 
 interface ServerOptions {
@@ -20,6 +21,7 @@ interface ServerOptions {
 
 /** Throws UsageError. */
 export async function serverOptions(host: Host, flags: ApiServerFlags): Promise<ServerOptions> {
+  const resources = servedResources(flags.runtimeConfig);
   const staticTokens = staticTokensOf(flags);
   const kubelet = kubeletAccess(flags);
   const aggregation = aggregationAccess(flags);
@@ -30,6 +32,7 @@ export async function serverOptions(host: Host, flags: ApiServerFlags): Promise<
   return {
     audit,
     options: {
+      resources,
       kubelet,
       aggregation,
       admissionPlugins,

@@ -59,7 +59,7 @@ test("every loop has a name of its own, and every account a role", async () => {
   const ofNamespaces = ["bootstrap-signer", "token-cleaner"];
   assert.deepEqual([...all.accounts].sort(), [...roles, ...ofNamespaces].toSorted());
   const names = [...all.manager.metrics().keys()];
-  assert.equal(names.length, 34);
+  assert.equal(names.length, 35);
   await world.stop();
 });
 

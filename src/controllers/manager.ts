@@ -75,6 +75,7 @@ import {
 import { ServiceAccountController, serviceAccountRole } from "./serviceaccount/controller.ts";
 import { RootCaPublisher, rootCaPublisherRole } from "./serviceaccount/root-ca-publisher.ts";
 import { type LegacyTokens, TokensController } from "./serviceaccount/token-controller.ts";
+import { ServiceCidrsController, serviceCidrsRole } from "./servicecidrs/controller.ts";
 import { StatefulSetController, statefulSetRole } from "./statefulset/controller.ts";
 import { TtlAfterFinishedController, ttlAfterFinishedRole } from "./ttl/controller.ts";
 
@@ -180,6 +181,7 @@ const factories: readonly NamedFactory[] = [
   ["disruption-controller", disruptionRole, (deps) => new DisruptionController(deps)],
   ["node-controller", nodeRole, (deps) => new NodeLifecycleController(deps)],
   ["taint-eviction-controller", nodeRole, (deps) => new TaintEvictionController(deps)],
+  ["service-cidr-controller", serviceCidrsRole, (deps) => new ServiceCidrsController(deps)],
   ["token-cleaner-controller", tokenCleanerRole, (deps) => new TokenCleaner(deps)],
 ];
 

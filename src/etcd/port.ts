@@ -2,10 +2,11 @@
  * One port, two protocols: ALPN, or the first bytes of a connection, tell HTTP/2, which begins with a
  * fixed preface, from HTTP/1.1, which gets `HttpEndpoint`.
  */
-import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
+import type { Server as HttpServer } from "node:http";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import type { Clock } from "#platform/clock.ts";
+import { createServer as createHttpServer } from "#platform/node/http/node-http.ts";
 import type { HttpEndpoint } from "./http-frontend.ts";
 
 /** Enough to tell: no method of HTTP/1.1 begins so. */

@@ -293,15 +293,17 @@ function terminatedState(
   };
 }
 
-/** While a resize waits the container has what it was given before. */
+/** While a resize waits or is under way the container has what it was given before. */
 function resourcesOf(facts: StatusFacts, container: Container, old: Known) {
   if (facts.run.resize !== undefined && old?.resources !== undefined) {
     const { resources, allocatedResources } = old;
     return { resources, ...(allocatedResources === undefined ? {} : { allocatedResources }) };
   }
   const { requests } = container.resources ?? {};
+  const isUnderWay = facts.run.resizing !== undefined && old?.state?.running !== undefined;
+  const given = isUnderWay ? old.resources : container.resources;
   return {
-    resources: container.resources ?? {},
+    resources: given ?? {},
     ...(requests === undefined ? {} : { allocatedResources: requests }),
   };
 }

@@ -397,6 +397,42 @@ test("a resize that fits is done at once; one that does not is Deferred until th
   await rig.end();
 });
 
+test("a resize is in progress until the containers have what the node granted", async () => {
+  const rig = await startRig();
+  rig.api.put(podsRef, bound("p", { spec: requests({ cpu: "1" }) }));
+  await rig.clock.advance(10);
+  const shown = (): string => {
+    const { containerStatuses, conditions } = rig.pod("p")?.status ?? {};
+    const [status] = containerStatuses ?? [];
+    const resizing = (conditions ?? []).filter(({ type }) => type.startsWith("PodResize"));
+    const texts = resizing.map((one) => `${one.type}=${one.status}@${one.observedGeneration}`);
+    const { allocatedResources: granted, resources: given } = status ?? {};
+    return [granted?.["cpu"], given?.requests?.["cpu"], ...texts].join(" ");
+  };
+  assert.equal(shown(), "1 1");
+  rig.edit("p", requests({ cpu: "2" }));
+  await rig.clock.advance(10);
+  assert.equal(shown(), "2 1 PodResizeInProgress=True@2");
+  const words = '{"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}],"generation":2}';
+  assert.ok(rig.events().includes(`ResizeStarted: Pod resize started: ${words}`));
+  await rig.clock.advance(500);
+  rig.edit("p", requests({ cpu: "3" }));
+  await rig.clock.advance(600);
+  assert.equal(shown(), "3 1 PodResizeInProgress=True@3");
+  await rig.end();
+  const next = rig.start();
+  await rig.clock.advance(10);
+  assert.equal(shown(), "3 3", "a process that starts anew ends what the one before began");
+  const over = words.replace('"2"', '"3"').replace(":2}", ":3}");
+  assert.ok(rig.events().includes(`ResizeCompleted: Pod resize completed: ${over}`));
+  rig.edit("p", requests({ cpu: "9" }));
+  await rig.clock.advance(10);
+  assert.equal(shown(), "3 3 PodResizePending=True@4");
+  const deferred = /^ResizeDeferred: Pod resize Deferred: \{.*"generation":4,"error":"Node didn't/;
+  assert.equal(rig.events().filter((text) => deferred.test(text)).length, 1);
+  await next.end();
+});
+
 test("a resize whose policy asks for it restarts the container", async () => {
   const rig = await startRig();
   const container = (memory: string): Container => ({
@@ -411,6 +447,8 @@ test("a resize whose policy asks for it restarts the container", async () => {
   assert.equal(rig.pod("p")?.status?.containerStatuses?.[0]?.restartCount, 0);
   rig.edit("p", { containers: [container("2Gi")] });
   await rig.clock.advance(10);
+  assert.equal(rig.pod("p")?.status?.containerStatuses?.[0]?.restartCount, 0);
+  await rig.clock.advance(1_000);
   const [status] = rig.pod("p")?.status?.containerStatuses ?? [];
   assert.equal(status?.restartCount, 1);
   assert.deepEqual(status?.allocatedResources, { memory: "2Gi" });
@@ -509,12 +547,14 @@ test("a pod's own resources are shown, resized in place, and deferred with what 
   rig.edit("p", whole("2"));
   await rig.clock.advance(10);
   assert.deepEqual(given()?.allocatedResources, { cpu: "2", memory: "1Gi" });
+  assert.deepEqual(given()?.resources?.limits, { cpu: "1" });
+  await rig.clock.advance(1_000);
   rig.edit("p", whole("6"));
   await rig.clock.advance(10);
   assert.deepEqual(given()?.resources?.limits, { cpu: "2" });
   assert.equal(wholeCondition(rig.pod("p"), "PodResizePending")?.reason, "Deferred");
   await rig.api.delete(podsRef, "a", "other");
-  await rig.clock.advance(10);
+  await rig.clock.advance(1_010);
   assert.deepEqual(given()?.resources?.limits, { cpu: "6" });
   assert.equal(wholeCondition(rig.pod("p"), "PodResizePending"), undefined);
   await rig.end();

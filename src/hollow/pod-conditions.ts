@@ -2,9 +2,9 @@
 import type { ContainerStatus, Pod, PodCondition } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
 import type { StatusFacts } from "./container-status.ts";
-import { isSidecar } from "./pod-run.ts";
-
-export const resizePending = "PodResizePending";
+import type { Resizing } from "./pod-run.ts";
+import { isSidecar, resizeInProgress, resizePending } from "./pod-run.ts";
+import { mayRestartAll } from "./restart.ts";
 
 export interface Statuses {
   readonly main: readonly ContainerStatus[];
@@ -30,12 +30,14 @@ export function podConditions(
   const unready = containersFault(facts.pod, statuses, phase);
   const initialized = phase === "Succeeded" ? { reason: "PodCompleted" } : {};
   return [
-    ...(run.resize === undefined ? [] : [resizeCondition(facts)]),
+    ...(run.resize === undefined ? [] : [pendingCondition(facts)]),
+    ...(run.resizing === undefined ? [] : [inProgressCondition(facts, run.resizing)]),
     condition(facts, "PodReadyToStartContainers", noSandbox ? {} : undefined),
     { ...condition(facts, "Initialized", uninitialized), ...initialized },
     condition(facts, "Ready", unready ?? gatesFault(facts)),
     condition(facts, "ContainersReady", unready),
     condition(facts, "PodScheduled", undefined),
+    ...(mayRestartAll(facts.pod) ? [restartingCondition(facts, phase)] : []),
   ];
 }
 
@@ -90,9 +92,25 @@ function gatesFault({ pod }: StatusFacts): Fault {
   return { reason: "ReadinessGatesNotReady", message: texts.join(", ") };
 }
 
-function resizeCondition(facts: StatusFacts): PodCondition {
+function pendingCondition(facts: StatusFacts): PodCondition {
   const { message = "" } = facts.run.resize ?? {};
   return { ...condition(facts, resizePending, undefined), reason: "Deferred", message };
+}
+
+function inProgressCondition(facts: StatusFacts, { generation }: Resizing): PodCondition {
+  return { ...condition(facts, resizeInProgress, undefined), observedGeneration: generation };
+}
+
+/** Holds from the exit that asked for it until all containers are gone; without a generation, as upstream. */
+function restartingCondition(facts: StatusFacts, phase: string): PodCondition {
+  const over = { Succeeded: { reason: "PodCompleted" }, Failed: { reason: "PodFailed" } } as const;
+  const isOver = phase === "Succeeded" || phase === "Failed";
+  const isRestarting = facts.run.restartsAll === true && !isOver;
+  const fault = isRestarting ? undefined : isOver ? over[phase] : {};
+  const { observedGeneration: _, ...shown } = condition(facts, "AllContainersRestarting", fault);
+  if (!isRestarting) return shown;
+  const message = "container exited with restart policy rule";
+  return { ...shown, reason: "RestartAllContainersStarted", message };
 }
 
 function condition(facts: StatusFacts, type: string, fault: Fault): PodCondition {

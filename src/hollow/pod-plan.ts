@@ -24,6 +24,7 @@ import { hasEnded, isSidecar, secondsOf } from "./pod-run.ts";
 import { stopMsOf } from "./pod-stop.ts";
 import type { Program } from "./program.ts";
 import { initProgramOf } from "./program.ts";
+import { resizeEvent, resizeMs, wantsResize } from "./resize.ts";
 import { afterExit } from "./restart.ts";
 
 type Step =
@@ -286,8 +287,35 @@ function hasRunning({ stage, startedMs, init }: PodRun): boolean {
 
 /** The stage goes on for `forMs`, or until the deadline. */
 function settle(facts: PlanFacts, forMs: number): Step {
-  if (isStale(facts)) return write(facts, facts.run);
-  return wait(facts.run, Math.min(forMs, deadlineOf(facts) - facts.nowMs));
+  const { run, nowMs, resize } = facts;
+  if (isStale(facts)) return resize === undefined ? planSpec(facts) : planDeferral(facts, resize);
+  const doneMs = run.resizing?.untilMs ?? Infinity;
+  if (nowMs >= doneMs) return planResized(facts);
+  return wait(run, Math.min(forMs, deadlineOf(facts) - nowMs, doneMs - nowMs));
+}
+
+/** A newer spec whose resources the node has, or has room for now. */
+function planSpec(facts: PlanFacts): Step {
+  const { pod, run, nowMs } = facts;
+  if (run.stage !== "running" || !wantsResize(pod)) return write(facts, run);
+  const generation = Number(pod.metadata?.generation ?? 0);
+  const message = resizeEvent(pod, "started", { generation });
+  const next: PodRun = { ...run, resizing: { untilMs: nowMs + resizeMs, generation } };
+  return write(facts, next, undefined, [{ type: "Normal", reason: "ResizeStarted", message }]);
+}
+
+function planResized(facts: PlanFacts): Step {
+  const { resizing, ...run } = facts.run;
+  const message = resizeEvent(facts.pod, "completed", { generation: resizing?.generation ?? 0 });
+  return write(facts, run, undefined, [{ type: "Normal", reason: "ResizeCompleted", message }]);
+}
+
+function planDeferral(facts: PlanFacts, { message: error }: ResizePending): Step {
+  const { pod, run } = facts;
+  const generation = Number(pod.metadata?.generation ?? 0);
+  if (run.resize !== undefined && generation <= run.observed) return write(facts, run);
+  const message = resizeEvent(pod, "Deferred", { generation, error });
+  return write(facts, run, undefined, [{ type: "Warning", reason: "ResizeDeferred", message }]);
 }
 
 function wait(run: PodRun, forMs: number): Step {
@@ -307,10 +335,13 @@ function write(
   ending?: Ending,
   events: readonly PodEvent[] = [],
 ): Step {
-  const { resize: _, ...rest } = next;
+  const { resize: _, resizing, ...rest } = next;
   const observed = Math.max(next.observed, facts.pod.metadata?.generation ?? 0);
   const held = facts.resize === undefined ? {} : { resize: facts.resize };
-  const run: PodRun = { ...rest, ...held, observed, ready: readiness(facts, next) };
+  const ready = readiness(facts, next);
+  // What starts anew has the new amounts at once.
+  const going = resizing === undefined || next.stage !== "running" ? {} : { resizing };
+  const run: PodRun = { ...rest, ...held, ...going, observed, ready };
   return { kind: "write", status: podStatus(statusFacts(facts, run, ending)), run, events };
 }
 

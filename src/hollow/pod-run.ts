@@ -7,6 +7,9 @@
 import type { Container, ContainerStatus, Pod } from "#api/gen/types.ts";
 import { parseTime } from "#api/time.ts";
 
+export const resizePending = "PodResizePending";
+export const resizeInProgress = "PodResizeInProgress";
+
 type Ready = "ready" | "not-ready" | "gates-not-ready";
 
 /** Times are wall milliseconds, so a restart can read them back. */
@@ -40,6 +43,8 @@ export interface PodRun {
   readonly restartsAll?: true;
   /** Present while a resize of the pod waits for room on the node. */
   readonly resize?: ResizePending;
+  /** Present while running containers are given what the node has granted. */
+  readonly resizing?: Resizing;
 }
 
 export interface InitRun {
@@ -63,6 +68,13 @@ export interface PullRun {
 /** Why a resize waits; its reason is always Deferred, as with the kubelet of 1.36. */
 export interface ResizePending {
   readonly message: string;
+}
+
+export interface Resizing {
+  /** When the containers have it. */
+  readonly untilMs: number;
+  /** metadata.generation that asked for it. */
+  readonly generation: number;
 }
 
 /** The run of a pod just seen: new, or read back from what a predecessor wrote. */
@@ -90,8 +102,15 @@ export function adoptRun(pod: Pod, address: string, nowMs: number): PodRun {
     stoppingMs: stopping === undefined ? 0 : Math.min(nowMs, beganMs),
     observed: Number(status?.observedGeneration ?? 0),
     ...(init === undefined ? {} : { init }),
+    ...adoptResizing(pod, nowMs),
     ...(stage === "pulling" ? { pull: { failures: 1, isBackingOff: true, untilMs: nowMs } } : {}),
   };
+}
+
+function adoptResizing({ status }: Pod, nowMs: number): Pick<PodRun, "resizing"> {
+  const known = status?.conditions?.find(({ type }) => type === resizeInProgress);
+  if (known?.status !== "True") return {};
+  return { resizing: { untilMs: nowMs, generation: Number(known.observedGeneration ?? 0) } };
 }
 
 const pullReasons = new Set(["ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull"]);

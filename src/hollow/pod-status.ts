@@ -10,7 +10,8 @@ import type { StatusFacts } from "./container-status.ts";
 import { ephemeralStatuses, initStatuses, mainStatuses } from "./container-status.ts";
 import type { Statuses } from "./pod-conditions.ts";
 import { podAmounts } from "./pod-amounts.ts";
-import { podConditions, resizePending } from "./pod-conditions.ts";
+import { podConditions } from "./pod-conditions.ts";
+import { resizeInProgress, resizePending } from "./pod-run.ts";
 import { allocatedSpec } from "./resize.ts";
 
 /** `status` as a strategic merge patch: merged by type, a condition keeps what is not named as gone. */
@@ -25,10 +26,10 @@ export function statusPatch(pod: Pod, status: Partial<PodStatus>): object {
     ),
     ...next,
   }));
-  const isResizeOver =
-    known.some(({ type }) => type === resizePending) &&
-    !conditions.some(({ type }) => type === resizePending);
-  if (isResizeOver) whole.push({ $patch: "delete", type: resizePending });
+  for (const type of [resizePending, resizeInProgress]) {
+    const isOf = (condition: PodCondition): boolean => condition.type === type;
+    if (known.some(isOf) && !conditions.some(isOf)) whole.push({ $patch: "delete", type });
+  }
   return { ...status, conditions: whole };
 }
 
@@ -47,7 +48,8 @@ export function podStatus(facts: StatusFacts): Partial<PodStatus> {
   const ephemeral = ephemeralStatuses(facts);
   const phase = phaseOf(facts, { main, init });
   const over = run.stage === "finished";
-  const amounts = podAmounts(run.resize === undefined ? pod.spec : allocatedSpec(pod));
+  const granted = podAmounts(run.resize === undefined ? pod.spec : allocatedSpec(pod));
+  const amounts = run.resizing === undefined ? granted : podAmounts(allocatedSpec(pod));
   return {
     phase,
     hostIP: hostAddress,
@@ -59,7 +61,7 @@ export function podStatus(facts: StatusFacts): Partial<PodStatus> {
     ...observed(pod),
     conditions: podConditions(facts, { main, init }, phase),
     resources: amounts,
-    ...(amounts.requests === undefined ? {} : { allocatedResources: amounts.requests }),
+    ...(granted.requests === undefined ? {} : { allocatedResources: granted.requests }),
     containerStatuses: main,
     ...(init.length === 0 ? {} : { initContainerStatuses: init }),
     ...(ephemeral.length === 0 ? {} : { ephemeralContainerStatuses: ephemeral }),

@@ -2,7 +2,7 @@
  * In-place resize: a container is given what its spec asks for once the node has room; until then it
  * keeps what its status says it was given.
  *
- * Hollow containers take new amounts at once, so a resize is waiting or done and never under way.
+ *   asked for ─► [pending, until there is room] ─► in progress ─(resizeMs)─► done
  */
 import type {
   Container,
@@ -11,10 +11,14 @@ import type {
   PodSpec,
   ResourceRequirements,
 } from "#api/gen/types.ts";
+import { goJson } from "#api/go-json.ts";
 import { tryParseQuantity } from "#api/quantity.ts";
 import { podAmounts } from "./pod-amounts.ts";
 import { byName } from "./pod-run.ts";
 import type { PodRun } from "./pod-run.ts";
+
+/** About what a kubelet takes to see that the runtime has done it. */
+export const resizeMs = 1_000;
 
 type Amounts = Readonly<Record<string, string>> | undefined;
 
@@ -88,7 +92,8 @@ export function mustRestartToResize(
   const restarting = (container.resizePolicy ?? []).filter(
     ({ restartPolicy }) => restartPolicy === "RestartContainer",
   );
-  if (restarting.length === 0 || run.resize !== undefined) return false;
+  if (restarting.length === 0 || run.resize !== undefined || run.resizing !== undefined)
+    return false;
   const given = givenTo(status);
   if (given === undefined) return false;
   const changed = changedNames(given, container.resources);
@@ -108,4 +113,25 @@ function isSameAmount(a: string | undefined, b: string | undefined): boolean {
   if (a === b) return true;
   if (a === undefined || b === undefined) return false;
   return tryParseQuantity(a)?.nanos === tryParseQuantity(b)?.nanos;
+}
+
+/** As the kubelet words an event: `Pod resize started: {"containers":[...],"generation":2}`. */
+export function resizeEvent(
+  pod: Pod,
+  what: "started" | "completed" | "Deferred",
+  { generation, error }: { readonly generation: number; readonly error?: string },
+): string {
+  const amounts = (containers: readonly Container[] | undefined) =>
+    containers?.map(({ name, resources: { limits, requests } = {} }) => ({
+      name,
+      resources: { limits, requests },
+    }));
+  const { initContainers, containers } = pod.spec ?? {};
+  const summary = {
+    initContainers: initContainers?.length === 0 ? undefined : amounts(initContainers),
+    containers: amounts(containers),
+    generation,
+    error,
+  };
+  return `Pod resize ${what}: ${goJson(summary)}`;
 }

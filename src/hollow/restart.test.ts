@@ -87,9 +87,18 @@ test("should restart all containers on regular container exit", async () => {
   assert.equal(between?.status?.phase, "Running");
   assert.equal(shown(between?.status), "main=0:42 other=0:143");
   assert.equal(shown(between?.status, "init"), "setup=0:0 side=0:143");
+  const restarting = wholeCondition(between, "AllContainersRestarting");
+  assert.equal(restarting?.status, "True");
+  assert.equal(restarting?.reason, "RestartAllContainersStarted");
+  assert.equal(restarting?.message, "container exited with restart policy rule");
+  assert.equal(restarting?.observedGeneration, undefined);
   const pod = await ranFor(15, spec);
   assert.equal(shown(pod?.status), "main=1:running<42> other=1:running<143>");
   assert.equal(shown(pod?.status, "init"), "setup=1:0<0> side=1:running<143>");
+  const after = wholeCondition(pod, "AllContainersRestarting");
+  assert.deepEqual([after?.status, after?.reason, after?.message], ["False", undefined, undefined]);
+  const plain = await ranFor(1, { containers: [{ name: "c", image: "i" }] });
+  assert.equal(wholeCondition(plain, "AllContainersRestarting"), undefined);
 });
 
 test("containers that end at once and restart all others do not spin", async () => {

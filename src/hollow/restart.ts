@@ -22,6 +22,14 @@ export function afterExit(container: Container, pod: Pod, exitCode: number): Aft
   }
 }
 
+/** Has a container a rule that may start all others anew? */
+export function mayRestartAll({ spec }: Pod): boolean {
+  const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+  return containers.some(({ restartPolicyRules: rules }) =>
+    rules?.some(({ action }) => action === "RestartAllContainers"),
+  );
+}
+
 /** Of the first rule that the code meets. */
 function ruleAction(container: Container, exitCode: number): string | undefined {
   return container.restartPolicyRules?.find(({ exitCodes }) => {

@@ -27,6 +27,7 @@ import { Cacher, type ChangeListener } from "./cacher.ts";
 import { Freshness } from "./freshness.ts";
 import { resourcePrefix } from "./keys.ts";
 import { Resource } from "./resource.ts";
+import type { ReleaseListener } from "./resource-storage.ts";
 import type { Registry, ResourceRules, ResourceStore } from "./resource-store.ts";
 
 interface RegistryDeps {
@@ -103,6 +104,8 @@ export interface OpenRegistry extends Registry {
    * before any watcher or writer hears of it. "all": everything may have.
    */
   follow(resource: GroupResource, changed: ChangeListener): void;
+  /** Calls `released` after each write of this server that changed or removed an object, before it is answered. */
+  onRelease(resource: GroupResource, released: ReleaseListener): void;
 }
 
 export function createRegistry(deps: RegistryDeps, options: RegistryOptions): OpenRegistry {
@@ -112,6 +115,7 @@ export function createRegistry(deps: RegistryDeps, options: RegistryOptions): Op
   const leases = new EventLeases(deps, { ttlSeconds: options.eventTtlSeconds });
   const timers = startTimers({ ...deps, memos }, options, feed, freshness);
   const stores = new WeakMap<ResourceInfo, ResourceStore>();
+  const releases = new Map<string, ReleaseListener>();
   const open = (info: ResourceInfo, rules: ResourceRules | undefined): ResourceStore => {
     const stored = info.storage ?? info;
     const core = feed.core(resourcePrefix(stored));
@@ -126,6 +130,7 @@ export function createRegistry(deps: RegistryDeps, options: RegistryOptions): Op
       random,
       freshness,
       leases: expires ? leases : undefined,
+      released: () => releases.get(core.prefix),
       rules,
     });
   };
@@ -145,6 +150,7 @@ export function createRegistry(deps: RegistryDeps, options: RegistryOptions): Op
     },
     cores: () => feed.cores,
     follow: (resource, changed) => feed.follow(resourcePrefix(resource), changed),
+    onRelease: (resource, released) => void releases.set(resourcePrefix(resource), released),
     ready: () => Promise.resolve(),
     close() {
       for (const timer of timers) timer.stop();

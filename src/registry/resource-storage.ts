@@ -20,6 +20,9 @@ import type { EventLeases } from "./event-leases.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { ResourceRules, WriteOptions } from "./resource-store.ts";
 
+/** `kept`: what the object became; undefined: it is gone. Never rejects. */
+export type ReleaseListener = (old: AnyObject, kept: AnyObject | undefined) => Promise<void>;
+
 export interface ResourceStorage {
   readonly info: ResourceInfo;
   readonly strategy: Strategy;
@@ -32,6 +35,8 @@ export interface ResourceStorage {
   readonly leases: EventLeases | undefined;
   /** Of custom resources. */
   readonly rules: ResourceRules | undefined;
+  /** What follows a change of an object, or its end; undefined: nothing does. */
+  readonly released: () => ReleaseListener | undefined;
 }
 
 /** A stored object in the version that the callers of this store work in. */

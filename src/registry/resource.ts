@@ -55,24 +55,41 @@ export class Resource implements ResourceStore {
     return storeCreate(this.#context, this.#scope(namespace), object, options);
   }
 
-  update(
+  async update(
     namespace: string,
     name: string,
     transform: Transform,
     options: UpdateOptions,
   ): Promise<UpdateResult> {
     const at = { namespace: this.#scope(namespace), name };
-    return storeUpdate(this.#context, at, transform, options);
+    const released = this.#context.released();
+    if (released === undefined || options.dryRun) {
+      return storeUpdate(this.#context, at, transform, options);
+    }
+    let old: AnyObject | undefined;
+    const noted: Transform = (current) => {
+      old = current;
+      return transform(current);
+    };
+    const result = await storeUpdate(this.#context, at, noted, options);
+    if (old !== undefined) {
+      await released(old, result.isDeleted ? undefined : result.object.object);
+    }
+    return result;
   }
 
-  delete(
+  async delete(
     namespace: string,
     name: string,
     options: DeleteOptions,
     write: WriteOptions,
   ): Promise<DeleteResult> {
     const at = { namespace: this.#scope(namespace), name };
-    return storeDelete(this.#context, at, options, write);
+    const result = await storeDelete(this.#context, at, options, write);
+    if (result.kind === "deleted" && !write.dryRun) {
+      await this.#context.released()?.(result.object.object, undefined);
+    }
+    return result;
   }
 
   list(namespace: string, options: ListOptions): Promise<ListPage> {

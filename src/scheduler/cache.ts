@@ -34,7 +34,7 @@ export class Cache {
   readonly #bySlot: (Map<string, Placed> | undefined)[] = [];
   readonly #waiting = new Map<string, Set<Placed>>();
   readonly #ports = new Map<number, HostPort[]>();
-  readonly #claimUsers = new Map<number, Map<string, PodInfo>>();
+  readonly #volumeUsers = new Map<number, Map<string, PodInfo>>();
   /** Grows when something changed that may let a Pod fit that did not: nodes, or Pods leaving. */
   loosened = 0;
   /** Grows with every change. */
@@ -69,9 +69,9 @@ export class Cache {
     return this.#ports.get(slot) ?? noPorts;
   }
 
-  /** Pods on the node that have claims. */
-  claimUsersOn(slot: number): Iterable<PodInfo> {
-    return this.#claimUsers.get(slot)?.values() ?? noPods;
+  /** Pods on the node that have claims or disks. */
+  volumeUsersOn(slot: number): Iterable<PodInfo> {
+    return this.#volumeUsers.get(slot)?.values() ?? noPods;
   }
 
   assume(info: PodInfo, nodeName: string): void {
@@ -154,7 +154,7 @@ export class Cache {
     this.counts.change(placed, sign);
     this.terms.change(info, slot, sign);
     if (info.hostPorts.length > 0) this.#changePorts(slot, info.hostPorts, sign);
-    if (info.claims.length > 0) this.#changeClaimUsers(slot, info, sign);
+    if (info.claims.length + info.disks.length > 0) this.#changeVolumeUsers(slot, info, sign);
     const onNode = (this.#bySlot[slot] ??= new Map());
     const pods = onNode.size;
     if (sign > 0) onNode.set(info.uid, placed);
@@ -170,12 +170,12 @@ export class Cache {
     else this.#ports.set(slot, held);
   }
 
-  #changeClaimUsers(slot: number, info: PodInfo, sign: 1 | -1): void {
-    const users = this.#claimUsers.get(slot) ?? new Map<string, PodInfo>();
+  #changeVolumeUsers(slot: number, info: PodInfo, sign: 1 | -1): void {
+    const users = this.#volumeUsers.get(slot) ?? new Map<string, PodInfo>();
     if (sign > 0) users.set(info.uid, info);
     else users.delete(info.uid);
-    if (users.size === 0) this.#claimUsers.delete(slot);
-    else this.#claimUsers.set(slot, users);
+    if (users.size === 0) this.#volumeUsers.delete(slot);
+    else this.#volumeUsers.set(slot, users);
   }
 
   #wait(placed: Placed): void {

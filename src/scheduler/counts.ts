@@ -4,7 +4,8 @@
  * This is what makes topology spread and affinity cheap: a decision reads sums, it never walks Pods.
  * Holds  for every known selection s and slot n: at(s)[n] = Pods counted on n that s takes; no zeros.
  * Cost   adding or removing a Pod: one look-up per label, and one match per selection found by it.
- *        A selection not known yet: one pass over all Pods. Bounds: `selectionsMax`, least used go.
+ *        A selection not known yet: one pass over all Pods. Bounds: `selectionsMax`, least used go; and `age` lets go
+ *        of those that nobody asks about any more.
  */
 import { assert } from "#base/assert.ts";
 import type { NamespaceLabels, Selectable, Selection } from "./selection.ts";
@@ -21,6 +22,8 @@ export type SlotCounts = ReadonlyMap<number, number>;
 interface Counter {
   readonly selection: Selection;
   readonly perSlot: Map<number, number>;
+  /** The last age in which somebody asked. */
+  usedAt: number;
 }
 
 const selectionsMax = 4_096;
@@ -32,6 +35,7 @@ export class SelectionCounts {
   /** In order of use: the first is the least recently used. */
   readonly #counters = new Map<string, Counter>();
   readonly #byHint = new Map<string, Set<Counter>>();
+  #age = 0;
 
   constructor(deps: { placed: () => Iterable<PlacedPod>; namespaces: NamespaceLabels }) {
     this.#placed = deps.placed;
@@ -43,9 +47,23 @@ export class SelectionCounts {
     if (known !== undefined) {
       this.#counters.delete(selection.key);
       this.#counters.set(selection.key, known);
+      known.usedAt = this.#age;
       return known.perSlot;
     }
     return this.#learn(selection).perSlot;
+  }
+
+  get size(): number {
+    return this.#counters.size;
+  }
+
+  /** Lets go of selections that nobody asked about since the last call. */
+  age(): void {
+    for (const counter of this.#counters.values()) {
+      if (counter.usedAt === this.#age) break;
+      this.#forget(counter);
+    }
+    this.#age++;
   }
 
   change(pod: PlacedPod, sign: 1 | -1): void {
@@ -63,7 +81,7 @@ export class SelectionCounts {
   }
 
   #learn(selection: Selection): Counter {
-    const counter: Counter = { selection, perSlot: new Map() };
+    const counter: Counter = { selection, perSlot: new Map(), usedAt: this.#age };
     for (const pod of this.#placed()) this.#count(counter, pod, 1);
     this.#counters.set(selection.key, counter);
     const hint = selection.hint ?? noHint;

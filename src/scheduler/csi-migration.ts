@@ -2,8 +2,14 @@
  * In-tree volumes as the scheduler sees them: as those of their CSI driver, for the plugins that upstream's
  * scheduler translates. Of Azure files and vSphere it does not.
  */
-import type { CSINode, Node, PersistentVolume } from "#api/gen/types.ts";
-import { asCsi, csiDriverOf, inTreePluginOf } from "#api/volumes/csi-migration.ts";
+import type { CSINode, Node, PersistentVolume, Pod } from "#api/gen/types.ts";
+import {
+  asCsi,
+  csiDriverOf,
+  inlineDisk,
+  type InlineDisk,
+  inTreePluginOf,
+} from "#api/volumes/csi-migration.ts";
 
 const translatedPlugins = new Set([
   "kubernetes.io/aws-ebs",
@@ -18,6 +24,15 @@ const migratedPlugins = "storage.alpha.kubernetes.io/migrated-plugins";
 
 export function schedulable(volume: PersistentVolume): PersistentVolume {
   return translatedPlugins.has(inTreePluginOf(volume) ?? "") ? asCsi(volume) : volume;
+}
+
+const noDisks: readonly InlineDisk[] = [];
+
+/** What the Pod's volumes name without a claim. */
+export function disksOf({ spec }: Pod): readonly InlineDisk[] {
+  const disks = (spec?.volumes ?? []).flatMap((volume) => inlineDisk(volume) ?? []);
+  const found = disks.filter(({ plugin }) => translatedPlugins.has(plugin));
+  return found.length === 0 ? noDisks : found;
 }
 
 /** Of a provisioner; its own name when no driver does its work. */
@@ -35,7 +50,12 @@ export function asOnNode(
 ): PersistentVolume {
   const plugin = inTreePluginOf(volume);
   if (plugin === undefined) return volume;
-  const { annotations } = lookup.csiNode(node.metadata?.name ?? "")?.metadata ?? {};
-  const isMigrated = (annotations?.[migratedPlugins] ?? "").split(",").includes(plugin);
+  const isMigrated = isMigratedOn(lookup.csiNode(node.metadata?.name ?? ""), plugin);
   return isMigrated ? schedulable(volume) : volume;
+}
+
+/** A driver does the plugin's work on that node. */
+export function isMigratedOn(node: CSINode | undefined, plugin: string): boolean {
+  const { annotations } = node?.metadata ?? {};
+  return (annotations?.[migratedPlugins] ?? "").split(",").includes(plugin);
 }

@@ -15,3 +15,23 @@ test("pods of ever new shapes take no more than a bounded number of classes", ()
   }
   assert.equal(classes.count, 1_024);
 });
+
+test("a class that no Pod has any more is let go of; one that is in use stays", () => {
+  const rules = { nodeFilters: [], nodeScores: [], roomFilters: [], roomScores: [] };
+  const classes = new PodClasses({ nodes: new NodeTable() }, rules);
+  const shaped = (shape: string) => {
+    const pod = makePod(`pod-${shape}`);
+    return podInfo({ ...pod, spec: { ...pod.spec!, nodeSelector: { shape } } });
+  };
+  const kept = classes.of(shaped("used"));
+  for (let at = 0; at < 10; at++) classes.of(shaped(String(at)));
+  classes.age();
+  assert.equal(classes.count, 11, "all were used in this age");
+  assert.equal(classes.of(shaped("used")), kept);
+  classes.age();
+  assert.equal(classes.count, 1);
+  assert.equal(classes.of(shaped("used")), kept);
+  classes.age();
+  classes.age();
+  assert.equal(classes.count, 0);
+});

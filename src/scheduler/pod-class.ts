@@ -5,7 +5,8 @@
  * Cost   a node filter runs once per class and node, not once per Pod and node; room and its score
  *        are worked out again only for nodes that changed: after a placement, for one. 29 bytes per slot
  *        and class, and 8 per node score. Bounds: `bytesMax` over all classes, and `classesMax` of them, since
- *        each also holds a Pod and what was compiled of it; least recently used go.
+ *        each also holds a Pod and what was compiled of it; least recently used go. `age` lets go of those that no
+ *        Pod has any more: a thousand Pods of a busy hour are 20 MB.
  */
 import type { Node } from "#api/gen/types.ts";
 import { assert } from "#base/assert.ts";
@@ -44,6 +45,8 @@ export interface ClassRules {
 export interface PodClass {
   /** A Pod of the class: its spec stands for all. */
   readonly sample: PodInfo;
+  /** The last age in which a Pod had it. */
+  usedAt: number;
   /** Verdict by slot: `fits` or a reason id. */
   verdict: Int32Array;
   /** Raw values by node score, by slot. */
@@ -84,7 +87,9 @@ const classesMax = 1_024;
 export class PodClasses {
   readonly #nodes: NodeTable;
   readonly #rules: ClassRules;
+  /** In order of use: the first is the least recently used. */
   readonly #classes = new Map<string, PodClass>();
+  #age = 0;
 
   constructor(deps: { nodes: NodeTable }, rules: ClassRules) {
     this.#nodes = deps.nodes;
@@ -100,11 +105,13 @@ export class PodClasses {
     if (known !== undefined) {
       this.#classes.delete(info.classKey);
       this.#classes.set(info.classKey, known);
+      known.usedAt = this.#age;
       this.#fitSize(known);
       return known;
     }
     const scoreCount = this.#rules.nodeScores.length;
     const made = newClass(info, this.#nodes.capacity, scoreCount);
+    made.usedAt = this.#age;
     this.#classes.set(info.classKey, made);
     const bytes = bytesPerSlot + scoreCount * bytesPerScore;
     const budget = Math.floor(bytesMax / (bytes * this.#nodes.capacity));
@@ -113,6 +120,15 @@ export class PodClasses {
       if (oldest.done !== true) this.#classes.delete(oldest.value);
     }
     return made;
+  }
+
+  /** Lets go of classes that no Pod had since the last call. */
+  age(): void {
+    for (const [key, { usedAt }] of this.#classes) {
+      if (usedAt === this.#age) break;
+      this.#classes.delete(key);
+    }
+    this.#age++;
   }
 
   /** Brings the class's verdict on one slot up to date and returns it. */
@@ -197,7 +213,7 @@ export class PodClasses {
 const lacksNothing: readonly number[] = [];
 
 function newClass(sample: PodInfo, size: number, scoreCount: number): PodClass {
-  const memory = { domains: new Map(), refused: undefined, preemptionFutile: -1 };
+  const memory = { usedAt: 0, domains: new Map(), refused: undefined, preemptionFutile: -1 };
   return { sample, ...emptyColumns(size, scoreCount), ...memory };
 }
 

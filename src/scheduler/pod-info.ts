@@ -12,7 +12,9 @@ import type {
   TopologySpreadConstraint,
 } from "#api/gen/types.ts";
 import { keyOf } from "#client/indexer.ts";
+import type { InlineDisk } from "#api/volumes/csi-migration.ts";
 import { claimNames } from "./claims.ts";
+import { disksOf } from "./csi-migration.ts";
 import type { Requests } from "./requests.ts";
 import { podRequests } from "./requests.ts";
 import type { Selectable, Selection } from "./selection.ts";
@@ -55,6 +57,8 @@ export interface PodInfo extends Selectable {
   readonly hostPorts: readonly HostPort[];
   /** Names of its claims. */
   readonly claims: readonly string[];
+  /** Of in-tree plugins, named by its volumes without a claim. */
+  readonly disks: readonly InlineDisk[];
   readonly affinity: readonly Term[];
   readonly antiAffinity: readonly Term[];
   readonly preferred: readonly WeightedTerm[];
@@ -98,6 +102,7 @@ export function podInfo(pod: Pod): PodInfo {
     requests,
     hostPorts,
     claims: spec?.volumes === undefined ? noClaims : claimNames(pod),
+    disks: disksOf(pod),
     ...podTerms(spec?.affinity, namespace, labels),
     ...podSpreads(spec?.topologySpreadConstraints, self),
     tolerations,

@@ -49,6 +49,14 @@ export class ScheduleAlgorithm {
     this.#classes = new PodClasses({ nodes: deps.cache.nodes }, this.#framework.classRules);
   }
 
+  /** Lets go of what was compiled of Pods that have not come since the last call. @returns how much is left. */
+  age(): number {
+    const { counts } = this.#deps.cache;
+    this.#classes.age();
+    counts.age();
+    return this.#classes.count + counts.size;
+  }
+
   decide(info: PodInfo): Decision {
     const { cache } = this.#deps;
     const podClass = this.#classes.of(info);

@@ -14,7 +14,7 @@ import type { EventRecorder } from "#client/events.ts";
 import { createEventRecorder } from "#client/events.ts";
 import type { InformerSet } from "#client/informer-set.ts";
 import type { Informer } from "#client/informer.ts";
-import type { Clock } from "#platform/clock.ts";
+import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { Binder } from "./bind.ts";
@@ -83,6 +83,8 @@ export function createScheduler(deps: SchedulerDeps, options: SchedulerOptions):
 const core = (resource: string): ResourceRef => ({ group: "", version: "v1", resource });
 const budgetsRef = { group: "policy", version: "v1", resource: "poddisruptionbudgets" };
 
+/** What was compiled of a Pod is kept so long, at most twice, after the last one like it. */
+const forgetMs = 300_000;
 /** Decisions between two turns of the event loop: some milliseconds at most. */
 const sliceMax = 64;
 
@@ -106,6 +108,7 @@ class SchedulerShell implements Scheduler {
   #decisions = 0;
   #unschedulable = 0;
   #preemptions = 0;
+  #aging: Timer | undefined;
 
   constructor(deps: SchedulerDeps, options: SchedulerOptions) {
     const { client, clock, informers, log, random } = deps;
@@ -146,6 +149,7 @@ class SchedulerShell implements Scheduler {
     this.#running = false;
     for (const remove of removers) remove();
     this.#queue.close();
+    this.#aging?.cancel();
     this.#binder.cancelAll();
     await this.#binder.idle();
     await this.#events.close();
@@ -308,6 +312,7 @@ class SchedulerShell implements Scheduler {
 
   #scheduleOne(pod: QueuedPod): void {
     this.#decisions++;
+    this.#ageLater();
     const decision = this.#decider.decide(pod.info);
     if (decision.kind === "node") {
       this.#placeOne(pod, decision.nodeName);
@@ -323,6 +328,13 @@ class SchedulerShell implements Scheduler {
       reason: "Unschedulable",
       message: text,
       ...(nominatedNodeName === undefined ? {} : { nominatedNodeName }),
+    });
+  }
+
+  #ageLater(): void {
+    this.#aging ??= this.#deps.clock.after("scheduler.forget", forgetMs, () => {
+      this.#aging = undefined;
+      if (this.#decider.age() > 0) this.#ageLater();
     });
   }
 

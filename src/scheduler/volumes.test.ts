@@ -419,6 +419,32 @@ test("in-tree volumes count as volumes of the driver that does their work", asyn
   await rig.end();
 });
 
+test("an in-tree volume written into a Pod counts where a driver does its plugin's work", async () => {
+  const inline = (name: string, volumeID: string): Pod =>
+    makePod(name, { spec: { volumes: [{ name: "v", awsElasticBlockStore: { volumeID } }] } });
+  for (const isMigrated of [true, false]) {
+    const plugins = { "storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs" };
+    const rig = await startRig((api) => {
+      api.put(nodesRef, makeNode("n1", { zone: "a" }));
+      const drivers = [{ name: "ebs.csi.aws.com", nodeID: "n1", allocatable: { count: 1 } }];
+      const annotations = isMigrated ? plugins : {};
+      api.put(storage("csinodes"), {
+        metadata: { name: "n1", annotations },
+        spec: { drivers },
+      } as object);
+      api.put(podsRef, inline("first", "vol-1"));
+      api.put(podsRef, inline("same", "aws://a/vol-1"));
+    });
+    assert.equal(rig.nodeOf("first"), "n1");
+    assert.equal(rig.nodeOf("same"), "n1", "one disk counts once");
+    rig.api.put(podsRef, inline("other", "vol-2"));
+    await rig.clock.advance(10);
+    assert.equal(rig.nodeOf("other"), isMigrated ? "" : "n1");
+    if (isMigrated) assert.equal(rig.verdictOn("other"), full);
+    await rig.end();
+  }
+});
+
 test("on a node whose driver does the work, an in-tree volume is in the zone that the driver says", async () => {
   const rig = await startRig((api) => {
     const plain = makeNode("n1", { zone: "a" });

@@ -28,6 +28,9 @@ export interface Health {
 
 export const ping: HealthCheck = { name: "ping", check: () => undefined };
 
+/** Well by being asked: log lines are written by the loop that answers, so that a blocked log is no answer. */
+export const logging: HealthCheck = { name: "log", check: () => undefined };
+
 /** The answer to a health path, or undefined when `path` is none. */
 export function healthResponse(
   health: Health,
@@ -38,8 +41,8 @@ export function healthResponse(
   const match = /^\/(healthz|livez|readyz)(?:\/(.*))?$/.exec(path);
   if (match === null) return undefined;
   const root = match[1] as keyof Health; // one of the three by the expression
-  const name = match[2] ?? "";
-  if (name === "") return groupResponse(root, health[root], query, log);
+  const name = match[2];
+  if (name === undefined) return groupResponse(root, health[root], query, log);
   const found = health[root].find((check) => check.name === name);
   if (found === undefined) return undefined;
   const why = found.check();
@@ -54,14 +57,19 @@ function groupResponse(
   log: Log,
 ): PlainResponse {
   const excluded = new Set(query.getAll("exclude"));
+  const unknown = new Set(excluded);
   const lines: string[] = [];
   const failed: string[] = [];
   for (const check of checks) {
-    if (excluded.delete(check.name)) lines.push(`[+]${check.name} excluded: ok`);
+    unknown.delete(check.name);
+    if (excluded.has(check.name)) lines.push(`[+]${check.name} excluded: ok`);
     else lines.push(checkLine(check, failed));
   }
-  if (excluded.size > 0) {
-    const names = [...excluded].map((name) => `"${name}"`).join(", ");
+  if (unknown.size > 0) {
+    const names = [...unknown]
+      .sort()
+      .map((name) => JSON.stringify(name))
+      .join(",");
     lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
   }
   if (failed.length > 0) {

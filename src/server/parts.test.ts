@@ -77,6 +77,12 @@ test("health tells names, withholds reasons, and lets checks be excluded", () =>
     "500 [+]ping ok\n[-]store failed: reason withheld\nreadyz check failed\n",
   );
   assert.equal(ask("/readyz", "exclude=store"), "200 ok");
+  assert.equal(
+    ask("/readyz", "exclude=zz&exclude=store&exclude=aa&exclude=store&verbose"),
+    "200 [+]ping ok\n[+]store excluded: ok\n" +
+      'warn: some health checks cannot be excluded: no matches for "aa","zz"\nreadyz check passed\n',
+  );
+  assert.equal(ask("/readyz/"), "none");
   assert.equal(ask("/livez"), "200 ok");
   assert.match(ask("/readyz/store"), /^500 internal server error: the disk is full/);
   assert.equal(ask("/readyz/nothing"), "none");

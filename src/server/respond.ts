@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { stringify } from "yaml";
 import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
+import { objectText } from "#api/kept-json.ts";
 import type { AnyObject } from "#api/object.ts";
 import { acceptsGzip, gzipBytesMin, gzipLevel } from "./gzip.ts";
 import { type Negotiated, protobufType } from "./negotiate.ts";
@@ -15,12 +16,12 @@ import { objectBytes } from "./protobuf/envelope.ts";
 const compress = promisify(gzip);
 const encoder = new TextEncoder();
 
-export function encodeObject(object: unknown, form: Negotiated): Uint8Array {
+export function encodeObject(object: object, form: Negotiated): Uint8Array {
   // Protobuf is negotiated for objects of built-in kinds only.
   if (form.mediaType === protobufType) return objectBytes(object as AnyObject);
   if (form.mediaType === "application/yaml") return encoder.encode(yamlText(object));
   if (form.isPretty) return encoder.encode(JSON.stringify(object, undefined, 2));
-  return encoder.encode(`${JSON.stringify(object)}\n`);
+  return encoder.encode(`${objectText(object)}\n`);
 }
 
 /**

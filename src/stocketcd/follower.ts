@@ -14,13 +14,19 @@ import type { EtcdClient, EtcdStream } from "#etcd/client.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { leapMax, type Mirror, type MirroredChange } from "#store/mirror.ts";
-import type { Key, KeyValue, LeaseId, Revision } from "#store/store.ts";
+import type { Key, LeaseId, Revision } from "#store/store.ts";
 import type { Input } from "#wire/etcd-codec.ts";
 import type * as m from "#wire/etcd-messages.ts";
 import { EventType } from "#wire/etcd-messages.ts";
 import type { EtcdEndpoints } from "./endpoints.ts";
 import type { KeyLayout } from "./layout.ts";
-import { fromStockValue, isEncrypted } from "./values.ts";
+import {
+  type ClusterReader,
+  endOf,
+  readCluster,
+  readValue,
+  type StockKeyValue,
+} from "./read-cluster.ts";
 
 interface FollowerDeps {
   readonly clock: Clock;
@@ -31,11 +37,8 @@ interface FollowerDeps {
 }
 
 type WatchStream = EtcdStream<m.Of<typeof m.watchRequest>, m.Of<typeof m.watchResponse>>;
-type StockKeyValue = m.Of<typeof m.keyValue>;
 
 const retryMs = 500;
-/** Keys a range asks for at once: some megabytes. */
-const pageKeys = 2_000;
 /** Below the prefix, so that the watch sees it; no server reads it. */
 const ownKey = "pilothouse-progress";
 /** Between two questions for progress while somebody waits; upstream's is 100 ms. */
@@ -43,6 +46,7 @@ const progressMs = 5;
 
 export class Follower {
   readonly #deps: FollowerDeps;
+  readonly #reader: ClusterReader;
   readonly #stopping = new AbortController();
   #stream: WatchStream | undefined;
   #running: Promise<void> = Promise.resolve();
@@ -50,11 +54,18 @@ export class Follower {
   #wanted = 0;
   #isAsking = false;
   #isProgressTrue = false;
+  #problem: string | undefined;
   /** Of a revision whose events come in several messages. */
   #partial: { readonly revision: number; readonly changes: MirroredChange[] } | undefined;
 
   constructor(deps: FollowerDeps) {
     this.#deps = deps;
+    this.#reader = {
+      layout: deps.layout,
+      // Left where it is, and not shown.
+      unreadable: (key, error) =>
+        deps.log.error("a stored object cannot be read", { key, error: String(error) }),
+    };
   }
 
   /** Resolves when the mirror has its first state. Rejects when there is none to be had. */
@@ -68,6 +79,11 @@ export class Follower {
     }
     await this.#load(client);
     this.#running = this.#follow();
+  }
+
+  /** Why the cluster cannot be followed at present: it was cut, and has not answered since. */
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   async stop(): Promise<void> {
@@ -118,6 +134,7 @@ export class Follower {
         else throw new Error(end);
       } catch (error) {
         if (signal.aborted) return;
+        this.#problem = `the watch on etcd ended: ${String(error)}`;
         log.warn("the watch on etcd ended; it goes on", { error: String(error) });
         endpoints.leave(client);
         await sleep(clock, "client.backoff", retryMs, signal);
@@ -126,51 +143,9 @@ export class Follower {
   }
 
   async #load(client: EtcdClient): Promise<void> {
-    const { layout, mirror } = this.#deps;
-    const end = `${layout.root.slice(0, -1)}0`;
-    const kvs: KeyValue[] = [];
-    let key = layout.root;
-    let revision = 0;
-    for (let more = true; more;) {
-      const page = await client.range({ key, rangeEnd: end, limit: pageKeys, revision });
-      revision ||= page.header?.revision ?? 0;
-      for (const kv of page.kvs) {
-        if (isEncrypted(kv.value))
-          throw new Error(
-            `${kv.key} is encrypted at rest: only kube-apiserver can serve this cluster`,
-          );
-        this.#keep(kvs, kv);
-      }
-      ({ more } = page);
-      key = `${page.kvs.at(-1)?.key ?? ""}\0`;
-    }
+    const { revision, kvs } = await readCluster(client, this.#reader);
     this.#partial = undefined;
-    mirror.load(revision, kvs);
-  }
-
-  #keep(kvs: KeyValue[], kv: StockKeyValue): void {
-    const key = this.#deps.layout.fromStock(kv.key);
-    const value = key === undefined ? undefined : this.#value(kv);
-    if (key === undefined || value === undefined) return;
-    const { createRevision, modRevision, version, lease } = kv;
-    kvs.push({
-      key,
-      value,
-      createRevision: createRevision as Revision,
-      modRevision: modRevision as Revision,
-      version,
-      lease: lease as LeaseId,
-    });
-  }
-
-  /** Undefined: an object that cannot be read; it is logged and left where it is. */
-  #value(kv: StockKeyValue): Uint8Array | undefined {
-    try {
-      return fromStockValue(kv.value);
-    } catch (error) {
-      this.#deps.log.error("a stored object cannot be read", { key: kv.key, error: String(error) });
-      return undefined;
-    }
+    this.#deps.mirror.load(revision, kvs);
   }
 
   /** @returns why it ended. */
@@ -179,7 +154,7 @@ export class Follower {
     const stream: WatchStream = client.watch();
     this.#stream = stream;
     const startRevision = mirror.commitRevision + 1;
-    const rangeEnd = `${layout.root.slice(0, -1)}0`;
+    const rangeEnd = endOf(layout.root);
     const create: Input<m.Of<typeof m.watchCreateRequest>> = {
       key: layout.root,
       rangeEnd,
@@ -192,6 +167,7 @@ export class Follower {
       for (;;) {
         const answer = await stream.next();
         if (answer === undefined) return stream.error?.message ?? "the stream ended";
+        this.#problem = undefined;
         const end = this.#take(answer);
         if (end !== undefined) return end;
       }
@@ -226,7 +202,7 @@ export class Follower {
 
   /** An object that became unreadable is gone from here, rather than shown as it was. */
   #change(key: Key, type: number, kv: StockKeyValue): MirroredChange {
-    const value = type === EventType.delete ? undefined : this.#value(kv);
+    const value = type === EventType.delete ? undefined : readValue(kv, this.#reader);
     if (value === undefined) return { key, kv: undefined };
     const { createRevision, version, lease } = kv;
     return {

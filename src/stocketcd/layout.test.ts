@@ -20,6 +20,8 @@ const known: readonly (readonly [ours: string, stock: string])[] = [
   ["/registry/networking.k8s.io/ingresses/default/web", "/registry/ingress/default/web"],
   ["/registry/apps/deployments/default/web", "/registry/deployments/default/web"],
   ["/registry/coordination.k8s.io/leases/kube-system/x", "/registry/leases/kube-system/x"],
+  ["/registry/core/masterleases/192.0.2.1", "/registry/masterleases/192.0.2.1"],
+  ["/registry/core/rangeallocations/servicenodeports", "/registry/ranges/servicenodeports"],
   [definitions, definitions],
   ["/registry/example.com/widgets/default/w", "/registry/example.com/widgets/default/w"],
 ];
@@ -40,8 +42,8 @@ test("every built-in kind has a folder of its own", () => {
 
 test("what is no object is none: leases of masters, ranges, folders without a name", () => {
   const others = [
-    "/registry/masterleases/10.0.0.1",
-    "/registry/ranges/serviceips",
+    "/registry/masterleases/",
+    "/registry/ranges/",
     "/registry/pods/",
     "/registry/pods",
     "/registry/example.com/widgets",

@@ -19,6 +19,9 @@ const specialFolders: readonly (readonly [group: string, resource: string, folde
   ["", "services", "services/specs"],
   ["", "nodes", "minions"],
   ["networking.k8s.io", "ingresses", "ingress"],
+  // No served kinds: the node ports and the addresses of all servers.
+  ["", "masterleases", "masterleases"],
+  ["", "rangeallocations", "ranges"],
   // Their servers keep them by group, as custom resources.
   [
     "apiextensions.k8s.io",

@@ -91,6 +91,10 @@ class StockStore implements OpenedStore {
     if (this.#compactPeriodMs > 0) this.#compactor.start();
   }
 
+  problem(): string | undefined {
+    return this.#follower.problem;
+  }
+
   get commitRevision(): Revision {
     return this.#mirror.commitRevision;
   }

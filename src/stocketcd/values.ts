@@ -10,8 +10,14 @@
 import { parseApiVersion, type AnyObject } from "#api/object.ts";
 import { encodeObject, decodeObject } from "#watch/object-bytes.ts";
 import { decodeProtobuf } from "#server/protobuf/decode.ts";
-import { hasProtobufForm, objectBytes } from "#server/protobuf/envelope.ts";
-import { readEnvelope } from "#wire/protobuf.ts";
+import { applyDefaults } from "#api/defaults/apply.ts";
+import { decodeBase64, encodeBase64 } from "#api/defaults/base64.ts";
+import { objectMetaDefinition } from "#api/schema/schema.ts";
+import { concatBytes } from "#base/bytes.ts";
+import { encodeDefinition } from "#server/protobuf/encode.ts";
+import { delimited, envelope, hasProtobufForm, objectBytes } from "#server/protobuf/envelope.ts";
+import { readEnvelope, readFields, utf8 } from "#wire/protobuf.ts";
+import { inStoredVersion } from "./stored-version.ts";
 
 /** Kinds whose servers store JSON though they have a message. */
 const jsonGroups: ReadonlySet<string> = new Set(["apiextensions.k8s.io", "apiregistration.k8s.io"]);
@@ -37,17 +43,56 @@ export function toStockValue(value: Uint8Array): Uint8Array {
   const object = decodeObject(value, 0);
   const { apiVersion = "", kind = "" } = object;
   const group = parseApiVersion(apiVersion)?.group ?? "";
+  if (kind === rangeKind) return rangeToStock(object as RangeObject);
   if (jsonGroups.has(group) || !hasProtobufForm({ apiVersion, kind })) return value;
   return objectBytes(object);
 }
 
-/** Throws UnreadableStockValueError, ProtobufError. */
+/** In the version in which it is stored here. Throws UnreadableStockValueError, ProtobufError. */
 export function fromStockValue(value: Uint8Array): Uint8Array {
-  if (value[0] === openingBrace) return encodeObject(decodeObject(value, 0));
+  if (value[0] === openingBrace) return encodeObject(inStoredVersion(decodeObject(value, 0)));
   const { apiVersion, kind, raw } = readEnvelope(value);
+  if (apiVersion === "v1" && kind === rangeKind) return encodeObject(rangeFromStock(raw));
   const gv = parseApiVersion(apiVersion);
   const fields = gv === undefined ? undefined : decodeProtobuf({ ...gv, kind }, raw);
   if (fields === undefined)
     throw new UnreadableStockValueError(`${apiVersion} ${kind} is not known here`);
-  return encodeObject({ ...(fields as AnyObject), apiVersion, kind });
+  return encodeObject(withDefaults({ ...(fields as AnyObject), apiVersion, kind }));
+}
+
+/** As upstream reads: a time of an Event that is not set has no form in protobuf, and is null in JSON. */
+function withDefaults(object: AnyObject): AnyObject {
+  const stored = inStoredVersion(object);
+  const { apiVersion = "", kind = "" } = stored;
+  const gv = parseApiVersion(apiVersion);
+  return gv === undefined ? stored : applyDefaults(gv.group, gv.version, kind, stored);
+}
+
+// ---- RangeAllocation {1: ObjectMeta, 2: range, 3: data}, which is no served kind
+
+const rangeKind = "RangeAllocation";
+
+interface RangeObject extends AnyObject {
+  readonly range?: string;
+  /** Base64. */
+  readonly data?: string;
+}
+
+function rangeToStock({ metadata = {}, range = "", data = "" }: RangeObject): Uint8Array {
+  const message = [
+    ...delimited(0x0a, [encodeDefinition(objectMetaDefinition, metadata)]),
+    ...delimited(0x12, [new TextEncoder().encode(range)]),
+    ...delimited(0x1a, [decodeBase64(data) ?? new Uint8Array()]),
+  ];
+  return envelope({ apiVersion: "v1", kind: rangeKind }, concatBytes(message));
+}
+
+/** Its metadata says nothing: the key is its name. */
+function rangeFromStock(message: Uint8Array): RangeObject {
+  let [range, data] = ["", ""];
+  readFields(message, ({ number, bytes }) => {
+    if (number === 2) range = utf8(bytes);
+    else if (number === 3) data = encodeBase64(bytes);
+  });
+  return { apiVersion: "v1", kind: rangeKind, metadata: {}, range, data };
 }

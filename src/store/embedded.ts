@@ -238,6 +238,11 @@ export class EmbeddedStore implements FullStore {
     await this.#deps.engine.close();
   }
 
+  /** None: it answers until it has failed. */
+  problem(): undefined {
+    return undefined;
+  }
+
   stats(): StoreStats {
     const { mvcc, leases, engine } = this.#deps;
     return {

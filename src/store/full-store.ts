@@ -48,6 +48,8 @@ export interface StoreStats {
 export interface OpenedStore extends Store {
   /** Resolves, never rejects, when a world failure stopped the store: end the process. */
   readonly failed: Promise<Error>;
+  /** Why it does not answer at present. Undefined: it does, or it has `failed`. */
+  problem(): string | undefined;
   stats(): StoreStats;
 }
 

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import type { Clock } from "#platform/clock.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
+import { addCopiedPut } from "./copied-put.ts";
 import type { FullStore } from "./full-store.ts";
 import type { CheckpointSource, Engine, PossibleCheckpoint, ReplaySink } from "./engines/engine.ts";
 import { MemoryEngine, MemoryLog } from "./engines/memory.ts";
@@ -20,11 +21,13 @@ import type { World } from "./testing/fixture.ts";
 /** An engine whose checkpoints advance chunk by chunk, on command. */
 class SteppedEngine extends MemoryEngine {
   wanted = false;
+  possible: PossibleCheckpoint | undefined;
   source: CheckpointSource | undefined;
   readonly chunks: Uint8Array[] = [];
   #done: (() => void) | undefined;
 
-  override wantsCheckpoint(_possible: PossibleCheckpoint): boolean {
+  override wantsCheckpoint(possible: PossibleCheckpoint): boolean {
+    this.possible = possible;
     return this.wanted;
   }
 
@@ -103,6 +106,34 @@ void test("under a clock that stands a slice still ends", () => {
   assert.ok(mvcc.pruning.revision < 40_000);
   assert.notEqual(clock.nextMs(), undefined);
 });
+
+for (const [rewrites, quiet] of [
+  [40, true],
+  [100, true],
+  [200, false],
+] as const) {
+  void test(`${rewrites} of 1,600 objects written again are ${quiet ? "a quiet time" : "a busy time"}`, () => {
+    const mvcc = new Mvcc(new Slabs(2 ** 20), 0);
+    mvcc.rebase(1);
+    const value = new Uint8Array(10_000);
+    let revision = 1;
+    const put = (name: string): void => {
+      revision++;
+      const made = { createRevision: revision as Revision, version: 1, lease: 0n as LeaseId };
+      mvcc.log.appendOne(revision, addCopiedPut(mvcc, key(name), revision, { value, ...made }));
+    };
+    for (let n = 0; n < 1600; n++) put(`k${n}`);
+    mvcc.commit(revision);
+    mvcc.compact(revision);
+    for (let n = 0; n < rewrites; n++) put(`k${n}`);
+    mvcc.commit(revision);
+    const clock = new FakeClock({ readMs: 0.1 });
+    const engine = steppedEngine();
+    maintenanceOf(mvcc, clock, engine).wake();
+    while (clock.nextMs() !== undefined) fireOnly(clock);
+    assert.equal(engine.possible?.quiet, quiet);
+  });
+}
 
 void test("a checkpoint begins only when all is pruned, one at a time, and a close ends the slices", async () => {
   const mvcc = history(20_000);

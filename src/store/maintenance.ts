@@ -26,9 +26,12 @@ const stepsMax = 64;
 /** Revisions forgotten per step: about a tenth of a millisecond. */
 const stepRevisions = 128;
 
-/** With no more history than this, or than that share of the state, little is being written. */
-const quietHistoryBytes = 256 * 2 ** 10;
-const quietHistoryShare = 1 / 64;
+/**
+ * With no more history than this, or than that share of the state, little is being written. An idle plane has more than
+ * a 64th: renewed leases and events that expire, half a megabyte in five minutes after a busy hour.
+ */
+const quietHistoryBytes = 2 ** 20;
+const quietHistoryShare = 1 / 16;
 
 interface MaintenanceDeps {
   readonly clock: Clock;

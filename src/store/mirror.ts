@@ -9,11 +9,11 @@
 import { assert } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
+import { addCopiedPut } from "./copied-put.ts";
 import type { StoreStats } from "./full-store.ts";
 import { Leases } from "./leases.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Mvcc } from "./mvcc.ts";
-import { RecordKind, recordSize, writeRecord } from "./record.ts";
 import { Slabs } from "./slabs.ts";
 import type {
   CommitSink,
@@ -82,7 +82,7 @@ export class Mirror {
   load(revision: number, kvs: Iterable<KeyValue>): void {
     assert(revision > this.#mvcc.commitRevision, "a state that is older than what is known");
     this.#mvcc.rebase(revision);
-    for (const kv of kvs) this.#put(kv.key, kv.modRevision, kv);
+    for (const kv of kvs) addCopiedPut(this.#mvcc, kv.key, kv.modRevision, kv);
     this.#watches.rebased();
   }
 
@@ -160,20 +160,7 @@ export class Mirror {
 
   /** `noRow`: a deletion of what was not there, as when a key came and went within one transaction. */
   #change(revision: number, { key, kv }: MirroredChange): Row {
-    if (kv !== undefined) return this.#put(key, revision, kv);
+    if (kv !== undefined) return addCopiedPut(this.#mvcc, key, revision, kv);
     return this.#mvcc.newest(key) === undefined ? noRow : this.#mvcc.addDelete(key, revision);
-  }
-
-  /** Into a slab, as a record: what cleaning moves and history reads is the same everywhere. */
-  #put(key: Key, revision: number, kv: Omit<KeyValue, "key" | "modRevision">): Row {
-    const { value, createRevision, version, lease } = kv;
-    const size = recordSize(key.length, value.length);
-    const slab = this.#mvcc.slabs.room(size);
-    const offset = slab.used;
-    const header = { epoch: 0, batchOffset: 0, revision, createRevision, version, lease };
-    writeRecord(slab, offset, { kind: RecordKind.put, ...header }, key, value);
-    slab.used += size;
-    const at = { slab: slab.id, offset, valueLength: value.length };
-    return this.#mvcc.addPut({ key, revision, createRevision, version, lease, ...at });
   }
 }

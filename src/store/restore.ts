@@ -1,10 +1,13 @@
 /**
- * A new store directory from a snapshot: the bytes of a checkpoint file, as `FullStore.snapshot`
- * returns them. The format file is written last, so an interrupted restore leaves no store behind.
+ * A new store directory from a snapshot (the bytes of a checkpoint file, as `FullStore.snapshot`
+ * returns them), or from the state of another kind of store. The format file is written last, so an interrupted restore leaves no store behind.
  */
+import type { Clock } from "#platform/clock.ts";
 import type { Disk, DiskFile } from "#platform/disk.ts";
 import type { Random } from "#platform/random.ts";
-import { CorruptionError } from "./engines/engine.ts";
+import { stateSource } from "./checkpoint.ts";
+import { addCopiedPut } from "./copied-put.ts";
+import { CorruptionError, type RecordSupply } from "./engines/engine.ts";
 import {
   decodeFileHeader,
   encodeFileHeader,
@@ -18,7 +21,11 @@ import {
   unreadFormat,
 } from "./engines/local/files.ts";
 import { readRecords } from "./engines/local/read.ts";
+import { Leases } from "./leases.ts";
+import { Mvcc } from "./mvcc.ts";
 import { RecordKind, RecordReader } from "./record.ts";
+import { Slabs } from "./slabs.ts";
+import type { KeyValue } from "./store.ts";
 
 interface Restored {
   readonly revision: number;
@@ -28,11 +35,10 @@ interface Restored {
 
 /** Throws CorruptionError when the snapshot is none, or not whole; then nothing was made. */
 export async function restoreSnapshot(
-  deps: { readonly disk: Disk; readonly random: Random },
+  deps: RestoreDeps,
   snapshot: { readonly file: DiskFile; readonly path: string },
   directory: string,
 ): Promise<Restored> {
-  const { disk } = deps;
   const header = decodeFileHeader(await snapshot.file.read(0, fileHeaderBytes));
   if (header?.kind !== "checkpoint") {
     const hint = "to bring over the keys of an etcd, use `etcdctl make-mirror`";
@@ -42,16 +48,63 @@ export async function restoreSnapshot(
   if (unread !== undefined) throw new CorruptionError(`${snapshot.path}: ${unread}`);
   const { revision } = header;
   const { records, end } = await restoreProve(snapshot);
+  await makeStore(
+    deps,
+    { revision, write: (file) => copy(snapshot.file, file, fileHeaderBytes, end) },
+    directory,
+  );
+  return { revision, records };
+}
+
+interface ForeignState {
+  readonly revision: number;
+  /** Each with its revisions; at most `revision`. */
+  readonly kvs: Iterable<KeyValue>;
+  readonly leases: Iterable<{ readonly id: bigint; readonly ttlMs: number }>;
+}
+
+/** A new store from a state that another kind of store had. Throws CorruptionError when `directory` is not empty. */
+export async function createStore(
+  deps: RestoreDeps & { readonly clock: Clock },
+  { revision, kvs, leases: granted }: ForeignState,
+  directory: string,
+): Promise<void> {
+  const mvcc = new Mvcc(new Slabs(slabBytes), 0);
+  mvcc.rebase(revision);
+  for (const kv of kvs) addCopiedPut(mvcc, kv.key, kv.modRevision, kv);
+  const leases = new Leases(deps.clock);
+  for (const { id, ttlMs } of granted) leases.grant(id, ttlMs);
+  const source = stateSource({ mvcc, leases, revision });
+  await makeStore(deps, { revision, write: (file) => writeAll(source, file) }, directory);
+}
+
+interface RestoreDeps {
+  readonly disk: Disk;
+  readonly random: Random;
+}
+
+/** Of the state that is copied; larger records get a slab of their own. */
+const slabBytes = 2 ** 20;
+
+/** `write` appends the checkpoint's records behind its header. */
+async function makeStore(
+  { disk, random }: RestoreDeps,
+  {
+    revision,
+    write,
+  }: { readonly revision: number; readonly write: (file: DiskFile) => Promise<void> },
+  directory: string,
+): Promise<void> {
   await disk.makeDirectory(directory);
   const lock = await disk.lock(directory);
   try {
     await restoreRefuseUsed(disk, directory);
-    const storeId = deps.random.uuid();
+    const storeId = random.uuid();
     const fields = { storeId, revision, previousEnd: 0, epoch: 0 };
     const checkpoint = { kind: "checkpoint", number: revision, ...fields } as const;
     await restoreFile(disk, pathOf(directory, checkpoint), async (file) => {
       await file.write([encodeFileHeader(checkpoint)], 0);
-      await copy(snapshot.file, file, fileHeaderBytes, end);
+      await write(file);
     });
     const log = { kind: "log", number: 1, ...fields } as const;
     await restoreFile(disk, pathOf(directory, log), (file) =>
@@ -65,7 +118,14 @@ export async function restoreSnapshot(
   } finally {
     await lock.release();
   }
-  return { revision, records };
+}
+
+async function writeAll(source: RecordSupply, file: DiskFile): Promise<void> {
+  let at = fileHeaderBytes;
+  for (let chunk = source.next(); chunk !== undefined; chunk = source.next()) {
+    await file.write([chunk], at);
+    at += chunk.length;
+  }
 }
 
 async function restoreProve({

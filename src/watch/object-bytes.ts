@@ -12,7 +12,7 @@
  * JSON from other writers, with metadata elsewhere, is accepted at the price of re-encoding. Stored
  * bytes never carry resourceVersion: upstream clears it before it writes, too.
  */
-import { goJson } from "#api/go-json.ts";
+import { keepSpelling, objectText } from "#api/kept-json.ts";
 import type { AnyObject, ObjectMeta } from "#api/object.ts";
 import { parseExactJson } from "#base/exact-json.ts";
 
@@ -41,9 +41,7 @@ export function encodeObject(object: AnyObject): Uint8Array {
   const { apiVersion, kind, metadata, ...rest } = object;
   const { resourceVersion: _, ...stored } = metadata ?? {};
   const ordered = { apiVersion, kind, metadata: stored, ...rest };
-  // Controllers compare the data of these byte by byte with what Go's encoder makes.
-  const text = kind === "ControllerRevision" ? goJson(ordered) : JSON.stringify(ordered);
-  return encoder.encode(text);
+  return encoder.encode(objectText(ordered));
 }
 
 /**
@@ -79,8 +77,11 @@ export function decodeObject(value: Uint8Array, revision: number): AnyObject {
 
 function decodeObjectJson(value: Uint8Array, revision: number): AnyObject {
   try {
+    const text = decoder.decode(value);
     // A value that begins with "{" parses to an object or not at all.
-    return parseExactJson(decoder.decode(value)) as AnyObject;
+    const object = parseExactJson(text) as AnyObject;
+    keepSpelling(object, object.kind, text);
+    return object;
   } catch (cause) {
     throw new UnreadableValueError(revision, { cause });
   }

@@ -182,6 +182,46 @@ export async function must(answer: Promise<Answer>): Promise<Answer> {
   return got;
 }
 
+const rbac = "/apis/rbac.authorization.k8s.io/v1";
+
+/** Makes the namespace, and an account with upstream's two bindings. @returns its token. */
+export async function makeAccount(world: AggregatedPlane, namespace: string): Promise<string> {
+  await must(world.ask("POST", "/api/v1/namespaces", { body: { metadata: { name: namespace } } }));
+  const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+  await must(world.ask("POST", accounts, { body: { metadata: { name: "apiserver" } } }));
+  const subjects = [{ kind: "ServiceAccount", name: "apiserver", namespace }];
+  const roleRef = (kind: string, role: string) => ({
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name: role },
+    metadata: { name: `wardle-${kind.toLowerCase()}` },
+    subjects,
+  });
+  const bindings = `${rbac}/clusterrolebindings`;
+  const delegator = roleRef("ClusterRole", "system:auth-delegator");
+  await must(world.ask("POST", bindings, { body: delegator }));
+  const reader = roleRef("Role", "extension-apiserver-authentication-reader");
+  const inSystem = `${rbac}/namespaces/kube-system/rolebindings`;
+  await must(world.ask("POST", inSystem, { body: reader }));
+  const { json } = await must(world.ask("POST", `${accounts}/apiserver/token`, { body: {} }));
+  return text(json["status"]?.["token"]);
+}
+
+/** The sample server as Service `wardle` of this namespace, registered and available. */
+export async function startWardle(
+  world: AggregatedPlane,
+  namespace: string,
+): Promise<SampleServer> {
+  const token = await makeAccount(world, namespace);
+  const { authority, server } = servingCertificate("wardle", namespace);
+  const cluster = { url: world.plane.url, ca: world.pki.authority.certificate, token };
+  const sample = await startSampleServer({ cluster, ...server, speaksAggregated: true });
+  const service = { name: "wardle", namespace };
+  await makeService(world, { ...service, address: "10.3.0.1", port: sample.port });
+  const named = { group: "wardle.example.com", version: "v1alpha1" };
+  const condition = await register(world, { ...named, service, ca: authority.certificate });
+  if (text(condition["reason"]) !== "Passed") throw new Error(JSON.stringify(condition));
+  return sample;
+}
+
 export interface Served {
   readonly authority: IssuedCertificate;
   readonly server: IssuedCertificate;
@@ -213,6 +253,13 @@ export async function makeService(world: AggregatedPlane, behind: Behind): Promi
   const spec = { ports: [{ port: 443, targetPort: 8443 }] };
   await must(world.ask("POST", services, { body: { metadata: { name }, spec } }));
   world.ports.set(`${address}:8443`, port);
+  await makeSlice(world, behind);
+}
+
+export async function makeSlice(
+  world: AggregatedPlane,
+  { name, namespace, address }: Omit<Behind, "port">,
+): Promise<void> {
   const slices = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
   const metadata = { name, labels: { "kubernetes.io/service-name": name } };
   const body = {

@@ -18,13 +18,10 @@ import {
   conditionIs,
   items,
   type Json,
-  makeService,
   must,
-  register,
   type SampleServer,
-  servingCertificate,
   startAggregatedPlane,
-  startSampleServer,
+  startWardle,
   text,
   until,
 } from "./aggregated-plane.ts";
@@ -36,41 +33,14 @@ const named = { group: "wardle.example.com", version: "v1alpha1" };
 const name = "v1alpha1.wardle.example.com";
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/** What the sample server may ask the cluster, as its account: upstream's two bindings. */
-async function makeAccount(world: AggregatedPlane): Promise<string> {
-  await must(world.ask("POST", "/api/v1/namespaces", { body: { metadata: { name: namespace } } }));
-  const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
-  await must(world.ask("POST", accounts, { body: { metadata: { name: "apiserver" } } }));
-  const subjects = [{ kind: "ServiceAccount", name: "apiserver", namespace }];
-  const roleRef = (kind: string, role: string) => ({
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name: role },
-    metadata: { name: `wardle-${kind.toLowerCase()}` },
-    subjects,
-  });
-  const bindings = `${rbac}/clusterrolebindings`;
-  const delegator = roleRef("ClusterRole", "system:auth-delegator");
-  await must(world.ask("POST", bindings, { body: delegator }));
-  const reader = roleRef("Role", "extension-apiserver-authentication-reader");
-  const inSystem = `${rbac}/namespaces/kube-system/rolebindings`;
-  await must(world.ask("POST", inSystem, { body: reader }));
-  const { json } = await must(world.ask("POST", `${accounts}/apiserver/token`, { body: {} }));
-  return text(json["status"]?.["token"]);
-}
-
 describe("Aggregator Should be able to support the 1.17 Sample API Server using the current Aggregator", () => {
   let world: AggregatedPlane;
   let sample: SampleServer;
 
   before(async () => {
     world = await startAggregatedPlane();
-    const token = await makeAccount(world);
-    const { authority, server } = servingCertificate("wardle", namespace);
-    const cluster = { url: world.plane.url, ca: world.pki.authority.certificate, token };
-    sample = await startSampleServer({ cluster, ...server, speaksAggregated: true });
-    const service = { name: "wardle", namespace };
-    await makeService(world, { ...service, address: "10.3.0.1", port: sample.port });
-    const condition = await register(world, { ...named, service, ca: authority.certificate });
-    assert.equal(condition["reason"], "Passed");
+    sample = await startWardle(world, namespace);
+    const condition = await conditionIs(world, name, "True", "Passed");
     assert.equal(condition["message"], "all checks passed");
   });
 

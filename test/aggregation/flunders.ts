@@ -72,15 +72,21 @@ export class Flunders {
     }
     const { uid, creationTimestamp } = old.metadata;
     const given = (body["metadata"] ?? {}) as object;
-    const metadata = { ...given, name, namespace, uid, creationTimestamp };
-    return this.#put("MODIFIED", { ...body, metadata });
+    const { deletionTimestamp } = old.metadata;
+    const going = deletionTimestamp === undefined ? {} : { deletionTimestamp };
+    const metadata = { ...given, ...going, name, namespace, uid, creationTimestamp };
+    const replaced = this.#put("MODIFIED", { ...body, metadata });
+    return this.#isOver(replaced) ? this.#remove(replaced) : replaced;
   }
 
-  delete(namespace: string, name: string): Flunder {
+  delete(namespace: string, name: string, policy = "Background"): Flunder {
     const old = this.get(namespace, name);
-    this.#objects.delete(`${namespace}/${name}`);
-    this.#tell("DELETED", stamped(old, ++this.version));
-    return old;
+    const own = (old.metadata["finalizers"] ?? []) as readonly string[];
+    const finalizers = policy === "Foreground" ? [...own, "foregroundDeletion"] : own;
+    if (finalizers.length === 0) return this.#remove(old);
+    const deletionTimestamp = "2026-01-02T00:00:00Z";
+    const metadata = { ...old.metadata, finalizers, deletionTimestamp };
+    return this.#put("MODIFIED", { ...old, metadata });
   }
 
   /** Events after `since` (0: what is there now as ADDED), then new ones. @returns the end of it. */
@@ -93,6 +99,17 @@ export class Flunders {
     } else for (const event of this.#events) if (event.version > since) filtered(event);
     this.#watchers.add(filtered);
     return () => this.#watchers.delete(filtered);
+  }
+
+  #isOver({ metadata }: Flunder): boolean {
+    const finalizers = (metadata["finalizers"] ?? []) as readonly string[];
+    return metadata["deletionTimestamp"] !== undefined && finalizers.length === 0;
+  }
+
+  #remove(old: Flunder): Flunder {
+    this.#objects.delete(`${old.metadata.namespace}/${old.metadata.name}`);
+    this.#tell("DELETED", stamped(old, ++this.version));
+    return old;
   }
 
   #put(type: "ADDED" | "MODIFIED", body: Record<string, unknown>): Flunder {

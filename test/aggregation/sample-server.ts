@@ -191,7 +191,7 @@ async function serveFlunders(
     case "patch":
       return answer(response, 200, patched(namespace, name, await bodyOf(request)));
     case "delete":
-      return answer(response, 200, flunders.delete(namespace, name));
+      return answer(response, 200, deleted(namespace, name, await bodyOf(request)));
     case "deletecollection": {
       const list = listOf(namespace);
       for (const { metadata } of list.items) flunders.delete(metadata.namespace, metadata.name);
@@ -218,6 +218,11 @@ function watch(namespace: string, request: IncomingMessage, response: ServerResp
   response.on("close", end);
 }
 
+function deleted(namespace: string, name: string, options: Record<string, unknown>) {
+  const policy = options["propagationPolicy"];
+  return flunders.delete(namespace, name, typeof policy === "string" ? policy : undefined);
+}
+
 /** A merge patch of one level and of metadata and spec. */
 function patched(namespace: string, name: string, patch: Record<string, unknown>) {
   const old = flunders.get(namespace, name);
@@ -229,7 +234,7 @@ function patched(namespace: string, name: string, patch: Record<string, unknown>
 async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>> {
   let text = "";
   for await (const chunk of request) text += String(chunk);
-  return JSON.parse(text) as Record<string, unknown>;
+  return (text === "" ? {} : JSON.parse(text)) as Record<string, unknown>;
 }
 
 function answer(response: ServerResponse, status: number, object: object): void {

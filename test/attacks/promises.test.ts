@@ -16,14 +16,14 @@ import { type PromisedPlane, startPromised } from "./promised-plane.ts";
 describe("kinds that wait for a controller", () => {
   const waiting: readonly (readonly [path: string, body: object, warning: RegExp])[] = [
     [
-      "/apis/networking.k8s.io/v1/servicecidrs",
+      "/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations",
       {
-        apiVersion: "networking.k8s.io/v1",
-        kind: "ServiceCIDR",
+        apiVersion: "storagemigration.k8s.io/v1beta1",
+        kind: "StorageVersionMigration",
         metadata: { name: "more" },
-        spec: { cidrs: ["10.200.0.0/24"] },
+        spec: { resource: { group: "apps", resource: "deployments" } },
       },
-      /ServiceCIDR is stored, but services get addresses of the server's own range/,
+      /StorageVersionMigration is stored, but no controller here rewrites objects/,
     ],
   ];
 

@@ -9,7 +9,7 @@ import { ensurePki, type Pki } from "#auth/pki-files.ts";
 import { type IssuedCertificate, makeClientCertificate } from "#auth/pki.ts";
 import * as limits from "#cmd/limits.ts";
 import type { Host } from "#cmd/host.ts";
-import { type Plane, startPlane } from "#cmd/plane.ts";
+import { type Plane, type PlaneOptions, startPlane } from "#cmd/plane.ts";
 import { type Made, makeRelay, stopRelay } from "#cmd/relay-make.ts";
 import { upstreamOf } from "#cmd/relay-upstream.ts";
 import { silentLog } from "#platform/log.ts";
@@ -47,7 +47,10 @@ export class RelayedPlane {
   readonly #made: Made;
   readonly #listening: Listening;
 
-  static async start(): Promise<RelayedPlane> {
+  static async start(
+    options: Partial<PlaneOptions> = {},
+    mirrored = "nodes,configmaps",
+  ): Promise<RelayedPlane> {
     const directory = mkdtempSync(join(tmpdir(), "pilothouse-attacks-"));
     const host: Host = {
       clock: new NodeClock(),
@@ -61,7 +64,8 @@ export class RelayedPlane {
     const base = { host: "127.0.0.1", port: 0, nodes: 0, loops: "none" } as const;
     // The hard case for a relay: an upstream that refuses anonymous requests whatever rights they have.
     const anonymousPaths = ["/healthz", "/livez", "/readyz", "/version"];
-    const plane = await startPlane(host, { ...base, pki, anonymousPaths, audit: planeLines });
+    const more = { anonymousPaths, audit: planeLines, ...options };
+    const plane = await startPlane(host, { ...base, pki, ...more });
     const relayLines = new Lines();
     const metrics = new MetricSet();
     const access = {
@@ -71,10 +75,9 @@ export class RelayedPlane {
       key: pki.admin.privateKey,
     };
     const upstream = upstreamOf(access, host.clock);
-    const flags = { resources: "nodes,configmaps", reads: "cache", logLevel: "silent" } as const;
-    const more = { metrics, audit: relayLines };
+    const flags = { resources: mirrored, reads: "cache", logLevel: "silent" } as const;
     const ends = new AbortController();
-    const made = await makeRelay(flags, upstream, ends.signal, more);
+    const made = await makeRelay(flags, upstream, ends.signal, { metrics, audit: relayLines });
     if (made === undefined) throw new Error("nobody stopped the relay");
     const keys = {
       cert: pki.server.certificate,

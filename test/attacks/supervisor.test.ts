@@ -303,6 +303,7 @@ describe("a periodic loop whose turn throws goes on:", () => {
         informer: (...args: Parameters<typeof deps.informers.informer>) =>
           deps.informers.informer(...args) as never,
         release: () => {},
+        holds: () => true,
         run: (signal: AbortSignal) => deps.informers.run(signal),
         synced: (signal: AbortSignal) => {
           runs.push("run");

@@ -10,6 +10,7 @@ import { ensurePki } from "#auth/pki-files.ts";
 import { admissionConfiguration } from "#cmd/admission-configuration.ts";
 import * as limits from "#cmd/limits.ts";
 import { type PlaneOptions, startPlane } from "#cmd/plane.ts";
+import { servedResources } from "#cmd/runtime-config.ts";
 import { startEtcd } from "#etcd/testing/servers.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
@@ -31,7 +32,8 @@ export async function startOurs(port = 0, flags?: AdmissionFlags): Promise<Serve
   const host = { clock: new NodeClock(), random: new NodeRandom(), disk: new NodeDisk(), log };
   const { serviceAddress } = limits;
   const pki = ensurePki(directory, { ...host, extraHosts: ["127.0.0.1"], serviceAddress });
-  const base = { pki, host: "127.0.0.1", port, nodes: 0, loops: "none" } as const;
+  const resources = servedResources(new Map());
+  const base = { pki, host: "127.0.0.1", port, nodes: 0, loops: "none", resources } as const;
   const plane = await startPlane(host, { ...base, ...admissionOptions(directory, flags) });
   const agent = new https.Agent({
     keepAlive: true,

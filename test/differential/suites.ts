@@ -3,7 +3,9 @@ import { appliedValues } from "./cases/applied.ts";
 import { customResources } from "./cases/customresources.ts";
 import { customObjects } from "./cases/custom-objects.ts";
 import { definitions } from "./cases/definitions.ts";
+import { devices } from "./cases/devices.ts";
 import { forms } from "./cases/forms.ts";
+import { health } from "./cases/health.ts";
 import { integers } from "./cases/integers.ts";
 import { kinds, wrongKinds } from "./cases/kinds.ts";
 import { lengths } from "./cases/lengths.ts";
@@ -13,8 +15,10 @@ import { reads } from "./cases/reads.ts";
 import { resizes } from "./cases/resizes.ts";
 import { ruledResources } from "./cases/rules.ts";
 import { server } from "./cases/server.ts";
+import { syntax } from "./cases/syntax.ts";
 import { subresources } from "./cases/subresources.ts";
 import { invalid } from "./cases/invalid.ts";
+import { versions } from "./cases/versions.ts";
 import { writes } from "./cases/writes.ts";
 import type { Suite } from "./exchange.ts";
 
@@ -35,6 +39,10 @@ export const suites: readonly Suite[] = [
   resizes,
   ruledResources,
   policies,
+  syntax,
   plugins,
   appliedValues,
+  versions,
+  health,
+  devices,
 ];

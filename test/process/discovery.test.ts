@@ -9,12 +9,23 @@ import { credentialsOf, KubeHttp, type Json } from "./kube-http.ts";
 const file = join(import.meta.dirname, "golden", "discovery-1.36.json");
 const recorded = JSON.parse(readFileSync(file, "utf8")) as Readonly<Record<string, Json>>;
 
-describe("discovery", () => {
+/** All of them, also those of gates that stock has off. */
+const everyVersion = [
+  "api/all=true",
+  "certificates.k8s.io/v1alpha1",
+  "certificates.k8s.io/v1beta1",
+  "scheduling.k8s.io/v1alpha2",
+  "storagemigration.k8s.io/v1beta1",
+];
+
+describe("discovery with every version switched on", () => {
   const directory = temporaryDirectory("discovery");
   let up: Running;
   let http: KubeHttp;
   before(async () => {
-    up = await startUp(["--data-dir", join(directory, "data"), "--port", "0", "--nodes", "0"]);
+    const data = join(directory, "data");
+    const config = `--runtime-config=${everyVersion.join(",")}`;
+    up = await startUp(["--data-dir", data, "--port", "0", "--nodes", "0", config]);
     http = new KubeHttp(credentialsOf(up.kubeconfig));
   });
   after(async () => {

@@ -57,7 +57,8 @@ export function normal(text: string, url: string): string {
       .replaceAll(url, "URL")
       .replaceAll(url.replace("http://", ""), "URL")
       .replace(/\d+(\.\d+)?(µs|ms|s)\b/g, "TIME")
-      .replace(/\b[0-9a-f]{15,16}\b/g, "ID")
+      // 63 bits without leading zeros: one in 128 has two digits fewer than 16.
+      .replace(/\b[0-9a-f]{12,16}\b/g, "ID")
       // etcd's come in no order.
       .replace(/(?<=attached keys\(\[)[^\]]*/, (keys) => keys.split(" ").toSorted().join(" "))
       .replace(/"(ClusterID|MemberID|RaftTerm)" : \d+/g, '"$1" : N')

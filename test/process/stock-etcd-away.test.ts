@@ -1,9 +1,11 @@
 /** An API server on an etcd that is killed: requests meanwhile get an error that says so, and watches go on afterwards. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { ConfigMap } from "#api/gen/types.ts";
 import { ApiError } from "#api/status.ts";
+import { fetchWith } from "./fetch-with.ts";
 import { removeDirectory, temporaryDirectory } from "./harness.ts";
 import { findPeer, noPeer } from "./peers.ts";
 import {
@@ -56,6 +58,12 @@ void describe("an API server whose etcd is killed", { skip, timeout: 120_000 }, 
     removeDirectory(directory);
   });
 
+  async function health(): Promise<string> {
+    const text = readFileSync(join(directory, "data", "kubeconfig"), "utf8");
+    const url = /server: "?(https:[^"\s]+)/.exec(text)?.[1] ?? "";
+    return (await fetchWith(url, "/readyz", "")).text();
+  }
+
   function create(name: string): Promise<ConfigMap> {
     const metadata = { name, namespace: "default" };
     return asking.client.create<ConfigMap>(maps, "default", {
@@ -79,11 +87,14 @@ void describe("an API server whose etcd is killed", { skip, timeout: 120_000 }, 
     await assert.rejects(create("during"), isCode(500));
     const cached = await client.list(maps, { namespace: "default", resourceVersion: "0" });
     assert.ok(cached.items.some(({ metadata }) => metadata?.name === "before"));
+    const failing = /\[\+\]log ok\n\[-\]etcd failed: reason withheld\n/;
+    await until("a failing check", async () => failing.test(await health()) || undefined);
     etcd = await startEtcd();
     await until("a write", () => create("after").catch(() => undefined));
     await until("its event", () => Promise.resolve(seen.includes("ADDED after") || undefined));
     stop.abort();
     await watching;
+    assert.equal(await health(), "ok");
     // One stream, from before to after: nothing was listed again.
     assert.deepEqual(seen, ["ADDED before", "ADDED after"]);
   });

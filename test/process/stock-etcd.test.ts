@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { ConfigMap } from "#api/gen/types.ts";
+import type { ConfigMap, Service } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { builtinResources } from "#api/schema/resources.ts";
 import { ApiError } from "#api/status.ts";
@@ -19,11 +19,17 @@ import { type Asking, clientOf, type RunningRole, startRole, until } from "./rol
 import { startApiServer, type StockApiServer } from "./stock-apiserver.ts";
 
 const maps = { group: "", version: "v1", resource: "configmaps" };
+const services = { group: "", version: "v1", resource: "services" };
 const etcdProgram = findPeer("etcd");
 const stockProgram = stockPrograms()?.apiserver;
 
 function configMap(name: string, data: Readonly<Record<string, string>>): ConfigMap {
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: "default" }, data };
+}
+
+function service(name: string, port: object = {}): Service {
+  const spec = { type: "NodePort", selector: { a: "b" }, ports: [{ port: 80, ...port }] };
+  return { apiVersion: "v1", kind: "Service", metadata: { name, namespace: "default" }, spec };
 }
 
 void describe(
@@ -35,7 +41,7 @@ void describe(
     const asking: Asking[] = [];
     let etcd: TestServer;
 
-    async function start(name: string): Promise<Client> {
+    async function start(name: string, more: readonly string[] = []): Promise<Client> {
       const data = join(directory, name);
       const args = [
         "apiserver",
@@ -45,6 +51,7 @@ void describe(
         "0",
         "--etcd-servers",
         etcd.url,
+        ...more,
       ];
       running.push(await startRole(args));
       const one = await clientOf(join(data, "kubeconfig"));
@@ -240,6 +247,69 @@ void describe(
           for (const one of others) assert.deepEqual(one, first);
         });
 
+        it("either reads definitions and mutating policies that the other wrote", async () => {
+          for (const [resource, theirs, ours] of storedOlder) {
+            const path = `/apis/${resource.group}/${resource.version}/${resource.resource}`;
+            const made = await stock.request("POST", path, theirs);
+            assert.equal(made.status, 201, JSON.stringify(made.body));
+            const seen = await a.get<AnyObject>(resource, "", theirs.metadata?.name ?? "");
+            assert.equal(seen.apiVersion, theirs.apiVersion);
+            assert.equal(text(seen["spec"]), text(made.body["spec"]));
+            const own = await a.create<AnyObject>(resource, "", ours);
+            const back = await stock.request("GET", `${path}/${ours.metadata?.name}`);
+            assert.equal(text(back.body["spec"]), text(own["spec"]));
+          }
+        });
+
+        it("no address and no node port is handed out twice, whoever hands it out", async () => {
+          const path = "/api/v1/namespaces/default/services";
+          const make = async (one: number): Promise<Service> => {
+            const made = service(`shared-${one}`);
+            if (one % 3 === 0) return a.create<Service>(services, "default", made);
+            if (one % 3 === 1) return b.create<Service>(services, "default", made);
+            const { status, body } = await stock.request("POST", path, made);
+            assert.equal(status, 201, text(body));
+            return body as unknown as Service;
+          };
+          // A stock server writes one port at a time.
+          const made = await Promise.all(Array.from({ length: 90 }, (_, one) => make(one)));
+          assert.equal(new Set(made.map(({ spec }) => spec?.clusterIP)).size, made.length);
+          const ports = made.map(({ spec }) => spec?.ports?.[0]?.nodePort ?? 0);
+          assert.equal(new Set(ports).size, made.length);
+          await assert.rejects(
+            a.create(services, "default", service("wants", { nodePort: ports[2] ?? 0 })),
+            /provided port is already allocated/,
+          );
+          const wanted = service("wants", { nodePort: ports[0] ?? 0 });
+          assert.equal((await stock.request("POST", path, wanted)).status, 422);
+          for (const [one, { metadata, spec }] of made.entries()) {
+            const name = metadata?.name ?? "";
+            if (one % 2 === 0) await stock.request("DELETE", `${path}/${name}`);
+            else await a.delete(services, "default", name);
+            const ip = `/apis/networking.k8s.io/v1/ipaddresses/${spec?.clusterIP}`;
+            assert.equal((await stock.request("GET", ip)).status, 404, `${name} gave ${ip} back`);
+          }
+          const again = service("wants", { nodePort: ports[0] ?? 0 });
+          await a.create(services, "default", again);
+        });
+
+        it("Endpoints kubernetes lists all of them, and no longer one that stopped", async () => {
+          const path = "/api/v1/namespaces/default/endpoints/kubernetes";
+          const has = async (ips: readonly string[], gone: readonly string[]) => {
+            const found = text((await stock.request("GET", path)).body);
+            const isTrue = (ip: string): boolean => found.includes(`"ip":"${ip}"`);
+            return ips.every(isTrue) && !gone.some(isTrue) ? true : undefined;
+          };
+          await start("f", ["--advertise-address", "192.0.2.61"]);
+          await start("g", ["--advertise-address", "192.0.2.62"]);
+          const [killed, stopped] = running.slice(-2);
+          await until("both of ours", () => has(["192.0.2.61", "192.0.2.62"], []));
+          await stopped?.stop();
+          assert.equal(await has(["192.0.2.61"], ["192.0.2.62"]), true, "gone when it has stopped");
+          await killed?.kill();
+          await until("the killed one is out", () => has([], ["192.0.2.61"]));
+        });
+
         it("either reads and updates what the other wrote", async () => {
           const path = "/api/v1/namespaces/default/configmaps";
           const made = await stock.request("POST", path, configMap("theirs", { a: "b" }));
@@ -254,6 +324,71 @@ void describe(
     );
   },
 );
+
+function widgets(plural: string): AnyObject {
+  const column = (jsonPath: string) => ({ name: "Size", type: "integer", jsonPath });
+  const properties = { spec: { type: "object", properties: { size: { type: "integer" } } } };
+  const version = (name: string) => ({
+    name,
+    served: true,
+    storage: name === "v1",
+    schema: { openAPIV3Schema: { type: "object", properties } },
+    subresources: { status: {} },
+    additionalPrinterColumns: [column(".spec.size")],
+  });
+  const webhook = {
+    conversionReviewVersions: ["v1"],
+    clientConfig: { url: "https://127.0.0.1:1/convert" },
+  };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.example.com` },
+    spec: {
+      group: "example.com",
+      scope: "Namespaced",
+      names: { plural, singular: plural, kind: plural, listKind: `${plural}List` },
+      versions: [version("v1"), version("v1beta1")],
+      conversion: { strategy: "Webhook", webhook },
+    },
+  };
+}
+
+function mutatingPolicy(name: string): AnyObject {
+  const expression = 'Object{metadata: Object.metadata{labels: {"a": "b"}}}';
+  return {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "MutatingAdmissionPolicy",
+    metadata: { name },
+    spec: {
+      reinvocationPolicy: "Never",
+      matchConstraints: {
+        resourceRules: [
+          { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["secrets"] },
+        ],
+      },
+      mutations: [{ patchType: "ApplyConfiguration", applyConfiguration: { expression } }],
+    },
+  };
+}
+
+/** Kinds that stock stores in v1beta1: what it is given, and what ours is. */
+const storedOlder = [
+  [
+    { group: "apiextensions.k8s.io", version: "v1", resource: "customresourcedefinitions" },
+    widgets("theirs"),
+    widgets("ours"),
+  ],
+  [
+    {
+      group: "admissionregistration.k8s.io",
+      version: "v1",
+      resource: "mutatingadmissionpolicies",
+    },
+    mutatingPolicy("theirs"),
+    mutatingPolicy("ours"),
+  ],
+] as const;
 
 function eventText({ type, object }: WatchedEvent<ConfigMap>): string {
   const { name, resourceVersion } = object.metadata ?? {};

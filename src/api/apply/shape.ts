@@ -122,6 +122,16 @@ const neverLeftOut: ReadonlySet<string> = new Set([
   "io.k8s.api.core.v1.Event.reportingInstance",
 ]);
 
+/** Times that Go writes as null: nobody owns them until they are set. */
+const timesNeverLeftOut: ReadonlySet<string> = new Set([
+  "io.k8s.api.core.v1.Event.eventTime",
+  "io.k8s.api.core.v1.Event.firstTimestamp",
+  "io.k8s.api.core.v1.Event.lastTimestamp",
+  "io.k8s.api.events.v1.Event.deprecatedFirstTimestamp",
+  "io.k8s.api.events.v1.Event.deprecatedLastTimestamp",
+  "io.k8s.api.events.v1.Event.eventTime",
+]);
+
 /** Lists that are written also when there is nothing in them, though nothing requires them. */
 const listsNeverLeftOut: ReadonlySet<string> = new Set([
   "CustomResourceDefinitionStatus.conditions",
@@ -263,6 +273,7 @@ function isInline(schema: ObjectSchema, name: string): boolean {
 function zeroOf(schema: ObjectSchema, name: string): JsonValue | undefined {
   const field = Object.hasOwn(schema.fields, name) ? schema.fields[name] : undefined;
   if (field === undefined) return undefined;
+  if (timesNeverLeftOut.has(`${schema.name}.${name}`)) return null;
   if (field.type === "string") return neverLeftOut.has(`${schema.name}.${name}`) ? "" : undefined;
   if (field.type === "object") return isInline(schema, name) ? {} : undefined;
   const list = field.type === "array" || field.type === "map";

@@ -17,7 +17,7 @@ export function encodeBase64Text(text: string): string {
   return encodeBase64(encoder.encode(text));
 }
 
-function encodeBase64(bytes: Uint8Array): string {
+export function encodeBase64(bytes: Uint8Array): string {
   const out = new Uint8Array(Math.ceil(bytes.length / 3) * 4);
   let to = 0;
   for (let at = 0; at < bytes.length; at += 3) {
@@ -62,7 +62,8 @@ export function decodeBase64Text(encoded: string): string | undefined {
   }
 }
 
-function decodeBase64(encoded: string): Uint8Array | undefined {
+/** Undefined when it is no standard base64. */
+export function decodeBase64(encoded: string): Uint8Array | undefined {
   const length = base64Length(encoded);
   if (length === undefined) return undefined;
   const text = withoutBreaks(encoded);

@@ -173,10 +173,15 @@ export const resourceQuota: Rule = chain(
 );
 
 /** Of events.k8s.io. */
-export const eventV1: Rule = always("deprecatedSource");
+export const eventV1: Rule = chain(
+  always("deprecatedSource"),
+  fill({ eventTime: null, deprecatedFirstTimestamp: null, deprecatedLastTimestamp: null }),
+);
 
+/** Times that are not set are there as null, as Go writes them: clients look for the fields. */
 export const event: Rule = chain(
   always("metadata"),
   always("source"),
   fill({ reportingComponent: "", reportingInstance: "" }),
+  fill({ firstTimestamp: null, lastTimestamp: null, eventTime: null }),
 );

@@ -185,6 +185,8 @@ export const signingRequest: Rule = always("status");
 
 export const tokenRequest: Rule = always("spec", fill({ expirationSeconds: 3600 }));
 
+const deviceTolerations: Rule = each("tolerations", fillZero({ operator: "Equal" }));
+
 function exactCount(request: Fields): Fields {
   const next = fillZero({ allocationMode: "ExactCount" })(request);
   return text(next, "allocationMode") === "ExactCount" ? fillZero({ count: 1 })(next) : next;
@@ -192,10 +194,18 @@ function exactCount(request: Fields): Fields {
 
 const claimSpec: Rule = within(
   "devices",
-  each("requests", within("exactly", exactCount), each("firstAvailable", exactCount)),
+  each(
+    "requests",
+    within("exactly", exactCount, deviceTolerations),
+    each("firstAvailable", exactCount, deviceTolerations),
+  ),
 );
+const allocation: Rule = within("devices", each("results", deviceTolerations));
 
-export const resourceClaim: Rule = chain(always("spec", claimSpec), always("status"));
+export const resourceClaim: Rule = chain(
+  always("spec", claimSpec),
+  always("status", within("allocation", allocation)),
+);
 export const resourceClaimTemplate: Rule = always(
   "spec",
   always("metadata"),

@@ -60,6 +60,9 @@ const versions: Readonly<Record<string, number>> = {
 export const customGroupPriority = 1000;
 const customVersionPriority = 100;
 
+/** The only local group without APIServices: those of the rest are its objects. */
+export const aggregatorGroup = "apiregistration.k8s.io";
+
 /** `groupPriorityMinimum`; undefined for a group that is not built in. */
 export function groupPriority(group: string): number | undefined {
   return Object.hasOwn(groups, group) ? ownEntry(groups, group) : undefined;

@@ -16,7 +16,7 @@ interface Pruned {
   readonly unknownFields: readonly string[];
 }
 
-/** Texts of paths are made for so many fields; a decoder tells a hundred. All unknown fields are dropped. */
+/** Paths are reported for at most this many fields (a decoder reports a hundred); all unknown fields are dropped. */
 const pathsMax = 1_000;
 const pathCharactersMax = 256 * 1024;
 

@@ -21,6 +21,11 @@ export function invalidValue(field: string, value: unknown, detail: string): Fie
   return makeFinding("FieldValueInvalid", field, withValue("Invalid value", value), detail);
 }
 
+/** `json` is shown as it is. */
+export function invalidJson(field: string, json: string, detail: string): FieldError {
+  return makeFinding("FieldValueInvalid", field, `Invalid value: ${json}`, detail);
+}
+
 /** `supported` is shown in the order given: sort it where upstream does. */
 export function notSupported(
   field: string,

@@ -77,7 +77,7 @@ export function isOvercommitAllowed(name: string): boolean {
   return isNativeResource(name) && !isHugePage(name);
 }
 
-function isExtendedResource(name: string): boolean {
+export function isExtendedResource(name: string): boolean {
   if (isNativeResource(name) || name.startsWith("requests.")) return false;
   return qualifiedNameErrors(`requests.${name}`).length === 0;
 }

@@ -13,7 +13,15 @@ import {
   validateDefinitionUpdate,
   definitionWarnings,
 } from "./definitions.ts";
-import { validateResourceClaimUpdate, validateResourceSliceUpdate } from "./devices.ts";
+import {
+  validateClaimTemplate,
+  validateClaimTemplateUpdate,
+  validateDeviceClass,
+  validateResourceClaim,
+  validateResourceClaimUpdate,
+} from "./device-claims.ts";
+import { validateResourceClaimStatus } from "./device-claim-status.ts";
+import { validateResourceSlice, validateResourceSliceUpdate } from "./device-slices.ts";
 import {
   validateIngress,
   validateIngressClass,
@@ -110,8 +118,20 @@ const machinery: Readonly<Record<string, Rules>> = {
     validateUpdate: validatePodCertificateUpdate,
     subresources: { status: validatePodCertificateStatus },
   },
-  "resource.k8s.io/resourceslices": { validateUpdate: validateResourceSliceUpdate },
-  "resource.k8s.io/resourceclaims": { validateUpdate: validateResourceClaimUpdate },
+  "resource.k8s.io/deviceclasses": { validate: validateDeviceClass },
+  "resource.k8s.io/resourceslices": {
+    validate: validateResourceSlice,
+    validateUpdate: validateResourceSliceUpdate,
+  },
+  "resource.k8s.io/resourceclaims": {
+    validate: validateResourceClaim,
+    validateUpdate: validateResourceClaimUpdate,
+    subresources: { status: validateResourceClaimStatus },
+  },
+  "resource.k8s.io/resourceclaimtemplates": {
+    validate: validateClaimTemplate,
+    validateUpdate: validateClaimTemplateUpdate,
+  },
   "flowcontrol.apiserver.k8s.io/flowschemas": { validate: validateFlowSchema },
   "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations": { validate: validatePriorityLevel },
 };

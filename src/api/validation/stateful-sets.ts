@@ -1,5 +1,7 @@
 /** Stateful sets and the revisions controllers keep. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
+import { isRecord } from "../json-value.ts";
+import { spelledJson } from "../kept-json.ts";
 import { dns1123LabelErrors } from "../names.ts";
 import type { Fields } from "./fields.ts";
 import { has, items, maybe, part, text, without } from "./fields.ts";
@@ -8,6 +10,7 @@ import {
   forbiddenField,
   index,
   invalidEach,
+  invalidJson,
   invalidValue,
   notSupported,
   required,
@@ -15,7 +18,7 @@ import {
 } from "./errors.ts";
 import { checkClaimSpec } from "./claims.ts";
 import { semanticEqual } from "./equal.ts";
-import { checkImmutable } from "./immutable.ts";
+import { immutableText } from "./immutable.ts";
 import {
   checkAtMost100Percent,
   checkCounters,
@@ -145,14 +148,23 @@ export function validateStatefulSetStatus(next: Fields, old: Fields): FieldError
 }
 
 export function validateRevision(revision: Fields): FieldError[] {
-  const out: FieldError[] = [];
+  const out = validateCounter(revision);
+  const data = revision["data"];
   if (!has(revision, "data")) out.push(required("data", "data is mandatory"));
-  checkCounters(out, revision, ["revision"], "");
+  else if (!isRecord(data)) out.push(required("data", "data must be a valid JSON object"));
   return out;
 }
 
+/** Upstream compares the bytes of `data`. */
 export function validateRevisionUpdate(next: Fields, old: Fields): FieldError[] {
-  const out = validateRevision(next);
-  checkImmutable(out, next, old, { field: "data", path: "" });
+  const out = validateCounter(next);
+  const data = spelledJson(next["data"] ?? null);
+  if (data !== spelledJson(old["data"] ?? null)) out.push(invalidJson("data", data, immutableText));
+  return out;
+}
+
+function validateCounter(revision: Fields): FieldError[] {
+  const out: FieldError[] = [];
+  checkCounters(out, revision, ["revision"], "");
   return out;
 }

@@ -1,6 +1,6 @@
 /**
- * What a claim and a volume say about each other, pure: classes, modes, who is bound to whom, and the
- * objects that a binding writes. The binder and the scheduler share it, so that both judge alike.
+ * Whether a claim and a volume fit (class, access modes, selector), whether they are bound to each other,
+ * and the objects that a binding writes. Pure; the binder and the scheduler share it, so that both decide alike.
  *
  * Holds  no argument is changed; an object that is already as wished comes back as it is.
  * After  k/k component-helpers/storage/volume/pv_helpers.go.

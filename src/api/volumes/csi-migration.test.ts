@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { PersistentVolume } from "../gen/types.ts";
-import { asCsi, csiDriverOf, inTreePluginOf } from "./csi-migration.ts";
+import { asCsi, csiDriverOf, inlineDisk, inTreePluginOf } from "./csi-migration.ts";
 
 interface Recorded {
   readonly volume: PersistentVolume;
@@ -29,3 +29,17 @@ for (const { volume, plugin, translated } of recorded) {
     assert.equal(asCsi(volume), made);
   });
 }
+
+test("a disk that a pod names itself has the handle that its driver knows", () => {
+  const handleOf = (source: object): string | undefined =>
+    inlineDisk({ name: "v", ...source })?.handle;
+  assert.equal(handleOf({ awsElasticBlockStore: { volumeID: "aws://zone/vol-1" } }), "vol-1");
+  const disk = handleOf({ gcePersistentDisk: { pdName: "d" } });
+  assert.equal(disk, "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d");
+  assert.equal(handleOf({ cinder: { volumeID: "c" } }), "c");
+  const azureDisk = { diskName: "d", diskURI: "/disks/d" };
+  assert.equal(handleOf({ azureDisk: { ...azureDisk, kind: "Managed" } }), "/disks/d");
+  assert.equal(handleOf({ azureDisk: { ...azureDisk, kind: "Shared" } }), undefined);
+  assert.equal(handleOf({ awsElasticBlockStore: { volumeID: "aws://zone/other" } }), undefined);
+  assert.equal(handleOf({ emptyDir: {} }), undefined);
+});

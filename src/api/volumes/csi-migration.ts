@@ -2,10 +2,10 @@
  * In-tree volumes as the CSI drivers that do their work see them: source, handle and topology of a
  * PersistentVolume of seven providers. Pure; nothing that is given is changed.
  *
- * After  k8s.io/csi-translation-lib 0.36 (translate.go, plugins). Not here: volumes written into pods, classes,
- *        and the way back.
+ * After  k8s.io/csi-translation-lib 0.36 (translate.go, plugins). Of volumes written into pods the handle alone.
+ *        Not here: classes, and the way back.
  */
-import type { CSIPersistentVolumeSource, PersistentVolume } from "../gen/types.ts";
+import type { CSIPersistentVolumeSource, PersistentVolume, Volume } from "../gen/types.ts";
 import { withRegionAndZone, withZone, zonesOfLabels } from "./csi-topology.ts";
 
 type Spec = NonNullable<PersistentVolume["spec"]>;
@@ -143,6 +143,24 @@ export function asCsi(volume: PersistentVolume): PersistentVolume {
       : { ...volume, spec: { ...others, ...rest?.(volume, spec), csi: { driver, ...source } } };
   translated.set(volume, made);
   return made;
+}
+
+/** A disk that a pod's volume names itself, as its CSI driver knows it. */
+export interface InlineDisk {
+  /** `kubernetes.io/aws-ebs`. */
+  readonly plugin: string;
+  readonly driver: string;
+  readonly handle: string;
+}
+
+/** Undefined: the volume is of no in-tree plugin, or cannot be translated without a PersistentVolume. */
+export function inlineDisk(volume: Volume): InlineDisk | undefined {
+  const field = fields.find((candidate) => volume[candidate] !== undefined);
+  if (field === undefined) return undefined;
+  const spec = { [field]: volume[field] };
+  const { name: plugin, driver, sourceOf } = plugins[field];
+  const handle = sourceOf({ spec }, spec)?.volumeHandle;
+  return handle === undefined ? undefined : { plugin, driver, handle };
 }
 
 interface Mounted {

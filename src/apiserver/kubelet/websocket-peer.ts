@@ -33,7 +33,7 @@ export class WebSocketPeer {
     this.#duplex = duplex;
   }
 
-  /** @returns what holds back who has more to send. */
+  /** @returns a promise when the socket's buffer is full: await it before the next message. */
   send(isBinary: boolean, payload: Uint8Array): Promise<void> | undefined {
     if (this.#isClosing) return undefined;
     return untilDrained(this.#duplex, this.#duplex.write(messageFrame(isBinary, payload)));

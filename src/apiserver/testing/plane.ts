@@ -26,6 +26,7 @@ import { versionInfo } from "#server/version.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { openMemoryStore } from "#store/open.ts";
+import type { Store } from "#store/store.ts";
 import { recommendedOptions } from "#store/options.ts";
 import type { Lister } from "#api/lister.ts";
 import type { ResourceCatalog } from "../catalog.ts";
@@ -37,6 +38,7 @@ export interface RunningPlane {
   readonly server: ApiServer;
   readonly metrics: MetricSet;
   readonly registry: OpenRegistry;
+  readonly store: Store;
   close(): Promise<void>;
 }
 
@@ -115,7 +117,7 @@ export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Pro
     await registry.close();
     await store.close();
   };
-  return { server, metrics, registry, close };
+  return { server, metrics, registry, store, close };
 }
 
 export interface Answer {

@@ -45,7 +45,7 @@ export async function apiServerRole(flags: ApiServerRoleFlags): Promise<void> {
     ...options,
     ...identity.options,
     ...advertised,
-    ...(openStore === undefined ? {} : { openStore }),
+    ...(openStore === undefined ? {} : { openStore, isOneOfSeveral: true }),
     serviceAddresses,
     identity: hostname(),
     eventTtlSeconds: Math.ceil(flags.eventTtl / 1_000),

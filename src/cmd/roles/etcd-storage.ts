@@ -25,18 +25,12 @@ type OpenStore = (host: Host) => Promise<OpenedStore>;
 
 /** Undefined: no etcd was named. Throws UsageError. */
 export async function etcdStorage(flags: EtcdFlags): Promise<OpenStore | undefined> {
-  const { etcdServers: urls, etcdPrefix: prefix } = flags;
+  const { etcdServers: urls } = flags;
   if (urls.length === 0) return undefined;
-  for (const url of urls) await checkUrl(url);
-  if (!/^\/[^/].*$/.test(prefix))
-    throw new UsageError(`--etcd-prefix ${prefix} must begin with one slash`);
-  const identity = identityOf(flags);
+  const { endpoints, layout } = await clusterOf(flags);
   return async (host) => {
-    const endpoints = new EtcdEndpoints(urls, identity);
-    const stored = builtinResources().map((info) => info.storage ?? info);
     try {
       const options = { ...recommendedOptions, compactPeriodMs: flags.etcdCompactionInterval };
-      const layout = new KeyLayout(stored, prefix);
       return await openStockStore({ ...host, endpoints, layout }, options);
     } catch (error) {
       endpoints.close();
@@ -44,6 +38,19 @@ export async function etcdStorage(flags: EtcdFlags): Promise<OpenStore | undefin
       throw new UsageError(text, { cause: error });
     }
   };
+}
+
+/** Nothing is connected yet. Throws UsageError. */
+export async function clusterOf(
+  flags: Omit<EtcdFlags, "etcdCompactionInterval">,
+): Promise<{ readonly endpoints: EtcdEndpoints; readonly layout: KeyLayout }> {
+  const { etcdServers: urls, etcdPrefix: prefix } = flags;
+  for (const url of urls) await checkUrl(url);
+  if (!/^\/[^/].*$/.test(prefix))
+    throw new UsageError(`--etcd-prefix ${prefix} must begin with one slash`);
+  const stored = builtinResources().map((info) => info.storage ?? info);
+  const endpoints = new EtcdEndpoints(urls, identityOf(flags));
+  return { endpoints, layout: new KeyLayout(stored, prefix) };
 }
 
 async function checkUrl(url: string): Promise<void> {
@@ -57,7 +64,11 @@ async function checkUrl(url: string): Promise<void> {
   );
 }
 
-function identityOf({ etcdCafile, etcdCertfile, etcdKeyfile }: EtcdFlags): EtcdIdentity {
+function identityOf({
+  etcdCafile,
+  etcdCertfile,
+  etcdKeyfile,
+}: Omit<EtcdFlags, "etcdCompactionInterval">): EtcdIdentity {
   if ((etcdCertfile === undefined) !== (etcdKeyfile === undefined)) {
     throw new UsageError("--etcd-certfile and --etcd-keyfile go together");
   }

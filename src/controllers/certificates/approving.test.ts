@@ -20,7 +20,7 @@ interface ReviewSpec {
   readonly resourceAttributes: { readonly subresource: string };
 }
 
-/** A world whose reviews allow who is in `allowed`, as `user subresource`. */
+/** A world whose access reviews allow the pairs in `allowed`, each `user subresource`. */
 async function worldOf(
   allowed: ReadonlySet<string>,
   requests: readonly CertificateSigningRequest[],

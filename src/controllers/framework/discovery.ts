@@ -1,5 +1,6 @@
 /** What the server serves, from its discovery documents: for loops over every kind of object. */
 import type { Client, ResourceRef } from "#client/client.ts";
+import { isNotFound } from "#client/api-errors.ts";
 
 export interface DiscoveredResource {
   readonly ref: ResourceRef;
@@ -53,8 +54,24 @@ export async function discover(client: Client): Promise<Discovery> {
   }
   return {
     resources: [...byName.values()],
-    failed: failed.map(({ group, version }) => (group === "" ? version : `${group}/${version}`)),
+    failed: failed.map(groupVersionText),
   };
+}
+
+/** Whether the server lists this resource now. Rejects when it does not say. */
+export async function isServed(client: Client, ref: ResourceRef): Promise<boolean> {
+  try {
+    const served = await listOne(client, ref);
+    return served.some((one) => one.ref.resource === ref.resource);
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+/** As `Discovery.failed` names it. */
+export function groupVersionText({ group, version }: GroupVersion): string {
+  return group === "" ? version : `${group}/${version}`;
 }
 
 /** The preferred one first. */
@@ -65,13 +82,16 @@ function versionsOf(group: NonNullable<GroupList["groups"]>[number]): readonly G
   return [...versions].map((version) => ({ group: group.name, version }));
 }
 
-async function listOne(client: Client, gv: GroupVersion): Promise<readonly DiscoveredResource[]> {
-  const path = gv.group === "" ? `/api/${gv.version}` : `/apis/${gv.group}/${gv.version}`;
+async function listOne(
+  client: Client,
+  { group, version }: GroupVersion,
+): Promise<readonly DiscoveredResource[]> {
+  const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
   const list = (await client.raw(path)) as ResourceList;
   return (list.resources ?? [])
     .filter((resource) => !resource.name.includes("/"))
     .map(({ name, kind, namespaced, verbs }) => ({
-      ref: { ...gv, resource: name },
+      ref: { group, version, resource: name },
       kind,
       namespaced,
       verbs,

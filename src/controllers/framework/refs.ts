@@ -63,5 +63,7 @@ export const refs = {
   volumeattachments: storage("volumeattachments"),
   csidrivers: storage("csidrivers"),
   csinodes: storage("csinodes"),
+  ipaddresses: { group: "networking.k8s.io", version: "v1", resource: "ipaddresses" },
+  servicecidrs: { group: "networking.k8s.io", version: "v1", resource: "servicecidrs" },
   clusterroles: { group: "rbac.authorization.k8s.io", version: "v1", resource: "clusterroles" },
 } as const satisfies Record<string, ResourceRef>;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubeObject, ObjectMeta, OwnerReference } from "#api/object.ts";
-import { failure } from "#api/status.ts";
+import { failure, noSuchPath } from "#api/status.ts";
 import type { ResourceRef } from "#client/client.ts";
 import { refs } from "../framework/refs.ts";
 import { documents } from "../testing/discovery.ts";
@@ -211,14 +211,117 @@ test("a world at rest is left alone, and a kind served later is collected too", 
   put(world, configmaps, "child", { ownerReferences: [owner("ReplicaSet", "owner")] });
   await world.start((deps) => new GarbageCollector(deps));
   assert.deepEqual(world.writes(), []);
-  const widgets = { group: "example.com", version: "v1", resource: "widgets" };
-  const verbs = ["list", "watch", "delete", "patch", "get"];
-  served["/apis"] = { groups: [{ name: "example.com", preferredVersion: { version: "v1" } }] };
-  served["/apis/example.com/v1"] = {
-    resources: [{ name: "widgets", kind: "Widget", namespaced: true, verbs }],
-  };
+  served["/apis"] = { groups: [appsGroup, widgetGroup] };
+  served["/apis/example.com/v1"] = widgetList;
   put(world, widgets, "lost", { ownerReferences: [owner("ReplicaSet", "never")] });
   await world.advance(31_000);
   assert.deepEqual(names(world.api, widgets), []);
+  await world.stop();
+});
+
+const widgets = { group: "example.com", version: "v1", resource: "widgets" };
+const widgetGroup = { name: "example.com", preferredVersion: { version: "v1" } };
+const widgetVerbs = ["list", "watch", "delete", "patch", "get"];
+const widgetList = {
+  resources: [{ name: "widgets", kind: "Widget", namespaced: true, verbs: widgetVerbs }],
+};
+const appsGroup = { name: "apps", preferredVersion: { version: "v1" } };
+
+function servedWidgets(): Record<string, unknown> {
+  const groups = { groups: [appsGroup, widgetGroup] };
+  return { ...documents, "/apis": groups, "/apis/example.com/v1": widgetList };
+}
+
+const widgetOwner = (name: string): OwnerReference =>
+  owner("Widget", name, { apiVersion: "example.com/v1" });
+
+test("a 404 that does not name the object proves nothing once its kind is served no more", async () => {
+  const served = servedWidgets();
+  const world = createWorld(served);
+  await world.start((deps) => new GarbageCollector(deps));
+  served["/apis"] = { groups: [appsGroup] };
+  served["/apis/example.com/v1"] = noSuchPath();
+  world.api.fail((call) => call.resource === "widgets", noSuchPath(), 1_000);
+  put(world, configmaps, "child", { ownerReferences: [widgetOwner("away")] });
+  await world.advance(120_000);
+  assert.deepEqual(configMaps(world), ["child"]);
+  await world.stop();
+});
+
+test("a 404 that names nobody, of a kind that is served, proves the owner absent", async () => {
+  const world = createWorld(servedWidgets());
+  world.api.fail((call) => call.verb === "get" && call.resource === "widgets", noSuchPath(), 1);
+  put(world, configmaps, "child", { ownerReferences: [widgetOwner("gone")] });
+  await world.start((deps) => new GarbageCollector(deps));
+  assert.deepEqual(configMaps(world), []);
+  await world.stop();
+});
+
+test("a group whose list cannot be read keeps its kinds watched, and other kinds that went are dropped", async () => {
+  const served = servedWidgets();
+  const world = createWorld(served);
+  put(world, widgets, "owner");
+  put(world, configmaps, "child", { ownerReferences: [widgetOwner("owner")] });
+  await world.start((deps) => new GarbageCollector(deps));
+  served["/apis/example.com/v1"] = failure(503, "ServiceUnavailable", "away");
+  served["/apis/apps/v1"] = { resources: [] };
+  await world.advance(120_000);
+  world.forgetCalls();
+  world.api.cutWatches();
+  await world.advance(60_000);
+  const watched = world.api.calls.filter(({ verb }) => verb === "watch");
+  assert.ok(watched.some(({ resource }) => resource === "widgets"));
+  assert.ok(!watched.some(({ resource }) => resource === "replicasets"));
+  assert.deepEqual(configMaps(world), ["child"]);
+  await world.stop();
+});
+
+test("an owner that went while its kind was not served is found absent when the kind is back", async () => {
+  const served = servedWidgets();
+  const world = createWorld(served);
+  put(world, widgets, "stays");
+  put(world, widgets, "goes");
+  put(world, configmaps, "a", { ownerReferences: [widgetOwner("stays")] });
+  put(world, configmaps, "b", { ownerReferences: [widgetOwner("goes")] });
+  await world.start((deps) => new GarbageCollector(deps));
+  const back = { ...served };
+  served["/apis"] = { groups: [appsGroup] };
+  await world.advance(90_000);
+  world.api.drop(widgets, "default", "goes");
+  await world.advance(60_000);
+  assert.deepEqual(configMaps(world), ["a", "b"]);
+  Object.assign(served, back);
+  await world.advance(90_000);
+  assert.deepEqual(configMaps(world), ["a"]);
+  await world.stop();
+});
+
+test("a definition that comes while the collector reads its first kinds is not missed", async () => {
+  const served = servedWidgets();
+  served["/apis"] = { groups: [appsGroup] };
+  const world = createWorld(served);
+  const open = world.api.block(({ verb, resource }) => verb === "list" && resource === "nodes");
+  await world.start((deps) => new GarbageCollector(deps));
+  served["/apis"] = { groups: [appsGroup, widgetGroup] };
+  const status = { conditions: [{ type: "Established", status: "True" }] };
+  world.api.put(refs.customresourcedefinitions, { metadata: { name: "w" }, status } as KubeObject);
+  put(world, widgets, "lost", { ownerReferences: [owner("ReplicaSet", "never")] });
+  await world.rest();
+  open();
+  await world.advance(1_000);
+  assert.deepEqual(names(world.api, widgets), []);
+  await world.stop();
+});
+
+test("dependents of a built-in kind that was switched off live", async () => {
+  const served: Record<string, unknown> = { ...documents };
+  const world = createWorld(served);
+  await world.start((deps) => new GarbageCollector(deps));
+  served["/apis"] = { groups: [] };
+  await world.advance(31_000);
+  put(world, configmaps, "child", { ownerReferences: [owner("ReplicaSet", "out-of-sight")] });
+  put(world, configmaps, "orphan", { ownerReferences: [owner("ConfigMap", "never")] });
+  await world.rest();
+  assert.deepEqual(configMaps(world), ["child"]);
   await world.stop();
 });

@@ -55,8 +55,10 @@ export class GarbageCollector implements Controller {
   readonly #owners: OwnerVerdicts;
   readonly #control: GarbageControl;
   readonly #queue: WorkQueue;
-  /** Ends the wait for the next look at discovery. */
-  #kindsChanged: (() => void) | undefined;
+  /** Kinds have changed since the last look at discovery began. */
+  #haveKindsChanged = false;
+  /** Ends the wait for the next look. */
+  #wake: (() => void) | undefined;
 
   constructor(deps: ControllerDeps) {
     const graph = this.#graph;
@@ -65,8 +67,12 @@ export class GarbageCollector implements Controller {
     this.#kinds = new WatchedKinds(deps, {
       onObserved: (ref, object) => this.#enqueue(graph.observe(ref, object)),
       onDeleted: (object) => this.#observeDeleted(object.metadata?.uid ?? ""),
+      onForgotten: (object) => this.#enqueue(graph.forget(object.metadata?.uid ?? "")),
     });
-    onKindsChanged(deps.informers, () => this.#kindsChanged?.());
+    onKindsChanged(deps.informers, () => {
+      this.#haveKindsChanged = true;
+      this.#wake?.();
+    });
     this.#owners = new OwnerVerdicts({ client: deps.client, graph, kinds: this.#kinds });
     this.#control = new GarbageControl(deps);
   }
@@ -89,18 +95,20 @@ export class GarbageCollector implements Controller {
       // Definitions come in bunches: one look for all of them.
       if (isEarly) await sleep(this.#clock, "controllers.delay", gatherMs, signal);
       if (signal.aborted) return;
+      this.#haveKindsChanged = false;
       await this.#kinds.discover();
     }
   }
 
   /** @returns whether the kinds changed before it was time. */
   async #untilDue(signal: AbortSignal): Promise<boolean> {
+    if (this.#haveKindsChanged) return true;
     const wait = new AbortController();
     const stop = (): void => wait.abort();
     signal.addEventListener("abort", stop);
-    this.#kindsChanged = stop;
+    this.#wake = stop;
     await sleep(this.#clock, "controllers.resync", discoveryMs, wait.signal);
-    this.#kindsChanged = undefined;
+    this.#wake = undefined;
     signal.removeEventListener("abort", stop);
     return wait.signal.aborted;
   }

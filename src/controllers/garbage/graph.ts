@@ -92,6 +92,14 @@ export class OwnerGraph {
     return { collect: [...dependents, ...waiting], orphan: [] };
   }
 
+  /** Whether an owner lives is unknown from now on: its dependents ask for it. Its own owners still have it. */
+  forget(uid: string): Dirty {
+    const node = this.#nodes.get(uid);
+    if (node === undefined || node.dependents.size === 0) return nothing;
+    node.isObserved = false;
+    return { collect: [...node.dependents], orphan: [] };
+  }
+
   /** Dependents that hold up the foreground deletion of `node`. */
   blocking(node: GraphNode): readonly GraphNode[] {
     return [...node.dependents].filter((dependent) => {

@@ -2,7 +2,9 @@
  * The kinds of objects the garbage collector knows: found by discovery, each watched by an informer
  * that feeds the owner graph.
  *
- * Holds  an informer is started once for a resource and kept while it is served; a kind discovered later is added.
+ * Holds  an informer is started once for a resource and kept while it is served, or may be: a group whose
+ *        list cannot be read (an aggregated API that is away) keeps its kinds. A kind discovered later is added.
+ *        A kind that is served no more is unknown: nothing is concluded from the server's 404 for it.
  */
 import type { KubeObject } from "#api/object.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
@@ -10,17 +12,21 @@ import type { Informer } from "#client/informer.ts";
 import type { InformerSet } from "#client/informer-set.ts";
 import type { Log } from "#platform/log.ts";
 import type { ControllerDeps } from "../framework/controller.ts";
-import { discover, type DiscoveredResource, type Discovery } from "../framework/discovery.ts";
+import {
+  discover,
+  groupVersionText,
+  type DiscoveredResource,
+  type Discovery,
+} from "../framework/discovery.ts";
 
 /** Never collected: events have no owners, and there are many. */
 const ignored = new Set(["events"]);
 
-/** Kinds that are remembered after their definitions have gone. */
-const goneKindsMax = 1_000;
-
 interface KindEvents {
   readonly onObserved: (ref: ResourceRef, object: KubeObject) => void;
   readonly onDeleted: (object: KubeObject) => void;
+  /** Nothing is known of this object any more: its kind is served no longer. */
+  readonly onForgotten: (object: KubeObject) => void;
 }
 
 export class WatchedKinds {
@@ -30,6 +36,8 @@ export class WatchedKinds {
   readonly #events: KindEvents;
   readonly #kinds = new Map<string, DiscoveredResource>();
   readonly #watched = new Map<string, Informer<KubeObject>>();
+  /** Not served at the last look, with objects left whose deletion may still be on its way. */
+  readonly #leaving = new Set<string>();
 
   constructor(deps: Pick<ControllerDeps, "client" | "informers" | "log">, events: KindEvents) {
     this.#client = deps.client;
@@ -45,20 +53,28 @@ export class WatchedKinds {
       return { resources: [], failed: [] };
     });
     for (const resource of found.resources) this.#add(resource);
-    if (found.resources.length > 0 && found.failed.length === 0) this.#dropUnserved(found);
+    if (found.resources.length > 0) this.#dropUnserved(found);
   }
 
   /** A kind whose definition is gone: nothing is asked of it any more, and nothing waits for it. */
-  #dropUnserved({ resources }: Discovery): void {
+  #dropUnserved({ resources, failed }: Discovery): void {
     const served = new Set(resources.map(({ ref }) => refKey(ref)));
+    const unread = new Set(failed);
+    const isGone = (ref: ResourceRef): boolean =>
+      !served.has(refKey(ref)) && !unread.has(groupVersionText(ref));
+    for (const [key, { ref }] of this.#kinds) if (isGone(ref)) this.#kinds.delete(key);
     for (const [key, informer] of this.#watched) {
-      if (served.has(key)) continue;
-      this.#watched.delete(key);
-      this.#informers.release(informer.ref);
+      if (!isGone(informer.ref)) this.#leaving.delete(key);
+      else if (informer.list().length === 0 || this.#leaving.has(key)) this.#drop(key, informer);
+      else this.#leaving.add(key);
     }
-    // Owners of a kind that is gone are still asked for, and found absent.
-    const gone = [...this.#kinds].filter(([, { ref }]) => !served.has(refKey(ref)));
-    for (const [key] of gone.slice(0, -goneKindsMax)) this.#kinds.delete(key);
+  }
+
+  #drop(key: string, informer: Informer<KubeObject>): void {
+    this.#watched.delete(key);
+    this.#leaving.delete(key);
+    this.#informers.release(informer.ref);
+    for (const object of informer.list()) this.#events.onForgotten(object);
   }
 
   find(group: string, kind: string): DiscoveredResource | undefined {

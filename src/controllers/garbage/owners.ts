@@ -5,8 +5,10 @@
  */
 import type { OwnerReference } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
+import { ApiError } from "#api/status.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import { isNotFound } from "#client/api-errors.ts";
+import { isServed } from "../framework/discovery.ts";
 import type { GraphNode, OwnerGraph } from "./graph.ts";
 import type { WatchedKinds } from "./kinds.ts";
 import { verdictOfSeen, type Verdict } from "./plan.ts";
@@ -53,19 +55,25 @@ export class OwnerVerdicts {
     // A cluster-scoped object cannot have a namespaced owner: an error that no retry mends.
     if (kind.namespaced && namespace === "") return "solid";
     const uid = await this.#uidOf(kind.ref, namespace, owner.name);
-    if (uid === owner.uid) return "unseen";
+    if (uid === undefined || uid === owner.uid) return "unseen";
     this.rememberAbsent(owner.uid);
     return "absent";
   }
 
-  /** The uid of the object under this name; undefined: there is none. */
+  /** The uid of the object under this name; "" when there is none, undefined when nobody can say. */
   async #uidOf(ref: ResourceRef, namespace: string, name: string): Promise<string | undefined> {
     try {
       const found = await this.#client.get(ref, namespace, name);
       return found.metadata?.uid ?? "";
     } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
+      if (!isNotFound(error)) throw error;
+      if (isAboutObject(error, name)) return "";
+      return (await isServed(this.#client, ref)) ? "" : undefined;
     }
   }
+}
+
+/** A 404 that names the object. Without a name it may be of a path that nobody serves (any more). */
+function isAboutObject(error: unknown, name: string): boolean {
+  return error instanceof ApiError && error.status.details?.name === name;
 }

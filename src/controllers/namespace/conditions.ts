@@ -51,8 +51,10 @@ function discoveryCondition({ unread }: Remains): Said {
   const type = "NamespaceDeletionDiscoveryFailure";
   if (unread.length === 0)
     return good(type, "ResourcesDiscovered", "All resources successfully discovered");
-  const groups = `${unread.length} failing: ${unread.join(", ")}`;
-  return bad(type, "DiscoveryFailed", `Discovery failed for some groups, ${groups}`);
+  const stale = unread.map((group) => `${group}: stale GroupVersion discovery: ${group}`);
+  const all = `unable to retrieve the complete list of server APIs: ${stale.toSorted().join(", ")}`;
+  const failed = `Discovery failed for some groups, ${unread.length} failing: ${all}`;
+  return bad(type, "DiscoveryFailed", failed);
 }
 
 function deletionCondition({ failures }: Remains): Said {

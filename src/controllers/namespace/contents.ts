@@ -3,6 +3,7 @@
  *
  * Order  pods go before everything else (KEP-5080): what protects or configures a pod outlives it.
  */
+import type { Pod } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
 import type { Client } from "#client/client.ts";
 import { ignoreGone, textOf } from "../framework/api-errors.ts";
@@ -10,6 +11,11 @@ import type { DiscoveredResource } from "../framework/discovery.ts";
 import type { Remains } from "./conditions.ts";
 
 type Left = Omit<Remains, "unread">;
+
+interface GoingNamespace {
+  readonly name: string;
+  readonly goingForMs: number;
+}
 
 /** Dependents are collected in the background, in any order. */
 const propagationPolicy = "Background";
@@ -22,7 +28,7 @@ export class NamespaceContents {
   }
 
   /** A pass over `resources`. Only the pods while any of them are left. Never rejects. */
-  async empty(namespace: string, resources: readonly DiscoveredResource[]): Promise<Left> {
+  async empty(namespace: GoingNamespace, resources: readonly DiscoveredResource[]): Promise<Left> {
     const deletable = resources.filter(isDeletable);
     const left = await this.#emptyKinds(namespace, deletable.filter(isPods));
     if (left.counts.size > 0) return left;
@@ -31,18 +37,23 @@ export class NamespaceContents {
     return { ...rest, failures: [...left.failures, ...rest.failures] };
   }
 
-  async #emptyKinds(namespace: string, resources: readonly DiscoveredResource[]): Promise<Left> {
+  async #emptyKinds(
+    namespace: GoingNamespace,
+    resources: readonly DiscoveredResource[],
+  ): Promise<Left> {
     const counts = new Map<string, number>();
     const finalizers = new Map<string, number>();
     const failures: string[] = [];
     const one = async (resource: DiscoveredResource): Promise<void> => {
       const label = `${resource.ref.resource}.${resource.ref.group}`;
       try {
-        const objects = await this.#emptyKind(namespace, resource);
+        const objects = await this.#emptyKind(namespace.name, resource);
         if (objects.length > 0) counts.set(label, objects.length);
         for (const object of objects) countFinalizers(finalizers, object);
+        if (areUnexpected(objects, resource, namespace))
+          failures.push(unexpectedText(namespace.name, resource));
       } catch (error) {
-        failures.push(`${label}: ${textOf(error)}`);
+        failures.push(textOf(error));
       }
     };
     await Promise.all(resources.map(one));
@@ -82,6 +93,29 @@ function isDeletable({ namespaced, verbs }: DiscoveredResource): boolean {
 
 function isPods({ ref }: DiscoveredResource): boolean {
   return ref.group === "" && ref.resource === "pods";
+}
+
+/** Objects that nothing holds and that are there after they were deleted. */
+function areUnexpected(
+  objects: readonly KubeObject[],
+  resource: DiscoveredResource,
+  { goingForMs }: GoingNamespace,
+): boolean {
+  if (objects.length === 0) return false;
+  if (objects.some(({ metadata }) => (metadata?.finalizers ?? []).length > 0)) return false;
+  if (!isPods(resource)) return true;
+  return objects.every((pod) => graceMs(pod) <= goingForMs);
+}
+
+/** What a pod may still take to end; upstream counts from the deletion of the namespace. */
+function graceMs({ spec, status }: Pod): number {
+  const hasEnded = status?.phase === "Succeeded" || status?.phase === "Failed";
+  return hasEnded ? 0 : Number(spec?.terminationGracePeriodSeconds ?? 0) * 1_000;
+}
+
+function unexpectedText(namespace: string, { ref }: DiscoveredResource): string {
+  const resource = `${ref.group}/${ref.version}, Resource=${ref.resource}`;
+  return `unexpected items still remain in namespace: ${namespace} for gvr: ${resource}`;
 }
 
 function countFinalizers(finalizers: Map<string, number>, object: KubeObject): void {

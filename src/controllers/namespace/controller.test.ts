@@ -95,15 +95,34 @@ test("a kind that cannot be emptied, or a group that cannot be read, keeps the n
   world.api.fail((call) => call.verb === "deletecollection", refusal, 1);
   going(world);
   await world.start((deps) => new NamespaceController(deps));
-  assert.match(
+  assert.equal(
     condition(world, "NamespaceDeletionContentFailure"),
-    /^True ContentDeletionFailed: .*webhook is away$/,
+    "True ContentDeletionFailed: Failed to delete all resource types, 1 remaining: webhook is away",
   );
-  assert.match(condition(world, "NamespaceDeletionDiscoveryFailure"), /apps\/v1beta1$/);
+  assert.equal(
+    condition(world, "NamespaceDeletionDiscoveryFailure"),
+    "True DiscoveryFailed: Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: apps/v1beta1: stale GroupVersion discovery: apps/v1beta1",
+  );
   await world.advance(20_000);
   assert.deepEqual(stored(world)?.spec?.finalizers, ["kubernetes"]);
   served["/apis/apps/v1beta1"] = documents["/apis/apps/v1beta1"];
   await world.advance(20_000);
   assert.deepEqual(stored(world)?.spec?.finalizers, []);
+  await world.stop();
+});
+
+test("objects that nothing holds and that stay are unexpected; pods only once their grace is over", async () => {
+  const world = createWorld(documents);
+  const spec = { containers: [], nodeName: "n1", terminationGracePeriodSeconds: 30n };
+  const metadata = { namespace: "old", deletionTimestamp: world.now() };
+  world.api.put(refs.pods, pod("p", { spec, metadata }));
+  going(world);
+  await world.start((deps) => new NamespaceController(deps));
+  assert.match(condition(world, "NamespaceDeletionContentFailure"), /^False ContentDeleted/);
+  await world.advance(60_000);
+  assert.equal(
+    condition(world, "NamespaceDeletionContentFailure"),
+    "True ContentDeletionFailed: Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace: old for gvr: /v1, Resource=pods",
+  );
   await world.stop();
 });

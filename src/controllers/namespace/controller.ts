@@ -8,7 +8,7 @@
  * Pace   a pass after the last pod has gone, else after 0.25 s doubling to 15 s.
  */
 import type { Namespace, NamespaceStatus, Pod } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime, parseTime } from "#api/time.ts";
 import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
 import { isNotFound } from "#client/api-errors.ts";
@@ -102,7 +102,10 @@ export class NamespaceController implements Controller {
     if (namespace === undefined || !isGoing(namespace)) return undefined;
     if (!(namespace.spec?.finalizers ?? []).includes(finalizer)) return undefined;
     const { resources, failed: unread } = await discover(this.#client);
-    const remains = { ...(await this.#contents.empty(name, resources)), unread };
+    const nowMs = this.#clock.nowMs();
+    const deletedAtMs = parseTime(namespace.metadata?.deletionTimestamp) ?? nowMs;
+    const going = { name, goingForMs: nowMs - deletedAtMs };
+    const remains = { ...(await this.#contents.empty(going, resources)), unread };
     await this.#writeStatus(namespace, remains);
     if (!isNothingLeft(remains)) return { requeueAfterMs: this.#countPass(name) };
     await this.#finish(namespace);

@@ -70,9 +70,7 @@ export class CountedResources {
   #renew(resource: GroupResource): void {
     const name = qualifiedResource(resource);
     const known = this.#counted.get(name);
-    if (known !== undefined && this.#informers.informer(known.ref) !== known) {
-      this.#counted.delete(name);
-    }
+    if (known !== undefined && !this.#informers.holds(known)) this.#counted.delete(name);
   }
 
   #has(resource: GroupResource): boolean {

@@ -36,7 +36,7 @@ export interface World {
 
 const reads: ReadonlySet<FakeCall["verb"]> = new Set(["get", "list", "watch"]);
 
-/** `documents` answer discovery: path to document. */
+/** `documents` answer discovery: path to document, or to the error that is thrown. */
 export function createWorld(documents: Readonly<Record<string, unknown>> = {}): World {
   const clock = new FakeClock();
   const memory = createFakeApi({ clock });
@@ -96,6 +96,7 @@ export function createWorld(documents: Readonly<Record<string, unknown>> = {}): 
 
 async function answer(documents: Readonly<Record<string, unknown>>, path: string) {
   const document = documents[path];
+  if (document instanceof Error) throw document;
   if (document === undefined) throw new Error(`no document at ${path}`);
   return document;
 }

@@ -51,6 +51,7 @@ test("built-in group-versions are wanted once with their priorities, those of cu
     groupPriorityMinimum: 18_000,
     versionPriority: 1,
   });
+  assert.equal(wanted.has("v1.apiregistration.k8s.io"), false);
   assert.equal(wanted.get("v1.apps")?.metadata?.labels?.[label], "onstart");
   const mine = wanted.get("v1beta1.stable.example.com");
   assert.equal(mine?.metadata?.labels?.[label], "true");

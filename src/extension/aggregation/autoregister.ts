@@ -10,6 +10,7 @@
 import { jsonEqual } from "#api/json-value.ts";
 import type { AnyObject } from "#api/object.ts";
 import {
+  aggregatorGroup,
   customGroupPriority,
   groupPriority,
   versionPriority,
@@ -21,7 +22,7 @@ const managedLabel = "kube-aggregator.kubernetes.io/automanaged";
 /** By name. */
 export function wantedApiServices(infos: readonly ResourceInfo[]): ReadonlyMap<string, AnyObject> {
   const wanted = new Map<string, AnyObject>();
-  for (const { group, version } of infos) {
+  for (const { group, version } of infos.filter((info) => info.group !== aggregatorGroup)) {
     const name = `${version}.${group}`;
     if (!wanted.has(name)) wanted.set(name, wantedApiService(name, group, version));
   }

@@ -145,7 +145,6 @@ export function describeRequest(
     resource: resourceOf(matched),
     requestKind: shownKind(kindOf(info, subresource)),
     requestResource: resourceOf(info),
-    name,
     operation: request.operation,
     userInfo: describeUser(user),
     dryRun: request.dryRun,
@@ -155,6 +154,7 @@ export function describeRequest(
     described["subResource"] = subresource;
     described["requestSubResource"] = subresource;
   }
+  if (name !== "") described["name"] = name;
   if (namespace !== "") described["namespace"] = namespace;
   return described;
 }

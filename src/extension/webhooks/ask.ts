@@ -88,7 +88,7 @@ async function askOnce(
     throw new CallError(`could not create admission objects: ${known}`, 400);
   }
   const uid = random.uuid();
-  const answer = await caller.call(hook, reviewBody(version, uid, tail), request.signal);
+  const answer = await caller.call(hook, reviewBody(version, uid, tail), request.ending?.signal);
   const isLong = answer.length > longBytesMin;
   if (isLong) await nextTurn(clock);
   const verdict = readVerdict(answer, { type, version, uid });
@@ -103,12 +103,12 @@ async function askOnce(
 
 function afterFailure(
   { metrics, log }: AskDeps,
-  { request: { signal }, candidate }: Question,
+  { request: { ending }, candidate }: Question,
   error: CallError,
   call: (code: number, rejected: boolean) => Call,
 ): "ignored" {
   const hook = candidate.entry;
-  const isCanceled = signal?.aborted === true;
+  const isCanceled = ending?.signal.aborted === true;
   const failed = call(error.code, !hook.failsOpen);
   metrics.called(failed);
   const fields = { webhook: hook.name, configuration: hook.configuration, error: error.message };

@@ -38,7 +38,7 @@ async function validateBy(
     if (typeof is === "boolean" ? is : await is) called.push(candidate);
   }
   if (called.length === 0) return;
-  if (request.signal?.aborted === true) throw timedOut();
+  if (request.ending?.signal.aborted === true) throw timedOut();
   const refusals: unknown[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {

@@ -143,7 +143,7 @@ test("a call ends by the webhook's timeout or with its client, and both are told
   await clock.advance(3_000);
   assert.match(await late, /\?timeout=3s": context deadline exceeded$/);
   const client = new AbortController();
-  const left = outcome(() => admission.validate(request({ signal: client.signal })));
+  const left = outcome(() => admission.validate(request({ ending: client })));
   client.abort();
   assert.match(await left, /context canceled$/);
 });

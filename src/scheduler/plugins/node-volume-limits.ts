@@ -3,15 +3,16 @@
  *
  * Counted are the volumes of Pods on the node, assumed ones included, and those still attached to it, each once;
  * a claim without a volume counts as one of its class's provisioner.
- * Cost   nothing for Pods without claims; for others the claims of a node's Pods, where the node has a limit.
- * After  k/k pkg/scheduler/framework/plugins/nodevolumelimits. Not here: in-tree volumes written into pods.
+ * In-tree volumes written into Pods count on nodes where a driver does their plugin's work.
+ * Cost   nothing for Pods without such volumes; for others those of a node's Pods, where the node has a limit.
+ * After  k/k pkg/scheduler/framework/plugins/nodevolumelimits.
  */
 import type { PersistentVolumeClaim } from "#api/gen/types.ts";
 import { classOfClaim } from "#api/volumes/binding.ts";
-import { asCsi } from "#api/volumes/csi-migration.ts";
+import { asCsi, type InlineDisk } from "#api/volumes/csi-migration.ts";
 import type { VolumeLookup } from "../claims.ts";
 import { signClaims } from "../claims.ts";
-import { schedulable, schedulableDriver } from "../csi-migration.ts";
+import { isMigratedOn, schedulable, schedulableDriver } from "../csi-migration.ts";
 import type { Cycle } from "../cycle.ts";
 import type { Plugin, PluginDeps } from "../plugin.ts";
 import type { PodInfo } from "../pod-info.ts";
@@ -27,7 +28,7 @@ export function nodeVolumeLimits({ volumes }: PluginDeps): Plugin {
   return {
     name,
     filter: (cycle) => keepWithinLimits(cycle, volumes),
-    sign: signClaims,
+    sign: (info) => signClaims(info) + info.disks.map(volumeOfDisk).join(" "),
     hint(event, info) {
       if (event.kind === "pod-gone") return event.slot === undefined ? "queue" : "queue-if-fits";
       if (event.kind !== "volumes") return "skip";
@@ -42,12 +43,12 @@ export function nodeVolumeLimits({ volumes }: PluginDeps): Plugin {
 
 function keepWithinLimits(cycle: Cycle, lookup: VolumeLookup): void {
   const wanted = driversOf(cycle.info, lookup);
-  if (wanted.size === 0) return;
+  if (wanted.size === 0 && cycle.info.disks.length === 0) return;
   cycle.keep((slot) => (isWithinLimits(cycle, slot, wanted, lookup) ? -1 : limitExceeded));
 }
 
 function isWithinLimits(
-  { cache }: Cycle,
+  { cache, info: pod }: Cycle,
   slot: number,
   wanted: DriverByVolume,
   lookup: VolumeLookup,
@@ -56,10 +57,12 @@ function isWithinLimits(
   const limits = limitsOf(nodeName, lookup);
   if (limits.size === 0) return true;
   const held = new Map<string, string>();
-  for (const info of cache.claimUsersOn(slot)) {
+  for (const info of cache.volumeUsersOn(slot)) {
     for (const [volume, driver] of driversOf(info, lookup)) held.set(volume, driver);
+    for (const [volume, driver] of disksOn(nodeName, info, lookup)) held.set(volume, driver);
   }
-  const added = [...wanted].filter(([volume]) => !held.has(volume));
+  const all = new Map([...wanted, ...disksOn(nodeName, pod, lookup)]);
+  const added = [...all].filter(([volume]) => !held.has(volume));
   for (const [volume, driver] of attachedTo(nodeName, lookup)) held.set(volume, driver);
   const counts = countByDriver(held.values());
   const more = countByDriver(added.map(([, driver]) => driver));
@@ -85,6 +88,22 @@ function driversOf({ claims, namespace }: PodInfo, lookup: VolumeLookup): Driver
     if (driver !== "" && handle !== "") drivers.set(`${driver}/${handle}`, driver);
   }
   return drivers;
+}
+
+function* disksOn(
+  nodeName: string,
+  { disks }: PodInfo,
+  lookup: VolumeLookup,
+): Generator<readonly [volume: string, driver: string]> {
+  if (disks.length === 0) return;
+  const node = lookup.csiNode(nodeName);
+  for (const disk of disks) {
+    if (isMigratedOn(node, disk.plugin)) yield [volumeOfDisk(disk), disk.driver];
+  }
+}
+
+function volumeOfDisk({ driver, handle }: InlineDisk): string {
+  return `${driver}/${handle}`;
 }
 
 /** Of the claim's volume; before it has one, of its class, under a name that no volume has. */

@@ -5,7 +5,7 @@
  * Integers beyond 2^53 come as bigint (`#base/exact-json.ts`) and keep their digits.
  * Cost   one pass from the back into one scratch, one copy; a Pod of 2.4 KB JSON about 6 µs.
  */
-import { goJson } from "#api/go-json.ts";
+import { spelledJson } from "#api/kept-json.ts";
 import type { AnyObject, GroupVersionKind } from "#api/object.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
 import { parseTime } from "#api/time.ts";
@@ -247,7 +247,7 @@ function nanosOf(text: string): number {
 function writeRaw(value: unknown): void {
   if (value === undefined || value === null) return;
   const before = writer.length;
-  writer.utf8(goJson(value));
+  writer.utf8(spelledJson(value));
   writeHead(0x0a, before);
 }
 

@@ -102,7 +102,8 @@ function enveloped({ apiVersion, kind }: TypeMeta, parts: Parts): Parts {
   return [magic, ...delimited(firstField, typeMeta), ...delimited(secondField, parts), unknownTail];
 }
 
-function delimited(tag: number, parts: Parts): Parts {
+/** A field of bytes or a message. `tag`: its number and wire type, below 128. */
+export function delimited(tag: number, parts: Parts): Parts {
   const head = [tag];
   let left = sizeOf(parts);
   for (; left > 0x7f; left = Math.floor(left / 128)) head.push((left & 0x7f) | 0x80);

@@ -1,6 +1,8 @@
 /** Fields that are any JSON: how each travels in protobuf. */
 import { parseExactJson } from "#base/exact-json.ts";
 import { ownEntry } from "#base/own.ts";
+import { isRecord } from "#api/json-value.ts";
+import { keepText } from "#api/kept-json.ts";
 import type { FieldSchema } from "#api/schema/schema-types.ts";
 import { ProtobufError, readFields, utf8 } from "#wire/protobuf.ts";
 
@@ -54,7 +56,9 @@ function readRaw(bytes: Uint8Array): unknown {
 
 function parse(text: string): unknown {
   try {
-    return parseExactJson(text);
+    const value = parseExactJson(text);
+    if (isRecord(value)) keepText(value, text);
+    return value;
   } catch (error) {
     throw new ProtobufError(`embedded JSON: ${error instanceof Error ? error.message : ""}`);
   }

@@ -1,6 +1,8 @@
 /** Admission policies: what is refused when one is written, and what those in force answer. */
 import { type AnyStep, type Case, patch, post, remove, type Suite } from "../exchange.ts";
 
+import { policedRequests } from "./policed-requests.ts";
+
 type Json = Readonly<Record<string, unknown>>;
 type PolicyType = "Validating" | "Mutating";
 
@@ -325,5 +327,6 @@ export const policies: Suite = {
     warned,
     parameters,
     mutated,
+    ...policedRequests,
   ],
 };

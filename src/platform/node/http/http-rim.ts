@@ -3,6 +3,9 @@ import type { EventEmitter } from "node:events";
 import type { ByteSink, PlainHandler, TakeRefused } from "../../http.ts";
 import type { Log } from "../../log.ts";
 
+/** One for all: without a reason, Node makes a DOMException with its stack at every request's end. */
+const clientLeft = new Error("the client went away");
+
 /** The client's disconnect. The AbortSignal is made on first use: most requests never need one. */
 export class Departure {
   #controller: AbortController | undefined;
@@ -14,13 +17,13 @@ export class Departure {
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
-    if (this.#left) this.#controller.abort();
+    if (this.#left) this.#controller.abort(clientLeft);
     return this.#controller.signal;
   }
 
   leave(): void {
     this.#left = true;
-    this.#controller?.abort();
+    this.#controller?.abort(clientLeft);
   }
 }
 

@@ -1,0 +1,74 @@
+/** Every key below the prefix of an etcd cluster, at one revision, as our keys and values. */
+import type { EtcdClient } from "#etcd/client.ts";
+import type { KeyValue, LeaseId, Revision } from "#store/store.ts";
+import type * as m from "#wire/etcd-messages.ts";
+import type { KeyLayout } from "./layout.ts";
+import { fromStockValue, isEncrypted } from "./values.ts";
+
+export type StockKeyValue = m.Of<typeof m.keyValue>;
+
+/** Keys a range asks for at once: some megabytes. */
+const pageKeys = 2_000;
+
+/** What became of one key. */
+export interface ClusterReader {
+  readonly layout: KeyLayout;
+  /** An object that cannot be decoded. Throws when that ends the reading. */
+  unreadable(key: string, error: unknown): void;
+  /** No object of a kind that is served: leases of servers, bitmaps of addresses. */
+  foreign?(kv: StockKeyValue): void;
+}
+
+/** Rejects when a value is encrypted at rest, or etcd does not answer. */
+export async function readCluster(
+  client: EtcdClient,
+  reader: ClusterReader,
+): Promise<{ readonly revision: number; readonly kvs: readonly KeyValue[] }> {
+  const { root } = reader.layout;
+  const kvs: KeyValue[] = [];
+  let key = root;
+  let revision = 0;
+  for (let more = true; more;) {
+    const page = await client.range({ key, rangeEnd: endOf(root), limit: pageKeys, revision });
+    revision ||= page.header?.revision ?? 0;
+    for (const kv of page.kvs) keep(kvs, kv, reader);
+    ({ more } = page);
+    key = `${page.kvs.at(-1)?.key ?? ""}\0`;
+  }
+  return { revision, kvs };
+}
+
+/** `/registry/` ends before `/registry0`. */
+export function endOf(root: string): string {
+  return `${root.slice(0, -1)}0`;
+}
+
+/** Undefined: an object that cannot be read; `reader.unreadable` has been called. */
+export function readValue(kv: StockKeyValue, reader: ClusterReader): Uint8Array | undefined {
+  try {
+    return fromStockValue(kv.value);
+  } catch (error) {
+    reader.unreadable(kv.key, error);
+    return undefined;
+  }
+}
+
+function keep(kvs: KeyValue[], kv: StockKeyValue, reader: ClusterReader): void {
+  if (isEncrypted(kv.value)) {
+    const text = `${kv.key} is encrypted at rest: only kube-apiserver can serve this cluster`;
+    throw new Error(text);
+  }
+  const key = reader.layout.fromStock(kv.key);
+  if (key === undefined) return reader.foreign?.(kv);
+  const value = readValue(kv, reader);
+  if (value === undefined) return;
+  const { createRevision, modRevision, version, lease } = kv;
+  kvs.push({
+    key,
+    value,
+    createRevision: createRevision as Revision,
+    modRevision: modRevision as Revision,
+    version,
+    lease: lease as LeaseId,
+  });
+}
