@@ -35,6 +35,22 @@ export class CorruptionError extends Error {
   }
 }
 
+/** Thrown by a follower that needs what is no longer kept: begin anew, with an empty state. */
+export class FellBehindError extends Error {
+  constructor() {
+    super("the log is no longer kept from where this follower stands: it must begin anew");
+    this.name = "FellBehindError";
+  }
+}
+
+/** Who holds a log. */
+export interface LogHolder {
+  /** 0: nobody ever opened it. */
+  readonly epoch: number;
+  /** As the opening called itself; may be empty. */
+  readonly name: string;
+}
+
 /** Takes recovered records. Throws CorruptionError when they do not add up. */
 export interface ReplaySink {
   /** A checkpoint follows: the state at `revision`. At most once, before any log records. */
@@ -116,6 +132,19 @@ export interface EngineStats {
   /** Log bytes that the next checkpoint at `lastCheckpointRevision`'s successor could free. */
   readonly logBytes: number;
   readonly checkpointRevision: number;
+}
+
+/** An engine whose log may be followed before it is taken over: by then most of the replay is done. */
+export interface SharedEngine extends Engine {
+  /**
+   * Replays what is durable at some time after the call; a further one, what has become so since. `open` goes on from
+   * there. One at a time. Rejects with FellBehindError.
+   */
+  follow(replay: ReplaySink): Promise<void>;
+  /** As of the last `follow`. */
+  readonly holder: LogHolder;
+  /** Resolves if this opening held the log at some time after the call, and else rejects with FencedError. */
+  checkHeld(): Promise<void>;
 }
 
 export interface Engine {

@@ -18,6 +18,7 @@ const options: EtcdEngineOptions = {
   partBytes: 16_384,
   segmentBytes: 8192,
   checkpointLogBytes: 16_384,
+  name: "",
   giveUpMs: 60_000,
   lookMs: 0,
 };

@@ -10,16 +10,17 @@ import { assert, must } from "#base/assert.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
-import { CorruptionError, FencedError } from "../engine.ts";
+import { CorruptionError, FellBehindError, FencedError } from "../engine.ts";
 import type {
   AppendBatch,
   CheckpointSource,
-  Engine,
   EngineStats,
+  LogHolder,
   Opened,
   PossibleCheckpoint,
   ReplaySink,
   Room,
+  SharedEngine,
   Tail,
 } from "../engine.ts";
 import { Calls } from "./calls.ts";
@@ -40,6 +41,8 @@ export interface EtcdEngineOptions {
   readonly prefix: string;
   /** What the cluster is thought to take in one request; if it is less, that is found out. */
   readonly partBytes: number;
+  /** Who opens the log, for its followers: printable ASCII without spaces; may be empty. */
+  readonly name: string;
   /** The log is trimmed in steps of this size. */
   readonly segmentBytes: number;
   /** A checkpoint is made once it frees at least this much log. */
@@ -57,7 +60,7 @@ interface EtcdEngineDeps {
   readonly random: Random;
 }
 
-export class EtcdEngine implements Engine {
+export class EtcdEngine implements SharedEngine {
   readonly room = { kind: "ok" } as const;
   readonly deposed: Promise<FencedError>;
   readonly #depose: (error: FencedError) => void;
@@ -67,6 +70,8 @@ export class EtcdEngine implements Engine {
   readonly #layout: LogLayout;
   #writer: Writer | undefined;
   readonly #segments: Segments;
+  /** Where following stands; undefined: nothing was replayed yet. */
+  #slots: SlotReader | undefined;
   /** As stored; undefined: there is none yet. */
   #pointer: Pointer | undefined;
   #nextSlot = 1;
@@ -76,8 +81,9 @@ export class EtcdEngine implements Engine {
   #look: Timer | undefined;
 
   constructor(deps: EtcdEngineDeps, options: EtcdEngineOptions) {
-    const { prefix } = options;
+    const { prefix, name } = options;
     assert(/^[!-~]*\/$/.test(prefix), "a prefix is ASCII and ends with a slash", { prefix });
+    assert(/^[!-~]*$/.test(name), "a name is ASCII without spaces", { name });
     this.#deps = deps;
     this.#options = options;
     this.#calls = new Calls(deps, options);
@@ -90,19 +96,37 @@ export class EtcdEngine implements Engine {
 
   async open(replay: ReplaySink, wanted: number | "next"): Promise<Opened> {
     assert(this.#writer === undefined, "engine opened twice");
-    const deps = { calls: this.#calls, layout: this.#layout, random: this.#deps.random };
+    const { random } = this.#deps;
+    const { name } = this.#options;
+    const deps = { calls: this.#calls, layout: this.#layout, random, name };
     const { domain, epoch, held } = await takeOver(deps, wanted);
     const writer = new Writer({ calls: this.#calls, epoch, held }, this.#options);
     try {
       this.#nextSlot = await this.#recover(replay);
     } catch (error) {
       // Another opening may have trimmed what this one was reading.
-      if (error instanceof CorruptionError) await writer.checkHeld();
+      if (error instanceof CorruptionError || error instanceof FellBehindError) {
+        await writer.checkHeld();
+      }
       throw error;
     }
     this.#writer = writer;
     this.#lookLater();
     return { epoch, domain };
+  }
+
+  async follow(replay: ReplaySink): Promise<void> {
+    assert(this.#writer === undefined, "the log's holder follows it");
+    this.#slots ??= await this.#begin(replay);
+    await this.#replaySlots(replay, this.#slots);
+  }
+
+  get holder(): LogHolder {
+    return this.#slots?.holder ?? { epoch: 0, name: "" };
+  }
+
+  checkHeld(): Promise<void> {
+    return must(this.#writer, "a closed engine holds nothing").checkHeld();
   }
 
   async append(batch: AppendBatch): Promise<void> {
@@ -173,29 +197,51 @@ export class EtcdEngine implements Engine {
     this.#writer = undefined;
   }
 
-  /** @returns the first free slot. */
+  /** Replays what was not followed yet. @returns the first free slot. */
   async #recover(replay: ReplaySink): Promise<number> {
-    const deps = { calls: this.#calls, layout: this.#layout };
+    this.#slots ??= await this.#begin(replay);
+    await this.#replaySlots(replay, this.#slots);
+    const { next } = this.#slots;
+    this.#slots = undefined;
+    this.#segments.trim((await this.#readPointer()).first);
+    return next;
+  }
+
+  async #readPointer(): Promise<Pointer> {
     const key = this.#layout.pointer;
     const found = await this.#calls.get(key);
     const pointer = decodePointer(found, key);
     this.#pointer = found === undefined ? undefined : pointer;
-    if (pointer.revision > 0) {
-      replay.checkpoint(pointer.revision);
+    return pointer;
+  }
+
+  /** Replays the checkpoint. @returns the slots that follow it. */
+  async #begin(replay: ReplaySink): Promise<SlotReader> {
+    const deps = { calls: this.#calls, layout: this.#layout };
+    const pointer = await this.#readPointer();
+    if (pointer.revision > 0) await this.#replayCheckpoint(replay, pointer);
+    return new SlotReader(deps, pointer.first);
+  }
+
+  async #replayCheckpoint(replay: ReplaySink, pointer: Pointer): Promise<void> {
+    const deps = { calls: this.#calls, layout: this.#layout };
+    replay.checkpoint(pointer.revision);
+    try {
       await readCheckpoint(deps, pointer, (bytes, file) =>
         replay.records(bytes, { kind: "checkpoint", file, offset: 0 }),
       );
+    } catch (error) {
+      // The log's holder may have made a newer one meanwhile.
+      const { id } = await this.#readPointer();
+      throw id === pointer.id ? error : new FellBehindError();
     }
-    return this.#replaySlots(replay, new SlotReader(deps, pointer.first));
   }
 
-  async #replaySlots(replay: ReplaySink, slots: SlotReader): Promise<number> {
+  async #replaySlots(replay: ReplaySink, slots: SlotReader): Promise<void> {
     for (;;) {
       const batch = await slots.read();
-      if (batch === "end") return slots.next;
-      if (batch === "trimmed") {
-        throw new FencedError("another process has taken the log over while it was read");
-      }
+      if (batch === "end") return;
+      if (batch === "trimmed") throw new FellBehindError();
       const { firstKey: file, bytes, lastRevision } = batch;
       this.#segments.add(this.#layout.slotNumber(file), bytes.length, lastRevision);
       replay.records(bytes, { kind: "log", file, offset: 0 });

@@ -3,7 +3,7 @@
  *
  * Numbers in keys are padded with zeros, so that the order of keys is the order of numbers.
  */
-import { CorruptionError } from "../engine.ts";
+import { CorruptionError, type LogHolder } from "../engine.ts";
 import type { KeyRange } from "./cluster.ts";
 
 /** 2^53 has 16 digits. */
@@ -94,15 +94,21 @@ export function decodeFormat(value: Uint8Array, key: string): string {
   throw new CorruptionError(`${key} does not name a log that this version can read: ${text}`);
 }
 
-/** `token` tells two openings apart that ask for the same epoch at once. */
-export function encodeEpoch(epoch: number, token: string): Uint8Array {
-  return ascii(`${epoch} ${token}`);
+/** `token` tells two openings apart that ask for the same epoch at once; `name` is who opens, without spaces. */
+export function encodeEpoch(epoch: number, token: string, name: string): Uint8Array {
+  return ascii(name === "" ? `${epoch} ${token}` : `${epoch} ${token} ${name}`);
 }
 
 export function decodeEpoch(value: Uint8Array, key: string): number {
-  const epoch = Number.parseInt(fromAscii(value), 10);
-  if (Number.isSafeInteger(epoch) && epoch > 0) return epoch;
-  throw new CorruptionError(`${key} holds no epoch: ${fromAscii(value)}`);
+  return decodeHolder(value, key).epoch;
+}
+
+export function decodeHolder(value: Uint8Array, key: string): LogHolder {
+  const text = fromAscii(value);
+  const [number = "", , name = ""] = text.split(" ");
+  const epoch = Number(number);
+  if (Number.isSafeInteger(epoch) && epoch > 0) return { epoch, name };
+  throw new CorruptionError(`${key} holds no epoch: ${text}`);
 }
 
 export function encodePointer(pointer: Pointer): Uint8Array {

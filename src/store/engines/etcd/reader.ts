@@ -2,11 +2,11 @@
  * Reads slots, and a checkpoint's chunks, in pages. A page holds as many keys as came to about `pageBytesMin`
  * to `pageBytesMax` the last time: etcd bounds an answer by keys only.
  */
-import { CorruptionError } from "../engine.ts";
+import { CorruptionError, type LogHolder } from "../engine.ts";
 import type { Calls } from "./calls.ts";
 import { only } from "./calls.ts";
 import type { ClusterKey } from "./cluster.ts";
-import { decodePointer, type LogLayout, type Pointer } from "./layout.ts";
+import { decodeHolder, decodePointer, type LogLayout, type Pointer } from "./layout.ts";
 import { Joiner, type JoinedBatch } from "./parts.ts";
 
 const pageBytesMin = 2 ** 20;
@@ -37,6 +37,8 @@ export class SlotReader {
   #next: number;
   /** As of the last page. */
   pointer: Pointer | undefined;
+  /** As of the last page. */
+  holder: LogHolder = { epoch: 0, name: "" };
 
   constructor(deps: { readonly calls: Calls; readonly layout: LogLayout }, from: number) {
     this.#calls = deps.calls;
@@ -66,9 +68,11 @@ export class SlotReader {
   }
 
   async #fetch(): Promise<Pointer> {
-    const { pointer: key } = this.#layout;
+    const { pointer: key, epoch } = this.#layout;
     const slots = this.#layout.slots(this.#next, this.#size.keys);
-    const [found, page = []] = await this.#calls.read([only(key), slots]);
+    const [found, page = [], held] = await this.#calls.read([only(key), slots, only(epoch)]);
+    const holder = held?.[0]?.value;
+    if (holder !== undefined) this.holder = decodeHolder(holder, epoch);
     const pointer = decodePointer(found?.[0]?.value, key);
     this.pointer = pointer;
     this.#page = page;

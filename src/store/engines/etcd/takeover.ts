@@ -14,6 +14,8 @@ interface TakeOverDeps {
   readonly calls: Calls;
   readonly layout: LogLayout;
   readonly random: Random;
+  /** Who takes it, for followers: printable ASCII without spaces; may be empty. */
+  readonly name: string;
 }
 
 interface Taken {
@@ -25,14 +27,14 @@ interface Taken {
 
 export async function takeOver(deps: TakeOverDeps, wanted: number | "next"): Promise<Taken> {
   const domain = await findDomain(deps);
-  const { calls, layout, random } = deps;
+  const { calls, layout, random, name } = deps;
   const key = layout.epoch;
   const token = random.uuid();
   for (;;) {
     const seen = await calls.get(key);
     const last = seen === undefined ? 0 : decodeEpoch(seen, key);
     const epoch = nextEpoch(last, wanted);
-    const value = encodeEpoch(epoch, token);
+    const value = encodeEpoch(epoch, token, name);
     const change = {
       conditions: [{ key, value: seen }],
       operations: [{ kind: "put", key, value }],

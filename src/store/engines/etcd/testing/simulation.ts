@@ -18,6 +18,7 @@ const options = {
   partBytes: 8192,
   segmentBytes: 6000,
   checkpointLogBytes: 0,
+  name: "",
   giveUpMs: 2000,
   lookMs: 500,
 };
