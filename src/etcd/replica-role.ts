@@ -16,7 +16,7 @@ import type { ReplicaCalls } from "./replica-methods.ts";
 import { etcdError } from "./rpc-error.ts";
 
 export interface ReplicaTimes {
-  /** The log is read so often, where nothing says that it grew. */
+  /** The log is read so often, beside what it tells by itself. */
   readonly pollMs: number;
   readonly askMs: number;
   /** A holder that says nothing for so long is deposed. */
@@ -26,7 +26,7 @@ export interface ReplicaTimes {
 }
 
 export const recommendedReplicaTimes = {
-  pollMs: 20,
+  pollMs: 100,
   askMs: 200,
   silentMs: 1000,
   // etcd's own: its request timeout is 5 s and an election.
@@ -77,6 +77,7 @@ export class ReplicaRole implements ReplicaCalls {
 
   start(): void {
     this.#meet();
+    this.#deps.replica.listen((error) => this.#followFailed(error as Error));
     this.#again("etcd.replica-follow", this.#times.pollMs, () => this.#follow());
     this.#again("etcd.replica-ask", this.#times.askMs, () => this.#ask());
   }

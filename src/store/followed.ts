@@ -40,6 +40,8 @@ export class Followed implements ReplaySink {
    * FellBehindError, or with what the engine could not read; what was seen stays right.
    */
   readonly catchUp: () => Promise<void>;
+  /** As `catchUp`, of what the log has told by itself. */
+  readonly takeTold: () => Promise<void>;
   #turn: Promise<unknown> = Promise.resolve();
   /** The first reading is over: each batch is seen at once. */
   #isLive = false;
@@ -58,7 +60,8 @@ export class Followed implements ReplaySink {
       { ...deps, mvcc },
       { batchCommitsMax: options.watchBatchCommitsMax },
     );
-    this.catchUp = sharingNext(() => this.alone(() => this.#read()));
+    this.catchUp = sharingNext(() => this.alone(() => this.#read("all")));
+    this.takeTold = sharingNext(() => this.alone(() => this.#read("told")));
     this.maintenance = new Maintenance({
       ...deps,
       mvcc,
@@ -129,10 +132,10 @@ export class Followed implements ReplaySink {
     await this.#engine.close();
   }
 
-  async #read(): Promise<void> {
+  async #read(what: "all" | "told"): Promise<void> {
     // Taking the log over has read it up to its end.
     if (this.settled !== undefined) return;
-    await this.#engine.follow(this);
+    await this.#engine.follow(this, what);
     this.publish();
     this.#isLive = true;
   }

@@ -31,7 +31,7 @@ const bugs: Readonly<Record<string, Plant>> = {
   "a holder that does not ask whether it still holds the log": (cluster) => {
     let held: ReturnType<typeof cluster.read> | undefined;
     return {
-      change: (change) => cluster.change(change),
+      ...cluster,
       read: (ranges) => {
         const isQuestion = ranges.length === 1 && ranges[0]?.start === "/log/epoch";
         if (!isQuestion) return cluster.read(ranges);
@@ -40,7 +40,7 @@ const bugs: Readonly<Record<string, Plant>> = {
     };
   },
   "a writer that does not compare the epoch": (cluster) => ({
-    read: (ranges) => cluster.read(ranges),
+    ...cluster,
     change: ({ conditions, operations }) => {
       const isTakeover = operations.some((one) => one.kind === "put" && one.key === "/log/epoch");
       const kept = conditions.filter(({ key }) => isTakeover || key !== "/log/epoch");

@@ -91,6 +91,13 @@ export class Replica implements FullStore {
     return this.#followed.catchUp();
   }
 
+  /** From now on what the log tells by itself is seen as it comes. `failed` gets what `catchUp` would reject with. */
+  listen(failed: (error: unknown) => void): void {
+    this.#deps.engine.listen(() => {
+      this.#followed.takeTold().catch(failed);
+    });
+  }
+
   /**
    * Only if nobody took the log over since `after`. @returns whether this is the store now; false: it follows on.
    * Rejects when it can do neither: the process begins anew.

@@ -44,6 +44,7 @@ export class SharedLog {
     return {
       read: (ranges) => reach(() => this.model.read(ranges)),
       change: (change) => reach(() => this.model.change(change)),
+      watch: (prefix, told) => this.model.watch(prefix, (keys) => void reach(() => told(keys))),
     };
   }
 }

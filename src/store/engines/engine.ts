@@ -137,10 +137,13 @@ export interface EngineStats {
 /** An engine whose log may be followed before it is taken over: by then most of the replay is done. */
 export interface SharedEngine extends Engine {
   /**
-   * Replays what is durable at some time after the call; a further one, what has become so since. `open` goes on from
-   * there. One at a time. Rejects with FellBehindError.
+   * "all": replays what is durable at some time after the call; a further one, what has become so since. "told": only
+   * what the log has told by itself, which asks nothing of it. `open` goes on from there. One at a time. Rejects
+   * with FellBehindError.
    */
-  follow(replay: ReplaySink): Promise<void>;
+  follow(replay: ReplaySink, what: "all" | "told"): Promise<void>;
+  /** Calls `grown` when the log has told of more: a hint, some come late or never. */
+  listen(grown: () => void): void;
   /** As of the last `follow`. */
   readonly holder: LogHolder;
   /** Resolves if this opening held the log at some time after the call, and else rejects with FencedError. */

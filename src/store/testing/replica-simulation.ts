@@ -145,6 +145,9 @@ class Simulation {
   async #live(life: Life): Promise<void> {
     const replica = await this.#open(life);
     const watched = this.#watch(life, replica);
+    replica.listen((error) => {
+      if (!isExpected(error)) this.#problems.push(`${life.name}: ${String(error)}`);
+    });
     let failure: Error | undefined;
     void replica.failed.then((error) => (failure = error));
     while (!life.isCrashed && failure === undefined) {

@@ -60,4 +60,9 @@ export type ChangeAnswer =
 export interface LogCluster {
   read(ranges: readonly KeyRange[]): Promise<ReadAnswer>;
   change(change: Change): Promise<ChangeAnswer>;
+  /**
+   * Keys below `prefix` as they are put, in order, from some time after the call on. Some may be missed or come twice:
+   * what is told is true, and what is not told must be read.
+   */
+  watch(prefix: string, told: (keys: readonly ClusterKey[]) => void): { close(): void };
 }

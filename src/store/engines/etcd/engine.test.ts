@@ -53,6 +53,7 @@ function newLog(): { model: ModelCluster; cluster: LogCluster; open: Open } {
   const cluster: LogCluster = {
     read: (ranges) => Promise.resolve(model.read(ranges)),
     change: (change) => Promise.resolve(model.change(change)),
+    watch: (prefix, told) => model.watch(prefix, told),
   };
   const open: Open = async (changed) => {
     const engine = engineOn(cluster, random, changed);
@@ -121,6 +122,7 @@ void test("a batch is cut to what the cluster takes, and each part stays below i
   const cluster: LogCluster = {
     read: (ranges) => Promise.resolve(model.read(ranges)),
     change: (change) => Promise.resolve(model.change(change)),
+    watch: (prefix, told) => model.watch(prefix, told),
   };
   const engine = engineOn(cluster, new FakeRandom(1));
   const { epoch } = await engine.open(nowhere, "next");

@@ -79,6 +79,7 @@ export class EtcdEngine implements SharedEngine {
   #failure: Error | undefined;
   #appending: Promise<void> | undefined;
   #look: Timer | undefined;
+  #watch: { close(): void } | undefined;
 
   constructor(deps: EtcdEngineDeps, options: EtcdEngineOptions) {
     const { prefix, name } = options;
@@ -115,10 +116,17 @@ export class EtcdEngine implements SharedEngine {
     return { epoch, domain };
   }
 
-  async follow(replay: ReplaySink): Promise<void> {
+  async follow(replay: ReplaySink, what: "all" | "told"): Promise<void> {
     assert(this.#writer === undefined, "the log's holder follows it");
     this.#slots ??= await this.#begin(replay);
-    await this.#replaySlots(replay, this.#slots);
+    await this.#replaySlots(replay, this.#slots, what);
+  }
+
+  listen(grown: () => void): void {
+    this.#watch ??= this.#deps.cluster.watch(this.#layout.slotPrefix, (keys) => {
+      this.#slots?.tell(keys);
+      grown();
+    });
   }
 
   get holder(): LogHolder {
@@ -193,6 +201,7 @@ export class EtcdEngine implements SharedEngine {
 
   async close(): Promise<void> {
     this.#look?.cancel();
+    this.#watch?.close();
     await this.#appending?.catch(() => undefined);
     this.#writer = undefined;
   }
@@ -203,6 +212,7 @@ export class EtcdEngine implements SharedEngine {
     await this.#replaySlots(replay, this.#slots);
     const { next } = this.#slots;
     this.#slots = undefined;
+    this.#watch?.close();
     this.#segments.trim((await this.#readPointer()).first);
     return next;
   }
@@ -237,9 +247,13 @@ export class EtcdEngine implements SharedEngine {
     }
   }
 
-  async #replaySlots(replay: ReplaySink, slots: SlotReader): Promise<void> {
+  async #replaySlots(
+    replay: ReplaySink,
+    slots: SlotReader,
+    what: "all" | "told" = "all",
+  ): Promise<void> {
     for (;;) {
-      const batch = await slots.read();
+      const batch = await slots.read(what);
       if (batch === "end") return;
       if (batch === "trimmed") throw new FellBehindError();
       const { firstKey: file, bytes, lastRevision } = batch;

@@ -58,6 +58,10 @@ export class LogLayout {
     return Number(key.slice(-slotDigits));
   }
 
+  get slotPrefix(): string {
+    return `${this.prefix}slot/`;
+  }
+
   /** `until`: the first one that is not wanted. */
   slots(from: number, limit: number, until?: number): KeyRange {
     const end = until === undefined ? `${this.prefix}slot0` : this.slot(until);

@@ -12,6 +12,8 @@ import { Joiner, type JoinedBatch } from "./parts.ts";
 const pageBytesMin = 2 ** 20;
 const pageBytesMax = 4 * pageBytesMin;
 const pageKeysMax = 1024;
+/** More that was told and not read yet is dropped, and read later. */
+const toldBytesMax = 2 * pageBytesMax;
 
 class PageSize {
   keys = 4;
@@ -35,6 +37,9 @@ export class SlotReader {
   #page: readonly ClusterKey[] = [];
   #at = 0;
   #next: number;
+  /** Slots that the cluster told of by itself, one after the other. */
+  #told: ClusterKey[] = [];
+  #toldBytes = 0;
   /** As of the last page. */
   pointer: Pointer | undefined;
   /** As of the last page. */
@@ -51,8 +56,24 @@ export class SlotReader {
     return this.#next;
   }
 
-  /** "end": all that is durable by now was read. "trimmed": what is next is no longer kept, for good. */
-  async read(): Promise<JoinedBatch | "end" | "trimmed"> {
+  /** The cluster told of these. Those that do not follow what is known are dropped. */
+  tell(keys: readonly ClusterKey[]): void {
+    for (const one of keys) {
+      const number = this.#layout.slotNumber(one.key);
+      const last = this.#told.at(-1);
+      if (last !== undefined && number !== this.#layout.slotNumber(last.key) + 1)
+        this.#forgetTold();
+      if (number < this.#next || this.#toldBytes > toldBytesMax) continue;
+      this.#told.push(one);
+      this.#toldBytes += one.value.length;
+    }
+  }
+
+  /**
+   * "end": all was read that is durable by now, or that was told. "trimmed": what is next is no longer kept,
+   * for good.
+   */
+  async read(what: "all" | "told" = "all"): Promise<JoinedBatch | "end" | "trimmed"> {
     for (;;) {
       while (this.#at < this.#page.length) {
         const { key, value } = this.#page[this.#at++] as ClusterKey;
@@ -61,10 +82,35 @@ export class SlotReader {
         const joined = this.#joiner.take(key, value);
         if (joined !== undefined) return joined;
       }
+      if (this.#takeTold()) continue;
+      if (what === "told") return "end";
       const pointer = await this.#fetch();
-      if (this.#next < pointer.first) return "trimmed";
+      if (this.#next < pointer.first) {
+        this.#page = [];
+        return "trimmed";
+      }
       if (this.#page.length === 0) return "end";
     }
+  }
+
+  /** What was told is the next page, if nothing is missing before it. */
+  #takeTold(): boolean {
+    const from = this.#told.findIndex(({ key }) => key === this.#layout.slot(this.#next));
+    const page = from < 0 ? [] : this.#told.slice(from);
+    const isBehind = from < 0 && this.#told.length > 0 && this.#isPast(this.#told[0] as ClusterKey);
+    if (from >= 0 || isBehind) this.#forgetTold();
+    this.#page = page;
+    this.#at = 0;
+    return page.length > 0;
+  }
+
+  #isPast({ key }: ClusterKey): boolean {
+    return this.#layout.slotNumber(key) < this.#next;
+  }
+
+  #forgetTold(): void {
+    this.#told = [];
+    this.#toldBytes = 0;
   }
 
   async #fetch(): Promise<Pointer> {

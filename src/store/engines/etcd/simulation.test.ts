@@ -36,7 +36,7 @@ const layout = new LogLayout("/log/");
 /** A cluster whose changes pass through `bend` first. */
 function bending(bend: (change: Change, cluster: LogCluster) => Promise<Change> | Change): Plant {
   return (cluster) => ({
-    read: (ranges) => cluster.read(ranges),
+    ...cluster,
     change: async (change) => cluster.change(await bend(change, cluster)),
   });
 }
@@ -57,7 +57,7 @@ const bugs: Readonly<Record<string, Plant>> = {
   })),
   "a writer that puts into slots that are taken": without((key) => key.includes("/slot/")),
   "a writer that believes an uncertain answer": (cluster) => ({
-    read: (ranges) => cluster.read(ranges),
+    ...cluster,
     change: async (change) => {
       const answer = await cluster.change(change);
       return answer.kind === "uncertain" ? { kind: "changed" } : answer;

@@ -21,6 +21,7 @@ export class ModelCluster {
   requestBytesMax: number;
   /** Puts are refused, deletes are not: etcd with its alarm raised. */
   isFull = false;
+  readonly #watches = new Set<(change: Change) => void>();
   /** Called after each change that happened. */
   onChange: (change: Change) => void = () => undefined;
 
@@ -51,7 +52,18 @@ export class ModelCluster {
       else for (const { key } of this.#list({ ...one, limit: 0 })) this.#keys.delete(key);
     }
     this.onChange(change);
+    for (const tell of this.#watches) tell(change);
     return { kind: "changed" };
+  }
+
+  watch(prefix: string, told: (keys: readonly ClusterKey[]) => void): { close(): void } {
+    const tell = ({ operations }: Change): void => {
+      const puts = operations.filter((one) => one.kind === "put");
+      const keys = puts.filter(({ key }) => key.startsWith(prefix));
+      if (keys.length > 0) told(keys.map(({ key, value }) => ({ key, value: value.slice() })));
+    };
+    this.#watches.add(tell);
+    return { close: () => this.#watches.delete(tell) };
   }
 
   #isMet({ key, value }: Condition): boolean {
@@ -93,6 +105,10 @@ export class FaultyCluster implements LogCluster {
     if (fault === 1) return Promise.resolve(lost);
     const answer = this.#model.change(change);
     return Promise.resolve(fault === 3 ? lost : answer);
+  }
+
+  watch(prefix: string, told: (keys: readonly ClusterKey[]) => void): { close(): void } {
+    return this.#model.watch(prefix, told);
   }
 
   #deliverLate(): void {

@@ -6,7 +6,14 @@
 import type { Clock } from "#platform/clock.ts";
 import { settle } from "#platform/testing/clock.ts";
 import type { FakeRandom } from "#platform/testing/random.ts";
-import type { Change, ChangeAnswer, KeyRange, LogCluster, ReadAnswer } from "../cluster.ts";
+import type {
+  Change,
+  ChangeAnswer,
+  ClusterKey,
+  KeyRange,
+  LogCluster,
+  ReadAnswer,
+} from "../cluster.ts";
 import { lost, type ModelCluster } from "./model-cluster.ts";
 
 /** One process, from its start to its crash. */
@@ -75,7 +82,18 @@ export class Network {
       read: (ranges: readonly KeyRange[]) =>
         this.#send<ReadAnswer>(life, () => this.#model.read(ranges)),
       change: (change: Change) => this.#send<ChangeAnswer>(life, () => this.#model.change(change)),
+      watch: (prefix, told) => this.#model.watch(prefix, (keys) => this.#tell(life, told, keys)),
     };
+  }
+
+  /** Late, in any order, or not at all: a watch that broke begins anew. */
+  #tell(
+    life: Life,
+    told: (keys: readonly ClusterKey[]) => void,
+    keys: readonly ClusterKey[],
+  ): void {
+    if (this.hasFaults && this.#random.chance(0.1)) return;
+    this.#steps.push({ kind: "own", life, run: () => told(keys) });
   }
 
   clock(life: Life): Clock {
