@@ -12,7 +12,7 @@ import { removeDirectory, temporaryDirectory } from "./harness.ts";
 import { findPeer, noPeer } from "./peers.ts";
 import { compareBooks, Watcher, Writer } from "./replica-load.ts";
 import { freePort } from "./stock-apiserver.ts";
-import { startStore, type RunningStore } from "./store-harness.ts";
+import { findHolder, Replica } from "./store-replica.ts";
 
 const etcdProgram = findPeer("etcd");
 const kills = Number(process.env["PILOTHOUSE_KILLS"] ?? 12);
@@ -20,36 +20,6 @@ const replicasCount = 3;
 const writersCount = 8;
 const watchersCount = 9;
 const waitMsMax = 60_000;
-
-/** A replica that its supervisor starts again whenever it ends. */
-class Replica {
-  readonly url: string;
-  readonly #args: readonly string[];
-  store: RunningStore | undefined;
-  /** What it said at its ends. */
-  readonly ends: string[] = [];
-  #isOver = false;
-
-  constructor(port: number, etcdUrls: readonly string[]) {
-    this.url = `http://127.0.0.1:${port}`;
-    const log = ["--engine", "etcd", "--etcd-servers", etcdUrls.join(",")];
-    this.#args = [...log, "--listen", `127.0.0.1:${port}`];
-  }
-
-  async start(): Promise<void> {
-    const store = await startStore(this.#args);
-    this.store = store;
-    void store.exited.then(() => {
-      this.ends.push(store.output());
-      if (!this.#isOver) void this.start().catch(() => undefined);
-    });
-  }
-
-  async close(): Promise<void> {
-    this.#isOver = true;
-    await this.store?.kill();
-  }
-}
 
 void describe(
   "replicas of a store over an etcd cluster",
@@ -62,8 +32,7 @@ void describe(
     before(async () => {
       etcd = await EtcdCluster.start(etcdProgram ?? "", directory, 3);
       for (let i = 0; i < replicasCount; i++) {
-        const replica = new Replica(await freePort(), etcd.urls);
-        replicas.push(replica);
+        replicas.push(new Replica(await freePort(), etcd.urls));
       }
       await Promise.all(replicas.map((replica) => replica.start()));
     });
@@ -126,7 +95,7 @@ void describe(
 
     /** One of six ways for a part to be gone, in turn. */
     async function disturb(way: number, random: FakeRandom): Promise<void> {
-      const holder = await findHolder();
+      const holder = await findHolder(replicas);
       const followers = replicas.filter((one) => one !== holder);
       switch (way) {
         case 0:
@@ -150,19 +119,6 @@ void describe(
         default:
           for (const one of followers) one.store?.child.kill("SIGKILL");
       }
-    }
-
-    async function findHolder(): Promise<Replica> {
-      for (const deadline = performance.now() + waitMsMax; performance.now() < deadline;) {
-        for (const one of replicas) {
-          const client = new EtcdClient(one.url);
-          const status = await client.status().catch(() => undefined);
-          client.close();
-          if (status !== undefined && status.leader === status.header?.memberId) return one;
-        }
-        await pause(50);
-      }
-      throw new Error("nobody holds the log");
     }
   },
 );
