@@ -24,10 +24,14 @@ import { etcdEngine } from "./limits.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import { productVersion } from "./product.ts";
 import { giveMemoryBack } from "./spare-memory.ts";
-import { logEndpoints } from "./store-engine.ts";
-import { listenAt, urlOf, type ListenAddress } from "./store-listen.ts";
-import type { StoreFlags } from "./store.ts";
+import { logEndpoints, type EngineFlags } from "./store-engine.ts";
+import { listenAt, urlOf, type ListenAddress, type ListenFlags } from "./store-listen.ts";
 import { UsageError } from "./usage-error.ts";
+
+interface ReplicaFlags extends ListenFlags, EngineFlags {
+  readonly compactEvery: number;
+  readonly progressEvery: number;
+}
 
 interface ReplicaHost {
   readonly clock: Clock;
@@ -41,7 +45,7 @@ const openTriesMax = 5;
 
 export async function serveReplica(
   host: ReplicaHost,
-  flags: StoreFlags,
+  flags: ReplicaFlags,
   address: ListenAddress,
 ): Promise<void> {
   const url = replicaUrl(flags, address);
@@ -93,7 +97,7 @@ export async function serveReplica(
 
 async function open(
   deps: Omit<ReplicaHost, "stopped"> & { readonly cluster: EtcdLogCluster },
-  flags: StoreFlags,
+  flags: ReplicaFlags,
   name: string,
 ): Promise<Replica> {
   const options = { ...recommendedOptions, quotaBytes: flags.quota, watchBatchCommitsMax: 256 };
@@ -112,7 +116,7 @@ async function open(
 }
 
 /** What the others reach this one by, and what the log names its holder by. Throws UsageError. */
-function replicaUrl(flags: StoreFlags, address: ListenAddress): string {
+function replicaUrl(flags: ReplicaFlags, address: ListenAddress): string {
   const url = flags.replicaUrl ?? urlOf(address);
   if (flags.replicaUrl === undefined && isAnywhere(address)) {
     throw new UsageError(
@@ -132,7 +136,7 @@ function isAnywhere({ host, port }: ListenAddress): boolean {
 }
 
 /** Replicas show each other the certificate that they serve with, and trust the authority of their clients. */
-function peerIdentity({ cert, key, clientCa }: StoreFlags): EtcdIdentity {
+function peerIdentity({ cert, key, clientCa }: ReplicaFlags): EtcdIdentity {
   if (cert === undefined || key === undefined) return {};
   return {
     cert: readOperatorFile(cert),
@@ -144,7 +148,7 @@ function peerIdentity({ cert, key, clientCa }: StoreFlags): EtcdIdentity {
 /** Of all replicas the holder compacts. */
 function startCompactor(
   host: ReplicaHost,
-  { compactEvery }: StoreFlags,
+  { compactEvery }: ReplicaFlags,
   replica: Replica,
 ): AutoCompactor | undefined {
   if (compactEvery === 0) return undefined;
@@ -163,7 +167,7 @@ function startCompactor(
   return compactor;
 }
 
-/** What it was, it is no more: whoever supervises it starts it again, and it follows. */
+/** The supervisor starts the process again, and it follows the new holder. */
 function endAnew(error: Error): void {
   const why =
     error instanceof FencedError ? "another replica has taken the log over" : error.message;
@@ -173,7 +177,7 @@ function endAnew(error: Error): void {
   process.exit(1);
 }
 
-function readyText(replica: Replica, { etcdServers, etcdPrefix }: StoreFlags, url: string): string {
+function readyText(replica: Replica, { etcdServers, etcdPrefix }: ReplicaFlags, url: string): string {
   const { keys, bytes } = replica.stats();
   return `pilothouse ${productVersion} store (etcd API ${etcdVersion}) ready in ${(performance.now() / 1000).toFixed(2)} s
   endpoint  ${url}

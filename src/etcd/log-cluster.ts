@@ -1,8 +1,8 @@
 /**
- * An etcd cluster as the engine `etcd` asks of it: reads and changes are transactions, and what is told comes by a
- * watch. One connection at a time, to the next endpoint when an answer does not come.
+ * An etcd cluster for the engine `etcd`: reads and changes are transactions, and a watch pushes new keys. One
+ * connection at a time, to the next endpoint when an answer does not come.
  *
- * Holds  what an answer does not say for certain is "uncertain": deadlines, broken connections, changes of leader.
+ * Holds  an outcome that no answer has proved is "uncertain": deadlines, broken connections, changes of leader.
  */
 import type { Clock } from "#platform/clock.ts";
 import { sleep } from "#platform/clock.ts";
@@ -62,27 +62,31 @@ export class EtcdLogCluster implements LogCluster {
     }
   }
 
-  watch(prefix: string, told: (keys: readonly ClusterKey[]) => void): { close(): void } {
+  watch(prefix: string, pushed: (keys: readonly ClusterKey[]) => void): { close(): void } {
     const closing = new AbortController();
-    void this.#watchOn(prefix, told, closing.signal);
+    void this.#watchOn(prefix, pushed, closing.signal);
     return { close: () => closing.abort() };
   }
 
   /** Stays on the connection of the moment, and begins anew on the next one. */
   async #watchOn(
     prefix: string,
-    told: (keys: readonly ClusterKey[]) => void,
+    pushed: (keys: readonly ClusterKey[]) => void,
     closing: AbortSignal,
   ): Promise<void> {
     while (!closing.aborted) {
-      await this.#watchOnce(prefix, told, closing);
+      try {
+        await this.#watchOnce(prefix, pushed, closing);
+      } catch {
+        // The connection was just lost: the next one is tried.
+      }
       await sleep(this.#clock, "etcd.replica-wait", watchAgainMs, closing);
     }
   }
 
   async #watchOnce(
     prefix: string,
-    told: (keys: readonly ClusterKey[]) => void,
+    pushed: (keys: readonly ClusterKey[]) => void,
     closing: AbortSignal,
   ): Promise<void> {
     const stream = this.#endpoints.client().watch();
@@ -92,7 +96,7 @@ export class EtcdLogCluster implements LogCluster {
     for (let answer = await stream.next(); answer !== undefined; answer = await stream.next()) {
       if (closing.aborted || answer.canceled) break;
       const keys = answer.events.filter(({ type }) => type === EventType.put);
-      if (keys.length > 0) told(keys.flatMap(({ kv }) => (kv === undefined ? [] : [keyOf(kv)])));
+      if (keys.length > 0) pushed(keys.flatMap(({ kv }) => (kv === undefined ? [] : [keyOf(kv)])));
     }
     closing.removeEventListener("abort", close);
     stream.close();

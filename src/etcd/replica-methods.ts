@@ -74,7 +74,7 @@ function onlyAtHolder(replica: ReplicaCalls, own: Unary): Unary {
   };
 }
 
-/** Each message a call of its own: whoever holds the log may change between two. */
+/** Sends each message as a call of its own: between two of them the log may change hands. */
 function keptAlive(replica: ReplicaCalls, once: Unary, call: ServerStream): StreamEnd {
   const method = atHolder(replica, keepAlivePath, once);
   const send = async (request: Buffer): Promise<void> => {

@@ -15,8 +15,8 @@ import type { HolderLink } from "./holder-link.ts";
 import type { ReplicaCalls } from "./replica-methods.ts";
 import { etcdError } from "./rpc-error.ts";
 
-export interface ReplicaTimes {
-  /** The log is read so often, beside what it tells by itself. */
+interface ReplicaTimes {
+  /** The log is read so often, beside what it sends by itself. */
   readonly pollMs: number;
   readonly askMs: number;
   /** A holder that says nothing for so long is deposed. */

@@ -40,8 +40,8 @@ export class Followed implements ReplaySink {
    * FellBehindError, or with what the engine could not read; what was seen stays right.
    */
   readonly catchUp: () => Promise<void>;
-  /** As `catchUp`, of what the log has told by itself. */
-  readonly takeTold: () => Promise<void>;
+  /** As `catchUp`, of what the log sent by itself. */
+  readonly takePushed: () => Promise<void>;
   #turn: Promise<unknown> = Promise.resolve();
   /** The first reading is over: each batch is seen at once. */
   #isLive = false;
@@ -61,7 +61,7 @@ export class Followed implements ReplaySink {
       { batchCommitsMax: options.watchBatchCommitsMax },
     );
     this.catchUp = sharingNext(() => this.alone(() => this.#read("all")));
-    this.takeTold = sharingNext(() => this.alone(() => this.#read("told")));
+    this.takePushed = sharingNext(() => this.alone(() => this.#read("pushed")));
     this.maintenance = new Maintenance({
       ...deps,
       mvcc,
@@ -132,7 +132,7 @@ export class Followed implements ReplaySink {
     await this.#engine.close();
   }
 
-  async #read(what: "all" | "told"): Promise<void> {
+  async #read(what: "all" | "pushed"): Promise<void> {
     // Taking the log over has read it up to its end.
     if (this.settled !== undefined) return;
     await this.#engine.follow(this, what);

@@ -91,10 +91,10 @@ export class Replica implements FullStore {
     return this.#followed.catchUp();
   }
 
-  /** From now on what the log tells by itself is seen as it comes. `failed` gets what `catchUp` would reject with. */
+  /** From now on this sees records as the log sends them. `failed` gets the errors that `catchUp` rejects with. */
   listen(failed: (error: unknown) => void): void {
     this.#deps.engine.listen(() => {
-      this.#followed.takeTold().catch(failed);
+      this.#followed.takePushed().catch(failed);
     });
   }
 

@@ -124,7 +124,7 @@ export async function until(reached: () => boolean): Promise<void> {
   }
 }
 
-/** No acknowledged write is lost, and every watcher was told each write once, without a list. Closes them. */
+/** Asserts that no acknowledged write is lost, and that each watcher saw each write once, without a list. Closes them. */
 export async function compareCrowd(
   servers: readonly Server[],
   acknowledged: readonly string[],

@@ -40,7 +40,7 @@ interface Storage {
   /** As `--etcd-servers` takes them. */
   readonly urls: string;
   start(): Promise<void>;
-  /** Whoever holds the log; a supervisor brings it back at the same address. */
+  /** Kills the process that holds the log; a supervisor starts it again at the same address. */
   killAndRestart(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Writers and watchers over the replicas of one store, and their books: what was acknowledged, what each watch was
- * told. Whoever finds a replica gone goes on at the next one.
+ * Writers and watchers over the replicas of one store, and their books: the acknowledged writes, the events of each
+ * watch. A client whose replica is gone goes on at the next one.
  */
 import { EtcdClient } from "#etcd/client.ts";
 import { EventType } from "#wire/etcd-messages.ts";

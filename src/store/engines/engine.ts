@@ -137,12 +137,12 @@ export interface EngineStats {
 /** An engine whose log may be followed before it is taken over: by then most of the replay is done. */
 export interface SharedEngine extends Engine {
   /**
-   * "all": replays what is durable at some time after the call; a further one, what has become so since. "told": only
-   * what the log has told by itself, which asks nothing of it. `open` goes on from there. One at a time. Rejects
+   * "all" replays what is durable at some time after the call; a further call, what was added since. "pushed" replays
+   * only what the medium sent by itself, without a request. `open` goes on from there. One at a time. Rejects
    * with FellBehindError.
    */
-  follow(replay: ReplaySink, what: "all" | "told"): Promise<void>;
-  /** Calls `grown` when the log has told of more: a hint, some come late or never. */
+  follow(replay: ReplaySink, what: "all" | "pushed"): Promise<void>;
+  /** Calls `grown` when the medium has sent more. Some of these calls come late or never. */
   listen(grown: () => void): void;
   /** As of the last `follow`. */
   readonly holder: LogHolder;

@@ -61,8 +61,8 @@ export interface LogCluster {
   read(ranges: readonly KeyRange[]): Promise<ReadAnswer>;
   change(change: Change): Promise<ChangeAnswer>;
   /**
-   * Keys below `prefix` as they are put, in order, from some time after the call on. Some may be missed or come twice:
-   * what is told is true, and what is not told must be read.
+   * Keys below `prefix` as they are put, in order, from some time after the call on. Some may be missed or come twice,
+   * so this saves reads and replaces none.
    */
-  watch(prefix: string, told: (keys: readonly ClusterKey[]) => void): { close(): void };
+  watch(prefix: string, pushed: (keys: readonly ClusterKey[]) => void): { close(): void };
 }

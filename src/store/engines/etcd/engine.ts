@@ -116,7 +116,7 @@ export class EtcdEngine implements SharedEngine {
     return { epoch, domain };
   }
 
-  async follow(replay: ReplaySink, what: "all" | "told"): Promise<void> {
+  async follow(replay: ReplaySink, what: "all" | "pushed"): Promise<void> {
     assert(this.#writer === undefined, "the log's holder follows it");
     this.#slots ??= await this.#begin(replay);
     await this.#replaySlots(replay, this.#slots, what);
@@ -124,7 +124,7 @@ export class EtcdEngine implements SharedEngine {
 
   listen(grown: () => void): void {
     this.#watch ??= this.#deps.cluster.watch(this.#layout.slotPrefix, (keys) => {
-      this.#slots?.tell(keys);
+      this.#slots?.push(keys);
       grown();
     });
   }
@@ -250,7 +250,7 @@ export class EtcdEngine implements SharedEngine {
   async #replaySlots(
     replay: ReplaySink,
     slots: SlotReader,
-    what: "all" | "told" = "all",
+    what: "all" | "pushed" = "all",
   ): Promise<void> {
     for (;;) {
       const batch = await slots.read(what);

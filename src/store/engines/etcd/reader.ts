@@ -12,8 +12,8 @@ import { Joiner, type JoinedBatch } from "./parts.ts";
 const pageBytesMin = 2 ** 20;
 const pageBytesMax = 4 * pageBytesMin;
 const pageKeysMax = 1024;
-/** More that was told and not read yet is dropped, and read later. */
-const toldBytesMax = 2 * pageBytesMax;
+/** Pushed slots beyond this are dropped, and read later. */
+const pushedBytesMax = 2 * pageBytesMax;
 
 class PageSize {
   keys = 4;
@@ -37,9 +37,9 @@ export class SlotReader {
   #page: readonly ClusterKey[] = [];
   #at = 0;
   #next: number;
-  /** Slots that the cluster told of by itself, one after the other. */
-  #told: ClusterKey[] = [];
-  #toldBytes = 0;
+  /** Slots that came without a request, one after the other. */
+  #pushed: ClusterKey[] = [];
+  #pushedBytes = 0;
   /** As of the last page. */
   pointer: Pointer | undefined;
   /** As of the last page. */
@@ -56,24 +56,24 @@ export class SlotReader {
     return this.#next;
   }
 
-  /** The cluster told of these. Those that do not follow what is known are dropped. */
-  tell(keys: readonly ClusterKey[]): void {
+  /** Takes slots that came without a request. Those that do not follow the others are dropped. */
+  push(keys: readonly ClusterKey[]): void {
     for (const one of keys) {
       const number = this.#layout.slotNumber(one.key);
-      const last = this.#told.at(-1);
+      const last = this.#pushed.at(-1);
       if (last !== undefined && number !== this.#layout.slotNumber(last.key) + 1)
-        this.#forgetTold();
-      if (number < this.#next || this.#toldBytes > toldBytesMax) continue;
-      this.#told.push(one);
-      this.#toldBytes += one.value.length;
+        this.#forgetPushed();
+      if (number < this.#next || this.#pushedBytes > pushedBytesMax) continue;
+      this.#pushed.push(one);
+      this.#pushedBytes += one.value.length;
     }
   }
 
   /**
-   * "end": all was read that is durable by now, or that was told. "trimmed": what is next is no longer kept,
-   * for good.
+   * "end": everything was read that is durable by now, or that was pushed. "trimmed": the next slot is no longer
+   * kept.
    */
-  async read(what: "all" | "told" = "all"): Promise<JoinedBatch | "end" | "trimmed"> {
+  async read(what: "all" | "pushed" = "all"): Promise<JoinedBatch | "end" | "trimmed"> {
     for (;;) {
       while (this.#at < this.#page.length) {
         const { key, value } = this.#page[this.#at++] as ClusterKey;
@@ -82,8 +82,8 @@ export class SlotReader {
         const joined = this.#joiner.take(key, value);
         if (joined !== undefined) return joined;
       }
-      if (this.#takeTold()) continue;
-      if (what === "told") return "end";
+      if (this.#takePushed()) continue;
+      if (what === "pushed") return "end";
       const pointer = await this.#fetch();
       if (this.#next < pointer.first) {
         this.#page = [];
@@ -93,12 +93,12 @@ export class SlotReader {
     }
   }
 
-  /** What was told is the next page, if nothing is missing before it. */
-  #takeTold(): boolean {
-    const from = this.#told.findIndex(({ key }) => key === this.#layout.slot(this.#next));
-    const page = from < 0 ? [] : this.#told.slice(from);
-    const isBehind = from < 0 && this.#told.length > 0 && this.#isPast(this.#told[0] as ClusterKey);
-    if (from >= 0 || isBehind) this.#forgetTold();
+  /** The pushed slots are the next page, unless one is missing before them. */
+  #takePushed(): boolean {
+    const from = this.#pushed.findIndex(({ key }) => key === this.#layout.slot(this.#next));
+    const page = from < 0 ? [] : this.#pushed.slice(from);
+    const isBehind = from < 0 && this.#pushed.length > 0 && this.#isPast(this.#pushed[0] as ClusterKey);
+    if (from >= 0 || isBehind) this.#forgetPushed();
     this.#page = page;
     this.#at = 0;
     return page.length > 0;
@@ -108,9 +108,9 @@ export class SlotReader {
     return this.#layout.slotNumber(key) < this.#next;
   }
 
-  #forgetTold(): void {
-    this.#told = [];
-    this.#toldBytes = 0;
+  #forgetPushed(): void {
+    this.#pushed = [];
+    this.#pushedBytes = 0;
   }
 
   async #fetch(): Promise<Pointer> {
