@@ -36,7 +36,7 @@ type Step =
   | { readonly kind: "own"; readonly life: Life; readonly run: () => void };
 
 const stepMsMax = 40;
-/** How long a request may be on its way after its caller was told that it is lost. */
+/** How long a request may stay on its way after the caller has given it up. */
 const lateStepsMax = 600;
 
 export class Network {

@@ -1,6 +1,6 @@
 /**
  * Writers that contend for one log: each opens it, appends batches and makes checkpoints until it is deposed
- * or crashes, and another one comes. What they were told is compared with what the log holds.
+ * or crashes, and another one comes. The acknowledgements are compared with the contents of the log.
  */
 import { silentLog } from "#platform/log.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
@@ -34,7 +34,7 @@ const livesAtOnce = 3;
 /** Puts a bug between engine and cluster. */
 export type Plant = (cluster: LogCluster, model: ModelCluster) => LogCluster;
 
-export interface Outcome {
+interface Outcome {
   readonly problems: readonly string[];
   readonly acknowledged: number;
   readonly epochs: number;
@@ -54,7 +54,7 @@ class Simulation {
   readonly #model = new ModelCluster({ requestBytesMax: requestBytesMax[0] });
   readonly #network: Network;
   readonly #plant: Plant;
-  /** Percent of the steps: from lives that are long to many takeovers. */
+  /** Per thousand steps: from one long life with several checkpoints to many takeovers. */
   readonly #startChance: number;
   readonly #problems: string[] = [];
   /** By revision: what was acknowledged, and in which epoch it was written. */
@@ -71,7 +71,7 @@ class Simulation {
   constructor(seed: number, plant: Plant) {
     this.#random = new FakeRandom(seed);
     this.#plant = plant;
-    this.#startChance = this.#random.pick([1, 2, 6]);
+    this.#startChance = this.#random.pick([1, 10, 20, 60]);
     this.#network = new Network(this.#model, this.#random);
     this.#network.onRequest = () => {
       this.#model.requestBytesMax = this.#random.pick(requestBytesMax);
@@ -101,12 +101,12 @@ class Simulation {
   }
 
   #disturb(): void {
-    const chance = this.#random.below(100);
-    if (chance < this.#startChance && this.#lives.size < livesAtOnce) this.#start();
-    if (this.#lives.size === 0) return;
+    const chance = this.#random.below(1000);
+    const isAlone = this.#lives.size === 0;
+    if (isAlone || (chance < this.#startChance && this.#lives.size < livesAtOnce)) this.#start();
     const one = this.#random.pick([...this.#lives]);
-    if (chance === 99 && this.#random.chance(0.5)) this.#crash(one);
-    if (chance === 98) one.pausedSteps = this.#random.below(60);
+    if (chance >= 1000 - Math.ceil(this.#startChance / 4)) this.#crash(one);
+    else if (chance >= 970 && chance < 980) one.pausedSteps = this.#random.below(60);
   }
 
   #start(): void {
@@ -187,7 +187,7 @@ class Simulation {
     }
   }
 
-  /** What happened in the cluster, whoever asked for it. */
+  /** Checks every change of the cluster, of any writer. */
   #checkChange({ operations }: Change): void {
     const stored = this.#model.get(layout.pointer);
     const { first, revision, id, chunks } = decodePointer(stored, layout.pointer);
