@@ -177,7 +177,11 @@ function endAnew(error: Error): void {
   process.exit(1);
 }
 
-function readyText(replica: Replica, { etcdServers, etcdPrefix }: ReplicaFlags, url: string): string {
+function readyText(
+  replica: Replica,
+  { etcdServers, etcdPrefix }: ReplicaFlags,
+  url: string,
+): string {
   const { keys, bytes } = replica.stats();
   return `pilothouse ${productVersion} store (etcd API ${etcdVersion}) ready in ${(performance.now() / 1000).toFixed(2)} s
   endpoint  ${url}

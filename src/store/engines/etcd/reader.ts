@@ -97,7 +97,8 @@ export class SlotReader {
   #takePushed(): boolean {
     const from = this.#pushed.findIndex(({ key }) => key === this.#layout.slot(this.#next));
     const page = from < 0 ? [] : this.#pushed.slice(from);
-    const isBehind = from < 0 && this.#pushed.length > 0 && this.#isPast(this.#pushed[0] as ClusterKey);
+    const isBehind =
+      from < 0 && this.#pushed.length > 0 && this.#isPast(this.#pushed[0] as ClusterKey);
     if (from >= 0 || isBehind) this.#forgetPushed();
     this.#page = page;
     this.#at = 0;
