@@ -34,6 +34,19 @@ export const localEngine = {
   freeBytesMin: 64 * 2 ** 20,
 };
 
+/**
+ * The log of a replicated store: requests as large as etcd takes by default with room for keys, trimmed by 16 MiB, a
+ * checkpoint per 32 MiB of log or half of the state. A holder that the cluster leaves without an answer for 10 s, three
+ * elections, gives up.
+ */
+export const etcdEngine = {
+  partBytes: 1_500_000,
+  segmentBytes: 16 * 2 ** 20,
+  checkpointLogBytes: 32 * 2 ** 20,
+  giveUpMs: 10_000,
+  lookMs: 1000,
+};
+
 /** How long a hollow pod shows ContainerCreating: long enough to be seen, short enough not to wait for. */
 export const hollowStartMs = 100;
 

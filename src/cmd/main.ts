@@ -97,7 +97,9 @@ Examples:
 
 const store = program
   .command("store")
-  .description("serve the etcd v3 API over a log in one directory; check, dump or restore one")
+  .description(
+    "serve the etcd v3 API over a log in one directory, or in an etcd cluster; check, dump or restore one",
+  )
   .option("--data-dir <dir>", "where the log is kept; made when missing", ".pilothouse-store")
   .option("--memory", "keep everything in memory, nothing on disk")
   .option(
@@ -116,6 +118,23 @@ const store = program
   .option(
     "--insecure-transport",
     "serve in the clear off loopback: whoever reaches the address reads and writes every key",
+  )
+  .addOption(
+    new Option(
+      "--engine <name>",
+      "what keeps the log: local, a directory; etcd, an existing etcd cluster, for any number of replicas of this store",
+    )
+      .choices(["local", "etcd"])
+      .default("local"),
+  )
+  .option("--etcd-servers <urls>", "with --engine etcd: the cluster, comma separated", names, [])
+  .option("--etcd-prefix <path>", "what the log's keys there begin with", "/pilothouse/")
+  .option("--etcd-cafile <file>", "authorities of the cluster's certificates, PEM")
+  .option("--etcd-certfile <file>", "certificate to show to it, PEM")
+  .option("--etcd-keyfile <file>", "its private key, PEM")
+  .option(
+    "--replica-url <url>",
+    "with --engine etcd: where other replicas and clients reach this one; absent: the address it listens on",
   )
   .option(
     "--quota <bytes>",
@@ -145,6 +164,8 @@ Examples:
   kube-apiserver --etcd-servers http://127.0.0.1:2379 ... on it instead of etcd
   pilothouse store --listen 0.0.0.0:2379 --cert server.crt --key server.key \\
     --client-ca ca.crt --allow-cn kube-apiserver          for that client alone, from anywhere
+  pilothouse store --engine etcd --etcd-servers http://127.0.0.1:2379 --listen 127.0.0.1:12379
+                                                          one replica of as many as are started so, each on its address
   pilothouse store check data                             is every record whole
   etcdctl snapshot save s.db; pilothouse store restore s.db new-data`,
   )

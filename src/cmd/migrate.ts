@@ -10,7 +10,7 @@ import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { prefixOfKey } from "#registry/keys.ts";
-import type { EtcdEndpoints } from "#stocketcd/endpoints.ts";
+import type { EtcdEndpoints } from "#etcd/endpoints.ts";
 import { readCluster } from "#stocketcd/read-cluster.ts";
 import { ForeignClusterError, type TellProgress, writeCluster } from "#stocketcd/write-cluster.ts";
 import { loadReadOnly, withDirectory } from "#store/read-only.ts";

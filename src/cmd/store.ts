@@ -2,28 +2,18 @@
  * `pilothouse store`: the etcd v3 API over a log in one directory, until Ctrl-C or SIGTERM.
  */
 import { exitOnStoreFailure } from "./store-failure.ts";
-import { createHash, X509Certificate } from "node:crypto";
+import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createSecureContext } from "node:tls";
-import { certificateIdentity } from "#auth/certificate.ts";
 import { AlarmFile } from "#etcd/alarm-file.ts";
 import { Alarms } from "#etcd/alarms.ts";
 import { etcdVersion } from "#etcd/maintenance.ts";
-import { etcdHttpFrontend } from "#etcd/http-frontend.ts";
-import {
-  listenEtcd,
-  recommendedServerLimits,
-  type EtcdListening,
-  type ListenTls,
-} from "#etcd/server.ts";
 import { etcdMethods, recommendedEtcdLimits } from "#etcd/services.ts";
 import { DiskError } from "#platform/disk.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { countOffHeapWithHeap } from "#platform/node/heap.ts";
 import { nodeLog } from "#platform/node/log.ts";
-import { readProcessFigures } from "#platform/node/process-figures.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { AutoCompactor } from "#store/auto-compact.ts";
 import type { FullStore } from "#store/full-store.ts";
@@ -31,23 +21,25 @@ import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { localEngine } from "./limits.ts";
 import { isLoopback } from "./loopback.ts";
-import { readOperatorFile } from "./operator-file.ts";
 import { productVersion } from "./product.ts";
 import { giveMemoryBack } from "./spare-memory.ts";
+import { checkEngine, type EngineFlags } from "./store-engine.ts";
+import {
+  checkTransport,
+  listenAt,
+  parseAddress,
+  readTls,
+  urlOf,
+  warnOpen,
+  type ListenFlags,
+} from "./store-listen.ts";
 import { onStopSignal } from "./stop-signal.ts";
 import { supervised } from "./supervise.ts";
 import { UsageError } from "./usage-error.ts";
 
-export interface StoreFlags {
+export interface StoreFlags extends ListenFlags, EngineFlags {
   readonly dataDir: string;
-  readonly listen: string;
   readonly memory?: boolean;
-  readonly cert?: string;
-  readonly key?: string;
-  readonly clientCa?: string;
-  readonly allowCn?: readonly string[];
-  readonly insecureTransport?: boolean;
-  readonly quota: number;
   readonly compactEvery: number;
   readonly progressEvery: number;
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
@@ -64,9 +56,28 @@ export async function serveStore(flags: StoreFlags): Promise<void> {
   checkTransport(flags, near);
   const tls = readTls(flags);
   if (!near && tls?.clientCa === undefined) warnOpen(host, flags);
+  checkEngine(flags);
+  if (flags.engine === "etcd") {
+    const { serveReplica } = await import("./store-replica.ts");
+    return serveReplica({ ...host, stopped }, flags, { ...address, tls });
+  }
   const store = await open(host, flags);
   const alarms = await openAlarms(host, store, flags);
-  const listening = await listen({ ...host, store, alarms }, flags, { ...address, tls });
+  const at = { ...address, tls };
+  let { port } = address;
+  const methods = etcdMethods(
+    { ...host, store, alarms },
+    {
+      ...recommendedEtcdLimits,
+      ...identityOf(host, flags),
+      progressMs: flags.progressEvery * 1000,
+      name: "default",
+      clientUrls: () => [urlOf({ ...at, port })],
+      quotaBytes: flags.quota,
+    },
+  );
+  const listening = await listenAt({ ...host, store, alarms, methods }, flags, at);
+  port = listening.port;
   const compactor =
     flags.compactEvery > 0
       ? new AutoCompactor({ ...host, store }, { intervalMs: flags.compactEvery * 1000 })
@@ -90,71 +101,6 @@ export function hostOf(flags: { readonly logLevel: StoreFlags["logLevel"] }) {
     disk: new NodeDisk(),
     log: nodeLog({ level: flags.logLevel, destination: 2 }),
   };
-}
-
-function parseAddress(text: string): { readonly host: string; readonly port: number } {
-  const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text);
-  const port = Number(match?.[3]);
-  if (match === null || port > 65_535) {
-    throw new UsageError(`--listen takes host:port, such as 127.0.0.1:2379, not "${text}"`);
-  }
-  return { host: (match[1] ?? match[2]) as string, port };
-}
-
-/** In the clear, anyone that reaches the store can read and write every key, Secrets too. */
-function checkTransport({ listen, cert, insecureTransport }: StoreFlags, near: boolean): void {
-  if (cert !== undefined && insecureTransport === true) {
-    throw new UsageError("--insecure-transport is for a listener without --cert and --key");
-  }
-  if (near || cert !== undefined || insecureTransport === true) return;
-  throw new UsageError(
-    `--listen ${listen} would serve every key in the clear to whoever reaches it: give --cert, --key and --client-ca, listen on 127.0.0.1, or accept it with --insecure-transport`,
-  );
-}
-
-function warnOpen({ log }: Host, { listen }: StoreFlags): void {
-  log.warn("every client is served, none has to say who it is", {
-    listen,
-    hint: "limit it with --client-ca, and --allow-cn",
-  });
-}
-
-function readTls(flags: StoreFlags): ListenTls | undefined {
-  const { cert, key, clientCa, allowCn } = flags;
-  if (allowCn !== undefined && clientCa === undefined) {
-    throw new UsageError("--allow-cn limits the certificates of --client-ca: give it too");
-  }
-  if (cert === undefined && key === undefined && clientCa === undefined) return undefined;
-  if (cert === undefined || key === undefined) {
-    throw new UsageError("TLS needs both --cert and --key");
-  }
-  const tls = {
-    cert: readOperatorFile(cert),
-    key: readOperatorFile(key),
-    ...(clientCa === undefined ? {} : { clientCa: readOperatorFile(clientCa) }),
-    ...(allowCn === undefined ? {} : { refuse: refuseOthers(allowCn) }),
-  };
-  usable("--cert and --key", () => createSecureContext({ cert: tls.cert, key: tls.key }));
-  // createSecureContext ignores an invalid authority, and would then refuse every client.
-  if (clientCa !== undefined) usable("--client-ca", () => new X509Certificate(tls.clientCa ?? ""));
-  return tls;
-}
-
-/** As etcd's --client-cert-allowed-cn: the common name is one of them, letter by letter. */
-function refuseOthers(names: readonly string[]): (certificate: Uint8Array) => string | undefined {
-  return (certificate) => {
-    const { commonName = "" } = certificateIdentity(certificate) ?? {};
-    if (commonName !== "" && names.includes(commonName)) return undefined;
-    return `client certificate authentication failed: CN ${JSON.stringify(commonName)} is not in --allow-cn`;
-  };
-}
-
-function usable(what: string, use: () => unknown): void {
-  try {
-    use();
-  } catch (error) {
-    throw new UsageError(`${what} cannot be used: ${(error as Error).message}`, { cause: error });
-  }
 }
 
 async function open(host: Host, flags: StoreFlags): Promise<FullStore> {
@@ -186,46 +132,6 @@ export function openError(error: unknown, directory: string): unknown {
   return new UsageError(`cannot open the store in ${directory}: ${error.message}`, {
     cause: error,
   });
-}
-
-async function listen(
-  host: Host & { readonly store: FullStore; readonly alarms: Alarms },
-  flags: StoreFlags,
-  address: { readonly host: string; readonly port: number; readonly tls: ListenTls | undefined },
-): Promise<EtcdListening> {
-  let port = address.port;
-  const scheme = address.tls === undefined ? "http" : "https";
-  const shown = address.host === "0.0.0.0" || address.host === "::" ? "127.0.0.1" : address.host;
-  const methods = etcdMethods(host, {
-    ...recommendedEtcdLimits,
-    ...identityOf(host, flags),
-    progressMs: flags.progressEvery * 1000,
-    name: "default",
-    clientUrls: () => [`${scheme}://${shown.includes(":") ? `[${shown}]` : shown}:${port}`],
-    quotaBytes: flags.quota,
-  });
-  const { tls } = address;
-  try {
-    const http = etcdHttpFrontend({ ...host, figures: readProcessFigures }, flags.quota);
-    const listening = await listenEtcd(
-      { ...host, methods, http },
-      {
-        host: address.host,
-        port,
-        ...(tls === undefined ? {} : { tls }),
-        limits: recommendedServerLimits,
-      },
-    );
-    port = listening.port;
-    return listening;
-  } catch (error) {
-    const { code = "", message } = error as NodeJS.ErrnoException;
-    await host.store.close();
-    const why = code === "EADDRINUSE" ? "the address is in use" : message;
-    throw new UsageError(`cannot listen on ${flags.listen}: ${why}; give another with --listen`, {
-      cause: error,
-    });
-  }
 }
 
 /** The same ids for the same directory at every start; clients notice when they change. */

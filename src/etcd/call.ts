@@ -35,7 +35,9 @@ export type Method =
   | {
       readonly kind: "unary";
       /** @returns a frame, in pieces when it is large. Throws, or rejects with, GrpcError. */
-      readonly answer: (request: Buffer) => Buffer | readonly Buffer[] | Promise<Buffer>;
+      readonly answer: (
+        request: Buffer,
+      ) => Buffer | readonly Buffer[] | Promise<Buffer | readonly Buffer[]>;
     }
   | { readonly kind: "stream"; readonly open: (call: ServerStream) => StreamEnd };
 

@@ -33,20 +33,31 @@ export class EtcdClient {
     this.#session.on("error", () => undefined);
   }
 
-  call<Q, A>(path: string, request: Message<Q>, response: Message<A>, value: Input<Q>): Promise<A> {
+  async call<Q, A>(
+    path: string,
+    request: Message<Q>,
+    response: Message<A>,
+    value: Input<Q>,
+  ): Promise<A> {
+    const answer = await this.forward(path, request.encode(value, prefixBytes));
+    return response.decode(answer);
+  }
+
+  /** A unary call whose messages are bytes. `withHeadroom`: `prefixBytes` are left free before the message. Given. */
+  forward(path: string, withHeadroom: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const stream = this.#open(path);
       const deframer = new Deframer(answerBytesMax);
-      let answer: A | undefined;
+      let answer: Buffer | undefined;
       stream.on("data", (chunk: Buffer) => {
-        deframer.push(chunk, (bytes) => (answer = response.decode(Buffer.from(bytes))));
+        deframer.push(chunk, (bytes) => (answer = Buffer.from(bytes)));
       });
       onEnd(stream, (error) => {
         if (error !== undefined) reject(error);
         else if (answer === undefined) reject(new GrpcError(Code.internal, "no message came"));
         else resolve(answer);
       });
-      stream.end(framed(request.encode(value, prefixBytes)));
+      stream.end(framed(withHeadroom));
     });
   }
 

@@ -1,6 +1,7 @@
 /**
  * The Cluster, Auth and Health services as a single member without users answers them: as etcd with
- * authentication off; what would need users, roles or members is refused with the reason.
+ * authentication off; what would need users, roles or members is refused with the reason. Replicas are members:
+ * each adds itself when it starts, and one that is gone for good may be removed.
  */
 import type { Store } from "#store/store.ts";
 import * as m from "#wire/etcd-messages.ts";
@@ -14,28 +15,60 @@ interface ClusterDeps {
   readonly identity: Identity;
 }
 
+/** Where the members of a replicated store are kept. */
+export interface Members {
+  /** Rejects with GrpcError, as `remove` does. */
+  list(): Promise<readonly Member[]>;
+  /** @returns false when there is none of this id. */
+  remove(id: bigint): Promise<boolean>;
+}
+
+export interface Member {
+  readonly id: bigint;
+  readonly name: string;
+  readonly clientUrls: readonly string[];
+}
+
+interface ClusterOptions {
+  readonly name: string;
+  readonly clientUrls: () => readonly string[];
+  /** Absent: there is only this one. */
+  readonly members?: Members;
+}
+
 export function clusterMethods(
   deps: ClusterDeps,
-  options: { readonly name: string; readonly clientUrls: () => readonly string[] },
+  options: ClusterOptions,
 ): Readonly<Record<string, Method>> {
   const { identity } = deps;
-  const self = (): m.Of<typeof m.member> => ({
+  const { members } = options;
+  const self = (): Member => ({
     id: identity.memberId,
     name: options.name,
-    peerUrls: [],
     clientUrls: options.clientUrls(),
-    isLearner: false,
   });
-  return {
-    MemberList: unary(m.memberListRequest, m.memberListResponse, () => ({
+  const list = async (): Promise<m.Of<typeof m.memberListResponse>> => {
+    const all = (await members?.list()) ?? [self()];
+    return {
       header: identity.header(0),
-      members: [self()],
-    })),
+      members: all.map((one) => ({ ...one, peerUrls: [], isLearner: false })),
+    };
+  };
+  return {
+    MemberList: unary(m.memberListRequest, m.memberListResponse, list),
     MemberAdd: refuse("oneMember"),
-    MemberRemove: refuseMember(identity),
+    MemberRemove: members === undefined ? refuseMember(identity) : removeMember(identity, members),
     MemberUpdate: refuseMember(identity),
     MemberPromote: refuseMember(identity),
   };
+}
+
+function removeMember(identity: Identity, members: Members): Method {
+  return unary(m.memberIdRequest, m.memberListResponse, async ({ id }) => {
+    if (id === identity.memberId) throw etcdError("oneMember");
+    if (!(await members.remove(id))) throw etcdError("memberNotFound");
+    return { header: identity.header(0), members: [] };
+  });
 }
 
 function refuseMember(identity: Identity): Method {

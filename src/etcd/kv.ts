@@ -2,7 +2,8 @@
  * The KV service: Range, RangeStream, Put, DeleteRange, Txn, Compact.
  *
  * Reads are of the committed state, so they are linearizable and never wait: an acknowledged write
- * is at or below the commit revision. Writes are answered once durable.
+ * is at or below the commit revision. Writes are answered once durable. Where the store is one of several replicas,
+ * a read waits until it knows of all that was acknowledged, and so does a write that changed nothing.
  */
 import { StoreStoppedError, type FullStore } from "#store/full-store.ts";
 import type { Key, LeaseId, Revision, WriteRefused } from "#store/store.ts";
@@ -11,6 +12,7 @@ import type { Input } from "#wire/etcd-codec.ts";
 import * as m from "#wire/etcd-messages.ts";
 import { framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
 import type { Alarms } from "./alarms.ts";
+import { confirmed } from "./confirmed.ts";
 import { strictServerStream, unary, type Method, type ServerStream } from "./call.ts";
 import type { Identity } from "./identity.ts";
 import { areInKeyOrder, rangeBytes, RangeStream } from "./range-bytes.ts";
@@ -54,10 +56,11 @@ export class KvService {
 
   methods(): Readonly<Record<string, Method>> {
     return {
-      Range: { kind: "unary", answer: (bytes) => this.#range(m.rangeRequest.decode(bytes)) },
-      RangeStream: strictServerStream(m.rangeRequest, (request, call) =>
-        this.#rangeStream(request, call),
-      ),
+      Range: { kind: "unary", answer: (bytes) => this.#read(m.rangeRequest.decode(bytes)) },
+      RangeStream: strictServerStream(m.rangeRequest, (request, call) => {
+        if (!this.#mustConfirm(request)) return this.#rangeStream(request, call);
+        void this.#stream(request, call);
+      }),
       Put: unary(m.putRequest, m.putResponse, (request) => this.#put(request)),
       DeleteRange: unary(m.deleteRangeRequest, m.deleteRangeResponse, (request) =>
         this.#deleteRange(request),
@@ -67,6 +70,24 @@ export class KvService {
         this.#compact(revision),
       ),
     };
+  }
+
+  #mustConfirm({ serializable }: m.RangeRequest): boolean {
+    return this.#store.latest !== undefined && !serializable;
+  }
+
+  #read(request: m.RangeRequest): Buffer | Buffer[] | Promise<Buffer | Buffer[]> {
+    if (!this.#mustConfirm(request)) return this.#range(request);
+    return confirmed(this.#store).then(() => this.#range(request));
+  }
+
+  async #stream(request: m.RangeRequest, call: ServerStream): Promise<void> {
+    try {
+      await confirmed(this.#store);
+      if (!call.isClosed) this.#rangeStream(request, call);
+    } catch (error) {
+      call.fail(error);
+    }
   }
 
   #range(request: m.RangeRequest): Buffer | Buffer[] {
@@ -108,6 +129,7 @@ export class KvService {
   async #txn(request: m.TxnRequest, bytes: number): Promise<Input<m.TxnResponse>> {
     checkTxn(request, this.#limits.txnOpsMax);
     if (isReadOnly(request)) {
+      await confirmed(this.#store);
       return this.#withHeader(runReadOnly(this.#view, request));
     }
     this.#checkSize(bytes);
@@ -134,8 +156,10 @@ export class KvService {
   /** What the function throws is the call's answer: nothing was changed. */
   async #transact<Answer>(run: (transaction: Transaction) => Answer): Promise<Answer> {
     const result = await this.#store.transact((transaction) => {
+      const before = transaction.revision;
       try {
-        return { kind: "ok" as const, value: run(transaction) };
+        const value = run(transaction);
+        return { kind: "ok" as const, value, isRead: transaction.revision === before };
       } catch (error) {
         if (!(error instanceof GrpcError)) throw error;
         // It may have changed something before it found that it cannot go on.
@@ -144,8 +168,11 @@ export class KvService {
       }
     });
     if (result.kind !== "done") throw this.#refusal(result);
-    if (result.answer.kind === "refused") throw result.answer.error;
-    return result.answer.value;
+    const { answer } = result;
+    // It told what it found, which must not be what a deposed process still believes.
+    if (answer.kind === "refused" || answer.isRead) await confirmed(this.#store);
+    if (answer.kind === "refused") throw answer.error;
+    return answer.value;
   }
 
   #refusal(refused: WriteRefused): GrpcError {

@@ -5,10 +5,10 @@
 import { StoreStoppedError, type FullStore } from "#store/full-store.ts";
 import type { LeaseId } from "#store/store.ts";
 import type { Random } from "#platform/random.ts";
-import type { Input } from "#wire/etcd-codec.ts";
 import * as m from "#wire/etcd-messages.ts";
 import { prefixBytes } from "#wire/grpc.ts";
 import type { Alarms } from "./alarms.ts";
+import { confirmed } from "./confirmed.ts";
 import { stream, unary, type Method, type ServerStream, type StreamEnd } from "./call.ts";
 import type { Identity } from "./identity.ts";
 import { etcdError } from "./rpc-error.ts";
@@ -74,21 +74,32 @@ export class LeaseService {
         const header = this.#header();
         const alive = this.#deps.store.renewLease(id as LeaseId);
         const ttlMs = this.#deps.store.lease(id as LeaseId)?.ttlMs ?? 0;
-        if (alive) sendAlive(call, { header, id, ttl: Math.ceil(ttlMs / 1000) });
-        else void this.#sendGone(call, id);
+        if (!alive) void this.#sendGone(call, id);
+        else if (this.#deps.store.latest === undefined) sendAlive(call, { header, id, ttlMs });
+        else void this.#sendConfirmed(call, { header, id, ttlMs });
       },
       halfClosed: () => call.end(),
       closed: () => undefined,
     };
   }
 
+  /** A deposed process renews what has ended elsewhere. */
+  async #sendConfirmed(call: ServerStream, alive: Alive): Promise<void> {
+    try {
+      await confirmed(this.#deps.store);
+      sendAlive(call, alive);
+    } catch (error) {
+      call.fail(error);
+    }
+  }
+
   /** Reports the lease's end only once it is durable. A store that stopped never gets there. */
   async #sendGone(call: ServerStream, id: bigint): Promise<void> {
     try {
-      await this.#deps.store.settled();
-      sendAlive(call, { header: this.#header(), id, ttl: 0 });
-    } catch {
-      call.fail(etcdError("stopped"));
+      await this.#settled();
+      sendAlive(call, { header: this.#header(), id, ttlMs: 0 });
+    } catch (error) {
+      call.fail(error);
     }
   }
 
@@ -96,7 +107,7 @@ export class LeaseService {
     const { store } = this.#deps;
     const lease = store.lease(id as LeaseId);
     const attached = keys && lease !== undefined ? store.leaseKeys(id as LeaseId) : [];
-    await store.settled().catch(stopped);
+    await this.#settled();
     return {
       header: this.#header(),
       id,
@@ -109,8 +120,14 @@ export class LeaseService {
   /** Those that end first come first. */
   async #list(): Promise<m.Of<typeof m.leaseLeasesResponse>> {
     const leases = this.#deps.store.leases().toSorted((a, b) => a.remainingMs - b.remainingMs);
-    await this.#deps.store.settled().catch(stopped);
+    await this.#settled();
     return { header: this.#header(), leases: leases.map(({ id }) => ({ id })) };
+  }
+
+  /** What was seen of leases is durable, and nobody has changed it since. */
+  async #settled(): Promise<void> {
+    await this.#deps.store.settled().catch(stopped);
+    await confirmed(this.#deps.store);
   }
 
   #header(): m.Header {
@@ -128,10 +145,14 @@ export class LeaseService {
   }
 }
 
-function sendAlive(
-  call: ServerStream,
-  response: Input<m.Of<typeof m.leaseKeepAliveResponse>>,
-): void {
+interface Alive {
+  readonly header: m.Header;
+  readonly id: bigint;
+  readonly ttlMs: number;
+}
+
+function sendAlive(call: ServerStream, { header, id, ttlMs }: Alive): void {
+  const response = { header, id, ttl: Math.ceil(ttlMs / 1000) };
   call.send(m.leaseKeepAliveResponse.encode(response, prefixBytes));
 }
 

@@ -28,6 +28,8 @@ interface MaintenanceDeps {
 }
 
 interface MaintenanceOptions extends SnapshotLimits {
+  /** The member that holds the log; absent: this one. */
+  readonly leader?: () => bigint;
   readonly quotaBytes: number;
 }
 
@@ -75,7 +77,7 @@ export class MaintenanceService {
       version: etcdVersion,
       dbSize: Math.max(stats.engine.storedBytes, stats.bytes),
       dbSizeInUse: stats.bytes,
-      leader: identity.memberId,
+      leader: this.#options.leader?.() ?? identity.memberId,
       raftIndex: index,
       raftAppliedIndex: index,
       raftTerm: identity.raftTerm,

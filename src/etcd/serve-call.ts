@@ -145,17 +145,18 @@ function serveUnary(
   const arm = (): void => {
     if (!stream.isClosed && head.timeout !== "") deadline ??= armDeadline(served, call, head);
   };
+  const send = (frame: Buffer | readonly Buffer[]): void =>
+    Buffer.isBuffer(frame) ? stream.answer(frame) : stream.answerPieces(frame);
   const run = (message: Buffer): void => {
     if (stream.isServerBusy) throw tooManyRequests();
     const frame = answer(message);
-    if (Buffer.isBuffer(frame)) return stream.answer(frame);
-    if (!(frame instanceof Promise)) return stream.answerPieces(frame);
+    if (!(frame instanceof Promise)) return send(frame);
     arm();
     stream.run(message.length);
     frame.then(
       (bytes) => {
         stream.rest();
-        stream.answer(bytes);
+        send(bytes);
       },
       (error: unknown) => {
         stream.rest();

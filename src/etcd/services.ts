@@ -5,7 +5,7 @@ import type { Random } from "#platform/random.ts";
 import type { FullStore } from "#store/full-store.ts";
 import { Alarms } from "./alarms.ts";
 import type { Method } from "./call.ts";
-import { authMethods, clusterMethods, healthMethods } from "./cluster.ts";
+import { authMethods, clusterMethods, healthMethods, type Members } from "./cluster.ts";
 import { Identity } from "./identity.ts";
 import { KvService, type KvLimits } from "./kv.ts";
 import { LeaseService } from "./lease.ts";
@@ -28,6 +28,10 @@ export interface EtcdOptions extends KvLimits, WatchLimits, SnapshotLimits {
   readonly name: string;
   /** Where clients reach this member; asked for when a client lists members. */
   readonly clientUrls: () => readonly string[];
+  /** All replicas of the store; absent: there is only this one. */
+  readonly members?: Members;
+  /** The member that holds the log; absent: this one. */
+  readonly leader?: () => bigint;
   /** The store's, for Status. */
   readonly quotaBytes: number;
 }

@@ -28,7 +28,7 @@ export function callMethod(
 }
 
 async function answered(
-  answer: (request: Buffer) => Frame | Promise<Buffer>,
+  answer: (request: Buffer) => Frame | Promise<Frame>,
   request: Buffer,
 ): Promise<Frame> {
   return answer(Buffer.from(request));

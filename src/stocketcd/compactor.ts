@@ -8,7 +8,7 @@
 import type { EtcdClient } from "#etcd/client.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
-import type { EtcdEndpoints } from "./endpoints.ts";
+import type { EtcdEndpoints } from "#etcd/endpoints.ts";
 
 const key = "compact_rev_key";
 /** etcd's compare: EQUAL, VERSION. */

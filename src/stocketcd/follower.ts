@@ -18,7 +18,7 @@ import type { Key, LeaseId, Revision } from "#store/store.ts";
 import type { Input } from "#wire/etcd-codec.ts";
 import type * as m from "#wire/etcd-messages.ts";
 import { EventType } from "#wire/etcd-messages.ts";
-import type { EtcdEndpoints } from "./endpoints.ts";
+import type { EtcdEndpoints } from "#etcd/endpoints.ts";
 import type { KeyLayout } from "./layout.ts";
 import {
   type ClusterReader,

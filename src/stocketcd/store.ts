@@ -31,7 +31,7 @@ import type {
 } from "#store/store.ts";
 import type { Input } from "#wire/etcd-codec.ts";
 import type * as m from "#wire/etcd-messages.ts";
-import type { EtcdEndpoints } from "./endpoints.ts";
+import type { EtcdEndpoints } from "#etcd/endpoints.ts";
 import { Compactor } from "./compactor.ts";
 import { Follower } from "./follower.ts";
 import type { KeyLayout } from "./layout.ts";

@@ -8,16 +8,19 @@ import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Revision, Store } from "./store.ts";
 
+interface CompactorDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly store: Pick<Store, "commitRevision" | "compactRevision" | "compact">;
+}
+
 export class AutoCompactor {
-  readonly #deps: { readonly clock: Clock; readonly log: Log; readonly store: Store };
+  readonly #deps: CompactorDeps;
   readonly #intervalMs: number;
   #seen: Revision;
   #timer: Timer | undefined;
 
-  constructor(
-    deps: { readonly clock: Clock; readonly log: Log; readonly store: Store },
-    options: { readonly intervalMs: number },
-  ) {
+  constructor(deps: CompactorDeps, options: { readonly intervalMs: number }) {
     this.#deps = deps;
     this.#intervalMs = options.intervalMs;
     this.#seen = deps.store.commitRevision;

@@ -50,6 +50,8 @@ interface EmbeddedDeps {
   /** Recovered, with `commitRevision` at the head. */
   readonly mvcc: Mvcc;
   readonly leases: Leases;
+  /** Of a replica that took the log over: watches and snapshots go on. */
+  readonly followed?: { readonly watches: Watches; readonly maintenance: Maintenance };
 }
 
 export class EmbeddedStore implements FullStore {
@@ -70,7 +72,9 @@ export class EmbeddedStore implements FullStore {
     this.#leases = deps.leases;
     const failed = Promise.withResolvers<Error>();
     this.failed = failed.promise;
-    this.#watches = new Watches(deps, { batchCommitsMax: options.watchBatchCommitsMax });
+    this.#watches =
+      deps.followed?.watches ??
+      new Watches(deps, { batchCommitsMax: options.watchBatchCommitsMax });
     const sequencer = new Sequencer(deps, { ...options, epoch });
     this.#committer = new Committer(
       {
@@ -82,7 +86,13 @@ export class EmbeddedStore implements FullStore {
       },
       { ...options, epoch, headRevision: deps.mvcc.headRevision },
     );
-    this.#maintenance = new Maintenance({ ...deps, settled: () => this.settled() });
+    this.#maintenance =
+      deps.followed?.maintenance ?? new Maintenance({ ...deps, settled: () => this.settled() });
+    void deps.engine.deposed?.then((error) => {
+      if (this.#committer.stopped !== undefined) return;
+      this.#committer.stop(error);
+      this.#onFailed(error, failed.resolve);
+    });
   }
 
   /** Makes the epoch durable, then starts lease time. Once, before anything else. */

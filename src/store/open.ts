@@ -7,6 +7,9 @@ import type { Random } from "#platform/random.ts";
 import { EmbeddedStore } from "./embedded.ts";
 import type { FullStore } from "./full-store.ts";
 import type { Engine } from "./engines/engine.ts";
+import type { LogCluster } from "./engines/etcd/cluster.ts";
+import { EtcdEngine } from "./engines/etcd/engine.ts";
+import type { EtcdEngineOptions } from "./engines/etcd/engine.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { LocalEngineOptions } from "./engines/local/engine.ts";
 import { MemoryEngine, MemoryLog } from "./engines/memory.ts";
@@ -29,9 +32,11 @@ type EngineChoice =
   /** Forgets all when the process ends. */
   | { readonly engine: "memory" }
   /** A directory, which this locks. */
-  | ({ readonly engine: "local" } & LocalEngineOptions);
+  | ({ readonly engine: "local" } & LocalEngineOptions)
+  /** An etcd cluster, whose log this takes over. */
+  | ({ readonly engine: "etcd"; readonly cluster: LogCluster } & EtcdEngineOptions);
 
-/** Opens the store; rejects with DiskError, ForeignDirectoryError or CorruptionError. */
+/** Opens the store; rejects with DiskError, ForeignDirectoryError, CorruptionError or FencedError. */
 export function openStore(
   deps: StoreDeps & { readonly disk: Disk },
   options: StoreOptions & EngineChoice,
@@ -41,6 +46,10 @@ export function openStore(
       return openMemoryStore(deps, options);
     case "local":
       return openStoreOn({ ...deps, engine: new LocalEngine(deps, options) }, options);
+    case "etcd": {
+      const engine = new EtcdEngine({ ...deps, cluster: options.cluster }, options);
+      return openStoreOn({ ...deps, engine }, options);
+    }
     default:
       return unreachable(options);
   }

@@ -8,7 +8,7 @@
  *     those again is harmless: a lease's last record decides.
  * R4  The changes of the checkpoint's own revision are history again, as before the restart.
  * R5  Until `finish` the keys have no order: only their newest versions may be asked for.
- * Values are not copied: the blocks read from disk become slabs.
+ * Values of large blocks are not copied: they become slabs.
  */
 import { CorruptionError } from "./engines/engine.ts";
 import type { RecordSource, ReplaySink } from "./engines/engine.ts";
@@ -33,6 +33,11 @@ export class Recovery implements ReplaySink {
     mvcc.index.beginLoading();
   }
 
+  /** What the records so far say may be forgotten. */
+  get compactRevision(): number {
+    return this.#compactRevision;
+  }
+
   checkpoint(revision: number): void {
     this.#mvcc.rebase(revision);
     this.#leases.clear();
@@ -41,11 +46,13 @@ export class Recovery implements ReplaySink {
   }
 
   records(bytes: Uint8Array, source: RecordSource): void {
-    const slab = this.#mvcc.slabs.adopt(bytes);
-    const reader = new RecordReader(bytes);
-    for (let at = 0; at < bytes.length; at += reader.size(at)) {
-      if (source.kind === "checkpoint") this.#fromCheckpoint(reader, at, slab, source);
-      else this.#fromLog(reader, at, slab, source);
+    const { slab, start } = this.#mvcc.slabs.place(bytes);
+    const reader = new RecordReader(slab.bytes);
+    const from = { ...source, offset: source.offset - start };
+    const end = start + bytes.length;
+    for (let at = start; at < end; at += reader.size(at)) {
+      if (source.kind === "checkpoint") this.#fromCheckpoint(reader, at, slab, from);
+      else this.#fromLog(reader, at, slab, from);
     }
     this.#mvcc.slabs.dropIfDead(slab);
   }

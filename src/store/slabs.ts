@@ -10,6 +10,9 @@ import { assert, must } from "#base/assert.ts";
 import { recordSpace } from "./record.ts";
 import type { RecordSpace } from "./record.ts";
 
+/** A piece is small when so many fit into a slab. */
+const smallShare = 16;
+
 export interface Slab extends RecordSpace {
   readonly id: number;
   /** Bytes written so far; none before it changes again. */
@@ -70,6 +73,16 @@ export class Slabs {
     slab.used = bytes.length;
     slab.sealed = true;
     return slab;
+  }
+
+  /** Adopts large pieces and copies small ones, so that a slab holds many. @returns where they are now. */
+  place(bytes: Uint8Array): { readonly slab: Slab; readonly start: number } {
+    if (bytes.length * smallShare > this.#slabBytes) return { slab: this.adopt(bytes), start: 0 };
+    const slab = this.room(bytes.length);
+    const start = slab.used;
+    slab.bytes.set(bytes, start);
+    slab.used += bytes.length;
+    return { slab, start };
   }
 
   retain(slab: Slab, size: number): void {

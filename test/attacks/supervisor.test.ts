@@ -521,8 +521,14 @@ describe("work that is not waited for", () => {
     "apiserver/kubelet/logs.ts": ["sendMessages("],
     "apiserver/kubelet/spdy-tunnel.ts": ["tunnel("],
     "client/events.ts": ["this.#sendOne("],
-    "etcd/lease.ts": ["this.#sendGone("],
+    "etcd/endpoints.ts": ["client.gone.then("],
+    "etcd/holder-link.ts": ["this.#client.gone.then("],
+    "etcd/kv.ts": ["this.#stream("],
+    "etcd/lease.ts": ["this.#sendGone(", "this.#sendConfirmed("],
+    "etcd/log-cluster.ts": ["this.#watchOn("],
     "etcd/maintenance.ts": ["sendSnapshot("],
+    "etcd/replica-methods.ts": ["send("],
+    "etcd/replica-role.ts": ["run("],
     // `terminate` of a worker always resolves.
     "platform/node/offload.ts": ["this.#end("],
     // Where the collection cannot be begun, nothing is collected.
@@ -537,9 +543,11 @@ describe("work that is not waited for", () => {
     "scheduler/conditions.ts": ["this.#patch("],
     "scheduler/scheduler.ts": ["evictVictim("],
     "stocketcd/compactor.ts": ["this.#round("],
-    "stocketcd/endpoints.ts": ["client.gone.then("],
     "store/auto-compact.ts": ["this.#tick("],
+    "store/embedded.ts": ["deps.engine.deposed?.then("],
     "store/engines/local/room.ts": ["this.look("],
+    // `failed` never rejects.
+    "store/replica.ts": ["owner.failed.then("],
     "store/watches.ts": ["Promise.resolve("],
   };
 

@@ -1,6 +1,6 @@
 /**
- * A stock kube-apiserver on `pilothouse store`: its objects, lists in pages, watches and its own
- * compaction, and kill -9 of the store under it, by kubectl and by raw requests.
+ * A stock kube-apiserver on `pilothouse store`, one or three replicas over an etcd: its objects, lists in pages,
+ * watches and its own compaction, and kill -9 of the store under it, by kubectl and by raw requests.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { EtcdClient } from "#etcd/client.ts";
+import { startEtcd, type TestServer } from "#etcd/testing/servers.ts";
 import {
   findKubectl,
   kubectlEnvironment,
@@ -18,7 +19,8 @@ import {
   temporaryDirectory,
 } from "./harness.ts";
 import { findPeer, noPeer } from "./peers.ts";
-import { startApiServer, until, type StockApiServer } from "./stock-apiserver.ts";
+import { freePort, startApiServer, until, type StockApiServer } from "./stock-apiserver.ts";
+import { findHolder, Replica } from "./store-replica.ts";
 import { startStore, type RunningStore } from "./store-harness.ts";
 
 const program = findPeer("kube-apiserver");
@@ -34,16 +36,101 @@ const configMap = (name: string, value: string) => ({
   data: { value },
 });
 
-describe("a stock kube-apiserver on our store", { skip }, () => {
+interface Storage {
+  /** As `--etcd-servers` takes them. */
+  readonly urls: string;
+  start(): Promise<void>;
+  /** Kills the process that holds the log; a supervisor starts it again at the same address. */
+  killAndRestart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+class OneStore implements Storage {
+  readonly #data: string;
+  #store: RunningStore | undefined;
+
+  constructor(scratch: string) {
+    this.#data = join(scratch, "data");
+  }
+
+  get urls(): string {
+    return this.#store?.url ?? "";
+  }
+
+  async start(): Promise<void> {
+    const listen = this.#store === undefined ? "127.0.0.1:0" : new URL(this.urls).host;
+    this.#store = await startStore(["--data-dir", this.#data, "--listen", listen]);
+  }
+
+  async killAndRestart(): Promise<void> {
+    await this.#store?.kill();
+    await this.start();
+  }
+
+  /** Stopped well, and every record is whole. */
+  async stopAndCheck(): Promise<void> {
+    assert.equal(await this.#store?.stop(), 0);
+    const check = pilothouse(["store", "check", this.#data]);
+    assert.equal(check.code, 0, check.stdout);
+  }
+
+  async close(): Promise<void> {
+    await this.#store?.kill();
+  }
+}
+
+class ReplicatedStore implements Storage {
+  #etcd: TestServer | undefined;
+  #replicas: readonly Replica[] = [];
+
+  get urls(): string {
+    return this.#replicas.map(({ url }) => url).join(",");
+  }
+
+  async start(): Promise<void> {
+    const etcd = await startEtcd(findPeer("etcd") ?? "");
+    this.#etcd = etcd;
+    const ports = [await freePort(), await freePort(), await freePort()];
+    this.#replicas = ports.map((port) => new Replica(port, [etcd.url]));
+    await Promise.all(this.#replicas.map((replica) => replica.start()));
+  }
+
+  async killAndRestart(): Promise<void> {
+    const holder = await findHolder(this.#replicas);
+    await holder.store?.kill();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#replicas.map((replica) => replica.close()));
+    await this.#etcd?.close();
+  }
+}
+
+const storages = {
+  "our store": (scratch: string) => new OneStore(scratch),
+  "replicas of our store over an etcd": () => new ReplicatedStore(),
+};
+const skips = {
+  "our store": skip,
+  "replicas of our store over an etcd":
+    skip === false && findPeer("etcd") === undefined ? noPeer("etcd") : skip,
+};
+
+for (const name of Object.keys(storages) as (keyof typeof storages)[]) {
+  describe(`a stock kube-apiserver on ${name}`, { skip: skips[name] }, () =>
+    runOn((scratch) => storages[name](scratch)),
+  );
+}
+
+function runOn(storageOf: (scratch: string) => Storage): void {
   const scratch = temporaryDirectory("kube-apiserver");
-  const data = join(scratch, "data");
-  let store: RunningStore;
+  const storage = storageOf(scratch);
   let api: StockApiServer;
 
   before(async () => {
-    store = await startStore(["--data-dir", data, "--listen", "127.0.0.1:0"]);
+    await storage.start();
     api = await startApiServer(program ?? "", join(scratch, "api"), [
-      `--etcd-servers=${store.url}`,
+      `--etcd-servers=${storage.urls}`,
       "--etcd-compaction-interval=2s",
       // Pages come from the store, not from the server's own snapshots of its cache.
       "--feature-gates=ListFromCacheSnapshot=false",
@@ -51,16 +138,9 @@ describe("a stock kube-apiserver on our store", { skip }, () => {
   });
   after(async () => {
     await api?.stop();
-    await store?.kill();
+    await storage.close();
     removeDirectory(scratch);
   });
-
-  /** Back on the same address, as a supervisor brings it back. */
-  async function killAndRestart(): Promise<void> {
-    await store.kill();
-    const listen = new URL(store.url).host;
-    store = await startStore(["--data-dir", data, "--listen", listen]);
-  }
 
   function kube(args: readonly string[], input?: unknown): string {
     const env = kubectlEnvironment(api.kubeconfig, scratch);
@@ -118,7 +198,7 @@ describe("a stock kube-apiserver on our store", { skip }, () => {
 
   /** By the server's own compactor, every two seconds here. */
   async function compactedBeyond(revision: number): Promise<void> {
-    const client = new EtcdClient(store.url);
+    const client = new EtcdClient(storage.urls.split(",")[0] ?? "");
     await until(`compaction beyond ${revision}`, async () => {
       await api.request("PUT", `${maps}/guarded`, configMap("guarded", String(performance.now())));
       return (await client.hashKv(0)).compactRevision > revision;
@@ -156,7 +236,7 @@ describe("a stock kube-apiserver on our store", { skip }, () => {
       }
     });
     await until("there are writes", () => Promise.resolve(acknowledged.length >= 100));
-    for (let i = 0; i < 3; i++) await killAndRestart();
+    for (let i = 0; i < 3; i++) await storage.killAndRestart();
     killed = true;
     await Promise.all(writers);
     const { status } = await api.request("POST", maps, configMap("last", ""));
@@ -178,17 +258,16 @@ describe("a stock kube-apiserver on our store", { skip }, () => {
     }
   });
 
+  if (!(storage instanceof OneStore)) return;
   test("the store stopped well, checked, and started again: the apiserver goes on", async () => {
-    assert.equal(await store.stop(), 0);
-    const check = pilothouse(["store", "check", data]);
-    assert.equal(check.code, 0, check.stdout);
-    store = await startStore(["--data-dir", data, "--listen", new URL(store.url).host]);
+    await storage.stopAndCheck();
+    await storage.start();
     await until("it writes again", async () => {
       const { status } = await api.request("PUT", `${maps}/guarded`, configMap("guarded", "end"));
       return status === 200;
     });
   });
-});
+}
 
 function namesOf(list: { readonly [field: string]: unknown }): string[] {
   const items = (list["items"] ?? []) as readonly { metadata: { name: string } }[];

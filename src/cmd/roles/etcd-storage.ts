@@ -1,7 +1,7 @@
 /** `--etcd-servers`: the API server's storage on an etcd cluster, in kube-apiserver's keys and encoding. */
 import { builtinResources } from "#api/schema/resources.ts";
 import type { EtcdIdentity } from "#etcd/client.ts";
-import { EtcdEndpoints } from "#stocketcd/endpoints.ts";
+import { EtcdEndpoints } from "#etcd/endpoints.ts";
 import { KeyLayout } from "#stocketcd/layout.ts";
 import { openStockStore } from "#stocketcd/store.ts";
 import type { OpenedStore } from "#store/full-store.ts";
@@ -11,12 +11,15 @@ import { isLoopback } from "../loopback.ts";
 import { readOperatorFile } from "../operator-file.ts";
 import { UsageError } from "../usage-error.ts";
 
-export interface EtcdFlags {
-  readonly etcdServers: readonly string[];
-  readonly etcdPrefix: string;
+export interface EtcdTlsFlags {
   readonly etcdCafile?: string;
   readonly etcdCertfile?: string;
   readonly etcdKeyfile?: string;
+}
+
+export interface EtcdFlags extends EtcdTlsFlags {
+  readonly etcdServers: readonly string[];
+  readonly etcdPrefix: string;
   /** Milliseconds; 0: others compact. */
   readonly etcdCompactionInterval: number;
 }
@@ -45,15 +48,16 @@ export async function clusterOf(
   flags: Omit<EtcdFlags, "etcdCompactionInterval">,
 ): Promise<{ readonly endpoints: EtcdEndpoints; readonly layout: KeyLayout }> {
   const { etcdServers: urls, etcdPrefix: prefix } = flags;
-  for (const url of urls) await checkUrl(url);
+  for (const url of urls) await checkEtcdUrl(url);
   if (!/^\/[^/].*$/.test(prefix))
     throw new UsageError(`--etcd-prefix ${prefix} must begin with one slash`);
   const stored = builtinResources().map((info) => info.storage ?? info);
-  const endpoints = new EtcdEndpoints(urls, identityOf(flags));
+  const endpoints = new EtcdEndpoints(urls, etcdIdentityOf(flags));
   return { endpoints, layout: new KeyLayout(stored, prefix) };
 }
 
-async function checkUrl(url: string): Promise<void> {
+/** Throws UsageError. */
+export async function checkEtcdUrl(url: string): Promise<void> {
   const { protocol, hostname } = URL.parse(url) ?? { protocol: "", hostname: "" };
   if (protocol === "https:") return;
   if (protocol !== "http:")
@@ -64,11 +68,12 @@ async function checkUrl(url: string): Promise<void> {
   );
 }
 
-function identityOf({
+/** Throws UsageError. */
+export function etcdIdentityOf({
   etcdCafile,
   etcdCertfile,
   etcdKeyfile,
-}: Omit<EtcdFlags, "etcdCompactionInterval">): EtcdIdentity {
+}: EtcdTlsFlags): EtcdIdentity {
   if ((etcdCertfile === undefined) !== (etcdKeyfile === undefined)) {
     throw new UsageError("--etcd-certfile and --etcd-keyfile go together");
   }

@@ -154,7 +154,7 @@ async function untilServing(url: string, etcd: ChildProcess): Promise<void> {
   throw new Error(`etcd did not start at ${url}`);
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, "127.0.0.1", () => {
       const address = server.address();

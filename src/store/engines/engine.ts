@@ -35,6 +35,22 @@ export class CorruptionError extends Error {
   }
 }
 
+/** Thrown by a follower that needs what is no longer kept: begin anew, with an empty state. */
+export class FellBehindError extends Error {
+  constructor() {
+    super("the log is no longer kept from where this follower stands: it must begin anew");
+    this.name = "FellBehindError";
+  }
+}
+
+/** Who holds a log. */
+export interface LogHolder {
+  /** 0: nobody ever opened it. */
+  readonly epoch: number;
+  /** As the opening called itself; may be empty. */
+  readonly name: string;
+}
+
 /** Takes recovered records. Throws CorruptionError when they do not add up. */
 export interface ReplaySink {
   /** A checkpoint follows: the state at `revision`. At most once, before any log records. */
@@ -118,6 +134,22 @@ export interface EngineStats {
   readonly checkpointRevision: number;
 }
 
+/** An engine whose log may be followed before it is taken over: by then most of the replay is done. */
+export interface SharedEngine extends Engine {
+  /**
+   * "all" replays what is durable at some time after the call; a further call, what was added since. "pushed" replays
+   * only what the medium sent by itself, without a request. `open` goes on from there. One at a time. Rejects
+   * with FellBehindError.
+   */
+  follow(replay: ReplaySink, what: "all" | "pushed"): Promise<void>;
+  /** Calls `grown` when the medium has sent more. Some of these calls come late or never. */
+  listen(grown: () => void): void;
+  /** As of the last `follow`. */
+  readonly holder: LogHolder;
+  /** Resolves if this opening held the log at some time after the call, and else rejects with FencedError. */
+  checkHeld(): Promise<void>;
+}
+
 export interface Engine {
   /**
    * Recovers what is stored and takes the store over. `epoch` "next" takes the one after the last
@@ -146,5 +178,7 @@ export interface Engine {
    */
   tail(after: number): Tail;
   stats(): EngineStats;
+  /** Resolves when this opening finds out, between appends, that a later one holds the log. */
+  readonly deposed?: Promise<FencedError>;
   close(): Promise<void>;
 }

@@ -38,7 +38,7 @@ function record({
   return bytes;
 }
 
-function batch(epoch: number, revisions: readonly number[]): AppendBatch {
+export function testBatch(epoch: number, revisions: readonly number[]): AppendBatch {
   let batchOffset = 0;
   const buffers = revisions.map((revision) => {
     const bytes = record({ revision, epoch, batchOffset });
@@ -120,7 +120,7 @@ async function drain(
   }
 }
 
-function upTo(last: number, first: number = 2): number[] {
+export function upTo(last: number, first: number = 2): number[] {
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }
 
@@ -130,8 +130,8 @@ export function engineSuite(name: string, makeStorage: () => EngineStorage): voi
       const storage = makeStorage();
       const first = await opened(storage);
       assert.deepEqual([first.replayed.checkpointRevision, first.replayed.log], [0, []]);
-      await first.engine.append(batch(first.epoch, [2, 3]));
-      await first.engine.append(batch(first.epoch, [4]));
+      await first.engine.append(testBatch(first.epoch, [2, 3]));
+      await first.engine.append(testBatch(first.epoch, [4]));
       await first.engine.close();
       const second = await opened(storage);
       assert.deepEqual(second.replayed.log, [2, 3, 4]);
@@ -143,8 +143,8 @@ export function engineSuite(name: string, makeStorage: () => EngineStorage): voi
       const storage = makeStorage();
       const engine = storage.engine();
       assert.equal((await engine.open(new Replayed(), 7)).epoch, 7);
-      await engine.append(batch(7, [2]));
-      await assert.rejects(engine.append(batch(6, [3])), FencedError);
+      await engine.append(testBatch(7, [2]));
+      await assert.rejects(engine.append(testBatch(6, [3])), FencedError);
       await engine.close();
       const { engine: next, epoch, replayed } = await opened(storage);
       assert.ok(epoch > 7);
@@ -156,9 +156,9 @@ export function engineSuite(name: string, makeStorage: () => EngineStorage): voi
       const storage = makeStorage();
       const { engine, epoch } = await opened(storage);
       for (let revision = 2; revision <= 9; revision++)
-        await engine.append(batch(epoch, [revision]));
+        await engine.append(testBatch(epoch, [revision]));
       await engine.checkpoint(checkpointOf(5, 3));
-      await engine.append(batch(epoch, [10]));
+      await engine.append(testBatch(epoch, [10]));
       assert.equal(engine.stats().checkpointRevision, 5);
       assert.equal(engine.wantsCheckpoint({ revision: 5, stateBytes: 0, quiet: true }), false);
       await engine.close();
@@ -176,31 +176,31 @@ export function engineSuite(name: string, makeStorage: () => EngineStorage): voi
       const storage = makeStorage();
       const engine = storage.engine();
       await engine.open(new Replayed(), 7);
-      await engine.append(batch(7, [2]));
+      await engine.append(testBatch(7, [2]));
       await engine.close();
       for (const old of [6, 7]) {
         await assert.rejects(storage.engine().open(new Replayed(), old), FencedError);
       }
       const next = storage.engine();
       assert.equal((await next.open(new Replayed(), 8)).epoch, 8);
-      await next.append(batch(8, [3]));
+      await next.append(testBatch(8, [3]));
       await next.close();
     });
 
     void test("once a second opening has the log, nothing of the first one's lands", async () => {
       const storage = makeStorage();
       const first = await opened(storage);
-      await first.engine.append(batch(first.epoch, [2]));
+      await first.engine.append(testBatch(first.epoch, [2]));
       if (storage.secondOpen === "is refused") {
         await assert.rejects(opened(storage), /in use by process/);
-        await first.engine.append(batch(first.epoch, [3]));
+        await first.engine.append(testBatch(first.epoch, [3]));
         await first.engine.close();
-      } else await first.engine.append(batch(first.epoch, [3]));
+      } else await first.engine.append(testBatch(first.epoch, [3]));
       const second = await opened(storage);
       assert.deepEqual(second.replayed.log, [2, 3]);
-      await assert.rejects(first.engine.append(batch(first.epoch, [4])), FencedError);
-      await second.engine.append(batch(second.epoch, [4, 5]));
-      await assert.rejects(first.engine.append(batch(first.epoch, [6])), FencedError);
+      await assert.rejects(first.engine.append(testBatch(first.epoch, [4])), FencedError);
+      await second.engine.append(testBatch(second.epoch, [4, 5]));
+      await assert.rejects(first.engine.append(testBatch(first.epoch, [6])), FencedError);
       await second.engine.close();
       const third = await opened(storage);
       assert.deepEqual(third.replayed.log, [2, 3, 4, 5]);
@@ -210,14 +210,14 @@ export function engineSuite(name: string, makeStorage: () => EngineStorage): voi
     void test("a tail brings what is durable after its revision, in bounded pieces, and goes on when more comes", async () => {
       const { engine, epoch } = await opened(makeStorage());
       for (let first = 2; first < 600; first += 3) {
-        await engine.append(batch(epoch, [first, first + 1, first + 2]));
+        await engine.append(testBatch(epoch, [first, first + 1, first + 2]));
       }
       const all = engine.tail(0);
       const some = engine.tail(400);
       assert.deepEqual((await drain(all, 300)).revisions, upTo(601));
       const { revisions, ended } = await drain(some, 1_000_000);
       assert.deepEqual([revisions, ended], [upTo(601, 400), "end"]);
-      await engine.append(batch(epoch, [602]));
+      await engine.append(testBatch(epoch, [602]));
       const late = engine.tail(10_000);
       assert.deepEqual((await drain(late, 300)).revisions, []);
       for (const tail of [all, some]) {
@@ -231,10 +231,10 @@ export function engineSuite(name: string, makeStorage: () => EngineStorage): voi
     void test("a tail opened after a restart begins with what was durable before", async () => {
       const storage = makeStorage();
       const first = await opened(storage);
-      await first.engine.append(batch(first.epoch, [2, 3]));
+      await first.engine.append(testBatch(first.epoch, [2, 3]));
       await first.engine.close();
       const second = await opened(storage);
-      await second.engine.append(batch(second.epoch, [4]));
+      await second.engine.append(testBatch(second.epoch, [4]));
       const tail = second.engine.tail(3);
       assert.deepEqual((await drain(tail, 1000)).revisions, [3, 4]);
       await tail.close();
@@ -245,13 +245,13 @@ export function engineSuite(name: string, makeStorage: () => EngineStorage): voi
       const { engine, epoch } = await opened(makeStorage());
       const slow = engine.tail(0);
       assert.equal((await slow.read(1)).kind, "end");
-      for (let r = 2; r <= 900; r++) await engine.append(batch(epoch, [r]));
+      for (let r = 2; r <= 900; r++) await engine.append(testBatch(epoch, [r]));
       const middle = engine.tail(0);
       assert.equal((await middle.read(1)).kind, "records");
       for (const at of [600, 800]) await engine.checkpoint(checkpointOf(at, 3));
       for (const tail of [slow, middle, engine.tail(2)]) {
         assert.equal((await drain(tail, 1000)).ended, "trimmed");
-        await engine.append(batch(epoch, [901]));
+        await engine.append(testBatch(epoch, [901]));
         assert.equal((await tail.read(1000)).kind, "trimmed");
         await tail.close();
       }
@@ -269,9 +269,9 @@ export function engineSuite(name: string, makeStorage: () => EngineStorage): voi
       const { domain: westName, epoch } = await west.open(new Replayed(), "next");
       assert.notEqual(eastName, westName);
       assert.equal(epoch, 1);
-      await Promise.all([east.append(batch(9, [2, 3])), west.append(batch(1, [2]))]);
-      await east.append(batch(9, [4]));
-      await assert.rejects(west.append(batch(9, [3])), FencedError);
+      await Promise.all([east.append(testBatch(9, [2, 3])), west.append(testBatch(1, [2]))]);
+      await east.append(testBatch(9, [4]));
+      await assert.rejects(west.append(testBatch(9, [3])), FencedError);
       const tails = [east.tail(0), west.tail(0)] as const;
       assert.deepEqual((await drain(tails[0], 1000)).revisions, [2, 3, 4]);
       assert.deepEqual((await drain(tails[1], 1000)).revisions, [2]);
@@ -285,7 +285,7 @@ export function engineSuite(name: string, makeStorage: () => EngineStorage): voi
       const storage = makeStorage();
       const { engine, epoch } = await opened(storage);
       const revisions = Array.from({ length: 3000 }, (_, i) => i + 2);
-      await engine.append(batch(epoch, revisions));
+      await engine.append(testBatch(epoch, revisions));
       await engine.close();
       const { engine: next, replayed } = await opened(storage);
       assert.deepEqual(replayed.log, revisions);

@@ -3,7 +3,7 @@
  *
  * A call is tried on one connection only: what became of a write that was cut off, its caller must find out.
  */
-import { EtcdClient, type EtcdIdentity } from "#etcd/client.ts";
+import { EtcdClient, type EtcdIdentity } from "./client.ts";
 
 export class EtcdEndpoints {
   readonly #urls: readonly string[];

@@ -1,0 +1,40 @@
+/** Which engine keeps the log of `pilothouse store`, and where. */
+import { etcdIdentityOf, type EtcdTlsFlags } from "./roles/etcd-storage.ts";
+import { EtcdEndpoints } from "#etcd/endpoints.ts";
+import { checkEtcdUrl } from "./roles/etcd-storage.ts";
+import { UsageError } from "./usage-error.ts";
+
+export interface EngineFlags extends EtcdTlsFlags {
+  readonly engine: "local" | "etcd";
+  readonly etcdServers: readonly string[];
+  readonly etcdPrefix: string;
+  readonly replicaUrl?: string;
+}
+
+/** Throws UsageError for flags of the other engine. */
+export function checkEngine(flags: EngineFlags & { readonly memory?: boolean }): void {
+  const { engine, etcdServers, memory } = flags;
+  if (engine === "etcd" && etcdServers.length === 0) {
+    throw new UsageError(
+      "--engine etcd keeps the log in an etcd cluster: name it with --etcd-servers",
+    );
+  }
+  if (engine === "etcd" && memory === true) {
+    throw new UsageError("--memory keeps no log: leave it out with --engine etcd");
+  }
+  const isNamed = etcdServers.length > 0 || flags.replicaUrl !== undefined;
+  if (engine === "local" && isNamed) {
+    throw new UsageError("--etcd-servers and --replica-url go with --engine etcd");
+  }
+}
+
+/** Nothing is connected yet. Throws UsageError. */
+export async function logEndpoints(flags: EngineFlags): Promise<EtcdEndpoints> {
+  for (const url of flags.etcdServers) await checkEtcdUrl(url);
+  if (!/^\/[!-~]*[!-.0-~]\/$/.test(flags.etcdPrefix)) {
+    throw new UsageError(
+      `--etcd-prefix ${flags.etcdPrefix} must begin and end with a slash, as /pilothouse/`,
+    );
+  }
+  return new EtcdEndpoints(flags.etcdServers, etcdIdentityOf(flags));
+}

@@ -1,0 +1,16 @@
+/** What a store among replicas must know before it tells what it has found. */
+import { FencedError } from "#store/engines/engine.ts";
+import type { Store } from "#store/store.ts";
+import { etcdError } from "./rpc-error.ts";
+
+/**
+ * Resolves once the store has all that was acknowledged anywhere before the call; at once where nobody else writes.
+ * Rejects with GrpcError.
+ */
+export async function confirmed(store: Pick<Store, "latest">): Promise<void> {
+  try {
+    await store.latest?.();
+  } catch (error) {
+    throw etcdError(error instanceof FencedError ? "leaderChanged" : "timedOut");
+  }
+}

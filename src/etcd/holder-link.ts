@@ -1,0 +1,80 @@
+/**
+ * The connection from a replica to the one that holds the log: calls go there as they came, and it is asked from time
+ * to time whether it is there.
+ *
+ * Holds  a call that was not sent rejects with `noLeader`: it may be repeated. One whose answer was lost rejects with
+ *        `leaderChanged`: it may have been carried out.
+ * Bounds the calls that this replica's own clients have under way; all end with the link.
+ */
+import type { Clock } from "#platform/clock.ts";
+import { Code, GrpcError, prefixBytes } from "#wire/grpc.ts";
+import { EtcdClient, type EtcdIdentity } from "./client.ts";
+import { etcdError } from "./rpc-error.ts";
+
+/** Calls of replicas to each other have paths of their own: only the holder answers them. */
+export const replicaPrefix = "/pilothouse.Replica";
+export const holdPath = `${replicaPrefix}/Hold`;
+
+export class HolderLink {
+  readonly url: string;
+  /** When the holder last said that it is there, on the monotonic clock. */
+  heardMs: number;
+  /** The connection could not be made, or is over. */
+  isGone = false;
+  readonly #clock: Clock;
+  readonly #client: EtcdClient;
+  #asking = false;
+
+  constructor(clock: Clock, url: string, identity: EtcdIdentity, gone: () => void) {
+    this.url = url;
+    this.#clock = clock;
+    this.heardMs = clock.monotonicMs();
+    this.#client = new EtcdClient(url, identity);
+    void this.#client.gone.then(() => {
+      this.isGone = true;
+      gone();
+    });
+  }
+
+  /** `path`: as the client called it. @returns the answer's message. */
+  async call(path: string, request: Buffer): Promise<Buffer> {
+    if (this.isGone) throw etcdError("noLeader");
+    try {
+      return await this.#send(`${replicaPrefix}${path}`, request);
+    } catch (error) {
+      throw isBroken(error) ? etcdError("leaderChanged") : error;
+    }
+  }
+
+  /** Asks whether it holds the log; its answer is seen in `heardMs`. One question at a time. */
+  ask(): void {
+    if (this.#asking || this.isGone) return;
+    this.#asking = true;
+    const asked = this.#clock.monotonicMs();
+    this.#send(holdPath, Buffer.alloc(0))
+      .then(
+        () => (this.heardMs = asked),
+        () => undefined,
+      )
+      .finally(() => (this.#asking = false));
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  #send(path: string, request: Buffer): Promise<Buffer> {
+    const withHeadroom = Buffer.concat([Buffer.alloc(prefixBytes), request]);
+    return this.#client.forward(path, withHeadroom);
+  }
+}
+
+/** The client's own words: nothing is known of what the other side did. */
+function isBroken(error: unknown): boolean {
+  const { code, message } = error as Partial<GrpcError>;
+  return !(error instanceof GrpcError) || (code === Code.unavailable && !isOfEtcd(message ?? ""));
+}
+
+function isOfEtcd(message: string): boolean {
+  return message.startsWith("etcdserver: ");
+}

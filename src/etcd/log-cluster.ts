@@ -1,0 +1,164 @@
+/**
+ * An etcd cluster for the engine `etcd`: reads and changes are transactions, and a watch pushes new keys. One
+ * connection at a time, to the next endpoint when an answer does not come.
+ *
+ * Holds  an outcome that no answer has proved is "uncertain": deadlines, broken connections, changes of leader.
+ */
+import type { Clock } from "#platform/clock.ts";
+import { sleep } from "#platform/clock.ts";
+import type {
+  Change,
+  ChangeAnswer,
+  ClusterKey,
+  Condition,
+  KeyRange,
+  LogCluster,
+  Operation,
+  ReadAnswer,
+} from "#store/engines/etcd/cluster.ts";
+import type { Input } from "#wire/etcd-codec.ts";
+import { CompareResult, CompareTarget, EventType } from "#wire/etcd-messages.ts";
+import type * as m from "#wire/etcd-messages.ts";
+import { Code, GrpcError } from "#wire/grpc.ts";
+import type { EtcdClient } from "./client.ts";
+import type { EtcdEndpoints } from "./endpoints.ts";
+
+/** Longer than an election of etcd (1 s) and a slow sync; shorter than anybody waits. */
+const answerMs = 2000;
+const watchAgainMs = 200;
+
+type Unanswered = Extract<ReadAnswer, { readonly kind: "uncertain" | "refused" }>;
+
+export class EtcdLogCluster implements LogCluster {
+  readonly #clock: Clock;
+  readonly #endpoints: EtcdEndpoints;
+
+  constructor(deps: { readonly clock: Clock; readonly endpoints: EtcdEndpoints }) {
+    this.#clock = deps.clock;
+    this.#endpoints = deps.endpoints;
+  }
+
+  async read(ranges: readonly KeyRange[]): Promise<ReadAnswer> {
+    const success = ranges.map(({ start, end, limit }) => ({
+      range: { key: start, rangeEnd: end, limit },
+    }));
+    try {
+      const { responses } = await this.#txn({ success });
+      return { kind: "read", lists: responses.map(({ range }) => (range?.kvs ?? []).map(keyOf)) };
+    } catch (error) {
+      return unanswered(error);
+    }
+  }
+
+  async change({ conditions, operations }: Change): Promise<ChangeAnswer> {
+    try {
+      const { succeeded } = await this.#txn({
+        compare: conditions.map(compareOf),
+        success: operations.map(operationOf),
+      });
+      return { kind: succeeded ? "changed" : "unmet" };
+    } catch (error) {
+      return refusedChange(error) ?? unanswered(error);
+    }
+  }
+
+  watch(prefix: string, pushed: (keys: readonly ClusterKey[]) => void): { close(): void } {
+    const closing = new AbortController();
+    void this.#watchOn(prefix, pushed, closing.signal);
+    return { close: () => closing.abort() };
+  }
+
+  /** Stays on the connection of the moment, and begins anew on the next one. */
+  async #watchOn(
+    prefix: string,
+    pushed: (keys: readonly ClusterKey[]) => void,
+    closing: AbortSignal,
+  ): Promise<void> {
+    while (!closing.aborted) {
+      try {
+        await this.#watchOnce(prefix, pushed, closing);
+      } catch {
+        // The connection was just lost: the next one is tried.
+      }
+      await sleep(this.#clock, "etcd.replica-wait", watchAgainMs, closing);
+    }
+  }
+
+  async #watchOnce(
+    prefix: string,
+    pushed: (keys: readonly ClusterKey[]) => void,
+    closing: AbortSignal,
+  ): Promise<void> {
+    const stream = this.#endpoints.client().watch();
+    const close = (): void => stream.close();
+    closing.addEventListener("abort", close);
+    stream.send({ create: { key: prefix, rangeEnd: `${prefix.slice(0, -1)}0` } });
+    for (let answer = await stream.next(); answer !== undefined; answer = await stream.next()) {
+      if (closing.aborted || answer.canceled) break;
+      const keys = answer.events.filter(({ type }) => type === EventType.put);
+      if (keys.length > 0) pushed(keys.flatMap(({ kv }) => (kv === undefined ? [] : [keyOf(kv)])));
+    }
+    closing.removeEventListener("abort", close);
+    stream.close();
+  }
+
+  async #txn(request: Input<m.TxnRequest>): Promise<m.TxnResponse> {
+    const client = this.#endpoints.client();
+    const late = Promise.withResolvers<never>();
+    const timer = this.#clock.after("etcd.deadline", answerMs, () =>
+      late.reject(new GrpcError(Code.deadlineExceeded, `no answer within ${answerMs} ms`)),
+    );
+    try {
+      return await Promise.race([client.txn(request), late.promise]);
+    } catch (error) {
+      this.#tryAnother(client, error);
+      throw error;
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  /** A member that is cut off, or has lost its leader, may stay so. */
+  #tryAnother(client: EtcdClient, error: unknown): void {
+    const { code } = error as Partial<GrpcError>;
+    if (code === Code.unavailable || code === Code.deadlineExceeded) this.#endpoints.leave(client);
+  }
+}
+
+function keyOf({ key, value }: { readonly key: string; readonly value: Uint8Array }): ClusterKey {
+  return { key, value };
+}
+
+function compareOf({ key, value }: Condition): Input<m.Compare> {
+  const { equal: result } = CompareResult;
+  return value === undefined
+    ? { key, result, target: CompareTarget.create, createRevision: 0 }
+    : { key, result, target: CompareTarget.value, value };
+}
+
+function operationOf(one: Operation): Input<m.RequestOp> {
+  if (one.kind === "put") return { put: { key: one.key, value: one.value } };
+  return { deleteRange: { key: one.start, rangeEnd: one.end } };
+}
+
+/** Refusals that are certain, by etcd's texts and grpc-go's. */
+function refusedChange(error: unknown): ChangeAnswer | undefined {
+  const { message } = error as Error;
+  if (/request is too large|message larger than max/.test(message)) return { kind: "too-large" };
+  if (/database space exceeded/.test(message)) return { kind: "no-space", message };
+  return undefined;
+}
+
+/** Codes that will not go away by asking again. */
+const finalCodes: readonly unknown[] = [
+  Code.invalidArgument,
+  Code.unimplemented,
+  Code.unauthenticated,
+  Code.permissionDenied,
+  Code.dataLoss,
+];
+
+function unanswered(error: unknown): Unanswered {
+  const { code, message } = error as Partial<GrpcError> & Error;
+  return { kind: finalCodes.includes(code) ? "refused" : "uncertain", message };
+}

@@ -1,0 +1,205 @@
+/**
+ * What a replica does by itself: it reads the log as it grows, asks the holder whether it is there, and takes the log
+ * over when it is not.
+ *
+ *   follow ─▶ holder known ─▶ asked each `askMs` ─▶ silent for `silentMs`, or its connection broke twice ─▶ take over
+ *
+ * Safe whatever is decided here: a takeover counts only if nobody else took the log over first, and nothing that
+ * a deposed holder does counts. Time decides only how soon writes go on.
+ */
+import type { Clock, Timer, TimerName } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import { FellBehindError, type LogHolder } from "#store/engines/engine.ts";
+import type { Replica } from "#store/replica.ts";
+import type { HolderLink } from "./holder-link.ts";
+import type { ReplicaCalls } from "./replica-methods.ts";
+import { etcdError } from "./rpc-error.ts";
+
+interface ReplicaTimes {
+  /** The log is read so often, beside what it sends by itself. */
+  readonly pollMs: number;
+  readonly askMs: number;
+  /** A holder that says nothing for so long is deposed. */
+  readonly silentMs: number;
+  /** A call waits so long for a holder. */
+  readonly patienceMs: number;
+}
+
+export const recommendedReplicaTimes = {
+  pollMs: 100,
+  askMs: 200,
+  silentMs: 1000,
+  // etcd's own: its request timeout is 5 s and an election.
+  patienceMs: 5000,
+} as const satisfies ReplicaTimes;
+
+interface RoleDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly replica: Replica;
+  /** Begins a connection to the replica of that name; `gone` is called once when it is over. */
+  readonly connect: (name: string, gone: () => void) => HolderLink;
+}
+
+export class ReplicaRole implements ReplicaCalls {
+  /** Resolves, never rejects, when this process must begin anew. */
+  readonly failed: Promise<Error>;
+  readonly #deps: RoleDeps;
+  readonly #name: string;
+  readonly #times: ReplicaTimes;
+  readonly #fail: (error: Error) => void;
+  readonly #timers = new Set<Timer>();
+  readonly #waiting = new Set<() => void>();
+  #link: HolderLink | undefined;
+  /** Of this holder the connection broke before. */
+  #broken = "";
+  #isTaking = false;
+  #isSilent = false;
+  #stopped = false;
+
+  constructor(deps: RoleDeps, options: ReplicaTimes & { readonly name: string }) {
+    this.#deps = deps;
+    this.#name = options.name;
+    this.#times = options;
+    const failed = Promise.withResolvers<Error>();
+    this.failed = failed.promise;
+    this.#fail = failed.resolve;
+  }
+
+  get isOwner(): boolean {
+    return this.#deps.replica.isOwner;
+  }
+
+  /** The name of the process that holds the log, as far as this one knows. */
+  get holder(): string {
+    return this.isOwner ? this.#name : this.#deps.replica.holder.name;
+  }
+
+  start(): void {
+    this.#meet();
+    this.#deps.replica.listen((error) => this.#followFailed(error as Error));
+    this.#again("etcd.replica-follow", this.#times.pollMs, () => this.#follow());
+    this.#again("etcd.replica-ask", this.#times.askMs, () => this.#ask());
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const timer of this.#timers) timer.cancel();
+    this.#link?.close();
+    this.#tellWaiting();
+  }
+
+  async forward(path: string, request: Buffer): Promise<Buffer | "own"> {
+    const { clock } = this.#deps;
+    const untilMs = clock.monotonicMs() + this.#times.patienceMs;
+    for (;;) {
+      if (this.isOwner) return "own";
+      const link = this.#link;
+      try {
+        if (link !== undefined) return await link.call(path, request);
+      } catch (error) {
+        // It was refused before anything was done.
+        if ((error as Error).message !== noLeader) throw error;
+      }
+      if (this.#stopped || clock.monotonicMs() >= untilMs) throw etcdError("noLeader");
+      await this.#change();
+    }
+  }
+
+  /** Resolves when another holder may be known, or soon. */
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#deps.clock.after("etcd.replica-wait", this.#times.pollMs, () => tell());
+      const tell = (): void => {
+        timer.cancel();
+        this.#waiting.delete(tell);
+        resolve();
+      };
+      this.#waiting.add(tell);
+    });
+  }
+
+  #tellWaiting(): void {
+    for (const tell of this.#waiting) tell();
+  }
+
+  async #follow(): Promise<void> {
+    if (this.isOwner) return;
+    try {
+      await this.#deps.replica.catchUp();
+      this.#isSilent = false;
+    } catch (error) {
+      this.#followFailed(error as Error);
+    }
+    this.#meet();
+  }
+
+  #followFailed(error: Error): void {
+    if (error instanceof FellBehindError || error.name === "CorruptionError") this.#fail(error);
+    if (!this.#isSilent) this.#deps.log.warn("the log cannot be read", { error: String(error) });
+    this.#isSilent = true;
+  }
+
+  /** Connects to the holder that the log names; one that nobody holds, or this process's former self, is taken. */
+  #meet(): void {
+    const { replica, connect, log } = this.#deps;
+    if (replica.isOwner || this.#stopped) return;
+    const { epoch, name } = replica.holder;
+    if (epoch === 0 || name === "" || name === this.#name) return this.#takeOver("nobody holds it");
+    if (this.#link?.url === name && !this.#link.isGone) return;
+    if (this.#link?.url !== name)
+      log.info("another process holds the log", { holder: name, epoch });
+    this.#link?.close();
+    this.#link = connect(name, () => this.#gone(name));
+    this.#tellWaiting();
+  }
+
+  /** Once may be a hiccup of the network; a connection that breaks again, or cannot be made, is the process's end. */
+  #gone(name: string): void {
+    if (this.#link?.url !== name || this.#stopped || this.isOwner) return;
+    if (this.#broken === name) return this.#takeOver("its connection broke");
+    this.#broken = name;
+    this.#meet();
+  }
+
+  #ask(): Promise<void> {
+    const link = this.#link;
+    if (this.isOwner || link === undefined) return Promise.resolve();
+    const quietMs = this.#deps.clock.monotonicMs() - link.heardMs;
+    if (quietMs < this.#times.askMs * 2) this.#broken = "";
+    if (quietMs > this.#times.silentMs) this.#takeOver("it says nothing");
+    else link.ask();
+    return Promise.resolve();
+  }
+
+  #takeOver(why: string): void {
+    const { replica, log } = this.#deps;
+    if (this.#isTaking || this.#stopped) return;
+    this.#isTaking = true;
+    const after: LogHolder = replica.holder;
+    log.info("taking the log over", { from: after.name, epoch: after.epoch, why });
+    replica
+      .takeOver(after)
+      .then((isTaken) => {
+        if (isTaken) this.#link?.close();
+        else log.info("another process was quicker", {});
+      }, this.#fail)
+      .finally(() => {
+        this.#isTaking = false;
+        this.#tellWaiting();
+      });
+  }
+
+  /** Runs it again and again, each time after the one before has ended. */
+  #again(name: TimerName, everyMs: number, run: () => Promise<void>): void {
+    const timer = this.#deps.clock.after(name, everyMs, () => {
+      this.#timers.delete(timer);
+      void run().finally(() => {
+        if (!this.#stopped) this.#again(name, everyMs, run);
+      });
+    });
+    this.#timers.add(timer);
+  }
+}
+
+const noLeader = etcdError("noLeader").message;

@@ -1,0 +1,128 @@
+/**
+ * Calls to the cluster, repeated until the answer is certain.
+ *
+ * A change may be repeated because each one names what it expects to find: the epoch, and that its slot is free
+ * or its key as it was. So it happens at most once, and a repetition that finds its conditions
+ * unmet says only that the caller must read back which of its attempts, or whose else, made them so.
+ *
+ * Bounds  an attempt follows the last one after 20 ms to 0.5 s; after `giveUpMs` without a certain answer the
+ *         call throws ClusterSilentError.
+ */
+import type { Clock } from "#platform/clock.ts";
+import type { Change, ClusterKey, KeyRange, LogCluster } from "./cluster.ts";
+
+/** The cluster's quota is used up: see the message for what to do. */
+class ClusterFullError extends Error {
+  constructor(answer: string) {
+    super(
+      `the etcd cluster has no space left (${answer}): compact and defragment it, disarm its alarm, then start again`,
+    );
+    this.name = "ClusterFullError";
+  }
+}
+
+/** No certain answer for so long that the outcome stays unknown until the log is opened again. */
+class ClusterSilentError extends Error {
+  constructor(forMs: number, answer: string) {
+    super(`the etcd cluster gave no certain answer for ${Math.round(forMs)} ms: ${answer}`);
+    this.name = "ClusterSilentError";
+  }
+}
+
+/** The cluster refuses this for good. */
+class ClusterRefusedError extends Error {
+  constructor(answer: string) {
+    super(`the etcd cluster refuses: ${answer}`);
+    this.name = "ClusterRefusedError";
+  }
+}
+
+const firstPauseMs = 20;
+const pauseMsMax = 500;
+
+export class Calls {
+  readonly #cluster: LogCluster;
+  readonly #clock: Clock;
+  readonly #giveUpMs: number;
+
+  constructor(
+    deps: { readonly cluster: LogCluster; readonly clock: Clock },
+    options: { readonly giveUpMs: number },
+  ) {
+    this.#cluster = deps.cluster;
+    this.#clock = deps.clock;
+    this.#giveUpMs = options.giveUpMs;
+  }
+
+  /** One list for each range. */
+  async read(ranges: readonly KeyRange[]): Promise<readonly (readonly ClusterKey[])[]> {
+    const patience = this.#patience();
+    for (;;) {
+      const answer = await this.#cluster.read(ranges);
+      if (answer.kind === "read") return answer.lists;
+      if (answer.kind === "refused") throw new ClusterRefusedError(answer.message);
+      await patience.pause(answer.message);
+    }
+  }
+
+  /** The value of one key; undefined: it does not exist. */
+  async get(key: string): Promise<Uint8Array | undefined> {
+    const [found] = await this.read([only(key)]);
+    return found?.[0]?.value;
+  }
+
+  /** "unmet" after an uncertain attempt may mean that it was this change which happened: read back. */
+  async change(change: Change): Promise<"changed" | "unmet" | "too-large"> {
+    const patience = this.#patience();
+    for (;;) {
+      const answer = await this.#cluster.change(change);
+      switch (answer.kind) {
+        case "changed":
+        case "unmet":
+        case "too-large":
+          return answer.kind;
+        case "no-space":
+          throw new ClusterFullError(answer.message);
+        case "refused":
+          throw new ClusterRefusedError(answer.message);
+        case "uncertain":
+          await patience.pause(answer.message);
+          break;
+        default:
+          answer satisfies never;
+      }
+    }
+  }
+
+  #patience(): Patience {
+    return new Patience(this.#clock, this.#giveUpMs);
+  }
+}
+
+/** The range that holds this key only. */
+export function only(key: string): KeyRange {
+  return { start: key, end: `${key}\0`, limit: 1 };
+}
+
+class Patience {
+  readonly #clock: Clock;
+  readonly #giveUpMs: number;
+  readonly #startMs: number;
+  #pauseMs = firstPauseMs;
+
+  constructor(clock: Clock, giveUpMs: number) {
+    this.#clock = clock;
+    this.#giveUpMs = giveUpMs;
+    this.#startMs = clock.monotonicMs();
+  }
+
+  async pause(answer: string): Promise<void> {
+    const pauseMs = this.#pauseMs;
+    const waitedMs = this.#clock.monotonicMs() - this.#startMs;
+    if (waitedMs >= this.#giveUpMs) throw new ClusterSilentError(waitedMs, answer);
+    this.#pauseMs = Math.min(2 * pauseMs, pauseMsMax);
+    await new Promise<void>((resolve) => {
+      this.#clock.after("store.log", pauseMs, resolve);
+    });
+  }
+}

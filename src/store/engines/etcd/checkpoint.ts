@@ -1,0 +1,90 @@
+/**
+ * A checkpoint in an etcd cluster: chunks first, then one transaction that makes it count, then the slots it
+ * covers and the chunks of other checkpoints go. Cut short anywhere, either the old one or the new one is whole.
+ */
+import { equalBytes } from "#base/bytes.ts";
+import { concatBytes } from "#base/bytes.ts";
+import type { CheckpointSource } from "../engine.ts";
+import { FencedError } from "../engine.ts";
+import type { Calls } from "./calls.ts";
+import { encodePointer, type LogLayout, type Pointer } from "./layout.ts";
+import type { Writer } from "./writer.ts";
+
+/** Slots removed by one transaction: etcd applies nothing else meanwhile. */
+const trimSlots = 512;
+
+interface CheckpointDeps {
+  readonly calls: Calls;
+  readonly layout: LogLayout;
+  readonly writer: Writer;
+}
+
+/** Puts all records under the id. @returns how many keys and bytes that took. */
+export async function putChunks(
+  { layout, writer }: CheckpointDeps,
+  id: string,
+  source: CheckpointSource,
+): Promise<{ readonly chunks: number; readonly bytes: number }> {
+  let chunks = 0;
+  let bytes = 0;
+  for (const held of piecesOf(source, () => writer.partBytes)) {
+    const batch = { buffers: [held], bytes: held.length, lastRevision: source.revision };
+    const first = chunks;
+    chunks += await writer.putParts(batch, (index) => layout.chunk(id, first + index));
+    bytes += held.length;
+  }
+  return { chunks, bytes };
+}
+
+/** Makes the checkpoint count, in place of `from`. `from` undefined: there was no pointer at all. */
+export async function switchPointer(
+  { calls, layout, writer }: CheckpointDeps,
+  from: Pointer | undefined,
+  to: Pointer,
+): Promise<void> {
+  const key = layout.pointer;
+  const value = encodePointer(to);
+  const before = from === undefined ? undefined : encodePointer(from);
+  // The condition keeps an attempt that comes late from switching back.
+  const answer = await writer.change([{ kind: "put", key, value }], [{ key, value: before }]);
+  if (answer === "changed") return;
+  const found = await calls.get(key);
+  if (found !== undefined && equalBytes(found, value)) return;
+  await writer.checkHeld();
+  throw new FencedError(`${key} was changed by another`);
+}
+
+/**
+ * Removes what is older than `pointer`. Cut short, the next one goes on. Neither slots nor ids are used twice, so a
+ * deletion that arrives late, when there is a newer checkpoint, removes nothing of that.
+ */
+export async function trim(
+  { calls, layout, writer }: CheckpointDeps,
+  { first, id }: Pointer,
+): Promise<void> {
+  const [lowest] = await calls.read([layout.slots(0, 1)]);
+  const key = lowest?.[0]?.key;
+  const from = key === undefined ? first : layout.slotNumber(key);
+  for (let slot = from; slot < first; slot += trimSlots) {
+    const until = Math.min(first, slot + trimSlots);
+    await writer.change([{ kind: "delete", start: layout.slot(slot), end: layout.slot(until) }]);
+  }
+  await writer.change([{ kind: "delete", ...layout.olderChunks(id) }]);
+}
+
+/** The records of `source`, gathered into pieces about as large as one request takes. */
+function* piecesOf(source: CheckpointSource, bytesMax: () => number): Generator<Uint8Array> {
+  let held: Uint8Array[] = [];
+  let bytes = 0;
+  for (let chunk = source.next(); chunk !== undefined; chunk = source.next()) {
+    if (bytes > 0 && bytes + chunk.length > bytesMax()) {
+      yield concatBytes(held);
+      held = [];
+      bytes = 0;
+    }
+    // Borrowed until the next one is asked for.
+    held.push(chunk.slice());
+    bytes += chunk.length;
+  }
+  if (bytes > 0) yield concatBytes(held);
+}

@@ -1,0 +1,68 @@
+/**
+ * What the engine asks of an etcd cluster: two calls, and an honest answer to each. It opens no sockets:
+ * tests have a model (`testing/model-cluster.ts`).
+ *
+ * Holds  a change happens whole or not at all, at one revision; a read is linearizable and of one revision.
+ *        "uncertain" means that nothing is known: the change may have happened, may happen later, and may
+ *        happen twice. Every other answer is certain.
+ * Keys are printable ASCII. Values are bytes: borrowed on the way in, given on the way out.
+ */
+
+/** From `start` on, before `end`, in the order of keys. */
+export interface KeyRange {
+  readonly start: string;
+  readonly end: string;
+  readonly limit: number;
+}
+
+export interface ClusterKey {
+  readonly key: string;
+  readonly value: Uint8Array;
+}
+
+/** The key has this value; undefined: it does not exist. */
+export interface Condition {
+  readonly key: string;
+  readonly value: Uint8Array | undefined;
+}
+
+export type Operation =
+  | { readonly kind: "put"; readonly key: string; readonly value: Uint8Array }
+  | { readonly kind: "delete"; readonly start: string; readonly end: string };
+
+/** The operations are carried out if all conditions hold, and else nothing is. */
+export interface Change {
+  readonly conditions: readonly Condition[];
+  readonly operations: readonly Operation[];
+}
+
+/** Certain, or known to be uncertain. */
+type Unanswered =
+  | { readonly kind: "uncertain"; readonly message: string }
+  /** For good: no permission, not an etcd, a corrupt one. */
+  | { readonly kind: "refused"; readonly message: string };
+
+export type ReadAnswer =
+  /** One list for each range, in their order. */
+  { readonly kind: "read"; readonly lists: readonly (readonly ClusterKey[])[] } | Unanswered;
+
+export type ChangeAnswer =
+  | { readonly kind: "changed" }
+  /** A condition did not hold. */
+  | { readonly kind: "unmet" }
+  /** The request is larger than the cluster takes. */
+  | { readonly kind: "too-large" }
+  /** The cluster's quota is used up. */
+  | { readonly kind: "no-space"; readonly message: string }
+  | Unanswered;
+
+/** Neither call rejects. Each answers within a deadline of its own. */
+export interface LogCluster {
+  read(ranges: readonly KeyRange[]): Promise<ReadAnswer>;
+  change(change: Change): Promise<ChangeAnswer>;
+  /**
+   * Keys below `prefix` as they are put, in order, from some time after the call on. Some may be missed or come twice,
+   * so this saves reads and replaces none.
+   */
+  watch(prefix: string, pushed: (keys: readonly ClusterKey[]) => void): { close(): void };
+}

@@ -1,0 +1,293 @@
+/**
+ * The engine over an existing etcd cluster: a batch is one transaction, put only if the epoch is still this
+ * opening's and the slot is free. README.md has the keys, the invariants and what is absent.
+ *
+ *   open        takes the epoch (takeover.ts), then reads checkpoint and slots (reader.ts)
+ *   append      parts of the batch into the next slots (writer.ts); what is uncertain is repeated (calls.ts)
+ *   checkpoint  chunks, one transaction that switches, then trimming (checkpoint.ts)
+ */
+import { assert, must } from "#base/assert.ts";
+import type { Clock, Timer } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import { CorruptionError, FellBehindError, FencedError } from "../engine.ts";
+import type {
+  AppendBatch,
+  CheckpointSource,
+  EngineStats,
+  LogHolder,
+  Opened,
+  PossibleCheckpoint,
+  ReplaySink,
+  Room,
+  SharedEngine,
+  Tail,
+} from "../engine.ts";
+import { Calls } from "./calls.ts";
+import { putChunks, switchPointer, trim } from "./checkpoint.ts";
+import type { LogCluster } from "./cluster.ts";
+import { checkpointId, decodePointer, LogLayout, noPointer, type Pointer } from "./layout.ts";
+import { readCheckpoint, SlotReader } from "./reader.ts";
+import { Segments } from "./segments.ts";
+import { EtcdTail } from "./tail.ts";
+import { takeOver } from "./takeover.ts";
+import { Writer } from "./writer.ts";
+
+/** A checkpoint must free at least this part of its own size: bounds write amplification to 3. */
+const checkpointWorth = 0.5;
+
+export interface EtcdEngineOptions {
+  /** What all keys begin with: printable ASCII that ends with a slash. */
+  readonly prefix: string;
+  /** What the cluster is thought to take in one request; if it is less, that is found out. */
+  readonly partBytes: number;
+  /** Who opens the log, for its followers: printable ASCII without spaces; may be empty. */
+  readonly name: string;
+  /** The log is trimmed in steps of this size. */
+  readonly segmentBytes: number;
+  /** A checkpoint is made once it frees at least this much log. */
+  readonly checkpointLogBytes: number;
+  /** Without a certain answer for so long the log's owner gives up. */
+  readonly giveUpMs: number;
+  /** How often an owner looks whether it still holds the log; 0: only when it appends. */
+  readonly lookMs: number;
+}
+
+interface EtcdEngineDeps {
+  readonly cluster: LogCluster;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+}
+
+export class EtcdEngine implements SharedEngine {
+  readonly room = { kind: "ok" } as const;
+  readonly deposed: Promise<FencedError>;
+  readonly #depose: (error: FencedError) => void;
+  readonly #deps: EtcdEngineDeps;
+  readonly #options: EtcdEngineOptions;
+  readonly #calls: Calls;
+  readonly #layout: LogLayout;
+  #writer: Writer | undefined;
+  readonly #segments: Segments;
+  /** Where following stands; undefined: nothing was replayed yet. */
+  #slots: SlotReader | undefined;
+  /** As stored; undefined: there is none yet. */
+  #pointer: Pointer | undefined;
+  #nextSlot = 1;
+  #attempts = 0;
+  #failure: Error | undefined;
+  #appending: Promise<void> | undefined;
+  #look: Timer | undefined;
+  #watch: { close(): void } | undefined;
+
+  constructor(deps: EtcdEngineDeps, options: EtcdEngineOptions) {
+    const { prefix, name } = options;
+    assert(/^[!-~]*\/$/.test(prefix), "a prefix is ASCII and ends with a slash", { prefix });
+    assert(/^[!-~]*$/.test(name), "a name is ASCII without spaces", { name });
+    this.#deps = deps;
+    this.#options = options;
+    this.#calls = new Calls(deps, options);
+    this.#layout = new LogLayout(prefix);
+    this.#segments = new Segments(options);
+    const deposed = Promise.withResolvers<FencedError>();
+    this.deposed = deposed.promise;
+    this.#depose = deposed.resolve;
+  }
+
+  async open(replay: ReplaySink, wanted: number | "next"): Promise<Opened> {
+    assert(this.#writer === undefined, "engine opened twice");
+    const { random } = this.#deps;
+    const { name } = this.#options;
+    const deps = { calls: this.#calls, layout: this.#layout, random, name };
+    const { domain, epoch, held } = await takeOver(deps, wanted);
+    const writer = new Writer({ calls: this.#calls, epoch, held }, this.#options);
+    try {
+      this.#nextSlot = await this.#recover(replay);
+    } catch (error) {
+      // Another opening may have trimmed what this one was reading.
+      if (error instanceof CorruptionError || error instanceof FellBehindError) {
+        await writer.checkHeld();
+      }
+      throw error;
+    }
+    this.#writer = writer;
+    this.#lookLater();
+    return { epoch, domain };
+  }
+
+  async follow(replay: ReplaySink, what: "all" | "pushed"): Promise<void> {
+    assert(this.#writer === undefined, "the log's holder follows it");
+    this.#slots ??= await this.#begin(replay);
+    await this.#replaySlots(replay, this.#slots, what);
+  }
+
+  listen(grown: () => void): void {
+    this.#watch ??= this.#deps.cluster.watch(this.#layout.slotPrefix, (keys) => {
+      this.#slots?.push(keys);
+      grown();
+    });
+  }
+
+  get holder(): LogHolder {
+    return this.#slots?.holder ?? { epoch: 0, name: "" };
+  }
+
+  checkHeld(): Promise<void> {
+    return must(this.#writer, "a closed engine holds nothing").checkHeld();
+  }
+
+  async append(batch: AppendBatch): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    const { epoch } = batch;
+    if (epoch !== this.#writer?.epoch) {
+      throw new FencedError(`epoch ${epoch} may not append: this opening does not hold the log`);
+    }
+    this.#appending = this.#append(this.#writer, batch);
+    try {
+      await this.#appending;
+    } catch (error) {
+      this.#fail(error as Error);
+      throw error;
+    }
+  }
+
+  lookForRoom(): Promise<Room> {
+    return Promise.resolve(this.room);
+  }
+
+  wantsCheckpoint({ revision, stateBytes }: PossibleCheckpoint): boolean {
+    if (revision <= (this.#pointer?.revision ?? 0)) return false;
+    const worth = Math.max(this.#options.checkpointLogBytes, stateBytes * checkpointWorth);
+    return this.#segments.bytesBefore(revision) >= worth;
+  }
+
+  async checkpoint(source: CheckpointSource): Promise<void> {
+    const writer = must(this.#writer, "checkpoint of a closed engine");
+    const deps = { calls: this.#calls, layout: this.#layout, writer };
+    const { revision } = source;
+    const { first, trimmedRevision, revision: last } = this.#pointer ?? noPointer;
+    assert(revision > last, "a checkpoint that is not newer than the last", { revision, last });
+    const id = checkpointId(writer.epoch, ++this.#attempts);
+    const put = await putChunks(deps, id, source);
+    const start = this.#segments.startAfter(revision) ?? { first, trimmedRevision };
+    const pointer = { revision, id, ...put, ...start };
+    await switchPointer(deps, this.#pointer, pointer);
+    this.#pointer = pointer;
+    this.#segments.trim(start.first);
+    try {
+      await trim(deps, pointer);
+    } catch (error) {
+      // The checkpoint counts; what is left over goes with the next one.
+      this.#deps.log.warn("the log was not trimmed", { revision, error: String(error) });
+    }
+  }
+
+  tail(after: number): Tail {
+    const hint = this.#segments.slotBefore(after) ?? 1;
+    return new EtcdTail({ calls: this.#calls, layout: this.#layout }, { after, hint });
+  }
+
+  stats(): EngineStats {
+    const { bytes, revision } = this.#pointer ?? noPointer;
+    const logBytes = this.#segments.bytes;
+    return {
+      kind: "etcd",
+      storedBytes: logBytes + bytes,
+      logBytes,
+      checkpointRevision: revision,
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#look?.cancel();
+    this.#watch?.close();
+    await this.#appending?.catch(() => undefined);
+    this.#writer = undefined;
+  }
+
+  /** Replays what was not followed yet. @returns the first free slot. */
+  async #recover(replay: ReplaySink): Promise<number> {
+    this.#slots ??= await this.#begin(replay);
+    await this.#replaySlots(replay, this.#slots);
+    const { next } = this.#slots;
+    this.#slots = undefined;
+    this.#watch?.close();
+    this.#segments.trim((await this.#readPointer()).first);
+    return next;
+  }
+
+  async #readPointer(): Promise<Pointer> {
+    const key = this.#layout.pointer;
+    const found = await this.#calls.get(key);
+    const pointer = decodePointer(found, key);
+    this.#pointer = found === undefined ? undefined : pointer;
+    return pointer;
+  }
+
+  /** Replays the checkpoint. @returns the slots that follow it. */
+  async #begin(replay: ReplaySink): Promise<SlotReader> {
+    const deps = { calls: this.#calls, layout: this.#layout };
+    const pointer = await this.#readPointer();
+    if (pointer.revision > 0) await this.#replayCheckpoint(replay, pointer);
+    return new SlotReader(deps, pointer.first);
+  }
+
+  async #replayCheckpoint(replay: ReplaySink, pointer: Pointer): Promise<void> {
+    const deps = { calls: this.#calls, layout: this.#layout };
+    replay.checkpoint(pointer.revision);
+    try {
+      await readCheckpoint(deps, pointer, (bytes, file) =>
+        replay.records(bytes, { kind: "checkpoint", file, offset: 0 }),
+      );
+    } catch (error) {
+      // The log's holder may have made a newer one meanwhile.
+      const { id } = await this.#readPointer();
+      throw id === pointer.id ? error : new FellBehindError();
+    }
+  }
+
+  async #replaySlots(
+    replay: ReplaySink,
+    slots: SlotReader,
+    what: "all" | "pushed" = "all",
+  ): Promise<void> {
+    for (;;) {
+      const batch = await slots.read(what);
+      if (batch === "end") return;
+      if (batch === "trimmed") throw new FellBehindError();
+      const { firstKey: file, bytes, lastRevision } = batch;
+      this.#segments.add(this.#layout.slotNumber(file), bytes.length, lastRevision);
+      replay.records(bytes, { kind: "log", file, offset: 0 });
+    }
+  }
+
+  async #append(writer: Writer, batch: AppendBatch): Promise<void> {
+    const first = this.#nextSlot;
+    const parts = await writer.putParts(batch, (index) => this.#layout.slot(first + index));
+    this.#nextSlot = first + parts;
+    this.#segments.add(first, batch.bytes, batch.lastRevision);
+  }
+
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    if (error instanceof FencedError) this.#depose(error);
+  }
+
+  /** A writer that was deposed while nothing was written finds out, too. */
+  #lookLater(): void {
+    const { lookMs } = this.#options;
+    if (lookMs === 0) return;
+    this.#look = this.#deps.clock.after("store.log", lookMs, () => {
+      const writer = this.#writer;
+      if (writer === undefined || this.#failure !== undefined) return;
+      writer
+        .checkHeld()
+        .catch((error: unknown) => {
+          // A cluster that is away is the next append's to find out.
+          if (error instanceof FencedError) this.#fail(error);
+        })
+        .finally(() => this.#lookLater());
+    });
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * Keys and small values of one log, all below a prefix. See README.md for the table, and for how it changes.
+ *
+ * Numbers in keys are padded with zeros, so that the order of keys is the order of numbers.
+ */
+import { CorruptionError, type LogHolder } from "../engine.ts";
+import type { KeyRange } from "./cluster.ts";
+
+/** 2^53 has 16 digits. */
+const slotDigits = 16;
+const chunkDigits = 8;
+/** Epochs are 32-bit in records. */
+const epochDigits = 10;
+const formatMark = "pilothouse log 1 ";
+
+/** Which checkpoint counts, and where the log after it begins. */
+export interface Pointer {
+  /** 0: there is no checkpoint yet. */
+  readonly revision: number;
+  /** Names its chunks. */
+  readonly id: string;
+  readonly chunks: number;
+  readonly bytes: number;
+  /** The first slot kept. Slots before it are trimmed, even if they are still there. */
+  readonly first: number;
+  /** Head revision of the last batch that was trimmed. */
+  readonly trimmedRevision: number;
+}
+
+export const noPointer: Pointer = {
+  revision: 0,
+  id: "",
+  chunks: 0,
+  bytes: 0,
+  first: 1,
+  trimmedRevision: 0,
+};
+
+export class LogLayout {
+  readonly prefix: string;
+  readonly format: string;
+  readonly epoch: string;
+  readonly pointer: string;
+
+  /** `prefix` ends with a slash, and is printable ASCII. */
+  constructor(prefix: string) {
+    this.prefix = prefix;
+    this.format = `${prefix}format`;
+    this.epoch = `${prefix}epoch`;
+    this.pointer = `${prefix}checkpoint`;
+  }
+
+  slot(number: number): string {
+    return `${this.prefix}slot/${String(number).padStart(slotDigits, "0")}`;
+  }
+
+  slotNumber(key: string): number {
+    return Number(key.slice(-slotDigits));
+  }
+
+  get slotPrefix(): string {
+    return `${this.prefix}slot/`;
+  }
+
+  /** `until`: the first one that is not wanted. */
+  slots(from: number, limit: number, until?: number): KeyRange {
+    const end = until === undefined ? `${this.prefix}slot0` : this.slot(until);
+    return { start: this.slot(from), end, limit };
+  }
+
+  chunk(id: string, number: number): string {
+    return `${this.prefix}chunk/${id}/${String(number).padStart(chunkDigits, "0")}`;
+  }
+
+  chunks(id: string, from: number, limit: number): KeyRange {
+    return { start: this.chunk(id, from), end: `${this.prefix}chunk/${id}0`, limit };
+  }
+
+  /** The chunks of all attempts before this one. */
+  olderChunks(id: string): { readonly start: string; readonly end: string } {
+    return { start: `${this.prefix}chunk/`, end: `${this.prefix}chunk/${id}/` };
+  }
+}
+
+/** Later attempts have greater ids, also over openings. */
+export function checkpointId(epoch: number, attempt: number): string {
+  return `${String(epoch).padStart(epochDigits, "0")}-${String(attempt).padStart(chunkDigits, "0")}`;
+}
+
+export function encodeFormat(domain: string): Uint8Array {
+  return ascii(`${formatMark}${domain}`);
+}
+
+/** The log's domain. Throws CorruptionError. */
+export function decodeFormat(value: Uint8Array, key: string): string {
+  const text = fromAscii(value);
+  if (text.startsWith(formatMark)) return text.slice(formatMark.length);
+  throw new CorruptionError(`${key} does not name a log that this version can read: ${text}`);
+}
+
+/** `token` tells two openings apart that ask for the same epoch at once; `name` is who opens, without spaces. */
+export function encodeEpoch(epoch: number, token: string, name: string): Uint8Array {
+  return ascii(name === "" ? `${epoch} ${token}` : `${epoch} ${token} ${name}`);
+}
+
+export function decodeEpoch(value: Uint8Array, key: string): number {
+  return decodeHolder(value, key).epoch;
+}
+
+export function decodeHolder(value: Uint8Array, key: string): LogHolder {
+  const text = fromAscii(value);
+  const [number = "", , name = ""] = text.split(" ");
+  const epoch = Number(number);
+  if (Number.isSafeInteger(epoch) && epoch > 0) return { epoch, name };
+  throw new CorruptionError(`${key} holds no epoch: ${text}`);
+}
+
+export function encodePointer(pointer: Pointer): Uint8Array {
+  return ascii(JSON.stringify(pointer));
+}
+
+export function decodePointer(value: Uint8Array | undefined, key: string): Pointer {
+  if (value === undefined) return noPointer;
+  const text = fromAscii(value);
+  const pointer = parse(text);
+  const isWhole = (Object.keys(noPointer) as (keyof Pointer)[]).every(
+    (name) => typeof pointer[name] === typeof noPointer[name],
+  );
+  if (!isWhole) throw new CorruptionError(`${key} is no pointer to a checkpoint: ${text}`);
+  return pointer as Pointer;
+}
+
+function parse(text: string): Partial<Pointer> {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === "object" && parsed !== null ? parsed : {};
+  } catch {
+    return {};
+  }
+}
+
+function ascii(text: string): Uint8Array {
+  return Uint8Array.from(text, (char) => char.charCodeAt(0));
+}
+
+function fromAscii(bytes: Uint8Array): string {
+  return String.fromCharCode(...bytes.subarray(0, 4096));
+}

@@ -1,0 +1,286 @@
+/**
+ * Writers that contend for one log: each opens it, appends batches and makes checkpoints until it is deposed
+ * or crashes, and another one comes. The acknowledgements are compared with the contents of the log.
+ */
+import { silentLog } from "#platform/log.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
+import { RecordKind, RecordReader, recordSize, recordSpace, writeRecord } from "../../../record.ts";
+import type { AppendBatch, CheckpointSource, ReplaySink } from "../../engine.ts";
+import type { Change, LogCluster } from "../cluster.ts";
+import { EtcdEngine } from "../engine.ts";
+import { decodeEpoch, decodePointer, LogLayout } from "../layout.ts";
+import { ModelCluster } from "./model-cluster.ts";
+import { Network, type Life } from "./network.ts";
+
+const layout = new LogLayout("/log/");
+const options = {
+  prefix: layout.prefix,
+  partBytes: 8192,
+  segmentBytes: 6000,
+  checkpointLogBytes: 0,
+  name: "",
+  giveUpMs: 2000,
+  lookMs: 500,
+};
+/** Of the members that a request may come to: some take less than a part has at first. */
+const requestBytesMax = [6000, 7000, 10_000] as const;
+/** A batch is one to three parts. */
+const bodyBytes = 1000;
+const faultySteps = 800;
+const calmStepsMax = 3000;
+const calmAppends = 5;
+const livesAtOnce = 3;
+
+/** Puts a bug between engine and cluster. */
+export type Plant = (cluster: LogCluster, model: ModelCluster) => LogCluster;
+
+interface Outcome {
+  readonly problems: readonly string[];
+  readonly acknowledged: number;
+  readonly epochs: number;
+  readonly checkpoints: number;
+}
+
+export async function simulate(
+  seed: number,
+  plant: Plant = (cluster) => cluster,
+): Promise<Outcome> {
+  const simulation = new Simulation(seed, plant);
+  return simulation.run();
+}
+
+class Simulation {
+  readonly #random: FakeRandom;
+  readonly #model = new ModelCluster({ requestBytesMax: requestBytesMax[0] });
+  readonly #network: Network;
+  readonly #plant: Plant;
+  /** Per thousand steps: from one long life with several checkpoints to many takeovers. */
+  readonly #startChance: number;
+  readonly #problems: string[] = [];
+  /** By revision: what was acknowledged, and in which epoch it was written. */
+  readonly #acknowledged = new Map<number, { readonly text: string; readonly epoch: number }>();
+  readonly #lives = new Set<Life>();
+  #started = 0;
+  /** The last one that the cluster held. */
+  #epoch = 0;
+  #checkpointRevision = 0;
+  #epochs = 0;
+  #checkpoints = 0;
+  #appends = 0;
+
+  constructor(seed: number, plant: Plant) {
+    this.#random = new FakeRandom(seed);
+    this.#plant = plant;
+    this.#startChance = this.#random.pick([1, 10, 20, 60]);
+    this.#network = new Network(this.#model, this.#random);
+    this.#network.onRequest = () => {
+      this.#model.requestBytesMax = this.#random.pick(requestBytesMax);
+    };
+    this.#model.onChange = (change) => this.#checkChange(change);
+  }
+
+  async run(): Promise<Outcome> {
+    for (let step = 0; step < faultySteps; step++) {
+      this.#disturb();
+      await this.#network.step();
+    }
+    this.#network.hasFaults = false;
+    for (const life of this.#lives) this.#crash(life);
+    this.#appends = 0;
+    this.#start();
+    // Steps go on without an end: an owner looks at its epoch from time to time.
+    for (let step = 0; step < calmStepsMax && this.#appends < calmAppends; step++) {
+      await this.#network.step();
+    }
+    if (this.#appends < calmAppends) this.#problems.push("no progress once faults stopped");
+    for (const life of this.#lives) this.#crash(life);
+    await this.#readAll();
+    const { size: acknowledged } = this.#acknowledged;
+    const [epochs, checkpoints] = [this.#epochs, this.#checkpoints];
+    return { problems: this.#problems, acknowledged, epochs, checkpoints };
+  }
+
+  #disturb(): void {
+    const chance = this.#random.below(1000);
+    const isAlone = this.#lives.size === 0;
+    if (isAlone || (chance < this.#startChance && this.#lives.size < livesAtOnce)) this.#start();
+    const one = this.#random.pick([...this.#lives]);
+    if (chance >= 1000 - Math.ceil(this.#startChance / 4)) this.#crash(one);
+    else if (chance >= 970 && chance < 980) one.pausedSteps = this.#random.below(60);
+  }
+
+  #start(): void {
+    const life = { name: `w${++this.#started}`, isCrashed: false, pausedSteps: 0 };
+    this.#lives.add(life);
+    this.#live(life)
+      .catch((error: unknown) => {
+        if (!isExpected(error)) this.#problems.push(`${life.name}: ${String(error)}`);
+      })
+      .finally(() => this.#crash(life));
+  }
+
+  #crash(life: Life): void {
+    life.isCrashed = true;
+    this.#lives.delete(life);
+  }
+
+  async #live(life: Life): Promise<void> {
+    const engine = this.#engineOf(life);
+    const state = new State();
+    const { epoch } = await engine.open(state, "next");
+    this.#epochs++;
+    this.#checkState(life.name, state, epoch);
+    for (let isCheckpointing = false; !life.isCrashed;) {
+      const revision = state.head - this.#random.below(3);
+      const isNewer = revision > Math.max(1, engine.stats().checkpointRevision);
+      if (!isCheckpointing && isNewer && this.#random.chance(0.5)) {
+        isCheckpointing = true;
+        engine
+          .checkpoint(state.checkpointAt(revision))
+          .then(() => this.#checkpoints++)
+          .catch((error: unknown) => {
+            if (!isExpected(error)) this.#problems.push(`${life.name}: ${String(error)}`);
+          })
+          .finally(() => (isCheckpointing = false));
+      }
+      const added = state.next(1 + this.#random.below(12), `${life.name} in ${epoch}`);
+      await engine.append(batchOf(epoch, added));
+      for (const [revision, text] of added) {
+        state.texts.set(revision, text);
+        if (this.#acknowledged.has(revision)) {
+          this.#problems.push(`${life.name}: revision ${revision} was acknowledged twice`);
+        }
+        this.#acknowledged.set(revision, { text, epoch });
+      }
+      this.#appends++;
+    }
+  }
+
+  #engineOf(life: Life): EtcdEngine {
+    const cluster = this.#plant(this.#network.cluster(life), this.#model);
+    const clock = this.#network.clock(life);
+    const random = this.#random.fork();
+    return new EtcdEngine({ cluster, clock, random, log: silentLog }, options);
+  }
+
+  async #readAll(): Promise<void> {
+    const life = { name: "reader", isCrashed: false, pausedSteps: 0 };
+    const state = new State();
+    let isOpen = false;
+    this.#engineOf(life)
+      .open(state, "next")
+      .then(() => (isOpen = true))
+      .catch((error: unknown) => this.#problems.push(`reader: ${String(error)}`));
+    for (let step = 0; step < calmStepsMax && !isOpen; step++) await this.#network.step();
+    this.#checkState("reader", state, Number.POSITIVE_INFINITY);
+  }
+
+  /** A later epoch may go on while this opening still reads: what it wrote may be missing. */
+  #checkState(name: string, { texts, head }: State, until: number): void {
+    for (let revision = 2; revision <= head; revision++) {
+      if (!texts.has(revision)) this.#problems.push(`${name}: revision ${revision} is missing`);
+    }
+    for (const [revision, { text, epoch }] of this.#acknowledged) {
+      const found = texts.get(revision);
+      if (found === text || epoch >= until) continue;
+      this.#problems.push(`${name}: ${revision} was acknowledged as ${text}, and is ${found}`);
+    }
+  }
+
+  /** Checks every change of the cluster, of any writer. */
+  #checkChange({ operations }: Change): void {
+    const stored = this.#model.get(layout.pointer);
+    const { first, revision, id, chunks } = decodePointer(stored, layout.pointer);
+    if (this.#model.count(layout.chunks(id, 0, 0)) !== chunks) {
+      this.#problems.push(`the checkpoint at ${revision} has lost chunks`);
+    }
+    if (revision < this.#checkpointRevision) {
+      this.#problems.push(`a checkpoint at ${revision} followed ${this.#checkpointRevision}`);
+    }
+    this.#checkpointRevision = revision;
+    for (const one of operations) {
+      if (one.kind === "put") {
+        if (one.key === layout.epoch) this.#checkEpoch(one.value);
+        if (one.key.startsWith("/log/slot/")) this.#checkSlot(one.key, one.value, first);
+      } else if (one.start.startsWith("/log/slot/") && layout.slotNumber(one.end) > first) {
+        this.#problems.push(`slots up to ${one.end} were deleted, and ${first} is the first`);
+      }
+    }
+  }
+
+  #checkEpoch(value: Uint8Array): void {
+    const epoch = decodeEpoch(value, layout.epoch);
+    if (epoch <= this.#epoch) this.#problems.push(`epoch ${this.#epoch} was followed by ${epoch}`);
+    this.#epoch = epoch;
+  }
+
+  #checkSlot(key: string, value: Uint8Array, first: number): void {
+    const held = decodeEpoch(this.#model.get(layout.epoch) as Uint8Array, layout.epoch);
+    const epoch = new DataView(value.buffer, value.byteOffset).getUint32(4, true);
+    if (epoch !== held) this.#problems.push(`${key} of epoch ${epoch}, while ${held} held the log`);
+    const number = layout.slotNumber(key);
+    const isDense = number <= first || this.#model.get(layout.slot(number - 1)) !== undefined;
+    if (!isDense) this.#problems.push(`${key} came before the slot before it`);
+  }
+}
+
+/** The errors that end a writer in an orderly way. */
+function isExpected(error: unknown): boolean {
+  return error instanceof Error && /^(FencedError|ClusterSilentError)$/.test(error.name);
+}
+
+/** A writer's state: what was put at each revision. */
+class State implements ReplaySink {
+  readonly texts = new Map<number, string>();
+
+  get head(): number {
+    return this.texts.size === 0 ? 1 : Math.max(...this.texts.keys());
+  }
+
+  checkpoint(): void {
+    this.texts.clear();
+  }
+
+  records(bytes: Uint8Array): void {
+    const reader = new RecordReader(bytes);
+    for (let at = 0; at < bytes.length; at += reader.size(at)) {
+      this.texts.set(reader.revision(at), new TextDecoder().decode(reader.body(at)).trimEnd());
+    }
+  }
+
+  next(count: number, text: string): ReadonlyMap<number, string> {
+    const { head } = this;
+    return new Map(Array.from({ length: count }, (_, i) => [head + 1 + i, `${text}, ${i}`]));
+  }
+
+  checkpointAt(revision: number): CheckpointSource {
+    const records = [...this.texts]
+      .filter(([at]) => at <= revision)
+      .map(([at, text]) => record({ epoch: 0, revision: at, batchOffset: 0 }, text));
+    return { revision, next: () => records.shift(), hurried: new AbortController().signal };
+  }
+}
+
+function batchOf(epoch: number, added: ReadonlyMap<number, string>): AppendBatch {
+  const buffers: Uint8Array[] = [];
+  let bytes = 0;
+  let lastRevision = 0;
+  for (const [revision, text] of added) {
+    const one = record({ epoch, revision, batchOffset: bytes }, text.padEnd(bodyBytes));
+    buffers.push(one);
+    bytes += one.length;
+    lastRevision = revision;
+  }
+  return { epoch, lastRevision, buffers, bytes, records: buffers.length };
+}
+
+function record(
+  at: { readonly epoch: number; readonly revision: number; readonly batchOffset: number },
+  text: string,
+): Uint8Array {
+  const body = new TextEncoder().encode(text);
+  const bytes = new Uint8Array(recordSize(1, body.length));
+  const rest = { kind: RecordKind.put, createRevision: at.revision, version: 1, lease: 0n };
+  writeRecord(recordSpace(bytes), 0, { ...at, ...rest }, "k", body);
+  return bytes;
+}

@@ -1,0 +1,130 @@
+/**
+ * The changes of one opening. Each has the condition that the epoch is still its own, so that none of a deposed
+ * opening's ever happens.
+ */
+import { equalBytes } from "#base/bytes.ts";
+import { CorruptionError, FencedError } from "../engine.ts";
+import type { AppendBatch } from "../engine.ts";
+import type { Calls } from "./calls.ts";
+import type { Condition, Operation } from "./cluster.ts";
+import { encodePart, partHeaderBytes } from "./parts.ts";
+
+/** A cluster that takes less in one request is not an etcd that anyone runs. */
+const partBytesMin = 4096;
+
+interface WriterDeps {
+  readonly calls: Calls;
+  readonly epoch: number;
+  readonly held: Condition;
+}
+
+type Batch = Pick<AppendBatch, "buffers" | "bytes" | "lastRevision">;
+
+/** The bytes `from` to `until` of a batch, as its part number `index`. */
+interface Part {
+  readonly batch: Batch;
+  readonly index: number;
+  readonly from: number;
+  readonly until: number;
+}
+
+export class Writer {
+  readonly #calls: Calls;
+  readonly #held: Condition;
+  readonly epoch: number;
+  #partBytes: number;
+
+  /** `partBytes`: what the cluster is thought to take in one request; the first refusal teaches better. */
+  constructor({ calls, epoch, held }: WriterDeps, options: { readonly partBytes: number }) {
+    this.#calls = calls;
+    this.#held = held;
+    this.epoch = epoch;
+    this.#partBytes = options.partBytes;
+  }
+
+  /** Bytes of a batch that go into one request. */
+  get partBytes(): number {
+    return this.#partBytes - partHeaderBytes;
+  }
+
+  /**
+   * Puts the parts of a batch, in order, each under a key that must be free: `keyOf(i)` for the i-th.
+   * @returns how many parts there are.
+   */
+  async putParts(batch: Batch, keyOf: (index: number) => string): Promise<number> {
+    let from = 0;
+    let index = 0;
+    while (from < batch.bytes) {
+      const until = Math.min(batch.bytes, from + this.partBytes);
+      const placed = await this.#putPart(keyOf(index), { batch, index, from, until });
+      if (placed === "too-large") this.#shrink(until - from + partHeaderBytes);
+      else {
+        from = placed;
+        index++;
+      }
+    }
+    return index;
+  }
+
+  /** Changes what stays a change however often it is repeated. Throws FencedError. */
+  async change(
+    operations: readonly Operation[],
+    conditions: readonly Condition[] = [],
+  ): Promise<"changed" | "unmet"> {
+    const answer = await this.#calls.change({
+      conditions: [this.#held, ...conditions],
+      operations,
+    });
+    if (answer === "too-large") throw new Error("a request without values is too large for etcd");
+    if (answer === "unmet" && conditions.length === 0) throw this.#fenced();
+    return answer;
+  }
+
+  /** Throws FencedError unless the epoch is still this opening's. */
+  async checkHeld(): Promise<void> {
+    const { key, value } = this.#held;
+    const found = await this.#calls.get(key);
+    if (found === undefined || value === undefined || !equalBytes(found, value)) {
+      throw this.#fenced();
+    }
+  }
+
+  /** @returns up to where the batch is in the log now. */
+  async #putPart(key: string, part: Part): Promise<number | "too-large"> {
+    const answer = await this.#calls.change({
+      conditions: [this.#held, { key, value: undefined }],
+      operations: [{ kind: "put", key, value: this.#encode(part) }],
+    });
+    if (answer === "too-large") return answer;
+    if (answer === "changed") return part.until;
+    // An attempt whose answer was lost may have put it, perhaps before parts were made smaller.
+    const found = await this.#calls.get(key);
+    const until = part.from + (found?.length ?? 0) - partHeaderBytes;
+    const isPart = until > part.from && until <= part.batch.bytes;
+    if (found !== undefined && isPart && equalBytes(found, this.#encode({ ...part, until }))) {
+      return until;
+    }
+    await this.checkHeld();
+    throw new CorruptionError(`${key} is taken, though epoch ${this.epoch} holds the log`);
+  }
+
+  #encode({ batch, index, from, until }: Part): Uint8Array {
+    const { buffers, bytes, lastRevision } = batch;
+    const header = { epoch: this.epoch, index, isLast: until === bytes, lastRevision };
+    return encodePart(header, buffers, from, until);
+  }
+
+  /** `refusedBytes`: append and checkpoint may both learn from the same size. */
+  #shrink(refusedBytes: number): void {
+    if (refusedBytes <= partBytesMin) {
+      throw new Error(`the etcd cluster takes no request of ${refusedBytes} bytes`);
+    }
+    this.#partBytes = Math.min(this.#partBytes, Math.max(partBytesMin, refusedBytes >> 1));
+  }
+
+  #fenced(): FencedError {
+    return new FencedError(
+      `epoch ${this.epoch} no longer holds the log: another process has taken it over`,
+    );
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Replicas over one log, in simulation: requests and answers lost, late and doubled, pauses and crashes between any
+ * two steps, takeovers at any time. The last tests plant bugs, which the checks must find.
+ *
+ * PILOTHOUSE_RUNS=10000 for more seeds, PILOTHOUSE_SEED for the first one.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sharingNext } from "./sharing-next.ts";
+import { simulateReplicas, type Plant } from "./testing/replica-simulation.ts";
+
+const runs = Number(process.env["PILOTHOUSE_RUNS"] ?? 150);
+const firstSeed = Number(process.env["PILOTHOUSE_SEED"] ?? 1);
+const plantedSeeds = 300;
+
+void test(`no acknowledged write is lost, no read is stale, no watch has a gap over takeovers, ${runs} seeds`, async () => {
+  const all = { writes: 0, takeovers: 0, reads: 0, watchedOver: 0 };
+  for (let seed = firstSeed; seed < firstSeed + runs; seed++) {
+    const outcome = await simulateReplicas(seed);
+    assert.deepEqual(outcome.problems, [], `PILOTHOUSE_SEED=${seed} PILOTHOUSE_RUNS=1`);
+    for (const name of Object.keys(all) as (keyof typeof all)[]) all[name] += outcome[name];
+  }
+  // A simulation in which nothing happens finds nothing.
+  assert.ok(all.writes / runs > 10, `${all.writes} writes`);
+  assert.ok(all.takeovers / runs > 2, `${all.takeovers} takeovers`);
+  assert.ok(all.reads / runs > 20, `${all.reads} reads`);
+  assert.ok(all.watchedOver > 10, `${all.watchedOver} watches that saw a takeover`);
+});
+
+const bugs: Readonly<Record<string, Plant>> = {
+  "a holder that does not ask whether it still holds the log": (cluster) => {
+    let held: ReturnType<typeof cluster.read> | undefined;
+    return {
+      ...cluster,
+      read: (ranges) => {
+        const isQuestion = ranges.length === 1 && ranges[0]?.start === "/log/epoch";
+        if (!isQuestion) return cluster.read(ranges);
+        return (held ??= cluster.read(ranges));
+      },
+    };
+  },
+  "a writer that does not compare the epoch": (cluster) => ({
+    ...cluster,
+    change: ({ conditions, operations }) => {
+      const isTakeover = operations.some((one) => one.kind === "put" && one.key === "/log/epoch");
+      const kept = conditions.filter(({ key }) => isTakeover || key !== "/log/epoch");
+      return cluster.change({ conditions: kept, operations });
+    },
+  }),
+};
+
+for (const [name, plant] of Object.entries(bugs)) {
+  void test(`the simulation finds ${name}`, async () => {
+    for (let seed = 1; seed <= plantedSeeds; seed++) {
+      const { problems } = await simulateReplicas(seed, plant);
+      if (problems.length > 0) return;
+    }
+    assert.fail(`${plantedSeeds} seeds found nothing`);
+  });
+}
+
+void test("callers share the next question, not the one under way", async () => {
+  const asked: PromiseWithResolvers<void>[] = [];
+  const ask = sharingNext(() => {
+    const question = Promise.withResolvers<void>();
+    asked.push(question);
+    return question.promise;
+  });
+  const first = ask();
+  const later = [ask(), ask()];
+  assert.equal(asked.length, 1);
+  asked[0]?.reject(new Error("lost"));
+  await assert.rejects(first, /lost/);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(asked.length, 2);
+  asked[1]?.resolve();
+  await Promise.all(later);
+});

@@ -1,0 +1,151 @@
+/** API servers that come and go, and a crowd that writes and watches at whichever is there. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { credentialsOf, type Json, KubeHttp } from "./kube-http.ts";
+import { type RunningRole, startRole } from "./role-harness.ts";
+
+const configMaps = "/api/v1/namespaces/default/configmaps";
+
+/** A server that comes back at its port. */
+export class Server {
+  readonly #directory: string;
+  readonly #args: readonly string[];
+  #role: RunningRole | undefined;
+
+  constructor(directory: string, port: number, etcd: string) {
+    this.#directory = directory;
+    const at = ["--data-dir", directory, "--secure-port", String(port)];
+    this.#args = ["apiserver", ...at, "--etcd-servers", etcd];
+  }
+
+  async start(): Promise<void> {
+    this.#role = await startRole(this.#args);
+  }
+
+  async kill(): Promise<void> {
+    await this.#role?.kill();
+  }
+
+  connect(): KubeHttp {
+    return new KubeHttp(credentialsOf(join(this.#directory, "kubeconfig")));
+  }
+}
+
+/** Goes on at the next server when its watch is cut; never lists. */
+export class Watcher {
+  readonly seen: string[] = [];
+  resumed = -1;
+  refused = 0;
+  readonly #servers: readonly Server[];
+  #at: number;
+  #revision: string;
+  #http: KubeHttp | undefined;
+
+  constructor(servers: readonly Server[], at: number, { revision }: { readonly revision: string }) {
+    this.#servers = servers;
+    this.#at = at;
+    this.#revision = revision;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted || this.#http !== undefined) {
+      this.resumed++;
+      this.#http = this.#servers[this.#at++ % this.#servers.length]?.connect();
+      const path = `${configMaps}?watch=true&allowWatchBookmarks=true&resourceVersion=${this.#revision}`;
+      await this.#http?.watch(path, (event) => this.#see(event));
+      if (signal.aborted) return;
+      this.#http?.close();
+      await pause(50);
+    }
+  }
+
+  close(): void {
+    this.#http?.close();
+    this.#http = undefined;
+  }
+
+  #see({ type, object }: { readonly type: string; readonly object: Json }): void {
+    if (type === "ERROR") return void this.refused++;
+    this.#revision = String(object["metadata"]?.["resourceVersion"]);
+    const name = String(object["metadata"]?.["name"]);
+    if (type === "ADDED" && name.startsWith("w-")) this.seen.push(name);
+  }
+}
+
+/** @returns the names that a server acknowledged. */
+export async function writeUntil(
+  servers: readonly Server[],
+  writer: number,
+  { signal }: AbortController,
+): Promise<readonly string[]> {
+  const acknowledged: string[] = [];
+  let at = writer;
+  let http = servers[at % servers.length]?.connect();
+  for (let n = 0; !signal.aborted; n++) {
+    const name = `w-${writer}-${n}`;
+    const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name } };
+    const status = await http?.request("POST", configMaps, body).then(
+      (answer) => answer.status,
+      () => 0,
+    );
+    if (status === 201) acknowledged.push(name);
+    else {
+      // The outcome is not known; the next name goes to the other server.
+      http?.close();
+      await pause(20);
+      http = servers[++at % servers.length]?.connect();
+    }
+  }
+  http?.close();
+  return acknowledged;
+}
+
+export async function listed(
+  server: Server | undefined,
+): Promise<{ readonly names: readonly string[]; readonly revision: string }> {
+  const http = server?.connect();
+  const answer = await http?.request("GET", configMaps);
+  http?.close();
+  assert.equal(answer?.status, 200);
+  const items = (answer.body["items"] ?? []) as readonly Json[];
+  const names = items.map(({ metadata }) => String(metadata?.["name"]));
+  return { names, revision: String(answer.body["metadata"]?.["resourceVersion"]) };
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+export async function until(reached: () => boolean): Promise<void> {
+  const end = performance.now() + 20_000;
+  while (!reached()) {
+    assert.ok(performance.now() < end, "watchers were told all within 20 s");
+    await pause(25);
+  }
+}
+
+/** Asserts that no acknowledged write is lost, and that each watcher saw each write once, without a list. Closes them. */
+export async function compareCrowd(
+  servers: readonly Server[],
+  acknowledged: readonly string[],
+  following: readonly Watcher[],
+): Promise<void> {
+  const [first, ...others] = servers;
+  const { names } = await listed(first);
+  for (const server of others) {
+    assert.deepEqual((await listed(server)).names, names, "all list the same");
+  }
+  const missing = acknowledged.filter((name) => !names.includes(name));
+  assert.deepEqual(missing, [], "acknowledged and lost");
+  const wanted = names.filter((name) => name.startsWith("w-")).toSorted();
+  await until(() => following.every(({ seen }) => seen.length >= wanted.length));
+  for (const watcher of following) {
+    assert.deepEqual(watcher.seen.toSorted(), wanted, "each write once");
+    assert.equal(watcher.refused, 0, "no watch was refused for its resourceVersion");
+    watcher.close();
+  }
+  assert.ok(
+    following.some(({ resumed }) => resumed > 0),
+    "watches were cut",
+  );
+}
