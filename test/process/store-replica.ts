@@ -13,10 +13,11 @@ export class Replica {
   readonly ends: string[] = [];
   #isOver = false;
 
-  constructor(port: number, etcdUrls: readonly string[]) {
-    this.url = `http://127.0.0.1:${port}`;
+  constructor(port: number, etcdUrls: readonly string[], flags: readonly string[] = []) {
+    const scheme = flags.includes("--cert") ? "https" : "http";
+    this.url = `${scheme}://127.0.0.1:${port}`;
     const log = ["--engine", "etcd", "--etcd-servers", etcdUrls.join(",")];
-    this.#args = [...log, "--listen", `127.0.0.1:${port}`];
+    this.#args = [...log, "--listen", `127.0.0.1:${port}`, ...flags];
   }
 
   async start(): Promise<void> {

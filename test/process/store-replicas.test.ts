@@ -3,7 +3,11 @@
  * members stopped in turn under writers and watchers. PILOTHOUSE_KILLS=50 for a long run.
  */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { makeAuthority, makeClientCertificate, makeServerCertificate } from "#auth/pki.ts";
 import { EtcdClient } from "#etcd/client.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { EtcdCluster } from "./etcd-cluster.ts";
@@ -20,6 +24,7 @@ const replicasCount = 3;
 const writersCount = 8;
 const watchersCount = 9;
 const waitMsMax = 60_000;
+const dayMs = 24 * 3600 * 1000;
 
 void describe(
   "replicas of a store over an etcd cluster",
@@ -54,6 +59,28 @@ void describe(
       const leaders = etcdctlPlain(all, "endpoint status").match(/, true, false,/g);
       assert.equal(leaders?.length, 1, "one of them holds the log");
     });
+
+    it(
+      "serve each other with TLS, and nobody without a certificate",
+      { skip: noEtcdctl },
+      async () => {
+        const tls = tlsFiles(directory);
+        const prefix = ["--etcd-prefix", "/secure/"];
+        const secure = [
+          new Replica(await freePort(), etcd.urls, [...tls.server, ...prefix]),
+          new Replica(await freePort(), etcd.urls, [...tls.server, ...prefix]),
+        ];
+        await Promise.all(secure.map((one) => one.start()));
+        try {
+          for (const { url } of secure) {
+            assert.equal(etcdctlPlain(url, `${tls.client} put ${url} x`), "OK\n");
+            assert.equal(etcdctlPlain(url, `--cacert=${tls.ca} --command-timeout=1s put b x`), "");
+          }
+        } finally {
+          await Promise.all(secure.map((one) => one.close()));
+        }
+      },
+    );
 
     it("lose nothing, land nothing of a deposed holder, and leave no gap in a watch, whoever is killed", async () => {
       const random = new FakeRandom(Number(process.env["PILOTHOUSE_SEED"] ?? 1));
@@ -122,6 +149,32 @@ void describe(
     }
   },
 );
+
+/** One certificate for serving and for calls between replicas, one for a client. */
+function tlsFiles(directory: string): {
+  readonly server: readonly string[];
+  readonly client: string;
+  readonly ca: string;
+} {
+  const nowMs = Date.now();
+  const validity = { notBeforeMs: nowMs - dayMs, notAfterMs: nowMs + dayMs };
+  const issue = () => ({ validity, serial: randomBytes(16) });
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(directory, name), text, { mode: 0o600 });
+    return join(directory, name);
+  };
+  const authority = makeAuthority("store", issue());
+  const own = makeServerCertificate(authority, "store", ["127.0.0.1"], issue());
+  const peer = makeClientCertificate(authority, { commonName: "c", organizations: [] }, issue());
+  const ca = file("ca.crt", authority.certificate);
+  const [cert, key] = [file("s.crt", own.certificate), file("s.key", own.privateKey)];
+  const [clientCert, clientKey] = [file("c.crt", peer.certificate), file("c.key", peer.privateKey)];
+  return {
+    server: ["--cert", cert, "--key", key, "--client-ca", ca],
+    client: `--cacert=${ca} --cert=${clientCert} --key=${clientKey} --command-timeout=10s`,
+    ca,
+  };
+}
 
 /** The newest revision, as a linearizable read at whichever replica answers. */
 async function revisionAt(urls: readonly string[]): Promise<number> {

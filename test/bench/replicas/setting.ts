@@ -16,10 +16,10 @@ export interface CaseOptions {
 export interface Setting {
   readonly etcd: EtcdCluster;
   readonly replicas: Replica[];
-  holder(): Promise<Replica>;
-  followers(): Promise<readonly Replica[]>;
+  readonly holder: () => Promise<Replica>;
+  readonly followers: () => Promise<readonly Replica[]>;
   /** One more replica, which is ready when this resolves. */
-  add(): Promise<Replica>;
+  readonly add: () => Promise<Replica>;
 }
 
 const members = 3;
