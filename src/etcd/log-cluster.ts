@@ -12,6 +12,7 @@ import type {
   ClusterKey,
   Condition,
   KeyRange,
+  KeySink,
   LogCluster,
   Operation,
   ReadAnswer,
@@ -62,41 +63,35 @@ export class EtcdLogCluster implements LogCluster {
     }
   }
 
-  watch(prefix: string, pushed: (keys: readonly ClusterKey[]) => void): { close(): void } {
+  watch(prefix: string, sink: KeySink): { close(): void } {
     const closing = new AbortController();
-    void this.#watchOn(prefix, pushed, closing.signal);
+    void this.#watchOn(prefix, sink, closing.signal);
     return { close: () => closing.abort() };
   }
 
   /** Stays on the connection of the moment, and begins anew on the next one. */
-  async #watchOn(
-    prefix: string,
-    pushed: (keys: readonly ClusterKey[]) => void,
-    closing: AbortSignal,
-  ): Promise<void> {
+  async #watchOn(prefix: string, sink: KeySink, closing: AbortSignal): Promise<void> {
     while (!closing.aborted) {
       try {
-        await this.#watchOnce(prefix, pushed, closing);
+        await this.#watchOnce(prefix, sink, closing);
       } catch {
         // The connection was just lost: the next one is tried.
       }
+      sink.broke();
       await sleep(this.#clock, "etcd.replica-wait", watchAgainMs, closing);
     }
   }
 
-  async #watchOnce(
-    prefix: string,
-    pushed: (keys: readonly ClusterKey[]) => void,
-    closing: AbortSignal,
-  ): Promise<void> {
+  async #watchOnce(prefix: string, sink: KeySink, closing: AbortSignal): Promise<void> {
     const stream = this.#endpoints.client().watch();
     const close = (): void => stream.close();
     closing.addEventListener("abort", close);
     stream.send({ create: { key: prefix, rangeEnd: `${prefix.slice(0, -1)}0` } });
     for (let answer = await stream.next(); answer !== undefined; answer = await stream.next()) {
       if (closing.aborted || answer.canceled) break;
-      const keys = answer.events.filter(({ type }) => type === EventType.put);
-      if (keys.length > 0) pushed(keys.flatMap(({ kv }) => (kv === undefined ? [] : [keyOf(kv)])));
+      const puts = answer.events.filter(({ type }) => type === EventType.put);
+      const keys = puts.flatMap(({ kv }) => (kv === undefined ? [] : [keyOf(kv)]));
+      if (keys.length > 0) sink.pushed(keys);
     }
     closing.removeEventListener("abort", close);
     stream.close();
@@ -131,9 +126,9 @@ function keyOf({ key, value }: { readonly key: string; readonly value: Uint8Arra
 
 function compareOf({ key, value }: Condition): Input<m.Compare> {
   const { equal: result } = CompareResult;
-  return value === undefined
-    ? { key, result, target: CompareTarget.create, createRevision: 0 }
-    : { key, result, target: CompareTarget.value, value };
+  if (value === undefined) return { key, result, target: CompareTarget.create, createRevision: 0 };
+  if (value !== "any") return { key, result, target: CompareTarget.value, value };
+  return { key, result: CompareResult.greater, target: CompareTarget.create, createRevision: 0 };
 }
 
 function operationOf(one: Operation): Input<m.RequestOp> {

@@ -6,12 +6,31 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { silentLog } from "#platform/log.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
+import { FellBehindError } from "./engines/engine.ts";
+import type { LogCluster } from "./engines/etcd/cluster.ts";
+import { EtcdEngine } from "./engines/etcd/engine.ts";
+import { ModelCluster } from "./engines/etcd/testing/model-cluster.ts";
+import { openReplica, type Replica } from "./replica.ts";
 import { sharingNext } from "./sharing-next.ts";
+import type { Key } from "./store.ts";
+import { bytes, key, smallOptions, text } from "./testing/fixture.ts";
 import { simulateReplicas, type Plant } from "./testing/replica-simulation.ts";
 
 const runs = Number(process.env["PILOTHOUSE_RUNS"] ?? 150);
 const firstSeed = Number(process.env["PILOTHOUSE_SEED"] ?? 1);
 const plantedSeeds = 300;
+const engineOptions = {
+  prefix: "/log/",
+  name: "",
+  partBytes: 4000,
+  segmentBytes: 2000,
+  checkpointLogBytes: 1_000_000,
+  giveUpMs: 2000,
+  lookMs: 0,
+};
 
 void test(`no acknowledged write is lost, no read is stale, no watch has a gap over takeovers, ${runs} seeds`, async () => {
   const all = { writes: 0, takeovers: 0, reads: 0, watchedOver: 0 };
@@ -76,3 +95,45 @@ void test("callers share the next question, not the one under way", async () => 
   asked[1]?.resolve();
   await Promise.all(later);
 });
+
+void test("a cluster that was restored to an older state: the holder stops, a follower begins anew, nobody mixes two histories", async () => {
+  const model = new ModelCluster({ requestBytesMax: 2 ** 20 });
+  const cluster: LogCluster = {
+    read: (ranges) => Promise.resolve(model.read(ranges)),
+    change: (change) => Promise.resolve(model.change(change)),
+    watch: (prefix, sink) => model.watch(prefix, sink),
+  };
+  const open = (seed: number): Promise<Replica> => {
+    const world = { clock: new FakeClock(), random: new FakeRandom(seed), log: silentLog };
+    const engine = new EtcdEngine({ ...world, cluster }, engineOptions);
+    return openReplica({ ...world, engine }, smallOptions);
+  };
+  const holder = await open(1);
+  assert.ok(await holder.takeOver(holder.holder));
+  const follower = await open(2);
+  follower.listen(() => undefined);
+  const putTen = async (to: Replica, text: string): Promise<void> => {
+    for (let i = 0; i < 10; i++) await to.put(key(`k${i}`), bytes(text), {});
+  };
+  await putTen(holder, "kept");
+  const snapshot = model.snapshot();
+  await putTen(holder, "lost");
+  await follower.catchUp();
+  model.restore(snapshot);
+  assert.equal((await holder.put(key("k"), bytes("x"), {})).kind, "stopped");
+  assert.match((await holder.failed).message, /was restored to an older state/);
+  // A history of its own, as long as the one that was lost.
+  const next = await open(3);
+  assert.ok(await next.takeOver(next.holder));
+  await putTen(next, "new!");
+  assert.equal(next.commitRevision, follower.commitRevision);
+  await assert.rejects(follower.catchUp(), FellBehindError);
+  const again = await open(4);
+  assert.deepEqual(textsOf(again), textsOf(next));
+});
+
+function textsOf(replica: Replica): readonly string[] {
+  const found = replica.range({ start: "" as Key, end: "\u00ff" as Key });
+  assert.equal(found.kind, "ok");
+  return found.kind === "ok" ? found.kvs.map((kv) => `${kv.modRevision} ${text(kv.value)}`) : [];
+}

@@ -44,7 +44,11 @@ export class SharedLog {
     return {
       read: (ranges) => reach(() => this.model.read(ranges)),
       change: (change) => reach(() => this.model.change(change)),
-      watch: (prefix, told) => this.model.watch(prefix, (keys) => void reach(() => told(keys))),
+      watch: (prefix, sink) =>
+        this.model.watch(prefix, {
+          pushed: (keys) => void reach(() => sink.pushed(keys)),
+          broke: () => sink.broke(),
+        }),
     };
   }
 }

@@ -30,7 +30,8 @@ export async function putChunks(
   for (const held of piecesOf(source, () => writer.partBytes)) {
     const batch = { buffers: [held], bytes: held.length, lastRevision: source.revision };
     const first = chunks;
-    chunks += await writer.putParts(batch, (index) => layout.chunk(id, first + index));
+    const keyOf = (index: number): string => layout.chunk(id, first + index);
+    chunks += await writer.putParts(batch, { keyOf, after: undefined });
     bytes += held.length;
   }
   return { chunks, bytes };

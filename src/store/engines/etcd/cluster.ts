@@ -20,10 +20,10 @@ export interface ClusterKey {
   readonly value: Uint8Array;
 }
 
-/** The key has this value; undefined: it does not exist. */
+/** The key has this value, any value, or does not exist (undefined). */
 export interface Condition {
   readonly key: string;
-  readonly value: Uint8Array | undefined;
+  readonly value: Uint8Array | "any" | undefined;
 }
 
 export type Operation =
@@ -64,5 +64,11 @@ export interface LogCluster {
    * Keys below `prefix` as they are put, in order, from some time after the call on. Some may be missed or come twice,
    * so this saves reads and replaces none.
    */
-  watch(prefix: string, pushed: (keys: readonly ClusterKey[]) => void): { close(): void };
+  watch(prefix: string, sink: KeySink): { close(): void };
+}
+
+export interface KeySink {
+  pushed(keys: readonly ClusterKey[]): void;
+  /** The connection broke. Behind the next one may be a cluster that was restored to an older state. */
+  broke(): void;
 }

@@ -53,7 +53,7 @@ function newLog(): { model: ModelCluster; cluster: LogCluster; open: Open } {
   const cluster: LogCluster = {
     read: (ranges) => Promise.resolve(model.read(ranges)),
     change: (change) => Promise.resolve(model.change(change)),
-    watch: (prefix, told) => model.watch(prefix, told),
+    watch: (prefix, sink) => model.watch(prefix, sink),
   };
   const open: Open = async (changed) => {
     const engine = engineOn(cluster, random, changed);
@@ -122,7 +122,7 @@ void test("a batch is cut to what the cluster takes, and each part stays below i
   const cluster: LogCluster = {
     read: (ranges) => Promise.resolve(model.read(ranges)),
     change: (change) => Promise.resolve(model.change(change)),
-    watch: (prefix, told) => model.watch(prefix, told),
+    watch: (prefix, sink) => model.watch(prefix, sink),
   };
   const engine = engineOn(cluster, new FakeRandom(1));
   const { epoch } = await engine.open(nowhere, "next");

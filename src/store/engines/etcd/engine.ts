@@ -123,9 +123,12 @@ export class EtcdEngine implements SharedEngine {
   }
 
   listen(grown: () => void): void {
-    this.#watch ??= this.#deps.cluster.watch(this.#layout.slotPrefix, (keys) => {
-      this.#slots?.push(keys);
-      grown();
+    this.#watch ??= this.#deps.cluster.watch(this.#layout.slotPrefix, {
+      pushed: (keys) => {
+        this.#slots?.push(keys);
+        grown();
+      },
+      broke: () => this.#slots?.doubt(),
     });
   }
 
@@ -208,6 +211,7 @@ export class EtcdEngine implements SharedEngine {
 
   /** Replays what was not followed yet. @returns the first free slot. */
   async #recover(replay: ReplaySink): Promise<number> {
+    this.#slots?.doubt();
     this.#slots ??= await this.#begin(replay);
     await this.#replaySlots(replay, this.#slots);
     const { next } = this.#slots;
@@ -255,7 +259,7 @@ export class EtcdEngine implements SharedEngine {
     for (;;) {
       const batch = await slots.read(what);
       if (batch === "end") return;
-      if (batch === "trimmed") throw new FellBehindError();
+      if (batch === "trimmed" || batch === "another") throw new FellBehindError();
       const { firstKey: file, bytes, lastRevision } = batch;
       this.#segments.add(this.#layout.slotNumber(file), bytes.length, lastRevision);
       replay.records(bytes, { kind: "log", file, offset: 0 });
@@ -264,7 +268,9 @@ export class EtcdEngine implements SharedEngine {
 
   async #append(writer: Writer, batch: AppendBatch): Promise<void> {
     const first = this.#nextSlot;
-    const parts = await writer.putParts(batch, (index) => this.#layout.slot(first + index));
+    const keyOf = (index: number): string => this.#layout.slot(first + index);
+    const after = this.#segments.isEmpty ? undefined : keyOf(-1);
+    const parts = await writer.putParts(batch, { keyOf, after });
     this.#nextSlot = first + parts;
     this.#segments.add(first, batch.bytes, batch.lastRevision);
   }

@@ -2,6 +2,8 @@
  * Reads slots, and a checkpoint's chunks, in pages. A page holds as many keys as came to about `pageBytesMin`
  * to `pageBytesMax` the last time: etcd bounds an answer by keys only.
  */
+import { must } from "#base/assert.ts";
+import { equalBytes } from "#base/bytes.ts";
 import { CorruptionError, type LogHolder } from "../engine.ts";
 import type { Calls } from "./calls.ts";
 import { only } from "./calls.ts";
@@ -40,6 +42,9 @@ export class SlotReader {
   /** Slots that came without a request, one after the other. */
   #pushed: ClusterKey[] = [];
   #pushedBytes = 0;
+  /** The part that was read last. */
+  #last: Uint8Array | undefined;
+  #isDoubted = false;
   /** As of the last page. */
   pointer: Pointer | undefined;
   /** As of the last page. */
@@ -54,6 +59,15 @@ export class SlotReader {
   /** The slot after all that was read. */
   get next(): number {
     return this.#next;
+  }
+
+  /**
+   * The log may be another one: a cluster that was restored. Nothing is taken from it before the last slot that was read
+   * is found in it unchanged.
+   */
+  doubt(): void {
+    this.#isDoubted = this.#last !== undefined;
+    this.#forgetPushed();
   }
 
   /** Takes slots that came without a request. Those that do not follow the others are dropped. */
@@ -71,14 +85,17 @@ export class SlotReader {
 
   /**
    * "end": everything was read that is durable by now, or that was pushed. "trimmed": the next slot is no longer
-   * kept.
+   * kept. "another": this is not the log that was read so far.
    */
-  async read(what: "all" | "pushed" = "all"): Promise<JoinedBatch | "end" | "trimmed"> {
+  async read(what: "all" | "pushed" = "all"): Promise<JoinedBatch | "end" | "trimmed" | "another"> {
+    if (this.#isDoubted && what === "pushed") return "end";
+    if (this.#isDoubted && !(await this.#isSame())) return "another";
     for (;;) {
       while (this.#at < this.#page.length) {
         const { key, value } = this.#page[this.#at++] as ClusterKey;
         this.#checkDense(key);
         this.#next++;
+        this.#last = value;
         const joined = this.#joiner.take(key, value);
         if (joined !== undefined) return joined;
       }
@@ -91,6 +108,14 @@ export class SlotReader {
       }
       if (this.#page.length === 0) return "end";
     }
+  }
+
+  /** Whether the slot that was read last is there, as it was. */
+  async #isSame(): Promise<boolean> {
+    const found = await this.#calls.get(this.#layout.slot(this.#next - 1));
+    const isSame = found !== undefined && equalBytes(found, must(this.#last, "nothing was read"));
+    this.#isDoubted = !isSame;
+    return isSame;
   }
 
   /** The pushed slots are the next page, unless one is missing before them. */

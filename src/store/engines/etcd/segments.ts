@@ -19,6 +19,10 @@ export class Segments {
     this.#segmentBytes = options.segmentBytes;
   }
 
+  get isEmpty(): boolean {
+    return this.#segments.length === 0;
+  }
+
   get bytes(): number {
     return this.#bytes;
   }

@@ -31,7 +31,8 @@ export class EtcdTail implements Tail {
   async read(bytesMax: number): Promise<TailRead> {
     this.#slots ??= await this.#begin();
     while (this.#at === this.#batch.length) {
-      const batch = this.#isTrimmed ? "trimmed" : await this.#slots.read();
+      const read = this.#isTrimmed ? "trimmed" : await this.#slots.read();
+      const batch = read === "another" ? "trimmed" : read;
       if (batch === "trimmed") this.#isTrimmed = true;
       if (typeof batch === "string") return { kind: batch };
       this.#batch = batch.bytes;

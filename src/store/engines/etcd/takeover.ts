@@ -7,7 +7,7 @@ import type { Random } from "#platform/random.ts";
 import { equalBytes } from "#base/bytes.ts";
 import { CorruptionError, FencedError } from "../engine.ts";
 import { only, type Calls } from "./calls.ts";
-import type { Condition } from "./cluster.ts";
+import type { HeldEpoch } from "./writer.ts";
 import { decodeEpoch, decodeFormat, encodeEpoch, encodeFormat, type LogLayout } from "./layout.ts";
 
 interface TakeOverDeps {
@@ -21,8 +21,7 @@ interface TakeOverDeps {
 interface Taken {
   readonly domain: string;
   readonly epoch: number;
-  /** The condition of every change of this opening. */
-  readonly held: Condition;
+  readonly held: HeldEpoch;
 }
 
 export async function takeOver(deps: TakeOverDeps, wanted: number | "next"): Promise<Taken> {

@@ -15,10 +15,21 @@ const partBytesMin = 4096;
 interface WriterDeps {
   readonly calls: Calls;
   readonly epoch: number;
-  readonly held: Condition;
+  readonly held: HeldEpoch;
+}
+
+/** The epoch key with this opening's value: the condition of every change. */
+export interface HeldEpoch extends Condition {
+  readonly value: Uint8Array;
 }
 
 type Batch = Pick<AppendBatch, "buffers" | "bytes" | "lastRevision">;
+
+/** Where parts go, and the key that must be there before the first of them: undefined if there is none. */
+interface Place {
+  readonly keyOf: (index: number) => string;
+  readonly after: string | undefined;
+}
 
 /** The bytes `from` to `until` of a batch, as its part number `index`. */
 interface Part {
@@ -30,7 +41,7 @@ interface Part {
 
 export class Writer {
   readonly #calls: Calls;
-  readonly #held: Condition;
+  readonly #held: HeldEpoch;
   readonly epoch: number;
   #partBytes: number;
 
@@ -48,15 +59,16 @@ export class Writer {
   }
 
   /**
-   * Puts the parts of a batch, in order, each under a key that must be free: `keyOf(i)` for the i-th.
+   * Puts the parts of a batch, in order, each under a key that must be free, after one that must be there.
    * @returns how many parts there are.
    */
-  async putParts(batch: Batch, keyOf: (index: number) => string): Promise<number> {
+  async putParts(batch: Batch, { keyOf, after }: Place): Promise<number> {
     let from = 0;
     let index = 0;
     while (from < batch.bytes) {
       const until = Math.min(batch.bytes, from + this.partBytes);
-      const placed = await this.#putPart(keyOf(index), { batch, index, from, until });
+      const before = index === 0 ? after : keyOf(index - 1);
+      const placed = await this.#putPart(keyOf(index), before, { batch, index, from, until });
       if (placed === "too-large") this.#shrink(until - from + partHeaderBytes);
       else {
         from = placed;
@@ -84,15 +96,20 @@ export class Writer {
   async checkHeld(): Promise<void> {
     const { key, value } = this.#held;
     const found = await this.#calls.get(key);
-    if (found === undefined || value === undefined || !equalBytes(found, value)) {
+    if (found === undefined || !equalBytes(found, value)) {
       throw this.#fenced();
     }
   }
 
   /** @returns up to where the batch is in the log now. */
-  async #putPart(key: string, part: Part): Promise<number | "too-large"> {
+  async #putPart(
+    key: string,
+    after: string | undefined,
+    part: Part,
+  ): Promise<number | "too-large"> {
+    const follows = after === undefined ? [] : [{ key: after, value: "any" } as const];
     const answer = await this.#calls.change({
-      conditions: [this.#held, { key, value: undefined }],
+      conditions: [this.#held, { key, value: undefined }, ...follows],
       operations: [{ kind: "put", key, value: this.#encode(part) }],
     });
     if (answer === "too-large") return answer;
@@ -105,6 +122,7 @@ export class Writer {
       return until;
     }
     await this.checkHeld();
+    if (after !== undefined && (await this.#calls.get(after)) === undefined) throw restored(after);
     throw new CorruptionError(`${key} is taken, though epoch ${this.epoch} holds the log`);
   }
 
@@ -127,4 +145,10 @@ export class Writer {
       `epoch ${this.epoch} no longer holds the log: another process has taken it over`,
     );
   }
+}
+
+function restored(key: string): CorruptionError {
+  return new CorruptionError(
+    `${key} was there and is gone: the etcd cluster was restored to an older state, or somebody deletes in the log`,
+  );
 }

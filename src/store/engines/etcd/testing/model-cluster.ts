@@ -11,6 +11,7 @@ import type {
   ClusterKey,
   Condition,
   KeyRange,
+  KeySink,
   LogCluster,
   ReadAnswer,
 } from "../cluster.ts";
@@ -22,6 +23,7 @@ export class ModelCluster {
   /** Puts are refused, deletes are not: etcd with its alarm raised. */
   isFull = false;
   readonly #watches = new Set<(change: Change) => void>();
+  readonly #sinks = new Set<KeySink>();
   /** Called after each change that happened. */
   onChange: (change: Change) => void = () => undefined;
 
@@ -56,18 +58,36 @@ export class ModelCluster {
     return { kind: "changed" };
   }
 
-  watch(prefix: string, told: (keys: readonly ClusterKey[]) => void): { close(): void } {
+  /** All keys as they are now; `restore` brings them back, and breaks every watch. */
+  snapshot(): ReadonlyMap<string, Uint8Array> {
+    return new Map(this.#keys);
+  }
+
+  restore(snapshot: ReadonlyMap<string, Uint8Array>): void {
+    this.#keys.clear();
+    for (const [key, value] of snapshot) this.#keys.set(key, value);
+    for (const sink of this.#sinks) sink.broke();
+  }
+
+  watch(prefix: string, sink: KeySink): { close(): void } {
     const tell = ({ operations }: Change): void => {
       const puts = operations.filter((one) => one.kind === "put");
       const keys = puts.filter(({ key }) => key.startsWith(prefix));
-      if (keys.length > 0) told(keys.map(({ key, value }) => ({ key, value: value.slice() })));
+      if (keys.length > 0)
+        sink.pushed(keys.map(({ key, value }) => ({ key, value: value.slice() })));
     };
     this.#watches.add(tell);
-    return { close: () => this.#watches.delete(tell) };
+    this.#sinks.add(sink);
+    const close = (): void => {
+      this.#watches.delete(tell);
+      this.#sinks.delete(sink);
+    };
+    return { close };
   }
 
   #isMet({ key, value }: Condition): boolean {
     const found = this.#keys.get(key);
+    if (value === "any") return found !== undefined;
     if (value === undefined || found === undefined) return value === found;
     return equalBytes(value, found);
   }
@@ -107,8 +127,8 @@ export class FaultyCluster implements LogCluster {
     return Promise.resolve(fault === 3 ? lost : answer);
   }
 
-  watch(prefix: string, told: (keys: readonly ClusterKey[]) => void): { close(): void } {
-    return this.#model.watch(prefix, told);
+  watch(prefix: string, sink: KeySink): { close(): void } {
+    return this.#model.watch(prefix, sink);
   }
 
   #deliverLate(): void {

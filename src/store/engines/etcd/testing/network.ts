@@ -11,6 +11,7 @@ import type {
   ChangeAnswer,
   ClusterKey,
   KeyRange,
+  KeySink,
   LogCluster,
   ReadAnswer,
 } from "../cluster.ts";
@@ -82,18 +83,18 @@ export class Network {
       read: (ranges: readonly KeyRange[]) =>
         this.#send<ReadAnswer>(life, () => this.#model.read(ranges)),
       change: (change: Change) => this.#send<ChangeAnswer>(life, () => this.#model.change(change)),
-      watch: (prefix, told) => this.#model.watch(prefix, (keys) => this.#tell(life, told, keys)),
+      watch: (prefix, sink) =>
+        this.#model.watch(prefix, {
+          pushed: (keys) => this.#push(life, sink, keys),
+          broke: () => sink.broke(),
+        }),
     };
   }
 
   /** Late, in any order, or not at all: a watch that broke begins anew. */
-  #tell(
-    life: Life,
-    told: (keys: readonly ClusterKey[]) => void,
-    keys: readonly ClusterKey[],
-  ): void {
+  #push(life: Life, sink: KeySink, keys: readonly ClusterKey[]): void {
     if (this.hasFaults && this.#random.chance(0.1)) return;
-    this.#steps.push({ kind: "own", life, run: () => told(keys) });
+    this.#steps.push({ kind: "own", life, run: () => sink.pushed(keys) });
   }
 
   clock(life: Life): Clock {
