@@ -42,6 +42,7 @@ interface ReplicaHost {
 
 /** An opening may meet a checkpoint that is just being replaced. */
 const openTriesMax = 5;
+const keeperMs = 60_000;
 
 export async function serveReplica(
   host: ReplicaHost,
@@ -51,7 +52,7 @@ export async function serveReplica(
   const url = replicaUrl(flags, address);
   const endpoints = await logEndpoints(flags);
   const cluster = new EtcdLogCluster({ ...host, endpoints });
-  const replica = await open({ ...host, cluster }, flags, url);
+  const replica = await keepingAlive(() => open({ ...host, cluster }, flags, url));
   const role = new ReplicaRole(
     {
       ...host,
@@ -93,6 +94,16 @@ export async function serveReplica(
   await listening.close();
   endpoints.close();
   process.stdout.write("stopped\n");
+}
+
+/** While there is no listener, and the cluster does not answer, timers alone would let the process end. */
+async function keepingAlive<Result>(run: () => Promise<Result>): Promise<Result> {
+  const keeper = setInterval(() => undefined, keeperMs);
+  try {
+    return await run();
+  } finally {
+    clearInterval(keeper);
+  }
 }
 
 async function open(

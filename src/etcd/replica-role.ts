@@ -124,7 +124,7 @@ export class ReplicaRole implements ReplicaCalls {
   }
 
   async #follow(): Promise<void> {
-    if (this.isOwner) return;
+    if (this.isOwner || this.#stopped) return;
     try {
       await this.#deps.replica.catchUp();
       this.#isSilent = false;
@@ -182,11 +182,13 @@ export class ReplicaRole implements ReplicaCalls {
       .takeOver(after)
       .then((isTaken) => {
         if (isTaken) this.#link?.close();
-        else log.info("another process was quicker", {});
+        else log.info("the log was not taken over", {});
       }, this.#fail)
       .finally(() => {
         this.#isTaking = false;
         this.#tellWaiting();
+        // Who holds it now is in the log.
+        void this.#follow();
       });
   }
 

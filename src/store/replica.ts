@@ -11,7 +11,12 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { EmbeddedStore } from "./embedded.ts";
-import { FencedError, type LogHolder, type SharedEngine } from "./engines/engine.ts";
+import {
+  FencedError,
+  LogSilentError,
+  type LogHolder,
+  type SharedEngine,
+} from "./engines/engine.ts";
 import { Followed } from "./followed.ts";
 import {
   StoreStoppedError,
@@ -107,7 +112,8 @@ export class Replica implements FullStore {
       this.#owner = await this.#followed.alone(() => this.#open(after.epoch + 1));
       return true;
     } catch (error) {
-      if (error instanceof FencedError && this.#followed.settled === undefined) return false;
+      const isFollower = this.#followed.settled === undefined;
+      if (isFollower && mayFollowOn(error)) return false;
       throw error;
     }
   }
@@ -250,6 +256,11 @@ export class Replica implements FullStore {
     if (this.#owner === undefined) throw new StoreStoppedError(new Error(notHolderText));
     return this.#owner;
   }
+}
+
+/** Another process was quicker, or nobody can reach the log at present. */
+function mayFollowOn(error: unknown): boolean {
+  return error instanceof FencedError || error instanceof LogSilentError;
 }
 
 const notHolderText = "this process follows the log, another one holds it";

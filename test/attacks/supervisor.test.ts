@@ -528,7 +528,7 @@ describe("work that is not waited for", () => {
     "etcd/log-cluster.ts": ["this.#watchOn("],
     "etcd/maintenance.ts": ["sendSnapshot("],
     "etcd/replica-methods.ts": ["send("],
-    "etcd/replica-role.ts": ["run("],
+    "etcd/replica-role.ts": ["run(", "this.#follow("],
     // `terminate` of a worker always resolves.
     "platform/node/offload.ts": ["this.#end("],
     // Where the collection cannot be begun, nothing is collected.

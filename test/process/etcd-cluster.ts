@@ -84,13 +84,29 @@ export class EtcdCluster {
     await untilReady(member);
   }
 
+  /** What `etcdctl snapshot restore` needs, to make this member's data. */
+  restoreFlags(at: number): readonly string[] {
+    const { name = "", peer = "" } = this.#members[at] ?? {};
+    return [
+      "--name",
+      name,
+      "--initial-cluster",
+      this.#all(),
+      "--initial-advertise-peer-urls",
+      peer,
+    ];
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#members.map((_, at) => this.kill(at)));
   }
 
+  #all(): string {
+    return this.#members.map((one) => `${one.name}=${one.peer}`).join(",");
+  }
+
   #spawn(member: Member): void {
     const { name, url, peer } = member;
-    const all = this.#members.map((one) => `${one.name}=${one.peer}`).join(",");
     const args = [
       `--name=${name}`,
       `--data-dir=${join(this.#directory, name)}`,
@@ -99,7 +115,7 @@ export class EtcdCluster {
       `--advertise-client-urls=${url}`,
       `--listen-peer-urls=${peer}`,
       `--initial-advertise-peer-urls=${peer}`,
-      `--initial-cluster=${all}`,
+      `--initial-cluster=${this.#all()}`,
       ...this.#flags,
     ];
     member.child = bound(spawn(this.#program, args, { stdio: "ignore" }));

@@ -3,6 +3,7 @@ import { EtcdClient } from "#etcd/client.ts";
 import { startStore, type RunningStore } from "./store-harness.ts";
 
 const waitMsMax = 60_000;
+const againMs = 200;
 
 /** A replica that its supervisor starts again whenever it ends. */
 export class Replica {
@@ -23,10 +24,22 @@ export class Replica {
   async start(): Promise<void> {
     const store = await startStore(this.#args);
     this.store = store;
+    if (this.#isOver) store.child.kill("SIGKILL");
     void store.exited.then(() => {
       this.ends.push(store.output());
-      if (!this.#isOver) void this.start().catch(() => undefined);
+      void this.#startAgain();
     });
+  }
+
+  async #startAgain(): Promise<void> {
+    while (!this.#isOver) {
+      try {
+        return await this.start();
+      } catch (error) {
+        this.ends.push(String(error));
+        await new Promise((resolve) => setTimeout(resolve, againMs));
+      }
+    }
   }
 
   async close(): Promise<void> {

@@ -43,6 +43,14 @@ export class FellBehindError extends Error {
   }
 }
 
+/** The medium gave no certain answer for so long that the caller gives up. A change may have happened, or not. */
+export class LogSilentError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "LogSilentError";
+  }
+}
+
 /** Who holds a log. */
 export interface LogHolder {
   /** 0: nobody ever opened it. */

@@ -248,6 +248,6 @@ class Simulation {
 
 /** The errors that end a replica in an orderly way: its process begins anew. */
 function isExpected(error: unknown): boolean {
-  const names = /^(FencedError|ClusterSilentError|FellBehindError|StoreStoppedError)$/;
+  const names = /^(FencedError|LogSilentError|FellBehindError|StoreStoppedError)$/;
   return error instanceof Error && names.test(error.name);
 }

@@ -6,9 +6,10 @@
  * unmet says only that the caller must read back which of its attempts, or whose else, made them so.
  *
  * Bounds  an attempt follows the last one after 20 ms to 0.5 s; after `giveUpMs` without a certain answer the
- *         call throws ClusterSilentError.
+ *         call throws LogSilentError.
  */
 import type { Clock } from "#platform/clock.ts";
+import { LogSilentError } from "../engine.ts";
 import type { Change, ClusterKey, KeyRange, LogCluster } from "./cluster.ts";
 
 /** The cluster's quota is used up: see the message for what to do. */
@@ -18,14 +19,6 @@ class ClusterFullError extends Error {
       `the etcd cluster has no space left (${answer}): compact and defragment it, disarm its alarm, then start again`,
     );
     this.name = "ClusterFullError";
-  }
-}
-
-/** No certain answer for so long that the outcome stays unknown until the log is opened again. */
-class ClusterSilentError extends Error {
-  constructor(forMs: number, answer: string) {
-    super(`the etcd cluster gave no certain answer for ${Math.round(forMs)} ms: ${answer}`);
-    this.name = "ClusterSilentError";
   }
 }
 
@@ -119,10 +112,15 @@ class Patience {
   async pause(answer: string): Promise<void> {
     const pauseMs = this.#pauseMs;
     const waitedMs = this.#clock.monotonicMs() - this.#startMs;
-    if (waitedMs >= this.#giveUpMs) throw new ClusterSilentError(waitedMs, answer);
+    if (waitedMs >= this.#giveUpMs) throw silent(waitedMs, answer);
     this.#pauseMs = Math.min(2 * pauseMs, pauseMsMax);
     await new Promise<void>((resolve) => {
       this.#clock.after("store.log", pauseMs, resolve);
     });
   }
+}
+
+function silent(forMs: number, answer: string): LogSilentError {
+  const text = `the etcd cluster gave no certain answer for ${Math.round(forMs)} ms: ${answer}`;
+  return new LogSilentError(text);
 }

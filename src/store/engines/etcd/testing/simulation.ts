@@ -226,7 +226,7 @@ class Simulation {
 
 /** The errors that end a writer in an orderly way. */
 function isExpected(error: unknown): boolean {
-  return error instanceof Error && /^(FencedError|ClusterSilentError)$/.test(error.name);
+  return error instanceof Error && /^(FencedError|LogSilentError)$/.test(error.name);
 }
 
 /** A writer's state: what was put at each revision. */
