@@ -15,7 +15,17 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const node = pinnedNode(root);
 const binaries = join(root, "node_modules", ".bin");
 
-const benches = ["up", "store", "fanout", "poll", "herd", "crowd", "writes", "extension", "replicas"];
+const benches = [
+  "up",
+  "store",
+  "fanout",
+  "poll",
+  "herd",
+  "crowd",
+  "writes",
+  "extension",
+  "replicas",
+];
 /** Without a name it is the first. */
 const soaks = ["relay", "churn"];
 

@@ -110,7 +110,8 @@ void test("under a clock that stands a slice still ends", () => {
 for (const [rewrites, quiet] of [
   [40, true],
   [100, true],
-  [200, false],
+  [180, true],
+  [300, false],
 ] as const) {
   void test(`${rewrites} of 1,600 objects written again are ${quiet ? "a quiet time" : "a busy time"}`, () => {
     const mvcc = new Mvcc(new Slabs(2 ** 20), 0);

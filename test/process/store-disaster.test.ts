@@ -93,7 +93,7 @@ void describe(
         replicas.some(({ ends }) => ends.some((text) => text.includes("has no space left"))),
       );
       assert.ok(replicas.some(({ ends }) => ends.some((text) => text.includes("defragment it"))));
-      // Whoever is up answers from what it has followed; nothing that was acknowledged is missing there.
+      // A replica that is up answers from its own state, and that holds every acknowledged write.
       await until("all is read", async () => {
         const read = await withClient(first.url, (client) =>
           client.range({ key: "k", rangeEnd: "l", serializable: true }).catch(() => undefined),

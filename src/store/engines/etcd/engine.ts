@@ -214,10 +214,12 @@ export class EtcdEngine implements SharedEngine {
     this.#slots?.doubt();
     this.#slots ??= await this.#begin(replay);
     await this.#replaySlots(replay, this.#slots);
+    const { first } = await this.#readPointer();
+    this.#segments.trim(first);
+    // Not before all else has worked: who fails to take the log over follows on.
     const { next } = this.#slots;
     this.#slots = undefined;
     this.#watch?.close();
-    this.#segments.trim((await this.#readPointer()).first);
     return next;
   }
 
