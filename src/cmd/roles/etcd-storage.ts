@@ -53,7 +53,8 @@ export async function clusterOf(
   return { endpoints, layout: new KeyLayout(stored, prefix) };
 }
 
-async function checkUrl(url: string): Promise<void> {
+/** @throws UsageError */
+export async function checkUrl(url: string): Promise<void> {
   const { protocol, hostname } = URL.parse(url) ?? { protocol: "", hostname: "" };
   if (protocol === "https:") return;
   if (protocol !== "http:")

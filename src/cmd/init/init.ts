@@ -1,0 +1,109 @@
+/**
+ * `pilothouse init`: writes what it takes to run the roles as processes of their own, into one directory.
+ *
+ *     DIR/init.json      marks the directory, and holds what it was made for
+ *     DIR/pki/           authorities, keys and certificates
+ *     DIR/kubeconfig/    one file for each user and replica, 0600
+ *     DIR/data/          what each API server keeps beside etcd
+ *
+ * Holds  authorities and the key of service account tokens are made once; every other certificate is made anew at
+ *        each run, which is how certificates are rotated. Nothing is written to a directory that holds anything else.
+ */
+import { X509Certificate } from "node:crypto";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { PkiError, renewReplicatedPki, type ReplicatedPki } from "#auth/pki-files.ts";
+import type { Host } from "../host.ts";
+import { kubeAdmin, writeKubeconfig } from "../kubeconfig-file.ts";
+import { serviceAddress } from "../limits.ts";
+import { nodeHost } from "../node-host.ts";
+import { readOperatorFile } from "../operator-file.ts";
+import { UsageError } from "../usage-error.ts";
+import { summary } from "./summary.ts";
+import {
+  hostAndPort,
+  type InitFlags,
+  plainPath,
+  type Settings,
+  settingsOf,
+  settingsPath,
+  settingsText,
+} from "./settings.ts";
+
+export async function init(flags: InitFlags): Promise<void> {
+  const out = plainPath(flags.out, "--out");
+  const etcdFiles = readEtcdFiles(flags);
+  const settings = await settingsOf({ ...flags, out });
+  try {
+    process.stdout.write(writeAll(out, settings, etcdFiles));
+  } catch (error) {
+    if (!(error instanceof Error && "syscall" in error)) throw error;
+    throw new UsageError(`cannot write to --out ${out}: ${error.message}`, { cause: error });
+  }
+}
+
+/** @returns what was done, for the operator. */
+function writeAll(out: string, settings: Settings, etcdFiles: EtcdFiles): string {
+  writeWhole(settingsPath(out), settingsText(settings), 0o600);
+  const pki = makePki(nodeHost({ logLevel: "warn" }), out, settings);
+  for (const [name, text] of etcdFiles) {
+    writeWhole(join(out, "pki", name), text, name.endsWith(".key") ? 0o600 : 0o644);
+  }
+  writeKubeconfigs(out, settings, pki);
+  for (const at of settings.replicas.keys())
+    mkdirSync(join(out, "data", `apiserver-${at}`), { recursive: true, mode: 0o700 });
+  const until = new X509Certificate(pki.admin.certificate).validToDate;
+  return summary(out, settings, { until, isNew: pki.written.includes("ca.crt") });
+}
+
+/** By the names they get in DIR/pki. */
+type EtcdFiles = readonly (readonly [name: string, text: string])[];
+
+function readEtcdFiles(flags: InitFlags): EtcdFiles {
+  const files = [
+    ["etcd-ca.crt", flags.etcdCafile],
+    ["etcd-client.crt", flags.etcdCertfile],
+    ["etcd-client.key", flags.etcdKeyfile],
+  ] as const;
+  return files.flatMap(([name, path]) =>
+    path === undefined ? [] : [[name, readOperatorFile(path)] as const],
+  );
+}
+
+function makePki(host: Host, out: string, { replicas, endpoint }: Settings): ReplicatedPki {
+  const shared = endpoint === undefined ? [] : [endpoint.host];
+  const hosts = replicas.map((replica) => [replica.host, ...shared]);
+  try {
+    return renewReplicatedPki(join(out, "pki"), { ...host, hosts, serviceAddress });
+  } catch (error) {
+    if (error instanceof PkiError) throw new UsageError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** Each scheduler and controller manager has a replica of its own; an administrator may choose. */
+function writeKubeconfigs(out: string, { replicas, endpoint }: Settings, pki: ReplicatedPki): void {
+  const folder = join(out, "kubeconfig");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const write = (file: string, server: string, user: Parameters<typeof writeKubeconfig>[3]): void =>
+    writeKubeconfig(join(folder, `${file}.kubeconfig`), server, pki, user);
+  for (const [at, replica] of replicas.entries()) {
+    const server = `https://${hostAndPort(replica)}`;
+    const { scheduler, controllerManager } = pki;
+    write(`admin-${at}`, server, kubeAdmin(pki));
+    write(`scheduler-${at}`, server, { name: "system:kube-scheduler", certificate: scheduler });
+    write(`controller-manager-${at}`, server, {
+      name: "system:kube-controller-manager",
+      certificate: controllerManager,
+    });
+  }
+  const [first] = replicas;
+  const any = endpoint ?? first;
+  if (any !== undefined) write("admin", `https://${hostAndPort(any)}`, kubeAdmin(pki));
+}
+
+function writeWhole(path: string, text: string, mode: number): void {
+  const next = `${path}.new`;
+  writeFileSync(next, text, { mode });
+  renameSync(next, path);
+}
