@@ -5,20 +5,24 @@
  *     DIR/pki/           authorities, keys and certificates
  *     DIR/kubeconfig/    one file for each user and replica, 0600
  *     DIR/data/          what each API server keeps beside etcd
+ *     DIR/systemd/, DIR/compose.yaml, DIR/manifests/   three ways to run the commands of role-commands.ts
  *
  * Holds  authorities and the key of service account tokens are made once; every other certificate is made anew at
  *        each run, which is how certificates are rotated. Nothing is written to a directory that holds anything else.
  */
 import { X509Certificate } from "node:crypto";
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PkiError, renewReplicatedPki, type ReplicatedPki } from "#auth/pki-files.ts";
+import { must } from "#base/assert.ts";
 import type { Host } from "../host.ts";
 import { kubeAdmin, writeKubeconfig } from "../kubeconfig-file.ts";
 import { serviceAddress } from "../limits.ts";
 import { nodeHost } from "../node-host.ts";
 import { readOperatorFile } from "../operator-file.ts";
 import { UsageError } from "../usage-error.ts";
+import { composeText, podText } from "./containers.ts";
+import { roleCommands } from "./role-commands.ts";
 import { summary } from "./summary.ts";
 import {
   hostAndPort,
@@ -29,6 +33,7 @@ import {
   settingsPath,
   settingsText,
 } from "./settings.ts";
+import { unitText } from "./systemd.ts";
 
 export async function init(flags: InitFlags): Promise<void> {
   const out = plainPath(flags.out, "--out");
@@ -50,8 +55,7 @@ function writeAll(out: string, settings: Settings, etcdFiles: EtcdFiles): string
     writeWhole(join(out, "pki", name), text, name.endsWith(".key") ? 0o600 : 0o644);
   }
   writeKubeconfigs(out, settings, pki);
-  for (const at of settings.replicas.keys())
-    mkdirSync(join(out, "data", `apiserver-${at}`), { recursive: true, mode: 0o700 });
+  writeCommands(out, settings);
   const until = new X509Certificate(pki.admin.certificate).validToDate;
   return summary(out, settings, { until, isNew: pki.written.includes("ca.crt") });
 }
@@ -100,6 +104,30 @@ function writeKubeconfigs(out: string, { replicas, endpoint }: Settings, pki: Re
   const [first] = replicas;
   const any = endpoint ?? first;
   if (any !== undefined) write("admin", `https://${hostAndPort(any)}`, kubeAdmin(pki));
+}
+
+function writeCommands(out: string, settings: Settings): void {
+  const has = (file: string): boolean => existsSync(join(out, "pki", file));
+  const etcd = { authority: has("etcd-ca.crt"), client: has("etcd-client.crt") };
+  const commands = roleCommands(out, settings, etcd);
+  for (const { path } of commands.flatMap(({ writes }) => writes))
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  const { uid, gid } = statSync(out);
+  const unit = { words: programWords(), ...(uid === 0 ? {} : { uid }) };
+  for (const folder of ["systemd", "manifests"]) mkdirSync(join(out, folder), { recursive: true });
+  for (const command of commands) {
+    const file = `pilothouse-${command.name}`;
+    writeWhole(join(out, "systemd", `${file}.service`), unitText(command, unit), 0o644);
+    writeWhole(join(out, "manifests", `${file}.yaml`), podText(command, { uid, gid }), 0o644);
+  }
+  const { bringsEtcd } = settings;
+  writeWhole(join(out, "compose.yaml"), composeText(commands, { bringsEtcd, uid, gid }), 0o644);
+}
+
+/** This Node and this launcher. */
+function programWords(): readonly string[] {
+  const launcher = realpathSync(must(process.argv[1], "Node was given a program"));
+  return [plainPath(process.execPath, "Node is"), plainPath(launcher, "pilothouse is")];
 }
 
 function writeWhole(path: string, text: string, mode: number): void {

@@ -22,7 +22,7 @@ export interface InitFlags {
   readonly healthPort?: number;
 }
 
-interface Address {
+export interface Address {
   /** An IP address, or a name in lower case. */
   readonly host: string;
   readonly port: number;
@@ -198,6 +198,11 @@ async function checkEtcdServer(text: string): Promise<void> {
 
 export function hostAndPort({ host, port }: Address): string {
   return `${hostText(host)}:${port}`;
+}
+
+/** 127.0.0.0/8 or ::1; a name is not. */
+export function isLoopbackAddress(host: string): boolean {
+  return (isIP(host) === 4 && host.startsWith("127.")) || host === "::1";
 }
 
 function hostText(host: string): string {

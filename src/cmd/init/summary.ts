@@ -22,26 +22,39 @@ export function summary(out: string, settings: Settings, { until, isNew }: Outco
       "kubeconfig/*.kubeconfig",
       "administrator, schedulers, controller managers; renewed with them",
     ],
-    ["data/apiserver-N", "what each API server keeps beside etcd"],
+    ["data/apiserver-N/", "what each API server keeps beside etcd"],
+    ["systemd/*.service", "a unit for each API server, scheduler and controller manager"],
+    ["manifests/*.yaml", "the same as static Pods"],
+    [
+      "compose.yaml",
+      settings.bringsEtcd ? "the same as containers, and an etcd" : "the same as containers",
+    ],
   ];
   const table = rows.map(([file, what]) => `  ${file.padEnd(26)}${what}\n`).join("");
   const servers = replicas.map((replica) => hostAndPort(replica)).join(" ");
   const behind = endpoint === undefined ? "" : ` behind ${hostAndPort(endpoint)}`;
-  const steps = isNew ? firstSteps(out) : renewedSteps;
+  const steps = isNew ? firstSteps(out, replicas.length) : renewedSteps;
   return `${isNew ? "wrote" : "renewed"} ${out}
   API servers ${servers}${behind}, etcd ${etcdServers.join(",")}
 ${table}next
-${steps.map((step, at) => `  ${at + 1}. ${step}\n`).join("")}`;
+${steps.map((step) => `  ${step}\n`).join("")}`;
 }
 
-function firstSteps(out: string): readonly string[] {
+function firstSteps(out: string, count: number): readonly string[] {
+  const own =
+    count > 1
+      ? "; on several hosts: copy the directory to each, run there what ends in its number"
+      : "";
   return [
+    `systemctl enable --now ${out}/systemd/*.service, or`,
+    `docker compose -f ${out}/compose.yaml up -d, or`,
+    `cp ${out}/manifests/*.yaml to the static Pods of a kubelet${own}`,
     `kubectl --kubeconfig ${out}/kubeconfig/admin.kubeconfig get --raw /readyz`,
-    `keep ${out}/pki/ca.key and sa.key as you keep the cluster's data; run the same command before the certificates end`,
+    "docs/operations.md: upgrades, renewal, what to back up",
   ];
 }
 
 const renewedSteps: readonly string[] = [
-  "restart the API servers one after the other, each once the one before is ready",
-  "restart schedulers and controller managers",
+  "restart the API servers one after the other, each once the one before is ready,",
+  "then schedulers and controller managers",
 ];
