@@ -26,7 +26,11 @@ export interface Mount {
   readonly isFile: boolean;
 }
 
-export function roleCommands(out: string, settings: Settings, etcd: EtcdFlags): RoleCommand[] {
+export function roleCommands(
+  out: string,
+  settings: Settings,
+  etcd: EtcdCredentials,
+): RoleCommand[] {
   return settings.replicas.flatMap((replica, index) => {
     const place = { out, index, health: healthPort(settings, index) };
     return [
@@ -38,7 +42,7 @@ export function roleCommands(out: string, settings: Settings, etcd: EtcdFlags): 
 }
 
 /** Which of DIR/pki/etcd-ca.crt and etcd-client.{crt,key} are there. */
-export interface EtcdFlags {
+interface EtcdCredentials {
   readonly authority: boolean;
   readonly client: boolean;
 }
@@ -52,7 +56,7 @@ interface Place {
 function apiServer(
   { out, index }: Place,
   replica: Address,
-  { settings, etcd }: { readonly settings: Settings; readonly etcd: EtcdFlags },
+  { settings, etcd }: { readonly settings: Settings; readonly etcd: EtcdCredentials },
 ): RoleCommand {
   const name = `apiserver-${index}`;
   const pki = (file: string): string => join(out, "pki", file);
