@@ -4,12 +4,12 @@
  */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { connect } from "node:tls";
 import { parse } from "yaml";
-import type { ConfigMap, Deployment } from "#api/gen/types.ts";
+import type { ConfigMap, Deployment, Pod } from "#api/gen/types.ts";
 import { ApiError } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 import { startEtcd, type TestServer } from "#etcd/testing/servers.ts";
@@ -18,6 +18,7 @@ import { findPeer, noPeer } from "./peers.ts";
 import {
   type Asking,
   clientOf,
+  podsRef,
   type RunningRole,
   startProgram,
   startRole,
@@ -99,6 +100,22 @@ void describe("init's files", () => {
           path,
         );
     }
+  });
+
+  it("are made again from init.json and what is not made twice: authorities and the token key", () => {
+    const restored = join(directory, "restored");
+    mkdirSync(join(restored, "pki"), { recursive: true });
+    cpSync(join(out, "init.json"), join(restored, "init.json"));
+    const kept = [...certificates(out).keys()].filter((file) =>
+      /^(ca|front-proxy-ca|sa)\./.test(file),
+    );
+    for (const file of kept) cpSync(join(out, "pki", file), join(restored, "pki", file));
+    assert.match(runInit(restored), /^renewed /);
+    const list = (path: string): readonly string[] =>
+      (readdirSync(path, { recursive: true }) as string[]).sort();
+    assert.deepEqual(list(restored), list(out));
+    for (const file of kept)
+      assert.equal(certificates(restored).get(file), certificates(out).get(file));
   });
 
   it("are refused in a directory that holds anything else, which stays as it was", () => {
@@ -185,6 +202,15 @@ void describe(
     }
 
     it("run a Deployment", () => deploy("first"));
+
+    it("are Pods that an API server takes, in manifests", async () => {
+      const [client] = clients();
+      for (const name of names) {
+        const text = readFileSync(join(out, "manifests", `pilothouse-${name}.yaml`), "utf8");
+        await client?.create<Pod>(podsRef, "kube-system", parse(text) as Pod);
+        await client?.delete(podsRef, "kube-system", `pilothouse-${name}`);
+      }
+    });
 
     it("go on when a replica is killed", async () => {
       await running.get("apiserver-0")?.kill();

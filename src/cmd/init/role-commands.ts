@@ -7,7 +7,13 @@
  */
 import { isIP } from "node:net";
 import { join } from "node:path";
-import { type Address, hostAndPort, isLoopbackAddress, type Settings } from "./settings.ts";
+import {
+  type Address,
+  hostAndPort,
+  isLoopbackAddress,
+  machineOf,
+  type Settings,
+} from "./settings.ts";
 
 export interface RoleCommand {
   /** `apiserver-0`. */
@@ -156,10 +162,6 @@ function clientRole(
 
 /** Replicas of one host have pairs ten apart. */
 function healthPort({ replicas, healthPort: first }: Settings, index: number): number {
-  const hostOf = (at: number): string => {
-    const host = replicas[at]?.host ?? "";
-    return isLoopbackAddress(host) ? "127.0.0.1" : host;
-  };
-  const before = Array.from({ length: index }, (_, at) => at);
-  return first + 10 * before.filter((at) => hostOf(at) === hostOf(index)).length;
+  const machines = replicas.map(({ host }) => machineOf(host));
+  return first + 10 * machines.slice(0, index).filter((one) => one === machines[index]).length;
 }

@@ -21,7 +21,9 @@ function directory(t: TestContext): string {
 }
 
 async function replicas(out: string, flags: Omit<InitFlags, "out">): Promise<string> {
-  return (await settingsOf({ out, ...flags })).replicas.map(hostAndPort).join(" ");
+  return (await settingsOf({ out, etcdServers: ["https://a:1"], ...flags })).replicas
+    .map(hostAndPort)
+    .join(" ");
 }
 
 void describe("init's addresses", () => {
@@ -98,6 +100,10 @@ void describe("init refuses what cannot stand in every file it writes", () => {
   it("an etcd in the clear that is not on this machine", async (t) => {
     const flags = { out: directory(t), etcdServers: ["http://10.0.0.1:2379"] };
     await assert.rejects(settingsOf(flags), isMistake(/use https/));
+  });
+  it("replicas on several hosts without an etcd that all reach", async (t) => {
+    const flags = { out: directory(t), address: ["10.0.0.1", "10.0.0.2"] };
+    await assert.rejects(settingsOf(flags), isMistake(/--etcd-servers: replicas on several hosts/));
   });
   for (const out of ["a b", "a\nb", 'a"b', "a'b", "a$b", "a%b", "a:b", "a\\b", "a#b", "a\0b"]) {
     it(`--out ${JSON.stringify(out)}`, () => {

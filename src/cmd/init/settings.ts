@@ -57,8 +57,14 @@ export async function settingsOf(flags: InitFlags): Promise<Settings> {
   const { etcdServers, healthPort, endpoint } = { ...before, ...flags };
   for (const url of etcdServers ?? []) await checkEtcdServer(url);
   if (etcdServers?.length === 0) throw new UsageError("--etcd-servers names none");
+  const replicas = replicasOf(flags, before?.address);
+  const machines = new Set(replicas.map(({ host }) => machineOf(host)));
+  if (etcdServers === undefined && machines.size > 1)
+    throw new UsageError(
+      "--etcd-servers: replicas on several hosts need one etcd cluster that all of them reach",
+    );
   return {
-    replicas: replicasOf(flags, before?.address),
+    replicas,
     ...(endpoint === undefined ? {} : { endpoint: address(endpoint, "--endpoint", firstPort) }),
     etcdServers: etcdServers ?? [ownEtcd],
     bringsEtcd: etcdServers === undefined,
@@ -203,6 +209,11 @@ export function hostAndPort({ host, port }: Address): string {
 /** 127.0.0.0/8 or ::1; a name is not. */
 export function isLoopbackAddress(host: string): boolean {
   return (isIP(host) === 4 && host.startsWith("127.")) || host === "::1";
+}
+
+/** Replicas with the same one share ports. */
+export function machineOf(host: string): string {
+  return isLoopbackAddress(host) ? "127.0.0.1" : host;
 }
 
 function hostText(host: string): string {
