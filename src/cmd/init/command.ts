@@ -12,12 +12,12 @@ export function addInit(program: Command): void {
     .requiredOption("--out <dir>", "where everything is written; made when missing")
     .option(
       "--replicas <count>",
-      "API servers, each with a scheduler and a controller manager (default: 3)",
+      "API servers, each with a scheduler and a controller manager (default: as many as --address names, else 3)",
       integer("replicas", 1, 99),
     )
     .option(
       "--address <list>",
-      "where each API server listens and is reached, HOST or HOST:PORT, comma separated or given again (default: 127.0.0.1 with ports from 6443 up)",
+      "where each API server listens and is reached, HOST or HOST:PORT, comma separated or given again; further replicas count up the port (default: 127.0.0.1:6443)",
       addresses,
     )
     .option(

@@ -49,6 +49,7 @@ export async function init(flags: InitFlags): Promise<void> {
 
 /** @returns what was done, for the operator. */
 function writeAll(out: string, settings: Settings, etcdFiles: EtcdFiles): string {
+  mkdirSync(out, { recursive: true, mode: 0o700 });
   writeWhole(settingsPath(out), settingsText(settings), 0o600);
   const pki = makePki(nodeHost({ logLevel: "warn" }), out, settings);
   for (const [name, text] of etcdFiles) {

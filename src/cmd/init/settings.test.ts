@@ -37,7 +37,7 @@ void describe("init's addresses", () => {
     ],
     [{ address: ["[FD00::1]:7", "fd00::2"] }, "[fd00::1]:7 [fd00::2]:6443"],
     [{ address: ["localhost"], replicas: 2 }, "127.0.0.1:6443 127.0.0.1:6444"],
-    [{ address: ["API-0.example:1"], replicas: 2 }, "api-0.example:1 api-0.example:6443"],
+    [{ address: ["API-0.example:1"], replicas: 2 }, "api-0.example:1 api-0.example:2"],
   ];
   for (const [flags, expected] of cases) {
     it(`${JSON.stringify(flags)} is ${expected}`, async (t) => {
@@ -97,6 +97,13 @@ void describe("init refuses what cannot stand in every file it writes", () => {
       await assert.rejects(settingsOf(flags), isMistake(/--etcd-servers .*: give URLs/));
     });
   }
+  it("two replicas at one address, and ports above the last", async (t) => {
+    const out = directory(t);
+    const twice = { out, address: ["10.0.0.1:1", "10.0.0.1:1"] };
+    await assert.rejects(settingsOf(twice), isMistake(/two replicas cannot share it/));
+    const above = { out, address: ["10.0.0.1:65535"], replicas: 2 };
+    await assert.rejects(settingsOf(above), isMistake(/there is no such port/));
+  });
   it("an etcd in the clear that is not on this machine", async (t) => {
     const flags = { out: directory(t), etcdServers: ["http://10.0.0.1:2379"] };
     await assert.rejects(settingsOf(flags), isMistake(/use https/));

@@ -3,7 +3,7 @@
  *
  * Holds  each text here can stand unquoted in a unit, a Compose file and a manifest: what cannot is refused.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isIP, isIPv6 } from "node:net";
 import { join, resolve } from "node:path";
 import { must } from "#base/assert.ts";
@@ -49,7 +49,7 @@ const ownEtcd = "http://127.0.0.1:2379";
 /** kube-controller-manager's. */
 const firstHealthPort = 10_257;
 
-/** Of these flags and those of an earlier run. Makes DIR when it is missing. Throws UsageError. */
+/** Of these flags and those of an earlier run. Throws UsageError. */
 export async function settingsOf(flags: InitFlags): Promise<Settings> {
   if ((flags.etcdCertfile === undefined) !== (flags.etcdKeyfile === undefined))
     throw new UsageError("--etcd-certfile and --etcd-keyfile go together");
@@ -102,7 +102,7 @@ function readFlags(out: string): SavedFlags | undefined {
   const path = settingsPath(out);
   try {
     if (existsSync(path)) return parseFlags(path);
-    mkdirSync(out, { recursive: true, mode: 0o700 });
+    if (!existsSync(out)) return undefined;
     const [foreign] = readdirSync(out);
     if (foreign === undefined) return undefined;
     throw new UsageError(
@@ -138,28 +138,31 @@ function replicasOf(flags: InitFlags, before: readonly string[] | undefined): re
     throw new UsageError(
       `--replicas ${count}: there are ${least} already; stop the last ones and leave their files, or give a new directory with --out`,
     );
-  const { host } = must(named.at(-1), "a list of addresses holds one");
-  const all = Array.from({ length: count - named.length }).reduce<Address[]>(
-    (before) => addAddress(before, hostText(host)),
-    named,
-  );
+  const { host, port } = must(named.at(-1), "a list of addresses holds one");
+  const all = [...named];
+  while (all.length < count) all.push({ host, port: freePort(all, host, port) });
   checkAddresses(all);
   return all;
 }
 
 /** Without a port: the first that is free at its host. */
 function addAddress(before: readonly Address[], text: string): Address[] {
-  const { host, port: wanted } = address(text, "--address", 0);
-  const taken = new Set(before.filter((one) => one.host === host).map(({ port }) => port));
-  let port = wanted === 0 ? firstPort : wanted;
-  while (wanted === 0 && taken.has(port)) port++;
-  return [...before, { host, port }];
+  const { host, port } = address(text, "--address", 0);
+  return [...before, { host, port: port === 0 ? freePort(before, host, firstPort) : port }];
+}
+
+function freePort(all: readonly Address[], host: string, least: number): number {
+  const taken = new Set(all.filter((one) => one.host === host).map(({ port }) => port));
+  let port = least;
+  while (taken.has(port)) port++;
+  return port;
 }
 
 function checkAddresses(all: readonly Address[]): void {
   const seen = new Set<string>();
   for (const { host, port } of all) {
     const text = hostAndPort({ host, port });
+    if (port > 65_535) throw new UsageError(`--address ${text}: there is no such port`);
     if (seen.has(text)) throw new UsageError(`--address ${text}: two replicas cannot share it`);
     seen.add(text);
   }
