@@ -4,7 +4,15 @@
  */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { connect } from "node:tls";
@@ -116,6 +124,16 @@ void describe("init's files", () => {
     assert.deepEqual(list(restored), list(out));
     for (const file of kept)
       assert.equal(certificates(restored).get(file), certificates(out).get(file));
+  });
+
+  it("are not made with new authorities where the old ones are missing", () => {
+    const restored = join(directory, "restored");
+    for (const file of ["sa.key", "front-proxy-ca.crt", "ca.key"]) {
+      rmSync(join(restored, "pki", file));
+      const { code, stderr } = pilothouse(["init", "--out", restored]);
+      assert.equal(code, 1);
+      assert.match(stderr, new RegExp(`${file} is missing: put it back from a backup`));
+    }
   });
 
   it("are refused in a directory that holds anything else, which stays as it was", () => {

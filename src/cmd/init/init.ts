@@ -39,6 +39,7 @@ export async function init(flags: InitFlags): Promise<void> {
   const out = plainPath(flags.out, "--out");
   const etcdFiles = readEtcdFiles(flags);
   const settings = await settingsOf({ ...flags, out });
+  if (existsSync(settingsPath(out))) checkKept(out);
   try {
     process.stdout.write(writeAll(out, settings, etcdFiles));
   } catch (error) {
@@ -59,6 +60,17 @@ function writeAll(out: string, settings: Settings, etcdFiles: EtcdFiles): string
   writeCommands(out, settings);
   const until = new X509Certificate(pki.admin.certificate).validToDate;
   return summary(out, settings, { until, isNew: pki.written.includes("ca.crt") });
+}
+
+/** What is made once: made anew, every process and every token of the cluster would be refused. */
+function checkKept(out: string): void {
+  for (const file of ["ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key"]) {
+    const path = join(out, "pki", file);
+    if (existsSync(path)) continue;
+    throw new UsageError(
+      `${path} is missing: put it back from a backup; for a new cluster give another --out`,
+    );
+  }
 }
 
 /** By the names they get in DIR/pki. */

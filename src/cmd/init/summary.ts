@@ -55,6 +55,7 @@ function firstSteps(out: string, count: number): readonly string[] {
 }
 
 const renewedSteps: readonly string[] = [
+  "systemctl daemon-reload, where units run;",
   "restart the API servers one after the other, each once the one before is ready,",
   "then schedulers and controller managers",
 ];
