@@ -8,7 +8,7 @@ import { test } from "node:test";
 import type { TestContext } from "node:test";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { ensurePki, PkiError } from "./pki-files.ts";
+import { ensurePki, PkiError, renewReplicatedPki } from "./pki-files.ts";
 import type { PkiOptions } from "./pki-files.ts";
 
 const day = 86_400_000;
@@ -101,4 +101,35 @@ test("a lost public token key is derived again", (t) => {
   const first = ensurePki(directory, at(start));
   fs.rmSync(file("sa.pub"));
   assert.deepEqual(ensurePki(directory, at(start)).serviceAccount, first.serviceAccount);
+});
+
+test("leaves of replicas are all made anew, with new keys; authorities and the token key stay", (t) => {
+  const { directory, at, file } = setup(t);
+  const { clock, serviceAddress } = at(start);
+  const renew = (...hosts: readonly (readonly string[])[]) =>
+    renewReplicatedPki(directory, { clock, random, serviceAddress, hosts });
+  const first = renew(["10.0.0.1"], ["10.0.0.2"]);
+  const ofSecond = new X509Certificate(first.servers[1]?.certificate ?? "");
+  assert.equal(ofSecond.checkIP("10.0.0.2"), "10.0.0.2");
+  assert.equal(ofSecond.checkIP("10.0.0.1"), undefined);
+  // As a call leaves it that was cut off between the two files of a pair.
+  fs.writeFileSync(file("scheduler.key"), first.admin.privateKey);
+  const second = renew(["10.0.0.1"], ["10.0.0.2"]);
+  assert.deepEqual(second.authority, first.authority);
+  assert.deepEqual(second.frontProxyAuthority, first.frontProxyAuthority);
+  assert.deepEqual(second.serviceAccount, first.serviceAccount);
+  const leaves = ({ servers, kubeletClient, admin, scheduler, ...rest }: typeof first) => [
+    ...servers,
+    kubeletClient,
+    admin,
+    scheduler,
+    rest.controllerManager,
+    rest.frontProxyClient,
+  ];
+  const before = leaves(first);
+  assert.equal(before.length, 7);
+  for (const [index, leaf] of leaves(second).entries()) {
+    assert.notEqual(leaf.certificate, before[index]?.certificate);
+    assert.notEqual(leaf.privateKey, before[index]?.privateKey);
+  }
 });

@@ -5,9 +5,11 @@
  * Holds  authorities and the service-account pair are made once and never overwritten; a leaf is
  *        replaced only when it has expired or is about to, or its hosts changed. Private keys are
  *        0600, the directory 0700. The public key of a new sa.key is added to sa.pub; the older ones stay. A file is whole or absent (written beside, then renamed).
+ *        `renewReplicatedPki` replaces every leaf at each call.
  * Fails  with PkiError, one sentence that names the file and the remedy, rather than guess.
  * Layout ca.{crt,key} apiserver.{crt,key} front-proxy-ca.{crt,key} front-proxy-client.{crt,key}
  *        admin|scheduler|controller-manager.{crt,key} sa.{pub,key}: kubeadm's names where it has them.
+ *        Of several replicas: apiserver-N.{crt,key}, and apiserver-kubelet-client.{crt,key} that they share.
  */
 import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
 import * as fs from "node:fs";
@@ -15,6 +17,7 @@ import { isIPv6 } from "node:net";
 import * as path from "node:path";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
+import { groups } from "./groups.ts";
 import {
   certificateHosts,
   ipv6Bytes,
@@ -38,6 +41,13 @@ export interface Pki {
   readonly serviceAccount: TokenKeys;
   /** File names made or renewed by this call; for one log line. */
   readonly written: readonly string[];
+}
+
+/** What replicas share, and one serving certificate each. */
+export interface ReplicatedPki extends Omit<Pki, "server"> {
+  readonly servers: readonly IssuedCertificate[];
+  /** What replicas show to kubelets. */
+  readonly kubeletClient: IssuedCertificate;
 }
 
 /** What signs service-account tokens, and what their signatures are checked by. */
@@ -87,16 +97,49 @@ function standardHosts(serviceAddress: string): readonly string[] {
 
 /** Makes `directory` whole and returns its contents. Synchronous: runs once, at start. */
 export function ensurePki(directory: string, options: PkiOptions): Pki {
+  const files = openPki(directory, { ...options, renewsLeaves: false });
+  const { authority, ...shared } = sharedPki(files);
+  return { authority, server: files.server("apiserver", authority, options.extraHosts), ...shared };
+}
+
+interface ReplicatedPkiOptions extends Omit<PkiOptions, "extraHosts"> {
+  /** Of each replica: names and addresses beyond `standardHosts`. */
+  readonly hosts: readonly (readonly string[])[];
+}
+
+/**
+ * As `ensurePki` for several replicas of one cluster. Leaves are made anew, with new keys; authorities and the
+ * service-account pair stay. A call that was cut off is made again.
+ */
+export function renewReplicatedPki(
+  directory: string,
+  { hosts, ...options }: ReplicatedPkiOptions,
+): ReplicatedPki {
+  const files = openPki(directory, { ...options, renewsLeaves: true });
+  const shared = sharedPki(files);
+  return {
+    ...shared,
+    servers: hosts.map((own, at) => files.server(`apiserver-${at}`, shared.authority, own)),
+    kubeletClient: files.client("apiserver-kubelet-client", shared.authority, {
+      commonName: "kube-apiserver-kubelet-client",
+      organizations: [groups.masters],
+    }),
+  };
+}
+
+function openPki(directory: string, options: DirectoryOptions): PkiDirectory {
   fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const files = new PkiDirectory(directory, options);
+  return new PkiDirectory(directory, options);
+}
+
+function sharedPki(files: PkiDirectory): Omit<Pki, "server"> {
   const authority = files.authority("ca", "kubernetes");
   const frontProxyAuthority = files.authority("front-proxy-ca", "front-proxy-ca");
   const client = (file: string, commonName: string, ...organizations: string[]) =>
     files.client(file, authority, { commonName, organizations });
   return {
     authority,
-    server: files.server("apiserver", authority),
-    admin: client("admin", "kubernetes-admin", "system:masters"),
+    admin: client("admin", "kubernetes-admin", groups.masters),
     scheduler: client("scheduler", "system:kube-scheduler"),
     controllerManager: client("controller-manager", "system:kube-controller-manager"),
     frontProxyAuthority,
@@ -109,12 +152,17 @@ export function ensurePki(directory: string, options: PkiOptions): Pki {
   };
 }
 
+interface DirectoryOptions extends Omit<PkiOptions, "extraHosts"> {
+  /** Leaves are replaced whatever they hold. */
+  readonly renewsLeaves: boolean;
+}
+
 class PkiDirectory {
   readonly #directory: string;
-  readonly #options: PkiOptions;
+  readonly #options: DirectoryOptions;
   readonly written: string[] = [];
 
-  constructor(directory: string, options: PkiOptions) {
+  constructor(directory: string, options: DirectoryOptions) {
     this.#directory = directory;
     this.#options = options;
   }
@@ -137,9 +185,13 @@ class PkiDirectory {
     return found;
   }
 
-  server(name: string, authority: IssuedCertificate): IssuedCertificate {
+  server(
+    name: string,
+    authority: IssuedCertificate,
+    extraHosts: readonly string[],
+  ): IssuedCertificate {
     const standard = standardHosts(this.#options.serviceAddress);
-    const hosts = [...new Set([...standard, ...this.#options.extraHosts])];
+    const hosts = [...new Set([...standard, ...extraHosts])];
     const same = (pem: string): boolean => sameHosts(certificateHosts(pem), hosts);
     return this.#leaf(name, authority, same, (issue) =>
       makeServerCertificate(authority, "kube-apiserver", hosts, issue),
@@ -203,7 +255,7 @@ class PkiDirectory {
     upToDate: (pem: string) => boolean,
     make: (options: IssueOptions) => IssuedCertificate,
   ): IssuedCertificate {
-    const found = this.#readPair(name);
+    const found = this.#options.renewsLeaves ? undefined : this.#readPair(name);
     if (found !== undefined) {
       this.#checkIssuedBy(name, found, authority);
       if (this.#lasts(found) && upToDate(found.certificate)) return found;

@@ -9,7 +9,12 @@ interface KubeUser {
   readonly certificate: IssuedCertificate;
 }
 
-export function writeKubeconfig(path: string, server: string, pki: Pki, user: KubeUser): void {
+export function writeKubeconfig(
+  path: string,
+  server: string,
+  pki: Pick<Pki, "authority">,
+  user: KubeUser,
+): void {
   const text = kubeconfigYaml({
     server,
     ca: pki.authority.certificate,
@@ -23,6 +28,6 @@ export function writeKubeconfig(path: string, server: string, pki: Pki, user: Ku
   renameSync(next, path);
 }
 
-export function kubeAdmin(pki: Pki): KubeUser {
+export function kubeAdmin(pki: Pick<Pki, "admin">): KubeUser {
   return { name: "kubernetes-admin", certificate: pki.admin };
 }

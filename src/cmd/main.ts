@@ -7,6 +7,7 @@ import { addApiServerFlags } from "./api-flags.ts";
 import { duration, integer, logLevelOption, patterns } from "./flag-values.ts";
 import type { RelayFlags } from "./relay-flags.ts";
 import { nodesMax, signingLifetimeMs } from "./limits.ts";
+import { addInit } from "./init/command.ts";
 import { addMigrate } from "./migrate-command.ts";
 import { addRoles } from "./roles/commands.ts";
 import type { StoreFlags } from "./store.ts";
@@ -295,6 +296,7 @@ Examples:
 
 addRoles(program);
 addMigrate(program);
+addInit(program);
 
 /** Of a flag that may be given again. */
 function names(text: string, before: readonly string[] = []): readonly string[] {
