@@ -4,7 +4,7 @@ import { imagePatterns } from "#hollow/image-pull.ts";
 import { unpullableDefault } from "#hollow/options.ts";
 import { curvesOf } from "#platform/node/http/tls-curves.ts";
 import { addApiServerFlags } from "./api-flags.ts";
-import { duration, integer, logLevelOption, patterns } from "./flag-values.ts";
+import { duration, durationOrZero, integer, logLevelOption, patterns } from "./flag-values.ts";
 import type { RelayFlags } from "./relay-flags.ts";
 import { nodesMax, signingLifetimeMs } from "./limits.ts";
 import { addInit } from "./init/command.ts";
@@ -133,6 +133,12 @@ const store = program
   .option("--etcd-cafile <file>", "authorities of the cluster's certificates, PEM")
   .option("--etcd-certfile <file>", "certificate to show to it, PEM")
   .option("--etcd-keyfile <file>", "its private key, PEM")
+  .option(
+    "--etcd-compaction-interval <duration>",
+    "with --engine etcd: between two compactions of that cluster, in turns with its other users; 0: others compact",
+    durationOrZero,
+    300_000,
+  )
   .option(
     "--replica-url <url>",
     "with --engine etcd: where other replicas and clients reach this one; absent: the address it listens on",

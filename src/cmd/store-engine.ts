@@ -9,6 +9,8 @@ export interface EngineFlags extends EtcdTlsFlags {
   readonly etcdServers: readonly string[];
   readonly etcdPrefix: string;
   readonly replicaUrl?: string;
+  /** Milliseconds; 0: others compact. */
+  readonly etcdCompactionInterval: number;
 }
 
 /** Throws UsageError for flags of the other engine. */

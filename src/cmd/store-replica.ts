@@ -4,6 +4,7 @@
  */
 import { Alarms } from "#etcd/alarms.ts";
 import type { EtcdIdentity } from "#etcd/client.ts";
+import type { EtcdEndpoints } from "#etcd/endpoints.ts";
 import { HolderLink } from "#etcd/holder-link.ts";
 import { EtcdLogCluster } from "#etcd/log-cluster.ts";
 import { etcdVersion } from "#etcd/maintenance.ts";
@@ -14,6 +15,7 @@ import { etcdMethods, recommendedEtcdLimits } from "#etcd/services.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
+import { Compactor } from "#stocketcd/compactor.ts";
 import { AutoCompactor } from "#store/auto-compact.ts";
 import { FellBehindError, FencedError } from "#store/engines/engine.ts";
 import { EtcdEngine } from "#store/engines/etcd/engine.ts";
@@ -82,12 +84,14 @@ export async function serveReplica(
   role.start();
   await members.add(url);
   const compactor = startCompactor(host, flags, replica);
+  const clusterCompactor = startClusterCompactor({ ...host, endpoints }, flags);
   process.stdout.write(readyText(replica, flags, url));
   const spare = giveMemoryBack(host.clock);
   const end = await Promise.race([host.stopped, replica.failed, role.failed]);
   if (end instanceof Error) return endAnew(end);
   spare.stop();
   compactor?.stop();
+  clusterCompactor?.close();
   role.stop();
   // Writes on their way are settled first; the others take the log over as soon as the connections break.
   await replica.close();
@@ -174,6 +178,17 @@ function startCompactor(
       replica.isOwner ? replica.compact(revision) : ({ kind: "ok" } as const),
   };
   const compactor = new AutoCompactor({ ...host, store }, { intervalMs: compactEvery * 1000 });
+  compactor.start();
+  return compactor;
+}
+
+/** Trimmed slots stay in etcd's own history until that is compacted: replicas and API servers take turns. */
+function startClusterCompactor(
+  deps: ReplicaHost & { readonly endpoints: EtcdEndpoints },
+  { etcdCompactionInterval: periodMs }: ReplicaFlags,
+): Compactor | undefined {
+  if (periodMs === 0) return undefined;
+  const compactor = new Compactor(deps, { periodMs });
   compactor.start();
   return compactor;
 }

@@ -60,6 +60,27 @@ void describe(
       assert.equal(leaders?.length, 1, "one of them holds the log");
     });
 
+    it("compact the cluster's own history in turns", async () => {
+      const flags = ["--etcd-prefix", "/compacted/", "--etcd-compaction-interval", "500ms"];
+      const two = [
+        new Replica(await freePort(), etcd.urls, flags),
+        new Replica(await freePort(), etcd.urls, flags),
+      ];
+      await Promise.all(two.map((one) => one.start()));
+      const client = new EtcdClient(etcd.urls[0] ?? "");
+      const before = (await client.hashKv(0)).compactRevision;
+      const late = performance.now() + waitMsMax;
+      while ((await client.hashKv(0)).compactRevision <= before) {
+        assert.ok(performance.now() < late, "never compacted");
+        const writer = new EtcdClient(two[0]?.url ?? "");
+        await writer.put({ key: "a", value: new Uint8Array(10) });
+        writer.close();
+        await pause(100);
+      }
+      client.close();
+      await Promise.all(two.map((one) => one.close()));
+    });
+
     it(
       "serve each other with TLS, and nobody without a certificate",
       { skip: noEtcdctl },
