@@ -61,7 +61,7 @@ void describe(
     });
 
     it("compact the cluster's own history in turns", async () => {
-      const flags = ["--etcd-prefix", "/compacted/", "--etcd-compaction-interval", "500ms"];
+      const flags = ["--etcd-prefix", "/compacted/", "--etcd-compaction-interval", "1s"];
       const two = [
         new Replica(await freePort(), etcd.urls, flags),
         new Replica(await freePort(), etcd.urls, flags),
