@@ -29,7 +29,7 @@ export function etcdHttpFrontend(deps: HttpEndpointDeps, quotaBytes: number): Ht
     ...checkRoutes("/livez", { serializable_read: readable }),
     ...checkRoutes("/readyz", {
       data_corruption: () => whole(deps.alarms),
-      linearizable_read: readable,
+      linearizable_read: () => deps.store.problem(),
       non_learner: () => undefined,
       serializable_read: readable,
     }),
@@ -55,13 +55,15 @@ function versions(): string {
   });
 }
 
-/** An alarm is ill health, unless the asker excludes it by name. */
-function health({ alarms }: HttpEndpointDeps, query: URLSearchParams): HttpAnswer {
+/** An alarm is ill health, unless the asker excludes it by name; and so is a state that is behind, as etcd says it. */
+function health({ alarms, store }: HttpEndpointDeps, query: URLSearchParams): HttpAnswer {
   const excluded = query.getAll("exclude");
   const alarm = alarms.active.find((one) => !excluded.includes(alarmName(one.alarm)));
-  const reason = alarm === undefined ? "" : `ALARM ${alarmName(alarm.alarm)}`;
-  const body = JSON.stringify({ health: String(alarm === undefined), reason });
-  return alarm === undefined ? ok("text/plain; charset=utf-8", body) : text(503, `${body}\n`);
+  const behind = query.get("serializable") === "true" ? undefined : store.problem();
+  const range = behind === undefined ? "" : `RANGE ERROR:${behind}`;
+  const reason = alarm === undefined ? range : `ALARM ${alarmName(alarm.alarm)}`;
+  const body = JSON.stringify({ health: String(reason === ""), reason });
+  return reason === "" ? ok("text/plain; charset=utf-8", body) : text(503, `${body}\n`);
 }
 
 /** @returns why not; undefined: all is well. */

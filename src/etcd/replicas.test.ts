@@ -169,3 +169,31 @@ void test("a replica's own way to the holder is no way around: a follower refuse
     );
   }
 });
+
+void test("a follower that cannot read the log is not ready, and says so, until it can", async () => {
+  const replicas = await start(2);
+  const { others } = split(replicas);
+  const [follower] = others as [TestReplica];
+  const statusOf = async (path: string): Promise<number> =>
+    (await fetch(`${follower.url}${path}`)).status;
+  const becomes = async (wanted: number): Promise<void> => {
+    const deadline = performance.now() + waitMsMax;
+    for (const path of ["/readyz", "/health"]) {
+      while ((await statusOf(path)) !== wanted) {
+        assert.ok(performance.now() < deadline, `${path} is never ${wanted}`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }
+  };
+  await becomes(200);
+  follower.cut.isCut = true;
+  await becomes(503);
+  assert.equal(await statusOf("/livez"), 200);
+  assert.equal(await statusOf("/health?serializable=true"), 200);
+  assert.match(
+    await (await fetch(`${follower.url}/health`)).text(),
+    /RANGE ERROR:the log was last/,
+  );
+  follower.cut.isCut = false;
+  await becomes(200);
+});

@@ -45,6 +45,9 @@ export class Followed implements ReplaySink {
   #turn: Promise<unknown> = Promise.resolve();
   /** The first reading is over: each batch is seen at once. */
   #isLive = false;
+  readonly #clock: Clock;
+  /** When the log was last read up to its end. */
+  #readMs = 0;
 
   constructor(
     deps: FollowedDeps,
@@ -54,6 +57,7 @@ export class Followed implements ReplaySink {
     const leases = new Leases(deps.clock);
     this.mvcc = mvcc;
     this.leases = leases;
+    this.#clock = deps.clock;
     this.#engine = deps.engine;
     this.#recovery = new Recovery(mvcc, leases);
     this.watches = new Watches(
@@ -73,6 +77,11 @@ export class Followed implements ReplaySink {
         checkpoint: (source) => deps.engine.checkpoint(source),
       },
     });
+  }
+
+  /** For how long the log was not read up to its end. */
+  get behindMs(): number {
+    return this.#clock.monotonicMs() - this.#readMs;
   }
 
   get holder(): LogHolder {
@@ -138,6 +147,7 @@ export class Followed implements ReplaySink {
     await this.#engine.follow(this, what);
     this.publish();
     this.#isLive = true;
+    if (what === "all") this.#readMs = this.#clock.monotonicMs();
   }
 }
 

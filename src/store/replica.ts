@@ -227,8 +227,11 @@ export class Replica implements FullStore {
     return openSnapshot({ ...this.#deps, mvcc, leases, pins });
   }
 
-  problem(): undefined {
-    return undefined;
+  /** A follower that cannot read the log is not asked by those who look for a replica. */
+  problem(): string | undefined {
+    const { behindMs } = this.#followed;
+    if (this.isOwner || behindMs < behindMsMax) return undefined;
+    return `the log was last read to its end ${Math.round(behindMs / 1000)} s ago`;
   }
 
   stats(): StoreStats {
@@ -262,6 +265,9 @@ export class Replica implements FullStore {
 function mayFollowOn(error: unknown): boolean {
   return error instanceof FencedError || error instanceof LogSilentError;
 }
+
+/** Longer than a follower that works is ever behind, and shorter than a client's patience. */
+const behindMsMax = 3000;
 
 const notHolderText = "this process follows the log, another one holds it";
 
