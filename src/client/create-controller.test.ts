@@ -1,6 +1,7 @@
 /** Controllers as other projects write them, against the API in memory. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { failure } from "#api/status.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock, settle } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
@@ -75,6 +76,20 @@ test("a change of the object, of what it owns, and its end reconcile it", async 
   api.drop(sites, "a", "one");
   await settle();
   assert.deepEqual(seen, ["c a/one", "c a/one", "c a/one", "c a/one gone"]);
+  stop.abort();
+  await running;
+});
+
+test("nothing is reconciled before every informer has its first list", async () => {
+  const { api, clock, seen, start } = setup();
+  api.put(sites, site("one"));
+  const isOwned = ({ resource }: { resource: string }): boolean => resource === "configmaps";
+  api.fail(isOwned, failure(500, "InternalError", "down"), 1);
+  const { controller, stop, running } = start("c");
+  await settle();
+  assert.deepEqual([seen, controller.isReady()], [[], false]);
+  await clock.advance(1_000);
+  assert.deepEqual([seen, controller.isReady()], [["c a/one"], true]);
   stop.abort();
   await running;
 });
