@@ -16,16 +16,19 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import type { ConfigMap, Lease } from "#api/gen/types.ts";
-import type { AnyObject } from "#api/object.ts";
-import type { Client } from "#client/client.ts";
+import type { AnyObject, KubeObject } from "#api/object.ts";
 import type { Informer } from "#client/informer.ts";
-import { toolsFor } from "#cmd/connect.ts";
+import { connect, type Connection } from "#cmd/connect.ts";
 import { startControlPlane } from "#cmd/embed.ts";
+import { startStock } from "../differential/servers.ts";
+import { noStock, stockPrograms } from "./peers.ts";
 
 const configMaps = { group: "", version: "v1", resource: "configmaps" };
 const websites = { group: "example.com", version: "v1", resource: "websites" };
+const slices = { group: "discovery.k8s.io", version: "v1", resource: "endpointslices" };
 const leases = { group: "coordination.k8s.io", version: "v1", resource: "leases" };
 const definitions = {
   group: "apiextensions.k8s.io",
@@ -35,7 +38,7 @@ const definitions = {
 
 const root = join(import.meta.dirname, "../..");
 const project = mkdtempSync(join(tmpdir(), "pilothouse-package-"));
-const exampleNames = ["list-pods", "operator"];
+const exampleNames = ["list-pods", "operator", "web-service"];
 /** The code blocks of the guide; the last is a test. */
 const guide = codeOf(readFileSync(join(root, "docs/client.md"), "utf8"));
 
@@ -115,70 +118,106 @@ test("the guide's test passes", () => {
   assert.match(done.stdout, /pass 1/);
 });
 
-test("the operator writes pages, mends them, tells its condition, and ends at SIGTERM", async () => {
-  const plane = await startControlPlane({ nodes: 0 });
-  const kubeconfig = join(project, "config");
-  writeFileSync(kubeconfig, plane.kubeconfig, { mode: 0o600 });
-  const { client } = plane;
-  await client.create(definitions, "", exampleDefinition());
-  const stop = new AbortController();
-  const { informers } = toolsFor(client);
-  const pages = informers.informer<ConfigMap>(configMaps);
-  const watching = informers.run(stop.signal);
-  const operator = spawn(process.execPath, ["operator.ts"], {
-    cwd: project,
-    env: { ...process.env, KUBECONFIG: kubeconfig },
-    stdio: ["ignore", "inherit", "inherit"],
+for (const example of ["operator", "web service"] as const) {
+  test(`the ${example} works on a plane of our own`, async () => {
+    const plane = await startControlPlane({ nodes: 0 });
+    await runExample(example, plane.kubeconfig);
+    await plane.stop();
   });
-  const ended = once(operator, "exit");
+
+  const programs = stockPrograms();
+  const skip = programs === undefined ? noStock : false;
+  test(`the ${example} works on a stock API server`, { skip }, async () => {
+    assert.ok(programs !== undefined);
+    const stock = await startStock(programs);
+    await runExample(example, readFileSync(stock.kubeconfig, "utf8"));
+    await stock.stop();
+  });
+}
+
+async function runExample(example: "operator" | "web service", kubeconfig: string) {
+  const path = join(project, "config");
+  writeFileSync(path, kubeconfig, { mode: 0o600 });
+  const api = await connect({ kubeconfig: path });
+  const stop = new AbortController();
+  const watching = api.informers.run(stop.signal);
+  if (example === "operator") await runOperator(api, path);
+  else await runWebService(api, path);
+  stop.abort();
+  await watching;
+  api.close();
+}
+
+function startExample(file: string, kubeconfig: string) {
+  const env = { ...process.env, KUBECONFIG: kubeconfig };
+  const stdio = ["ignore", "pipe", "inherit"] as const;
+  const child = spawn(process.execPath, [file], { cwd: project, env, stdio: [...stdio] });
+  return { child, ended: once(child, "exit"), output: createInterface({ input: child.stdout }) };
+}
+
+/** It writes pages, mends them, tells its condition, and ends at SIGTERM without its lease. */
+async function runOperator({ client, informers }: Connection, kubeconfig: string): Promise<void> {
+  await client.create(definitions, "", exampleDefinition());
+  const pages = informers.informer<ConfigMap>(configMaps);
+  await informers.informer(websites).synced; // its first list succeeds when the definition is served
+  const { child, ended } = startExample("operator.ts", kubeconfig);
   const site = { apiVersion: "example.com/v1", kind: "Website", metadata: { name: "home" } };
-  await whenServed(client);
   await client.create(websites, "default", { ...site, spec: { title: "Hello" } });
 
-  const first = await pageOf(pages, (page) => page.data?.["index.html"] === "<h1>Hello</h1>");
+  const first = await changed(
+    pages,
+    "home",
+    (page) => page.data?.["index.html"] === "<h1>Hello</h1>",
+  );
   await client.delete(configMaps, "default", "home");
-  await pageOf(pages, (page) => page.metadata?.uid !== first.metadata?.uid);
+  await changed(pages, "home", (page) => page.metadata?.uid !== first.metadata?.uid);
   const patch = { spec: { title: "Bye" } };
   await client.patch(websites, "default", "home", "merge", patch);
-  await pageOf(pages, (page) => page.data?.["index.html"] === "<h1>Bye</h1>");
+  await changed(pages, "home", (page) => page.data?.["index.html"] === "<h1>Bye</h1>");
   const { status } = await client.get<AnyObject>(websites, "default", "home");
   assert.match(JSON.stringify(status), /"type":"Ready"/);
 
-  operator.kill("SIGTERM");
+  child.kill("SIGTERM");
   assert.deepEqual(await ended, [0, null]);
   const lease = await client.get<Lease>(leases, "default", "website-operator");
-  assert.equal(lease.spec?.holderIdentity, "", "it released its lease");
-  stop.abort();
-  await watching;
-  await plane.stop();
-});
-
-/** The definition's collection answers as soon as it is established; its event says so. */
-function whenServed(client: Client): Promise<void> {
-  const served = Promise.withResolvers<void>();
-  const stop = new AbortController();
-  const call = { fieldSelector: "metadata.name=websites.example.com", signal: stop.signal };
-  const watching = client.watch<AnyObject>(definitions, call, (events) => {
-    if (
-      !/"Established","status":"True"|"status":"True","type":"Established"/.test(
-        JSON.stringify(events),
-      )
-    )
-      return;
-    served.resolve();
-    stop.abort();
-  });
-  return Promise.all([served.promise, watching]).then(() => undefined);
+  assert.equal(lease.spec?.holderIdentity ?? "", "", "it released its lease");
 }
 
-/** Resolves with the page `home` as soon as it is as `isWanted` says. */
-function pageOf(pages: Informer<ConfigMap>, isWanted: (page: ConfigMap) => boolean) {
-  const found = Promise.withResolvers<ConfigMap>();
-  const look = (): void => {
-    const page = pages.get("default", "home");
-    if (page !== undefined && isWanted(page)) found.resolve(page);
+/** It answers the ready addresses of a Service from its first list, and nothing for others. */
+async function runWebService({ client }: Connection, kubeconfig: string): Promise<void> {
+  await client.create(slices, "default", {
+    metadata: { name: "web-1", labels: { "kubernetes.io/service-name": "web" } },
+    addressType: "IPv4",
+    endpoints: [
+      { addresses: ["192.0.2.1"], conditions: { ready: true } },
+      { addresses: ["192.0.2.2"], conditions: { ready: false } },
+    ],
+  } as AnyObject);
+  const { child, ended, output } = startExample("web-service.ts", kubeconfig);
+  const [url] = (await once(output, "line")) as [string];
+  const get = async (path: string): Promise<unknown> => {
+    const answer = await fetch(url + path, { headers: { connection: "close" } });
+    return answer.status === 200 ? answer.json() : answer.status;
   };
-  const remove = pages.addHandler({ batch: look });
+  assert.deepEqual(await get("/services/default/web"), ["192.0.2.1"]);
+  assert.deepEqual(await get("/services/default/other"), []);
+  assert.equal(await get("/elsewhere"), 404);
+  child.kill("SIGTERM");
+  assert.deepEqual(await ended, [0, null]);
+}
+
+/** Resolves with the object of the default namespace as soon as it is as `isWanted` says. */
+function changed<T extends KubeObject>(
+  informer: Informer<T>,
+  name: string,
+  isWanted: (object: T) => boolean,
+): Promise<T> {
+  const found = Promise.withResolvers<T>();
+  const look = (): void => {
+    const object = informer.get("default", name);
+    if (object !== undefined && isWanted(object)) found.resolve(object);
+  };
+  const remove = informer.addHandler({ batch: look });
   look();
   return found.promise.finally(remove);
 }
