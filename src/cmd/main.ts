@@ -10,6 +10,7 @@ import { nodesMax, signingLifetimeMs } from "./limits.ts";
 import { addMigrate } from "./migrate-command.ts";
 import { addRoles } from "./roles/commands.ts";
 import type { StoreFlags } from "./store.ts";
+import { addTypes } from "./types-command.ts";
 import { UsageError } from "./usage-error.ts";
 import { productVersion } from "./product.ts";
 import type { UpFlags } from "./up-flags.ts";
@@ -274,6 +275,7 @@ Examples:
 
 addRoles(program);
 addMigrate(program);
+addTypes(program);
 
 /** Of a flag that may be given again. */
 function names(text: string, before: readonly string[] = []): readonly string[] {

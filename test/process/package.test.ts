@@ -3,7 +3,7 @@
  * type-checked against its declarations, and run.
  */
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
   cpSync,
@@ -18,6 +18,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
+import { promisify } from "node:util";
 import type { ConfigMap, Lease } from "#api/gen/types.ts";
 import type { AnyObject, KubeObject } from "#api/object.ts";
 import type { Informer } from "#client/informer.ts";
@@ -36,6 +37,7 @@ const definitions = {
   resource: "customresourcedefinitions",
 };
 
+const execute = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
 const project = mkdtempSync(join(tmpdir(), "pilothouse-package-"));
 const exampleNames = ["list-pods", "operator", "web-service"];
@@ -78,6 +80,16 @@ function run(args: readonly string[]): string {
   return done.stdout;
 }
 
+/** The types that `pilothouse types` writes, used rightly; a missing title would be an error. */
+const usesWebsite = `
+import { connect } from "pilothouse/client";
+import { websiteRef, type Website } from "./website.ts";
+const site: Website = { metadata: { name: "home" }, spec: { title: "Hello" } };
+await (await connect()).client.create<Website>(websiteRef, "default", site);
+// @ts-expect-error a title is required
+export const untitled: Website = { spec: {} };
+`;
+
 function codeOf(text: string): readonly string[] {
   return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ""]) => code);
 }
@@ -96,6 +108,10 @@ test("every subpath of the package can be imported, and its declarations are the
 
 test("the examples and the guide's code type-check against the package", () => {
   assert.equal(guide.length, 3);
+  const definition = join(root, "examples/website-crd.json");
+  const types = run([join(root, "src/cmd/main.ts"), "types", "--crd", definition]);
+  writeFileSync(join(project, "website.ts"), types);
+  writeFileSync(join(project, "uses-website.ts"), usesWebsite);
   const tsc = join(root, "node_modules/typescript/bin/tsc");
   run([tsc, "-p", "."]);
   const misuse =
@@ -160,6 +176,9 @@ async function runOperator({ client, informers }: Connection, kubeconfig: string
   await client.create(definitions, "", exampleDefinition());
   const pages = informers.informer<ConfigMap>(configMaps);
   await informers.informer(websites).synced; // its first list succeeds when the definition is served
+  const main = join(root, "src/cmd/main.ts");
+  const typed = await execute(process.execPath, [main, "types", "--kubeconfig", kubeconfig]);
+  assert.match(typed.stdout, /interface Website extends KubeObject \{ readonly "spec": /);
   const { child, ended } = startExample("operator.ts", kubeconfig);
   const site = { apiVersion: "example.com/v1", kind: "Website", metadata: { name: "home" } };
   await client.create(websites, "default", { ...site, spec: { title: "Hello" } });
