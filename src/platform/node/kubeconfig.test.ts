@@ -133,6 +133,12 @@ const refused: readonly (readonly [string, object, RegExp])[] = [
   ],
   ["a plugin that needs a terminal", plugin("", { interactiveMode: "Always" }), /needs a terminal/],
   [
+    "a plugin that is not there",
+    plugin("", { command: "no-such-plugin" }),
+    /no-such-plugin failed/,
+  ],
+  ["a plugin that fails at once", plugin("process.exit(1)"), /failed/],
+  [
     "an answer of another version",
     answering({ token: "t" }, "client.authentication.k8s.io/v1beta1"),
     /it answered apiVersion/,
