@@ -2,21 +2,22 @@
  * Makes dist/ for the published package: types stripped, imports made relative, declarations beside.
  *
  * Stripping keeps every line where it was, so stack traces of a release name the lines of src.
+ * `node tools/prepack.mjs DIRECTORY` writes there instead: tests build without a dist/ in the clone.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, posix, relative } from "node:path";
+import { dirname, join, posix, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { hostMajorMin, pinnedNode } from "./node-path.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
-const dist = join(root, "dist");
+const dist = resolve(process.argv[2] ?? join(root, "dist"));
 
 if (Number(process.versions.node.split(".")[0]) < hostMajorMin) runPinned();
 else await pack();
 
 function runPinned() {
-  const result = spawnSync(pinnedNode(root), [fileURLToPath(import.meta.url)], {
+  const result = spawnSync(pinnedNode(root), [fileURLToPath(import.meta.url), dist], {
     stdio: "inherit",
   });
   process.exit(result.status ?? 1);
@@ -67,7 +68,7 @@ function relink(code, path, extension) {
 
 function declarations() {
   const tsc = join(root, "node_modules", ".bin", "tsc");
-  const out = join(root, "node_modules", ".cache", "declarations");
+  const out = join(dist, ".declarations");
   rmSync(out, { recursive: true, force: true });
   const args = [
     "-p",
@@ -85,4 +86,5 @@ function declarations() {
     const text = readFileSync(join(out, "src", path.replace(/\.ts$/, ".d.ts")), "utf8");
     writeFileSync(join(dist, path.replace(/\.ts$/, ".d.ts")), relink(text, path, ".js"));
   }
+  rmSync(out, { recursive: true });
 }

@@ -5,8 +5,14 @@
 import type { Permits } from "./tidy-graph.ts";
 
 export const permits: Permits = {
-  // The package's own interface, and the program.
-  entryPoints: ["src/cmd/embed.ts", "src/cmd/main.ts"],
+  // What package.json exports as a whole, and the program.
+  entryPoints: [
+    "src/client/create-controller.ts",
+    "src/client/finalizers.ts",
+    "src/cmd/connect.ts",
+    "src/cmd/embed.ts",
+    "src/cmd/main.ts",
+  ],
   cycles: [],
   testOnly: {
     "tests of roles look at their leases": ["src/client/election.ts leaseResource"],

@@ -11,6 +11,7 @@ import { addInit } from "./init/command.ts";
 import { addMigrate } from "./migrate-command.ts";
 import { addRoles } from "./roles/commands.ts";
 import type { StoreFlags } from "./store.ts";
+import { addTypes } from "./types-command.ts";
 import { UsageError } from "./usage-error.ts";
 import { productVersion } from "./product.ts";
 import type { UpFlags } from "./up-flags.ts";
@@ -303,6 +304,7 @@ Examples:
 addRoles(program);
 addMigrate(program);
 addInit(program);
+addTypes(program);
 
 /** Of a flag that may be given again. */
 function names(text: string, before: readonly string[] = []): readonly string[] {

@@ -2,8 +2,9 @@
  * Kubeconfig files, as kubectl reads them: server, trusted authorities, and credentials.
  *
  * Read: current or named context, inline data or files (relative to the kubeconfig), tokens, token
- * files, exec plugins (run once; a token near its end is fetched again in the background).
- * Not read, with a clear error: auth-provider (removed upstream in 1.26), username and password, proxy-url.
+ * files, exec plugins (no shell, no terminal; a token near its end is fetched again in the background).
+ * Not read, with a clear error: auth-provider (removed upstream in 1.26), username and password, proxy-url,
+ * impersonation (`as`), because ignoring it would act with more rights than its user asked for.
  */
 import { execFile } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
@@ -68,7 +69,7 @@ export async function loadKubeconfig(path: string, context?: string): Promise<Ku
     ...optional("ca", pem(cluster, "certificate-authority", directory)),
     ...optional("serverName", serverName),
     ...(cluster["insecure-skip-tls-verify"] === true ? { insecure: true } : {}),
-    ...(await credentials(user, userName, directory)),
+    ...(await credentials(user, userName, cluster, directory)),
     namespace: text(chosen["namespace"]) ?? "default",
   };
 }
@@ -91,7 +92,12 @@ export function inClusterAccess(
 
 type Credentials = Pick<KubeAccess, "certificate" | "key" | "bearerToken">;
 
-async function credentials(user: Fields, name: string, directory: string): Promise<Credentials> {
+async function credentials(
+  user: Fields,
+  name: string,
+  cluster: Fields,
+  directory: string,
+): Promise<Credentials> {
   if (user["auth-provider"] !== undefined) {
     throw new KubeconfigError(`user "${name}": auth-provider was removed, use an exec plugin`);
   }
@@ -99,6 +105,10 @@ async function credentials(user: Fields, name: string, directory: string): Promi
     throw new KubeconfigError(
       `user "${name}": no API server takes a username and password any more`,
     );
+  }
+  const acting = Object.keys(user).find((field) => /^as(-|$)/.test(field));
+  if (acting !== undefined) {
+    throw new KubeconfigError(`user "${name}": impersonation (${acting}) is not supported`);
   }
   const certificate = pem(user, "client-certificate", directory);
   const key = pem(user, "client-key", directory);
@@ -108,7 +118,9 @@ async function credentials(user: Fields, name: string, directory: string): Promi
   const file = text(user["tokenFile"]);
   const token = text(user["token"]);
   const plugin = user["exec"];
-  if (plugin !== undefined) return execCredentials(fields(plugin), name, directory);
+  if (plugin !== undefined) {
+    return execCredentials({ plugin: fields(plugin), name, cluster, directory });
+  }
   return {
     ...optional("certificate", certificate),
     ...optional("key", key),
@@ -138,13 +150,21 @@ interface ExecResult {
   readonly expiresMs: number;
 }
 
-async function execCredentials(plugin: Fields, name: string, directory: string) {
-  let result = await execPlugin(plugin, name, directory);
+/** A plugin as a user of the kubeconfig names it. */
+interface Exec {
+  readonly plugin: Fields;
+  readonly name: string;
+  readonly cluster: Fields;
+  readonly directory: string;
+}
+
+async function execCredentials(exec: Exec) {
+  let result = await execPlugin(exec);
   let fetching = false;
   const refresh = (): void => {
     if (fetching || Date.now() < result.expiresMs - 60_000) return;
     fetching = true;
-    execPlugin(plugin, name, directory).then(
+    execPlugin(exec).then(
       (next) => {
         result = next;
         fetching = false;
@@ -165,30 +185,79 @@ async function execCredentials(plugin: Fields, name: string, directory: string) 
   };
 }
 
-async function execPlugin(plugin: Fields, name: string, directory: string): Promise<ExecResult> {
+const execVersions = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
+
+async function execPlugin({ plugin, name, cluster, directory }: Exec): Promise<ExecResult> {
   const given = text(plugin["command"]) ?? "";
   const command = given.includes("/") ? resolve(directory, given) : given;
   const args = list(plugin["args"]).map(String);
-  const apiVersion = text(plugin["apiVersion"]) ?? "client.authentication.k8s.io/v1";
-  const info = { kind: "ExecCredential", apiVersion, spec: { interactive: false } };
+  const apiVersion = execVersion(plugin, name);
+  const known =
+    plugin["provideClusterInfo"] === true ? { cluster: clusterInfo(cluster, directory) } : {};
+  const info = { kind: "ExecCredential", apiVersion, spec: { ...known, interactive: false } };
   const env = { ...process.env, KUBERNETES_EXEC_INFO: JSON.stringify(info) };
   for (const variable of list(plugin["env"]).map(fields)) {
     Object.assign(env, { [String(variable["name"])]: String(variable["value"]) });
   }
   try {
     const options = { env, timeout: 60_000, maxBuffer: 1024 * 1024 };
-    const { stdout } = await promisify(execFile)(command, args, options);
-    const status = fields(fields(JSON.parse(stdout))["status"]);
-    const expires = text(status["expirationTimestamp"]);
-    return {
-      token: text(status["token"]),
-      certificate: text(status["clientCertificateData"]),
-      key: text(status["clientKeyData"]),
-      expiresMs: expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires),
-    };
+    const running = promisify(execFile)(command, args, options);
+    running.child.stdin?.end(); // a plugin that asks for input gets none, instead of a minute's wait
+    return execResult(fields(JSON.parse((await running).stdout)), apiVersion);
   } catch (error) {
-    throw new KubeconfigError(`user "${name}": exec plugin ${given} failed`, { cause: error });
+    const why = error instanceof KubeconfigError ? `: ${error.message}` : "";
+    throw new KubeconfigError(`user "${name}": exec plugin ${given} failed${why}`, {
+      cause: error,
+    });
   }
+}
+
+/** The version that plugin and client speak; throws where they cannot. */
+function execVersion(plugin: Fields, name: string): string {
+  const apiVersion = text(plugin["apiVersion"]) ?? "";
+  if (!execVersions.includes(apiVersion)) {
+    throw new KubeconfigError(`user "${name}": exec apiVersion "${apiVersion}" is not supported`);
+  }
+  if (plugin["interactiveMode"] === "Always") {
+    throw new KubeconfigError(`user "${name}": exec plugin needs a terminal, and here is none`);
+  }
+  return apiVersion;
+}
+
+function execResult(answer: Fields, apiVersion: string): ExecResult {
+  if (answer["apiVersion"] !== apiVersion) {
+    throw new KubeconfigError(
+      `it answered apiVersion "${text(answer["apiVersion"])}", not ${apiVersion}`,
+    );
+  }
+  const status = fields(answer["status"]);
+  const token = text(status["token"]);
+  const certificate = text(status["clientCertificateData"]);
+  const key = text(status["clientKeyData"]);
+  if (token === undefined && certificate === undefined) {
+    throw new KubeconfigError("it answered neither a token nor a certificate");
+  }
+  if ((certificate === undefined) !== (key === undefined)) {
+    throw new KubeconfigError("it answered only one of certificate and key");
+  }
+  const expires = text(status["expirationTimestamp"]);
+  const expiresMs = expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires);
+  return { token, certificate, key, expiresMs };
+}
+
+/** `spec.cluster` of an ExecCredential. */
+function clusterInfo(cluster: Fields, directory: string): Fields {
+  const ca = pem(cluster, "certificate-authority", directory);
+  const extension = list(cluster["extensions"])
+    .map(fields)
+    .find((each) => each["name"] === "client.authentication.k8s.io/exec");
+  return {
+    server: cluster["server"],
+    ...optional("tls-server-name", text(cluster["tls-server-name"])),
+    ...(cluster["insecure-skip-tls-verify"] === true ? { "insecure-skip-tls-verify": true } : {}),
+    ...optional("certificate-authority-data", ca && Buffer.from(ca).toString("base64")),
+    ...(extension === undefined ? {} : { config: extension["extension"] }),
+  };
 }
 
 function pem(owner: Fields, field: string, directory: string): string | undefined {

@@ -1,0 +1,66 @@
+/**
+ * `import { connect } from "pilothouse/client"`: a client of any API server, with informers, for
+ * controllers and services of others. Our own loops use the same client, informers and queues.
+ */
+import type { Client } from "#client/client.ts";
+import { createInformerSet, type InformerSet } from "#client/informer-set.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import { NodeClock } from "#platform/node/clock.ts";
+import { nodeLog, type LogLevel } from "#platform/node/log.ts";
+import { NodeRandom } from "#platform/node/random.ts";
+import type { Random } from "#platform/random.ts";
+import { accessOf } from "./relay-access.ts";
+import { ApiConnection } from "./roles/api-access.ts";
+
+export interface ConnectOptions {
+  /** A file, or the URL of a `kubectl proxy`. Absent: a Pod's own account, KUBECONFIG, ~/.kube/config. */
+  readonly kubeconfig?: string;
+  /** Default: the file's current context. */
+  readonly context?: string;
+  /** The first part of the User-Agent; default "client". */
+  readonly name?: string;
+  /** JSON lines on standard error; default "warn". */
+  readonly logLevel?: LogLevel;
+}
+
+/** What informers, queues, elections and event recorders take as their dependencies. */
+export interface Tools {
+  readonly client: Client;
+  readonly informers: InformerSet;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface Connection extends Tools {
+  readonly server: string;
+  /** The context's, or the Pod's own. */
+  readonly namespace: string;
+  /** Ends idle connections. Stop informers first: `informers.run(signal)`. */
+  close(): void;
+}
+
+/** Reads the credentials; the first request connects. Rejects with UsageError when they cannot be used. */
+export async function connect(options: ConnectOptions = {}): Promise<Connection> {
+  const { kubeconfig: upstream, context, name = "client", logLevel = "warn" } = options;
+  const flags = {
+    ...(upstream === undefined ? {} : { upstream }),
+    ...(context === undefined ? {} : { context }),
+  };
+  const access = await accessOf(flags, process.env, "the option kubeconfig");
+  const connection = new ApiConnection(access, name);
+  return {
+    ...toolsFor(connection.client(), { logLevel }),
+    server: access.server,
+    namespace: access.namespace,
+    close: () => connection.close(),
+  };
+}
+
+/** The same over a client that is there already, such as the one of `startControlPlane`. */
+export function toolsFor(client: Client, { logLevel = "warn" as LogLevel } = {}): Tools {
+  const log = nodeLog({ level: logLevel, destination: 2 });
+  const deps = { client, clock: new NodeClock(), random: new NodeRandom(), log };
+  return { ...deps, informers: createInformerSet(deps) };
+}
