@@ -47,3 +47,10 @@ test("of ten thousand findings of a rule twenty are told", () => {
   }));
   assert.equal(judge(seen({ namespaces }), rules).findings.length, 20);
 });
+
+test("a name within a command is one word to the shell", () => {
+  const name = "a; $(pwd) 'b'";
+  const namespaces = [{ metadata: { name, deletionTimestamp: secondsAgo(999) } }];
+  const [finding] = judge(seen({ namespaces }), rules).findings;
+  assert.ok(finding?.remedy.includes("namespace 'a; $(pwd) '\\''b'\\''' -o"));
+});

@@ -28,3 +28,8 @@ export interface Rule {
   readonly source: string;
   judge(evidence: Evidence): readonly Verdict[];
 }
+
+/** A name of the cluster within a command: the shell reads it as one word, whatever it holds. */
+export function quoted(name: string): string {
+  return /^[A-Za-z0-9][\w.:/-]*$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,5 +1,5 @@
 /** Aggregated APIs that are away: they stall discovery and hold namespaces. */
-import type { Rule } from "../rule.ts";
+import { quoted, type Rule } from "../rule.ts";
 
 export const aggregatedApis: Rule = {
   id: "aggregated-api-away",
@@ -26,7 +26,7 @@ export const aggregatedApis: Rule = {
           culprit: `APIService ${name}, ${target}`,
           severity: "page",
           figures: { reason: available.reason ?? "" },
-          remedy: `kubectl describe apiservice ${name}; repair ${target}, or: kubectl delete apiservice ${name}`,
+          remedy: `kubectl describe apiservice ${quoted(name)}; repair ${target}, or: kubectl delete apiservice ${quoted(name)}`,
           certainty: 1,
         },
       ];

@@ -1,6 +1,6 @@
 /** Requests that priority and fairness turns away, and the flow that they belong to. */
 import { growth, seriesOf, type Evidence } from "../evidence.ts";
-import type { Rule, Verdict } from "../rule.ts";
+import { quoted, type Rule, type Verdict } from "../rule.ts";
 
 const seatShare = 0.8;
 
@@ -30,7 +30,7 @@ function rejections(evidence: Evidence): readonly Verdict[] {
         culprit: `flow schema ${schema}`,
         severity: "page",
         figures: { rejected: count, seconds: evidence.secondsBetween },
-        remedy: `kubectl get --raw /debug/api_priority_and_fairness/dump_requests | grep ${schema}; give that user a FlowSchema and a level of its own, and pages to its LISTs`,
+        remedy: `kubectl get --raw /debug/api_priority_and_fairness/dump_requests | grep ${quoted(schema)}; give that user a FlowSchema and a level of its own, and pages to its LISTs`,
         certainty: 0.9,
         unseen: "the user within the flow schema",
       },
@@ -66,7 +66,7 @@ function fullLevels(evidence: Evidence): readonly Verdict[] {
         culprit: `priority level ${level}`,
         severity: "warn",
         figures: { seats, limit },
-        remedy: `kubectl get --raw /debug/api_priority_and_fairness/dump_requests | grep ${level}`,
+        remedy: `kubectl get --raw /debug/api_priority_and_fairness/dump_requests | grep ${quoted(level)}`,
         certainty: 0.6,
         unseen: "the user that holds the seats; one sample may be a short peak",
       },

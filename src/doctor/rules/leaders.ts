@@ -1,6 +1,6 @@
 /** Leaders that stopped: the lease is held and was not renewed for longer than it lasts. */
 import type { SeenObject } from "../evidence.ts";
-import type { Rule, Verdict } from "../rule.ts";
+import { quoted, type Rule, type Verdict } from "../rule.ts";
 
 /** Leader election counts 15 s; the clocks of two machines differ by less than the rest. */
 const graceMs = 30_000;
@@ -29,7 +29,7 @@ function verdictsOf(lease: SeenObject, nowMs: number): readonly Verdict[] {
       culprit: `${name}, held by ${holder}`,
       severity: "page",
       figures: { silentSeconds: seconds, leaseSeconds: durationMs / 1_000 },
-      remedy: `start ${name} again: kubectl -n kube-system get pods | grep ${name}; kubectl -n kube-system logs deploy/${name}`,
+      remedy: `start it again: kubectl -n kube-system get pods | grep ${quoted(name)}`,
       certainty: 0.9,
       unseen: "the process itself: whether it runs, or its clock is wrong",
     },

@@ -1,6 +1,6 @@
 /** Namespaces that do not go away: a finalizer, or an API group that does not answer. */
 import type { SeenObject } from "../evidence.ts";
-import type { Rule, Verdict } from "../rule.ts";
+import { quoted, type Rule, type Verdict } from "../rule.ts";
 
 const stuckMs = 5 * 60_000;
 
@@ -57,5 +57,5 @@ function remedyOf(name: string, cause: string | undefined): string {
   if (cause === "NamespaceDeletionDiscoveryFailure") {
     return "kubectl get apiservices | grep False; then repair that service, or delete its APIService";
   }
-  return `kubectl get namespace ${name} -o jsonpath='{.status.conditions}'; then run the controller that owns the finalizer`;
+  return `kubectl get namespace ${quoted(name)} -o jsonpath='{.status.conditions}'; then run the controller that owns the finalizer`;
 }

@@ -1,7 +1,7 @@
 /** Admission webhooks that fail or are slow: every write that matches them waits. */
 import { growth, type Evidence } from "../evidence.ts";
 import type { Series } from "../metrics-text.ts";
-import type { Rule, Verdict } from "../rule.ts";
+import { quoted, type Rule, type Verdict } from "../rule.ts";
 
 const prefix = "apiserver_admission_webhook_";
 const slowSeconds = 0.5;
@@ -64,5 +64,5 @@ function slow(evidence: Evidence): readonly Verdict[] {
 }
 
 function remedyOf(name: string): string {
-  return `kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | grep -B20 ${name}; repair its service, narrow its rules, or set failurePolicy: Ignore`;
+  return `kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | grep -B20 ${quoted(name)}; repair its service, narrow its rules, or set failurePolicy: Ignore`;
 }
