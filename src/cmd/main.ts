@@ -1,9 +1,13 @@
-/** The command line: one binary, a subcommand per role. Exit codes: 0 success, 1 a reported error, 2 a bug. */
+/**
+ * The command line: one binary, a subcommand per role.
+ * Exit codes: 0 success, 1 a reported error, 2 a bug; `doctor` has its own.
+ */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { imagePatterns } from "#hollow/image-pull.ts";
 import { unpullableDefault } from "#hollow/options.ts";
 import { curvesOf } from "#platform/node/http/tls-curves.ts";
 import { addApiServerFlags } from "./api-flags.ts";
+import { addDoctor } from "./doctor-command.ts";
 import { duration, durationOrZero, integer, logLevelOption, patterns } from "./flag-values.ts";
 import type { RelayFlags } from "./relay-flags.ts";
 import { nodesMax, signingLifetimeMs } from "./limits.ts";
@@ -305,6 +309,7 @@ addRoles(program);
 addMigrate(program);
 addInit(program);
 addTypes(program);
+addDoctor(program);
 
 /** Of a flag that may be given again. */
 function names(text: string, before: readonly string[] = []): readonly string[] {

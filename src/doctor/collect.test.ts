@@ -1,0 +1,89 @@
+/** The collector: few requests, gaps by name, and servers that answer nonsense. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ByteRequest, ByteTransport } from "#platform/byte-transport.ts";
+import { socketClient } from "#client/rest-client.ts";
+import { look } from "./collect.ts";
+import { judge } from "./report.ts";
+import { rules } from "./rules.ts";
+import { nowMs } from "./testing/evidence.ts";
+
+/** A server that gives each path one answer. */
+function lookAt(answer: (request: ByteRequest) => { status: number; body: string }) {
+  const asked: string[] = [];
+  const http: ByteTransport = {
+    send(request) {
+      asked.push(request.target);
+      const { status, body } = answer(request);
+      const bytes = new TextEncoder().encode(body);
+      return Promise.resolve({
+        status,
+        headers: {},
+        read: (limit) => Promise.resolve(bytes.length > limit ? "too-large" : bytes),
+        stream: () => Promise.reject(new Error("no stream")),
+      });
+    },
+    close() {},
+  };
+  const client = socketClient(
+    { http },
+    { userAgent: "test", bodyBytesMax: 1_000_000, frameBytesMax: 1_000 },
+  );
+  const evidence = look({
+    client,
+    nowMs: () => nowMs,
+    pause: () => Promise.resolve(),
+    servingCertificateEndMs: () => Promise.resolve(undefined),
+  });
+  return { evidence, asked };
+}
+
+test("a look is five requests, and every list has a page's limit", async () => {
+  const { evidence, asked } = lookAt(({ target }) => ({
+    status: 200,
+    body: target === "/metrics" ? "up 1" : '{"metadata":{},"items":[]}',
+  }));
+  assert.deepEqual((await evidence).gaps, []);
+  assert.equal(asked.length, 5);
+  const lists = asked.filter((target) => target !== "/metrics");
+  assert.ok(lists.every((target) => /[?&]limit=500\b/.test(target)));
+});
+
+test("what is forbidden is a gap that names the right, and the rest is still read", async () => {
+  const { evidence } = lookAt(({ target }) =>
+    target.includes("/namespaces?")
+      ? {
+          status: 200,
+          body: '{"metadata":{"continue":"x"},"items":[{"metadata":{"name":"a"}},{},null]}',
+        }
+      : { status: 403, body: "forbidden" },
+  );
+  const { gaps, objects, hasAnswer } = await evidence;
+  assert.deepEqual(
+    objects.namespaces.map(({ metadata }) => metadata.name),
+    ["a"],
+  );
+  assert.equal(hasAnswer, true);
+  assert.deepEqual(gaps.map(({ right }) => right).toSorted(), [
+    "-",
+    "get on the non-resource URL /metrics",
+    "list on apiservices.apiregistration.k8s.io",
+    "list on leases.coordination.k8s.io",
+  ]);
+});
+
+test("a server whose answers are too large, or are no lists, still gets a report", async () => {
+  const large = lookAt(() => ({ status: 200, body: "x".repeat(2_000_000) }));
+  const strange = lookAt(() => ({ status: 200, body: '{"items":7,"metadata":null}' }));
+  const bad =
+    '{"metadata":{"name":"a","finalizers":1},"spec":{"service":null},"status":{"conditions":[7,null,{"type":"Available","status":"False"}]}}';
+  const mixed = lookAt(() => ({ status: 200, body: `{"metadata":{},"items":[7,${bad}]}` }));
+  const [away] = judge(await mixed.evidence, rules).findings;
+  assert.equal(away?.culprit, "APIService a, its service");
+  for (const { evidence } of [large, strange]) {
+    const seen = await evidence;
+    assert.ok(seen.gaps.length >= 1);
+    assert.deepEqual(judge(seen, rules).findings, []);
+  }
+  assert.equal((await large.evidence).hasAnswer, false);
+});

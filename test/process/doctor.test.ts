@@ -1,0 +1,162 @@
+/** `pilothouse doctor` as a process: a healthy plane, a plane with faults, and servers that give no answer. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import type { AnyObject } from "#api/object.ts";
+import type { Client, ResourceRef } from "#client/client.ts";
+import { bound } from "./bound-child.ts";
+import {
+  type CommandResult,
+  removeDirectory,
+  root,
+  startUp,
+  temporaryDirectory,
+} from "./harness.ts";
+import { clientOf } from "./role-harness.ts";
+
+interface Told {
+  readonly findings: readonly { readonly rule: string; readonly culprit: string }[];
+  readonly gaps: readonly { readonly what: string }[];
+}
+
+const directory = temporaryDirectory("doctor");
+after(() => removeDirectory(directory));
+
+/** Not `pilothouse()` of the harness: the server that is looked at may be in this process. */
+async function doctor(kubeconfig: string, meanwhile?: () => Promise<void>): Promise<CommandResult> {
+  const args = ["doctor", "--format", "json", "--kubeconfig", kubeconfig];
+  if (meanwhile !== undefined) args.push("--seconds", "3");
+  const launcher = join(root, "bin", "pilothouse.mjs");
+  const child = bound(spawn(process.execPath, [launcher, ...args]));
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const exited = once(child, "close");
+  const isRunning = (): boolean => child.exitCode === null;
+  while (meanwhile !== undefined && isRunning()) await meanwhile();
+  const [code] = (await exited) as [number];
+  return { code, stdout, stderr };
+}
+
+function culprits({ stdout }: CommandResult): readonly string[] {
+  const { findings } = JSON.parse(stdout) as Told;
+  return findings.map(({ rule, culprit }) => `${rule}: ${culprit}`).toSorted();
+}
+
+const webhook: AnyObject = {
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: "ValidatingWebhookConfiguration",
+  metadata: { name: "dead" },
+  webhooks: [
+    {
+      name: "dead.example.com",
+      sideEffects: "None",
+      admissionReviewVersions: ["v1"],
+      failurePolicy: "Fail",
+      clientConfig: { url: "https://127.0.0.1:9/" },
+      rules: [
+        { operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"] },
+      ],
+    },
+  ],
+};
+const apiService: AnyObject = {
+  apiVersion: "apiregistration.k8s.io/v1",
+  kind: "APIService",
+  metadata: { name: "v1.away.example.com" },
+  spec: {
+    group: "away.example.com",
+    version: "v1",
+    groupPriorityMinimum: 100,
+    versionPriority: 10,
+    insecureSkipTLSVerify: true,
+    service: { name: "away", namespace: "default" },
+  },
+};
+const lease: AnyObject = {
+  apiVersion: "coordination.k8s.io/v1",
+  kind: "Lease",
+  metadata: { name: "shop-controller", namespace: "kube-system" },
+  spec: {
+    holderIdentity: "shop-0",
+    leaseDurationSeconds: 15,
+    renewTime: "2026-01-01T00:00:00.000000Z",
+  },
+};
+
+const refOf = (group: string, resource: string): ResourceRef => ({
+  group,
+  version: "v1",
+  resource,
+});
+
+async function injectFaults(client: Client): Promise<void> {
+  const webhooks = refOf("admissionregistration.k8s.io", "validatingwebhookconfigurations");
+  await client.create(webhooks, "", webhook);
+  await client.create(refOf("apiregistration.k8s.io", "apiservices"), "", apiService);
+  await client.create(refOf("coordination.k8s.io", "leases"), "kube-system", lease);
+}
+
+/** A write that the dead webhook stops; whether it does is the doctor's to say. */
+async function write(client: Client): Promise<void> {
+  const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: "a-" } };
+  await client.create(refOf("", "configmaps"), "default", object).catch(() => undefined);
+}
+
+test("a healthy plane has no findings; of three faults each is found with its culprit", async () => {
+  const data = join(directory, "plane");
+  const plane = await startUp(["--port", "0", "--nodes", "2", "--data-dir", data]);
+  try {
+    const well = await doctor(plane.kubeconfig);
+    assert.deepEqual(JSON.parse(well.stdout), { findings: [], gaps: [] });
+    assert.equal(well.code, 0);
+    const asking = await clientOf(plane.kubeconfig);
+    await injectFaults(asking.client);
+    const ill = await doctor(plane.kubeconfig, () => write(asking.client));
+    asking.close();
+    assert.equal(ill.code, 1);
+    assert.deepEqual(culprits(ill), [
+      "aggregated-api-away: APIService v1.away.example.com, service default/away",
+      "leader-stuck: shop-controller, held by shop-0",
+      "webhook: webhook dead.example.com",
+    ]);
+  } finally {
+    await plane.stop();
+  }
+});
+
+test("a server that takes connections and never answers ends in a report of what was not seen", async () => {
+  const server = createServer(() => {}).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const kubeconfig = join(directory, "silent");
+  writeFileSync(
+    kubeconfig,
+    `clusters: [{name: a, cluster: {server: "http://127.0.0.1:${port}"}}]
+contexts: [{name: a, context: {cluster: a}}]
+current-context: a
+`,
+  );
+  const { code, stdout } = await doctor(kubeconfig);
+  server.close();
+  assert.equal(code, 2);
+  const { gaps } = JSON.parse(stdout) as Told;
+  assert.deepEqual(gaps.map(({ what }) => what).toSorted(), [
+    "/metrics of the API server",
+    "apiservices",
+    "leases",
+    "namespaces",
+  ]);
+});
+
+test("a kubeconfig that is not there is one sentence, and no finding", async () => {
+  const { code, stdout, stderr } = await doctor(join(directory, "absent"));
+  assert.equal(code, 2);
+  assert.equal(stdout, "");
+  assert.match(stderr, /^pilothouse: .*absent.*\n$/);
+});
