@@ -55,6 +55,8 @@ export class ReplicaRole implements ReplicaCalls {
   #broken = "";
   #isTaking = false;
   #isSilent = false;
+  /** When the holder was last asked, or would have been. */
+  #askedMs = 0;
   #stopped = false;
 
   constructor(deps: RoleDeps, options: ReplicaTimes & { readonly name: string }) {
@@ -165,7 +167,11 @@ export class ReplicaRole implements ReplicaCalls {
   #ask(): Promise<void> {
     const link = this.#link;
     if (this.isOwner || link === undefined) return Promise.resolve();
-    const quietMs = this.#deps.clock.monotonicMs() - link.heardMs;
+    const nowMs = this.#deps.clock.monotonicMs();
+    // This process was paused itself: the holder's silence of that time says nothing.
+    if (nowMs - this.#askedMs > this.#times.silentMs / 2) link.heardMs = nowMs;
+    this.#askedMs = nowMs;
+    const quietMs = nowMs - link.heardMs;
     if (quietMs < this.#times.askMs * 2) this.#broken = "";
     if (quietMs > this.#times.silentMs) this.#takeOver("it says nothing");
     else link.ask();
