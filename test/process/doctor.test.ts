@@ -102,13 +102,19 @@ async function injectFaults(client: Client): Promise<void> {
   await client.create(refOf("coordination.k8s.io", "leases"), "kube-system", lease);
 }
 
-/** A write that the dead webhook stops; whether it does is the doctor's to say. */
+const listsAtOnce = 40;
+
+/** A write that the dead webhook stops, and lists as of many clients; whether it does is the doctor's to say. */
 async function write(client: Client): Promise<void> {
   const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: "a-" } };
   await client.create(refOf("", "configmaps"), "default", object).catch(() => undefined);
+  const lists = Array.from({ length: listsAtOnce }, () =>
+    client.list(refOf("", "secrets"), { namespace: "default" }).catch(() => undefined),
+  );
+  await Promise.all(lists);
 }
 
-test("a healthy plane has no findings; of three faults each is found with its culprit", async () => {
+test("a healthy plane has no findings; of four faults each is found with its culprit", async () => {
   const data = join(directory, "plane");
   const plane = await startUp(["--port", "0", "--nodes", "2", "--data-dir", data]);
   try {
@@ -123,6 +129,7 @@ test("a healthy plane has no findings; of three faults each is found with its cu
     assert.deepEqual(culprits(ill), [
       "aggregated-api-away: APIService v1.away.example.com, service default/away",
       "leader-stuck: shop-controller, held by shop-0",
+      "list-storm: whoever lists secrets",
       "webhook: webhook dead.example.com",
     ]);
   } finally {

@@ -1,0 +1,33 @@
+/** A server near its limit of open files refuses connections, and then cannot read certificates or tokens either. */
+import { seriesOf, type Evidence } from "../evidence.ts";
+import type { Rule } from "../rule.ts";
+
+const share = 0.8;
+
+export const openFiles: Rule = {
+  id: "open-files",
+  title: "The API server is near its limit of open files",
+  reads: ["process_open_fds", "process_max_fds"],
+  threshold: "more than 80 % of the limit",
+  source: "kubernetes-mixin; a limit of 1,024 is a shell's default",
+  judge: (evidence) => {
+    const open = only(evidence, "process_open_fds");
+    const most = only(evidence, "process_max_fds");
+    if (!(most > 0) || !(open > share * most)) return [];
+    return [
+      {
+        sentence: `the API server has ${open} of ${most} files open, connections among them`,
+        culprit: "the API server's process",
+        severity: open > 0.95 * most ? "page" : "warn",
+        figures: { open, most },
+        remedy:
+          "raise LimitNOFILE of its unit (or the container's nofile) to 1048576 and restart it; then see which clients hold watches: kubectl get --raw /metrics | grep apiserver_longrunning_requests",
+        certainty: 0.95,
+      },
+    ];
+  },
+};
+
+function only(evidence: Evidence, name: string): number {
+  return seriesOf(evidence, name)[0]?.value ?? 0;
+}

@@ -1,0 +1,52 @@
+/** Requests that end in a server's error: which resource, and which verb. */
+import { growth } from "../evidence.ts";
+import { quoted, type Rule } from "../rule.ts";
+
+const share = 0.03;
+const pageShare = 0.2;
+const errorsMin = 3;
+const by = ["verb", "group", "resource"];
+const name = "apiserver_request_total";
+/** A webhook that does not answer is a finding of its own, and the cause of as many errors. */
+const webhookName = "apiserver_admission_webhook_rejection_count";
+
+export const requestErrors: Rule = {
+  id: "request-errors",
+  title: "Requests end in a server's error",
+  reads: [name, webhookName],
+  threshold: "3 % of a resource's requests of a verb, at least three; 20 % pages",
+  source: "kubernetes-mixin KubeAPIErrorBudgetBurn, for a short time",
+  judge: (evidence) => {
+    const all = growth(evidence, name, by);
+    const failed = growth(
+      evidence,
+      name,
+      by,
+      ({ labels }) => labels.get("code")?.startsWith("5") === true,
+    );
+    const byWebhooks = growth(
+      evidence,
+      webhookName,
+      [],
+      ({ labels }) => labels.get("error_type") === "calling_webhook_error",
+    );
+    const explained = byWebhooks.get("") ?? 0;
+    return [...failed].flatMap(([key, errors]) => {
+      if (errors <= explained) return [];
+      const part = errors / (all.get(key) ?? errors);
+      if (!(errors >= errorsMin) || !(part > share)) return [];
+      const [verb = "", group = "", resource = ""] = key.split("/");
+      const kind = group === "" ? resource : `${resource}.${group}`;
+      return [
+        {
+          sentence: `${Math.round(part * 100)} % of the requests to ${verb} ${kind} end in a server's error`,
+          culprit: `${verb} of ${kind}`,
+          severity: part > pageShare ? ("page" as const) : ("warn" as const),
+          figures: { errors, share: Number(part.toFixed(3)), seconds: evidence.secondsBetween },
+          remedy: `kubectl get ${quoted(kind)} -A --chunk-size=1 -v=6 shows one such answer; its reason is in the API server's log; a webhook, a conversion or an aggregated API that is away is a finding of its own`,
+          certainty: Math.min(0.9, 0.5 + errors / 50),
+        },
+      ];
+    });
+  },
+};

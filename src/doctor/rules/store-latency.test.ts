@@ -1,0 +1,23 @@
+/** A fault that makes the rule fire, and neighbours that must not. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sampled } from "../testing/evidence.ts";
+import { storeLatency } from "./store-latency.ts";
+
+const took = (seconds: number, calls: number): string =>
+  `etcd_request_duration_seconds_sum{operation="update",type="/registry/leases/"} ${seconds}
+etcd_request_duration_seconds_count{operation="update",type="/registry/leases/"} ${calls}\n`;
+
+test("slow updates are named with what they update, very slow ones page", () => {
+  const [slow] = storeLatency.judge(sampled(took(1, 10), took(5, 30)));
+  assert.equal(slow?.severity, "warn");
+  assert.match(slow.sentence, /0\.20 s for each update of/);
+  assert.match(slow.culprit, /leases/);
+  assert.equal(storeLatency.judge(sampled(took(0, 0), took(20, 20)))[0]?.severity, "page");
+});
+
+test("a quick store, one slow call alone, and slowness of before are well", () => {
+  assert.deepEqual(storeLatency.judge(sampled(took(1, 10), took(1.2, 60))), []);
+  assert.deepEqual(storeLatency.judge(sampled(took(0, 0), took(3, 1))), []);
+  assert.deepEqual(storeLatency.judge(sampled(took(90, 100), took(90.1, 160))), []);
+});

@@ -1,0 +1,40 @@
+/** A store that answers slowly slows every write; which call it is tells a full disk queue from a large range. */
+import { growth } from "../evidence.ts";
+import type { Rule } from "../rule.ts";
+
+const warnSeconds = 0.1;
+const pageSeconds = 0.5;
+/** Fewer calls say too little. */
+const callsMin = 5;
+const by = ["operation", "type"];
+
+export const storeLatency: Rule = {
+  id: "store-latency",
+  title: "The store answers slowly",
+  reads: ["etcd_request_duration_seconds_sum", "etcd_request_duration_seconds_count"],
+  threshold: "mean of a kind of call above 0.1 s, of at least five; above 0.5 s pages",
+  source: "Red Hat's etcd guidance: a commit beyond 100 ms is bad, 500 ms ends in lost leaders",
+  judge: (evidence) => {
+    const sums = growth(evidence, "etcd_request_duration_seconds_sum", by);
+    const counts = growth(evidence, "etcd_request_duration_seconds_count", by);
+    return [...counts].flatMap(([key, calls]) => {
+      const mean = (sums.get(key) ?? 0) / calls;
+      if (!(calls >= callsMin) || !(mean > warnSeconds)) return [];
+      const [operation = ""] = key.split("/", 1);
+      // A path of etcd's keys, or a kind.
+      const type = key.slice(operation.length + 1);
+      return [
+        {
+          sentence: `the store takes ${mean.toFixed(2)} s for each ${operation} of ${type}`,
+          culprit: `etcd, or what the API server stores in, with ${operation} of ${type}`,
+          severity: mean > pageSeconds ? ("page" as const) : ("warn" as const),
+          figures: { meanSeconds: mean, calls },
+          remedy:
+            "on each member: etcdctl endpoint status -w table, and its metrics etcd_disk_wal_fsync_duration_seconds and etcd_disk_backend_commit_duration_seconds; above 10 ms give it a disk of its own, else compact and defragment, a follower first",
+          certainty: operation === "list" ? 0.5 : 0.8,
+          unseen: "etcd's own metrics, which tell its disk from its network",
+        },
+      ];
+    });
+  },
+};

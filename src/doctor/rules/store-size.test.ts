@@ -1,0 +1,19 @@
+/** A fault that makes the rule fire, and neighbours that must not. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sampled } from "../testing/evidence.ts";
+import { storeSize } from "./store-size.ts";
+
+const size = (gigabytes: number): string =>
+  `apiserver_storage_size_bytes{storage_cluster_id="etcd-0"} ${gigabytes * 2 ** 30}\n`;
+
+test("a store near the default quota is warned of, one near the largest pages", () => {
+  assert.equal(storeSize.judge(sampled("", size(1.8)))[0]?.severity, "warn");
+  assert.equal(storeSize.judge(sampled("", size(7.2)))[0]?.severity, "warn");
+  assert.equal(storeSize.judge(sampled("", size(7.8)))[0]?.severity, "page");
+});
+
+test("a small store, and a large one with a large quota, are well", () => {
+  assert.deepEqual(storeSize.judge(sampled("", size(1))), []);
+  assert.deepEqual(storeSize.judge(sampled("", size(4))), []);
+});
