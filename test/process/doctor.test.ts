@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import type { AnyObject } from "#api/object.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
+import { startEtcd } from "#etcd/testing/servers.ts";
 import { bound } from "./bound-child.ts";
 import {
   type CommandResult,
@@ -16,13 +17,16 @@ import {
   startUp,
   temporaryDirectory,
 } from "./harness.ts";
+import { noStock, stockPrograms } from "./peers.ts";
 import { clientOf } from "./role-harness.ts";
+import { startApiServer } from "./stock-apiserver.ts";
 
 interface Told {
   readonly findings: readonly { readonly rule: string; readonly culprit: string }[];
   readonly gaps: readonly { readonly what: string }[];
 }
 
+const stock = stockPrograms();
 const directory = temporaryDirectory("doctor");
 after(() => removeDirectory(directory));
 
@@ -102,6 +106,12 @@ async function injectFaults(client: Client): Promise<void> {
   await client.create(refOf("coordination.k8s.io", "leases"), "kube-system", lease);
 }
 
+const found = [
+  "aggregated-api-away: APIService v1.away.example.com, service default/away",
+  "leader-stuck: shop-controller, held by shop-0",
+  "list-storm: whoever lists secrets",
+  "webhook: webhook dead.example.com",
+];
 const listsAtOnce = 40;
 
 /** A write that the dead webhook stops, and lists as of many clients; whether it does is the doctor's to say. */
@@ -126,16 +136,34 @@ test("a healthy plane has no findings; of four faults each is found with its cul
     const ill = await doctor(plane.kubeconfig, () => write(asking.client));
     asking.close();
     assert.equal(ill.code, 1);
-    assert.deepEqual(culprits(ill), [
-      "aggregated-api-away: APIService v1.away.example.com, service default/away",
-      "leader-stuck: shop-controller, held by shop-0",
-      "list-storm: whoever lists secrets",
-      "webhook: webhook dead.example.com",
-    ]);
+    assert.deepEqual(culprits(ill), found);
   } finally {
     await plane.stop();
   }
 });
+
+test(
+  "a stock API server has no findings; of its faults each is found with its culprit",
+  { skip: stock === undefined ? noStock : false },
+  async () => {
+    const etcd = await startEtcd(stock?.etcd ?? "");
+    const server = await startApiServer(stock?.apiserver ?? "", join(directory, "stock"), [
+      `--etcd-servers=${etcd.url}`,
+    ]);
+    try {
+      const well = await doctor(server.kubeconfig);
+      assert.deepEqual(culprits(well), []);
+      const asking = await clientOf(server.kubeconfig);
+      await injectFaults(asking.client);
+      const ill = await doctor(server.kubeconfig, () => write(asking.client));
+      asking.close();
+      assert.deepEqual(culprits(ill), found);
+    } finally {
+      await server.stop();
+      await etcd.close();
+    }
+  },
+);
 
 test("a server that takes connections and never answers ends in a report of what was not seen", async () => {
   const server = createServer(() => {}).listen(0, "127.0.0.1");
