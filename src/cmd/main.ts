@@ -145,6 +145,11 @@ const store = program
     300_000,
   )
   .option(
+    "--replica-cert <file>",
+    "with --engine etcd: certificate to show to other replicas, PEM; absent: --cert, which must do for clients too",
+  )
+  .option("--replica-key <file>", "its private key, PEM")
+  .option(
     "--replica-url <url>",
     "with --engine etcd: where other replicas and clients reach this one; absent: the address it listens on",
   )

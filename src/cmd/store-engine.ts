@@ -9,6 +9,8 @@ export interface EngineFlags extends EtcdTlsFlags {
   readonly etcdServers: readonly string[];
   readonly etcdPrefix: string;
   readonly replicaUrl?: string;
+  readonly replicaCert?: string;
+  readonly replicaKey?: string;
   /** Milliseconds; 0: others compact. */
   readonly etcdCompactionInterval: number;
 }
@@ -23,6 +25,9 @@ export function checkEngine(flags: EngineFlags & { readonly memory?: boolean }):
   }
   if (engine === "etcd" && memory === true) {
     throw new UsageError("--memory keeps no log: leave it out with --engine etcd");
+  }
+  if ((flags.replicaCert === undefined) !== (flags.replicaKey === undefined)) {
+    throw new UsageError("--replica-cert and --replica-key go together");
   }
   const isNamed = etcdServers.length > 0 || flags.replicaUrl !== undefined;
   if (engine === "local" && isNamed) {

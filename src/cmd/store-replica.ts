@@ -2,6 +2,7 @@
  * `pilothouse store --engine etcd`: one replica of a store whose log lies in an etcd cluster. Any number of them serve
  * the same keys; one holds the log at a time.
  */
+import { X509Certificate } from "node:crypto";
 import { Alarms } from "#etcd/alarms.ts";
 import type { EtcdIdentity } from "#etcd/client.ts";
 import type { EtcdEndpoints } from "#etcd/endpoints.ts";
@@ -45,6 +46,8 @@ interface ReplicaHost {
 /** An opening may meet a checkpoint that is just being replaced. */
 const openTriesMax = 5;
 const keeperMs = 60_000;
+/** Extended key usage clientAuth. */
+const clientUse = "1.3.6.1.5.5.7.3.2";
 
 export async function serveReplica(
   host: ReplicaHost,
@@ -52,6 +55,7 @@ export async function serveReplica(
   address: ListenAddress,
 ): Promise<void> {
   const url = replicaUrl(flags, address);
+  const identity = peerIdentity(flags);
   const endpoints = await logEndpoints(flags);
   const cluster = new EtcdLogCluster({ ...host, endpoints });
   const replica = await keepingAlive(() => open({ ...host, cluster }, flags, url));
@@ -59,7 +63,7 @@ export async function serveReplica(
     {
       ...host,
       replica,
-      connect: (name, gone) => new HolderLink(host.clock, name, peerIdentity(flags), gone),
+      connect: (name, gone) => new HolderLink(host.clock, name, identity, gone),
     },
     { ...recommendedReplicaTimes, name: url },
   );
@@ -150,14 +154,23 @@ function isAnywhere({ host, port }: ListenAddress): boolean {
   return host === "0.0.0.0" || host === "::" || port === 0;
 }
 
-/** Replicas show each other the certificate that they serve with, and trust the authority of their clients. */
-function peerIdentity({ cert, key, clientCa }: ReplicaFlags): EtcdIdentity {
+/**
+ * What replicas show each other: a certificate of their own, or else the one that they serve with. They trust the
+ * authority of their clients. Throws UsageError.
+ */
+function peerIdentity(flags: ReplicaFlags): EtcdIdentity {
+  const { cert = flags.cert, key = flags.key } = { cert: flags.replicaCert, key: flags.replicaKey };
   if (cert === undefined || key === undefined) return {};
-  return {
-    cert: readOperatorFile(cert),
-    key: readOperatorFile(key),
-    ...(clientCa === undefined ? {} : { ca: readOperatorFile(clientCa) }),
-  };
+  const identity = { cert: readOperatorFile(cert), key: readOperatorFile(key) };
+  // Absent: for every use.
+  const uses = new X509Certificate(identity.cert).keyUsage as readonly string[] | undefined;
+  if (flags.clientCa === undefined) return identity;
+  if (uses !== undefined && !uses.includes(clientUse)) {
+    throw new UsageError(
+      `other replicas would refuse ${cert}: it is for servers alone; give one for clients with --replica-cert and --replica-key`,
+    );
+  }
+  return { ...identity, ca: readOperatorFile(flags.clientCa) };
 }
 
 /** Of all replicas the holder compacts. */

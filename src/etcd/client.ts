@@ -21,6 +21,8 @@ export interface EtcdIdentity {
 
 export class EtcdClient {
   readonly #session: ClientHttp2Session;
+  /** Why the connection broke or could not be made, as `ECONNREFUSED`; undefined: it did not, or nobody knows. */
+  failure: string | undefined;
   /** Resolves when the connection is gone. */
   readonly gone: Promise<void>;
 
@@ -30,7 +32,7 @@ export class EtcdClient {
     this.gone = new Promise((resolve) => this.#session.once("close", resolve));
     this.#session.on("connect", () => this.#session.setLocalWindowSize(16 * 2 ** 20));
     // Every stream on it fails too, and says so to its caller.
-    this.#session.on("error", () => undefined);
+    this.#session.on("error", (error: NodeJS.ErrnoException) => (this.failure = error.code));
   }
 
   async call<Q, A>(

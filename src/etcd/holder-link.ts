@@ -17,8 +17,8 @@ export const holdPath = `${replicaPrefix}/Hold`;
 
 export class HolderLink {
   readonly url: string;
-  /** When the holder last said that it is there, on the monotonic clock. */
-  heardMs: number;
+  /** When the holder last said that it is there, on the monotonic clock; undefined: it never did. */
+  heardMs: number | undefined;
   /** The connection could not be made, or is over. */
   isGone = false;
   readonly #clock: Clock;
@@ -28,12 +28,16 @@ export class HolderLink {
   constructor(clock: Clock, url: string, identity: EtcdIdentity, gone: () => void) {
     this.url = url;
     this.#clock = clock;
-    this.heardMs = clock.monotonicMs();
     this.#client = new EtcdClient(url, identity);
     void this.#client.gone.then(() => {
       this.isGone = true;
       gone();
     });
+  }
+
+  /** Nobody listens there: the process has ended. */
+  get isRefused(): boolean {
+    return this.#client.failure === "ECONNREFUSED";
   }
 
   /** `path`: as the client called it. @returns the answer's message. */

@@ -7,12 +7,17 @@ import type { Replica } from "#store/replica.ts";
 import type { HolderLink } from "./holder-link.ts";
 import { recommendedReplicaTimes, ReplicaRole } from "./replica-role.ts";
 
-const { askMs, silentMs } = recommendedReplicaTimes;
+const { askMs, silentMs, strangerMs } = recommendedReplicaTimes;
 
 /** A follower of a holder that answers as long as `answers` is set. */
 function follower() {
   const clock = new FakeClock();
-  const state = { answers: true, takeovers: 0, connects: 0, gone: (): void => undefined };
+  const state = {
+    answers: true,
+    takeovers: 0,
+    connects: 0,
+    gone: (_isRefused: boolean): void => undefined,
+  };
   const replica: Partial<Replica> = {
     isOwner: false,
     holder: { epoch: 3, name: "http://holder" },
@@ -25,20 +30,22 @@ function follower() {
   };
   const connect = (url: string, gone: () => void): HolderLink => {
     state.connects++;
-    const link: Partial<HolderLink> & { heardMs: number; isGone: boolean } = {
+    const link = {
       url,
       isGone: false,
-      heardMs: clock.monotonicMs(),
+      isRefused: false,
+      heardMs: undefined as number | undefined,
       ask: () => {
         if (state.answers) link.heardMs = clock.monotonicMs();
       },
       close: () => undefined,
     };
-    state.gone = () => {
+    state.gone = (isRefused) => {
       link.isGone = true;
+      link.isRefused = isRefused;
       gone();
     };
-    return link as HolderLink;
+    return link as unknown as HolderLink;
   };
   const deps = { clock, log: silentLog, replica: replica as Replica, connect };
   const role = new ReplicaRole(deps, { ...recommendedReplicaTimes, name: "http://me" });
@@ -68,12 +75,35 @@ void test("a follower that was paused itself does not take its own silence for t
 });
 
 void test("a connection that breaks once is made again; twice in a row is the holder's end", async () => {
-  const { state, role } = follower();
+  const { state, pass, role } = follower();
+  await pass(silentMs);
   assert.equal(state.connects, 1);
-  state.gone();
+  state.gone(false);
   assert.deepEqual([state.connects, state.takeovers], [2, 0]);
-  state.gone();
+  state.gone(false);
   await settle();
+  assert.ok(state.takeovers > 0);
+  role.stop();
+});
+
+void test("a holder whose address nobody listens at is deposed at once", async () => {
+  const { state, role } = follower();
+  state.gone(true);
+  await settle();
+  assert.ok(state.takeovers > 0);
+  role.stop();
+});
+
+void test("a holder that refuses this follower's certificate is not deposed for it, but after five seconds", async () => {
+  const { state, pass, role } = follower();
+  state.answers = false;
+  for (let at = 0; at < strangerMs - 2 * askMs; at += askMs) {
+    state.gone(false);
+    await pass(askMs);
+  }
+  assert.equal(state.takeovers, 0);
+  assert.ok(state.connects > 5);
+  await pass(4 * askMs);
   assert.ok(state.takeovers > 0);
   role.stop();
 });

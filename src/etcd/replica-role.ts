@@ -3,6 +3,7 @@
  * over when it is not.
  *
  *   follow ─▶ holder known ─▶ asked each `askMs` ─▶ silent for `silentMs`, or its connection broke twice ─▶ take over
+ *                                   └─ never heard: silent for `strangerMs`, unless nobody listens at its address
  *
  * Safe whatever is decided here: a takeover counts only if nobody else took the log over first, and nothing that
  * a deposed holder does counts. Time decides only how soon writes go on.
@@ -21,6 +22,8 @@ interface ReplicaTimes {
   readonly askMs: number;
   /** A holder that says nothing for so long is deposed. */
   readonly silentMs: number;
+  /** The same of a holder that this one never heard: it may be up, and refuse the connection for its certificate. */
+  readonly strangerMs: number;
   /** A call waits so long for a holder. */
   readonly patienceMs: number;
 }
@@ -29,6 +32,7 @@ export const recommendedReplicaTimes = {
   pollMs: 100,
   askMs: 200,
   silentMs: 1000,
+  strangerMs: 5000,
   // etcd's own: its request timeout is 5 s and an election.
   patienceMs: 5000,
 } as const satisfies ReplicaTimes;
@@ -57,6 +61,9 @@ export class ReplicaRole implements ReplicaCalls {
   #isSilent = false;
   /** When the holder was last asked, or would have been. */
   #askedMs = 0;
+  /** When it was last heard, or first met. */
+  #heardMs = 0;
+  #wasHeard = false;
   #stopped = false;
 
   constructor(deps: RoleDeps, options: ReplicaTimes & { readonly name: string }) {
@@ -149,8 +156,11 @@ export class ReplicaRole implements ReplicaCalls {
     const { epoch, name } = replica.holder;
     if (epoch === 0 || name === "" || name === this.#name) return this.#takeOver("nobody holds it");
     if (this.#link?.url === name && !this.#link.isGone) return;
-    if (this.#link?.url !== name)
+    if (this.#link?.url !== name) {
       log.info("another process holds the log", { holder: name, epoch });
+      this.#heardMs = this.#deps.clock.monotonicMs();
+      this.#wasHeard = false;
+    }
     this.#link?.close();
     this.#link = connect(name, () => this.#gone(name));
     this.#tellWaiting();
@@ -158,24 +168,44 @@ export class ReplicaRole implements ReplicaCalls {
 
   /** Once may be a hiccup of the network; a connection that breaks again, or cannot be made, is the process's end. */
   #gone(name: string): void {
-    if (this.#link?.url !== name || this.#stopped || this.isOwner) return;
+    const link = this.#link;
+    if (link?.url !== name || this.#stopped || this.isOwner) return;
+    this.#hear(link);
+    if (link.isRefused) return this.#takeOver("nobody listens at its address");
+    // One that was never heard may refuse this process for its certificate; `#follow` connects again.
+    if (!this.#wasHeard) return;
     if (this.#broken === name) return this.#takeOver("its connection broke");
     this.#broken = name;
     this.#meet();
+  }
+
+  #hear({ heardMs }: HolderLink): void {
+    if (heardMs === undefined) return;
+    this.#wasHeard = true;
+    this.#heardMs = Math.max(this.#heardMs, heardMs);
   }
 
   #ask(): Promise<void> {
     const link = this.#link;
     if (this.isOwner || link === undefined) return Promise.resolve();
     const nowMs = this.#deps.clock.monotonicMs();
+    const { askMs, silentMs, strangerMs } = this.#times;
+    this.#hear(link);
     // This process was paused itself: the holder's silence of that time says nothing.
-    if (nowMs - this.#askedMs > this.#times.silentMs / 2) link.heardMs = nowMs;
+    if (nowMs - this.#askedMs > silentMs / 2) this.#heardMs = nowMs;
     this.#askedMs = nowMs;
-    const quietMs = nowMs - link.heardMs;
-    if (quietMs < this.#times.askMs * 2) this.#broken = "";
-    if (quietMs > this.#times.silentMs) this.#takeOver("it says nothing");
+    const quietMs = nowMs - this.#heardMs;
+    if (this.#wasHeard && quietMs < askMs * 2) this.#broken = "";
+    if (quietMs > (this.#wasHeard ? silentMs : strangerMs)) this.#takeOver(this.#whySilent(link));
     else link.ask();
     return Promise.resolve();
+  }
+
+  #whySilent({ url }: HolderLink): string {
+    if (this.#wasHeard) return "it says nothing";
+    const hint = "check its --replica-url, the certificates of both, and its --allow-cn";
+    this.#deps.log.warn("the holder of the log could never be reached", { holder: url, hint });
+    return "it could never be reached";
   }
 
   #takeOver(why: string): void {

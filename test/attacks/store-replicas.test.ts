@@ -52,6 +52,10 @@ const refusedFlags: Readonly<Record<string, readonly [readonly string[], RegExp]
     [...cluster, "--replica-url", "https://127.0.0.1:1"],
     /must be a URL that begins with http:/,
   ],
+  "half of a certificate for replicas": [
+    [...cluster, "--replica-cert", "a.crt"],
+    /--replica-cert and --replica-key go together/,
+  ],
   "no address that others could reach": [
     [...cluster, "--listen", "127.0.0.1:0"],
     /say so with --replica-url/,
