@@ -159,7 +159,7 @@ function isAnywhere({ host, port }: ListenAddress): boolean {
  * authority of their clients. Throws UsageError.
  */
 function peerIdentity(flags: ReplicaFlags): EtcdIdentity {
-  const { cert = flags.cert, key = flags.key } = { cert: flags.replicaCert, key: flags.replicaKey };
+  const { replicaCert: cert = flags.cert, replicaKey: key = flags.key } = flags;
   if (cert === undefined || key === undefined) return {};
   const identity = { cert: readOperatorFile(cert), key: readOperatorFile(key) };
   // Absent: for every use.

@@ -87,8 +87,8 @@ void describe(
         const tls = tlsFiles(directory);
         const prefix = ["--etcd-prefix", "/secure/"];
         const secure = [
-          new Replica(await freePort(), etcd.urls, [...tls.server, ...prefix]),
-          new Replica(await freePort(), etcd.urls, [...tls.server, ...prefix]),
+          new Replica(await freePort(), etcd.urls, [...tls.server, ...tls.replica, ...prefix]),
+          new Replica(await freePort(), etcd.urls, [...tls.server, ...tls.replica, ...prefix]),
         ];
         await Promise.all(secure.map((one) => one.start()));
         try {
@@ -110,7 +110,7 @@ void describe(
     );
 
     it("refuse to begin with a certificate that other replicas would refuse", async () => {
-      const tls = tlsFiles(directory).server.slice(0, 6);
+      const tls = tlsFiles(directory).server;
       const one = new Replica(await freePort(), etcd.urls, tls);
       await assert.rejects(one.start(), /other replicas would refuse .* --replica-cert/);
       await one.close();
@@ -198,6 +198,7 @@ async function answers(url: string, line: string, wanted: string | RegExp): Prom
 /** One certificate for serving, one for replicas as clients of each other and for etcdctl. */
 function tlsFiles(directory: string): {
   readonly server: readonly string[];
+  readonly replica: readonly string[];
   readonly client: string;
   readonly ca: string;
 } {
@@ -215,10 +216,8 @@ function tlsFiles(directory: string): {
   const [cert, key] = [file("s.crt", own.certificate), file("s.key", own.privateKey)];
   const [clientCert, clientKey] = [file("c.crt", peer.certificate), file("c.key", peer.privateKey)];
   return {
-    server: [
-      ...["--cert", cert, "--key", key, "--client-ca", ca],
-      ...["--replica-cert", clientCert, "--replica-key", clientKey],
-    ],
+    server: ["--cert", cert, "--key", key, "--client-ca", ca],
+    replica: ["--replica-cert", clientCert, "--replica-key", clientKey],
     client: `--cacert=${ca} --cert=${clientCert} --key=${clientKey} --command-timeout=10s`,
     ca,
   };
