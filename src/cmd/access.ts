@@ -102,7 +102,16 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
 /** A number that changes whenever an object of one of `kinds` does: what is compiled from them is made anew then. */
 export function changesOf(registry: OpenRegistry, kinds: readonly GroupResource[]): () => number {
   const caches = kinds.map((kind) => registry.cache(kind));
-  return () => caches.reduce((newest, cache) => Math.max(newest, cache.state.changedAt), 0);
+  return () => {
+    let newest = 0;
+    // A cache that began anew may hold another state without a later change; neither number ever falls.
+    let resets = 0;
+    for (const { state } of caches) {
+      newest = Math.max(newest, state.changedAt);
+      resets += state.resets;
+    }
+    return newest + resets;
+  };
 }
 
 function accessOf(authorizer: Authorizer, rbac: RbacAuthorizer): Access {

@@ -62,6 +62,7 @@ export class CacheState {
   #ring: EventRing;
   #revision: number;
   #changedAt = 0;
+  #resets = 0;
   #bytes: number;
   readonly #pinned = new Map<number, Snapshot>();
   /** The last read of the ring: a crowd's cursors ask for the same, one after the other. */
@@ -83,6 +84,11 @@ export class CacheState {
   /** Revision of the last change of this resource since the start; 0 when there was none. */
   get changedAt(): number {
     return this.#changedAt;
+  }
+
+  /** How often it began anew: another state, though `changedAt` may stay. */
+  get resets(): number {
+    return this.#resets;
   }
 
   get size(): number {
@@ -158,6 +164,7 @@ export class CacheState {
 
   /** Begins anew. */
   reset({ objects, revision }: InitialState): void {
+    this.#resets++;
     this.#pinned.clear();
     this.#lastRead = undefined;
     this.#objects = SortedSet.from(objects);

@@ -68,6 +68,7 @@ void describe("a slice that waits", () => {
     for (const key of ["a/x", "a/y", "a/z"]) feed.write({ key, labels: {} });
     feed.turn();
     feed.cache.reset({ objects: [], revision: 1 }, new Error("the feed went back"));
+    assert.equal(feed.cache.state.resets, 1);
     while (feed.turn());
     assert.deepEqual(
       sinks.map(({ items, ended }) => [items.length, ended]),
