@@ -11,6 +11,8 @@ export interface CallHead {
   readonly contentType: string;
   readonly encoding: string;
   readonly timeout: string;
+  /** Credentials; "": none. */
+  readonly authorization: string;
   /** What the body adds up to, if it was said. */
   readonly contentLength: number | undefined;
 }

@@ -39,7 +39,11 @@ export type Method =
         request: Buffer,
       ) => Buffer | readonly Buffer[] | Promise<Buffer | readonly Buffer[]>;
     }
-  | { readonly kind: "stream"; readonly open: (call: ServerStream) => StreamEnd };
+  | {
+      readonly kind: "stream";
+      /** `authorization`: the field of the call's head, "" or absent when there is none. */
+      readonly open: (call: ServerStream, authorization?: string) => StreamEnd;
+    };
 
 export function unary<Q, A>(
   request: Message<Q>,

@@ -19,6 +19,7 @@ export function requestHead(fields: readonly HeaderField[]): CallHead | undefine
     contentType: "",
     encoding: "",
     timeout: "",
+    authorization: "",
     contentLength: undefined,
   };
   let seen = 0;
@@ -71,6 +72,10 @@ function takeField(head: MutableHead, { name, value }: HeaderField): boolean {
       return true;
     case "grpc-timeout":
       head.timeout = value;
+      return true;
+    case "authorization":
+      // Said twice, it is nobody's.
+      head.authorization = head.authorization === "" ? value : `${head.authorization}, ${value}`;
       return true;
     case "te":
       return value === "trailers";

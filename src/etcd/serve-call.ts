@@ -11,7 +11,7 @@ import type { Log } from "#platform/log.ts";
 import { grpcOkTrailers, grpcRefusal, httpHead } from "#wire/grpc-frames.ts";
 import { Code, encodeGrpcMessage, framed, GrpcError } from "#wire/grpc.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
-import type { Method, ServerStream, StreamEnd } from "./call.ts";
+import type { Method, ServerStream } from "./call.ts";
 import { deadlineExceeded, isGrpc, refuseHead, timeoutMs, type CallHead } from "./call-head.ts";
 import type { H2Stream } from "./h2-stream.ts";
 import type { HttpEndpoint } from "./http-frontend.ts";
@@ -244,7 +244,7 @@ function serveStream(
   served: Served,
   call: Call,
   head: CallHead,
-  open: (call: ServerStream) => StreamEnd,
+  open: Extract<Method, { kind: "stream" }>["open"],
 ): void {
   const { stream } = call;
   const fail = (error: unknown): void => call.fail(streamError(error));
@@ -252,7 +252,7 @@ function serveStream(
   stream.isPaced = true;
   // A client waits for the head before it believes that its stream is open.
   stream.sendHead();
-  const end = open(call);
+  const end = open(call, head.authorization);
   const deadline = armDeadline(served, call, head);
   const take = (message: Buffer): void => {
     stream.messageTaken();

@@ -34,6 +34,8 @@ export interface ListenTls {
   readonly cert: string;
   readonly key: string;
   readonly clientCa?: string;
+  /** Whether a client without a certificate of `clientCa` is served; absent: not. */
+  readonly isClientCertificateOptional?: boolean;
   /** Of a client's certificate, DER, whose authority is known: why it does not count, if so. */
   readonly refuse?: (certificate: Uint8Array) => string | undefined;
 }
@@ -52,8 +54,11 @@ export interface EtcdListening {
   close(): Promise<void>;
 }
 
+type Methods = ReadonlyMap<string, Method>;
+
 interface ServerDeps {
-  readonly methods: ReadonlyMap<string, Method>;
+  /** The same for all, or those of a connection. */
+  readonly methods: Methods | ((socket: Socket) => Methods);
   /** What is answered to plain HTTP. */
   readonly http: HttpEndpoint;
   readonly clock: Clock;
@@ -63,7 +68,7 @@ interface ServerDeps {
 export async function listenEtcd(deps: ServerDeps, options: ListenOptions): Promise<EtcdListening> {
   const { limits, tls } = options;
   const load = new ServerLoad(deps.clock, limits);
-  const served = { ...deps, load, limits, plainHttp2: tls !== undefined };
+  const common = { ...deps, load, limits, plainHttp2: tls !== undefined };
   const connections = new Map<Socket, H2Connection>();
   const http1 = http1Server(deps.http, limits.headMs);
   const gate = new ConnectionGate(deps, limits);
@@ -74,6 +79,8 @@ export async function listenEtcd(deps: ServerDeps, options: ListenOptions): Prom
     socket.setNoDelay(true);
     const serveHttp2 = (): void => {
       gate.served(socket);
+      const { methods: all } = deps;
+      const served = { ...common, methods: typeof all === "function" ? all(socket) : all };
       const connection = new H2Connection(socket, { ...deps, load }, limits, (stream, head) =>
         serveCall(served, stream, head),
       );
@@ -108,7 +115,7 @@ function makeServer(
   connected: (socket: Socket) => void,
 ): Server {
   if (tls === undefined) return createServer(connected);
-  const { cert, key, clientCa } = tls;
+  const { cert, key, clientCa, isClientCertificateOptional = false } = tls;
   const server = createTlsServer(
     {
       cert,
@@ -118,7 +125,7 @@ function makeServer(
       ALPNProtocols: ["h2", "http/1.1"],
       ...(clientCa === undefined
         ? {}
-        : { ca: clientCa, requestCert: true, rejectUnauthorized: true }),
+        : { ca: clientCa, requestCert: true, rejectUnauthorized: !isClientCertificateOptional }),
     },
     connected,
   );

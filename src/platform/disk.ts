@@ -42,6 +42,8 @@ export interface DiskFile {
   close(): Promise<void>;
 }
 
+export type ReadableFile = Pick<DiskFile, "read" | "size" | "close">;
+
 export interface DiskLock {
   release(): Promise<void>;
 }
@@ -59,6 +61,10 @@ export interface Disk {
   syncDirectory(directory: string): Promise<void>;
   /** Room left for files in `directory`, as far as this process may use it. */
   freeBytes(directory: string): Promise<number>;
+  /** `bytes` compressed, beside the loop where the host can. Borrowed until it settles; the answer is given. */
+  pack(bytes: Uint8Array): Promise<Uint8Array>;
+  /** What was packed; rejects with code EUNPACK when `packed` is damaged, or more than `bytesMax`. */
+  unpack(packed: Uint8Array, bytesMax: number): Promise<Uint8Array>;
   /** Takes the exclusive lock of a directory or throws DiskError with code ELOCKED naming the holder's pid. Freed by the host when the process dies. */
   lock(directory: string): Promise<DiskLock>;
   /**

@@ -5,11 +5,12 @@
  * Safe is the newest revision that can be rebuilt whole: by the log as far as it is unbroken from
  * the beginning or from a whole checkpoint, or by a whole checkpoint alone.
  */
-import type { Disk, DiskFile } from "#platform/disk.ts";
+import type { Disk, ReadableFile } from "#platform/disk.ts";
 import { CorruptionError } from "./engines/engine.ts";
 import { takeDirectory } from "./engines/local/directory.ts";
 import { decodeFileHeader, fileHeaderBytes, pathOf, unreadFormat } from "./engines/local/files.ts";
 import type { FileHeader, FileName } from "./engines/local/files.ts";
+import { openCheckpoint } from "./engines/local/packed.ts";
 import { laterBatchExists, readRecords } from "./engines/local/read.ts";
 import type { ReadEnd } from "./engines/local/read.ts";
 import { loadReadOnly } from "./read-only.ts";
@@ -93,16 +94,26 @@ class Checker {
   }
 
   async checkpoint(number: number): Promise<void> {
-    const name = { kind: "checkpoint", number } as const;
-    await this.#withFile(name, async (file, path) => {
-      const header = await this.#header(file, path, name);
-      const walk = new Walk();
-      const end = await readRecords(file, fileHeaderBytes, (bytes) => walk.see(bytes));
-      const whole = header !== undefined && walk.ended && end.rest === "none";
-      if (header !== undefined && !whole) this.#problem(path, end.end, "bad record");
-      if (whole) this.#wholeCheckpoint = Math.max(this.#wholeCheckpoint, number);
-      this.#report(path, await file.size(), walk, number, whole ? "whole" : "damaged");
-    });
+    try {
+      const opened = await openCheckpoint(this.#disk, this.#directory, number);
+      await this.#closing(opened, () => this.#checkpoint(number, opened));
+    } catch (error) {
+      if (!(error instanceof CorruptionError)) throw error;
+      // Of a packed one, which has no header and no records to speak of then.
+      this.problems.push(error.message);
+      const file = pathOf(this.#directory, { kind: "packed", number });
+      this.#report(file, 0, new Walk(), number, "damaged");
+    }
+  }
+
+  async #checkpoint(number: number, { file, path }: OpenedFile): Promise<void> {
+    const header = await this.#header(file, path, { kind: "checkpoint", number });
+    const walk = new Walk();
+    const end = await readRecords(file, fileHeaderBytes, (bytes) => walk.see(bytes));
+    const whole = header !== undefined && walk.ended && end.rest === "none";
+    if (header !== undefined && !whole) this.#problem(path, end.end, "bad record");
+    if (whole) this.#wholeCheckpoint = Math.max(this.#wholeCheckpoint, number);
+    this.#report(path, await file.size(), walk, number, whole ? "whole" : "damaged");
   }
 
   /** The segment that the log ends in: the newest may be one made ready, with nothing in it yet. */
@@ -174,7 +185,7 @@ class Checker {
   }
 
   async #segmentState(
-    file: DiskFile,
+    file: ReadableFile,
     path: string,
     { end, rest }: ReadEnd,
     last: boolean,
@@ -186,7 +197,7 @@ class Checker {
   }
 
   async #header(
-    file: DiskFile,
+    file: ReadableFile,
     path: string,
     name: FileName,
     required: boolean = true,
@@ -223,16 +234,25 @@ class Checker {
 
   async #withFile(
     name: FileName,
-    f: (file: DiskFile, path: string) => Promise<void>,
+    f: (file: ReadableFile, path: string) => Promise<void>,
   ): Promise<void> {
     const path = pathOf(this.#directory, name);
     const file = await this.#disk.open(path, "read");
+    await this.#closing({ file, path }, () => f(file, path));
+  }
+
+  async #closing({ file }: OpenedFile, f: () => Promise<void>): Promise<void> {
     try {
-      await f(file, path);
+      await f();
     } finally {
       await file.close();
     }
   }
+}
+
+interface OpenedFile {
+  readonly file: ReadableFile;
+  readonly path: string;
 }
 
 /** What the whole records of one file say together. */

@@ -21,6 +21,7 @@ import type { StoreOptions } from "./options.ts";
 import { noSpace, stopped, tooLarge } from "./refusals.ts";
 import { Sequencer } from "./sequencer.ts";
 import { openSnapshot } from "./snapshot.ts";
+import { stateStats } from "./state-stats.ts";
 import { storedVersions } from "./stored-versions.ts";
 import type { StoredVersion } from "./stored-versions.ts";
 import type {
@@ -251,13 +252,8 @@ export class EmbeddedStore implements FullStore {
   stats(): StoreStats {
     const { mvcc, leases, engine } = this.#deps;
     return {
-      keys: mvcc.index.size,
-      versions: mvcc.versions.size,
+      ...stateStats(mvcc),
       leases: leases.size,
-      bytes: mvcc.bytes,
-      historyBytes: mvcc.bytes - mvcc.stateBytes,
-      slabHeldBytes: mvcc.slabs.heldBytes,
-      slabLiveBytes: mvcc.slabs.liveBytes,
       commits: this.#committer.stats(),
       watches: this.#watches.stats(),
       engine: engine.stats(),

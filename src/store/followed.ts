@@ -15,6 +15,7 @@ import { Mvcc } from "./mvcc.ts";
 import { Recovery } from "./recover.ts";
 import { sharingNext } from "./sharing-next.ts";
 import { Slabs } from "./slabs.ts";
+import { stateStats } from "./state-stats.ts";
 import { Watches } from "./watches.ts";
 
 /** An empty store is at revision 1, as etcd's. */
@@ -120,15 +121,9 @@ export class Followed implements ReplaySink {
   }
 
   stats(): StoreStats {
-    const { mvcc } = this;
     return {
-      keys: mvcc.index.size,
-      versions: mvcc.versions.size,
+      ...stateStats(this.mvcc),
       leases: this.leases.size,
-      bytes: mvcc.bytes,
-      historyBytes: mvcc.bytes - mvcc.stateBytes,
-      slabHeldBytes: mvcc.slabs.heldBytes,
-      slabLiveBytes: mvcc.slabs.liveBytes,
       commits: { batches: 0, records: 0, bytes: 0, waiting: 0 },
       watches: this.watches.stats(),
       engine: this.#engine.stats(),

@@ -217,7 +217,7 @@ async function restored(world: World, revision: number, chunks: Uint8Array[]): P
   const engine = new MemoryEngine(log);
   await engine.open(new Nothing(), "next");
   const next = (): Uint8Array | undefined => chunks.shift();
-  await engine.checkpoint({ revision, next, hurried: new AbortController().signal });
+  await engine.checkpoint({ revision, next, quiet: false, hurried: new AbortController().signal });
   await engine.close();
   return openStoreOn({ ...world, engine: new MemoryEngine(log) }, bigOptions);
 }

@@ -2,7 +2,7 @@
  * What goes on behind the writes: history that was compacted is forgotten, slabs left half empty are
  * emptied, and then, when it is worth it, a checkpoint is made and the log trimmed.
  *
- *   compact ─▶ prune, slice by slice ─▶ clean, slice by slice ─▶ checkpoint, while pruning goes on
+ *   compact ─▶ prune, slice by slice ─▶ clean, then pack rows, slice by slice ─▶ checkpoint, while pruning goes on
  *
  * M1  A slice holds the loop for about `sliceMs`, and then leaves it alone for `restFactor` times as
  *     long as it took: writers beside it lose at most a third of the loop.
@@ -17,6 +17,7 @@ import { Cleaner } from "./cleaner.ts";
 import type { Engine, PossibleCheckpoint } from "./engines/engine.ts";
 import type { Leases } from "./leases.ts";
 import type { Mvcc } from "./mvcc.ts";
+import { RowPacker } from "./row-packer.ts";
 
 /** How long a request may wait for a slice: about as long as the request itself takes. */
 const sliceMs = 0.25;
@@ -50,6 +51,7 @@ interface Pin {
 export class Maintenance {
   readonly #deps: MaintenanceDeps;
   readonly #cleaner: Cleaner;
+  readonly #packer: RowPacker;
   /** Revisions of snapshots being read. */
   readonly #pinned = new Set<Pin>();
   readonly #closed = new AbortController();
@@ -61,6 +63,7 @@ export class Maintenance {
   constructor(deps: MaintenanceDeps) {
     this.#deps = deps;
     this.#cleaner = new Cleaner(deps.mvcc);
+    this.#packer = new RowPacker(deps.mvcc);
   }
 
   /** There may be something to do. */
@@ -106,14 +109,16 @@ export class Maintenance {
     const { mvcc } = this.#deps;
     let until = mvcc.compactRevision;
     for (const pin of this.#pinned) until = Math.min(until, pin.revision);
-    return mvcc.pruning.prune(until, stepRevisions) && this.#cleaner.step();
+    const isPruned = mvcc.pruning.prune(until, stepRevisions);
+    return isPruned && this.#cleaner.step() && this.#packer.step();
   }
 
   #maybeCheckpoint(): void {
     const revision = this.#deps.mvcc.pruning.revision;
     if (this.#checkpointing !== undefined || revision <= this.#checkpointFailed) return;
-    if (!this.#deps.engine.wantsCheckpoint(this.#possible(revision))) return;
-    this.#checkpointing = this.#checkpoint(revision).then(() => {
+    const possible = this.#possible(revision);
+    if (!this.#deps.engine.wantsCheckpoint(possible)) return;
+    this.#checkpointing = this.#checkpoint(possible).then(() => {
       this.#checkpointing = undefined;
       this.wake();
     });
@@ -125,7 +130,7 @@ export class Maintenance {
     return { revision, stateBytes, quiet: bytes - stateBytes <= quietBytes };
   }
 
-  async #checkpoint(revision: number): Promise<void> {
+  async #checkpoint({ revision, quiet }: PossibleCheckpoint): Promise<void> {
     const { mvcc, leases, engine, log, settled } = this.#deps;
     const source = checkpointSource({ mvcc, leases, revision });
     try {
@@ -133,7 +138,7 @@ export class Maintenance {
       // the log before the checkpoint counts.
       await settled();
       const next = (): Uint8Array | undefined => source.next();
-      await engine.checkpoint({ revision, next, hurried: this.#closed.signal });
+      await engine.checkpoint({ revision, next, quiet, hurried: this.#closed.signal });
     } catch (error) {
       // The log still holds everything; the next compaction tries again.
       this.#checkpointFailed = revision;

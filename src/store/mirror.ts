@@ -25,6 +25,7 @@ import type {
   Revision,
   StoreWatch,
 } from "./store.ts";
+import { stateStats } from "./state-stats.ts";
 import { noRow, type Row } from "./versions.ts";
 import { Watches } from "./watches.ts";
 
@@ -134,17 +135,7 @@ export class Mirror {
   }
 
   stats(): Omit<StoreStats, "commits" | "engine"> {
-    const mvcc = this.#mvcc;
-    return {
-      keys: mvcc.index.size,
-      versions: mvcc.versions.size,
-      leases: 0,
-      bytes: mvcc.bytes,
-      historyBytes: mvcc.bytes - mvcc.stateBytes,
-      slabHeldBytes: mvcc.slabs.heldBytes,
-      slabLiveBytes: mvcc.slabs.liveBytes,
-      watches: this.#watches.stats(),
-    };
+    return { ...stateStats(this.#mvcc), leases: 0, watches: this.#watches.stats() };
   }
 
   #publish(revision: number): void {

@@ -84,6 +84,14 @@ class ReadOnlyDisk implements Disk {
     return this.#disk.freeBytes(directory);
   }
 
+  pack(bytes: Uint8Array): Promise<Uint8Array> {
+    return this.#disk.pack(bytes);
+  }
+
+  unpack(packed: Uint8Array, bytesMax: number): Promise<Uint8Array> {
+    return this.#disk.unpack(packed, bytesMax);
+  }
+
   lock(directory: string): Promise<DiskLock> {
     return Promise.reject(new DiskError(`${directory} would be locked`, "EROFS"));
   }

@@ -10,7 +10,7 @@ import { assert, must } from "#base/assert.ts";
 import { recordSpace } from "./record.ts";
 import type { RecordSpace } from "./record.ts";
 
-/** A piece is small when so many fit into a slab. */
+/** A piece of at most this share of a slab, one sixteenth, is copied. */
 const smallShare = 16;
 
 export interface Slab extends RecordSpace {

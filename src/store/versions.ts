@@ -16,7 +16,7 @@ export const noRow: Row = 0;
 const tombstone = -1;
 /** Small: after a busy time one row that stays holds all of its chunk. */
 const chunkBits = 8;
-const chunkRows = 1 << chunkBits;
+export const chunkRows = 1 << chunkBits;
 const chunkMask = chunkRows - 1;
 /** Of all columns but the key. */
 const rowBytes = 4 * 8 + 4 * 4 + 1;
@@ -65,6 +65,7 @@ export class Versions {
   #lowest = 0;
   #end: Row = 1;
   #size = 0;
+  #held = 0;
 
   /** Rows in use. */
   get size(): number {
@@ -73,7 +74,7 @@ export class Versions {
 
   /** Chunks that take memory. */
   get chunks(): number {
-    return this.#chunks.reduce((sum, chunk) => sum + (chunk === undefined ? 0 : 1), 0);
+    return this.#held;
   }
 
   /** Every row in use is below this. */
@@ -117,7 +118,10 @@ export class Versions {
     const at = row >> chunkBits;
     chunk.previous[row & chunkMask] = chunk.free;
     chunk.free = (row & chunkMask) + 1;
-    if (--chunk.used === 0) this.#chunks[at] = undefined;
+    if (--chunk.used === 0) {
+      this.#chunks[at] = undefined;
+      this.#held--;
+    }
     this.#lowest = Math.min(this.#lowest, at);
     this.#size--;
   }
@@ -179,6 +183,17 @@ export class Versions {
     chunk.offset[row & chunkMask] = offset;
   }
 
+  /** The row goes to the lowest chunk with room. @returns its new number; the old one where that chunk is no lower. */
+  lower(row: Row): Row {
+    if (this.#findRoom() >= row >> chunkBits) return row;
+    const from = this.#chunk(row);
+    const i = row & chunkMask;
+    const to = this.#take();
+    copyRow(this.#chunk(to), to & chunkMask, from, i);
+    this.remove(row);
+    return to;
+  }
+
   /** Fills `view` with all but the bytes: the columns of a row lie in one chunk. @returns the slab. */
   show(row: Row, view: RowView): number {
     const chunk = this.#chunk(row);
@@ -193,18 +208,30 @@ export class Versions {
     return chunk.slab[i] as number;
   }
 
-  #take(): Row {
-    let chunk: Chunk;
+  /** @returns the lowest chunk with room. */
+  #findRoom(): number {
     for (; ; this.#lowest++) {
-      // Row 0 is "none".
-      chunk = this.#chunks[this.#lowest] ??= newChunk(this.#lowest === 0 ? 1 : 0);
-      if (chunk.free > 0 || chunk.next < chunkRows) break;
+      const chunk = this.#chunks[this.#lowest];
+      if (chunk === undefined || chunk.free > 0 || chunk.next < chunkRows) return this.#lowest;
     }
-    const row = (this.#lowest << chunkBits) | takePlace(chunk);
+  }
+
+  #take(): Row {
+    const at = this.#findRoom();
+    const chunk = this.#chunks[at] ?? this.#addChunk(at);
+    const row = (at << chunkBits) | takePlace(chunk);
     chunk.used++;
     this.#size++;
     this.#end = Math.max(this.#end, row + 1);
     return row;
+  }
+
+  #addChunk(at: number): Chunk {
+    // Row 0 is "none".
+    const chunk = newChunk(at === 0 ? 1 : 0);
+    this.#chunks[at] = chunk;
+    this.#held++;
+    return chunk;
   }
 
   #chunk(row: Row): Chunk {
@@ -217,6 +244,19 @@ function takePlace(chunk: Chunk): number {
   const place = chunk.free - 1;
   chunk.free = chunk.previous[place] as number; // within the column
   return place;
+}
+
+function copyRow(to: Chunk, at: number, from: Chunk, i: number): void {
+  to.revision[at] = from.revision[i] as number;
+  to.createRevision[at] = from.createRevision[i] as number;
+  to.version[at] = from.version[i] as number;
+  to.slab[at] = from.slab[i] as number;
+  to.offset[at] = from.offset[i] as number;
+  to.valueLength[at] = from.valueLength[i] as number;
+  to.previous[at] = from.previous[i] as number;
+  to.leased[at] = from.leased[i] as number;
+  to.lease[at] = from.lease[i] as bigint;
+  to.key[at] = from.key[i];
 }
 
 /** One block for all columns. */

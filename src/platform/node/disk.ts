@@ -19,6 +19,7 @@ import { platform } from "node:process";
 import type { Disk, DiskFile, DiskLock } from "../disk.ts";
 import { diskError, asDiskError } from "./disk-error.ts";
 import { lockDirectory, lockDirectoryForReading } from "./disk-lock.ts";
+import { packBytes, unpackBytes } from "./disk-pack.ts";
 
 /**
  * A write through a descriptor with this flag is durable when it returns: one trip through the
@@ -64,6 +65,14 @@ export class NodeDisk implements Disk {
   async freeBytes(directory: string): Promise<number> {
     const { bavail, bsize } = await asDiskError("stat", directory, statfs(directory));
     return bavail * bsize;
+  }
+
+  pack(bytes: Uint8Array): Promise<Uint8Array> {
+    return packBytes(bytes);
+  }
+
+  unpack(packed: Uint8Array, bytesMax: number): Promise<Uint8Array> {
+    return unpackBytes(packed, bytesMax);
   }
 
   lock(directory: string): Promise<DiskLock> {

@@ -8,6 +8,7 @@
  * `survivor()` is the disk after a power cut; `inherited()` the disk after only the process ended,
  * which leaves what was written but not synced to be read, and to be lost by a later power cut.
  */
+import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { FakeRandom } from "./random.ts";
 import type { Disk, DiskFile, DiskLock } from "../disk.ts";
 import { diskError, inUse } from "./disk-error.ts";
@@ -191,6 +192,22 @@ export class FakeDisk implements Disk {
   async freeBytes(directory: string): Promise<number> {
     await this.#world.step("read", directory);
     return (this.#capacityBytes ?? 2 ** 40) - this.takenBytes;
+  }
+
+  // At once, as microtasks go: a real disk's threads would make runs of one seed differ.
+
+  async pack(bytes: Uint8Array): Promise<Uint8Array> {
+    await this.#world.step(undefined, "");
+    return deflateRawSync(bytes, { level: 1 });
+  }
+
+  async unpack(packed: Uint8Array, bytesMax: number): Promise<Uint8Array> {
+    await this.#world.step(undefined, "");
+    try {
+      return inflateRawSync(packed, { maxOutputLength: bytesMax });
+    } catch {
+      throw diskError("unpack", "", "EUNPACK");
+    }
   }
 
   async lock(directory: string): Promise<DiskLock> {

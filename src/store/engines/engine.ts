@@ -122,6 +122,8 @@ export interface RecordSupply {
 export interface CheckpointSource extends RecordSupply {
   /** Aborted when a caller waits for the checkpoint's end: from then on the engine does not pause. */
   readonly hurried: AbortSignal;
+  /** Little is being written: there is time to make what is kept small. */
+  readonly quiet: boolean;
 }
 
 /** A checkpoint that could be made now. */

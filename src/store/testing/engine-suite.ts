@@ -68,7 +68,12 @@ function checkpointOf(revision: number, records: number): CheckpointSource {
   };
   writeRecord(recordSpace(bytes), 0, end, "", empty);
   chunks.push(bytes);
-  return { revision, next: () => chunks.shift(), hurried: new AbortController().signal };
+  return {
+    revision,
+    next: () => chunks.shift(),
+    quiet: false,
+    hurried: new AbortController().signal,
+  };
 }
 
 /** The result of a replay: the checkpoint's revision and records, then the log's revisions. */

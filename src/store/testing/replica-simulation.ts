@@ -7,6 +7,7 @@ import { FakeRandom } from "#platform/testing/random.ts";
 import { FellBehindError } from "../engines/engine.ts";
 import { EtcdEngine } from "../engines/etcd/engine.ts";
 import type { LogCluster } from "../engines/etcd/cluster.ts";
+import { Lives } from "../engines/etcd/testing/lives.ts";
 import { ModelCluster } from "../engines/etcd/testing/model-cluster.ts";
 import { Network, type Life } from "../engines/etcd/testing/network.ts";
 import { openReplica, type Replica } from "../replica.ts";
@@ -44,7 +45,7 @@ export function simulateReplicas(seed: number, plant: Plant = (one) => one): Pro
   return new Simulation(seed, plant).run();
 }
 
-/** One replica, and what its watch of all keys was told from where it began. */
+/** A replica and the commits that its watch of all keys received. */
 interface Watched {
   readonly name: string;
   readonly from: number;
@@ -58,12 +59,11 @@ class Simulation {
   readonly #model = new ModelCluster({ requestBytesMax: 8000 });
   readonly #network: Network;
   readonly #problems: string[] = [];
-  readonly #lives = new Set<Life>();
+  readonly #lives = new Lives(this.#problems, (life) => this.#live(life));
   readonly #watched: Watched[] = [];
   /** By revision, of writes whose answer came. */
   readonly #acknowledged = new Map<number, string>();
   #newest = 0;
-  #started = 0;
   #writes = 0;
   #takeovers = 0;
   #reads = 0;
@@ -80,14 +80,14 @@ class Simulation {
       await this.#network.step();
     }
     this.#network.hasFaults = false;
-    for (const life of this.#lives) life.pausedSteps = 0;
+    for (const life of this.#lives.all) life.pausedSteps = 0;
     const before = this.#writes;
     for (let step = 0; step < calmStepsMax && this.#writes < before + calmWrites; step++) {
-      if (this.#lives.size === 0) this.#start();
+      if (this.#lives.all.size === 0) this.#lives.start();
       await this.#network.step();
     }
     if (this.#writes < before + calmWrites) this.#problems.push("no write once faults stopped");
-    for (const life of this.#lives) this.#crash(life);
+    for (const life of this.#lives.all) this.#lives.crash(life);
     await this.#compare();
     return {
       problems: this.#problems,
@@ -101,26 +101,11 @@ class Simulation {
 
   #disturb(): void {
     const chance = this.#random.below(100);
-    if (chance < 4 && this.#lives.size < replicasAtOnce) this.#start();
-    if (this.#lives.size === 0) return;
-    const one = this.#random.pick([...this.#lives]);
-    if (chance === 99 && this.#random.chance(0.5)) this.#crash(one);
+    if (chance < 4 && this.#lives.all.size < replicasAtOnce) this.#lives.start();
+    if (this.#lives.all.size === 0) return;
+    const one = this.#random.pick([...this.#lives.all]);
+    if (chance === 99 && this.#random.chance(0.5)) this.#lives.crash(one);
     if (chance === 98) one.pausedSteps = this.#random.below(80);
-  }
-
-  #start(): void {
-    const life = { name: `r${++this.#started}`, isCrashed: false, pausedSteps: 0 };
-    this.#lives.add(life);
-    this.#live(life)
-      .catch((error: unknown) => {
-        if (!isExpected(error)) this.#problems.push(`${life.name}: ${String(error)}`);
-      })
-      .finally(() => this.#crash(life));
-  }
-
-  #crash(life: Life): void {
-    life.isCrashed = true;
-    this.#lives.delete(life);
   }
 
   #open(life: Life): Promise<Replica> {
@@ -145,9 +130,7 @@ class Simulation {
   async #live(life: Life): Promise<void> {
     const replica = await this.#open(life);
     const watched = this.#watch(life, replica);
-    replica.listen((error) => {
-      if (!isExpected(error)) this.#problems.push(`${life.name}: ${String(error)}`);
-    });
+    replica.listen((error) => this.#lives.failed(life, error));
     let failure: Error | undefined;
     void replica.failed.then((error) => (failure = error));
     while (!life.isCrashed && failure === undefined) {
@@ -244,10 +227,4 @@ class Simulation {
       }
     }
   }
-}
-
-/** The errors that end a replica in an orderly way: its process begins anew. */
-function isExpected(error: unknown): boolean {
-  const names = /^(FencedError|LogSilentError|FellBehindError|StoreStoppedError)$/;
-  return error instanceof Error && names.test(error.name);
 }

@@ -2,8 +2,7 @@
  * A checkpoint in an etcd cluster: chunks first, then one transaction that makes it count, then the slots it
  * covers and the chunks of other checkpoints go. Cut short anywhere, either the old one or the new one is whole.
  */
-import { equalBytes } from "#base/bytes.ts";
-import { concatBytes } from "#base/bytes.ts";
+import { concatBytes, equalBytes } from "#base/bytes.ts";
 import type { CheckpointSource } from "../engine.ts";
 import { FencedError } from "../engine.ts";
 import type { Calls } from "./calls.ts";

@@ -32,10 +32,15 @@ export interface StoreDirectory {
   readonly format: number;
   /** By number, ascending. */
   readonly segments: readonly number[];
+  /** Packed or not. */
   readonly checkpoints: readonly number[];
+  /** Those of them that are there in no other form. */
+  readonly packed: readonly number[];
   /** The segment that the log reached to at the least, as NEWEST says; 0: not known. */
   readonly newest: number;
 }
+
+const nothing = { segments: [], checkpoints: [], packed: [] };
 
 /** Throws ForeignDirectoryError for a directory that is neither a store nor free to become one. */
 export function refuseForeign(directory: string, names: readonly string[]): void {
@@ -56,7 +61,7 @@ export async function takeDirectory(
   if (!names.includes(formatFileName)) {
     const storeId = newId();
     await makeFormat(disk, directory, storeId, names);
-    return { storeId, format: formatVersion, segments: [], checkpoints: [], newest: 0 };
+    return { storeId, format: formatVersion, ...nothing, newest: 0 };
   }
   const path = `${directory}/${formatFileName}`;
   const { storeId, format } = decodeFormat(await readSmall(disk, path), path);
@@ -67,7 +72,11 @@ export async function takeDirectory(
       .filter((name) => name?.kind === kind)
       .map((name) => (name as FileName).number);
   const newest = await readNewest(disk, directory, names);
-  return { storeId, format, segments: numbers("log"), checkpoints: numbers("checkpoint"), newest };
+  const plain = numbers("checkpoint");
+  // A crash may have left one in both forms.
+  const packed = numbers("packed").filter((number) => !plain.includes(number));
+  const checkpoints = [...packed, ...plain].toSorted((a, b) => a - b);
+  return { storeId, format, segments: numbers("log"), checkpoints, packed, newest };
 }
 
 function foreignMessage(directory: string, stray: string): string {

@@ -257,8 +257,11 @@ void test("compaction makes checkpoints, the log behind the older one goes, and 
   const world = newWorld(3);
   const before = await checkpointed(world);
   const names = await files(world);
-  const checkpoints = names.filter((name) => name.startsWith("checkpoint"));
-  assert.equal(checkpoints.length, 2);
+  const checkpoints = names.filter((name) => /^(packed|checkpoint)-/.test(name));
+  assert.deepEqual(
+    checkpoints.map((name) => name.split("-")[0]),
+    ["checkpoint", "packed"],
+  );
   assert.ok(!names.includes("log-0000000000000001"));
   const store = await openTestStore(world, "local");
   assert.equal(contents(store), before);
@@ -267,16 +270,18 @@ void test("compaction makes checkpoints, the log behind the older one goes, and 
   assert.equal(store.get(key("leased")).kind, "missing");
   await store.close();
   // One damaged checkpoint loses nothing: the older one and its log are still there.
-  const newest = `${testDirectory}/${checkpoints.at(-1)}`;
+  const newest = `${testDirectory}/${checkpoints[0]}`;
   world.disk.corrupt(newest, fileHeaderBytes + 300, 1);
   const again = await openTestStore(world, "local");
   assert.equal(contents(again), before.replace(/leased=\S+ ?/, "").trim());
   await again.close();
   for (const name of await files(world)) {
-    if (!name.startsWith("checkpoint")) continue;
-    world.disk.corrupt(`${testDirectory}/${name}`, fileHeaderBytes + 300, 1);
+    if (name.startsWith("packed-")) world.disk.corrupt(`${testDirectory}/${name}`, 100, 1);
+    if (name.startsWith("checkpoint-")) {
+      world.disk.corrupt(`${testDirectory}/${name}`, fileHeaderBytes + 300, 1);
+    }
   }
-  await assert.rejects(openTestStore(world, "local"), /checkpoint-\d+: bad record at offset \d+/);
+  await assert.rejects(openTestStore(world, "local"), /packed-\d+: bad \w+ at offset \d+/);
 });
 
 void test("a lease gets its whole time anew at a restart, and its keys still go together", async () => {

@@ -9,7 +9,7 @@
  * L2  The two newest checkpoints and all log after the older one are kept, so one damaged checkpoint
  *     loses nothing.
  *     In quiet times two are made, one after the other, as soon as they free more than an eighth of the
- *     state: what a busy time left of log goes within two compactions of its end.
+ *     state: what a busy time left of log goes within two compactions of its end. The older one is packed then.
  * L3  After a failed write or sync nothing is written to the log any more: what the disk holds then
  *     is only known by reading it anew, which is what the next open does.
  */
@@ -43,6 +43,7 @@ import {
 import { NewestSegment } from "./newest.ts";
 import { recover } from "./recover.ts";
 import type { Recovered } from "./recover.ts";
+import { packCheckpoint } from "./packed.ts";
 import { Pace } from "./pace.ts";
 import { LocalRoom } from "./room.ts";
 import { beginSegment, OpenSegment, SegmentAhead } from "./segment.ts";
@@ -97,6 +98,8 @@ export class LocalEngine implements Engine {
   /** Of the newest checkpoint, and of the one before it. */
   #checkpointBytes = 0;
   #olderCheckpointBytes = 0;
+  /** Checkpoints that are there in this form only. */
+  #packed = new Set<number>();
   #headRevision = 0;
   #appending: Promise<void> | undefined;
   #appends = 0;
@@ -129,6 +132,8 @@ export class LocalEngine implements Engine {
       this.#newest = new NewestSegment(this.#deps, directory, found.newest);
       if (found.format < formatVersion) await writeFormat(disk, directory, found.storeId);
       await this.#openTail(recovered);
+      this.#packed = new Set(found.packed);
+      await this.#lookAtOlder();
       await this.#room.look();
       return { epoch: this.#epoch, domain: found.storeId };
     } catch (error) {
@@ -170,11 +175,14 @@ export class LocalEngine implements Engine {
     return quiet && this.#bytesToSpare(revision, stateBytes) >= quietWorth(stateBytes);
   }
 
-  /** What two checkpoints at `revision` would free: the log up to there, and what the older ones have more. */
+  /**
+   * What two checkpoints at `revision` would free: the log up to there, what the newest one has more, and the
+   * older one, which is packed then.
+   */
   #bytesToSpare(revision: number, stateBytes: number): number {
-    const kept = this.#checkpointBytes + this.#olderCheckpointBytes;
-    const needed = stateBytes * Math.min(this.#checkpoints.length, 2);
-    return this.#bytesBetween(0, revision) + Math.max(0, kept - needed);
+    const older = this.#packed.has(this.#checkpoints.at(-2) ?? 0) ? 0 : this.#olderCheckpointBytes;
+    const newest = Math.max(0, this.#checkpointBytes - stateBytes);
+    return this.#bytesBetween(0, revision) + newest + older;
   }
 
   async checkpoint(source: CheckpointSource): Promise<void> {
@@ -198,6 +206,7 @@ export class LocalEngine implements Engine {
     this.#olderCheckpointBytes = this.#checkpointBytes;
     this.#checkpointBytes = bytes;
     await this.#trim();
+    if (source.quiet) await this.#packOlder(source.hurried);
   }
 
   tail(after: number): Tail {
@@ -233,7 +242,6 @@ export class LocalEngine implements Engine {
   async #openTail(recovered: Recovered): Promise<void> {
     this.#segments = recovered.segments;
     this.#checkpointBytes = recovered.checkpointBytes;
-    if (this.#checkpoints.length > 1) this.#olderCheckpointBytes = recovered.checkpointBytes;
     this.#headRevision = recovered.headRevision;
     const last = this.#segments.at(-1);
     if (recovered.tail !== undefined) {
@@ -242,6 +250,16 @@ export class LocalEngine implements Engine {
       const info = must(last, "a tail is a segment");
       this.#open = new OpenSegment({ info, file, size, openedMs, header: undefined });
     } else await this.#begin((last?.number ?? 0) + 1, last?.end ?? 0, 0);
+  }
+
+  async #lookAtOlder(): Promise<void> {
+    const older = this.#checkpoints.at(-2);
+    if (older === undefined) return;
+    const kind = this.#packed.has(older) ? "packed" : "checkpoint";
+    const path = pathOf(this.#options.directory, { kind, number: older });
+    const file = await this.#deps.disk.open(path, "read");
+    this.#olderCheckpointBytes = await file.size();
+    await file.close();
   }
 
   async #append(batch: AppendBatch): Promise<void> {
@@ -308,6 +326,27 @@ export class LocalEngine implements Engine {
     return position;
   }
 
+  /** In quiet times only: it takes a hundredth of a second of a thread per MiB. */
+  async #packOlder(hurried: AbortSignal): Promise<void> {
+    const { disk, clock, log } = this.#deps;
+    const older = this.#checkpoints.at(-2);
+    if (older === undefined || this.#packed.has(older) || hurried.aborted) return;
+    let startMs = clock.monotonicMs();
+    const rest = async (): Promise<void> => {
+      await this.#restForAppends(clock.monotonicMs() - startMs, hurried);
+      if (hurried.aborted) throw new Error("the store closes");
+      startMs = clock.monotonicMs();
+    };
+    try {
+      this.#olderCheckpointBytes = await packCheckpoint(disk, this.#options.directory, older, rest);
+      this.#packed.add(older);
+    } catch (error) {
+      // It is there as it was, or in both forms; what is half packed goes with the next start.
+      if (!hurried.aborted)
+        log.warn("the older checkpoint could not be packed", { error: String(error) });
+    }
+  }
+
   /** While commits go on, a checkpoint takes at most a third of the disk; alone, all of it. */
   async #restForAppends(tookMs: number, hurried: AbortSignal): Promise<void> {
     const busy = this.#appends !== this.#appendsSeen;
@@ -332,10 +371,11 @@ export class LocalEngine implements Engine {
     // By listing, so that one passed over as damaged goes too, once it is out of date.
     for (const name of await disk.list(this.#options.directory)) {
       const { kind, number } = parseFileName(name) ?? noFile;
-      if (kind !== "checkpoint" || number >= oldest) continue;
+      if (kind === undefined || kind === "log" || number >= oldest) continue;
       await disk.remove(`${this.#options.directory}/${name}`);
     }
     this.#checkpoints = keep;
+    this.#packed = new Set(keep.filter((number) => this.#packed.has(number)));
     await disk.syncDirectory(this.#options.directory);
   }
 

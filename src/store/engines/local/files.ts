@@ -4,6 +4,7 @@
  *   FORMAT                        two lines of text: what this is, and the store's id
  *   log-0000000000000007          segment 7: a 4 KiB header, then records, then zeros
  *   checkpoint-0000000000012345   the state at revision 12345: a header, then records
+ *   packed-0000000000012345       the same, compressed, for when the one after it is damaged (packed.ts)
  *   NEWEST                        the last segment that holds anything (newest.ts)
  *   ALARMS                        what the etcd API must remember (#etcd/alarm-file.ts)
  *   *.tmp                         being written; removed at the next start
@@ -32,11 +33,14 @@ export const fileHeaderBytes = 4096;
 
 const headerCrcAt = 60;
 const numberDigits = 16;
-const namePattern = /^(log|checkpoint)-(\d{16})$/;
+const namePattern = /^(log|checkpoint|packed)-(\d{16})$/;
+
+/** Files that begin with a header. */
+type HeadedKind = "log" | "checkpoint";
 
 export interface FileName {
-  readonly kind: "log" | "checkpoint";
-  /** A segment's sequence number, a checkpoint's revision. */
+  readonly kind: HeadedKind | "packed";
+  /** A segment's sequence number; of the others the checkpoint's revision. */
   readonly number: number;
 }
 
@@ -62,7 +66,7 @@ export function isOurs(name: string): boolean {
 }
 
 export interface FileHeader {
-  readonly kind: FileName["kind"];
+  readonly kind: HeadedKind;
   /** The store's, as in FORMAT: a file of another store is refused. */
   readonly storeId: string;
   readonly number: number;

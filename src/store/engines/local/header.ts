@@ -1,5 +1,5 @@
 /** The header of a file of a store: read, and proved to be of this store and under its name. */
-import type { Disk, DiskFile } from "#platform/disk.ts";
+import type { Disk, ReadableFile } from "#platform/disk.ts";
 import type { Log } from "#platform/log.ts";
 import { CorruptionError } from "../engine.ts";
 import { decodeFileHeader, fileHeaderBytes, unreadFormat } from "./files.ts";
@@ -16,7 +16,7 @@ export interface Place {
 
 /** @returns undefined when the file was never begun, or is damaged. */
 export async function readHeader(
-  file: DiskFile,
+  file: ReadableFile,
   path: string,
   expected: { readonly kind: FileName["kind"]; readonly number: number; readonly storeId: string },
 ): Promise<FileHeader | undefined> {

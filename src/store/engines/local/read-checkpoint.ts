@@ -3,8 +3,9 @@ import { RecordKind, RecordReader } from "../../record.ts";
 import { CorruptionError } from "../engine.ts";
 import type { ReplaySink } from "../engine.ts";
 import type { StoreDirectory } from "./directory.ts";
-import { fileHeaderBytes, pathOf } from "./files.ts";
+import { fileHeaderBytes } from "./files.ts";
 import { damagedHeader, type Place, readHeader, remedy } from "./header.ts";
+import { openCheckpoint } from "./packed.ts";
 import { readRecords } from "./read.ts";
 
 interface CheckpointRead {
@@ -36,8 +37,7 @@ async function readCheckpoint(
   revision: number,
   replay: ReplaySink,
 ): Promise<CheckpointRead> {
-  const path = pathOf(place.directory, { kind: "checkpoint", number: revision });
-  const file = await place.disk.open(path, "read");
+  const { file, path } = await openCheckpoint(place.disk, place.directory, revision);
   try {
     const expected = { kind: "checkpoint", number: revision, storeId } as const;
     if ((await readHeader(file, path, expected)) === undefined) throw damagedHeader(path);

@@ -6,7 +6,7 @@
  * end of the last, never acknowledged batch - unless some later record is whole and its batch began
  * after X: then X was durable once, and is damaged.
  */
-import type { DiskFile } from "#platform/disk.ts";
+import type { ReadableFile } from "#platform/disk.ts";
 import { headerBytes, recordAlign, RecordReader } from "../../record.ts";
 
 /** Large enough that reads cost nothing against checksums; small enough to be a slab. */
@@ -23,7 +23,7 @@ export interface ReadEnd {
 
 /** Hands all whole records from `start` on to `take`, block by block, until one is not whole. */
 export async function readRecords(
-  file: DiskFile,
+  file: ReadableFile,
   start: number,
   take: (bytes: Uint8Array, offset: number) => void,
 ): Promise<ReadEnd> {
@@ -56,7 +56,7 @@ export async function readRecords(
 }
 
 /** Whether a batch that began after `offset` left a whole record behind it. */
-export async function laterBatchExists(file: DiskFile, offset: number): Promise<boolean> {
+export async function laterBatchExists(file: ReadableFile, offset: number): Promise<boolean> {
   const size = await file.size();
   // Overlapping by a header's worth is not enough for a record: read in one piece, it is a segment.
   const start = Math.floor(offset / recordAlign) * recordAlign;
@@ -97,7 +97,11 @@ function compact(bytes: Uint8Array, end: number): Uint8Array {
   return end < bytes.length * fullEnough ? bytes.slice(0, end) : bytes.subarray(0, end);
 }
 
-async function whatFollows(file: DiskFile, start: number, size: number): Promise<ReadEnd["rest"]> {
+async function whatFollows(
+  file: ReadableFile,
+  start: number,
+  size: number,
+): Promise<ReadEnd["rest"]> {
   if (start >= size) return "none";
   for (let at = start; at < size; at += blockBytes) {
     const bytes = await file.read(at, Math.min(blockBytes, size - at));

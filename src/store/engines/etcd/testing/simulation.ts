@@ -9,6 +9,7 @@ import type { AppendBatch, CheckpointSource, ReplaySink } from "../../engine.ts"
 import type { Change, LogCluster } from "../cluster.ts";
 import { EtcdEngine } from "../engine.ts";
 import { decodeEpoch, decodePointer, LogLayout } from "../layout.ts";
+import { Lives } from "./lives.ts";
 import { ModelCluster } from "./model-cluster.ts";
 import { Network, type Life } from "./network.ts";
 
@@ -59,8 +60,7 @@ class Simulation {
   readonly #problems: string[] = [];
   /** By revision: what was acknowledged, and in which epoch it was written. */
   readonly #acknowledged = new Map<number, { readonly text: string; readonly epoch: number }>();
-  readonly #lives = new Set<Life>();
-  #started = 0;
+  readonly #lives = new Lives(this.#problems, (life) => this.#live(life));
   /** The last one that the cluster held. */
   #epoch = 0;
   #checkpointRevision = 0;
@@ -85,15 +85,15 @@ class Simulation {
       await this.#network.step();
     }
     this.#network.hasFaults = false;
-    for (const life of this.#lives) this.#crash(life);
+    for (const life of this.#lives.all) this.#lives.crash(life);
     this.#appends = 0;
-    this.#start();
+    this.#lives.start();
     // Steps go on without an end: an owner looks at its epoch from time to time.
     for (let step = 0; step < calmStepsMax && this.#appends < calmAppends; step++) {
       await this.#network.step();
     }
     if (this.#appends < calmAppends) this.#problems.push("no progress once faults stopped");
-    for (const life of this.#lives) this.#crash(life);
+    for (const life of this.#lives.all) this.#lives.crash(life);
     await this.#readAll();
     const { size: acknowledged } = this.#acknowledged;
     const [epochs, checkpoints] = [this.#epochs, this.#checkpoints];
@@ -102,26 +102,12 @@ class Simulation {
 
   #disturb(): void {
     const chance = this.#random.below(1000);
-    const isAlone = this.#lives.size === 0;
-    if (isAlone || (chance < this.#startChance && this.#lives.size < livesAtOnce)) this.#start();
-    const one = this.#random.pick([...this.#lives]);
-    if (chance >= 1000 - Math.ceil(this.#startChance / 4)) this.#crash(one);
+    const isAlone = this.#lives.all.size === 0;
+    if (isAlone || (chance < this.#startChance && this.#lives.all.size < livesAtOnce))
+      this.#lives.start();
+    const one = this.#random.pick([...this.#lives.all]);
+    if (chance >= 1000 - Math.ceil(this.#startChance / 4)) this.#lives.crash(one);
     else if (chance >= 970 && chance < 980) one.pausedSteps = this.#random.below(60);
-  }
-
-  #start(): void {
-    const life = { name: `w${++this.#started}`, isCrashed: false, pausedSteps: 0 };
-    this.#lives.add(life);
-    this.#live(life)
-      .catch((error: unknown) => {
-        if (!isExpected(error)) this.#problems.push(`${life.name}: ${String(error)}`);
-      })
-      .finally(() => this.#crash(life));
-  }
-
-  #crash(life: Life): void {
-    life.isCrashed = true;
-    this.#lives.delete(life);
   }
 
   async #live(life: Life): Promise<void> {
@@ -138,9 +124,7 @@ class Simulation {
         engine
           .checkpoint(state.checkpointAt(revision))
           .then(() => this.#checkpoints++)
-          .catch((error: unknown) => {
-            if (!isExpected(error)) this.#problems.push(`${life.name}: ${String(error)}`);
-          })
+          .catch((error: unknown) => this.#lives.failed(life, error))
           .finally(() => (isCheckpointing = false));
       }
       const added = state.next(1 + this.#random.below(12), `${life.name} in ${epoch}`);
@@ -224,11 +208,6 @@ class Simulation {
   }
 }
 
-/** The errors that end a writer in an orderly way. */
-function isExpected(error: unknown): boolean {
-  return error instanceof Error && /^(FencedError|LogSilentError)$/.test(error.name);
-}
-
 /** A writer's state: what was put at each revision. */
 class State implements ReplaySink {
   readonly texts = new Map<number, string>();
@@ -257,7 +236,12 @@ class State implements ReplaySink {
     const records = [...this.texts]
       .filter(([at]) => at <= revision)
       .map(([at, text]) => record({ epoch: 0, revision: at, batchOffset: 0 }, text));
-    return { revision, next: () => records.shift(), hurried: new AbortController().signal };
+    return {
+      revision,
+      next: () => records.shift(),
+      quiet: false,
+      hurried: new AbortController().signal,
+    };
   }
 }
 

@@ -1,0 +1,16 @@
+/** The figures of a state: the same for a store, a follower and a mirror. */
+import type { StoreStats } from "./full-store.ts";
+import type { Mvcc } from "./mvcc.ts";
+
+type StateStats = Omit<StoreStats, "leases" | "commits" | "watches" | "engine">;
+
+export function stateStats(mvcc: Mvcc): StateStats {
+  return {
+    keys: mvcc.index.size,
+    versions: mvcc.versions.size,
+    bytes: mvcc.bytes,
+    historyBytes: mvcc.bytes - mvcc.stateBytes,
+    slabHeldBytes: mvcc.slabs.heldBytes,
+    slabLiveBytes: mvcc.slabs.liveBytes,
+  };
+}
