@@ -32,6 +32,8 @@ export interface ListCall {
   readonly resourceVersionMatch?: "NotOlderThan" | "Exact";
   readonly limit?: number;
   readonly continue?: string;
+  /** The server sends `metadata` alone: items are PartialObjectMetadata. */
+  readonly metadataOnly?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -51,6 +53,8 @@ export interface WatchCall {
   readonly resourceVersion?: string;
   readonly allowWatchBookmarks?: boolean;
   readonly sendInitialEvents?: boolean;
+  /** As of a list. */
+  readonly metadataOnly?: boolean;
   readonly timeoutSeconds?: number;
   readonly signal: AbortSignal;
 }
@@ -59,6 +63,8 @@ export interface WatchedEvent<T> {
   readonly type: WatchEventType;
   /** For ERROR a Status. */
   readonly object: T;
+  /** The object's JSON as it came over a socket, if it is at hand; borrowed until `deliver` returns. */
+  readonly json?: Uint8Array;
 }
 
 export interface DeleteCall extends CallOptions {

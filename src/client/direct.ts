@@ -51,7 +51,7 @@ function plainRequest(request: ApiRequest, user: UserInfo, signal: AbortSignal):
       ? { kind: "none" }
       : { kind: "object", object: deepFreeze(request.body) };
   const { method, path, query, contentType } = request;
-  const accept = { accept: "application/json", "user-agent": userAgent(user) };
+  const accept = { accept: request.accept, "user-agent": userAgent(user) };
   const headers = body.kind === "none" ? accept : { ...accept, "content-type": contentType };
   return { method, path, query, headers, body, peer: { kind: "direct", user }, signal };
 }

@@ -5,8 +5,8 @@
 import type { KubeObject } from "#api/object.ts";
 import { assert } from "#base/assert.ts";
 import type { ResourceRef } from "./client.ts";
-import type { Informer } from "./informer.ts";
-import { createInformer } from "./informer.ts";
+import type { Informer, NamespacesInformer } from "./informer.ts";
+import { createInformer, createNamespacesInformer } from "./informer.ts";
 import type { ReflectorDeps, Selection } from "./reflector.ts";
 
 type SelectionOptions = Omit<Selection, "ref">;
@@ -14,6 +14,11 @@ type SelectionOptions = Omit<Selection, "ref">;
 export interface InformerSet {
   /** The one informer of this selection; made, and started when the set runs, on first asking. */
   informer<T extends KubeObject>(ref: ResourceRef, options?: SelectionOptions): Informer<T>;
+  /** As `informer`, for the namespaces that are added to it; every asker adds to the same one. */
+  inNamespaces<T extends KubeObject>(
+    ref: ResourceRef,
+    options?: Omit<SelectionOptions, "namespace">,
+  ): NamespacesInformer<T>;
   /** Ends the informers of a resource that is served no more. Who asks again gets a new one. */
   release(ref: ResourceRef): void;
   /** Whether `informer` is this set's for its resource: not after its release. */
@@ -40,15 +45,31 @@ class SharedInformers implements InformerSet {
   }
 
   informer<T extends KubeObject>(ref: ResourceRef, options: SelectionOptions = {}): Informer<T> {
-    const key = selectionKey(ref, options);
+    const selection = { ref, ...options };
+    return this.#shared<Informer<T>>(selectionKey(ref, options), () =>
+      createInformer<KubeObject>(this.#deps, selection),
+    );
+  }
+
+  inNamespaces<T extends KubeObject>(
+    ref: ResourceRef,
+    options: Omit<SelectionOptions, "namespace"> = {},
+  ): NamespacesInformer<T> {
+    const selection = { ref, ...options };
+    return this.#shared<NamespacesInformer<T>>(`${selectionKey(ref, options)}\nsome`, () =>
+      createNamespacesInformer<KubeObject>(this.#deps, selection),
+    );
+  }
+
+  #shared<I>(key: string, create: () => Informer<KubeObject>): I {
     let informer = this.#informers.get(key);
     if (informer === undefined) {
-      informer = createInformer<KubeObject>(this.#deps, { ref, ...options });
+      informer = create();
       this.#informers.set(key, informer);
       if (this.#signal !== undefined) this.#run(informer);
     }
-    // One resource has one kind, which the caller names: every asker of `ref` gets that type.
-    return informer as unknown as Informer<T>;
+    // One resource has one kind, which the caller names; one key has one function that creates.
+    return informer as unknown as I;
   }
 
   release(ref: ResourceRef): void {
@@ -107,5 +128,6 @@ function isSameResource(a: ResourceRef, b: ResourceRef): boolean {
 function selectionKey(ref: ResourceRef, options: SelectionOptions): string {
   const { namespace = "", labelSelector = "", fieldSelector = "" } = options;
   const { group, version, resource } = ref;
-  return [group, version, resource, namespace, labelSelector, fieldSelector].join("\n");
+  const form = options.metadataOnly === true ? "metadata" : "whole"; // `watchList` gives the same copy
+  return [group, version, resource, namespace, labelSelector, fieldSelector, form].join("\n");
 }

@@ -1,15 +1,15 @@
 /** Informers against the API in memory: order, cuts, relists, indexes, sharing. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { noSuchPath, tooManyRequests } from "#api/status.ts";
+import { failure, noSuchPath, tooManyRequests } from "#api/status.ts";
 import type { KubeObject } from "#api/object.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock, settle } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { createInformer } from "./informer.ts";
+import { createInformer, createNamespacesInformer } from "./informer.ts";
 import type { Informer } from "./informer.ts";
 import { createInformerSet } from "./informer-set.ts";
-import { commonIndexes } from "./indexer.ts";
+import { commonIndexes, keyOf } from "./indexer.ts";
 import { createFakeApi } from "./testing/fake-api.ts";
 
 const pods = { group: "", version: "v1", resource: "pods" };
@@ -198,6 +198,89 @@ test("a released informer is not held any more, and who asks again gets another,
   await second.synced;
   assert.notEqual(second, first);
   assert.equal(api.calls.filter(({ verb }) => verb === "list").length, lists + 1);
+  stop.abort();
+  await running;
+});
+
+function podIn(namespace: string, name: string): TestPod {
+  return { apiVersion: "v1", kind: "Pod", metadata: { name, namespace } };
+}
+
+test("one copy follows the namespaces that are added, and lets go of those that are removed", async () => {
+  const { api, stop, deps } = setup();
+  for (const namespace of ["a", "b", "c"]) api.put(pods, podIn(namespace, "one"));
+  const set = createInformerSet(deps);
+  const informer = set.inNamespaces<TestPod>(pods);
+  assert.equal(informer, set.inNamespaces<TestPod>(pods));
+  const seen: string[] = [];
+  informer.addHandler({
+    add: (o) => seen.push(`add ${keyOf(o)}`),
+    delete: (o) => seen.push(`delete ${keyOf(o)}`),
+  });
+  informer.addNamespace("a");
+  const running = set.run(stop.signal);
+  await informer.synced;
+  await settle();
+  assert.equal(informer.resourceVersion, api.resourceVersion);
+  informer.addNamespace("b");
+  informer.addNamespace("b");
+  assert.equal(informer.hasSynced, false);
+  await settle();
+  assert.equal(informer.hasSynced, true);
+  assert.equal(informer.resourceVersion, "");
+  api.put(pods, podIn("b", "two"));
+  api.put(pods, podIn("c", "two"));
+  await settle();
+  informer.removeNamespace("b");
+  api.put(pods, podIn("b", "three"));
+  await settle();
+  assert.deepEqual(seen, ["add a/one", "add b/one", "add b/two", "delete b/one", "delete b/two"]);
+  assert.deepEqual(informer.namespaces, ["a"]);
+  assert.equal(api.watchCount, 1);
+  assert.ok(api.calls.every(({ namespace }) => namespace !== "" && namespace !== "c"));
+  stop.abort();
+  await running;
+  assert.equal(api.watchCount, 0);
+});
+
+test("a new list of one namespace deletes nothing of the others", async () => {
+  const { clock, api, stop, deps } = setup();
+  api.put(pods, podIn("a", "one"));
+  api.put(pods, podIn("b", "one"));
+  const informer = createNamespacesInformer<TestPod>(deps, { ref: pods });
+  informer.addNamespace("a");
+  informer.addNamespace("b");
+  const running = informer.run(stop.signal);
+  await informer.synced;
+  await settle();
+  api.cutWatches();
+  api.drop(pods, "b", "one");
+  api.compact();
+  await clock.advance(5_000);
+  assert.deepEqual(names(informer).length, 1);
+  assert.ok(informer.get("a", "one"));
+  stop.abort();
+  await running;
+});
+
+test("a namespace without rights leaves the others synced and followed", async () => {
+  const { clock, api, stop, deps } = setup();
+  api.put(pods, podIn("a", "one"));
+  api.fail(
+    ({ namespace }) => namespace === "b",
+    failure(403, "Forbidden", "pods is forbidden"),
+    1_000,
+  );
+  const informer = createNamespacesInformer<TestPod>(deps, { ref: pods });
+  informer.addNamespace("a");
+  informer.addNamespace("b");
+  const running = informer.run(stop.signal);
+  await clock.advance(1_000);
+  assert.ok(informer.get("a", "one"));
+  assert.equal(informer.hasSynced, false);
+  informer.removeNamespace("b");
+  assert.equal(informer.hasSynced, true);
+  await informer.synced;
   stop.abort();
   await running;
 });

@@ -1,19 +1,23 @@
 /**
- * An informer: a local copy of one resource, kept by a reflector, with indexes and handlers.
+ * An informer: a local copy of one resource, kept by a reflector per namespace or by one for all, with
+ * indexes and handlers.
  *
- * Holds  store = the server's state at `resourceVersion`, for the selection.
+ * Holds  store = the server's state at `resourceVersion`, for the selection; of several namespaces each has
+ *        a state of its own.
  * Out    each change once and in order: add, update, delete. After a relist, handlers get the difference
  *        to the previous copy, so they never see an event for an object that did not change.
  * Shared one copy for all handlers, and over the direct transport also with the server's caches: handlers
  *        must not change objects (frozen in tests).
  */
 import type { KubeObject } from "#api/object.ts";
+import { assert } from "#base/assert.ts";
 import type { Log } from "#platform/log.ts";
 import type { ResourceRef, WatchedEvent } from "./client.ts";
 import type { IndexFunction } from "./indexer.ts";
 import { Indexer, keyOf, objectKey } from "./indexer.ts";
-import type { ReflectorDeps, ReflectorSink, Selection } from "./reflector.ts";
-import { runReflector } from "./reflector.ts";
+import type { NamespacesSelection, NamespacesSink } from "./namespace-reflectors.ts";
+import { NamespaceReflectors } from "./namespace-reflectors.ts";
+import type { ReflectorDeps, Selection } from "./reflector.ts";
 
 type Change<T> =
   | { readonly kind: "add"; readonly object: T }
@@ -35,7 +39,7 @@ export interface Informer<T extends KubeObject> {
   /** Resolves once the first list is in the store and the handlers have seen it. */
   readonly synced: Promise<void>;
   readonly hasSynced: boolean;
-  /** The one state of the server that the store equals; "" before the first list. */
+  /** The one state of the server that the store equals; "" before the first list, and with several namespaces. */
   readonly resourceVersion: string;
   readonly size: number;
   /** `namespace` "" for cluster-scoped resources. */
@@ -54,31 +58,46 @@ export interface Informer<T extends KubeObject> {
   run(signal: AbortSignal): Promise<void>;
 }
 
+/** One local copy over several namespaces, which come and go while it runs. */
+export interface NamespacesInformer<T extends KubeObject> extends Informer<T> {
+  readonly namespaces: readonly string[];
+  /** `hasSynced` is false until its first list is held. No effect when it is there. */
+  addNamespace(namespace: string): void;
+  /** Its objects leave the copy; handlers get each as a delete. */
+  removeNamespace(namespace: string): void;
+}
+
 export function createInformer<T extends KubeObject>(
   deps: ReflectorDeps,
-  selection: Selection,
+  { namespace = "", ...selection }: Selection,
 ): Informer<T> {
-  return new LocalInformer<T>(deps, selection);
+  return new LocalInformer<T>(deps, selection, [namespace]);
+}
+
+/** Begins without a namespace, and asks the server for nothing outside of those that are added. */
+export function createNamespacesInformer<T extends KubeObject>(
+  deps: ReflectorDeps,
+  selection: NamespacesSelection,
+): NamespacesInformer<T> {
+  return new LocalInformer<T>(deps, selection, []);
 }
 
 const namespaceIndex = "informer.namespace";
 
-class LocalInformer<T extends KubeObject> implements Informer<T>, ReflectorSink<T> {
+class LocalInformer<T extends KubeObject> implements NamespacesInformer<T>, NamespacesSink<T> {
   readonly ref: ResourceRef;
   readonly synced: Promise<void>;
-  readonly #deps: ReflectorDeps;
-  readonly #selection: Selection;
+  readonly #reflectors: NamespaceReflectors<T>;
   readonly #log: Log;
   readonly #store = new Indexer<T>();
   readonly #handlers = new Set<InformerHandler<T>>();
   #resolveSynced: () => void = () => {};
-  #hasSynced = false;
   #resourceVersion = "";
 
-  constructor(deps: ReflectorDeps, selection: Selection) {
+  constructor(deps: ReflectorDeps, selection: NamespacesSelection, namespaces: readonly string[]) {
     this.ref = selection.ref;
-    this.#deps = deps;
-    this.#selection = selection;
+    this.#reflectors = new NamespaceReflectors<T>(deps, selection, this);
+    for (const namespace of namespaces) this.#reflectors.add(namespace);
     this.#log = deps.log.child({ informer: selection.ref.resource });
     this.#store.addIndex(namespaceIndex, (object) => [object.metadata?.namespace ?? ""]);
     this.synced = new Promise((resolve) => {
@@ -87,11 +106,24 @@ class LocalInformer<T extends KubeObject> implements Informer<T>, ReflectorSink<
   }
 
   get hasSynced(): boolean {
-    return this.#hasSynced;
+    return this.#reflectors.haveListed;
   }
 
   get resourceVersion(): string {
-    return this.#resourceVersion;
+    return this.namespaces.length === 1 ? this.#resourceVersion : "";
+  }
+
+  get namespaces(): readonly string[] {
+    return this.#reflectors.names;
+  }
+
+  addNamespace(namespace: string): void {
+    assert(namespace !== "", "a namespace has a name; all of them are another informer");
+    this.#reflectors.add(namespace);
+  }
+
+  removeNamespace(namespace: string): void {
+    this.#reflectors.remove(namespace);
   }
 
   get size(): number {
@@ -136,10 +168,10 @@ class LocalInformer<T extends KubeObject> implements Informer<T>, ReflectorSink<
   }
 
   run(signal: AbortSignal): Promise<void> {
-    return runReflector<T>(this.#deps, this.#selection, this, signal);
+    return this.#reflectors.run(signal);
   }
 
-  replace(items: readonly T[], resourceVersion: string): void {
+  replaceIn(namespace: string, items: readonly T[], resourceVersion: string): void {
     const changes: Change<T>[] = [];
     const listed = new Set<string>();
     for (const item of items) {
@@ -149,14 +181,20 @@ class LocalInformer<T extends KubeObject> implements Informer<T>, ReflectorSink<
       if (sameVersion(held, item)) continue;
       this.#put(key, item, changes);
     }
-    for (const key of this.#store.keys()) {
+    for (const key of this.#keysIn(namespace)) {
       if (!listed.has(key)) this.#remove(key, undefined, changes);
     }
     this.#resourceVersion = resourceVersion;
     this.#publish(changes);
-    if (this.#hasSynced) return;
-    this.#hasSynced = true;
+  }
+
+  allListed(): void {
     this.#resolveSynced();
+  }
+
+  #keysIn(namespace: string): Iterable<string> {
+    if (namespace === "") return this.#store.keys();
+    return this.#store.byIndex(namespaceIndex, namespace).map(keyOf);
   }
 
   apply(events: readonly WatchedEvent<T>[]): void {

@@ -42,7 +42,12 @@ export class JsonFrames {
 
   /** The values that `chunk` completes, parsed, in order. Throws SyntaxError on bytes that are no JSON. */
   push(chunk: Uint8Array): unknown[] {
-    return this.pushBytes(chunk).map((value) => parseExactJson(this.#decoder.decode(value)));
+    return this.pushBytes(chunk).map((value) => this.parse(value));
+  }
+
+  /** Of a value that `pushBytes` gave. Throws SyntaxError. */
+  parse(value: Uint8Array): unknown {
+    return parseExactJson(this.#decoder.decode(value));
   }
 
   /** The same as bytes, not parsed: parts of `chunk` where a value lies whole in it. */

@@ -6,6 +6,9 @@
  *     ▲        └──────(410)──────────┐
  *     └──────────────────────────────┘  the sink gets the new list as a whole and takes the difference
  *
+ * With `watchList` the list comes as the first events of the watch, and needs no second request; a server
+ * that refuses this is listed for ever after.
+ *
  * In     answers of a Client. Out: `replace` with a whole list, `apply` with batches in order.
  * Bounds one request at a time; failures wait `backoff` (0.1 s to 30 s with jitter) or as long as a 429
  *        says; a watch is renewed after 5 to 10 minutes so that load spreads over replicas.
@@ -19,6 +22,7 @@ import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { Backoff } from "./backoff.ts";
 import type { Client, ListOf, ResourceRef, WatchedEvent } from "./client.ts";
+import { InitialEvents } from "./initial-events.ts";
 import { isStatus, apiErrorOf } from "./transport.ts";
 import { isNotFound, isTransient, retryAfterMs } from "./api-errors.ts";
 
@@ -35,6 +39,10 @@ export interface Selection {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
+  /** Objects are PartialObjectMetadata: no spec, no status. */
+  readonly metadataOnly?: boolean;
+  /** The first state comes object by object in the watch, instead of as one large list. */
+  readonly watchList?: boolean;
 }
 
 export interface ReflectorSink<T> {
@@ -49,6 +57,8 @@ const backoffLimits = { firstMs: 100, mostMs: 30_000 };
 const watchSecondsMin = 300;
 /** A watch that ended sooner than this without an event counts as a failure: no tight loop. */
 const shortWatchMs = 1_000;
+/** A watch that ended so often in a row without the end of its initial events: the server knows none. */
+const unmarkedMax = 3;
 /** Page size of lists served from storage; a list from the server's cache ("0") is not paged. */
 const pageObjects = 5_000;
 
@@ -75,6 +85,10 @@ class Reflector<T extends KubeObject> {
   /** Set by the ERROR event of the watch under way. */
   #refused: ApiError | undefined;
   #eventsInWatch = 0;
+  /** Of a watch that begins with the state, until its end mark. */
+  #initial: InitialEvents<T> | undefined;
+  #watchesList: boolean;
+  #unmarked = 0;
 
   constructor(
     deps: ReflectorDeps,
@@ -83,7 +97,9 @@ class Reflector<T extends KubeObject> {
     signal: AbortSignal,
   ) {
     this.#deps = deps;
-    this.#selection = selection;
+    const { watchList = false, ...rest } = selection;
+    this.#selection = rest;
+    this.#watchesList = watchList;
     this.#sink = sink;
     this.#signal = signal;
     this.#backoff = new Backoff({ random: deps.random }, backoffLimits);
@@ -92,8 +108,9 @@ class Reflector<T extends KubeObject> {
   async run(): Promise<void> {
     while (!this.#signal.aborted) {
       try {
-        if (this.#position === undefined) await this.#list();
-        else await this.#watch(this.#position);
+        if (this.#position !== undefined) await this.#watch(this.#position);
+        else if (this.#watchesList) await this.#watchFromState();
+        else await this.#list();
       } catch (error) {
         if (this.#signal.aborted) return;
         await this.#failed(error);
@@ -116,10 +133,28 @@ class Reflector<T extends KubeObject> {
       resourceVersion ??= page.metadata.resourceVersion;
       next = page.metadata.continue === "" ? undefined : page.metadata.continue;
     } while (next !== undefined);
-    this.#position = resourceVersion ?? "";
+    this.#replace(items, resourceVersion ?? "");
+  }
+
+  #replace(items: readonly T[], resourceVersion: string): void {
+    this.#position = resourceVersion;
     this.#hasListed = true;
     this.#backoff.reset();
-    this.#sink.replace(items, this.#position);
+    this.#sink.replace(items, resourceVersion);
+  }
+
+  async #watchFromState(): Promise<void> {
+    this.#initial = new InitialEvents<T>();
+    try {
+      await this.#watch(this.#listFrom);
+      this.#unmarked = this.#initial === undefined ? 0 : this.#unmarked + 1;
+      this.#watchesList = this.#unmarked < unmarkedMax;
+    } catch (error) {
+      if (this.#initial === undefined || !isUnsupported(error)) throw error;
+      this.#watchesList = false;
+    } finally {
+      this.#initial = undefined;
+    }
   }
 
   async #watch(position: string): Promise<void> {
@@ -129,7 +164,9 @@ class Reflector<T extends KubeObject> {
     this.#refused = undefined;
     this.#eventsInWatch = 0;
     const timeoutSeconds = watchSecondsMin + random.below(watchSecondsMin);
-    const call = { ...selectors, resourceVersion: position, allowWatchBookmarks: true };
+    const sendInitialEvents = this.#initial !== undefined;
+    const from = { resourceVersion: position, sendInitialEvents, allowWatchBookmarks: true };
+    const call = { ...selectors, ...from };
     await client.watch<T>(ref, { ...call, timeoutSeconds, signal: this.#signal }, (events) =>
       this.#take(events),
     );
@@ -147,11 +184,24 @@ class Reflector<T extends KubeObject> {
       this.#refused = apiErrorOf(isStatus(status) ? (status.code ?? 500) : 500, status, undefined);
       good = events.slice(0, bad);
     }
+    if (this.#initial !== undefined) good = this.#takeInitial(this.#initial, good);
     const last = good.at(-1)?.object.metadata?.resourceVersion;
     if (last === undefined) return;
     this.#eventsInWatch += good.length;
     this.#sink.apply(good);
     this.#position = last;
+  }
+
+  /** @returns the events after the initial ones. */
+  #takeInitial(
+    initial: InitialEvents<T>,
+    events: readonly WatchedEvent<T>[],
+  ): readonly WatchedEvent<T>[] {
+    const taken = initial.take(events);
+    if (taken === 0) return [];
+    this.#initial = undefined;
+    this.#replace(initial.objects(), events[taken - 1]?.object.metadata?.resourceVersion ?? "");
+    return events.slice(taken);
   }
 
   async #failed(error: unknown): Promise<void> {
@@ -189,6 +239,11 @@ function withKind<T extends KubeObject>(page: ListOf<T> & KubeObject, item: T): 
   if (item.kind !== undefined || page.kind === undefined) return item;
   const kind = page.kind.replace(/List$/, "");
   return { apiVersion: page.apiVersion, ...item, kind };
+}
+
+/** The server knows no initial events, or not for this resource. */
+function isUnsupported(error: unknown): boolean {
+  return error instanceof ApiError && [400, 405, 422].includes(error.status.code ?? 0);
 }
 
 /** The position is lost: only a new list helps. */

@@ -53,7 +53,7 @@ function byteRequest(request: ApiRequest, options: SocketClientOptions): ByteReq
   const path = encodePath(request.path);
   const token = options.bearerToken?.();
   const headers: Record<string, string> = {
-    accept: "application/json",
+    accept: request.accept,
     "user-agent": options.userAgent,
   };
   if (token !== undefined) headers["authorization"] = `Bearer ${token}`;

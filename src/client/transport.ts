@@ -16,6 +16,7 @@ export interface ApiRequest {
   readonly query: string;
   readonly body: object | undefined;
   readonly contentType: string;
+  readonly accept: string;
   readonly signal: AbortSignal | undefined;
 }
 

@@ -145,3 +145,45 @@ test("tooManyRequests keeps the seconds the server gave in its Status", async ()
     return error instanceof ApiError && error.status.details?.retryAfterSeconds === 9;
   });
 });
+
+test("metadata alone is asked for by Accept, and cut out of the answer of a server that ignores it", async () => {
+  const accepts: (string | undefined)[] = [];
+  let sink: ObjectEventSink | undefined;
+  const whole = { apiVersion: "v1", kind: "Pod", metadata: { name: "one" }, spec: {} };
+  const partial = { apiVersion: "meta.k8s.io/v1", kind: "PartialObjectMetadata" };
+  const handler: PlainHandler = (request) => {
+    accepts.push(request.headers["accept"] as string);
+    if (request.query.includes("watch=true")) {
+      const open = (given: ObjectEventSink) => ((sink = given), () => {});
+      return Promise.resolve({ kind: "events", status: 200, headers: {}, open });
+    }
+    const object = { kind: "PodList", metadata: { resourceVersion: "7" }, items: [whole] };
+    return Promise.resolve({ kind: "object", status: 200, headers: {}, object });
+  };
+  const client = directClient(handler, user);
+  const listed = await client.list(pods, { metadataOnly: true });
+  assert.deepEqual(listed.items, [{ ...partial, metadata: { name: "one" } }]);
+  assert.equal(listed.metadata.resourceVersion, "7");
+  const stop = new AbortController();
+  const seen: unknown[] = [];
+  const call = { signal: stop.signal, metadataOnly: true };
+  const watching = client.watch(pods, call, (events) => void seen.push(...events));
+  await Promise.resolve();
+  await Promise.resolve();
+  const status = notFound(pods, "x").status;
+  sink?.deliver([
+    { type: "ADDED", object: whole },
+    { type: "ERROR", object: status as never },
+  ]);
+  stop.abort();
+  await watching;
+  assert.deepEqual(seen, [
+    { type: "ADDED", object: { ...partial, metadata: { name: "one" } } },
+    { type: "ERROR", object: status },
+  ]);
+  const suffix = ";g=meta.k8s.io;v=v1,application/json";
+  assert.deepEqual(accepts, [
+    `application/json;as=PartialObjectMetadataList${suffix}`,
+    `application/json;as=PartialObjectMetadata${suffix}`,
+  ]);
+});

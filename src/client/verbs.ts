@@ -15,6 +15,7 @@ import type {
   WatchCall,
   WatchedEvent,
 } from "./client.ts";
+import { partialEvent, partialList, partialType } from "./partial-metadata.ts";
 import type { ApiRequest, Transport } from "./transport.ts";
 import { callQuery, deleteBody, listCallQuery, resourcePath, watchQuery } from "./path.ts";
 
@@ -48,12 +49,12 @@ class VerbsClient implements Client {
     return this.#call<T>({ ...blank("GET", path, ""), signal: options.signal });
   }
 
-  list<T extends KubeObject>(ref: ResourceRef, call: ListCall): Promise<ListOf<T>> {
+  async list<T extends KubeObject>(ref: ResourceRef, call: ListCall): Promise<ListOf<T>> {
     const path = resourcePath(ref, call.namespace ?? "", "", "");
-    return this.#call<ListOf<T>>({
-      ...blank("GET", path, listCallQuery(call)),
-      signal: call.signal,
-    });
+    const request = { ...blank("GET", path, listCallQuery(call)), signal: call.signal };
+    if (call.metadataOnly !== true) return this.#call<ListOf<T>>(request);
+    const accept = partialType("PartialObjectMetadataList");
+    return partialList(await this.#call<ListOf<T>>({ ...request, accept }));
   }
 
   create<T extends KubeObject>(
@@ -141,9 +142,10 @@ class VerbsClient implements Client {
     const path = resourcePath(ref, call.namespace ?? "", "", "");
     const request = { ...blank("GET", path, watchQuery(call)), signal: call.signal };
     // The server sends the watched kind; see the header.
-    return this.#exchange.watch(request, (events) =>
-      deliver(events as unknown as readonly WatchedEvent<T>[]),
-    );
+    const take = deliver as unknown as (events: readonly WatchedEvent<AnyObject>[]) => void;
+    if (call.metadataOnly !== true) return this.#exchange.watch(request, take);
+    const accept = partialType("PartialObjectMetadata");
+    return this.#exchange.watch({ ...request, accept }, (events) => take(events.map(partialEvent)));
   }
 
   raw(path: string): Promise<unknown> {
@@ -158,7 +160,15 @@ class VerbsClient implements Client {
 }
 
 function blank(method: ApiRequest["method"], path: string, query: string): ApiRequest {
-  return { method, path, query, body: undefined, contentType: json, signal: undefined };
+  return {
+    method,
+    path,
+    query,
+    body: undefined,
+    contentType: json,
+    accept: json,
+    signal: undefined,
+  };
 }
 
 /** An empty name would turn "one object" into "the collection": never send that. */

@@ -6,24 +6,46 @@ import { JsonFrames } from "./json-frames.ts";
 
 type Deliver = (events: readonly WatchedEvent<AnyObject>[]) => void;
 
-const types: ReadonlySet<string> = new Set(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]);
+/** How API servers begin a frame of each type; the object follows, and one brace. */
+const heads: Readonly<Record<WatchEventType, Uint8Array>> = {
+  ADDED: headOf("ADDED"),
+  MODIFIED: headOf("MODIFIED"),
+  DELETED: headOf("DELETED"),
+  BOOKMARK: headOf("BOOKMARK"),
+  ERROR: headOf("ERROR"),
+};
 
 /** Takes chunks, delivers each chunk's whole events as one batch. Throws on what is no watch event. */
 export function watchFrames(frameBytesMax: number, deliver: Deliver): (chunk: Uint8Array) => void {
   const frames = new JsonFrames({ frameBytesMax });
   return (chunk) => {
-    const events = frames.push(chunk).map(watchEvent);
+    const events = frames.pushBytes(chunk).map((frame) => watchEvent(frames.parse(frame), frame));
     if (events.length > 0) deliver(events);
   };
 }
 
-function watchEvent(value: unknown): WatchedEvent<AnyObject> {
+function watchEvent(value: unknown, frame: Uint8Array): WatchedEvent<AnyObject> {
   if (typeof value === "object" && value !== null && "type" in value && "object" in value) {
     const { type, object } = value;
-    if (typeof type === "string" && types.has(type) && typeof object === "object" && object) {
-      // Checked above: one of the five types, and an object.
-      return { type: type as WatchEventType, object: object as AnyObject };
+    if (typeof type === "string" && isEventType(type) && typeof object === "object" && object) {
+      // Checked above: an object.
+      const event = { type, object: object as AnyObject };
+      if (Object.keys(value).length !== 2 || !beginsWith(frame, heads[type])) return event;
+      return { ...event, json: frame.subarray(heads[type].length, -1) };
     }
   }
   throw new SyntaxError("watch frame is no watch event");
+}
+
+function isEventType(type: string): type is WatchEventType {
+  return Object.hasOwn(heads, type);
+}
+
+function beginsWith(frame: Uint8Array, head: Uint8Array): boolean {
+  for (let at = 0; at < head.length; at++) if (frame[at] !== head[at]) return false;
+  return true;
+}
+
+function headOf(type: WatchEventType): Uint8Array {
+  return new TextEncoder().encode(`{"type":"${type}","object":`);
 }

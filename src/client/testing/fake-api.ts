@@ -75,6 +75,10 @@ export function createFakeApi(deps: { clock: Clock }): FakeApi {
   return new MemoryApi(deps.clock);
 }
 
+function connectionReset(): Error {
+  return Object.assign(new Error("connection reset"), { code: "ECONNRESET" });
+}
+
 interface Happened {
   readonly version: number;
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
@@ -184,15 +188,20 @@ class MemoryApi implements FakeApi {
   }
 
   cutWatches(): void {
-    const cut = Object.assign(new Error("connection reset"), { code: "ECONNRESET" });
     for (const table of this.#tables.values()) {
-      for (const watch of table.watches) watch.end(cut);
+      for (const watch of table.watches) watch.end(connectionReset());
     }
   }
 
   compact(): void {
     this.#compactVersion = this.#version;
-    for (const table of this.#tables.values()) table.history.length = 0;
+    for (const { history, watches } of this.#tables.values()) {
+      // As a server ends a watch that is behind its history: never a silent gap.
+      for (const watch of watches) {
+        if (history.some(({ version }) => version > watch.next)) watch.end(connectionReset());
+      }
+      history.length = 0;
+    }
   }
 
   async get<T extends KubeObject>(

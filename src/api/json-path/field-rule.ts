@@ -1,0 +1,47 @@
+/** Fields chosen out of an object by JSONPath: `{ip: .status.podIP, images: [".spec.containers[*].image"]}`. */
+import {
+  findValues,
+  firstValue,
+  type JsonPath,
+  JsonPathError,
+  parseJsonPath,
+  parseTemplate,
+  templateProblem,
+} from "./json-path.ts";
+
+/** A field is the first value its path leads to, or all of them as a list. */
+export interface FieldRule {
+  readonly name: string;
+  readonly path: JsonPath;
+  readonly all: boolean;
+}
+
+/** With or without braces around it. Throws JsonPathError. */
+export function parsePath(text: string): JsonPath {
+  const inner = /^\{([^]*)\}$/.exec(text)?.[1] ?? text;
+  const problem = templateProblem(parseTemplate(`{${inner}}`));
+  if (problem !== undefined) throw new JsonPathError(`${problem}: a path begins with a point`);
+  return parseJsonPath(inner);
+}
+
+/** A path that leads nowhere gives null, or an empty list. */
+export function chooseFields(
+  rules: readonly FieldRule[],
+  object: unknown,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    rules.map(({ name, path, all }) => [
+      name,
+      all ? allValues(path, object) : (firstValue(path, object) ?? null),
+    ]),
+  );
+}
+
+function allValues(path: JsonPath, object: unknown): readonly unknown[] {
+  try {
+    return findValues(path, object);
+  } catch (error) {
+    if (error instanceof JsonPathError) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * `import { testTools } from "pilothouse/client/testing"`: what `connect` gives, for tests of controllers,
+ * with a clock that the test moves. Delays, backoff and leases of what is made of these tools pass on
+ * command; the plane behind the client keeps its own time.
+ *
+ * Holds  between two timers, and before `advance` returns, every request under way has ended: a lease is
+ *        not lost because a test skipped the time in which its renewal was answered.
+ */
+import { setImmediate as hostTurn } from "node:timers/promises";
+import type { Client } from "#client/client.ts";
+import { createInformerSet } from "#client/informer-set.ts";
+import { nodeLog, type LogLevel } from "#platform/node/log.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
+import type { Tools } from "../connect.ts";
+
+export interface TestTools extends Tools {
+  /** Stands until `advance` moves it. */
+  readonly clock: FakeClock;
+  /** Passes `ms`: fires what falls due, in order, and lets its requests end before the next. */
+  advance(ms: number): Promise<void>;
+  /** Resolves when no request is under way and nothing was started for some turns of the event loop. */
+  settle(): Promise<void>;
+}
+
+/** A write on an in-process plane reaches its informers within so many turns. */
+const quietTurns = 8;
+
+/** `client` is that of `startControlPlane`: over sockets, events may come after `settle`. */
+export function testTools(client: Client, { logLevel = "error" as LogLevel } = {}): TestTools {
+  const clock = new FakeClock();
+  const calls = new CountedCalls(client);
+  const log = nodeLog({ level: logLevel, destination: 2 });
+  const deps = { client: calls.client, clock, random: new FakeRandom(1), log };
+  return {
+    ...deps,
+    clock,
+    informers: createInformerSet(deps),
+    settle: () => calls.settle(),
+    advance: (ms) => advance(clock, ms, calls),
+  };
+}
+
+async function advance(clock: FakeClock, ms: number, calls: CountedCalls): Promise<void> {
+  const untilMs = clock.monotonicMs() + ms;
+  await calls.settle();
+  for (;;) {
+    const nextMs = clock.nextMs();
+    if (nextMs === undefined || clock.monotonicMs() + nextMs > untilMs) break;
+    clock.tick(nextMs);
+    await calls.settle();
+  }
+  clock.tick(untilMs - clock.monotonicMs());
+}
+
+/** A client that knows how many of its requests are under way; watches, which do not end, are none. */
+class CountedCalls {
+  readonly client: Client;
+  #count = 0;
+
+  constructor(client: Client) {
+    this.client = new Proxy(client, {
+      get: (target, name) => {
+        const verb: unknown = Reflect.get(target, name, target);
+        if (typeof verb !== "function" || name === "watch") return bound(verb, target);
+        return (...args: unknown[]) => this.#counted(Reflect.apply(verb, target, args));
+      },
+    });
+  }
+
+  async settle(): Promise<void> {
+    for (let quiet = 0; quiet < quietTurns; quiet++) {
+      await hostTurn();
+      if (this.#count > 0) quiet = 0;
+    }
+  }
+
+  async #counted(answer: unknown): Promise<unknown> {
+    this.#count++;
+    try {
+      return await answer;
+    } finally {
+      this.#count--;
+    }
+  }
+}
+
+function bound(verb: unknown, target: Client): unknown {
+  return typeof verb === "function" ? verb.bind(target) : verb;
+}
