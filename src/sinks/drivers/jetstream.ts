@@ -1,0 +1,167 @@
+/**
+ * NATS JetStream: every message names the sequence of the one before it, so the stream takes it there or nowhere.
+ *
+ * Holds  the newest message tells the position of every source, in a header. A session begins with a mark at
+ *        the stream's end: what an earlier session has under way then meets another end, and is refused.
+ * Holds  the last message's acknowledgement proves the whole batch: it was expected behind all others.
+ * Nats-Msg-Id is not set: it would make a stream refuse for two minutes what it lost and needs again.
+ * The stream belongs to the sink: nobody else may publish into it. It is made when it is not there.
+ */
+import type { MsgHdrs } from "@nats-io/transport-node";
+import {
+  type KnownObject,
+  SinkConfigError,
+  type SinkDriver,
+  SinkFencedError,
+  type SinkRecord,
+  type SinkSession,
+} from "../sink-driver.ts";
+import { JetStreamConnection, type NatsTarget, type StreamEnd } from "./jetstream-connection.ts";
+
+interface JetStreamOptions extends NatsTarget {
+  readonly sink: string;
+  readonly stream: string;
+  /** What the stream takes when it is made: `k8s.>`. */
+  readonly subjects: string;
+  /** Of marks that have no source. */
+  readonly markSubject: string;
+  /** Each object has a subject of its own. */
+  readonly subjectPerObject: boolean;
+  /** Of a stream that is made: messages kept for each subject; undefined: all. */
+  readonly keepPerSubject: number | undefined;
+  readonly contentType: string;
+}
+
+const header = {
+  positions: "Pilothouse-Positions",
+  type: "Pilothouse-Type",
+  id: "Pilothouse-Id",
+  key: "Pilothouse-Key",
+  uid: "Pilothouse-Uid",
+  source: "Pilothouse-Source",
+  resourceVersion: "Pilothouse-Resource-Version",
+  contentType: "Content-Type",
+  expected: "Nats-Expected-Last-Sequence",
+} as const;
+
+export class JetStreamDriver implements SinkDriver {
+  readonly target: string;
+  readonly atLeastOnce = false;
+  readonly #options: JetStreamOptions;
+
+  constructor(options: JetStreamOptions) {
+    this.#options = options;
+    this.target = `${options.servers.join(",")} stream ${options.stream}`;
+  }
+
+  async open(_sources: readonly string[], signal: AbortSignal): Promise<SinkSession> {
+    const connection = await JetStreamConnection.open(this.#options, signal);
+    try {
+      const session = new JetStreamSession(connection, this.#options, await connection.end());
+      await session.takeOver();
+      return session;
+    } catch (error) {
+      await connection.close();
+      throw asSinkError(error);
+    }
+  }
+}
+
+class JetStreamSession implements SinkSession {
+  readonly inFlightMax = 4;
+  readonly positions: Map<string, string>;
+  readonly #connection: JetStreamConnection;
+  readonly #options: JetStreamOptions;
+  readonly #written: Map<string, string>;
+  /** Of the last message, sent or acknowledged. */
+  #sequence: number;
+  readonly #messages: number;
+
+  constructor(connection: JetStreamConnection, options: JetStreamOptions, end: StreamEnd) {
+    this.#connection = connection;
+    this.#options = options;
+    this.#sequence = end.sequence;
+    this.#messages = end.messages;
+    this.positions = parsePositions(end.headers?.get(header.positions) ?? "");
+    this.#written = new Map(this.positions);
+  }
+
+  /** Moves the stream's end, which ends whatever another session has under way. */
+  async takeOver(): Promise<void> {
+    const headers = this.#headers("POSITION");
+    await this.#connection.publish(this.#options.markSubject, undefined, headers);
+    this.#sequence++;
+  }
+
+  async known(source: string): Promise<Map<string, KnownObject>> {
+    const known = new Map<string, KnownObject>();
+    if (this.#messages === 0) return known;
+    await this.#connection.readHeaders(this.#options.subjectPerObject, (headers) => {
+      const key = decodeURIComponent(headers.get(header.key));
+      if (key === "" || headers.get(header.source) !== encodeURIComponent(source)) return;
+      const uid = headers.get(header.uid);
+      const resourceVersion = headers.get(header.resourceVersion);
+      if (headers.get(header.type) === "DELETED") known.delete(key);
+      else known.set(key, { uid, resourceVersion });
+    });
+    return known;
+  }
+
+  async append(records: readonly SinkRecord[]): Promise<void> {
+    const last = records.length - 1;
+    let landed: Promise<void> | undefined;
+    for (const [at, record] of records.entries()) {
+      this.#written.set(record.source, record.position);
+      const headers = this.#headers(record.type, record);
+      const { route, value } = record;
+      if (at < last) this.#connection.send(route, value, headers);
+      else landed = this.#connection.publish(route, value, headers);
+      this.#sequence++;
+    }
+    await landed?.catch((error: unknown) => {
+      throw asSinkError(error);
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  #headers(type: string, record?: SinkRecord): MsgHdrs {
+    const headers = this.#connection.headers();
+    headers.set(header.expected, String(this.#sequence));
+    headers.set(header.positions, formatPositions(this.#written));
+    headers.set(header.type, type);
+    if (record === undefined) return headers;
+    const { id, key, uid, source, resourceVersion, value } = record;
+    headers.set(header.id, encodeURI(id));
+    headers.set(header.source, encodeURIComponent(source));
+    headers.set(header.resourceVersion, resourceVersion);
+    if (value !== undefined) headers.set(header.contentType, this.#options.contentType);
+    if (key === "") return headers;
+    headers.set(header.key, encodeURIComponent(key));
+    headers.set(header.uid, uid);
+    return headers;
+  }
+}
+
+/** `v1%2Fpods=41.1 apps%2Fv1%2Fdeployments=40`. */
+function formatPositions(positions: ReadonlyMap<string, string>): string {
+  return [...positions].map(([source, at]) => `${encodeURIComponent(source)}=${at}`).join(" ");
+}
+
+function parsePositions(text: string): Map<string, string> {
+  const positions = new Map<string, string>();
+  for (const part of text.split(" ")) {
+    const [source = "", at = ""] = part.split("=", 2);
+    if (at !== "") positions.set(decodeURIComponent(source), at);
+  }
+  return positions;
+}
+
+function asSinkError(error: unknown): unknown {
+  const text = error instanceof Error ? error.message : String(error);
+  if (/wrong last sequence/.test(text)) return new SinkFencedError(text);
+  if (/authorization|permissions violation/i.test(text)) return new SinkConfigError(text);
+  return error;
+}

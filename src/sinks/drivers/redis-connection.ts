@@ -1,0 +1,71 @@
+/** One connection to a Redis server, by the field's own client, which is loaded when a sink needs it. */
+import { loadLibrary } from "./library.ts";
+
+export interface RedisTarget {
+  /** `redis://host:port/db` or `rediss://`; no credentials. */
+  readonly url: string;
+  readonly username: string | undefined;
+  /** Read when the connection is made. */
+  readonly password: (() => string) | undefined;
+  /** PEM of the authorities of a `rediss` server; undefined: the host's. */
+  readonly ca: string | undefined;
+}
+
+const connectMs = 10_000;
+
+type RedisClient = Awaited<ReturnType<typeof makeClient>>;
+
+async function makeClient({ url, username, password, ca }: RedisTarget) {
+  const { createClient } = await loadLibrary("@redis/client", () => import("@redis/client"));
+  const tls = ca === undefined ? {} : { ca };
+  return createClient({
+    url,
+    RESP: 2,
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password: password() }),
+    // A session ends with its connection: what was sent must not be sent again by the library.
+    disableOfflineQueue: true,
+    socket: {
+      ...tls,
+      connectTimeout: connectMs,
+      reconnectStrategy: false,
+    },
+  });
+}
+
+export class RedisConnection {
+  readonly #client: RedisClient;
+  readonly #failed = Promise.withResolvers<never>();
+
+  private constructor(client: RedisClient) {
+    this.#client = client;
+    this.#failed.promise.catch(() => undefined);
+    client.on("error", (error: unknown) => this.#failed.reject(error));
+    client.on("end", () => this.#failed.reject(new Error("the connection to Redis ended")));
+  }
+
+  static async open(target: RedisTarget, signal: AbortSignal): Promise<RedisConnection> {
+    const connection = new RedisConnection(await makeClient(target));
+    const stop = (): void => connection.close();
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      await Promise.race([connection.#client.connect(), connection.#failed.promise]);
+      return connection;
+    } catch (error) {
+      connection.close();
+      throw error;
+    } finally {
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  /** Replies in the order of the calls. Rejects with the server's error, or once the connection is gone. */
+  send(command: readonly (string | Buffer)[]): Promise<unknown> {
+    const answer = this.#client.sendCommand([...command]);
+    return Promise.race([answer, this.#failed.promise]);
+  }
+
+  close(): void {
+    this.#client.destroy();
+  }
+}

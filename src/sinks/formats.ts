@@ -1,0 +1,92 @@
+/**
+ * How an object is written into a sink: `cloudevents` (CloudEvents 1.0, structured JSON), `json` (the object
+ * itself) or `protobuf` (Kubernetes' own, of built-in kinds).
+ *
+ * Encoded once, when it is taken in; a projection replaces the object by the chosen fields.
+ */
+import { chooseFields, type FieldRule } from "#api/json-path/field-rule.ts";
+import { concatBytes } from "#base/bytes.ts";
+import type { AnyObject } from "#api/object.ts";
+import type { ResourceRef } from "#client/client.ts";
+import { resourcePath } from "#client/path.ts";
+import { encodeProtobuf } from "#server/protobuf/encode.ts";
+import type { RecordType } from "./sink-driver.ts";
+
+export type SinkFormat = "cloudevents" | "json" | "protobuf";
+
+export interface Encoding {
+  readonly format: SinkFormat;
+  /** Of CloudEvents: which cluster. */
+  readonly source: string;
+  readonly ref: ResourceRef;
+  readonly kind: string;
+  /** Undefined: whole objects. */
+  readonly fields: readonly FieldRule[] | undefined;
+}
+
+export interface Told {
+  readonly type: RecordType;
+  readonly id: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly resourceVersion: string;
+  /** Undefined for marks, and for a deletion that was found by its absence. */
+  readonly object: AnyObject | undefined;
+  /** Its JSON, if it is at hand: borrowed until `encodeTold` returns. */
+  readonly json: Uint8Array | undefined;
+}
+
+const encoder = new TextEncoder();
+const closed = encoder.encode("}");
+
+export const contentTypes: Readonly<Record<SinkFormat, string>> = {
+  cloudevents: "application/cloudevents+json",
+  json: "application/json",
+  protobuf: "application/vnd.kubernetes.protobuf",
+};
+
+const eventTypes: Readonly<Record<RecordType, string>> = {
+  ADDED: "dev.pilothouse.object.added",
+  MODIFIED: "dev.pilothouse.object.modified",
+  DELETED: "dev.pilothouse.object.deleted",
+  SNAPSHOT_BEGIN: "dev.pilothouse.snapshot.begin",
+  SNAPSHOT_END: "dev.pilothouse.snapshot.end",
+  POSITION: "dev.pilothouse.position",
+};
+
+/** Undefined where the format has nothing to say beyond the record's own fields: marks and deletions. */
+export function encodeTold(encoding: Encoding, told: Told): Uint8Array | undefined {
+  if (encoding.format === "cloudevents") return cloudEvent(encoding, told);
+  const { type, object } = told;
+  if (object === undefined || type === "DELETED") return undefined;
+  if (encoding.format === "json") return dataOf(encoding, object, told.json).slice();
+  const { group, version } = encoding.ref;
+  return encodeProtobuf({ group, version, kind: encoding.kind }, object);
+}
+
+function cloudEvent(encoding: Encoding, told: Told): Uint8Array {
+  const { ref, source } = encoding;
+  const { type, id, namespace, name, resourceVersion, object } = told;
+  const subject = resourcePath(ref, namespace, name, "");
+  const attributes = {
+    specversion: "1.0",
+    id,
+    source,
+    type: eventTypes[type],
+    subject,
+    resourceversion: resourceVersion,
+  };
+  const head = JSON.stringify(attributes);
+  if (object === undefined) return encoder.encode(head);
+  const opened = encoder.encode(
+    `${head.slice(0, -1)},"datacontenttype":"application/json","data":`,
+  );
+  return concatBytes([opened, dataOf(encoding, object, told.json), closed]);
+}
+
+/** The object as it came, where it goes on as it is. */
+function dataOf({ fields }: Encoding, object: AnyObject, json: Uint8Array | undefined): Uint8Array {
+  if (fields === undefined) return json ?? encoder.encode(JSON.stringify(object));
+  const { namespace, name } = object.metadata ?? {};
+  return encoder.encode(JSON.stringify({ namespace, name, fields: chooseFields(fields, object) }));
+}
