@@ -1,0 +1,40 @@
+/** Every limit of the xDS face, named. */
+import type { StreamLimits, TableLimits } from "#xds/limits.ts";
+
+export interface XdsLimits extends StreamLimits, TableLimits {
+  /** Open streams; more: RESOURCE_EXHAUSTED. */
+  readonly streamsMax: number;
+  /** Names that all streams together subscribe to. */
+  readonly namesTotalMax: number;
+  /** Requests that wait until it is known who sends them; more: RESOURCE_EXHAUSTED. */
+  readonly earlyRequestsMax: number;
+  /** A stream with more unread is not sent anything until it reads. */
+  readonly backlogBytesMax: number;
+  /** Streams that are written to in one turn of the loop. */
+  readonly streamsPerTurn: number;
+  /** Rights are asked about again this often. */
+  readonly reviewMs: number;
+  /** Refusals that /relay/xds shows. */
+  readonly refusalsShown: number;
+}
+
+export const xdsLimits: XdsLimits = {
+  // A client of one mesh names hundreds; each costs some 200 bytes.
+  namesMax: 10_000,
+  namesTotalMax: 2_000_000,
+  // A DNS name and a port are shorter.
+  nameLengthMax: 300,
+  typesMax: 16,
+  scopesMax: 1_024,
+  // gRPC clients take 4 MiB.
+  responseBytesMax: 1024 * 1024,
+  // Half a minute of the largest rate that is measured; a stream behind by more comes back with its versions.
+  changesMax: 32_768,
+  formerMax: 1_024,
+  streamsMax: 50_000,
+  earlyRequestsMax: 32,
+  backlogBytesMax: 256 * 1024,
+  streamsPerTurn: 100,
+  reviewMs: 30_000,
+  refusalsShown: 64,
+};

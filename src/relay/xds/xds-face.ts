@@ -1,0 +1,235 @@
+/**
+ * The aggregated discovery service of a relay: mirrors in, calls out.
+ *
+ *   mirrors ──feed──► ResourceMaker ──► tables ──► streams ──wake──► pump, some streams a turn of the loop
+ *
+ * Holds  a call is taken once every mirror that resources are made of was fed whole; before, the client is
+ *        sent elsewhere. However many changes come, a stream is written to once a turn, and not while its
+ *        client does not read.
+ */
+import type { Buffer } from "node:buffer";
+import { hash } from "node:crypto";
+import { failure } from "#api/status.ts";
+import type { AnyObject } from "#api/object.ts";
+import type { EndpointSlice, Ingress, Service } from "#api/gen/types.ts";
+import type { Clock } from "#platform/clock.ts";
+import { Deadlines } from "#platform/deadlines.ts";
+import type { Peer } from "#platform/http.ts";
+import { onNextTurn } from "#platform/pace.ts";
+import type { MetricSet } from "#server/metric-set.ts";
+import { Code, GrpcError } from "#wire/grpc.ts";
+import { namespaceOfName } from "#xds/resource-names.ts";
+import { ResourceMaker } from "#xds/resource-maker.ts";
+import type { EntryPoint } from "../access/entry-point.ts";
+import type { Mirrored } from "../mirror/mirrored.ts";
+import { Feed } from "./feed.ts";
+import type { XdsLimits } from "./limits.ts";
+import { XdsCall, type XdsShared, type XdsTransport } from "./xds-call.ts";
+import { XdsMetrics } from "./xds-metrics.ts";
+
+const service = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
+const paths = [
+  [`${service}/DeltaAggregatedResources`, "delta"],
+  [`${service}/StreamAggregatedResources`, "state"],
+] as const;
+
+/** What the mapping reads, by kind. */
+export const xdsResources = [
+  "v1/services",
+  "discovery.k8s.io/v1/endpointslices",
+  "networking.k8s.io/v1/ingresses",
+] as const;
+type XdsResource = (typeof xdsResources)[number];
+
+interface XdsDeps {
+  readonly clock: Clock;
+  readonly metrics: MetricSet;
+  readonly door: EntryPoint;
+  readonly mirrorOf: (kindId: XdsResource) => Mirrored | undefined;
+}
+
+/** As gRPC servers call it. */
+interface XdsStreamEnd {
+  /** Borrowed until return. */
+  message(bytes: Buffer): void;
+  halfClosed(): void;
+  closed(): void;
+}
+
+interface XdsMethod {
+  readonly kind: "stream";
+  readonly open: (transport: XdsTransport, authorization?: string) => XdsStreamEnd;
+}
+
+const refusedCall: XdsStreamEnd = {
+  message: () => undefined,
+  halfClosed: () => undefined,
+  closed: () => undefined,
+};
+
+export class XdsFace {
+  readonly #deps: XdsDeps;
+  readonly #limits: XdsLimits;
+  readonly #metrics: XdsMetrics;
+  readonly #maker: ResourceMaker;
+  readonly #feeds: readonly Feed[];
+  readonly #shared: XdsShared;
+  readonly #calls = new Set<XdsCall>();
+  readonly #awake = new Set<XdsCall>();
+  #names = 0;
+  #isPumping = false;
+  #isStopped = false;
+
+  constructor(deps: XdsDeps, limits: XdsLimits) {
+    this.#deps = deps;
+    this.#limits = limits;
+    const { clock } = deps;
+    this.#metrics = new XdsMetrics(deps.metrics, limits);
+    this.#maker = new ResourceMaker(digestOf, limits);
+    this.#feeds = xdsResources.map((id) => this.#feed(id));
+    this.#shared = {
+      door: deps.door,
+      deadlines: new Deadlines(clock, { name: "relay.xds", stepMs: 250 }),
+      metrics: this.#metrics,
+      limits,
+      tableOf: (typeUrl) => this.#maker.table(typeUrl),
+      scopeOf: (_typeUrl, name) => namespaceOfName(name),
+      takeNames: (change) => this.#takeNames(change),
+      wake: (call) => this.#wake(call),
+      closed: (call) => this.#closed(call),
+      now: () => new Date(clock.nowMs()).toISOString(),
+    };
+    this.#describe();
+  }
+
+  /** For the connection of one peer. */
+  methods(peer: Peer): ReadonlyMap<string, XdsMethod> {
+    return new Map(
+      paths.map(([path, protocol]) => [
+        path,
+        {
+          kind: "stream",
+          open: (transport, authorization = "") => {
+            const refusal = this.#refusal();
+            if (refusal !== undefined) {
+              transport.fail(refusal);
+              return refusedCall;
+            }
+            const headers: Readonly<Record<string, string>> =
+              authorization === "" ? {} : { authorization };
+            const body = { kind: "none" } as const;
+            const { signal } = new AbortController();
+            const request = { method: "POST", path, query: "", headers, body, peer, signal };
+            const call = new XdsCall(this.#shared, transport, { request, protocol });
+            this.#calls.add(call);
+            return call;
+          },
+        },
+      ]),
+    );
+  }
+
+  /** Every mirror was fed whole. */
+  get isReady(): boolean {
+    return this.#feeds.every((feed) => feed.isFed);
+  }
+
+  /** For /relay/xds. */
+  status(): object {
+    return {
+      ready: this.isReady,
+      streams: this.#calls.size,
+      names: this.#names,
+      resources: Object.fromEntries(this.#maker.tables.map(({ typeUrl, size }) => [typeUrl, size])),
+      refusals: this.#metrics.refusals,
+    };
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    for (const feed of this.#feeds) feed.stop();
+    const stopping = new GrpcError(Code.unavailable, "the relay is shutting down");
+    for (const call of this.#calls) call.fail(stopping);
+  }
+
+  /** Undefined: a new call is taken. */
+  #refusal(): GrpcError | undefined {
+    if (this.#isStopped) return new GrpcError(Code.unavailable, "the relay is shutting down");
+    if (!this.isReady) {
+      return new GrpcError(Code.unavailable, "the relay has not listed its resources yet");
+    }
+    if (this.#calls.size < this.#limits.streamsMax) return undefined;
+    return new GrpcError(Code.resourceExhausted, "the relay has too many streams");
+  }
+
+  #feed(id: XdsResource): Feed {
+    const mirrored = this.#deps.mirrorOf(id);
+    if (mirrored === undefined) {
+      throw failure(500, "InternalError", `${id} is not mirrored, and xDS is made of it`);
+    }
+    const { clock } = this.#deps;
+    const settle = (): void => this.#maker.settle();
+    return new Feed({ clock, mirror: mirrored.mirror, put: this.#putter(id), settle });
+  }
+
+  /** The mirror's kind says what an object is. */
+  #putter(id: XdsResource): (key: string, object: AnyObject | undefined) => void {
+    const maker = this.#maker;
+    switch (id) {
+      case "v1/services":
+        return (key, object) => maker.service(key, object as Service | undefined);
+      case "discovery.k8s.io/v1/endpointslices":
+        return (key, object) => maker.slice(key, object as EndpointSlice | undefined);
+      case "networking.k8s.io/v1/ingresses":
+        return (key, object) => maker.ingress(key, object as Ingress | undefined);
+      default:
+        return id satisfies never;
+    }
+  }
+
+  #takeNames(change: number): boolean {
+    if (change > 0 && this.#names + change > this.#limits.namesTotalMax) return false;
+    this.#names += change;
+    return true;
+  }
+
+  #wake(call: XdsCall): void {
+    this.#awake.add(call);
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    onNextTurn(this.#deps.clock, () => this.#pump());
+  }
+
+  #pump(): void {
+    let left = this.#limits.streamsPerTurn;
+    for (const call of this.#awake) {
+      if (left-- === 0) break;
+      this.#awake.delete(call);
+      call.pump();
+    }
+    this.#isPumping = this.#awake.size > 0;
+    if (this.#isPumping) onNextTurn(this.#deps.clock, () => this.#pump());
+  }
+
+  #closed(call: XdsCall): void {
+    this.#calls.delete(call);
+    this.#awake.delete(call);
+  }
+
+  #describe(): void {
+    const { metrics } = this.#deps;
+    metrics.gaugeOf("relay_xds_streams", "Discovery streams open.", [], () => [
+      [[], this.#calls.size],
+    ]);
+    metrics.gaugeOf("relay_xds_names", "Names that clients subscribe to.", [], () => [
+      [[], this.#names],
+    ]);
+    metrics.gaugeOf("relay_xds_resources", "Resources served, by type.", ["type"], () =>
+      this.#maker.tables.map(({ typeUrl, size }) => [[typeUrl], size]),
+    );
+  }
+}
+
+function digestOf(bytes: Uint8Array): bigint {
+  return BigInt(`0x${hash("sha256", bytes, "hex").slice(0, 32)}`);
+}

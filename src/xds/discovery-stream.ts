@@ -1,0 +1,337 @@
+/**
+ * One stream of the aggregated discovery service, in either protocol: requests in, responses out.
+ *
+ *   request ──► subscriptions ◄── tables
+ *                    │ wake
+ *                    ▼
+ *                  pump ──► additions: clusters, endpoints, then listeners, routes
+ *                       └─► removals:  listeners, routes, then endpoints, clusters
+ *
+ * S1  A type has one response outstanding; what changes meanwhile merges into the next.
+ * S2  Make before break: listeners and routes wait until the client has taken all clusters and endpoints
+ *     that are new to it; a removal waits until nothing else is to be sent, and what may refer to it is gone.
+ * S3  Nothing is sent of a scope before it is known that the client may see it.
+ * S4  A refused response is not sent again; the resource's next content is.
+ * Bounds `namesMax` names of a stream, `typesMax` types, `responseBytesMax` of a delta response.
+ */
+import { assert } from "#base/assert.ts";
+import { concatBytes } from "#base/bytes.ts";
+import { type DeltaParts, takeAdditions, takeRemovals } from "./delta-response.ts";
+import {
+  deltaHead,
+  type DeltaRequest,
+  readDeltaRequest,
+  readStateRequest,
+  type Refusal,
+  stateHead,
+  type StateRequest,
+  type XdsNode,
+} from "./discovery-messages.ts";
+import type { StreamLimits } from "./limits.ts";
+import type { ResourceTable } from "./resource-table.ts";
+import { allNamespaces, ScopeRights } from "./scope-rights.ts";
+import {
+  currentVersion,
+  sendsWholeSet,
+  type StateParts,
+  takeChanged,
+  takeWholeSet,
+} from "./state-response.ts";
+import { StreamEndError } from "./stream-end.ts";
+import {
+  everything,
+  notSent,
+  Subscription,
+  TooFarBehindError,
+  type Viewer,
+} from "./subscription.ts";
+import { breakRank, isReferredTo, isWholeSet, makeRank, refersToOthers } from "./type-urls.ts";
+
+interface StreamDeps {
+  /** Of a type that nobody serves it is empty. */
+  readonly tableOf: (typeUrl: string) => ResourceTable;
+  /** The namespace that a name lies in; `allNamespaces`: none. */
+  readonly scopeOf: (typeUrl: string, name: string) => string;
+  /** Answered by `decide`. */
+  readonly ask: (scope: string) => void;
+  /** `pump` has something to send. */
+  readonly wake: () => void;
+  /** False: there is no room for so many more names. */
+  readonly takeNames: (change: number) => boolean;
+  /** The client took a response, or refused it. */
+  readonly answered: (typeUrl: string, refusal: Refusal | undefined) => void;
+  readonly sink: ResponseSink;
+}
+
+interface ResponseSink {
+  /** The client does not read: nothing is sent until `wake` is called from outside. */
+  readonly isFull: boolean;
+  /** One message in pieces, the first with `headroomBytes` left free before it. Not changed any more. */
+  send(pieces: readonly Uint8Array[]): void;
+}
+
+/** For the prefix of a gRPC message. */
+export const headroomBytes = 5;
+const headroom = new Uint8Array(headroomBytes);
+/** Smaller responses are copied into one piece. */
+const joinBytesMax = 16 * 1024;
+
+export class DiscoveryStream implements Viewer {
+  readonly #deps: StreamDeps;
+  readonly #limits: StreamLimits;
+  readonly #isDelta: boolean;
+  readonly #rights: ScopeRights;
+  /** In the order in which what is new is sent. */
+  #subscriptions: Subscription[] = [];
+  #node: XdsNode | undefined;
+  #names = 0;
+  #responses = 0;
+  #isClosed = false;
+
+  constructor(deps: StreamDeps, limits: StreamLimits, protocol: "delta" | "state") {
+    this.#deps = deps;
+    this.#limits = limits;
+    this.#isDelta = protocol === "delta";
+    this.#rights = new ScopeRights(limits, deps.ask);
+  }
+
+  get zone(): string {
+    return this.#node?.zone ?? "";
+  }
+
+  get nodeId(): string {
+    return this.#node?.id ?? "";
+  }
+
+  /** To be asked about again from time to time; the answers go to `decide`. */
+  get scopes(): readonly string[] {
+    return this.#rights.decided;
+  }
+
+  maySee(scope: string): boolean {
+    return this.#rights.maySee(scope);
+  }
+
+  wake(): void {
+    if (!this.#isClosed) this.#deps.wake();
+  }
+
+  /** A message of the client. Throws ProtobufError and StreamEndError. */
+  receive(bytes: Uint8Array): void {
+    if (this.#isDelta) this.#receiveDelta(readDeltaRequest(bytes));
+    else this.#receiveState(readStateRequest(bytes));
+    this.wake();
+  }
+
+  /** Throws StreamEndError when the client lost a right. */
+  decide(scope: string, isAllowed: boolean): void {
+    if (this.#isClosed) return;
+    const verdict = this.#rights.decide(scope, isAllowed);
+    if (verdict === "ended") throw forbidden(scope);
+    if (verdict === "granted") {
+      for (const one of this.#subscriptions) for (const name of one.names.keys()) one.changed(name);
+    }
+    this.wake();
+  }
+
+  /** Sends what there is to send and may be sent. Throws StreamEndError. */
+  pump(): void {
+    if (this.#isClosed || this.#rights.isOpen) return;
+    if (!this.#rights.seesAll && this.#subscriptions.some((one) => one.followsAll)) {
+      throw forbidden(allNamespaces);
+    }
+    try {
+      for (const one of this.#subscriptions) this.#pumpAdditions(one);
+      if (this.#subscriptions.some((one) => one.removals.size > 0)) this.#pumpRemovals();
+    } catch (error) {
+      if (!(error instanceof TooFarBehindError)) throw error;
+      throw new StreamEndError("behind", error.message);
+    }
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const one of this.#subscriptions) one.close();
+    this.#subscriptions = [];
+    this.#deps.takeNames(-this.#names);
+  }
+
+  #receiveDelta(request: DeltaRequest): void {
+    const { typeUrl, subscribe, unsubscribe, versions } = request;
+    const { one, isFirst } = this.#subscription(request);
+    this.#answered(one, request);
+    // They are held until all of them are compared; a client of ours has no more.
+    if (versions.size > one.table.size + this.#limits.namesMax) {
+      throw new StreamEndError("limit", "versions of more resources than there are");
+    }
+    const held = isFirst ? versions : new Map<string, string>();
+    // As of old: a client that names nothing at first means everything of these types.
+    const means = isFirst && subscribe.length === 0 && isWholeSet(typeUrl);
+    if (means || subscribe.includes(everything)) this.#followAll(one, held);
+    for (const name of subscribe) {
+      if (name !== everything) this.#follow(one, name, held.get(name) ?? notSent);
+    }
+    for (const name of unsubscribe) {
+      if (name === everything) one.unfollowAll();
+      else this.#unfollow(one, name);
+    }
+  }
+
+  #receiveState(request: StateRequest): void {
+    const { typeUrl, names, version } = request;
+    const { one, isFirst } = this.#subscription(request);
+    this.#answered(one, request);
+    // Whichever response the request is for, requests come in order, and this one names all. A client that
+    // drops a name and takes it again while a response is on its way must be seen to.
+    const wanted = new Set(names);
+    const means = isFirst && names.length === 0 && isWholeSet(typeUrl);
+    const goesOn = one.followsAll && names.length === 0 && one.names.size === 0;
+    if (means || goesOn || wanted.delete(everything)) this.#followAll(one);
+    else if (one.followsAll) one.unfollowAll();
+    for (const name of one.names.keys()) if (!wanted.has(name)) this.#unfollow(one, name);
+    for (const name of wanted) if (!one.names.has(name)) this.#follow(one, name, notSent);
+    // A version names a set, and not what of it the client dropped since: it counts where nothing can be dropped.
+    if (means) one.version = version;
+  }
+
+  /** A client of everything that comes back with the version of the same set has all of it. */
+  #compareHeld(one: Subscription): void {
+    if (one.lastNonce !== "" || one.version === "" || one.names.size > 0) return;
+    if (currentVersion(one, this) === one.version) one.skipInitial();
+  }
+
+  #subscription(request: DeltaRequest | StateRequest): { one: Subscription; isFirst: boolean } {
+    const { typeUrl, node } = request;
+    this.#node ??= node;
+    const known = this.#subscriptions.find((one) => one.table.typeUrl === typeUrl);
+    if (known !== undefined) return { one: known, isFirst: false };
+    if (typeUrl === "") throw new StreamEndError("invalid", "type URL is required for ADS");
+    if (typeUrl.length > this.#limits.nameLengthMax) {
+      throw new StreamEndError("invalid", "the type URL is too long");
+    }
+    if (this.#subscriptions.length >= this.#limits.typesMax) {
+      throw new StreamEndError("limit", `more than ${this.#limits.typesMax} types are named`);
+    }
+    const one = new Subscription(this.#deps.tableOf(typeUrl), this);
+    this.#subscriptions.push(one);
+    this.#subscriptions.sort((a, b) => makeRank(a.table.typeUrl) - makeRank(b.table.typeUrl));
+    return { one, isFirst: true };
+  }
+
+  #answered(one: Subscription, { nonce, refusal }: DeltaRequest | StateRequest): void {
+    if (nonce === "" || nonce !== one.outstanding) return;
+    one.outstanding = undefined;
+    this.#deps.answered(one.table.typeUrl, refusal);
+  }
+
+  #followAll(one: Subscription, held?: ReadonlyMap<string, string>): void {
+    this.#rights.need(allNamespaces);
+    one.followAll(held);
+  }
+
+  #follow(one: Subscription, name: string, version: string): void {
+    const { nameLengthMax, namesMax } = this.#limits;
+    if (name.length > nameLengthMax) {
+      throw new StreamEndError("invalid", `a name is longer than ${nameLengthMax} characters`);
+    }
+    this.#rights.need(this.#deps.scopeOf(one.table.typeUrl, name));
+    if (!one.follow(name, version)) return;
+    this.#names++;
+    if (this.#names > namesMax) {
+      this.#names--;
+      one.unfollow(name);
+      throw new StreamEndError("limit", `more than ${namesMax} names are subscribed to`);
+    }
+    if (this.#deps.takeNames(1)) return;
+    this.#names--;
+    one.unfollow(name);
+    throw new StreamEndError("limit", "all clients together subscribe to too many names");
+  }
+
+  #unfollow(one: Subscription, name: string): void {
+    if (!one.unfollow(name)) return;
+    this.#names--;
+    this.#deps.takeNames(-1);
+  }
+
+  #pumpAdditions(one: Subscription): void {
+    if (one.outstanding !== undefined || !one.hasAdditions) return;
+    if (refersToOthers(one.table.typeUrl) && !this.#isReferredToTaken()) return;
+    if (this.#deps.sink.isFull) return;
+    if (!this.#isDelta) this.#compareHeld(one);
+    one.catchUp();
+    if (this.#isDelta)
+      return this.#sendDelta(one, takeAdditions(one, this.#limits.responseBytesMax));
+    if (!sendsWholeSet(one)) return this.#sendState(one, takeChanged(one, this));
+    if (one.additions.size > 0 || one.isInitial) {
+      this.#sendState(one, takeWholeSet(one, this, "additions"));
+    }
+  }
+
+  /** Clusters and endpoints: all that is there has been sent and taken. */
+  #isReferredToTaken(): boolean {
+    return this.#subscriptions.every(
+      (one) =>
+        !isReferredTo(one.table.typeUrl) || (one.outstanding === undefined && !one.hasAdditions),
+    );
+  }
+
+  #pumpRemovals(): void {
+    if (this.#subscriptions.some((one) => one.hasAdditions)) return;
+    const ranked = this.#subscriptions
+      .filter((one) => one.removals.size > 0 || one.outstanding !== undefined)
+      .sort((a, b) => breakRank(a.table.typeUrl) - breakRank(b.table.typeUrl));
+    for (const one of ranked) {
+      // What refers to it may still be with the client.
+      if (one.outstanding !== undefined || this.#deps.sink.isFull) return;
+      this.#sendRemovals(one);
+      if (refersToOthers(one.table.typeUrl) && one.outstanding !== undefined) return;
+    }
+  }
+
+  #sendRemovals(one: Subscription): void {
+    if (this.#isDelta)
+      return this.#sendDelta(one, takeRemovals(one, this.#limits.responseBytesMax));
+    if (sendsWholeSet(one)) return this.#sendState(one, takeWholeSet(one, this, "removals"));
+    // This protocol has no word for it: the client forgets what nothing refers to.
+    for (const name of one.removals) one.sent(name, undefined);
+    one.removals.clear();
+  }
+
+  #sendDelta(one: Subscription, parts: DeltaParts | undefined): void {
+    if (parts === undefined) return;
+    this.#send(deltaHead(this.#head(one), parts.removed), parts.fields);
+  }
+
+  #sendState(one: Subscription, parts: StateParts | undefined): void {
+    if (parts === undefined) return;
+    one.version = parts.version;
+    this.#send(stateHead(this.#head(one), parts.version), parts.fields);
+  }
+
+  #head(one: Subscription): { readonly typeUrl: string; readonly nonce: string } {
+    assert(one.outstanding === undefined, "two responses outstanding", {
+      typeUrl: one.table.typeUrl,
+    });
+    const nonce = (++this.#responses).toString(16);
+    one.outstanding = nonce;
+    one.lastNonce = nonce;
+    return { typeUrl: one.table.typeUrl, nonce };
+  }
+
+  #send(head: readonly Uint8Array[], fields: readonly Uint8Array[]): void {
+    let bytes = 0;
+    for (const field of fields) bytes += field.length;
+    const pieces =
+      bytes <= joinBytesMax
+        ? [concatBytes([headroom, ...head, ...fields])]
+        : [concatBytes([headroom, ...head]), concatBytes(fields)];
+    this.#deps.sink.send(pieces);
+  }
+}
+
+function forbidden(scope: string): StreamEndError {
+  const where = scope === allNamespaces ? "all namespaces" : `the namespace "${scope}"`;
+  return new StreamEndError("forbidden", `may not list and watch services of ${where}`);
+}

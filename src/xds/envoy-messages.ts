@@ -1,0 +1,163 @@
+/**
+ * The messages of Envoy's API that are served, as far as they are used.
+ *
+ * After  envoyproxy/envoy api/: the file of each message beside it, field numbers in the calls. Read back
+ *        with those definitions by `mapping.test.ts`.
+ */
+import {
+  anyMessage,
+  bytesField,
+  message,
+  numberField,
+  textField,
+  textFields,
+} from "./message-fields.ts";
+
+const empty = new Uint8Array(0);
+const extensions = "type.googleapis.com/envoy.extensions";
+const managerType = `${extensions}.filters.network.http_connection_manager.v3.HttpConnectionManager`;
+const routerType = `${extensions}.filters.http.router.v3.Router`;
+const protocolOptionsType = `${extensions}.upstreams.http.v3.HttpProtocolOptions`;
+/** ConfigSource.resource_api_version, ApiVersion.V3. */
+const apiVersion3 = 2;
+const connectSeconds = 5;
+
+/** config/core/v3/config_source.proto ConfigSource: ads = 3, resource_api_version = 6. */
+const fromThisStream = message(bytesField(3, empty), numberField(6, apiVersion3));
+
+/** config/cluster/v3/cluster.proto Cluster, type EDS. */
+export function clusterMessage(name: string, isHttp2: boolean): Uint8Array {
+  const edsType = 3;
+  return message(
+    textField(1, name),
+    numberField(2, edsType),
+    bytesField(3, bytesField(1, fromThisStream)),
+    bytesField(4, numberField(1, connectSeconds)),
+    // common_lb_config { locality_weighted_lb_config = 3 }: Envoy reads weights of localities then.
+    bytesField(27, bytesField(3, empty)),
+    isHttp2 ? http2Options : empty,
+  );
+}
+
+/**
+ * typed_extension_protocol_options = 36, a map entry; extensions/upstreams/http/v3/http_protocol_options.proto
+ * HttpProtocolOptions: explicit_http_config = 3 { http2_protocol_options = 2 }.
+ */
+const http2Options = bytesField(
+  36,
+  message(
+    textField(1, "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"),
+    bytesField(2, anyMessage(protocolOptionsType, bytesField(3, bytesField(2, empty)))),
+  ),
+);
+
+/** config/core/v3/health_check.proto HealthStatus. */
+export const Health = { healthy: 1, unhealthy: 2, draining: 3 } as const;
+export type Health = (typeof Health)[keyof typeof Health];
+
+export interface LoadEndpoint {
+  readonly address: string;
+  readonly port: number;
+  readonly health: Health;
+}
+
+export interface Locality {
+  readonly zone: string;
+  /** 0 first; the next when too few of the ones before are healthy. */
+  readonly priority: number;
+  readonly endpoints: readonly LoadEndpoint[];
+}
+
+/** config/endpoint/v3/endpoint.proto ClusterLoadAssignment: cluster_name = 1, endpoints = 2. */
+export function loadAssignment(name: string, localities: readonly Locality[]): Uint8Array {
+  return message(
+    textField(1, name),
+    ...localities.map((locality) => bytesField(2, localityMessage(locality))),
+  );
+}
+
+/** LocalityLbEndpoints. A locality weighs as many endpoints as it has. */
+function localityMessage({ zone, priority, endpoints }: Locality): Uint8Array {
+  return message(
+    bytesField(1, textField(2, zone)),
+    ...endpoints.map((one) => bytesField(2, endpointMessage(one))),
+    bytesField(3, numberField(1, endpoints.length)),
+    numberField(5, priority),
+  );
+}
+
+/** LbEndpoint: endpoint = 1 { address = 1 }, health_status = 2, load_balancing_weight = 4. */
+function endpointMessage({ address, port, health }: LoadEndpoint): Uint8Array {
+  return message(
+    bytesField(1, bytesField(1, socketAddress(address, port))),
+    numberField(2, health),
+    bytesField(4, numberField(1, 1)),
+  );
+}
+
+/** config/core/v3/address.proto Address: socket_address = 1 { address = 2, port_value = 3 }. */
+function socketAddress(address: string, port: number): Uint8Array {
+  return bytesField(1, message(textField(2, address), numberField(3, port)));
+}
+
+/** config/listener/v3/listener.proto Listener for clients without a proxy: api_listener = 19. */
+export function apiListener(name: string, routesName: string): Uint8Array {
+  const manager = anyMessage(managerType, connectionManager(name, routesName));
+  return message(textField(1, name), bytesField(19, bytesField(1, manager)));
+}
+
+/** Envoy's: address = 2, filter_chains = 3 { filters = 3 { name = 1, typed_config = 4 } }. */
+export function socketListener(name: string, routesName: string, port: number): Uint8Array {
+  const manager = anyMessage(managerType, connectionManager(name, routesName));
+  const filter = message(
+    textField(1, "envoy.filters.network.http_connection_manager"),
+    bytesField(4, manager),
+  );
+  return message(
+    textField(1, name),
+    bytesField(2, socketAddress("0.0.0.0", port)),
+    bytesField(3, bytesField(3, filter)),
+  );
+}
+
+/** HttpConnectionManager: stat_prefix = 2, rds = 3 { config_source = 1, route_config_name = 2 }, http_filters = 5. */
+function connectionManager(statPrefix: string, routesName: string): Uint8Array {
+  const routes = message(bytesField(1, fromThisStream), textField(2, routesName));
+  const router = message(
+    textField(1, "envoy.filters.http.router"),
+    bytesField(4, anyMessage(routerType, empty)),
+  );
+  return message(textField(2, statPrefix), bytesField(3, routes), bytesField(5, router));
+}
+
+export interface Route {
+  /** `path`: exactly it; `prefix`: what begins with these characters. */
+  readonly match: { readonly kind: "path" | "prefix"; readonly text: string };
+  readonly cluster: string;
+}
+
+export interface VirtualHost {
+  readonly name: string;
+  readonly domains: readonly string[];
+  readonly routes: readonly Route[];
+}
+
+/** config/route/v3/route.proto RouteConfiguration: name = 1, virtual_hosts = 2, each as `virtualHost` makes it. */
+export function routeConfiguration(name: string, hosts: readonly Uint8Array[]): Uint8Array {
+  return message(textField(1, name), ...hosts.map((host) => bytesField(2, host)));
+}
+
+/** config/route/v3/route_components.proto VirtualHost: name = 1, domains = 2, routes = 3. */
+export function virtualHost({ name, domains, routes }: VirtualHost): Uint8Array {
+  return message(
+    textField(1, name),
+    textFields(2, domains),
+    ...routes.map((route) => bytesField(3, routeMessage(route))),
+  );
+}
+
+/** Route: match = 1 { prefix = 1, path = 2 }, route = 2 { cluster = 1 }. */
+function routeMessage({ match, cluster }: Route): Uint8Array {
+  const field = match.kind === "prefix" ? 1 : 2;
+  return message(bytesField(1, textField(field, match.text)), bytesField(2, textField(1, cluster)));
+}

@@ -1,0 +1,288 @@
+/** Services, EndpointSlices and Ingresses as resources, read back with Envoy's own definitions. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { loadSync } from "@grpc/proto-loader";
+import type { EndpointSlice, Ingress, Service } from "#api/gen/types.ts";
+import { contentFor } from "./resource.ts";
+import { ResourceMaker } from "./resource-maker.ts";
+import { anyValue } from "./testing/test-client.ts";
+import { digestOf, tableLimits } from "./testing/test-stream.ts";
+import { clusterType, endpointsType, listenerType, routesType } from "./type-urls.ts";
+
+const deps = join(import.meta.dirname, "../../node_modules/@grpc/grpc-js-xds/deps");
+const definitions = loadSync(
+  [
+    "envoy/config/cluster/v3/cluster.proto",
+    "envoy/config/endpoint/v3/endpoint.proto",
+    "envoy/config/listener/v3/listener.proto",
+    "envoy/config/route/v3/route.proto",
+    "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.proto",
+    "envoy/extensions/filters/http/router/v3/router.proto",
+  ],
+  {
+    keepCase: true,
+    enums: String,
+    longs: String,
+    json: true,
+    includeDirs: ["envoy-api", "xds", "googleapis", "protoc-gen-validate"].map((one) =>
+      join(deps, one),
+    ),
+  },
+);
+
+/** A member of a decoded message by its path, such as `endpoints.0.locality`. */
+function at(message: unknown, path: string): unknown {
+  let found = message;
+  for (const name of path.split(".")) found = (found as Readonly<Record<string, unknown>>)[name];
+  return found;
+}
+
+/** The members of a repeated one: what `paths` say of each. */
+function each(message: unknown, list: string, ...paths: readonly string[]): readonly unknown[] {
+  return (at(message, list) as readonly unknown[]).map((one) => paths.map((path) => at(one, path)));
+}
+
+function decode(typeUrl: string, value: Uint8Array): unknown {
+  const name = typeUrl.slice(typeUrl.indexOf("/") + 1);
+  const definition = definitions[name] as unknown as {
+    deserialize(bytes: Buffer): unknown;
+  };
+  return definition.deserialize(Buffer.from(value));
+}
+
+const service: Service = {
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name: "web", namespace: "shop" },
+  spec: {
+    ports: [
+      { name: "http", port: 80 },
+      { name: "rpc", port: 9000, appProtocol: "kubernetes.io/h2c" },
+      { name: "dns", port: 53, protocol: "UDP" },
+    ],
+  },
+};
+
+function slice(name: string, endpoints: EndpointSlice["endpoints"]): EndpointSlice {
+  return {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: {
+      name,
+      namespace: "shop",
+      labels: { "kubernetes.io/service-name": "web" },
+    },
+    addressType: "IPv4",
+    ports: [{ name: "http", port: 8080 }],
+    endpoints: endpoints ?? [],
+  };
+}
+
+function maker(): ResourceMaker {
+  return new ResourceMaker(digestOf, tableLimits);
+}
+
+function resource(made: ResourceMaker, type: string, name: string, zone = ""): unknown {
+  const found = made.table(type).get(name);
+  assert.ok(found, `${type} ${name}`);
+  // A field of a response: tag, length, Any.
+  const field = contentFor(found, zone).stateField;
+  const any = field.subarray(field.length - lengthOf(field));
+  return decode(type, anyValue(any));
+}
+
+function lengthOf(field: Uint8Array): number {
+  let [length, shift] = [0, 0];
+  for (let at = 1; ; at++, shift += 7) {
+    length += (field[at]! & 0x7f) * 2 ** shift;
+    if (field[at]! < 0x80) return length;
+  }
+}
+
+const port80 = "web.shop.svc.cluster.local:80";
+
+test("a port of a Service is a cluster, a listener for clients without a proxy, and routes", () => {
+  const made = maker();
+  made.service("shop/web", service);
+  made.settle();
+  const cluster = resource(made, clusterType, port80);
+  assert.deepEqual([at(cluster, "name"), at(cluster, "type")], [port80, "EDS"]);
+  const config = at(cluster, "eds_cluster_config.eds_config");
+  assert.deepEqual([at(config, "resource_api_version"), at(config, "ads")], ["V3", {}]);
+  assert.equal(at(cluster, "connect_timeout.seconds"), "5");
+  const api = at(resource(made, listenerType, port80), "api_listener.api_listener");
+  assert.match(String(at(api, "@type")), /HttpConnectionManager$/);
+  assert.equal(at(api, "rds.route_config_name"), port80);
+  assert.equal(at(api, "http_filters.0.name"), "envoy.filters.http.router");
+  const host = at(resource(made, routesType, port80), "virtual_hosts.0");
+  assert.deepEqual(at(host, "domains"), ["*"]);
+  assert.deepEqual(each(host, "routes", "match.prefix", "route.cluster"), [["/", port80]]);
+  assert.equal(made.table(clusterType).get("web.shop.svc.cluster.local:53"), undefined);
+  const http2 = resource(made, clusterType, "web.shop.svc.cluster.local:9000");
+  const [key] = Object.keys(at(http2, "typed_extension_protocol_options") as object);
+  assert.equal(key, "envoy.extensions.upstreams.http.v3.HttpProtocolOptions");
+});
+
+test("endpoints have zones, weights and health; an address in two slices counts once", () => {
+  const made = maker();
+  made.service("shop/web", service);
+  const draining = { ready: false, serving: true, terminating: true };
+  made.slice(
+    "shop/one",
+    slice("one", [
+      { addresses: ["10.0.0.1"], zone: "a", conditions: { ready: true } },
+      { addresses: ["10.0.0.2"], zone: "b", conditions: draining },
+    ]),
+  );
+  made.slice(
+    "shop/two",
+    slice("two", [
+      { addresses: ["10.0.0.1"], zone: "a", conditions: { ready: false } },
+      { addresses: ["10.0.0.3"], zone: "a", conditions: { ready: false } },
+    ]),
+  );
+  made.settle();
+  const assignment = resource(made, endpointsType, port80);
+  assert.equal(at(assignment, "cluster_name"), port80);
+  assert.deepEqual(each(assignment, "endpoints", "locality.zone", "load_balancing_weight.value"), [
+    ["a", 2],
+    ["b", 1],
+  ]);
+  const address = "endpoint.address.socket_address";
+  const ends = ["0", "1"].flatMap((i) =>
+    each(
+      assignment,
+      `endpoints.${i}.lb_endpoints`,
+      `${address}.address`,
+      `${address}.port_value`,
+      "health_status",
+    ),
+  );
+  assert.deepEqual(ends, [
+    ["10.0.0.1", 8080, "HEALTHY"],
+    ["10.0.0.3", 8080, "UNHEALTHY"],
+    ["10.0.0.2", 8080, "DRAINING"],
+  ]);
+});
+
+test("with hints a client is sent to endpoints for its zone first; elsewhere to all alike", () => {
+  const made = maker();
+  made.service("shop/web", service);
+  const hinted = (address: string, zone: string): object => ({
+    addresses: [address],
+    zone,
+    hints: { forZones: [{ name: zone }] },
+  });
+  const endpoints = [hinted("10.0.0.1", "a"), hinted("10.0.0.2", "b")];
+  made.slice("shop/one", slice("one", endpoints as EndpointSlice["endpoints"]));
+  made.settle();
+  const zones = (zone: string): unknown =>
+    each(resource(made, endpointsType, port80, zone), "endpoints", "locality.zone", "priority");
+  assert.deepEqual(zones("b"), [
+    ["b", undefined],
+    ["a", 1],
+  ]);
+  assert.deepEqual(zones("c"), [
+    ["a", undefined],
+    ["b", undefined],
+  ]);
+});
+
+function ingress(name: string, host: string): Ingress {
+  const backend = { service: { name: "web", port: { name: "http" } } };
+  const paths = [
+    { path: "/a", pathType: "Prefix", backend },
+    { path: "/a", pathType: "Exact", backend },
+    { path: "/", pathType: "Prefix", backend },
+  ];
+  return {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "Ingress",
+    metadata: { name, namespace: "shop" },
+    spec: { rules: [{ host, http: { paths } }] },
+  };
+}
+
+test("Ingresses are one listener of Envoy, and a listener for each host", () => {
+  const made = maker();
+  made.service("shop/web", service);
+  made.ingress("shop/i", ingress("i", "shop.example"));
+  made.settle();
+  const listener = resource(made, listenerType, "ingress-http");
+  assert.equal(at(listener, "address.socket_address.port_value"), 8080);
+  const filter = at(listener, "filter_chains.0.filters.0.typed_config");
+  assert.equal(at(filter, "rds.route_config_name"), "ingress-http");
+  const host = at(resource(made, routesType, "ingress-http"), "virtual_hosts.0");
+  assert.deepEqual(at(host, "domains"), ["shop.example", "shop.example:*"]);
+  assert.deepEqual(each(host, "routes", "match.path", "match.prefix"), [
+    [undefined, "/a/"],
+    ["/a", undefined],
+    ["/a", undefined],
+    [undefined, "/"],
+  ]);
+  assert.ok(made.table(listenerType).get("shop.example:80"));
+  made.ingress("shop/i", undefined);
+  made.settle();
+  assert.equal(made.table(listenerType).get("ingress-http"), undefined);
+});
+
+test("a host is made anew when its rules or its Services change, and others stay", () => {
+  const made = maker();
+  made.service("shop/web", service);
+  made.ingress("shop/i", ingress("i", "shop.example"));
+  made.ingress("shop/j", ingress("j", "other.example"));
+  made.settle();
+  const routes = (name: string): unknown =>
+    each(resource(made, routesType, name), "virtual_hosts.0.routes", "match.path", "match.prefix");
+  const other = made.table(routesType).get("other.example:80");
+  const { spec } = ingress("i", "shop.example");
+  const [rule] = spec?.rules ?? [];
+  const paths = rule?.http?.paths.slice(1, 2) ?? [];
+  const rules = [{ host: "shop.example", http: { paths } }];
+  made.ingress("shop/i", { metadata: { name: "i", namespace: "shop" }, spec: { rules } });
+  made.settle();
+  assert.deepEqual(routes("shop.example:80"), [["/a", undefined]]);
+  assert.equal(made.table(routesType).get("other.example:80"), other);
+  made.service("shop/web", undefined);
+  made.settle();
+  assert.equal(made.table(routesType).get("shop.example:80"), undefined);
+});
+
+test("an Ingress cannot take the name of another namespace's Service", () => {
+  const made = maker();
+  made.service("shop/web", service);
+  made.settle();
+  const before = made.table(routesType).get(port80);
+  made.ingress("evil/i", ingress("i", "web.shop.svc.cluster.local"));
+  made.settle();
+  assert.equal(made.table(routesType).get(port80), before);
+});
+
+test("resources are a function of the objects, in whatever order they came", () => {
+  const versions = (made: ResourceMaker): unknown =>
+    made.tables.map((table) =>
+      [...table.listed()].map(({ name, content }) => `${name} ${content.version}`).sort(),
+    );
+  const [one, other] = [maker(), maker()];
+  const slices = ["s1", "s2"].map((name, i) =>
+    slice(name, [{ addresses: [`10.0.0.${i}`], zone: `z${i}` }]),
+  );
+  one.service("shop/web", service);
+  one.settle();
+  slices.forEach((each, i) => one.slice(`shop/s${i}`, each));
+  one.ingress("shop/i", ingress("i", "shop.example"));
+  one.settle();
+  other.ingress("shop/i", ingress("i", "shop.example"));
+  other.slice("shop/s1", slices[1]);
+  other.slice("shop/gone", slices[0]);
+  other.settle();
+  other.slice("shop/gone", undefined);
+  other.slice("shop/s0", slices[0]);
+  other.service("shop/web", service);
+  other.settle();
+  assert.deepEqual(versions(one), versions(other));
+  one.service("shop/web", undefined);
+  one.settle();
+  assert.equal(one.table(endpointsType).size + one.table(clusterType).size, 0);
+});

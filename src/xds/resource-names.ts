@@ -1,0 +1,22 @@
+/**
+ * Names of resources. A service's port has one name for its listener, routes, cluster and endpoints:
+ * `web.shop.svc.cluster.local:80`, which is also what a proxyless client dials (`xds:///...`).
+ */
+
+const clusterDomain = "cluster.local";
+const serviceSuffix = `.svc.${clusterDomain}`;
+/** Of Envoy's listener for Ingresses, and its routes. */
+export const ingressName = "ingress-http";
+
+export function servicePortName(service: string, namespace: string, port: number): string {
+  return `${service}.${namespace}${serviceSuffix}:${port}`;
+}
+
+/** The namespace of a service port's name; "": it is another name. */
+export function namespaceOfName(name: string): string {
+  const colon = name.lastIndexOf(":");
+  const host = colon < 0 ? name : name.slice(0, colon);
+  if (!host.endsWith(serviceSuffix)) return "";
+  const labels = host.slice(0, -serviceSuffix.length).split(".");
+  return labels.length === 2 ? (labels[1] as string) : "";
+}

@@ -1,0 +1,89 @@
+/** A Service and its EndpointSlices as resources: a pure function of them. */
+import type { EndpointSlice, Service, ServicePort } from "#api/gen/types.ts";
+import { endpointsOfPort, isHinted, localitiesOf } from "./endpoint-groups.ts";
+import {
+  apiListener,
+  clusterMessage,
+  loadAssignment,
+  routeConfiguration,
+  virtualHost,
+} from "./envoy-messages.ts";
+import { type Content, contentOf, type Digest, type Resource } from "./resource.ts";
+import { servicePortName } from "./resource-names.ts";
+import { clusterType, endpointsType, listenerType, routesType } from "./type-urls.ts";
+
+export interface TypedResource extends Resource {
+  readonly typeUrl: string;
+}
+
+/** Zones that are told apart; clients in further ones are sent what hints do not change. */
+const zonesMax = 64;
+/** KEP-3726, and what gRPC servers used before. */
+const http2Protocols: ReadonlySet<string> = new Set(["kubernetes.io/h2c", "grpc", "http2", "h2c"]);
+
+export function servicePorts({ spec }: Service): readonly ServicePort[] {
+  if (spec === undefined || spec.type === "ExternalName") return [];
+  return (spec.ports ?? []).filter(({ protocol }) => (protocol ?? "TCP") === "TCP");
+}
+
+/** What depends on the Service alone: a listener, routes and a cluster for each port. */
+export function serviceResources(digest: Digest, service: Service): readonly TypedResource[] {
+  const { name = "", namespace: scope = "" } = service.metadata ?? {};
+  return servicePorts(service).flatMap((port) => {
+    const portName = servicePortName(name, scope, port.port);
+    const make = (typeUrl: string, isListed: boolean, value: Uint8Array): TypedResource => {
+      const content = contentOf(digest, portName, typeUrl, value);
+      return { typeUrl, name: portName, scope, isListed, content };
+    };
+    const isHttp2 = http2Protocols.has(port.appProtocol ?? "");
+    return [
+      make(clusterType, true, clusterMessage(portName, isHttp2)),
+      make(listenerType, false, apiListener(portName, portName)),
+      make(routesType, false, routesToOne(portName)),
+    ];
+  });
+}
+
+function routesToOne(name: string): Uint8Array {
+  const all = { match: { kind: "prefix", text: "/" }, cluster: name } as const;
+  return routeConfiguration(name, [virtualHost({ name, domains: ["*"], routes: [all] })]);
+}
+
+/** The endpoints of each port. */
+export function endpointResources(
+  digest: Digest,
+  service: Service,
+  slices: readonly EndpointSlice[],
+): readonly TypedResource[] {
+  const { name = "", namespace: scope = "" } = service.metadata ?? {};
+  return servicePorts(service).map((port) => {
+    const portName = servicePortName(name, scope, port.port);
+    const endpoints = endpointsOfPort(slices, port.name ?? "");
+    const make = (zone: string): Content => {
+      const value = loadAssignment(portName, localitiesOf(endpoints, zone));
+      return contentOf(digest, portName, endpointsType, value);
+    };
+    const resource = {
+      typeUrl: endpointsType,
+      name: portName,
+      scope,
+      isListed: true,
+      content: make(""),
+    };
+    return isHinted(endpoints)
+      ? { ...resource, contentIn: byZone(resource.content, make) }
+      : resource;
+  });
+}
+
+function byZone(elsewhere: Content, make: (zone: string) => Content): (zone: string) => Content {
+  const made = new Map<string, Content>();
+  return (zone) => {
+    const known = made.get(zone);
+    if (known !== undefined) return known;
+    if (made.size >= zonesMax) return elsewhere;
+    const content = make(zone);
+    made.set(zone, content);
+    return content;
+  };
+}

@@ -1,0 +1,43 @@
+/** The types of resources, and the order in which a client learns of them. */
+
+const prefix = "type.googleapis.com/";
+export const clusterType = `${prefix}envoy.config.cluster.v3.Cluster`;
+export const endpointsType = `${prefix}envoy.config.endpoint.v3.ClusterLoadAssignment`;
+export const listenerType = `${prefix}envoy.config.listener.v3.Listener`;
+export const routesType = `${prefix}envoy.config.route.v3.RouteConfiguration`;
+
+/** What is new goes out in this order, so that what is referred to is there first; other types are last. */
+export const servedTypes: readonly string[] = [
+  clusterType,
+  endpointsType,
+  listenerType,
+  routesType,
+];
+/** What is gone goes out in this order, so that what refers to it is gone first; other types are first. */
+const breakOrder: readonly string[] = [listenerType, routesType, endpointsType, clusterType];
+
+export function makeRank(typeUrl: string): number {
+  const rank = servedTypes.indexOf(typeUrl);
+  return rank < 0 ? servedTypes.length : rank;
+}
+
+export function breakRank(typeUrl: string): number {
+  return breakOrder.indexOf(typeUrl);
+}
+
+/** What others refer to: listeners and routes wait until the client has taken all of it. */
+export function isReferredTo(typeUrl: string): boolean {
+  return typeUrl === clusterType || typeUrl === endpointsType;
+}
+
+export function refersToOthers(typeUrl: string): boolean {
+  return typeUrl === listenerType || typeUrl === routesType;
+}
+
+/**
+ * Types whose state of the world is one whole set: what a response does not hold is gone. Of other types a
+ * response holds what changed (xDS protocol, "How the client specifies what resources to return").
+ */
+export function isWholeSet(typeUrl: string): boolean {
+  return typeUrl === clusterType || typeUrl === listenerType;
+}

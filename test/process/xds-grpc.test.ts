@@ -1,0 +1,85 @@
+/** A proxyless client of gRPC's own xDS library, through a relay. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
+import { bound } from "./bound-child.ts";
+import { XdsObjects, XdsRelay } from "./xds-relay.ts";
+
+const path = "/test.Echo/Who";
+const same = (bytes: Buffer): Buffer => bytes;
+const who = {
+  path,
+  requestStream: false,
+  responseStream: false,
+  requestSerialize: same,
+  requestDeserialize: same,
+  responseSerialize: same,
+  responseDeserialize: same,
+};
+
+/** Answers every call with its name. */
+async function backend(name: string): Promise<{ readonly server: Server; readonly port: number }> {
+  const server = new Server();
+  server.addService(
+    { who },
+    {
+      who: (_call: unknown, answer: (error: null, bytes: Buffer) => void) =>
+        answer(null, Buffer.from(name)),
+    },
+  );
+  const port = await new Promise<number>((resolve, reject) =>
+    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    ),
+  );
+  return { server, port };
+}
+
+/** The lines that a client of that target prints. */
+function startClient(
+  target: string,
+  port: number,
+): { readonly lines: AsyncIterator<string>; stop(): void } {
+  const bootstrap = {
+    xds_servers: [
+      {
+        server_uri: `127.0.0.1:${port}`,
+        channel_creds: [{ type: "insecure" }],
+        server_features: ["xds_v3"],
+      },
+    ],
+    node: { id: "test", locality: { zone: "a" } },
+  };
+  const file = join(import.meta.dirname, "xds-grpc-client.ts");
+  const child = bound(
+    spawn(process.execPath, [file, target], {
+      stdio: ["ignore", "pipe", "inherit"],
+      env: { ...process.env, GRPC_XDS_BOOTSTRAP_CONFIG: JSON.stringify(bootstrap) },
+    }),
+  );
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  return { lines, stop: () => child.kill("SIGKILL") };
+}
+
+test("a client of grpc-js-xds finds its server, and follows it without a failed call", async () => {
+  const [one, two] = await Promise.all([backend("one"), backend("two")]);
+  const objects = new XdsObjects();
+  objects.service("shop", "web");
+  objects.endpoints("shop", "web", one.port, [{ address: "127.0.0.1" }]);
+  const relay = await XdsRelay.start(objects);
+  const client = startClient("xds:///web.shop.svc.cluster.local:80", relay.port);
+  try {
+    assert.equal((await client.lines.next()).value, "one");
+    objects.endpoints("shop", "web", two.port, [{ address: "127.0.0.1" }]);
+    assert.equal((await client.lines.next()).value, "two");
+    const { refusals } = relay.face.status() as { refusals: readonly unknown[] };
+    assert.deepEqual(refusals, []);
+  } finally {
+    client.stop();
+    await relay.stop();
+    for (const { server } of [one, two]) server.forceShutdown();
+  }
+});

@@ -1,0 +1,135 @@
+/** A relay with a discovery service, before an API server in this process whose objects are not validated. */
+import { FakeClock } from "#platform/testing/clock.ts";
+import { silentLog } from "#platform/log.ts";
+import { NodeClock } from "#platform/node/clock.ts";
+import type { EtcdListening } from "#etcd/server.ts";
+import { listenXds } from "#cmd/xds-listen.ts";
+import { relayLimits } from "#relay/limits.ts";
+import { createRelay, type Relay } from "#relay/relay.ts";
+import { FakeCollections } from "#relay/testing/fake-collections.ts";
+import { relayDeps } from "#relay/testing/relay-fixture.ts";
+import type { XdsFace } from "#relay/xds/xds-face.ts";
+import { type XdsLimits, xdsLimits } from "#relay/xds/limits.ts";
+
+const kinds = [
+  { group: "", version: "v1", resource: "services", kind: "Service", apiVersion: "v1" },
+  {
+    group: "discovery.k8s.io",
+    version: "v1",
+    resource: "endpointslices",
+    kind: "EndpointSlice",
+    apiVersion: "discovery.k8s.io/v1",
+  },
+  {
+    group: "networking.k8s.io",
+    version: "v1",
+    resource: "ingresses",
+    kind: "Ingress",
+    apiVersion: "networking.k8s.io/v1",
+  },
+];
+const services = "/api/v1/services";
+const slices = "/apis/discovery.k8s.io/v1/endpointslices";
+const ingresses = "/apis/networking.k8s.io/v1/ingresses";
+
+export interface PutEndpoint {
+  readonly address: string;
+  readonly zone?: string;
+}
+
+/** The objects that several relays may mirror. */
+export class XdsObjects {
+  readonly upstream = new FakeCollections();
+
+  constructor() {
+    for (const path of [services, slices, ingresses]) this.upstream.serve(path);
+  }
+
+  cut(): void {
+    for (const path of [services, slices, ingresses]) this.upstream.cut(path);
+  }
+
+  /** Port 80. */
+  service(namespace: string, name: string): void {
+    const metadata = { namespace, name };
+    const spec = { ports: [{ name: "http", port: 80, protocol: "TCP" }] };
+    this.upstream.put(services, { apiVersion: "v1", kind: "Service", metadata, spec });
+  }
+
+  endpoints(namespace: string, name: string, port: number, all: readonly PutEndpoint[]): void {
+    this.upstream.put(slices, {
+      apiVersion: "discovery.k8s.io/v1",
+      kind: "EndpointSlice",
+      metadata: {
+        namespace,
+        name: `${name}-1`,
+        labels: { "kubernetes.io/service-name": name },
+      },
+      addressType: "IPv4",
+      ports: [{ name: "http", port, protocol: "TCP" }],
+      endpoints: all.map(({ address, zone = "a" }) => ({
+        addresses: [address],
+        zone,
+        conditions: { ready: true },
+      })),
+    });
+  }
+}
+
+export class XdsRelay {
+  readonly relay: Relay;
+  readonly #objects: XdsObjects;
+  readonly #listening: EtcdListening;
+
+  private constructor(relay: Relay, objects: XdsObjects, listening: EtcdListening) {
+    this.relay = relay;
+    this.#objects = objects;
+    this.#listening = listening;
+  }
+
+  /** Everybody may read everything. */
+  static async start(
+    objects: XdsObjects,
+    limits: Partial<XdsLimits> = {},
+    port = 0,
+  ): Promise<XdsRelay> {
+    const clock = new NodeClock();
+    const relay = createRelay(
+      { ...relayDeps(new FakeClock(), objects.upstream), clock },
+      {
+        resources: kinds.map((kind) => ({ ...kind, namespaced: true })),
+        views: [],
+        consistency: "cache",
+        limits: relayLimits,
+        xds: { ...xdsLimits, ...limits },
+      },
+    );
+    // Timers of the platform do not keep a process alive, and nothing else is open yet.
+    const alive = setInterval(() => {}, 60_000);
+    await relay.untilReady(new AbortController().signal);
+    clearInterval(alive);
+    const { xds: face } = relay;
+    if (face === undefined) throw new Error("the relay has no discovery service");
+    const keys = { cert: undefined, key: undefined, clientCa: undefined };
+    const at = { host: "127.0.0.1", port };
+    return new XdsRelay(relay, objects, await listenXds({ clock, log: silentLog, face }, at, keys));
+  }
+
+  get face(): XdsFace {
+    const { xds } = this.relay;
+    if (xds === undefined) throw new Error("the relay has no discovery service");
+    return xds;
+  }
+
+  get port(): number {
+    return this.#listening.port;
+  }
+
+  /** Watches of other relays are cut with its own. */
+  async stop(): Promise<void> {
+    const stopped = this.relay.stop();
+    this.#objects.cut();
+    await stopped;
+    await this.#listening.close();
+  }
+}
