@@ -1,10 +1,10 @@
 /** The flags of `pilothouse doctor`. */
-import { type Command, Option } from "commander";
+import { Argument, type Command, Option } from "commander";
 import type { DoctorFlags } from "./doctor.ts";
-import { integer } from "./flag-values.ts";
+import { duration, integer } from "./flag-values.ts";
 
 export function addDoctor(program: Command): void {
-  program
+  const doctor = program
     .command("doctor")
     .description(
       "say what is wrong with a control plane, who does it, and what to do; it only reads",
@@ -17,9 +17,35 @@ export function addDoctor(program: Command): void {
       integer("count", 1, 600),
       1,
     )
-    .addOption(new Option("--format <how>", "output").choices(["text", "json"]).default("text"))
+    .addOption(
+      new Option("--watch [seconds]", "look again and again, and tell what changed")
+        .argParser(integer("seconds", 1, 86_400))
+        .preset("30"),
+    )
+    .option(
+      "--scheduler <where>",
+      "its metrics: a URL, or a path that the API server's proxy serves",
+    )
+    .option("--controller-manager <where>", "its metrics, as of --scheduler")
+    .option("--etcd <where>", "etcd's metrics, as of --scheduler")
+    .option(
+      "--audit <file>",
+      "an audit log, of which the last 256 MiB are read; it names the clients",
+    )
+    .option("--prometheus <url>", "a Prometheus: what was since --since is looked at too")
+    .option("--since <duration>", "how far back in Prometheus", duration, 3_600_000)
+    .addOption(
+      new Option("--format <how>", "output").choices(["text", "json", "html"]).default("text"),
+    )
     .addHelpText("after", help)
     .action(async (flags: DoctorFlags) => (await import("./doctor.ts")).doctor(flags));
+  doctor
+    .command("export")
+    .description("write the doctor's rules as alerts for Prometheus or a dashboard for Grafana")
+    .addArgument(new Argument("<what>", "what to write").choices(["alerts", "dashboard"]))
+    .action(async (what: "alerts" | "dashboard") =>
+      (await import("./doctor-export.ts")).exportRules(what),
+    );
 }
 
 const help = `
@@ -27,4 +53,5 @@ Exit codes: 0 nothing found, 1 findings, 2 the API server could not be looked at
 
 Examples:
   pilothouse doctor --kubeconfig .pilothouse/kubeconfig
-  pilothouse doctor --seconds 60 --format json`;
+  pilothouse doctor --seconds 60 --format json
+  pilothouse doctor export alerts > doctor-rules.yaml`;

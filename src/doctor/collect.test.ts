@@ -8,6 +8,8 @@ import { judge } from "./report.ts";
 import { rules } from "./rules.ts";
 import { nowMs } from "./testing/evidence.ts";
 
+const vector = { status: "success", data: { resultType: "vector", result: [] } };
+
 /** A server that gives each path one answer. */
 function lookAt(answer: (request: ByteRequest) => { status: number; body: string }) {
   const asked: string[] = [];
@@ -29,24 +31,40 @@ function lookAt(answer: (request: ByteRequest) => { status: number; body: string
     { http },
     { userAgent: "test", bodyBytesMax: 1_000_000, frameBytesMax: 1_000 },
   );
+  const scheduler = (): Promise<string> => Promise.reject(new Error("refused"));
   const evidence = look({
     client,
     nowMs: () => nowMs,
     pause: () => Promise.resolve(),
     servingCertificateEndMs: () => Promise.resolve(undefined),
+    programs: { etcd: () => Promise.resolve("up 1"), scheduler, "controller-manager": scheduler },
+    past: { seconds: 60, get: () => Promise.resolve(vector) },
+    audit: () => Promise.resolve({ calls: [], seconds: 1, dropped: 2, uncounted: 0 }),
   });
   return { evidence, asked };
 }
 
-test("a look is five requests, and every list has a page's limit", async () => {
+test("a look is seven requests, and every list has a limit", async () => {
   const { evidence, asked } = lookAt(({ target }) => ({
     status: 200,
     body: target === "/metrics" ? "up 1" : '{"metadata":{},"items":[]}',
   }));
-  assert.deepEqual((await evidence).gaps, []);
-  assert.equal(asked.length, 5);
-  const lists = asked.filter((target) => target !== "/metrics");
-  assert.ok(lists.every((target) => /[?&]limit=500\b/.test(target)));
+  const { gaps, programs } = await evidence;
+  assert.deepEqual(
+    gaps.map(({ what, why, right }) => [what, why, right]),
+    [
+      ...["scheduler", "controller-manager"].map((name) => [
+        `/metrics of ${name}`,
+        "refused",
+        `another --${name} URL`,
+      ]),
+      ["the audit log", "2 lines are no events, 0 calls are of too many clients", "-"],
+    ],
+  );
+  assert.deepEqual(Object.keys(programs), ["etcd"]);
+  assert.equal(asked.length, 7);
+  const lists = asked.filter((target) => target.startsWith("/api"));
+  assert.ok(lists.every((target) => /[?&]limit=(500|10000)\b/.test(target)));
 });
 
 test("what is forbidden is a gap that names the right, and the rest is still read", async () => {
@@ -66,8 +84,12 @@ test("what is forbidden is a gap that names the right, and the rest is still rea
   assert.equal(hasAnswer, true);
   assert.deepEqual(gaps.map(({ right }) => right).toSorted(), [
     "-",
+    "-",
+    "another --controller-manager URL",
+    "another --scheduler URL",
     "get on the non-resource URL /metrics",
     "list on apiservices.apiregistration.k8s.io",
+    "list on leases.coordination.k8s.io",
     "list on leases.coordination.k8s.io",
   ]);
 });

@@ -3,13 +3,25 @@
  *
  * In     a client whose calls end by themselves: `cmd` gives each request a deadline.
  * Out    evidence that is whole but for its gaps; nothing that fails here throws.
- * Cost   five requests, four of them at once; no list is longer than a page.
+ * Cost   seven requests, five of them at once, and two for each program and a Prometheus; no list is longer than a page, but for the leases of nodes.
  */
 import type { KubeObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
-import type { Evidence, Gap, SeenCondition, SeenKind, SeenObject } from "./evidence.ts";
+import { parseHeldRequests } from "./dump.ts";
+import type {
+  Audit,
+  Evidence,
+  Gap,
+  HeldRequest,
+  Program,
+  Samples,
+  SeenCondition,
+  SeenKind,
+  SeenObject,
+} from "./evidence.ts";
 import { type Metrics, parseMetrics } from "./metrics-text.ts";
+import { parseVector, pastOf, queryPath } from "./prometheus.ts";
 import { rules } from "./rules.ts";
 
 interface LookDeps {
@@ -18,15 +30,33 @@ interface LookDeps {
   /** Resolves when the second sample is due. */
   readonly pause: () => Promise<void>;
   readonly servingCertificateEndMs: () => Promise<number | undefined>;
+  /** Reads the metrics of a program; absent: no flag says where they are. */
+  readonly programs: Readonly<Partial<Record<Program, () => Promise<unknown>>>>;
+  /** Absent: no flag says where the audit log is. */
+  readonly audit?: () => Promise<Audit>;
+  /** A Prometheus; absent: no flag says where it is. */
+  readonly past?: Past;
 }
 
+interface Past {
+  readonly seconds: number;
+  /** GET of a path of Prometheus, parsed JSON. */
+  readonly get: (path: string) => Promise<unknown>;
+}
+
+const programNames: readonly Program[] = ["scheduler", "controller-manager", "etcd"];
+const dumpPath = "/debug/api_priority_and_fairness/dump_requests?includeRequestDetails=1";
+
 const pageMax = 500;
+/** A page cannot say that every node is silent. A lease is some 400 bytes, so this is 4 MB. */
+const nodesMax = 10_000;
 const nothing: Metrics = { series: [], dropped: 0 };
 
 interface Page {
   readonly kind: SeenKind;
   readonly ref: ResourceRef;
   readonly namespace?: string;
+  readonly limit?: number;
 }
 
 const pages: readonly Page[] = [
@@ -40,42 +70,83 @@ const pages: readonly Page[] = [
     ref: { group: "coordination.k8s.io", version: "v1", resource: "leases" },
     namespace: "kube-system",
   },
+  {
+    kind: "nodeLeases",
+    ref: { group: "coordination.k8s.io", version: "v1", resource: "leases" },
+    namespace: "kube-node-lease",
+    limit: nodesMax,
+  },
 ];
 
 export async function look(deps: LookDeps): Promise<Evidence> {
   const gaps: Gap[] = [];
   const firstMs = deps.nowMs();
-  const [before, servingCertificateEndMs, namespaces, apiservices, leases] = await Promise.all([
+  const firsts = Promise.all(programNames.map((name) => lookAtProgram(deps, name, gaps)));
+  const [before, servingCertificateEndMs, ...lists] = await Promise.all([
     lookAtMetrics(deps.client, gaps),
     deps.servingCertificateEndMs(),
     ...pages.map((page) => lookAtPage(deps.client, page, gaps)),
   ]);
-  const canSample = before !== nothing;
+  const [namespaces = [], apiservices = [], leases = [], nodeLeases = []] = lists;
+  const first = await firsts;
+  const canSample = before !== nothing || first.some((metrics) => metrics !== nothing);
   if (canSample) await deps.pause();
-  const after = canSample ? await lookAtMetrics(deps.client, gaps) : nothing;
+  const [after, held, audit, past, ...second] = await Promise.all([
+    before === nothing ? nothing : lookAtMetrics(deps.client, gaps),
+    before === nothing ? [] : lookAtDump(deps.client, gaps),
+    lookAtAudit(deps, gaps),
+    lookAtPast(deps, gaps),
+    ...programNames.map((name, at) =>
+      first[at] === nothing ? nothing : lookAtProgram(deps, name, gaps),
+    ),
+  ]);
   const nowMs = deps.nowMs();
+  const secondsBetween = (nowMs - firstMs) / 1_000;
+  const programs: Partial<Record<Program, Samples>> = {};
+  for (const [at, name] of programNames.entries()) {
+    const samples = { before: first[at] ?? nothing, after: second[at] ?? nothing, secondsBetween };
+    if (samples.after !== nothing) programs[name] = samples;
+  }
   return {
     nowMs,
     before,
     after,
-    secondsBetween: (nowMs - firstMs) / 1_000,
-    objects: {
-      namespaces: namespaces ?? [],
-      apiservices: apiservices ?? [],
-      leases: leases ?? [],
-    },
+    secondsBetween,
+    programs,
+    held,
+    ...(audit === undefined ? {} : { audit }),
+    ...(past === undefined ? {} : { past }),
+    objects: { namespaces, apiservices, leases, nodeLeases },
     servingCertificateEndMs,
-    hasAnswer: canSample || [namespaces, apiservices, leases].some((page) => page !== undefined),
+    hasAnswer: before !== nothing || lists.some((page) => page !== undefined),
     gaps,
   };
 }
 
-async function lookAtMetrics(client: Client, gaps: Gap[]): Promise<Metrics> {
-  const wanted = new Set(rules.flatMap(({ reads }) => reads));
+function lookAtMetrics(client: Client, gaps: Gap[]): Promise<Metrics> {
   const what = "/metrics of the API server";
   const right = "get on the non-resource URL /metrics";
+  return lookAtText(() => client.raw("/metrics"), { what, right }, gaps);
+}
+
+async function lookAtProgram({ programs }: LookDeps, name: Program, gaps: Gap[]): Promise<Metrics> {
+  const read = programs[name];
+  const what = `/metrics of ${name}`;
+  if (read !== undefined) {
+    return lookAtText(read, { what, right: `another --${name} URL` }, gaps);
+  }
+  gaps.push({ what, why: "no flag says where they are", right: `--${name} URL` });
+  return nothing;
+}
+
+async function lookAtText(
+  read: () => Promise<unknown>,
+  { what, right }: Omit<Gap, "why">,
+  gaps: Gap[],
+): Promise<Metrics> {
+  const wanted = new Set(rules.flatMap(({ reads }) => reads));
   try {
-    const body = await client.raw("/metrics");
+    const body = await read();
     const metrics = parseMetrics(typeof body === "string" ? body : "", (name) => wanted.has(name));
     if (metrics.dropped > 0) {
       gaps.push({
@@ -91,9 +162,63 @@ async function lookAtMetrics(client: Client, gaps: Gap[]): Promise<Metrics> {
   }
 }
 
+async function lookAtAudit({ audit }: LookDeps, gaps: Gap[]): Promise<Audit | undefined> {
+  const what = "the audit log";
+  if (audit === undefined) {
+    gaps.push({ what, why: "no flag says where it is", right: "--audit FILE" });
+    return undefined;
+  }
+  try {
+    const log = await audit();
+    if (log.dropped + log.uncounted > 0) {
+      const why = `${log.dropped} lines are no events, ${log.uncounted} calls are of too many clients`;
+      gaps.push({ what, why, right: "-" });
+    }
+    return log;
+  } catch (error) {
+    gaps.push({ what, why: reasonOf(error), right: "--audit FILE that can be read" });
+    return undefined;
+  }
+}
+
+async function lookAtPast({ past, nowMs }: LookDeps, gaps: Gap[]): Promise<Evidence["past"]> {
+  const what = "what was before this look";
+  if (past === undefined) {
+    gaps.push({ what, why: "no flag says where a Prometheus is", right: "--prometheus URL" });
+    return undefined;
+  }
+  const names = rules.flatMap(({ reads }) => reads);
+  const at = nowMs();
+  const right = "another --prometheus URL";
+  try {
+    const times = [at - past.seconds * 1_000, at];
+    const answers = await Promise.all(times.map((ms) => past.get(queryPath(names, ms))));
+    const [before, after] = answers.map(parseVector);
+    if (before === undefined || after === undefined) throw new Error("it answered no vector");
+    const dropped = before.dropped + after.dropped;
+    if (dropped > 0) gaps.push({ what, why: `${dropped} series were dropped`, right: "-" });
+    return pastOf(before, after, past.seconds);
+  } catch (error) {
+    gaps.push({ what, why: reasonOf(error), right });
+    return undefined;
+  }
+}
+
+/** Who waits and who holds seats; a server without priority and fairness has none. */
+async function lookAtDump(client: Client, gaps: Gap[]): Promise<readonly HeldRequest[]> {
+  try {
+    const body = await client.raw(dumpPath);
+    return parseHeldRequests(typeof body === "string" ? body : "");
+  } catch (error) {
+    const right = "get on the non-resource URL /debug/api_priority_and_fairness/dump_requests";
+    gaps.push({ what: "users within flow schemas", why: reasonOf(error), right });
+    return [];
+  }
+}
+
 async function lookAtPage(
   client: Client,
-  { kind, ref, namespace }: Page,
+  { kind, ref, namespace, limit = pageMax }: Page,
   gaps: Gap[],
 ): Promise<readonly SeenObject[] | undefined> {
   const within = namespace === undefined ? {} : { namespace };
@@ -101,17 +226,14 @@ async function lookAtPage(
     // Any version will do, so the API server answers from its cache.
     const { metadata, items } = await client.list<KubeObject>(ref, {
       ...within,
-      limit: pageMax,
+      limit,
       resourceVersion: "0",
     });
-    if (metadata.continue !== undefined && metadata.continue !== "") {
-      gaps.push({
-        what: `${kind} after the first ${pageMax}`,
-        why: "one page is read",
-        right: "-",
-      });
+    // A stock server that answers from its cache gives all of them, whatever the limit.
+    if (items.length > limit || (metadata.continue ?? "") !== "") {
+      gaps.push({ what: `${kind} after the first ${limit}`, why: "one page is read", right: "-" });
     }
-    return items.slice(0, pageMax).flatMap(seenOf);
+    return items.slice(0, limit).flatMap(seenOf);
   } catch (error) {
     const group = ref.group === "" ? "" : `.${ref.group}`;
     gaps.push({ what: kind, why: reasonOf(error), right: `list on ${ref.resource}${group}` });

@@ -1,7 +1,7 @@
 /** Order of findings, and output that is safe for a terminal. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { judge, jsonOf, textOf } from "./report.ts";
+import { changesJson, changesOf, changesText, judge, jsonOf, textOf } from "./report.ts";
 import { rules } from "./rules.ts";
 import type { Verdict } from "./rule.ts";
 import { evidenceOf, secondsAgo, seen } from "./testing/evidence.ts";
@@ -53,4 +53,28 @@ test("a name within a command is one word to the shell", () => {
   const namespaces = [{ metadata: { name, deletionTimestamp: secondsAgo(999) } }];
   const [finding] = judge(seen({ namespaces }), rules).findings;
   assert.ok(finding?.remedy.includes("namespace 'a; $(pwd) '\\''b'\\''' -o"));
+});
+
+test("of two reports the changes are told: new findings, gone ones, and nothing that stayed", () => {
+  const report = (...names: string[]) => ({
+    findings: names.map((culprit) => ({
+      ...base,
+      culprit,
+      rule: "x",
+      sentence: `${culprit} is ill`,
+    })),
+    gaps: [],
+  });
+  const changes = changesOf(report("a", "b"), report("b", "c\u001b[2J"));
+  const text = changesText(changes, "03:00");
+  assert.match(text, /^03:00 {2}NEW {3}WARN {2}c\?\[2J is ill/);
+  assert.match(text, /\n03:00 {2}GONE {2}a is ill {2}\[x\]\n$/);
+  const lines = changesJson(changes, "03:00").trim().split("\n");
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).change),
+    ["new", "gone"],
+  );
+  const same = changesOf(report("a"), report("a"));
+  assert.equal(changesText(same, "") + changesJson(same, ""), "");
+  assert.equal(changesOf(undefined, report("a")).appeared.length, 1);
 });

@@ -1,5 +1,5 @@
 /**
- * Verdicts in order, and as text or JSON.
+ * Verdicts in order, and as text or JSON; and what changed from one report to the next.
  *
  * Names and messages come from the cluster, so every control character and every mark that turns the
  * direction of text is replaced before it reaches a terminal.
@@ -11,9 +11,14 @@ interface Finding extends Verdict {
   readonly rule: string;
 }
 
-interface Report {
+export interface Report {
   readonly findings: readonly Finding[];
   readonly gaps: readonly Gap[];
+}
+
+interface Changes {
+  readonly appeared: readonly Finding[];
+  readonly gone: readonly Finding[];
 }
 
 const verdictsMax = 20;
@@ -23,22 +28,79 @@ const weights = { page: 10, warn: 1 } as const;
 const unsafe = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 
 export function judge(evidence: Evidence, rules: readonly Rule[]): Report {
-  const findings = rules.flatMap((rule) =>
+  const now = findingsOf(evidence, rules);
+  const { past, gaps } = evidence;
+  const known = new Set(now.map(keyOf));
+  const before =
+    past === undefined
+      ? []
+      : findingsOf({ ...evidence, ...past }, rules).filter((finding) => !known.has(keyOf(finding)));
+  const told = before.map((finding) => ({
+    ...finding,
+    sentence: `in the last ${past?.secondsBetween} s: ${finding.sentence}`,
+  }));
+  return { findings: [...now, ...told].toSorted((a, b) => weightOf(b) - weightOf(a)), gaps };
+}
+
+function findingsOf(evidence: Evidence, rules: readonly Rule[]): readonly Finding[] {
+  return rules.flatMap((rule) =>
     rule
       .judge(evidence)
       .toSorted((a, b) => weightOf(b) - weightOf(a))
       .slice(0, verdictsMax)
       .map((verdict) => ({ rule: rule.id, ...verdict })),
   );
-  return { findings: findings.toSorted((a, b) => weightOf(b) - weightOf(a)), gaps: evidence.gaps };
 }
 
 function weightOf({ severity, certainty }: Verdict): number {
   return weights[severity] * certainty;
 }
 
+/** Findings by rule and culprit that the next report has and the last had not, and the other way round. */
+export function changesOf(last: Report | undefined, next: Report): Changes {
+  const absentFrom = (report: Report | undefined) => {
+    const keys = new Set(report?.findings.map(keyOf));
+    return (finding: Finding): boolean => !keys.has(keyOf(finding));
+  };
+  return {
+    appeared: next.findings.filter(absentFrom(last)),
+    gone: last?.findings.filter(absentFrom(next)) ?? [],
+  };
+}
+
+function keyOf({ rule, culprit }: Finding): string {
+  return JSON.stringify([rule, culprit]);
+}
+
 export function textOf({ findings, gaps }: Report): string {
-  const lines = findings.length === 0 ? ["nothing found by what could be read"] : [];
+  const lines = findings.length === 0 ? ["nothing found by what could be read"] : linesOf(findings);
+  for (const { what, why, right } of gaps) {
+    lines.push(`NOT SEEN  ${what}: ${why}${right === "-" ? "" : ` (needs: ${right})`}`);
+  }
+  return joined(lines);
+}
+
+/** Empty when nothing changed. */
+export function changesText({ appeared, gone }: Changes, at: string): string {
+  const lines = appeared.flatMap((finding) => {
+    const [first = "", ...rest] = linesOf([finding]);
+    return [`${at}  NEW   ${first}`, ...rest];
+  });
+  lines.push(...gone.map(({ rule, sentence }) => `${at}  GONE  ${sentence}  [${rule}]`));
+  return lines.length === 0 ? "" : joined(lines);
+}
+
+/** A line of JSON for each change; empty when nothing changed. */
+export function changesJson({ appeared, gone }: Changes, at: string): string {
+  const told = [
+    ...appeared.map((finding) => ({ at, change: "new", finding })),
+    ...gone.map((finding) => ({ at, change: "gone", finding })),
+  ];
+  return told.map((change) => `${JSON.stringify(change).replace(unsafe, escaped)}\n`).join("");
+}
+
+function linesOf(findings: readonly Finding[]): string[] {
+  const lines: string[] = [];
   for (const finding of findings) {
     const { severity, certainty, sentence, rule, culprit, figures, remedy, unseen } = finding;
     lines.push(
@@ -50,9 +112,10 @@ export function textOf({ findings, gaps }: Report): string {
     lines.push(`      do    ${remedy}`);
     if (unseen !== undefined) lines.push(`      not seen  ${unseen}`);
   }
-  for (const { what, why, right } of gaps) {
-    lines.push(`NOT SEEN  ${what}: ${why}${right === "-" ? "" : ` (needs: ${right})`}`);
-  }
+  return lines;
+}
+
+function joined(lines: readonly string[]): string {
   return `${lines.map(printable).join("\n")}\n`;
 }
 
@@ -65,7 +128,7 @@ function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-function printable(text: string): string {
+export function printable(text: string): string {
   const safe = text.replace(unsafe, "?");
   return safe.length <= textMax ? safe : `${safe.slice(0, textMax)} ...`;
 }

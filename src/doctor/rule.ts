@@ -1,5 +1,5 @@
 /** What a rule is, and what it says. */
-import type { Evidence } from "./evidence.ts";
+import type { Call, CallKind, Evidence } from "./evidence.ts";
 
 type Severity = "page" | "warn";
 
@@ -18,6 +18,14 @@ export interface Verdict {
   readonly unseen?: string;
 }
 
+/** The rule for a Prometheus, which sees longer than two samples and no objects. */
+export interface Alert {
+  /** PromQL; with `above` it is the alert, alone it is a panel. */
+  readonly query: string;
+  readonly above: number;
+  readonly severity: Severity;
+}
+
 export interface Rule {
   readonly id: string;
   readonly title: string;
@@ -26,10 +34,42 @@ export interface Rule {
   readonly threshold: string;
   /** Where the threshold comes from. */
   readonly source: string;
+  /** Absent: the rule reads what Prometheus does not have. */
+  readonly alerts?: readonly Alert[];
   judge(evidence: Evidence): readonly Verdict[];
+}
+
+/** As kubectl takes it: `pods`, `deployments.apps`. */
+export function kindOf(group: string, resource: string): string {
+  return group === "" ? resource : `${resource}.${group}`;
 }
 
 /** A name of the cluster within a command: the shell reads it as one word, whatever it holds. */
 export function quoted(name: string): string {
   return /^[A-Za-z0-9][\w.:/-]*$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`;
+}
+
+export function callerName({ userAgent, user }: Pick<Call, "userAgent" | "user">): string {
+  return `${userAgent === "" ? "a client without a user agent" : userAgent} (${user})`;
+}
+
+/** The client that did this the most, if an audit log tells; `kind` as `kindOf` makes it. */
+export function topCaller(
+  { audit }: Evidence,
+  calls: readonly CallKind[],
+  kind: string,
+): string | undefined {
+  const most = audit?.calls.find(
+    (call) => calls.includes(call.kind) && kindOf(call.group, call.resource) === kind,
+  );
+  return most === undefined ? undefined : callerName(most);
+}
+
+/** A culprit that only an audit log names, and what is unseen without one. */
+export function culpritOf(
+  caller: string | undefined,
+  otherwise: string,
+): Pick<Verdict, "culprit" | "unseen"> {
+  if (caller !== undefined) return { culprit: caller };
+  return { culprit: otherwise, unseen: "the user agent: --audit FILE shows it" };
 }

@@ -10,6 +10,18 @@ export const certificates: Rule = {
   reads: ["serving certificate", "apiserver_client_certificate_expiration_seconds_bucket"],
   threshold: "less than 7 days; less than 1 day pages",
   source: "kubernetes-mixin KubeClientCertificateExpiration",
+  alerts: [
+    {
+      query: `sum(rate(apiserver_client_certificate_expiration_seconds_bucket{le="604800"}[5m]))`,
+      above: 0,
+      severity: "warn",
+    },
+    {
+      query: `sum(rate(apiserver_client_certificate_expiration_seconds_bucket{le="86400"}[5m]))`,
+      above: 0,
+      severity: "page",
+    },
+  ],
   judge: (evidence) => [...serving(evidence), ...clients(evidence)],
 };
 

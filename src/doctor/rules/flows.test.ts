@@ -17,6 +17,22 @@ test("requests that are turned away name their flow schema and level", () => {
   assert.equal(verdict.figures["rejected"], 7);
 });
 
+test("the dump of held requests names the user of the most of them", () => {
+  const held = (user: string, schema: string) => ({
+    level: "workload-low",
+    schema,
+    user,
+    verb: "list",
+    resource: "pods",
+  });
+  const requests = ["a", "b", "b", ""].map((user) => held(user, "service-accounts"));
+  const evidence = { ...sampled(rejected(3), rejected(10)), held: [...requests, held("c", "x")] };
+  assert.equal(
+    flows.judge(evidence)[0]?.culprit,
+    "b (list of pods), in flow schema service-accounts",
+  );
+});
+
 test("a level with nine of ten seats in use is named", () => {
   const [verdict] = flows.judge(sampled("", seats("workload-low", 9)));
   assert.equal(verdict?.culprit, "priority level workload-low");

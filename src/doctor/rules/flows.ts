@@ -1,5 +1,5 @@
 /** Requests that priority and fairness turns away, and the flow that they belong to. */
-import { growth, seriesOf, type Evidence } from "../evidence.ts";
+import { growth, seriesOf, type Evidence, type HeldRequest } from "../evidence.ts";
 import { quoted, type Rule, type Verdict } from "../rule.ts";
 
 const seatShare = 0.8;
@@ -15,6 +15,18 @@ export const flows: Rule = {
   ],
   threshold: "any rejection between two samples; more than 80 % of a level's seats in use",
   source: "upstream's flow-control documentation; EKS control plane guide",
+  alerts: [
+    {
+      query: `sum by (priority_level, flow_schema, reason) (rate(apiserver_flowcontrol_rejected_requests_total[5m]))`,
+      above: 0,
+      severity: "page",
+    },
+    {
+      query: `sum by (priority_level) (apiserver_flowcontrol_current_executing_seats{priority_level!="exempt"}) / sum by (priority_level) (apiserver_flowcontrol_nominal_limit_seats{priority_level!="exempt"})`,
+      above: seatShare,
+      severity: "warn",
+    },
+  ],
   judge: (evidence) => [...rejections(evidence), ...fullLevels(evidence)],
 };
 
@@ -24,15 +36,16 @@ function rejections(evidence: Evidence): readonly Verdict[] {
   return [...grown].flatMap(([key, count]): readonly Verdict[] => {
     if (!(count > 0)) return [];
     const [level = "", schema = "", reason = ""] = key.split("/");
+    const user = topUser(evidence, (held) => held.schema === schema);
     return [
       {
         sentence: `priority level ${level} turned away ${count} requests of flow schema ${schema} (${reason})`,
-        culprit: `flow schema ${schema}`,
+        culprit: user === undefined ? `flow schema ${schema}` : `${user}, in flow schema ${schema}`,
         severity: "page",
         figures: { rejected: count, seconds: evidence.secondsBetween },
         remedy: `kubectl get --raw /debug/api_priority_and_fairness/dump_requests | grep ${quoted(schema)}; give that user a FlowSchema and a level of its own, and pages to its LISTs`,
         certainty: 0.9,
-        unseen: "the user within the flow schema",
+        ...(user === undefined ? { unseen: "the user within the flow schema" } : {}),
       },
     ];
   });
@@ -60,16 +73,34 @@ function fullLevels(evidence: Evidence): readonly Verdict[] {
     const limit = limits.get(level) ?? 0;
     // The exempt level has no limit that holds.
     if (level === "exempt" || !(limit > 0) || !(seats > seatShare * limit)) return [];
+    const user = topUser(evidence, (held) => held.level === level);
     return [
       {
         sentence: `priority level ${level} uses ${seats} of its ${limit} seats`,
-        culprit: `priority level ${level}`,
+        culprit: user === undefined ? `priority level ${level}` : `${user}, in level ${level}`,
         severity: "warn",
         figures: { seats, limit },
         remedy: `kubectl get --raw /debug/api_priority_and_fairness/dump_requests | grep ${quoted(level)}`,
         certainty: 0.6,
-        unseen: "the user that holds the seats; one sample may be a short peak",
+        unseen:
+          user === undefined
+            ? "the user that holds the seats; one sample may be a short peak"
+            : "one sample may be a short peak",
       },
     ];
   });
+}
+
+/** The user of the most requests that the dump has, and what it asks for. */
+function topUser(
+  { held }: Evidence,
+  isCounted: (request: HeldRequest) => boolean,
+): string | undefined {
+  const counts = new Map<string, number>();
+  for (const request of held) {
+    if (request.user === "" || !isCounted(request)) continue;
+    const key = `${request.user} (${request.verb} of ${request.resource})`;
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return [...counts].toSorted(([, a], [, b]) => b - a)[0]?.[0];
 }

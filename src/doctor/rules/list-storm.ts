@@ -1,6 +1,6 @@
 /** Many lists of a kind: a client that polls, or many that list anew at once. */
 import { growth } from "../evidence.ts";
-import { quoted, type Rule } from "../rule.ts";
+import { culpritOf, kindOf, quoted, topCaller, type Rule } from "../rule.ts";
 
 const listsPerSecond = 50;
 
@@ -10,6 +10,13 @@ export const listStorm: Rule = {
   reads: ["apiserver_request_total"],
   threshold: "50 lists of a resource a second",
   source: "EKS control plane guide: find the top listers; a watch makes one list",
+  alerts: [
+    {
+      query: `sum by (group, resource) (rate(apiserver_request_total{verb="LIST"}[5m]))`,
+      above: listsPerSecond,
+      severity: "warn",
+    },
+  ],
   judge: (evidence) => {
     const lists = growth(
       evidence,
@@ -21,16 +28,15 @@ export const listStorm: Rule = {
       const rate = count / evidence.secondsBetween;
       if (!(rate >= listsPerSecond)) return [];
       const [group = "", resource = ""] = key.split("/");
-      const kind = group === "" ? resource : `${resource}.${group}`;
+      const kind = kindOf(group, resource);
       return [
         {
           sentence: `${kind} is listed ${Math.round(rate)} times a second`,
-          culprit: `whoever lists ${kind}`,
+          ...culpritOf(topCaller(evidence, ["list-whole", "list"], kind), `whoever lists ${kind}`),
           severity: "warn" as const,
           figures: { lists: count, perSecond: Math.round(rate) },
           remedy: `in the audit log: jq -r 'select(.verb=="list" and .objectRef.resource=="'${quoted(resource)}'") | .userAgent + " " + .user.username' | sort | uniq -c | sort -rn | head; give that client an informer, or put a relay before it`,
           certainty: 0.8,
-          unseen: "the user agent: the audit log has it",
         },
       ];
     });

@@ -1,6 +1,6 @@
 /** Kinds with more objects than a cluster has use for: a controller that makes them and never deletes. */
 import { seriesOf } from "../evidence.ts";
-import { quoted, type Rule } from "../rule.ts";
+import { kindOf, quoted, type Rule } from "../rule.ts";
 
 const objectsMax = 25_000;
 
@@ -21,13 +21,20 @@ export const objectGrowth: Rule = {
   reads: ["apiserver_storage_objects", "apiserver_resource_objects"],
   threshold: "more than 25,000 objects of a kind whose number does not follow the cluster's size",
   source: "OpenAI and EKS reports of leaked Secrets, Jobs and ReplicaSets; upstream's thresholds",
+  alerts: [
+    {
+      query: `max by (group, resource) (apiserver_resource_objects{resource!~"${[...growWithCluster].map((kind) => kind.split(".")[0]).join("|")}"})`,
+      above: objectsMax,
+      severity: "warn",
+    },
+  ],
   judge: (evidence) => {
     const counts = new Map<string, number>();
     for (const name of ["apiserver_storage_objects", "apiserver_resource_objects"]) {
       for (const { labels, value } of seriesOf(evidence, name)) {
         const group = labels.get("group") ?? "";
         const resource = labels.get("resource") ?? "";
-        counts.set(group === "" ? resource : `${resource}.${group}`, value);
+        counts.set(kindOf(group, resource), value);
       }
     }
     return [...counts]

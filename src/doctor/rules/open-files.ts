@@ -1,5 +1,5 @@
 /** A server near its limit of open files refuses connections, and then cannot read certificates or tokens either. */
-import { seriesOf, type Evidence } from "../evidence.ts";
+import { gaugeOf } from "../evidence.ts";
 import type { Rule } from "../rule.ts";
 
 const share = 0.8;
@@ -10,9 +10,16 @@ export const openFiles: Rule = {
   reads: ["process_open_fds", "process_max_fds"],
   threshold: "more than 80 % of the limit",
   source: "kubernetes-mixin; a limit of 1,024 is a shell's default",
+  alerts: [
+    {
+      query: `process_open_fds{job=~".*apiserver.*"} / process_max_fds{job=~".*apiserver.*"}`,
+      above: share,
+      severity: "warn",
+    },
+  ],
   judge: (evidence) => {
-    const open = only(evidence, "process_open_fds");
-    const most = only(evidence, "process_max_fds");
+    const open = gaugeOf(evidence, "process_open_fds") ?? 0;
+    const most = gaugeOf(evidence, "process_max_fds") ?? 0;
     if (!(most > 0) || !(open > share * most)) return [];
     return [
       {
@@ -27,7 +34,3 @@ export const openFiles: Rule = {
     ];
   },
 };
-
-function only(evidence: Evidence, name: string): number {
-  return seriesOf(evidence, name)[0]?.value ?? 0;
-}

@@ -1,6 +1,6 @@
 /** Requests that end in a server's error: which resource, and which verb. */
 import { growth } from "../evidence.ts";
-import { quoted, type Rule } from "../rule.ts";
+import { kindOf, quoted, type Rule } from "../rule.ts";
 
 const share = 0.03;
 const pageShare = 0.2;
@@ -16,6 +16,18 @@ export const requestErrors: Rule = {
   reads: [name, webhookName],
   threshold: "3 % of a resource's requests of a verb, at least three; 20 % pages",
   source: "kubernetes-mixin KubeAPIErrorBudgetBurn, for a short time",
+  alerts: [
+    {
+      query: `sum by (verb, group, resource) (rate(${name}{code=~"5.."}[5m])) / sum by (verb, group, resource) (rate(${name}[5m]))`,
+      above: share,
+      severity: "warn",
+    },
+    {
+      query: `sum by (verb, group, resource) (rate(${name}{code=~"5.."}[5m])) / sum by (verb, group, resource) (rate(${name}[5m]))`,
+      above: pageShare,
+      severity: "page",
+    },
+  ],
   judge: (evidence) => {
     const all = growth(evidence, name, by);
     const failed = growth(
@@ -36,7 +48,7 @@ export const requestErrors: Rule = {
       const part = errors / (all.get(key) ?? errors);
       if (!(errors >= errorsMin) || !(part > share)) return [];
       const [verb = "", group = "", resource = ""] = key.split("/");
-      const kind = group === "" ? resource : `${resource}.${group}`;
+      const kind = kindOf(group, resource);
       return [
         {
           sentence: `${Math.round(part * 100)} % of the requests to ${verb} ${kind} end in a server's error`,

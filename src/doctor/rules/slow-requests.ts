@@ -1,6 +1,6 @@
 /** Requests that take long, while the store is quick: encoding, a webhook, a queue of priority and fairness. */
 import { growth } from "../evidence.ts";
-import type { Rule } from "../rule.ts";
+import { kindOf, type Rule } from "../rule.ts";
 
 const slowSeconds = 1;
 const callsMin = 3;
@@ -18,6 +18,13 @@ export const slowRequests: Rule = {
   threshold:
     "mean of a verb of a resource above 1 s, of at least three; lists of a whole cluster 5 s",
   source: "upstream's service level objectives: 1 s, lists of a namespace 5 s, of a cluster 30 s",
+  alerts: [
+    {
+      query: `sum by (verb, group, resource) (rate(${sumName}{verb!~"WATCH|CONNECT|PROXY|LIST"}[5m])) / sum by (verb, group, resource) (rate(${countName}{verb!~"WATCH|CONNECT|PROXY|LIST"}[5m]))`,
+      above: slowSeconds,
+      severity: "warn",
+    },
+  ],
   judge: (evidence) => {
     const sums = growth(evidence, sumName, by);
     return [...growth(evidence, countName, by)].flatMap(([key, calls]) => {
@@ -26,7 +33,7 @@ export const slowRequests: Rule = {
       const mean = (sums.get(key) ?? 0) / calls;
       const most = verb === "LIST" ? 5 * slowSeconds : slowSeconds;
       if (!(calls >= callsMin) || !(mean > most)) return [];
-      const kind = group === "" ? resource : `${resource}.${group}`;
+      const kind = kindOf(group, resource);
       return [
         {
           sentence: `${verb} of ${kind} takes ${mean.toFixed(1)} s`,

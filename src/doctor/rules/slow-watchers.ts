@@ -1,6 +1,6 @@
 /** Watchers that do not keep up are cut off, and list again: the beginning of a herd. */
 import { growth } from "../evidence.ts";
-import { quoted, type Rule } from "../rule.ts";
+import { kindOf, quoted, type Rule } from "../rule.ts";
 
 const name = "apiserver_terminated_watchers_total";
 const watchersMin = 3;
@@ -11,11 +11,18 @@ export const slowWatchers: Rule = {
   reads: [name],
   threshold: "three watchers of a resource between two samples",
   source: "upstream's watch cache: a watcher whose buffer is full is terminated, and lists anew",
+  alerts: [
+    {
+      query: `sum by (group, resource) (increase(${name}[5m]))`,
+      above: watchersMin,
+      severity: "warn",
+    },
+  ],
   judge: (evidence) =>
     [...growth(evidence, name, ["group", "resource"])].flatMap(([key, count]) => {
       if (!(count >= watchersMin)) return [];
       const [group = "", resource = ""] = key.split("/");
-      const kind = group === "" ? resource : `${resource}.${group}`;
+      const kind = kindOf(group, resource);
       return [
         {
           sentence: `${count} watchers of ${kind} were cut off because they did not keep up`,

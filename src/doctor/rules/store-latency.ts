@@ -14,6 +14,18 @@ export const storeLatency: Rule = {
   reads: ["etcd_request_duration_seconds_sum", "etcd_request_duration_seconds_count"],
   threshold: "mean of a kind of call above 0.1 s, of at least five; above 0.5 s pages",
   source: "Red Hat's etcd guidance: a commit beyond 100 ms is bad, 500 ms ends in lost leaders",
+  alerts: [
+    {
+      query: `sum by (operation, type) (rate(etcd_request_duration_seconds_sum[5m])) / sum by (operation, type) (rate(etcd_request_duration_seconds_count[5m]))`,
+      above: warnSeconds,
+      severity: "warn",
+    },
+    {
+      query: `sum by (operation, type) (rate(etcd_request_duration_seconds_sum[5m])) / sum by (operation, type) (rate(etcd_request_duration_seconds_count[5m]))`,
+      above: pageSeconds,
+      severity: "page",
+    },
+  ],
   judge: (evidence) => {
     const sums = growth(evidence, "etcd_request_duration_seconds_sum", by);
     const counts = growth(evidence, "etcd_request_duration_seconds_count", by);

@@ -13,6 +13,15 @@ test("a store near the default quota is warned of, one near the largest pages", 
   assert.equal(storeSize.judge(sampled("", size(7.8)))[0]?.severity, "page");
 });
 
+test("of a quota that etcd tells, 95 % page", () => {
+  const told = (gigabytes: number) =>
+    storeSize.judge(
+      sampled("", `${size(gigabytes)}etcd_server_quota_backend_bytes ${4 * 2 ** 30}\n`),
+    );
+  assert.equal(told(3.9)[0]?.severity, "page");
+  assert.deepEqual(told(2), []);
+});
+
 test("a small store, and a large one with a large quota, are well", () => {
   assert.deepEqual(storeSize.judge(sampled("", size(1))), []);
   assert.deepEqual(storeSize.judge(sampled("", size(4))), []);

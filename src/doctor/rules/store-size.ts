@@ -1,37 +1,71 @@
-/** A store at its quota refuses every write. The quota itself is not told, so the two that are in use are assumed. */
-import { seriesOf } from "../evidence.ts";
+/** A store at its quota refuses every write. Only etcd tells the quota; else the two that are in use are assumed. */
+import { type Evidence, gaugeOf, samplesOf, seriesOf } from "../evidence.ts";
 import type { Rule } from "../rule.ts";
 
 /** etcd's default, and the most that it recommends. */
 const defaultQuota = 2 * 2 ** 30;
 const largestQuota = 8 * 2 ** 30;
+const quotaName = "etcd_server_quota_backend_bytes";
+const ownSizeName = "etcd_mvcc_db_total_size_in_bytes";
 const warnShare = 0.85;
 const pageShare = 0.95;
 
 export const storeSize: Rule = {
   id: "store-size",
   title: "The store is near its quota",
-  reads: ["apiserver_storage_size_bytes"],
-  threshold: "85 % of etcd's default quota of 2 GiB, or of 8 GiB; 95 % of 8 GiB pages",
+  reads: ["apiserver_storage_size_bytes", ownSizeName, quotaName],
+  threshold:
+    "85 % of the quota, 95 % pages; of an unknown one 85 % of 2 GiB, etcd's default, or of 8 GiB, and 95 % of 8 GiB pages",
   source: "etcd mixin etcdDatabaseQuotaLowSpace (95 %); etcd's limits",
+  alerts: [
+    {
+      query: `max by (storage_cluster_id) (apiserver_storage_size_bytes) / scalar(max(${quotaName}) or vector(${defaultQuota}))`,
+      above: warnShare,
+      severity: "warn",
+    },
+    {
+      query: `max by (storage_cluster_id) (apiserver_storage_size_bytes) / scalar(max(${quotaName}) or vector(${largestQuota}))`,
+      above: pageShare,
+      severity: "page",
+    },
+  ],
   judge: (evidence) =>
-    seriesOf(evidence, "apiserver_storage_size_bytes").flatMap(({ labels, value }) => {
-      const quota = value > defaultQuota ? largestQuota : defaultQuota;
+    sizes(evidence).flatMap(({ cluster, value }) => {
+      // Zero is etcd's word for its default.
+      const told = gaugeOf(samplesOf(evidence, "etcd"), quotaName) || undefined;
+      const quota = told ?? (value > defaultQuota ? largestQuota : defaultQuota);
       if (!(value > warnShare * quota)) return [];
-      const isFull = quota === largestQuota && value > pageShare * quota;
-      const cluster = labels.get("storage_cluster_id") ?? "etcd-0";
+      // A store near 2 GiB may have the larger quota.
+      const isQuotaSure = told !== undefined || quota === largestQuota;
+      const isFull = isQuotaSure && value > pageShare * quota;
       const gigabytes = (value / 2 ** 30).toFixed(1);
       return [
         {
           sentence: `the store ${cluster} holds ${gigabytes} GiB; at its quota every write is refused`,
           culprit: `store ${cluster}`,
           severity: isFull ? ("page" as const) : ("warn" as const),
-          figures: { bytes: value, assumedQuota: quota },
+          figures: { bytes: value, [told === undefined ? "assumedQuota" : "quota"]: quota },
           remedy:
             "etcdctl compact to the current revision, then etcdctl defrag one member at a time; the kinds that take the room: kubectl get --raw /metrics | grep -E 'apiserver_(storage|resource)_objects' | sort -k2 -n | tail",
-          certainty: isFull ? 0.8 : 0.6,
-          unseen: "the quota: --quota-backend-bytes of etcd",
+          ...(told === undefined
+            ? { certainty: isFull ? 0.8 : 0.6, unseen: "the quota: --etcd URL shows it" }
+            : { certainty: 0.98 }),
         },
       ];
     }),
 };
+
+/** An API server that does not tell the sizes of its stores: etcd does. */
+function sizes(
+  evidence: Evidence,
+): readonly { readonly cluster: string; readonly value: number }[] {
+  const told = seriesOf(evidence, "apiserver_storage_size_bytes");
+  if (told.length > 0) {
+    return told.map(({ labels, value }) => ({
+      cluster: labels.get("storage_cluster_id") ?? "etcd-0",
+      value,
+    }));
+  }
+  const own = gaugeOf(samplesOf(evidence, "etcd"), ownSizeName);
+  return own === undefined ? [] : [{ cluster: "etcd-0", value: own }];
+}

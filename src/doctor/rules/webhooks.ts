@@ -17,6 +17,18 @@ export const webhooks: Rule = {
   ],
   threshold: "any failed call between two samples; mean above 0.5 s",
   source: "upstream's webhook good practices; EKS control plane guide",
+  alerts: [
+    {
+      query: `sum by (name) (rate(${prefix}rejection_count{error_type="calling_webhook_error"}[5m]))`,
+      above: 0,
+      severity: "page",
+    },
+    {
+      query: `sum by (name) (rate(${prefix}admission_duration_seconds_sum[5m])) / sum by (name) (rate(${prefix}admission_duration_seconds_count[5m]))`,
+      above: slowSeconds,
+      severity: "warn",
+    },
+  ],
   judge: (evidence) => [...failing(evidence), ...slow(evidence)],
 };
 

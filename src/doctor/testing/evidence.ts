@@ -4,15 +4,24 @@ import { parseMetrics } from "../metrics-text.ts";
 
 export const nowMs = Date.parse("2026-01-02T03:00:00Z");
 
+const noObjects: Evidence["objects"] = {
+  namespaces: [],
+  apiservices: [],
+  leases: [],
+  nodeLeases: [],
+};
+
 export function evidenceOf(parts: Partial<Evidence>): Evidence {
   return {
     nowMs,
     before: { series: [], dropped: 0 },
     after: { series: [], dropped: 0 },
     secondsBetween: 1,
-    objects: { namespaces: [], apiservices: [], leases: [] },
+    objects: noObjects,
     servingCertificateEndMs: undefined,
     hasAnswer: true,
+    programs: {},
+    held: [],
     gaps: [],
     ...parts,
   };
@@ -25,7 +34,7 @@ export function sampled(before: string, after: string): Evidence {
 }
 
 export function seen(objects: Partial<Evidence["objects"]>): Evidence {
-  return evidenceOf({ objects: { namespaces: [], apiservices: [], leases: [], ...objects } });
+  return evidenceOf({ objects: { ...noObjects, ...objects } });
 }
 
 export function secondsAgo(seconds: number): string {
@@ -34,4 +43,16 @@ export function secondsAgo(seconds: number): string {
 
 export function named(name: string, rest: Omit<SeenObject, "metadata"> = {}): SeenObject {
   return { metadata: { name }, ...rest };
+}
+
+/** Lines of a histogram of one bucket and the last, all of whose observations are of `seconds`. */
+export function observed(name: string, seconds: number, count: number, labels = ""): string {
+  const comma = labels === "" ? "" : ",";
+  const rows = [0.001, 0.008, 0.032, 0.128, 0.512, 2].map(
+    (le) => `${name}_bucket{${labels}${comma}le="${le}"} ${seconds <= le ? count : 0}`,
+  );
+  return `${rows.join("\n")}
+${name}_bucket{${labels}${comma}le="+Inf"} ${count}
+${name}_sum{${labels}} ${seconds * count}
+${name}_count{${labels}} ${count}\n`;
 }

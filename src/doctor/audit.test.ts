@@ -1,0 +1,92 @@
+/** Lines of an audit log become counts of calls; lines of anything else are dropped. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { AuditCounter } from "./audit.ts";
+import { auditEvent } from "./testing/audit.ts";
+
+function countOf(lines: readonly string[]) {
+  const counter = new AuditCounter();
+  for (const line of lines) counter.add(line);
+  return counter.result();
+}
+
+test("each request counts once, by caller, kind of call and resource", () => {
+  const { calls, dropped } = countOf([
+    auditEvent({ verb: "list", requestURI: "/api/v1/pods" }),
+    auditEvent({ verb: "list", requestURI: "/api/v1/pods" }),
+    auditEvent({ verb: "list", requestURI: "/api/v1/pods?limit=500" }),
+    auditEvent({ verb: "list", requestURI: "/api/v1/pods?resourceVersion=0" }),
+    auditEvent({ verb: "watch", stage: "ResponseStarted" }),
+    auditEvent({ verb: "watch", stage: "ResponseComplete" }),
+    auditEvent({ verb: "patch" }),
+    auditEvent({ verb: "get" }),
+    auditEvent({ verb: "patch", stage: "RequestReceived" }),
+  ]);
+  assert.deepEqual(
+    calls.map(({ kind, count, user, userAgent, resource }) => [
+      kind,
+      count,
+      user,
+      userAgent,
+      resource,
+    ]),
+    [
+      ["list-whole", 2, "eve", "agent/1", "pods"],
+      ["list", 2, "eve", "agent/1", "pods"],
+      ["watch", 1, "eve", "agent/1", "pods"],
+      ["write", 1, "eve", "agent/1", "pods"],
+    ],
+  );
+  assert.equal(dropped, 0);
+});
+
+test("the seconds are those between the first and the last request", () => {
+  const at = (second: number) =>
+    auditEvent({ verb: "patch", requestReceivedTimestamp: `2026-01-02T03:00:${second}.000000Z` });
+  assert.equal(countOf([at(40), at(10), at(30)]).seconds, 30);
+});
+
+test("lines that are no events, or too long, are dropped and counted", () => {
+  const { calls, dropped } = countOf(["{", "7", "null", "", `"${"x".repeat(2 ** 21)}"`]);
+  assert.deepEqual([calls.length, dropped], [0, 4]);
+});
+
+test("a log of very many callers is counted within bounds", () => {
+  const lines = Array.from({ length: 20_100 }, (_, index) =>
+    auditEvent({ verb: "patch", userAgent: `agent/${index}` }),
+  );
+  const { calls, uncounted } = countOf(lines);
+  assert.deepEqual([calls.length, uncounted], [20_000, 100]);
+  const [call] = countOf([auditEvent({ verb: "patch", userAgent: "x".repeat(9_999) })]).calls;
+  assert.equal(call?.userAgent.length, 200);
+});
+
+test("lines of our own log count as those of a stock server", () => {
+  const own = (verb: string, query: string): string =>
+    JSON.stringify({
+      auditId: "a",
+      receivedMs: Date.parse("2026-01-02T03:00:10Z"),
+      user: { name: "eve", groups: [] },
+      userAgent: "agent/1",
+      info: { verb, group: "apps", resource: "deployments", path: "/" },
+      query,
+      code: 200,
+    });
+  const { calls } = countOf([
+    own("list", ""),
+    own("list", "limit=500"),
+    own("list", "labelSelector=a&resourceVersion=0"),
+    own("watch", "watch=true"),
+    own("delete", ""),
+    own("get", ""),
+  ]);
+  assert.deepEqual(
+    calls.map(({ kind, count, user, group, resource }) => [kind, count, user, group, resource]),
+    [
+      ["list", 2, "eve", "apps", "deployments"],
+      ["list-whole", 1, "eve", "apps", "deployments"],
+      ["watch", 1, "eve", "apps", "deployments"],
+      ["write", 1, "eve", "apps", "deployments"],
+    ],
+  );
+});

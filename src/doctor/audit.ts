@@ -1,0 +1,108 @@
+/**
+ * An audit log, line by line, as counts of calls by caller.
+ *
+ * Bounds: `callersMax` callers are counted, calls of further ones only as a number; a line longer than
+ * `lineMax`, or that is no event, is dropped and counted; names are cut at `nameMax`.
+ */
+import type { Audit, Call, CallKind } from "./evidence.ts";
+
+const callersMax = 20_000;
+const lineMax = 2 ** 20;
+const nameMax = 200;
+const writes = new Set(["create", "update", "patch", "delete", "deletecollection"]);
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export class AuditCounter {
+  readonly #calls = new Map<string, { call: Omit<Call, "count">; count: number }>();
+  #dropped = 0;
+  #uncounted = 0;
+  #firstMs = Number.POSITIVE_INFINITY;
+  #lastMs = Number.NEGATIVE_INFINITY;
+
+  add(line: string): void {
+    if (line.trim() === "") return;
+    const event = line.length > lineMax ? undefined : parse(line);
+    if (event === undefined) this.#dropped++;
+    else this.#addEvent(event);
+  }
+
+  result(): Audit {
+    const calls = [...this.#calls.values()].map(({ call, count }) => ({ ...call, count }));
+    const seconds = (this.#lastMs - this.#firstMs) / 1_000;
+    return {
+      calls: calls.toSorted((a, b) => b.count - a.count),
+      seconds: Number.isFinite(seconds) ? Math.max(1, seconds) : 1,
+      dropped: this.#dropped,
+      uncounted: this.#uncounted,
+    };
+  }
+
+  #addEvent(line: Fields): void {
+    const event = line["info"] === undefined ? line : ourEvent(line);
+    const kind = kindOfCall(event);
+    if (kind === undefined) return;
+    const ms = Date.parse(textOf(event["requestReceivedTimestamp"]));
+    if (ms < this.#firstMs) this.#firstMs = ms;
+    if (ms > this.#lastMs) this.#lastMs = ms;
+    const { resource, apiGroup } = fieldsOf(event["objectRef"]);
+    const call = {
+      kind,
+      userAgent: textOf(event["userAgent"]),
+      user: textOf(fieldsOf(event["user"])["username"]),
+      group: textOf(apiGroup),
+      resource: textOf(resource),
+    };
+    const key = JSON.stringify(call);
+    const known = this.#calls.get(key);
+    if (known !== undefined) known.count++;
+    else if (this.#calls.size < callersMax) this.#calls.set(key, { call, count: 1 });
+    else this.#uncounted++;
+  }
+}
+
+/** Of a line of our own log, by the names of audit.k8s.io. A watch's is written at its end. */
+function ourEvent(line: Fields): Fields {
+  const info = fieldsOf(line["info"]);
+  const verb = textOf(info["verb"]);
+  const receivedMs = Number(line["receivedMs"]);
+  return {
+    verb,
+    stage: verb === "watch" ? "ResponseStarted" : "ResponseComplete",
+    requestReceivedTimestamp: Number.isFinite(receivedMs) ? new Date(receivedMs).toISOString() : "",
+    requestURI: `?${textOf(line["query"])}`,
+    userAgent: line["userAgent"],
+    user: { username: fieldsOf(line["user"])["name"] },
+    objectRef: { resource: info["resource"], apiGroup: info["group"] },
+  };
+}
+
+/** Each request counts once: a watch when it starts, any other when it is answered. */
+function kindOfCall(event: Fields): CallKind | undefined {
+  const verb = textOf(event["verb"]);
+  const stage = textOf(event["stage"]);
+  if (verb === "watch") return stage === "ResponseStarted" ? "watch" : undefined;
+  if (stage !== "ResponseComplete") return undefined;
+  if (writes.has(verb)) return "write";
+  if (verb !== "list") return undefined;
+  const uri = textOf(event["requestURI"]);
+  const isBounded = /[?&]limit=[1-9]/.test(uri) || /[?&]resourceVersion=0(&|$)/.test(uri);
+  return isBounded ? "list" : "list-whole";
+}
+
+function parse(line: string): Fields | undefined {
+  try {
+    const event: unknown = JSON.parse(line);
+    return typeof event === "object" && event !== null ? fieldsOf(event) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value.slice(0, nameMax) : "";
+}

@@ -1,0 +1,63 @@
+/** Kubelets that do not renew their leases; all of them at once is not the nodes' fault. */
+import type { Evidence } from "../evidence.ts";
+import { quoted, type Rule, type Verdict } from "../rule.ts";
+
+/** The controller manager's default grace period. */
+const graceMs = 50_000;
+/** The share of a zone at which the controller manager slows its evictions. */
+const disruptedShare = 0.55;
+const namedMax = 5;
+
+export const silentNodes: Rule = {
+  id: "silent-nodes",
+  title: "Nodes do not renew their leases",
+  reads: ["nodeLeases"],
+  threshold: "a node's lease is older than 50 s; 55 % of the nodes page",
+  source: "upstream's node lifecycle controller: grace period 50 s, unhealthy zone 55 %",
+  judge: (evidence) => {
+    const silent = silentNodesOf(evidence);
+    const all = evidence.objects.nodeLeases.length;
+    if (silent.length === 0) return [];
+    return [silent.length === all && all > 1 ? everyNode(all) : someNodes(silent, all)];
+  },
+};
+
+/** Names of nodes whose lease is past the grace period. */
+export function silentNodesOf({ nowMs, objects }: Evidence): readonly string[] {
+  return objects.nodeLeases
+    .filter(({ spec }) => nowMs - Date.parse(String(spec?.["renewTime"])) > graceMs)
+    .map(({ metadata }) => metadata.name);
+}
+
+/** The first few, and how many more. */
+export function nodeNames(nodes: readonly string[]): string {
+  const more = nodes.length > namedMax ? ` and ${nodes.length - namedMax} more` : "";
+  return `node ${nodes.slice(0, namedMax).join(", ")}${more}`;
+}
+
+function everyNode(all: number): Verdict {
+  return {
+    sentence: `none of the ${all} nodes renews its lease: the way to the API server is cut, not the nodes`,
+    culprit: "what all nodes share: load balancer, certificate, clock or network",
+    severity: "page",
+    figures: { silent: all, nodes: all },
+    remedy:
+      "on a node: journalctl -u kubelet | tail, and curl -k https://SERVER:PORT/readyz; compare the clocks; repair that, and evict nothing",
+    certainty: 0.9,
+    unseen: "which of them: a kubelet's log says",
+  };
+}
+
+function someNodes(silent: readonly string[], all: number): Verdict {
+  const [first = ""] = silent;
+  const isMost = silent.length >= disruptedShare * all && silent.length > 2;
+  return {
+    sentence: `${silent.length} of ${all} nodes did not renew their lease for 50 s`,
+    culprit: nodeNames(silent),
+    severity: isMost ? "page" : "warn",
+    figures: { silent: silent.length, nodes: all },
+    remedy: `kubectl describe node ${quoted(first)}; kubectl get nodes -L topology.kubernetes.io/zone | grep NotReady: nodes of one zone share a network`,
+    certainty: 0.9,
+    unseen: "the zones of the nodes: nodes are not listed",
+  };
+}

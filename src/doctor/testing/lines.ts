@@ -1,0 +1,85 @@
+/** Metrics as pairs of samples, so that faults can be put into a healthy plane and their texts joined. */
+import type { Call, Evidence, HeldRequest, Program } from "../evidence.ts";
+import { parseMetrics } from "../metrics-text.ts";
+import { evidenceOf, seen } from "./evidence.ts";
+
+/** A series by its name and labels, and its value in both samples. */
+export type Pair = readonly [series: string, before: number, after: number];
+
+export interface Parts {
+  readonly pairs?: readonly Pair[];
+  readonly objects?: Partial<Evidence["objects"]>;
+  readonly programs?: Partial<Record<Program, readonly Pair[]>>;
+  readonly calls?: readonly Call[];
+  readonly held?: readonly HeldRequest[];
+  readonly servingCertificateEndMs?: number;
+}
+
+/** A counter that grew by so much from an old value, which says nothing. */
+export function grew(series: string, by: number, old = 1_000): Pair {
+  return [series, old, old + by];
+}
+
+export function gauge(series: string, value: number): Pair {
+  return [series, value, value];
+}
+
+/** Observations between the samples, all of one duration. */
+export function took(name: string, labels: string, count: number, seconds: number): Pair[] {
+  return [
+    grew(`${name}_count{${labels}}`, count),
+    grew(`${name}_sum{${labels}}`, count * seconds),
+    ...[0.001, 0.008, 0.032, 0.128, 0.512, 2, "+Inf"].map((le) =>
+      grew(
+        `${name}_bucket{${labels}${labels === "" ? "" : ","}le="${le}"}`,
+        seconds <= Number(le) || le === "+Inf" ? count : 0,
+      ),
+    ),
+  ];
+}
+
+/** A part that comes first wins: its series and objects replace those of the same name in later ones. */
+export function evidenceOfParts(parts: readonly Parts[], secondsBetween: number): Evidence {
+  const programs: Partial<Record<Program, Evidence>> = {};
+  for (const name of ["scheduler", "controller-manager", "etcd"] as const) {
+    const pairs = parts.flatMap((part) => part.programs?.[name] ?? []);
+    if (pairs.length > 0) programs[name] = evidenceOf({ ...samplesOf(pairs), secondsBetween });
+  }
+  const calls = parts.flatMap((part) => part.calls ?? []);
+  const end = parts.find((part) => part.servingCertificateEndMs !== undefined);
+  const objects = (kind: keyof Evidence["objects"]) => {
+    const all = parts.flatMap((part) => part.objects?.[kind] ?? []);
+    const names = all.map(({ metadata }) => metadata.name);
+    return all.filter(({ metadata }, at) => names.indexOf(metadata.name) === at);
+  };
+  return {
+    ...seen({
+      namespaces: objects("namespaces"),
+      apiservices: objects("apiservices"),
+      leases: objects("leases"),
+      nodeLeases: objects("nodeLeases"),
+    }),
+    ...samplesOf(parts.flatMap((part) => part.pairs ?? [])),
+    secondsBetween,
+    programs,
+    held: parts.flatMap((part) => part.held ?? []),
+    audit: {
+      calls: calls.toSorted((a, b) => b.count - a.count),
+      seconds: 600,
+      dropped: 0,
+      uncounted: 0,
+    },
+    servingCertificateEndMs: end?.servingCertificateEndMs,
+  };
+}
+
+function samplesOf(pairs: readonly Pair[]): Pick<Evidence, "before" | "after"> {
+  const first = new Map<string, Pair>();
+  for (const pair of pairs) if (!first.has(pair[0])) first.set(pair[0], pair);
+  const text = (at: 1 | 2): string =>
+    [...first.values()].map((pair) => `${pair[0]} ${pair[at]}`).join("\n");
+  return {
+    before: parseMetrics(text(1), () => true),
+    after: parseMetrics(text(2), () => true),
+  };
+}
