@@ -39,6 +39,8 @@ export interface Suite {
   readonly cases: readonly Case[];
   /** Of a server of its own; absent: the one of all other suites. */
   readonly admission?: AdmissionFlags;
+  /** Webhooks are asked about all that its cases do; recorded is what they are asked. */
+  readonly reviewed?: true;
 }
 
 /** Which admission plugins run. */
@@ -54,8 +56,10 @@ export interface Recorded {
   /** Method and path as written in the case: tells a person which step this is. */
   readonly step: string;
   readonly status: number;
-  readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  readonly body: unknown;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly body?: unknown;
+  /** Instead of headers and body: what webhooks were asked (reviews.ts). */
+  readonly reviews?: unknown;
 }
 
 export const isCollect = (step: AnyStep): step is CollectStep => "collect" in step;

@@ -2,11 +2,10 @@
  * Sends the cases of a suite to one server and records the answers, blanked.
  *
  * Cases run a few at a time, each in its own namespace with its default ServiceAccount; the steps of
- * one case run in order. Raw node:https on purpose: neither side's client library is in between.
+ * one case run in order. Of a suite whose webhooks are asked, one case runs at a time, and the reviews are
+ * what is recorded.
  */
-import https from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { IncomingMessage } from "node:http";
 import { Blanks } from "./blank.ts";
 import {
   isCollect,
@@ -16,50 +15,56 @@ import {
   type Step,
   type Suite,
 } from "./exchange.ts";
-
-export interface Target {
-  /** `https://127.0.0.1:6443`. */
-  readonly url: string;
-  readonly agent: https.Agent;
-  /** Sent with every request: how this server knows the caller as an administrator. */
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly headers: IncomingMessage["headersDistinct"];
-  readonly text: string;
-}
+import { openReviews, type Reviews } from "./reviews.ts";
+import { type Answer, begin, parsed, send, type Target } from "./send.ts";
 
 /** Cases under way at once: streams wait a second, requests hardly. */
 const casesAtOnce = 8;
 /** A stream that says nothing for this long will say nothing more. */
 const silenceMs = 3_000;
-/** No answer takes longer; a stream that is not ended by then is cut and says so. */
-const requestMs = 8_000;
 
 export async function runSuite(
   target: Target,
   suite: Suite,
+): Promise<Record<string, readonly Recorded[]>> {
+  const reviews = suite.reviewed === true ? await openReviews(target) : undefined;
+  try {
+    return await runCases(target, suite, reviews);
+  } finally {
+    await reviews?.close();
+  }
+}
+
+async function runCases(
+  target: Target,
+  suite: Suite,
+  reviews: Reviews | undefined,
 ): Promise<Record<string, readonly Recorded[]>> {
   const waiting = [...suite.cases.entries()];
   const results = new Map<string, readonly Recorded[]>();
   const worker = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const [index, one] = next;
-      results.set(one.name, await runCase(target, `${suite.name}-${index}`, one));
+      results.set(one.name, await runCase(target, `${suite.name}-${index}`, one, reviews));
     }
   };
-  await Promise.all(Array.from({ length: casesAtOnce }, worker));
+  await Promise.all(Array.from({ length: reviews === undefined ? casesAtOnce : 1 }, worker));
   return Object.fromEntries(suite.cases.map(({ name }) => [name, results.get(name) ?? []]));
 }
 
-async function runCase(target: Target, namespace: string, one: Case): Promise<readonly Recorded[]> {
+async function runCase(
+  target: Target,
+  namespace: string,
+  one: Case,
+  reviews: Reviews | undefined,
+): Promise<readonly Recorded[]> {
   await prepare(target, namespace);
-  const run = new Run(target, namespace);
+  const run = new Run(target, namespace, reviews);
+  reviews?.take();
   const recorded: Recorded[] = [];
   for (const step of one.steps) {
     try {
+      if (reviews !== undefined) await sleep(target.settleMs ?? 0);
       recorded.push(await run.step(step));
     } catch (error) {
       const cause = error instanceof Error ? error : new Error(String(error));
@@ -89,8 +94,11 @@ class Run {
   readonly #saved: Map<string, string>;
   readonly #namespace: string;
 
-  constructor(target: Target, namespace: string) {
+  readonly #reviews: Reviews | undefined;
+
+  constructor(target: Target, namespace: string, reviews: Reviews | undefined) {
     this.#target = target;
+    this.#reviews = reviews;
     this.#namespace = namespace;
     this.#saved = new Map([["ns", namespace]]);
   }
@@ -136,15 +144,19 @@ class Run {
   }
 
   #record(step: string, answer: Answer): Recorded {
-    const body = this.#body(answer);
-    return JSON.parse(
-      JSON.stringify({
-        step,
-        status: answer.status,
-        headers: headersOf(answer, this.#blanks),
-        body,
-      }).replaceAll(this.#namespace, "<ns>"),
-    ) as Recorded;
+    const { status } = answer;
+    const recorded: Recorded =
+      this.#reviews === undefined
+        ? { step, status, headers: headersOf(answer, this.#blanks), body: this.#body(answer) }
+        : { step, status, reviews: this.#reviewed(this.#reviews) };
+    return JSON.parse(JSON.stringify(recorded).replaceAll(this.#namespace, "<ns>")) as Recorded;
+  }
+
+  /** Blanked twice: a review says a generated name before the object that it is learned from. */
+  #reviewed(reviews: Reviews): unknown {
+    const taken = reviews.take();
+    this.#blanks.value(taken);
+    return this.#blanks.value(taken);
   }
 
   #body({ text, headers }: Answer): unknown {
@@ -176,7 +188,7 @@ const presentHeaders = [
   "x-kubernetes-pf-prioritylevel-uid",
 ];
 
-function headersOf({ headers, text }: Answer, blanks: Blanks): Recorded["headers"] {
+function headersOf({ headers, text }: Answer, blanks: Blanks): NonNullable<Recorded["headers"]> {
   const kept: Record<string, string | readonly string[]> = {};
   for (const name of comparedHeaders) {
     const values = headers[name];
@@ -194,62 +206,8 @@ function formOf(text: string): string {
   return text.endsWith("\n") ? `${layout}, newline` : layout;
 }
 
-// The compiler's library does not know the third argument yet; the runtime does.
-const json = JSON as unknown as {
-  parse(
-    text: string,
-    reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
-  ): unknown;
-};
-
-/** Numbers that JavaScript prints otherwise than they stand there are kept as texts: every digit is compared. */
-function parsed(text: string): unknown {
-  try {
-    return json.parse(text, (_key, value, { source }) =>
-      typeof value === "number" && source !== undefined && String(value) !== source
-        ? `<number ${source}>`
-        : value,
-    );
-  } catch {
-    return undefined;
-  }
-}
-
 const title = (step: AnyStep): string =>
   isCollect(step) ? `collect ${step.collect}` : `${step.method} ${step.path}`;
-
-async function send(target: Target, step: Step): Promise<Answer> {
-  const response = await begin(target, step, AbortSignal.timeout(requestMs));
-  response.setEncoding("utf8");
-  let text = "";
-  try {
-    for await (const chunk of response) text += chunk as string;
-  } catch {
-    text += "(stays open)";
-  }
-  return { status: response.statusCode ?? 0, headers: response.headersDistinct, text };
-}
-
-function begin(target: Target, step: Step, signal: AbortSignal): Promise<IncomingMessage> {
-  const { body, type = "application/json" } = step;
-  const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
-  const headers: Record<string, string> = {
-    "user-agent": "differential/1",
-    ...target.headers,
-    ...(text === undefined || type === "" ? {} : { "content-type": type }),
-    ...(text === undefined ? {} : { "content-length": String(Buffer.byteLength(text)) }),
-    ...step.headers,
-  };
-  return new Promise((resolve, reject) => {
-    const request = https.request(
-      target.url + step.path,
-      { method: step.method, headers, agent: target.agent, signal },
-      resolve,
-    );
-    request.on("error", reject);
-    request.end(text);
-  });
-}
 
 interface Stream {
   readonly answer: Answer;

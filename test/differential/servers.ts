@@ -18,7 +18,7 @@ import { nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { startApiServer } from "../process/stock-apiserver.ts";
 import type { AdmissionFlags } from "./exchange.ts";
-import type { Target } from "./run.ts";
+import type { Target } from "./send.ts";
 import type { StockPrograms } from "../process/peers.ts";
 
 export interface Server extends Target {
@@ -88,6 +88,7 @@ export async function startStock(
     ...server,
     pki: join(directory, "certs"),
     pids: [server.pid, etcd.pid ?? 0],
+    settleMs: 200,
     async stop() {
       await server.stop();
       await etcd.close();

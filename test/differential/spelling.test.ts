@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import https from "node:https";
 import { test } from "node:test";
 import { stockPrograms } from "../process/peers.ts";
-import type { Target } from "./run.ts";
+import type { Target } from "./send.ts";
 import { type Server, startOurs, startStock } from "./servers.ts";
 
 const path = "/apis/apps/v1/namespaces/default/controllerrevisions";

@@ -12,6 +12,7 @@ import { lengths } from "./cases/lengths.ts";
 import { plugins } from "./cases/plugins.ts";
 import { policies } from "./cases/policies.ts";
 import { reads } from "./cases/reads.ts";
+import { reviewed } from "./cases/reviews.ts";
 import { resizes } from "./cases/resizes.ts";
 import { ruledResources } from "./cases/rules.ts";
 import { server } from "./cases/server.ts";
@@ -45,4 +46,5 @@ export const suites: readonly Suite[] = [
   versions,
   health,
   devices,
+  reviewed,
 ];

@@ -33,10 +33,13 @@ export const policyStatusRole: ControllerRole = {
   ],
 };
 
-/** @returns upstream's ExpressionWarnings. */
+type WarningSteps = Steps<readonly { readonly fieldRef: string; readonly warning: string }[]>;
+
+/** @returns upstream's ExpressionWarnings; a promise where the kinds are read first. */
 export type CheckPolicyTypes = (
   policy: AnyObject,
-) => Steps<readonly { readonly fieldRef: string; readonly warning: string }[]>;
+  signal: AbortSignal,
+) => WarningSteps | Promise<WarningSteps>;
 
 /** Upstream's --concurrent-validating-admission-policy-status-syncs. */
 const workers = 5;
@@ -79,7 +82,7 @@ export class PolicyStatusController implements Controller {
     const generation = policy?.metadata?.generation ?? 0;
     if (policy === undefined || generation <= (policy.status?.observedGeneration ?? 0)) return;
     const turn = (): Promise<void> => sleep(this.#clock, "controllers.delay", 0, signal);
-    const steps = this.#check(policy as unknown as AnyObject); // a generated kind as a bag of fields
+    const steps = await this.#check(policy as unknown as AnyObject, signal); // a generated kind as a bag of fields
     const warnings = await stepsInTurns(steps, turn, 1);
     if (!signal.aborted) await this.#writeStatus(key, generation, warnings);
   }

@@ -24,6 +24,7 @@ const replicasMax = 2_147_483_647;
 export function scaleAccess(paths: ScalePaths): ScaleAccess {
   const { specReplicasPath: path } = paths;
   return {
+    path: split(path),
     read(object) {
       const replicas = numberAt(object, path);
       if (replicas === undefined) {

@@ -17,8 +17,29 @@ type Definitions = Pick<ResourceCatalog, "definitions">;
 export function kindNode(catalog: Definitions, kind: GroupVersionKind): SchemaNode | undefined {
   const found = definitionOf(catalog, kind);
   if (found === undefined) return undefined;
-  const schema = populated(found, new Set());
-  return schemaNode(schema as unknown as Schema, kind.kind, !hasMeta(schema)); // published: valid
+  const find = (name: string): JsonObject | undefined => builtinDefinition(name, "v3");
+  return nodeOfSchema(found, kind.kind, find);
+}
+
+/** What `#/components/schemas/NAME` refers to. */
+type FindSchema = (name: string) => JsonObject | undefined;
+
+/** Objects of a schema with its references resolved; a Pod has some 5,000. */
+const partsMax = 100_000;
+
+/** Undefined: it is too large, or no schema. */
+export function nodeOfSchema(
+  schema: JsonObject,
+  kind: string,
+  find: FindSchema,
+): SchemaNode | undefined {
+  try {
+    const whole = new Population(find).populated(schema, new Set());
+    return schemaNode(whole as unknown as Schema, kind, !hasMeta(whole)); // read as it is published
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
 function definitionOf(catalog: Definitions, kind: GroupVersionKind): JsonObject | undefined {
@@ -30,14 +51,6 @@ function definitionOf(catalog: Definitions, kind: GroupVersionKind): JsonObject 
 }
 
 const prefix = "#/components/schemas/";
-
-/** `path`: definitions that this one is part of. */
-function populated(schema: JsonObject, path: ReadonlySet<string>): JsonObject {
-  const name = referenceOf(schema);
-  if (name === undefined) return populatedMembers(schema, path);
-  if (path.has(name)) return { type: "object" };
-  return populatedMembers(builtinDefinition(name, "v3") ?? {}, new Set([...path, name]));
-}
 
 /** A reference with siblings stands in `allOf`. */
 function referenceOf(schema: JsonObject): string | undefined {
@@ -51,21 +64,40 @@ function isText(value: string | undefined): value is string {
   return value !== undefined;
 }
 
-function populatedMembers(schema: JsonObject, path: ReadonlySet<string>): JsonObject {
-  const out: Record<string, JsonValue | undefined> = { ...schema };
-  for (const field of ["items", "additionalProperties"]) {
-    const inner = schema[field];
-    if (isJsonObject(inner)) out[field] = populated(inner, path);
+/** References in the place of what they refer to. */
+class Population {
+  readonly #find: FindSchema;
+  #left = partsMax;
+
+  constructor(find: FindSchema) {
+    this.#find = find;
   }
-  if (isJsonObject(schema["properties"])) {
-    const properties = dictionary<JsonValue>();
-    for (const [name, property] of Object.entries(schema["properties"])) {
-      if (isJsonObject(property)) properties[name] = populated(property, path);
+
+  /** `path`: definitions that this one is part of. Throws RangeError when there are too many parts. */
+  populated(schema: JsonObject, path: ReadonlySet<string>): JsonObject {
+    if (this.#left-- <= 0) throw new RangeError("the schema has too many parts");
+    const name = referenceOf(schema);
+    if (name === undefined) return this.#members(schema, path);
+    if (path.has(name)) return { type: "object" };
+    return this.#members(this.#find(name) ?? {}, new Set([...path, name]));
+  }
+
+  #members(schema: JsonObject, path: ReadonlySet<string>): JsonObject {
+    const out: Record<string, JsonValue | undefined> = { ...schema };
+    for (const field of ["items", "additionalProperties"]) {
+      const inner = schema[field];
+      if (isJsonObject(inner)) out[field] = this.populated(inner, path);
     }
-    out["properties"] = properties;
+    if (isJsonObject(schema["properties"])) {
+      const properties = dictionary<JsonValue>();
+      for (const [name, property] of Object.entries(schema["properties"])) {
+        if (isJsonObject(property)) properties[name] = this.populated(property, path);
+      }
+      out["properties"] = properties;
+    }
+    if (schema["format"] === "int-or-string") out["x-kubernetes-int-or-string"] = true;
+    return out;
   }
-  if (schema["format"] === "int-or-string") out["x-kubernetes-int-or-string"] = true;
-  return out;
 }
 
 /** Whether the schema says type and metadata itself; otherwise expressions see names alone. */

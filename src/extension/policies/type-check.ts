@@ -27,8 +27,14 @@ export interface ExpressionWarning {
   readonly warning: string;
 }
 
+/** A resource that is served, as far as the rules of a policy name it. */
+export type CheckedKind = Pick<
+  ResourceInfo,
+  "group" | "version" | "resource" | "singular" | "kind"
+>;
+
 interface CheckedKinds {
-  served(): readonly ResourceInfo[];
+  served(): readonly CheckedKind[];
   /** The type of a kind's objects; undefined: no schema is known. */
   nodeOf(kind: GroupVersionKind): SchemaNode | undefined;
 }
@@ -88,8 +94,12 @@ function* environmentsOf(spec: Fields, kinds: CheckedKinds): Steps<readonly Kind
 }
 
 function paramsOf(paramKind: Fields, kinds: CheckedKinds): SchemaNode | "any" {
+  return kinds.nodeOf(paramKindOf(paramKind)) ?? "any";
+}
+
+function paramKindOf(paramKind: Fields): GroupVersionKind {
   const [version = "", group = ""] = text(paramKind, "apiVersion").split("/").toReversed();
-  return kinds.nodeOf({ group, version, kind: text(paramKind, "kind") }) ?? "any";
+  return { group, version, kind: text(paramKind, "kind") };
 }
 
 function* environmentOf(
@@ -133,8 +143,19 @@ function withVariables(
   return { find: (name) => (name === variablesType.name ? own : objects.find(name)) };
 }
 
+/** All whose types the check of a policy asks for. */
+export function checkedKinds(
+  policy: AnyObject,
+  served: readonly CheckedKind[],
+): readonly GroupVersionKind[] {
+  const spec = part(policy, "spec");
+  const paramKind = maybe(spec, "paramKind");
+  const params = paramKind === undefined ? [] : [paramKindOf(paramKind)];
+  return [...kindsToCheck(spec, served), ...params];
+}
+
 /** In order of group, version and kind. */
-function kindsToCheck(spec: Fields, served: readonly ResourceInfo[]): readonly GroupVersionKind[] {
+function kindsToCheck(spec: Fields, served: readonly CheckedKind[]): readonly GroupVersionKind[] {
   const found = new Map<string, GroupVersionKind>();
   for (const rule of items(part(spec, "matchConstraints"), "resourceRules")) {
     if (addRule(found, rule, served)) break;
@@ -148,7 +169,7 @@ function kindsToCheck(spec: Fields, served: readonly ResourceInfo[]): readonly G
 function addRule(
   found: Map<string, GroupVersionKind>,
   rule: Fields,
-  served: readonly ResourceInfo[],
+  served: readonly CheckedKind[],
 ): boolean {
   const groups = texts(rule, "apiGroups").toSorted(order);
   const versions = texts(rule, "apiVersions").toSorted(order);
@@ -184,9 +205,9 @@ interface Named {
 
 /** As a RESTMapper: the empty group stands for any, singular names count. */
 function resolve(
-  served: readonly ResourceInfo[],
+  served: readonly CheckedKind[],
   { group, version, resource }: Named,
-): readonly ResourceInfo[] {
+): readonly CheckedKind[] {
   const name = resource.toLowerCase();
   return served.filter(
     (info) =>

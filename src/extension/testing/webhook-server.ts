@@ -1,6 +1,7 @@
 /** A webhook server of the tests: HTTPS on a port of loopback, with an authority of its own. */
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { createSecureServer, type Http2SecureServer } from "node:http2";
 import { createServer, type Server } from "node:https";
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { AnyObject } from "#api/object.ts";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
@@ -39,7 +40,10 @@ export interface WebhookServer {
 
 const names = ["localhost", "127.0.0.1", "webhook.hooks.svc"];
 
-export async function openWebhookServer(nowMs: number): Promise<WebhookServer> {
+export async function openWebhookServer(
+  nowMs: number,
+  { http2 = false } = {},
+): Promise<WebhookServer> {
   const validity = { notBeforeMs: nowMs - 3_600_000, notAfterMs: nowMs + 86_400_000 };
   const options = (serial: number) => ({ validity, serial: new Uint8Array(16).fill(serial) });
   const authority = makeAuthority("webhook-ca", options(1));
@@ -52,7 +56,7 @@ export async function openWebhookServer(nowMs: number): Promise<WebhookServer> {
   const handlers = new Map<string, Handle>();
   const asked: ReviewRequest[] = [];
   let connections = 0;
-  const server = createServer({ cert: certificate, key: privateKey }, (request, response) => {
+  const listener: RequestListener = (request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
@@ -61,7 +65,11 @@ export async function openWebhookServer(nowMs: number): Promise<WebhookServer> {
       if (handle === undefined) response.writeHead(404).end();
       else handle(request, response, Buffer.concat(chunks));
     });
-  });
+  };
+  const shown = { cert: certificate, key: privateKey };
+  const server = http2
+    ? createSecureServer(shown, listener as never) // node:http2's requests are as node:http's
+    : createServer(shown, listener);
   server.on("secureConnection", () => connections++);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo; // a TCP server
@@ -95,10 +103,10 @@ async function answer(
   response.end(JSON.stringify({ apiVersion, kind, response: said }));
 }
 
-function closeServer(server: Server): Promise<void> {
+function closeServer(server: Server | Http2SecureServer): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());
-    server.closeAllConnections();
+    if ("closeAllConnections" in server) server.closeAllConnections();
   });
 }
 

@@ -1,5 +1,5 @@
 /**
- * One call to a webhook: over TLS, by URL or through the endpoints of a Service.
+ * One call to a webhook: over TLS (HTTP/2 where it speaks that), by URL or through the endpoints of a Service.
  *
  * Holds  a request goes only to the host that the configuration names; redirects are not followed, no proxy
  *        of the environment is used, and no credential is sent but those of the operator's kubeconfig. The

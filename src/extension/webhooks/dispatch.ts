@@ -11,6 +11,7 @@ import { namespaceSelected, objectSelected } from "../matching/selectors.ts";
 import type { AskDeps } from "./ask.ts";
 import type { Hook, HookSource } from "./hook.ts";
 import { type ObjectView, objectView } from "./object-view.ts";
+import { withScaleManagers } from "./scale-managers.ts";
 import { reviewFields, reviewTail, type ViewedObjects } from "./review.ts";
 
 export interface WebhookDeps extends AskDeps {
@@ -66,6 +67,8 @@ async function areMet(
 /** The objects of one request in one version, as data and as bytes; each made once, when first needed. */
 class VersionedObjects {
   readonly #view: ObjectView;
+  /** Of the replicas, where webhooks see who manages them: a mutating webhook of a scale. */
+  readonly #managedReplicas: readonly string[] | undefined;
   readonly #request: AdmissionRequest;
   readonly #candidate: Candidate<Hook>;
   #objects: Promise<ViewedObjects> | undefined;
@@ -80,6 +83,9 @@ class VersionedObjects {
     this.#view = objectView(catalog, info, kind, request.subresource);
     this.#request = request;
     this.#candidate = candidate;
+    if (request.subresource !== "scale" || request.reinvocation === undefined) return;
+    const served = catalog.find(info.group, info.version, info.resource);
+    this.#managedReplicas = served?.custom?.scale?.path ?? ["spec", "replicas"];
   }
 
   /** @throws ApiError 500 when a custom object cannot be converted. */
@@ -109,7 +115,9 @@ class VersionedObjects {
   async #seen(object: AnyObject | undefined): Promise<AnyObject | undefined> {
     if (object === undefined) return undefined;
     try {
-      return await this.#view.toView(object);
+      const seen = await this.#view.toView(object);
+      const path = this.#managedReplicas;
+      return path === undefined ? seen : withScaleManagers(seen, object, path);
     } catch (error) {
       throw error instanceof ApiError ? internalError(error.message) : error;
     }

@@ -10,6 +10,7 @@ export function readProcessFigures(): ProcessFigures {
   const { rss, heapUsed, heapTotal, external, arrayBuffers } = process.memoryUsage();
   return {
     cpuSeconds: (user + system) / 1e6,
+    loopBusySeconds: performance.eventLoopUtilization().active / 1000,
     residentBytes: rss,
     virtualBytes: virtualBytes(),
     openFiles: tryTo(() => readdirSync("/proc/self/fd").length - 1),

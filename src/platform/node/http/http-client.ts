@@ -16,6 +16,7 @@ import type {
   RequestOptions,
 } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import type { Readable } from "node:stream";
 import { ByteTransportError } from "../../byte-transport.ts";
 import type { ByteRequest, ByteResponse, ByteTransport } from "../../byte-transport.ts";
 import { headersOf, textOf } from "./header-text.ts";
@@ -190,20 +191,22 @@ export function sendStream(
 
 export function byteResponse(incoming: IncomingMessage): ByteResponse {
   const cookies = incoming.headers["set-cookie"];
+  const isWhole = (): boolean => incoming.complete;
   return {
     status: incoming.statusCode ?? 0,
     headers: plainHeaders(incoming),
     ...(cookies === undefined ? {} : { cookies: cookies.map(textOf) }),
-    read: (limitBytes) => readAll(incoming, limitBytes),
-    stream: (take) => streamAll(incoming, take),
+    read: (limitBytes) => readAll(incoming, isWhole, limitBytes),
+    stream: (take) => streamAll(incoming, isWhole, take),
   };
 }
 
-async function readAll(incoming: IncomingMessage, limitBytes: number) {
+/** `isWhole` tells a clean end from one that was cut. */
+export async function readAll(incoming: Readable, isWhole: () => boolean, limitBytes: number) {
   const chunks: Uint8Array[] = [];
   let size = 0;
   let tooLarge = false;
-  await streamAll(incoming, (chunk) => {
+  await streamAll(incoming, isWhole, (chunk) => {
     size += chunk.length;
     if (size <= limitBytes) return void chunks.push(chunk);
     tooLarge = true;
@@ -214,11 +217,14 @@ async function readAll(incoming: IncomingMessage, limitBytes: number) {
   return tooLarge ? "too-large" : Buffer.concat(chunks);
 }
 
-function streamAll(
-  incoming: IncomingMessage,
+export function streamAll(
+  incoming: Readable,
+  isWhole: () => boolean,
   take: (chunk: Uint8Array) => void | Promise<void>,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
+    // A connection may break between the head and this call; its events do not come a second time.
+    if (incoming.destroyed && !incoming.readableEnded) return reject(cut());
     const failure = (error: Error): void => {
       reject(error);
       incoming.destroy();
@@ -234,7 +240,7 @@ function streamAll(
       }
     });
     incoming.on("end", () => {
-      if (incoming.complete) resolve();
+      if (isWhole()) resolve();
       else reject(cut());
     });
     incoming.on("error", (error) => reject(failedError(error, false)));

@@ -35,7 +35,7 @@ export interface HostsCredentials {
   readonly key?: string;
 }
 
-interface HostsOptions {
+export interface HostsOptions {
   /** Asked at each request: a connection that was opened with others is not used any more. */
   readonly credentials?: () => HostsCredentials;
   readonly limits: HostsLimits;
@@ -118,7 +118,7 @@ interface TlsOptions {
   readonly key?: string;
 }
 
-function tlsOf({ ca, certificate, key }: HostsCredentials): TlsOptions {
+export function tlsOf({ ca, certificate, key }: HostsCredentials): TlsOptions {
   return {
     ...trusted(ca),
     ...(certificate === undefined || key === undefined ? {} : { cert: certificate, key }),
@@ -152,7 +152,7 @@ function startRequest(
  * Node checks the certificate against `servername`, and without one against the address. A check of our own
  * would take the connection out of the agent's pool, so there is one only where the two would be wrong.
  */
-function identityOf(name: string, address: string): object {
+export function identityOf(name: string, address: string): object {
   if (isIP(name) === 0) return { servername: name };
   // "" for an address: it is not sent then.
   if (name === address) return { servername: "" };
