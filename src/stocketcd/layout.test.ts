@@ -58,3 +58,14 @@ test("a prefix of one's own takes the place of /registry", () => {
   assert.equal(own.toStock("/registry/core/pods/a/b" as Key), "/clusters/one/pods/a/b");
   assert.equal(own.fromStock("/clusters/one/pods/a/b"), "/registry/core/pods/a/b");
 });
+
+test("what another cluster holds is not shown, whatever lies here", () => {
+  const holds = ({ resource }: { resource: string }): boolean => resource !== "events";
+  const rest = new KeyLayout(stored, "/registry", holds);
+  assert.equal(rest.fromStock("/registry/events/default/e"), undefined);
+  assert.equal(rest.fromStock("/registry/pods/default/p"), "/registry/core/pods/default/p");
+  const events = new KeyLayout(stored, "/registry", (one) => !holds(one));
+  assert.equal(events.fromStock("/registry/events/default/e"), "/registry/core/events/default/e");
+  assert.equal(events.fromStock("/registry/pods/default/p"), undefined);
+  assert.equal(events.fromStock("/registry/example.com/widgets/default/w"), undefined);
+});

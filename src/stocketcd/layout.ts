@@ -36,10 +36,20 @@ export class KeyLayout {
   readonly root: string;
   readonly #folders = new Map<string, string>();
   readonly #prefixes = new Map<string, string>();
+  readonly #holds: (resource: GroupResource) => boolean;
+  readonly #held = new Map<string, boolean>();
 
-  /** `builtin`: as they are stored. `prefix`: upstream's --etcd-prefix, `/registry`. */
-  constructor(builtin: Iterable<GroupResource>, prefix: string) {
+  /**
+   * `builtin`: as they are stored. `prefix`: upstream's --etcd-prefix, `/registry`. `holds`: resources that live in
+   * this cluster; what it has of others was left behind, and is not shown.
+   */
+  constructor(
+    builtin: Iterable<GroupResource>,
+    prefix: string,
+    holds: (resource: GroupResource) => boolean = () => true,
+  ) {
     this.root = `${prefix.replace(/\/+$/, "")}/`;
+    this.#holds = holds;
     for (const { group, resource } of builtin) this.#add({ group, resource }, resource);
     for (const [group, resource, folder] of specialFolders) this.#add({ group, resource }, folder);
   }
@@ -50,8 +60,14 @@ export class KeyLayout {
     return `${this.root}${this.#folder(prefix)}/${key.slice(prefix.length)}` as Key;
   }
 
-  /** Undefined: no object of a kind that is served (masterleases, ranges, peers). */
+  /** Undefined: no object of a kind that is served from here. */
   fromStock(key: string): Key | undefined {
+    const ours = this.#fromStock(key);
+    const prefix = ours === undefined ? undefined : prefixOfKey(ours);
+    return prefix !== undefined && this.#isHeld(prefix) ? ours : undefined;
+  }
+
+  #fromStock(key: string): Key | undefined {
     const path = key.slice(this.root.length);
     const first = path.indexOf("/");
     if (first < 0) return undefined;
@@ -76,6 +92,15 @@ export class KeyLayout {
     if (old !== undefined) this.#prefixes.delete(old);
     this.#folders.set(prefix, folder);
     this.#prefixes.set(folder, prefix);
+  }
+
+  /** Asked for each key: of few prefixes. */
+  #isHeld(prefix: string): boolean {
+    const known = this.#held.get(prefix);
+    if (known !== undefined) return known;
+    const isHeld = this.#holds(resourceOfPrefix(prefix));
+    this.#held.set(prefix, isHeld);
+    return isHeld;
   }
 
   #folder(prefix: string): string {

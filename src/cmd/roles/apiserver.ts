@@ -35,7 +35,7 @@ export async function apiServerRole(flags: ApiServerRoleFlags): Promise<void> {
   const host = nodeHost(flags);
   const identity = identityOf(flags);
   const serviceAddresses = servicesOf(flags);
-  const openStore = await etcdStorage(flags);
+  const storage = await etcdStorage(flags);
   const { audit, options } = await serverOptions(host, flags);
   const directory = await openDataDirectory(host.disk, flags.dataDir);
   const advertised = advertisedAddress(host.log, { ...flags, host: flags.bindAddress });
@@ -45,7 +45,8 @@ export async function apiServerRole(flags: ApiServerRoleFlags): Promise<void> {
     ...options,
     ...identity.options,
     ...advertised,
-    ...(openStore === undefined ? {} : { openStore, isOneOfSeveral: true }),
+    ...storage,
+    ...(storage.openStore === undefined ? {} : { isOneOfSeveral: true }),
     serviceAddresses,
     identity: hostname(),
     eventTtlSeconds: Math.ceil(flags.eventTtl / 1_000),

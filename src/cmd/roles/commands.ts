@@ -17,13 +17,14 @@ import { eventTtlSeconds, nodesMax, serviceAddresses, signingLifetimeMs } from "
 import type { ApiServerRoleFlags } from "./apiserver.ts";
 import type { ControllerManagerFlags } from "./controller-manager.ts";
 import type { HollowFlags } from "./hollow.ts";
-import type { SchedulerFlags } from "./flags.ts";
+import type { RoleFlags, SchedulerFlags } from "./flags.ts";
 
 export function addRoles(program: Command): void {
   addApiServer(program);
   addScheduler(program);
   addControllerManager(program);
   addHollow(program);
+  addSink(program);
 }
 
 function addApiServer(program: Command): void {
@@ -36,6 +37,17 @@ function addApiServer(program: Command): void {
       "keep everything in this etcd cluster, in kube-apiserver's keys and encoding, comma separated; others may serve it too",
       nameList,
       [],
+    )
+    .option(
+      "--etcd-servers-overrides <entries>",
+      "resources that live in etcd clusters of their own, as /events#https://10.0.0.4:2379;https://10.0.0.5:2379 or apps/*#..., comma separated",
+      nameList,
+      [],
+    )
+    .option(
+      "--accept-etcd-placement",
+      "resources were moved: the entries of --etcd-servers-overrides are other ones than before, and meant",
+      false,
     )
     .option("--etcd-prefix <path>", "what its keys begin with", "/registry")
     .option("--etcd-cafile <file>", "authorities of the cluster's certificates, PEM")
@@ -232,6 +244,34 @@ function addApiFlags(command: Command): void {
     )
     .addOption(logLevelOption())
     .addOption(featureGates());
+}
+
+function addSink(program: Command): void {
+  const command = program
+    .command("sink")
+    .description(
+      "write every change of chosen objects into NATS JetStream, Redis Streams or to HTTP",
+    )
+    .argument("<file>", "the sinks, as docs/sinks.md shows");
+  addRoleFlags(command, { lease: "pilothouse-sink", port: 10_266 });
+  command
+    .addHelpText(
+      "after",
+      `
+Examples:
+  pilothouse sink sinks.yaml --kubeconfig sink.conf       one of several: the holder of Lease pilothouse-sink writes
+  curl -k https://127.0.0.1:10266/readyz                  is every sink written to
+
+A file that writes pods into Redis:
+  sinks:
+    - name: pods
+      redis: {url: "redis://127.0.0.1:6379", stream: "k8s:{resource}"}
+      resources: [{resource: v1/pods}]`,
+    )
+    .action(async (file: string, flags: RoleFlags) => {
+      const { sinkRole } = await import("../sinks/role.ts");
+      await sinkRole(file, flags);
+    });
 }
 
 function addRoleFlags(

@@ -11,14 +11,16 @@ import {
   type ManagerOptions,
 } from "#controllers/manager.ts";
 import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import { PublishedKinds } from "#extension/policies/published-kinds.ts";
 import type { SupervisedHost } from "../host.ts";
+import { describeQueues } from "../loop-metrics.ts";
 import { readOperatorFile } from "../operator-file.ts";
 import { type SigningFlags, signingOf } from "../signing.ts";
 import { UsageError } from "../usage-error.ts";
 import { accountTransport } from "./account-clients.ts";
 import { type ApiConnection, type Fence, fenced } from "./api-access.ts";
 import type { RoleFlags } from "./flags.ts";
+import { documentReader } from "./published-documents.ts";
 import { runRole } from "./role-process.ts";
 
 export interface ControllerManagerFlags extends RoleFlags, SigningFlags {
@@ -36,7 +38,13 @@ export function controllerManagerRole(flags: ControllerManagerFlags): Promise<vo
       ...signingController(host, flags, signing),
       rootCa: rootCa(signing, connection),
     };
-    const chosen = { controllers: flags.controllers, signDetached };
+    const { bearerToken } = connection.access;
+    const kinds = new PublishedKinds(documentReader(connection.transport(), bearerToken));
+    const chosen: Omit<ManagerOptions, "rootCa"> = {
+      controllers: flags.controllers,
+      signDetached,
+      checkPolicyTypes: (policy, signal) => kinds.check(policy, signal),
+    };
     let manager: ControllerManager | undefined;
     describeQueues(metrics, () => manager);
     return async (signal, term) => {
@@ -106,22 +114,3 @@ function legacyMint({
     });
   }
 }
-
-/** client-go's names. */
-function describeQueues(metrics: MetricSet, current: () => ControllerManager | undefined): void {
-  const rows = (read: (queue: QueueFigures) => number) => () =>
-    [...(current()?.metrics() ?? [])].map(([name, queue]) => [[name], read(queue)] as const);
-  const describe = (name: string, help: string, read: (queue: QueueFigures) => number): void =>
-    metrics.gaugeOf(name, help, ["name"], rows(read));
-  describe("workqueue_depth", "Keys that wait to be worked on.", ({ waiting }) => waiting);
-  describe("workqueue_adds_total", "Keys added, in this term.", ({ added }) => added);
-  describe("workqueue_retries_total", "Keys tried again, in this term.", ({ retries }) => retries);
-  describe(
-    "workqueue_longest_waiting_seconds",
-    "How long the oldest waiting key has waited.",
-    ({ oldestWaitingMs }) => oldestWaitingMs / 1_000,
-  );
-}
-
-type QueueFigures =
-  ReturnType<ControllerManager["metrics"]> extends ReadonlyMap<string, infer Q> ? Q : never;

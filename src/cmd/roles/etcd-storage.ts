@@ -1,12 +1,16 @@
-/** `--etcd-servers`: the API server's storage on an etcd cluster, in kube-apiserver's keys and encoding. */
+/** `--etcd-servers`: the API server's storage on etcd clusters, in kube-apiserver's keys and encoding. */
+import type { GroupResource } from "#api/object.ts";
 import { builtinResources } from "#api/schema/resources.ts";
 import type { EtcdIdentity } from "#etcd/client.ts";
 import { EtcdEndpoints } from "#etcd/endpoints.ts";
 import { KeyLayout } from "#stocketcd/layout.ts";
+import { checkPlacement } from "#stocketcd/placement-record.ts";
+import { placementOf, type PlacedCluster } from "#stocketcd/placement.ts";
 import { openStockStore } from "#stocketcd/store.ts";
 import type { OpenedStore } from "#store/full-store.ts";
 import { recommendedOptions } from "#store/options.ts";
 import type { Host } from "../host.ts";
+import type { StoreOptions } from "../plane-stores.ts";
 import { isLoopback } from "../loopback.ts";
 import { readOperatorFile } from "../operator-file.ts";
 import { UsageError } from "../usage-error.ts";
@@ -19,6 +23,10 @@ export interface EtcdTlsFlags {
 
 export interface EtcdFlags extends EtcdTlsFlags {
   readonly etcdServers: readonly string[];
+  /** `group/resource#servers` */
+  readonly etcdServersOverrides?: readonly string[];
+  /** Other entries than before are meant. */
+  readonly acceptEtcdPlacement?: boolean;
   readonly etcdPrefix: string;
   /** Milliseconds; 0: others compact. */
   readonly etcdCompactionInterval: number;
@@ -26,45 +34,123 @@ export interface EtcdFlags extends EtcdTlsFlags {
 
 type OpenStore = (host: Host) => Promise<OpenedStore>;
 
-/** Undefined: no etcd was named. Throws UsageError. */
-export async function etcdStorage(flags: EtcdFlags): Promise<OpenStore | undefined> {
-  const { etcdServers: urls } = flags;
-  if (urls.length === 0) return undefined;
-  const { endpoints, layout } = await clusterOf(flags);
-  return async (host) => {
-    try {
-      const options = { ...recommendedOptions, compactPeriodMs: flags.etcdCompactionInterval };
-      return await openStockStore({ ...host, endpoints, layout }, options);
-    } catch (error) {
-      endpoints.close();
-      const text = `cannot read --etcd-servers ${urls.join(",")}: ${(error as Error).message}`;
-      throw new UsageError(text, { cause: error });
-    }
+/** None without an etcd. Throws UsageError. */
+export async function etcdStorage(flags: EtcdFlags): Promise<StoreOptions> {
+  const { etcdServers, etcdServersOverrides: overrides = [] } = flags;
+  if (etcdServers.length === 0) {
+    if (overrides.length === 0) return {};
+    throw new UsageError("--etcd-servers-overrides go with --etcd-servers, which has the rest");
+  }
+  const placed = placement(overrides);
+  const isElsewhere = (resource: GroupResource): boolean =>
+    placed.some(({ holds }) => holds(resource));
+  const rest = { servers: etcdServers, holds: (one: GroupResource) => !isElsewhere(one) };
+  const main = await opening(flags, rest, "--etcd-servers");
+  const others = await Promise.all(
+    placed.map((cluster) => opening(flags, cluster, "--etcd-servers-overrides")),
+  );
+  return {
+    async openStore(host) {
+      await main.ask(() => refuseMoved(main, others, flags));
+      return main.open(host);
+    },
+    elsewhere: others,
   };
 }
 
+interface Opening extends PlacedCluster {
+  readonly endpoints: EtcdEndpoints;
+  readonly root: string;
+  readonly open: OpenStore;
+  /** Names the flag in what goes wrong. Rejects with UsageError. */
+  readonly ask: <T>(call: () => Promise<T>) => Promise<T>;
+}
+
 /** Nothing is connected yet. Throws UsageError. */
-export async function clusterOf(
-  flags: Omit<EtcdFlags, "etcdCompactionInterval">,
-): Promise<{ readonly endpoints: EtcdEndpoints; readonly layout: KeyLayout }> {
-  const { etcdServers: urls, etcdPrefix: prefix } = flags;
-  for (const url of urls) await checkEtcdUrl(url);
-  if (!/^\/[^/].*$/.test(prefix))
-    throw new UsageError(`--etcd-prefix ${prefix} must begin with one slash`);
-  const stored = builtinResources().map((info) => info.storage ?? info);
-  const endpoints = new EtcdEndpoints(urls, etcdIdentityOf(flags));
-  return { endpoints, layout: new KeyLayout(stored, prefix) };
+async function opening(flags: EtcdFlags, cluster: PlacedCluster, flag: string): Promise<Opening> {
+  const { servers, holds } = cluster;
+  const { endpoints, layout } = await clusterOf({ ...flags, etcdServers: servers }, holds, flag);
+  const ask = async <T>(call: () => Promise<T>): Promise<T> => {
+    try {
+      return await call();
+    } catch (error) {
+      endpoints.close();
+      if (error instanceof UsageError) throw error;
+      const text = `cannot read ${flag} ${servers.join(",")}: ${(error as Error).message}`;
+      throw new UsageError(text, { cause: error });
+    }
+  };
+  const options = { ...recommendedOptions, compactPeriodMs: flags.etcdCompactionInterval };
+  const open: OpenStore = (host) =>
+    ask(() => openStockStore({ ...host, endpoints, layout }, options));
+  return { ...cluster, endpoints, root: layout.root, open, ask };
+}
+
+/** Rejects with UsageError when a resource would be looked for elsewhere than where it was. */
+async function refuseMoved(
+  { endpoints, root }: Opening,
+  others: readonly Opening[],
+  { acceptEtcdPlacement = false }: EtcdFlags,
+): Promise<void> {
+  const placed = new Map<string, string>();
+  for (const other of others) {
+    const id = await other.ask(() => clusterId(other));
+    for (const resource of storedResources().filter(other.holds))
+      placed.set(`${resource.group}/${resource.resource}`, id);
+  }
+  const moved = await checkPlacement(endpoints.client(), root, placed, acceptEtcdPlacement);
+  if (moved.length === 0) return;
+  const where = (id: string | undefined): string =>
+    id === undefined ? "with the rest" : `in etcd cluster ${id}`;
+  const lines = moved.map(
+    ({ name, was, now }) => `  ${name} was ${where(was)}, would be ${where(now)}`,
+  );
+  throw new UsageError(
+    `--etcd-servers-overrides: resources would be looked for elsewhere than where they are:\n${lines.join("\n")}\nMove them (pilothouse migrate --resources), then start once with --accept-etcd-placement`,
+  );
+}
+
+/** As etcdctl prints it. */
+async function clusterId({ endpoints }: Opening): Promise<string> {
+  const { header } = await endpoints.client().status();
+  return (header?.clusterId ?? 0n).toString(16);
 }
 
 /** Throws UsageError. */
-export async function checkEtcdUrl(url: string): Promise<void> {
+function placement(overrides: readonly string[]): readonly PlacedCluster[] {
+  try {
+    return placementOf(overrides, storedResources());
+  } catch (error) {
+    throw new UsageError((error as Error).message, { cause: error });
+  }
+}
+
+export function storedResources(): readonly GroupResource[] {
+  return builtinResources().map((info) => info.storage ?? info);
+}
+
+/** Nothing is connected yet. `holds`: what lives there; absent: all. Throws UsageError. */
+export async function clusterOf(
+  flags: Omit<EtcdFlags, "etcdCompactionInterval">,
+  holds: PlacedCluster["holds"] = () => true,
+  flag = "--etcd-servers",
+): Promise<{ readonly endpoints: EtcdEndpoints; readonly layout: KeyLayout }> {
+  const { etcdServers: urls, etcdPrefix: prefix } = flags;
+  for (const url of urls) await checkEtcdUrl(url, flag);
+  if (!/^\/[^/].*$/.test(prefix))
+    throw new UsageError(`--etcd-prefix ${prefix} must begin with one slash`);
+  const endpoints = new EtcdEndpoints(urls, etcdIdentityOf(flags));
+  return { endpoints, layout: new KeyLayout(storedResources(), prefix, holds) };
+}
+
+/** Throws UsageError. */
+export async function checkEtcdUrl(url: string, flag = "--etcd-servers"): Promise<void> {
   const { protocol, hostname } = URL.parse(url) ?? { protocol: "", hostname: "" };
   if (protocol === "https:") return;
-  if (protocol !== "http:")
-    throw new UsageError(`--etcd-servers ${url} must be a URL with http or https`);
-  if (await isLoopback(hostname.replace(/^\[|\]$/g, ""), "--etcd-servers")) return;
+  if (protocol !== "http:") throw new UsageError(`${flag} ${url} must be a URL with http or https`);
+  if (await isLoopback(hostname.replace(/^\[|\]$/g, ""), flag)) return;
   throw new UsageError(
-    `--etcd-servers ${url}: every Secret would cross a network in the clear: use https`,
+    `${flag} ${url}: every Secret would cross a network in the clear: use https`,
   );
 }
 

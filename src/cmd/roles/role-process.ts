@@ -17,6 +17,8 @@ interface RoleParts {
   readonly host: SupervisedHost;
   readonly connection: ApiConnection;
   readonly metrics: MetricSet;
+  /** What keeps the role from its work; "" when nothing does. For the role to set. */
+  readonly readiness: { why: () => string };
 }
 
 /** Until SIGTERM: `workOf` is called once, and what it gives back once per term. */
@@ -32,7 +34,8 @@ export async function runRole(
   countFailures(metrics, host.supervisor);
   const election = new Election(host, flags, metrics);
   const connection = new ApiConnection(await apiAccess(flags), role);
-  const work = workOf({ host, connection, metrics });
+  const readiness = { why: () => "" };
+  const work = workOf({ host, connection, metrics, readiness });
   const { ca } = connection.access;
   const health = await serveHealth(
     {
@@ -41,7 +44,7 @@ export async function runRole(
       client: connection.client(),
       anonymousHttp: connection.transport({ isAnonymous: true }),
       ...(ca === undefined ? {} : { clientCa: ca }),
-      notReady: () => (stopping.signal.aborted ? "stopping" : ""),
+      notReady: () => (stopping.signal.aborted ? "stopping" : readiness.why()),
     },
     flags,
   );
@@ -49,11 +52,14 @@ export async function runRole(
   // Timers of the platform do not keep a process alive.
   const alive = setInterval(() => {}, 60_000);
   const spare = giveMemoryBack(host.clock);
-  await election.run(connection.client(), work, stopping.signal);
-  spare.stop();
-  clearInterval(alive);
-  await health?.close(shutdownMs);
-  connection.close();
+  try {
+    await election.run(connection.client(), work, stopping.signal);
+  } finally {
+    spare.stop();
+    clearInterval(alive);
+    await health?.close(shutdownMs);
+    connection.close();
+  }
   process.stdout.write("stopped\n");
 }
 
