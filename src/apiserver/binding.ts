@@ -14,6 +14,7 @@ import { answerCreated, plainForm } from "./answer.ts";
 import { readTyped } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { ServedKind } from "./kind.ts";
+import { trackSent } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { writeThrough } from "./update.ts";
 import { writeOptions, type WriteQuery, writeQuery } from "./write-options.ts";
@@ -80,7 +81,7 @@ async function admitBinding(
     operation: "CREATE",
     subresource: path.resource.resource === "bindings" ? "" : "binding",
     name: context.place.name,
-    object: binding,
+    object: trackSent(context, bindingKind, query, binding),
     oldObject: undefined,
     dryRun: query.dryRun,
     attempt: {},

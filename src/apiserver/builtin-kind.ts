@@ -1,5 +1,5 @@
 /** The served kind of a built-in resource: schemas, defaults, conversions and printers of the api room. */
-import { applyTypes } from "#api/apply/updater.ts";
+import { type ApplyTypes, applyTypes } from "#api/apply/updater.ts";
 import { convert } from "#api/convert/convert.ts";
 import { cannotBeHandled, checkFields, fieldFindings } from "#api/schema/decode.ts";
 import { applyDefaults } from "#api/defaults/apply.ts";
@@ -79,6 +79,12 @@ function check(
   if (result.kind === "too-many") throw tooLarge(`the object has ${result.message}`);
   if (result.kind === "error") throw badRequest(cannotBeHandled(gvk, result.message));
   return { object: result.object, findings: fieldFindings(result.unknownFields, duplicates) };
+}
+
+/** Of a kind that is no resource and has one version. */
+export function typesOfKind(gvk: GroupVersionKind): ApplyTypes {
+  const schema = (): ObjectSchema | undefined => schemaOfKind(gvk);
+  return applyTypes({ schema, lookup: schemaOf, convert: (object) => object });
 }
 
 /** An object of a kind that is no resource (Scale, Binding, Eviction), checked the same way. */

@@ -74,20 +74,33 @@ export function deleteOne(
     object: undefined,
     dryRun,
     attempt: {},
-    options: { kind: "DeleteOptions", apiVersion: "meta.k8s.io/v1", ...deleteFields(query) },
   } as const;
   return kind.store.delete(namespace, name, query.options, {
     dryRun,
     admit: (_next, old) => {
-      const request = admissionRequest(context, kind, { ...facts, oldObject: old });
+      const options = admittedOptions(kind, query, old);
+      const request = admissionRequest(context, kind, { ...facts, oldObject: old, options });
       return deps.admission.validate(request);
     },
     warn: (text) => context.warnings.add(text),
   });
 }
 
-function deleteFields({ options, dryRun }: DeleteQuery): object {
-  return { ...options, ...(dryRun ? { dryRun: ["All"] } : {}) };
+/** As admission sees them. The storage of namespaces names the one that it found, as upstream. */
+function admittedOptions(
+  { resource: { group, resource } }: StoredKind,
+  { options, dryRun }: DeleteQuery,
+  old: AnyObject | undefined,
+): AnyObject {
+  const isNamespace = group === "" && resource === "namespaces";
+  const preconditions = { uid: old?.metadata?.uid, ...options.preconditions };
+  return {
+    kind: "DeleteOptions",
+    apiVersion: "meta.k8s.io/v1",
+    ...options,
+    ...(isNamespace ? { preconditions } : {}),
+    ...(dryRun ? { dryRun: ["All"] } : {}),
+  };
 }
 
 /** For a request whose own admission has allowed the deletion. */

@@ -20,8 +20,9 @@ import { admissionRequest } from "./admission-request.ts";
 import { deleteAdmitted } from "./delete.ts";
 import { type DeleteQuery, deleteQuery } from "./delete-options.ts";
 import type { ApiDeps } from "./deps.ts";
+import { trackSent } from "./managed.ts";
 import { type StoredKind, storedKind } from "./stored-kind.ts";
-import { writeOptions, writeQuery } from "./write-options.ts";
+import { writeOptions, type WriteQuery, writeQuery } from "./write-options.ts";
 
 const evictionKind = { group: "policy", version: "v1", kind: "Eviction" };
 const budgets = { group: "policy", resource: "poddisruptionbudgets" };
@@ -65,8 +66,11 @@ export async function evictPod(
   if (own !== "" && own !== name) {
     throw badRequest("name in URL does not match name in Eviction object");
   }
-  const query = deleteQuery(eviction?.["deleteOptions"] as AnyObject | undefined, context.query);
-  await admitEviction(deps, context, pods, eviction ?? {});
+  const created = writeQuery("CreateOptions", context.query);
+  const asked = (eviction?.["deleteOptions"] ?? {}) as AnyObject; // checked by readTyped
+  const given = deleteQuery(asked, context.query);
+  const query = { ...given, dryRun: given.dryRun || created.dryRun };
+  await admitEviction(deps, context, pods, eviction ?? {}, created);
   const pod = (await pods.store.get(namespace, name, {})).object;
   if (!outsideBudgets(pod)) await chargeBudget(deps, context, pod, query);
   const marked = await markEvicted(context, pods, deleteUnchanged(pod, query));
@@ -80,21 +84,28 @@ async function admitEviction(
   context: RequestContext,
   pods: StoredKind,
   eviction: AnyObject,
+  /** Of the eviction itself: a dry run of the deletion alone is none for admission. */
+  query: WriteQuery,
 ): Promise<void> {
-  // Of the eviction itself: a dry run of the deletion alone is none for admission.
-  const query = writeQuery("CreateOptions", context.query);
   const request = admissionRequest(context, pods, {
     operation: "CREATE",
     subresource: "eviction",
     name: context.place.name,
-    object: eviction,
+    object: trackSent(context, evictionKind, query, eviction),
     oldObject: undefined,
     dryRun: query.dryRun,
     attempt: {},
     options: writeOptions("CreateOptions", query),
   });
   const mutated = await deps.admission.mutate(request);
-  await deps.admission.validate({ ...request, object: mutated });
+  await deps.admission.validate({ ...request, object: withDryRun(mutated, query) });
+}
+
+/** The options of the deletion say so, too, if there are any. */
+function withDryRun(eviction: AnyObject, { dryRun }: WriteQuery): AnyObject {
+  const options = eviction["deleteOptions"] as object | undefined; // checked against the schema
+  if (!dryRun || options === undefined) return eviction;
+  return { ...eviction, deleteOptions: { ...options, dryRun: ["All"] } };
 }
 
 /** The pod that was judged is the one that goes: another of the same name is a conflict. */

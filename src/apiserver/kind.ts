@@ -84,6 +84,8 @@ export interface CustomFacts {
 }
 
 export interface ScaleAccess {
+  /** Of the replicas in an object: `spec`, `replicas`. */
+  readonly path: readonly string[];
   /** @throws ApiError 500, 400 when the object holds no number where its definition says. */
   read(object: AnyObject): AnyObject;
   /** The same for who writes it next: a number that is missing says so. */

@@ -7,8 +7,9 @@
 import { applyPatch, type FieldManagement, trackUpdate } from "#api/apply/field-manager.ts";
 import { managerName } from "#api/apply/managers.ts";
 import type { ApplyTypes } from "#api/apply/updater.ts";
-import type { AnyObject } from "#api/object.ts";
+import { type AnyObject, apiVersionOf, type GroupVersionKind } from "#api/object.ts";
 import type { RequestContext } from "#server/context.ts";
+import { typesOfKind } from "./builtin-kind.ts";
 import type { ServedKind } from "./kind.ts";
 import { listResetFields } from "./reset-fields.ts";
 import type { WriteQuery } from "./write-options.ts";
@@ -108,6 +109,35 @@ function managerOf(context: RequestContext, query: WriteQuery): string {
   const userAgent = context.request.headers["user-agent"] ?? "";
   return managerName(query.fieldManager, userAgent.toWellFormed());
 }
+
+/**
+ * What was sent to a subresource as an object of a kind of its own (Binding, Eviction, TokenRequest), as
+ * admission sees it: in the namespace of the path, with managedFields.
+ */
+export function trackSent(
+  context: RequestContext,
+  kind: GroupVersionKind,
+  query: WriteQuery,
+  sent: AnyObject,
+): AnyObject {
+  const key = `${apiVersionOf(kind)}/${kind.kind}`;
+  const types = sentTypes.get(key) ?? typesOfKind(kind);
+  sentTypes.set(key, types);
+  const { subresource } = context.requestInfo;
+  const { namespace } = context.place;
+  return trackUpdate(
+    { types, apiVersion: apiVersionOf(kind), subresource, resetFields: [] },
+    {
+      live: undefined,
+      next: { ...sent, metadata: { ...sent.metadata, namespace } },
+      manager: managerOf(context, query),
+      nowMs: context.nowMs,
+    },
+  );
+}
+
+/** By kind: one entry for each that trackSent is called with. */
+const sentTypes = new Map<string, ApplyTypes>();
 
 /** `next` with the managedFields of a write that the server makes itself. */
 export function trackServerWrite(

@@ -45,15 +45,20 @@ export async function createReview(
   const form = formFor(context, kind);
   const query = writeQuery("CreateOptions", context.query);
   const read = await readObject(context, kind, deps.bodies, query.fieldValidation);
-  const object = await admitted(deps, context, kind, read, query);
+  const tracked = await trackManagedFields(context, kind, query, undefined, read);
+  const object = await admitted(deps, context, kind, unanswered(kind, tracked), query);
   const review = ownEntry(reviews, `${kind.resource.group}/${kind.resource.resource}`);
   const status = review?.(deps, context, object) ?? {};
   const { pace } = context;
   if (pace.isLong) await pace.turn();
   const metadata = { ...object.metadata, ...reviewMetadata(context, kind) };
-  const answer = await trackManagedFields(context, kind, query, undefined, { ...object, metadata });
-  if (pace.isLong) await pace.turn();
-  return answerObject(context, kind, form, 201, { ...answer, status });
+  return answerObject(context, kind, form, 201, { ...object, metadata, status });
+}
+
+/** Go writes an answer that is not given yet as the refusal that it would be. */
+function unanswered({ resource }: ServedKind, object: AnyObject): AnyObject {
+  if (!resource.resource.endsWith("accessreviews")) return object;
+  return { ...object, status: { allowed: false } };
 }
 
 /** Questions pass the admission chain as any object that is created: webhooks may match them. */

@@ -58,8 +58,8 @@ interface ApiServerDeps {
   readonly audit?: AuditSink;
   /** What must be done at the start; shown by healthz, livez and readyz. Absent: nothing more. */
   readonly startChecks?: readonly HealthCheck[];
-  /** Why the store does not answer, undefined when it does. Absent: it always does. */
-  readonly storeProblem?: () => string | undefined;
+  /** Why each store does not answer, undefined when it does; the first has what is in none of the others. */
+  readonly storeProblems?: readonly (() => string | undefined)[];
   readonly components?: () => readonly Component[];
   /** Where the keys of service account tokens are published; absent: they are not. */
   readonly issuer?: IssuerFacts;
@@ -199,9 +199,12 @@ function routeDeps(
 
 function healthOf(deps: ApiServerDeps, life: Life, audit: AuditTrail | undefined): Health {
   const started = deps.startChecks ?? [];
-  const check = deps.storeProblem ?? (() => undefined);
-  const stored: HealthCheck = { name: "etcd", check };
-  const storeReady: HealthCheck = { name: "etcd-readiness", check };
+  const problems = deps.storeProblems ?? [() => undefined];
+  const stored = problems.map((check, at) => ({ name: storeCheckName("", at), check }));
+  const storeReady = problems.map((check, at) => ({
+    name: storeCheckName("readiness", at),
+    check,
+  }));
   const synced: HealthCheck = {
     name: "informer-sync",
     check: () => (life.synced ? undefined : "caches are not filled yet"),
@@ -210,11 +213,17 @@ function healthOf(deps: ApiServerDeps, life: Life, audit: AuditTrail | undefined
     name: "shutdown",
     check: () => (life.leaving ? "process is shutting down" : undefined),
   };
-  const alive = [ping, logging, stored];
+  const alive = [ping, logging, ...stored];
   const live = [...alive, ...started];
   const audited = audit === undefined ? [] : [audit.check];
-  const ready = [...alive, storeReady, synced, ...started, shutdown, ...audited];
+  const ready = [...alive, ...storeReady, synced, ...started, shutdown, ...audited];
   return { healthz: live, livez: live, readyz: ready };
+}
+
+/** Upstream's: etcd, etcd-override-0, etcd-readiness, etcd-override-readiness-0. */
+function storeCheckName(what: "" | "readiness", at: number): string {
+  const parts = ["etcd", at === 0 ? "" : "override", what, at === 0 ? "" : String(at - 1)];
+  return parts.filter((part) => part !== "").join("-");
 }
 
 function storageMetrics(deps: ApiServerDeps, catalog: ResourceCatalog): void {

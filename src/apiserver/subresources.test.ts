@@ -28,6 +28,22 @@ test("a pod is bound once", () =>
     );
   }));
 
+test("an eviction is a dry run by either its query or its deleteOptions", () =>
+  withPlane(async (plane) => {
+    await ask(plane, "POST", pods, { body: pod("a") });
+    const evict = async (query: string, deleteOptions: object): Promise<void> => {
+      const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "a" } };
+      const body = { ...eviction, deleteOptions };
+      const done = await ask(plane, "POST", `${pods}/a/eviction${query}`, { body });
+      assert.equal(done.status, 201, done.text);
+    };
+    await evict("?dryRun=All", { gracePeriodSeconds: 0 });
+    await evict("", { gracePeriodSeconds: 0, dryRun: ["All"] });
+    const read = await ask(plane, "GET", `${pods}/a`);
+    assert.equal(read.status, 200, read.text);
+    assert.equal(read.json.metadata?.deletionTimestamp, undefined);
+  }));
+
 test("eviction says in the pod's status why it goes, and a dry run says nothing", () =>
   withPlane(async (plane) => {
     const held = pod("a", { finalizers: ["example.com/hold"] });

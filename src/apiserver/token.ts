@@ -1,11 +1,14 @@
 /** POST serviceaccounts/NAME/token: admission, then the injected minter, which checks and signs. */
+import type { AnyObject } from "#api/object.ts";
 import { badRequest, failure } from "#api/status.ts";
+import { formatTime } from "#api/time.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { admissionRequest } from "./admission-request.ts";
 import { answerMade, plainForm } from "./answer.ts";
 import { readTyped } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
+import { trackSent } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { writeOptions, writeQuery } from "./write-options.ts";
 
@@ -29,14 +32,36 @@ export async function mintToken(
     operation: "CREATE",
     subresource: "token",
     name,
-    object: sent,
+    object: unanswered(trackSent(context, tokenKind, query, sent)),
     oldObject: undefined,
     dryRun: query.dryRun,
     attempt: {},
     options: writeOptions("CreateOptions", query),
   });
   const mutated = await deps.admission.mutate(request);
-  await deps.admission.validate({ ...request, object: mutated });
+  const { object: account } = await accounts.store.get(namespace, name, {});
+  await deps.admission.validate({ ...request, object: ofAccount(context, account, mutated) });
   const minted = deps.tokenMinter(namespace, name, mutated);
   return answerMade(context, tokenType, form, 201, minted);
+}
+
+/** Go writes an empty status, whatever the client sent as one. */
+function unanswered(request: AnyObject): AnyObject {
+  return { ...request, status: { token: "", expirationTimestamp: null } };
+}
+
+/** As validating admission sees it: named after its account. */
+function ofAccount(
+  { nowMs }: RequestContext,
+  { metadata: { name = "", uid = "" } = {} }: AnyObject,
+  request: AnyObject,
+): AnyObject {
+  const own = request.metadata?.name ?? "";
+  const metadata = {
+    ...request.metadata,
+    name: own === "" ? name : own,
+    uid,
+    creationTimestamp: formatTime(nowMs),
+  };
+  return unanswered({ ...request, metadata });
 }

@@ -101,8 +101,8 @@ function registerOf({ streams }: ApiDeps, { custom }: StoredKind): WatchRegister
 }
 
 function watchStream(deps: ApiDeps, kind: StoredKind, query: ListQuery): WatchStream {
-  const { group, version, kind: name } = kind.resource;
-  const labels = [group, version, name];
+  const { group, version, kind: name, resource } = kind.resource;
+  const labels = [group, version, resource];
   const min = deps.limits.watchMsMin;
   const asked = query.timeoutSeconds ?? 0;
   const timeoutMs = asked > 0 ? asked * 1000 : min + deps.random.below(min);

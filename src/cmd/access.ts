@@ -103,14 +103,11 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
 export function changesOf(registry: OpenRegistry, kinds: readonly GroupResource[]): () => number {
   const caches = kinds.map((kind) => registry.cache(kind));
   return () => {
-    let newest = 0;
-    // A cache that began anew may hold another state without a later change; neither number ever falls.
-    let resets = 0;
-    for (const { state } of caches) {
-      newest = Math.max(newest, state.changedAt);
-      resets += state.resets;
-    }
-    return newest + resets;
+    // A cache that began anew may hold another state without a later change; neither number ever falls. Kinds may
+    // live in different stores, so their revisions are added, not compared.
+    let changes = 0;
+    for (const { state } of caches) changes += state.changedAt + state.resets;
+    return changes;
   };
 }
 

@@ -84,7 +84,8 @@ const up = program
     "--relay <address:port>",
     "also serve through a relay here, for clients that come in crowds",
   )
-  .option("--relay-resources <list>", "what that relay mirrors, or all", mirroredByDefault);
+  .option("--relay-resources <list>", "what that relay mirrors, or all", mirroredByDefault)
+  .option("--xds-listen <address:port>", "where that relay serves Envoy and proxyless gRPC (xDS)");
 
 addApiServerFlags(up);
 
@@ -239,6 +240,7 @@ program
     mirroredByDefault,
   )
   .option("--listen <address:port>", "where clients come", "127.0.0.1:6444")
+  .option("--xds-listen <address:port>", "also serve Envoy and proxyless gRPC (xDS) here")
   .option(
     "--cert <file>",
     "PEM certificate of the listener; absent: HTTP in the clear, on loopback only",
@@ -285,6 +287,10 @@ program
   .option(
     "--audit-log <file>",
     "append one JSON line per request, with who answered it; opened again on SIGHUP",
+  )
+  .option(
+    "--sink <file>",
+    "also write changes of what it mirrors into streams, as the file says: see docs/sinks.md",
   )
   .option(
     "--serving-workers <count>",

@@ -7,7 +7,7 @@ export function addMigrate(program: Command): void {
   program
     .command("migrate")
     .description(
-      "move a cluster's objects between an etcd and a data directory; stop its API servers first",
+      "move a cluster's objects between an etcd and a data directory, or some of them into another etcd; stop its API servers first",
     )
     .option(
       "--from-etcd <urls>",
@@ -20,6 +20,12 @@ export function addMigrate(program: Command): void {
     .option(
       "--to-etcd <urls>",
       "cluster without objects below the prefix, comma separated",
+      nameList,
+      [],
+    )
+    .option(
+      "--resources <names>",
+      "from one etcd into another: the resources that will live there, as /events or apps/*, comma separated",
       nameList,
       [],
     )
@@ -39,4 +45,5 @@ the same: a migration that was cut off is run again.
 Examples:
   pilothouse migrate --from-etcd http://127.0.0.1:2379 --to-data-dir ./cluster
   pilothouse migrate --from-data-dir ./cluster --to-etcd https://etcd-0:2379,https://etcd-1:2379 --etcd-cafile ca.crt
+  pilothouse migrate --from-etcd http://127.0.0.1:2379 --to-etcd http://127.0.0.1:3379 --resources /events
 `;

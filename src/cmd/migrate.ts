@@ -1,23 +1,27 @@
 /**
- * `pilothouse migrate`: a cluster's objects from an etcd into a data directory, or from one into an etcd.
+ * `pilothouse migrate`: a cluster's objects from an etcd into a data directory, or from one into an etcd; or some
+ * resources from one etcd into another.
  *
  * Holds  resourceVersions never fall: a directory keeps each object's own, an etcd gives new ones above all of them.
  *        A migration that was cut off leaves nothing that would be taken for whole, and is begun again.
  */
 import { existsSync } from "node:fs";
+import { must } from "#base/assert.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { prefixOfKey } from "#registry/keys.ts";
 import type { EtcdEndpoints } from "#etcd/endpoints.ts";
+import type { KeyLayout } from "#stocketcd/layout.ts";
+import { type PlacedCluster, placementOf } from "#stocketcd/placement.ts";
 import { readCluster } from "#stocketcd/read-cluster.ts";
 import { ForeignClusterError, type TellProgress, writeCluster } from "#stocketcd/write-cluster.ts";
 import { loadReadOnly, withDirectory } from "#store/read-only.ts";
 import { createStore } from "#store/restore.ts";
 import type { Key, KeyValue } from "#store/store.ts";
 import { openDataDirectory } from "./data-dir.ts";
-import { clusterOf, type EtcdFlags } from "./roles/etcd-storage.ts";
+import { clusterOf, type EtcdFlags, storedResources } from "./roles/etcd-storage.ts";
 import { openError } from "./store.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -26,6 +30,8 @@ export interface MigrateFlags extends Omit<EtcdFlags, "etcdServers" | "etcdCompa
   readonly toEtcd: readonly string[];
   readonly fromDataDir?: string;
   readonly toDataDir?: string;
+  /** `group/resource` */
+  readonly resources: readonly string[];
 }
 
 const platform = { disk: new NodeDisk(), clock: new NodeClock(), random: new NodeRandom() };
@@ -33,22 +39,27 @@ const namesShown = 5;
 
 /** Throws UsageError. */
 export async function migrate(flags: MigrateFlags): Promise<void> {
-  const { fromEtcd, toEtcd, fromDataDir, toDataDir } = flags;
-  if (
-    fromEtcd.length > 0 &&
-    toDataDir !== undefined &&
-    toEtcd.length === 0 &&
-    fromDataDir === undefined
-  )
-    return toDirectory(flags, toDataDir);
-  if (
-    toEtcd.length > 0 &&
-    fromDataDir !== undefined &&
-    fromEtcd.length === 0 &&
-    toDataDir === undefined
-  )
-    return toCluster(flags, fromDataDir);
-  throw new UsageError("give --from-etcd and --to-data-dir, or --from-data-dir and --to-etcd");
+  const { fromEtcd, toEtcd, fromDataDir, toDataDir, resources } = flags;
+  const given = [
+    fromEtcd.length > 0 ? "etcd" : "",
+    fromDataDir === undefined ? "" : "directory",
+    "to",
+    toEtcd.length > 0 ? "etcd" : "",
+    toDataDir === undefined ? "" : "directory",
+    resources.length > 0 ? "of some" : "",
+  ];
+  switch (given.filter((part) => part !== "").join(" ")) {
+    case "etcd to directory":
+      return toDirectory(flags, toDataDir ?? "");
+    case "directory to etcd":
+      return fromDirectory(flags, fromDataDir ?? "");
+    case "etcd to etcd of some":
+      return betweenClusters(flags);
+    default:
+      throw new UsageError(
+        "give --from-etcd and --to-data-dir, or --from-data-dir and --to-etcd, or --from-etcd, --to-etcd and --resources",
+      );
+  }
 }
 
 async function toDirectory(flags: MigrateFlags, path: string): Promise<void> {
@@ -57,13 +68,7 @@ async function toDirectory(flags: MigrateFlags, path: string): Promise<void> {
   try {
     if (existsSync(directory.store))
       throw new UsageError(`${path} has a store already: give a new directory`);
-    const unreadable: string[] = [];
-    const client = endpoints.client();
-    const reader = { layout, unreadable: (key: string) => unreadable.push(key) };
-    const { revision, kvs } = await readCluster(client, reader).catch(rethrow(flags));
-    refuseUnreadable(unreadable);
-    if (kvs.length === 0) throw new UsageError(`there is no object below ${flags.etcdPrefix}/`);
-    const leases = await remainingLeases(endpoints, kvs);
+    const { revision, kvs, leases } = await readFrom({ endpoints, layout }, flags);
     const alive = kvs.filter(({ lease }) => lease === 0n || leases.has(lease));
     const granted = [...leases].map(([id, ttlMs]) => ({ id, ttlMs }));
     await createStore(platform, { revision, kvs: alive, leases: granted }, directory.store);
@@ -80,30 +85,101 @@ async function toDirectory(flags: MigrateFlags, path: string): Promise<void> {
   }
 }
 
-async function toCluster(flags: MigrateFlags, path: string): Promise<void> {
+interface Cluster {
+  readonly endpoints: EtcdEndpoints;
+  readonly layout: KeyLayout;
+}
+
+interface ReadState {
+  readonly revision: number;
+  readonly kvs: readonly KeyValue[];
+  /** Milliseconds that each has left. */
+  readonly leases: ReadonlyMap<bigint, number>;
+}
+
+/** Throws UsageError, also when there is nothing. */
+async function readFrom({ endpoints, layout }: Cluster, flags: MigrateFlags): Promise<ReadState> {
+  const unreadable: string[] = [];
+  const client = endpoints.client();
+  const reader = { layout, unreadable: (key: string) => unreadable.push(key) };
+  const { revision, kvs } = await readCluster(client, reader).catch(rethrow(flags));
+  refuseUnreadable(unreadable);
+  if (kvs.length === 0) throw new UsageError(`there is no object below ${flags.etcdPrefix}/`);
+  return { revision, kvs, leases: await remainingLeases(endpoints, kvs) };
+}
+
+async function fromDirectory(flags: MigrateFlags, path: string): Promise<void> {
   if (!existsSync(path)) throw new UsageError(`there is no data directory ${path}`);
   const { endpoints, layout } = await clusterOf({ ...flags, etcdServers: flags.toEtcd });
   const directory = await openDataDirectory(platform.disk, path);
   try {
-    const { kvs, leases, revision } = await stateOf(directory.store);
-    const ttlMsOf = (lease: bigint): number | undefined => leases.get(lease);
-    const state = { revision, kvs, ttlMsOf };
-    const client = endpoints.client();
-    const done = await writeCluster(client, layout, state, progress()).catch(rethrow(flags));
-    print(tableOf(kvs));
-    const alike = done.alike === 0 ? "" : `; ${done.alike} were there already`;
-    print(`${done.written} objects were written, up to revision ${done.revision}${alike}.\n`);
+    await writeInto({ endpoints, layout }, await stateOf(directory.store), flags);
     const servers = flags.toEtcd.join(",");
     print(
       `Next: pilothouse apiserver --etcd-servers ${servers} --etcd-prefix ${flags.etcdPrefix}, or kube-apiserver with the same flags\n${keysText}`,
     );
   } catch (error) {
-    if (error instanceof ForeignClusterError) throw new UsageError(error.message, { cause: error });
     throw openError(error, path);
   } finally {
     endpoints.close();
     await directory.lock.release();
   }
+}
+
+/** Resources that will live in a cluster of their own, or come back. */
+async function betweenClusters(flags: MigrateFlags): Promise<void> {
+  const { fromEtcd, toEtcd, resources } = flags;
+  const holds = movedBy(resources);
+  const source = await clusterOf({ ...flags, etcdServers: fromEtcd }, holds, "--from-etcd");
+  const target = await clusterOf({ ...flags, etcdServers: toEtcd }, holds, "--to-etcd");
+  try {
+    await writeInto(target, await readFrom(source, flags), flags);
+    const entries = resources.map((name) => `${name}#${toEtcd.join(";")}`).join(",");
+    print(
+      `Next: start all API servers with --etcd-servers-overrides '${entries}', the first with --accept-etcd-placement. What ${fromEtcd.join(",")} has of these resources\n` +
+        "stays there and is not served any more; delete it before they are moved back.\n",
+    );
+  } finally {
+    source.endpoints.close();
+    target.endpoints.close();
+  }
+}
+
+/** Throws UsageError. */
+function movedBy(resources: readonly string[]): PlacedCluster["holds"] {
+  const place = "moved";
+  try {
+    const stored = storedResources();
+    const [moved] = placementOf(
+      resources.map((name) => `${name}#${place}`),
+      stored,
+    );
+    const isHeld = must(moved, "one is named").holds;
+    for (const name of resources) {
+      const [group = "", resource = ""] = name.split("/");
+      if (resource !== "*" && !isHeld({ group, resource }))
+        throw new UsageError(`--resources ${name}: no such resource has a cluster of its own`);
+    }
+    return isHeld;
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    const text = `--resources ${resources.join(",")}: give group/resource, as /events or apps/deployments`;
+    throw new UsageError(text, { cause: error });
+  }
+}
+
+async function writeInto(
+  { endpoints, layout }: Cluster,
+  { kvs, leases, revision }: ReadState,
+  flags: MigrateFlags,
+): Promise<void> {
+  const ttlMsOf = (lease: bigint): number | undefined => leases.get(lease);
+  const client = endpoints.client();
+  const state = { revision, kvs, ttlMsOf };
+  const done = await writeCluster(client, layout, state, progress()).catch(rethrow(flags));
+  print(tableOf(kvs));
+  const alike = done.alike === 0 ? "" : `; ${done.alike} were there already`;
+  print(`${done.written} objects were written, up to revision ${done.revision}${alike}.\n`);
 }
 
 const keysText =
@@ -112,7 +188,7 @@ const keysText =
 
 function rethrow({ fromEtcd, toEtcd }: MigrateFlags): (error: unknown) => never {
   return (error) => {
-    if (error instanceof ForeignClusterError) throw error;
+    if (error instanceof ForeignClusterError) throw new UsageError(error.message, { cause: error });
     const where = [...fromEtcd, ...toEtcd].join(",");
     throw new UsageError(`etcd at ${where}: ${(error as Error).message}`, { cause: error });
   };
@@ -138,11 +214,7 @@ async function remainingLeases(
   return left;
 }
 
-async function stateOf(directory: string): Promise<{
-  readonly revision: number;
-  readonly kvs: readonly KeyValue[];
-  readonly leases: ReadonlyMap<bigint, number>;
-}> {
+async function stateOf(directory: string): Promise<ReadState> {
   return withDirectory(platform.disk, directory, async (disk) => {
     const { mvcc, leases } = await loadReadOnly({ ...platform, disk, log: silentLog }, directory);
     const found = mvcc.range({ start: "" as Key, end: "\u0100" as Key });

@@ -50,19 +50,13 @@ import type { Webhooks } from "#extension/webhooks/plugins.ts";
 import { createLister } from "#registry/lister.ts";
 import { MasterLeases } from "#registry/master-leases.ts";
 import { RangeAllocation } from "#registry/range-allocation.ts";
-import {
-  createRegistry,
-  recommendedRegistryOptions,
-  type OpenRegistry,
-} from "#registry/registry.ts";
+import type { OpenRegistry } from "#registry/registry.ts";
 import type { Aggregator } from "#extension/aggregation/aggregator.ts";
 import type { AuditSink } from "#server/audit.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { versionInfo } from "#server/version.ts";
-import type { OpenedStore } from "#store/full-store.ts";
+import { schedulerDefaults } from "#scheduler/scheduler.ts";
 import { storeMetrics } from "#store/metrics.ts";
-import { openStore } from "#store/open.ts";
-import { recommendedOptions } from "#store/options.ts";
 import { changesOf, type ServerAccess, serverAccess } from "./access.ts";
 import type { AdmissionConfiguration } from "./admission-configuration.ts";
 import { type AggregationAccess, openAggregator } from "./aggregation.ts";
@@ -72,7 +66,9 @@ import { type KubeletAccess, openKubelets, type OpenedKubelets } from "./kubelet
 import * as limits from "./limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
 import { type Loops, startLoops } from "./loops.ts";
+import { describeQueues, describeScheduler } from "./loop-metrics.ts";
 import { processMetricSet } from "./process-metric-set.ts";
+import { PlaneStores, type StoreOptions } from "./plane-stores.ts";
 import { openPolicies } from "./policies.ts";
 import { openThreads, type Threads } from "./threads.ts";
 import {
@@ -86,11 +82,7 @@ import type { FrontProxyTrust } from "./request-header.ts";
 import { StartHooks } from "./start-hooks.ts";
 import { countFailures, embeddedSupervisor } from "./supervise.ts";
 
-export interface PlaneOptions {
-  /** Where the store lives; absent: in memory, gone at the end. */
-  readonly storeDirectory?: string;
-  /** Instead of a store of its own: one that the caller opens, which is closed at the stop. */
-  readonly openStore?: (host: Host) => Promise<OpenedStore>;
+export interface PlaneOptions extends StoreOptions {
   readonly pki: Pki;
   readonly host: string;
   readonly port: number;
@@ -161,15 +153,15 @@ export interface Plane {
 /** A start that fails half way closes what it had opened, then rejects with the cause. */
 export async function startPlane(given: Host, options: PlaneOptions): Promise<Plane> {
   const host = hostWithSupervisor(given);
-  const store = await openPlaneStore(host, options);
+  const stores = await PlaneStores.open(host, options);
   const threads = openThreads(host);
-  const registry = openPlaneRegistry(host, store, { ...options, ...threads });
+  const registry = openPlaneRegistry(host, stores, { ...options, ...threads });
   try {
-    return await startOn(host, options, { store, registry, threads });
+    return await startOn(host, options, { stores, registry, threads });
   } catch (error) {
     await threads.close();
     await registry.close();
-    await store.close();
+    await stores.close();
     throw error;
   }
 }
@@ -190,7 +182,7 @@ function hostWithSupervisor(given: Host): SupervisedHost {
 const administrator = { name: "kubernetes-admin", groups: [groups.masters] };
 
 interface Opened {
-  readonly store: OpenedStore;
+  readonly stores: PlaneStores;
   readonly registry: OpenRegistry;
   readonly threads: Threads;
 }
@@ -198,17 +190,17 @@ interface Opened {
 async function startOn(
   host: SupervisedHost,
   options: PlaneOptions,
-  { store, registry, threads }: Opened,
+  { stores, registry, threads }: Opened,
 ): Promise<Plane> {
   const access = planeAccess(host, options, registry);
   const { yaml, runner } = threads;
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
-  const metrics = planeMetrics(store);
+  const metrics = planeMetrics(stores);
   const start = new StartHooks();
   const own = { registry, access, metrics };
   const { webhooks, conversion, policies } = openExtensions(host, options, { ...own, runner });
-  const serviceNumbers = planeServiceNumbers(host, options, { store, registry });
-  const parts = { ...own, store, start, yaml, kubelets, webhooks, policies, serviceNumbers };
+  const serviceNumbers = planeServiceNumbers(host, options, { stores, registry });
+  const parts = { ...own, stores, start, yaml, kubelets, webhooks, policies, serviceNumbers };
   const { server, aggregator } = makeServer(host, options, parts);
   const { catalog } = server;
   const { converterOf } = conversion;
@@ -228,7 +220,7 @@ async function startOn(
   start.finish("objects");
   await serviceNumbers.repair.run();
   serviceNumbers.repair.start();
-  const endpoints = kubernetesEndpoints(host, { store, server }, facts);
+  const endpoints = kubernetesEndpoints(host, { stores, server }, facts);
   await endpoints?.start();
   const keeper = new FlowControlKeeper({ ...host, catalog: server.catalog });
   keeper.start();
@@ -237,12 +229,12 @@ async function startOn(
   start.finish("aggregation");
   const url = `https://${urlHost(options.host)}:${listening.address.port}`;
   const client = directClient(server.handler, administrator);
-  const loops = planeLoops(host, server, access, options);
+  const loops = planeLoops(host, server, access, { options, metrics });
   return {
     url,
     client,
     registered: loops?.registered ?? Promise.resolve(),
-    failed: store.failed,
+    failed: stores.failed,
     async stop() {
       server.shutdown();
       await loops?.stop();
@@ -260,19 +252,22 @@ async function startOn(
       conversion.close();
       await threads.close();
       await registry.close();
-      await store.close();
+      await stores.close();
     },
   };
 }
 
+const nodePorts = { group: "", resource: "rangeallocations" };
+const masterLeases = { group: "", resource: "masterleases" };
+
 function planeServiceNumbers(
   host: Host,
   options: PlaneOptions,
-  { store, registry }: Pick<Opened, "store" | "registry">,
+  { stores, registry }: Pick<Opened, "stores" | "registry">,
 ): OpenServiceNumbers {
   const ranges = options.serviceAddresses ?? limits.serviceAddresses;
   const range = `${ranges.firstNodePort}-${ranges.lastNodePort}`;
-  const allocation = new RangeAllocation(store, { range });
+  const allocation = new RangeAllocation(stores.of(nodePorts), { range });
   const deps = { ...host, registry, lookup: createLister(registry), allocation };
   return openServiceNumbers(deps, ranges);
 }
@@ -282,11 +277,11 @@ function planeLoops(
   host: SupervisedHost,
   server: ApiServer,
   { mintLegacyToken }: ServerAccess,
-  options: PlaneOptions,
+  { options, metrics }: { readonly options: PlaneOptions; readonly metrics: MetricSet },
 ): Loops | undefined {
   if (options.loops === "none") return undefined;
   const { nodes, unpullable } = options;
-  return startLoops(host, server.handler, {
+  const loops = startLoops(host, server.handler, {
     nodes,
     ...(unpullable === undefined ? {} : { unpullable }),
     rootCa: options.rootCa ?? options.pki.authority.certificate,
@@ -295,16 +290,23 @@ function planeLoops(
     signDetached,
     checkPolicyTypes: policyTypeChecker(server.catalog),
   });
+  describeScheduler(metrics, schedulerDefaults.schedulerName, () => loops.scheduler);
+  describeQueues(metrics, () => loops.controllers);
+  return loops;
 }
 
 /** Undefined: this server is alone, or others could not reach it. */
 function kubernetesEndpoints(
   host: SupervisedHost,
-  { store, server }: { readonly store: OpenedStore; readonly server: ApiServer },
+  { stores, server }: { readonly stores: PlaneStores; readonly server: ApiServer },
   { advertise, isOneOfSeveral }: BootstrapFacts,
 ): KubernetesEndpoints | undefined {
   if (isOneOfSeveral !== true || !isReachable(advertise.host)) return undefined;
-  const deps = { ...host, catalog: server.catalog, leases: new MasterLeases(store) };
+  const deps = {
+    ...host,
+    catalog: server.catalog,
+    leases: new MasterLeases(stores.of(masterLeases)),
+  };
   return new KubernetesEndpoints(deps, advertise);
 }
 
@@ -319,42 +321,17 @@ function serverIdentity(
   return made;
 }
 
-function openPlaneStore(host: Host, options: PlaneOptions): Promise<OpenedStore> {
-  const { storeDirectory, openStore: open } = options;
-  if (open !== undefined) return open(host);
-  if (storeDirectory === undefined) {
-    return openStore(host, { ...recommendedOptions, engine: "memory" });
-  }
-  return openStore(host, {
-    ...recommendedOptions,
-    engine: "local",
-    directory: storeDirectory,
-    ...limits.localEngine,
-  });
-}
-
 function openPlaneRegistry(
   host: Host,
-  store: OpenedStore,
+  stores: PlaneStores,
   {
     compactPeriodMs = limits.compactEverySeconds * 1000,
     eventTtlSeconds = limits.eventTtlSeconds,
     runner,
   }: PlaneOptions & Pick<Threads, "runner">,
 ): OpenRegistry {
-  return createRegistry(
-    {
-      ...host,
-      store,
-      fieldValue,
-      strategyFor: strategiesWithExpressions(runner),
-    },
-    {
-      ...recommendedRegistryOptions,
-      compactPeriodMs,
-      eventTtlSeconds,
-    },
-  );
+  const deps = { ...host, fieldValue, strategyFor: strategiesWithExpressions(runner) };
+  return stores.openRegistry(deps, { compactPeriodMs, eventTtlSeconds });
 }
 
 function planeAccess(
@@ -377,10 +354,10 @@ function planeAccess(
   });
 }
 
-/** Of the process and the store; the server adds its own. */
-function planeMetrics(store: OpenedStore): MetricSet {
+/** Of the process and the main store; the server adds its own. */
+function planeMetrics({ main }: PlaneStores): MetricSet {
   const metrics = processMetricSet();
-  metrics.figuresOf(() => storeMetrics(store.stats()));
+  metrics.figuresOf(() => storeMetrics(main.stats()));
   return metrics;
 }
 
@@ -415,7 +392,7 @@ interface ServerParts {
   readonly webhooks: Webhooks;
   readonly policies: Policies;
   readonly start: StartHooks;
-  readonly store: OpenedStore;
+  readonly stores: PlaneStores;
 }
 
 function makeServer(
@@ -461,7 +438,7 @@ function makeServer(
       metrics,
       version,
       startChecks: parts.start.checks,
-      storeProblem: () => parts.store.problem(),
+      storeProblems: parts.stores.problems(),
       issuer: access.issuer,
       gate: measuredGate(
         {

@@ -4,6 +4,7 @@ import type { LogLevel } from "#platform/node/log.ts";
 export interface RelayFlags extends UpstreamFlags {
   readonly resources: string;
   readonly listen: string;
+  readonly xdsListen?: string;
   readonly cert?: string;
   readonly key?: string;
   readonly clientCa?: string;
@@ -18,6 +19,7 @@ export interface RelayFlags extends UpstreamFlags {
   readonly peers?: string;
   readonly peersCa?: string;
   readonly auditLog?: string;
+  readonly sink?: string;
   readonly logLevel: LogLevel;
 }
 
@@ -43,5 +45,6 @@ export type MirrorFlags = Pick<
   | "shrinkGuard"
   | "readyMaxAge"
   | "shadow"
+  | "xdsListen"
 >;
 export type ListenFlags = Pick<RelayFlags, "listen" | "cert" | "key" | "tlsCurvePreferences">;

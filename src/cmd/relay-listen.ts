@@ -8,6 +8,8 @@ import type { ListenFlags, RelayFlags } from "./relay-flags.ts";
 import type { Address } from "./relay-workers.ts";
 import { UsageError } from "./usage-error.ts";
 
+export const xdsFlag = "--xds-listen";
+
 /** A crowd is what a relay is for. */
 export const relayHttpLimits = { ...httpLimits, connectionsMax: 60_000 };
 

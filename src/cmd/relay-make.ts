@@ -15,6 +15,8 @@ import {
   type ViewDefinition,
   ViewFileError,
 } from "#relay/views/view-definition.ts";
+import { xdsLimits } from "#relay/xds/limits.ts";
+import { xdsResources } from "#relay/xds/xds-face.ts";
 import type { AuditSink } from "#server/audit.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { shutdownMs } from "./limits.ts";
@@ -65,6 +67,7 @@ export async function makeRelay(
       consistency: flags.reads,
       shadowRate: flags.shadow ?? 0,
       limits: limitsOf(flags),
+      ...(flags.xdsListen === undefined ? {} : { xds: xdsLimits }),
     },
   );
   return { running, awaited, up, log };
@@ -83,6 +86,7 @@ function peersOf(flags: MirrorFlags, urls: string): () => Promise<readonly numbe
 }
 
 export async function stopRelay(made: Made, listening: Listening, drainMs: number): Promise<void> {
+  made.running.xds?.stop();
   await made.running.drain(drainMs);
   await listening.close(shutdownMs);
   await endRelay(made);
@@ -95,7 +99,7 @@ export async function endRelay(made: Made): Promise<void> {
   made.up.anonymousHttp.close();
 }
 
-/** What views are of is mirrored as well. */
+/** What views are of, and what xDS is made of, is mirrored as well. */
 function resourcesOf(
   all: readonly MirroredKind[],
   flags: MirrorFlags,
@@ -103,7 +107,8 @@ function resourcesOf(
 ): Chosen {
   const names = flags.resources.split(",").map((name) => name.trim());
   const ofViews = views.map(({ kind }) => kindId(kind));
-  return usage("--resources", () => chooseResources(all, [...names, ...ofViews]));
+  const ofXds = flags.xdsListen === undefined ? [] : xdsResources;
+  return usage("--resources", () => chooseResources(all, [...names, ...ofViews, ...ofXds]));
 }
 
 /** A name the upstream does not know, or a field it cannot select by, is a mistake. */

@@ -2,6 +2,7 @@
  * `pilothouse relay`: a coalescing proxy before any Kubernetes API server, until SIGTERM. Alone in
  * this process, or as the owner of the upstream with serving workers (relay-workers.ts).
  */
+import type { EtcdListening } from "#etcd/server.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { freePort, httpLimits, listen } from "#platform/node/http/http.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -16,9 +17,10 @@ import { openAuditFile } from "./audit-file.ts";
 import { shutdownMs } from "./limits.ts";
 import { processMetricSet } from "./process-metric-set.ts";
 import { productVersion } from "./product.ts";
+import { readOperatorFile } from "./operator-file.ts";
 import { accessOf } from "./relay-access.ts";
 import type { RelayFlags } from "./relay-flags.ts";
-import { addressOf, listenTo } from "./relay-listen.ts";
+import { addressOf, listenTo, xdsFlag } from "./relay-listen.ts";
 import { type Made, makeRelay, stopRelay } from "./relay-make.ts";
 import { type Upstreams, upstreamOf } from "./relay-upstream.ts";
 import {
@@ -30,6 +32,7 @@ import {
   type WorkerPlace,
   Workers,
 } from "./relay-workers.ts";
+import type { RelaySinks } from "./sinks/relay-sinks.ts";
 import { giveMemoryBack } from "./spare-memory.ts";
 import { onStopSignal } from "./stop-signal.ts";
 import { countFailures, supervised } from "./supervise.ts";
@@ -72,24 +75,58 @@ async function serveAlone(
   stopping: AbortSignal,
 ): Promise<void> {
   const address = await addressOf(flags);
+  const xdsAt = await xdsAddressOf(flags);
   const access = await accessOf(flags, process.env);
   const audit = await auditOf({ clock, log }, flags);
+  const sinks = await sinksOf({ clock, log, metrics }, flags);
   const made = await makeRelay(flags, upstreamOf(access, clock), stopping, {
     metrics,
     ...audit.of,
   });
   if (made === undefined) return audit.close();
   const listening = await listenTo(flags, address, made.running, made.log);
+  const xds = await xdsOf(flags, xdsAt, made, clock);
   await made.running.untilReady(stopping);
+  const writing = sinks?.run(made.running, stopping);
   if (!stopping.aborted) {
-    process.stdout.write(readyText(flags, access, listening.address, made));
+    process.stdout.write(readyText(flags, access, listening.address, made, xds?.port));
   }
   const spare = giveMemoryBack(clock);
   await untilAborted(stopping);
   spare.stop();
+  await writing;
   await stopRelay(made, listening, flags.drainSeconds * 1000);
+  await xds?.close();
   await audit.close();
   process.stdout.write("stopped\n");
+}
+
+/** Their code is loaded by who uses them. */
+async function sinksOf(deps: RelayProcess, { sink }: RelayFlags): Promise<RelaySinks | undefined> {
+  if (sink === undefined) return undefined;
+  const { relaySinks } = await import("./sinks/relay-sinks.ts");
+  return relaySinks(deps, sink);
+}
+
+/** Undefined: not asked for. */
+async function xdsAddressOf(flags: RelayFlags): Promise<Address | undefined> {
+  const { xdsListen: listen } = flags;
+  return listen === undefined ? undefined : addressOf({ ...flags, listen }, xdsFlag);
+}
+
+/** Undefined: not asked for. Its code is loaded only then. */
+async function xdsOf(
+  flags: RelayFlags,
+  at: Address | undefined,
+  { running: { xds: face }, log }: Made,
+  clock: Clock,
+): Promise<EtcdListening | undefined> {
+  if (face === undefined || at === undefined) return undefined;
+  const read = (file: string | undefined): string | undefined =>
+    file === undefined ? undefined : readOperatorFile(file);
+  const [cert, key, clientCa] = [read(flags.cert), read(flags.key), read(flags.clientCa)];
+  const { listenXds } = await import("./xds-listen.ts");
+  return listenXds({ clock, log, face }, at, { cert, key, clientCa });
 }
 
 interface RelayAuditFile {
@@ -114,6 +151,11 @@ async function ownForWorkers(
   flags: RelayFlags,
   stopping: AbortSignal,
 ): Promise<void> {
+  if (flags.xdsListen !== undefined) {
+    throw new UsageError(
+      `${xdsFlag} is served by one process: leave --serving-workers at 0 with it`,
+    );
+  }
   const { port } = await freePort(await addressOf(flags));
   if (flags.peers !== undefined) {
     throw new UsageError("--peers balances whole processes: leave --serving-workers at 0 with it");
@@ -125,6 +167,7 @@ async function ownForWorkers(
   const workers = new Workers({ log }, { socketPath: socket.path, port });
   const metricsText = (): Promise<string> => workers.metrics(metrics.text());
   const more = { metrics, metricsText, followsViews: false };
+  const sinks = await sinksOf({ clock, log, metrics }, flags);
   const made = await makeRelay(flags, upstreamOf(access, clock), stopping, more);
   if (made === undefined) return socket.remove();
   const { innerHandler } = made.running;
@@ -135,9 +178,11 @@ async function ownForWorkers(
   if (address !== undefined) {
     process.stdout.write(readyText(flags, access, address, made));
   }
+  const writing = sinks?.run(made.running, stopping);
   const spare = giveMemoryBack(clock);
   await untilAborted(stopping);
   spare.stop();
+  await writing;
   await workers.stop(flags.drainSeconds * 1000 + 2 * shutdownMs);
   await stopRelay(made, listening, 0);
   socket.remove();
@@ -182,15 +227,17 @@ function readyText(
   access: KubeAccess,
   address: Address,
   { running, awaited }: Made,
+  xdsPort?: number,
 ): string {
   const scheme = flags.cert === undefined ? "http" : "https";
   const host = address.host.includes(":") ? `[${address.host}]` : address.host;
+  const xds = xdsPort === undefined ? "" : `\n  xDS         port ${xdsPort}`;
   const seconds = (performance.now() / 1000).toFixed(2);
   const names = running.resources.map(({ kind }) => kindId(kind));
   const later = awaited.length === 0 ? "" : `\n  awaits      ${awaited.join(" ")}`;
   return `pilothouse ${productVersion} relay ready in ${seconds} s
   listens     ${scheme}://${host}:${address.port}
-  upstream    ${access.server}
+  upstream    ${access.server}${xds}
   mirrors     ${names.join(" ")}${later}
   frontends   Kubernetes at /, ETag at /etag and /views, metrics at /relay/metrics
 `;

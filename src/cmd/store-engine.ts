@@ -1,7 +1,6 @@
 /** Which engine keeps the log of `pilothouse store`, and where. */
-import { etcdIdentityOf, type EtcdTlsFlags } from "./roles/etcd-storage.ts";
 import { EtcdEndpoints } from "#etcd/endpoints.ts";
-import { checkEtcdUrl } from "./roles/etcd-storage.ts";
+import { checkEtcdUrl, etcdIdentityOf, type EtcdTlsFlags } from "./roles/etcd-storage.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface EngineFlags extends EtcdTlsFlags {

@@ -11,4 +11,6 @@ export interface UpFlags extends ApiServerFlags, SigningFlags {
   readonly imagePullError: ImagePatterns;
   readonly relay?: string;
   readonly relayResources: string;
+  /** Of that relay. */
+  readonly xdsListen?: string;
 }

@@ -19,6 +19,7 @@ import { onStopSignal } from "./stop-signal.ts";
 import { advertisedAddress } from "./advertise.ts";
 import { signingOf } from "./signing.ts";
 import type { BesideRelay } from "./up-relay.ts";
+import { UsageError } from "./usage-error.ts";
 
 export async function up(flags: UpFlags): Promise<void> {
   keepLittleFreeMemory();
@@ -74,7 +75,11 @@ async function relayBeside(
   flags: UpFlags,
   audit: AuditFile | undefined,
 ): Promise<BesideRelay | undefined> {
-  if (flags.relay === undefined) return undefined;
+  if (flags.relay === undefined) {
+    if (flags.xdsListen === undefined) return undefined;
+    await plane.stop();
+    throw new UsageError("--xds-listen is served by the relay: give --relay with it");
+  }
   try {
     const { startRelayBeside } = await import("./up-relay.ts");
     const more = audit === undefined ? {} : { audit };
@@ -91,7 +96,7 @@ function readyText(
   flags: UpFlags,
   relay: BesideRelay | undefined,
 ): string {
-  const beside = relay === undefined ? "" : `\n  relay       ${relay.url}`;
+  const beside = relay === undefined ? "" : `\n  relay       ${relay.url}${relay.xds}`;
   const seconds = (performance.now() / 1000).toFixed(2);
   const path = relative(process.cwd(), directory.kubeconfig);
   const shown = path.startsWith("..") ? directory.kubeconfig : path;

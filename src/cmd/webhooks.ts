@@ -10,11 +10,8 @@ import { serviceTargets, type ServiceTargets } from "#extension/service-target.t
 import { WebhookCaller } from "#extension/webhooks/caller.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
 import { createWebhooks, type Webhooks, type WebhooksDeps } from "#extension/webhooks/plugins.ts";
-import {
-  type HostsCredentials,
-  hostAuthorities,
-  hostsTransport,
-} from "#platform/node/http/http-hosts.ts";
+import { type HostsCredentials, hostAuthorities } from "#platform/node/http/http-hosts.ts";
+import { http2HostsTransport } from "#platform/node/http/http2-hosts.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { changesOf } from "./access.ts";
@@ -67,12 +64,13 @@ export function openWebhooks(host: Host, parts: Parts): Webhooks {
 }
 
 function targetsOf({ random }: Host, { registry, lookup }: Parts): ServiceTargets {
-  const ofServices = changesOf(registry, [{ group: "", resource: "services" }]);
-  const ofSlices = changesOf(registry, [{ group: "discovery.k8s.io", resource: "endpointslices" }]);
   return serviceTargets({
     lookup,
     random,
-    version: () => Math.max(ofServices(), ofSlices()),
+    version: changesOf(registry, [
+      { group: "", resource: "services" },
+      { group: "discovery.k8s.io", resource: "endpointslices" },
+    ]),
   });
 }
 
@@ -97,5 +95,5 @@ export interface OpenedConversion {
 
 const openTransport: OpenTransport = ({ ca = hostAuthorities, ...shown }) => {
   const credentials: HostsCredentials = { ca, ...shown };
-  return hostsTransport({ credentials: () => credentials, limits: limits.webhookConnections });
+  return http2HostsTransport({ credentials: () => credentials, limits: limits.webhookConnections });
 };

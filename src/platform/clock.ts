@@ -58,6 +58,7 @@ export type TimerName =
   | "relay.balance"
   | "relay.drain"
   | "relay.settle"
+  | "relay.xds"
   | "request.turn"
   | "offload.task"
   | "offload.idle"
@@ -75,6 +76,7 @@ export type TimerName =
   | "aggregation.watch"
   | "extension.definitions"
   | "list.idle"
+  | "sink.append"
   | "sim.step";
 
 export interface Timer {

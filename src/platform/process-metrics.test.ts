@@ -11,6 +11,7 @@ test("what the host does not tell is left out, the rest has a unit in its name",
   const names = processMetrics({ ...figures, ...none }).map(({ name }) => name);
   assert.deepEqual(names, [
     "process_cpu_seconds_total",
+    "nodejs_eventloop_busy_seconds_total",
     "process_resident_memory_bytes",
     "process_start_time_seconds",
     "nodejs_heap_size_used_bytes",

@@ -7,6 +7,8 @@
 export interface ProcessFigures {
   /** User and system time. */
   readonly cpuSeconds: number;
+  /** How long the event loop has not waited: one thread's, whatever the host has. */
+  readonly loopBusySeconds: number;
   readonly residentBytes: number;
   readonly virtualBytes: number | undefined;
   readonly openFiles: number | undefined;
@@ -40,6 +42,12 @@ const declared: readonly Declared[] = [
     kind: "counter",
     help: "User and system time, in seconds.",
     read: (figures) => figures.cpuSeconds,
+  },
+  {
+    name: "nodejs_eventloop_busy_seconds_total",
+    kind: "counter",
+    help: "Time in which the event loop did not wait, in seconds.",
+    read: (figures) => figures.loopBusySeconds,
   },
   gauge("process_resident_memory_bytes", "Resident memory, in bytes.", (f) => f.residentBytes),
   gauge("process_virtual_memory_bytes", "Virtual memory, in bytes.", (f) => f.virtualBytes),

@@ -1,7 +1,8 @@
 /**
  * The relay's own pages: /relay/healthz (the process), /relay/readyz (every awaited mirror is listed
  * and young enough, or passes through), /relay/load (streams open, for peers) - readable without
- * credentials - and /relay/metrics, for users that may get /metrics upstream.
+ * credentials - and /relay/metrics and /relay/xds (streams and refusals of the discovery service), for
+ * users that may get /metrics upstream.
  */
 import { badRequest } from "#api/status.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
@@ -12,6 +13,7 @@ import type { MirrorSet } from "./mirror/mirror-set.ts";
 import { kindId } from "./mirror/mirrored-kind.ts";
 import type { Mirrored } from "./mirror/mirrored.ts";
 import type { OpenStreams } from "./fleet/open-streams.ts";
+import type { XdsFace } from "./xds/xds-face.ts";
 
 export const ownPrefix = "/relay/";
 
@@ -21,6 +23,7 @@ interface OwnPagesDeps {
   readonly metricsText?: () => Promise<string>;
   readonly mirrors: MirrorSet;
   readonly streams: OpenStreams;
+  readonly xds: XdsFace | undefined;
 }
 
 export class OwnPages {
@@ -48,8 +51,11 @@ export class OwnPages {
 
   /** Throws 400 for an unknown page, 403 for a caller without the right. */
   async answer({ path }: PlainRequest, door: EntryPoint, caller: Caller): Promise<PlainResponse> {
-    if (path !== `${ownPrefix}metrics`) throw badRequest("the relay has no such page");
+    const { xds } = this.#deps;
+    const isXds = path === `${ownPrefix}xds` && xds !== undefined;
+    if (path !== `${ownPrefix}metrics` && !isXds) throw badRequest("the relay has no such page");
     await door.authorizePath(caller, "/metrics");
+    if (isXds) return textResponse(200, `${JSON.stringify(xds.status(), undefined, 2)}\n`);
     const { metrics, metricsText } = this.#deps;
     return textResponse(200, metricsText === undefined ? metrics.text() : await metricsText());
   }

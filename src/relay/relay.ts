@@ -28,7 +28,7 @@ import { Access, type PeerIdentity } from "./access/access.ts";
 import { RelayAudit } from "./access/audit.ts";
 import { Balance, balance, balanceLimits } from "./fleet/balance.ts";
 import { DiscoveryCache } from "./discovery-cache.ts";
-import { innerEntryPoint, publicEntryPoint } from "./access/entry-point.ts";
+import { type EntryPoint, innerEntryPoint, publicEntryPoint } from "./access/entry-point.ts";
 import { EtagFrontend } from "./etag/etag-frontend.ts";
 import { LargeResponseLimiter } from "./fleet/large-response-limiter.ts";
 import { KubernetesFrontend } from "./kubernetes/kubernetes-frontend.ts";
@@ -47,6 +47,8 @@ import { kindId, type MirroredKind } from "./mirror/mirrored-kind.ts";
 import { MirroredReads } from "./kubernetes/mirrored-reads.ts";
 import { MirrorSet, type MirrorSetDeps } from "./mirror/mirror-set.ts";
 import { NamedView } from "./views/named-view.ts";
+import type { XdsLimits } from "./xds/limits.ts";
+import { XdsFace } from "./xds/xds-face.ts";
 import { OpenStreams } from "./fleet/open-streams.ts";
 import { OwnPages } from "./own-pages.ts";
 import { Polls } from "./etag/polls.ts";
@@ -94,6 +96,8 @@ interface RelayOptions {
   /** Share of the reads answered here that are asked upstream too; absent: none. */
   readonly shadowRate?: number;
   readonly limits: RelayLimits;
+  /** Absent: no discovery service. What it is made of is among `resources`. */
+  readonly xds?: XdsLimits;
 }
 
 export interface ViewOn {
@@ -108,6 +112,7 @@ export interface Relay {
   /** Every mirror has its first list, or passes through for want of one. */
   readonly ready: boolean;
   readonly resources: readonly Mirrored[];
+  readonly xds: XdsFace | undefined;
   /** Resolves when every mirror has its first list, or `signal` aborts. */
   untilReady(signal: AbortSignal): Promise<void>;
   /** Ends the streams one by one over `overMs`, so that their clients do not come back as one. */
@@ -122,6 +127,7 @@ export function createRelay(deps: RelayDeps, options: RelayOptions): Relay {
 class RelayServer implements Relay {
   readonly handler: PlainHandler;
   readonly innerHandler: PlainHandler;
+  readonly xds: XdsFace | undefined;
   readonly #deps: RelayDeps;
   readonly #limits: RelayLimits;
   readonly #metrics: RelayMetrics;
@@ -155,7 +161,11 @@ class RelayServer implements Relay {
     const anonymousHttp = loop.around(deps.anonymousHttp);
     const access = new Access({ ...deps, anonymousHttp }, limits);
     const largeAnswers = new LargeResponseLimiter(deps, limits);
-    const own = new OwnPages({ ...deps, mirrors: this.#mirrors, streams: this.#streams }, limits);
+    const door = publicEntryPoint(access);
+    this.xds = this.#xdsFace(door, options.xds);
+    const { xds } = this;
+    const pages = { ...deps, mirrors: this.#mirrors, streams: this.#streams, xds };
+    const own = new OwnPages(pages, limits);
     const router = new Router(
       {
         clock,
@@ -170,7 +180,6 @@ class RelayServer implements Relay {
       },
       limits,
     );
-    const door = publicEntryPoint(access);
     this.handler = (request) => router.handle(request, door);
     this.innerHandler = (request) => router.handle(request, innerEntryPoint);
     this.#describe(access, largeAnswers);
@@ -203,6 +212,7 @@ class RelayServer implements Relay {
   async stop(): Promise<void> {
     this.#streams.leave();
     this.#stopping.abort();
+    this.xds?.stop();
     this.#bookmarks.stop();
     await this.#mirrors.stop();
   }
@@ -252,6 +262,12 @@ class RelayServer implements Relay {
         limits,
       ),
     };
+  }
+
+  #xdsFace(door: EntryPoint, limits: XdsLimits | undefined): XdsFace | undefined {
+    if (limits === undefined) return undefined;
+    const mirrorOf = (id: string): Mirrored | undefined => this.#mirrors.byId(id);
+    return new XdsFace({ ...this.#deps, door, mirrorOf }, limits);
   }
 
   #audit(): { readonly audit?: RelayAudit } {

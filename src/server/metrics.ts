@@ -34,7 +34,7 @@ export class RequestMetrics {
 
   constructor(set: MetricSet) {
     const where = ["verb", "group", "version", "resource", "subresource", "scope", "component"];
-    const kind = ["group", "version", "kind"];
+    const kind = ["group", "version", "resource"];
     const seconds = requestSecondsBounds;
     this.#total = set.counter(
       "apiserver_request_total",

@@ -75,6 +75,8 @@ export function hpaToV1(object: AnyObject): AnyObject {
     apiVersion: "autoscaling/v1",
     spec: { ...spec, ...(cpu === undefined ? {} : { targetCPUUtilizationPercentage: cpu }) },
     status: {
+      currentReplicas: 0, // always written in v1
+      desiredReplicas: 0,
       ...status,
       ...(current === undefined ? {} : { currentCPUUtilizationPercentage: current }),
     },

@@ -72,6 +72,7 @@ spec:
   - {name: scratch, emptyDir: {}}
   - {name: config, configMap: {name: c, defaultMode: 420}}
   - {name: token, projected: {defaultMode: 420, sources: [{serviceAccountToken: {expirationSeconds: 3600, path: token}}]}}
+status: {}
 `,
   },
   {
@@ -146,6 +147,7 @@ spec:
   schedulerName: default-scheduler
   securityContext: {}
   terminationGracePeriodSeconds: 1
+status: {}
 `,
   },
   {
@@ -176,6 +178,7 @@ spec:
   schedulerName: default-scheduler
   securityContext: {}
   terminationGracePeriodSeconds: 30
+status: {}
 `,
   },
   {

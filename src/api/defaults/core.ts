@@ -174,6 +174,7 @@ export const resourceQuota: Rule = chain(
 
 /** Of events.k8s.io. */
 export const eventV1: Rule = chain(
+  always("regarding"),
   always("deprecatedSource"),
   fill({ eventTime: null, deprecatedFirstTimestamp: null, deprecatedLastTimestamp: null }),
 );
@@ -181,6 +182,7 @@ export const eventV1: Rule = chain(
 /** Times that are not set are there as null, as Go writes them: clients look for the fields. */
 export const event: Rule = chain(
   always("metadata"),
+  always("involvedObject"),
   always("source"),
   fill({ reportingComponent: "", reportingInstance: "" }),
   fill({ firstTimestamp: null, lastTimestamp: null, eventTime: null }),

@@ -161,6 +161,7 @@ const hostPorts: Rule = each("ports", hostPort);
 
 export const pod: Rule = chain(
   always("spec", podSpec),
+  always("status"),
   within(
     "spec",
     each("initContainers", podContainer),

@@ -14,20 +14,15 @@
  * Holds  all mistakes are reported at once, each with its line and field; no field is ignored.
  */
 import { type FieldSelector, parseFieldSelector } from "#api/selectors/field-selector.ts";
-import {
-  JsonPathError,
-  parseJsonPath,
-  parseTemplate,
-  templateProblem,
-  type JsonPath,
-  type JsonPathTemplate,
-} from "#api/json-path/json-path.ts";
+import type { FieldRule } from "#api/json-path/field-rule.ts";
+import { parseTemplate, templateProblem, type JsonPathTemplate } from "#api/json-path/json-path.ts";
+import { readFieldRules, readPath } from "#server/field-rule-file.ts";
 import { type LabelSelector, parseLabelSelector } from "#api/selectors/label-selector.ts";
 import { checkFieldSelector } from "#api/selectors/selectable-fields.ts";
-import { parseYaml, yamlLine } from "#wire/yaml.ts";
+import { type FieldPath, type Fields, YamlFields } from "#wire/yaml-fields.ts";
+import { parseYaml } from "#wire/yaml.ts";
 import type { MirroredKind } from "../mirror/mirrored-kind.ts";
 import type { ZoneRule } from "./view.ts";
-import type { FieldRule } from "./view-form.ts";
 
 export interface ViewDefinition {
   readonly name: string;
@@ -58,8 +53,6 @@ export class ViewFileError extends Error {
 
 const limits = { bytesMax: 1024 * 1024, depthMax: 32, aliasMax: 1_000 };
 const viewsMax = 256;
-/** Mistakes reported with their lines; further ones are only counted. */
-const problemsMax = 20;
 const known = [
   "name",
   "resource",
@@ -92,177 +85,79 @@ export function definitionOn(kind: MirroredKind, definition: ViewDefinition): Vi
   return { ...definition, fields: checkFieldSelector(kind.group, kind.resource, fields) };
 }
 
-type Path = readonly (string | number)[];
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Reads what it can and notes what it cannot; nothing of a file with problems is used. */
 class Reader {
-  readonly #problems: string[] = [];
-  #more = 0;
-  readonly #text: string;
+  readonly #yaml: YamlFields;
 
   constructor(text: string) {
-    this.#text = text;
+    this.#yaml = new YamlFields(text);
   }
 
   get problems(): readonly string[] {
-    return this.#more === 0 ? this.#problems : [...this.#problems, `and ${this.#more} more`];
+    return this.#yaml.problems;
   }
 
   file(value: unknown): readonly ViewDefinition[] {
-    const file = this.#map(value, [], ["views"]);
+    const file = this.#yaml.map(value, [], ["views"]);
     const views = file["views"];
     if (!Array.isArray(views)) {
-      this.#problem(["views"], "must be a list of views");
+      this.#yaml.problem(["views"], "must be a list of views");
       return [];
     }
-    if (views.length > viewsMax) this.#problem(["views"], `are more than ${viewsMax}`);
+    if (views.length > viewsMax) this.#yaml.problem(["views"], `are more than ${viewsMax}`);
     const definitions = views.map((view, at) => this.#view(view, ["views", at]));
     definitions.forEach(({ name }, at) => {
       if (definitions.findIndex((other) => other.name === name) < at) {
-        this.#problem(["views", at, "name"], `${JSON.stringify(name)} stands twice`);
+        this.#yaml.problem(["views", at, "name"], `${JSON.stringify(name)} stands twice`);
       }
     });
     return definitions;
   }
 
-  #view(value: unknown, path: Path): ViewDefinition {
-    const view = this.#map(value, path, known);
-    const labelSelector = this.#string(view, path, "labelSelector");
-    const fieldSelector = this.#string(view, path, "fieldSelector");
+  #view(value: unknown, path: FieldPath): ViewDefinition {
+    const yaml = this.#yaml;
+    const view = yaml.map(value, path, known);
+    const labelSelector = yaml.text(view, path, "labelSelector");
+    const fieldSelector = yaml.text(view, path, "fieldSelector");
     return {
-      name: this.#name(view, path),
-      resource: this.#required(view, path, "resource"),
-      namespaces: this.#namespaces(view, path),
+      name: yaml.name(view, path),
+      resource: yaml.requiredText(view, path, "resource"),
+      namespaces: yaml.texts(view, path, "namespaces"),
       labelSelector,
       fieldSelector,
-      labels: this.#parsed([...path, "labelSelector"], labelSelector, parseLabelSelector),
-      fields: this.#parsed([...path, "fieldSelector"], fieldSelector, parseFieldSelector),
+      labels: yaml.parsed([...path, "labelSelector"], labelSelector, parseLabelSelector),
+      fields: yaml.parsed([...path, "fieldSelector"], fieldSelector, parseFieldSelector),
       shape: this.#shape(view, path),
       zone: this.#zone(view, path),
     };
   }
 
-  #name(view: Fields, path: Path): string {
-    const name = this.#required(view, path, "name");
-    if (name !== "" && !/^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/.test(name)) {
-      const text = "must be of lower case letters, digits, - and ., 63 at most";
-      this.#problem([...path, "name"], text);
-    }
-    return name;
-  }
-
-  #namespaces(view: Fields, path: Path): readonly string[] {
-    const { namespaces = [] } = view as { namespaces?: unknown };
-    const isText = (name: unknown): name is string => typeof name === "string" && name !== "";
-    if (Array.isArray(namespaces) && namespaces.every(isText)) return [...new Set(namespaces)];
-    this.#problem([...path, "namespaces"], "must be a list of names");
-    return [];
-  }
-
-  #shape(view: Fields, path: Path): ViewShape {
+  #shape(view: Fields, path: FieldPath): ViewShape {
     const { text, fields } = view as { text?: unknown; fields?: unknown };
     if (text !== undefined && fields !== undefined) {
-      this.#problem([...path, "text"], "fields and text exclude each other");
+      this.#yaml.problem([...path, "text"], "fields and text exclude each other");
     }
     if (text !== undefined) return this.#template(text, [...path, "text"]);
     if (fields === undefined) return { kind: "objects" };
-    const at = [...path, "fields"];
-    const rules = Object.entries(this.#map(fields, at)).map(([name, rule]) =>
-      this.#rule(name, rule, [...at, name]),
-    );
-    if (rules.length === 0) this.#problem(at, "must name a field");
-    return { kind: "fields", rules };
+    return { kind: "fields", rules: readFieldRules(this.#yaml, fields, [...path, "fields"]) };
   }
 
   /** Every row is a line, or several. */
-  #template(value: unknown, path: Path): ViewShape {
+  #template(value: unknown, path: FieldPath): ViewShape {
     const text = typeof value === "string" ? value : "";
-    if (text === "") this.#problem(path, "must be a template such as {.metadata.name}");
+    if (text === "") this.#yaml.problem(path, "must be a template such as {.metadata.name}");
     const line = text.replace(/\n+$/, "");
-    const template = this.#parsed(path, line, parseTemplate) ?? { actions: [] };
+    const template = this.#yaml.parsed(path, line, parseTemplate) ?? { actions: [] };
     const problem = templateProblem(template);
-    if (problem !== undefined) this.#problem(path, problem);
+    if (problem !== undefined) this.#yaml.problem(path, problem);
     return { kind: "text", template };
   }
 
-  #rule(name: string, value: unknown, path: Path): FieldRule {
-    const all = Array.isArray(value) && value.length === 1;
-    const text: unknown = all ? value[0] : value;
-    return { name, path: this.#path(text, path), all };
-  }
-
-  #zone(view: Fields, path: Path): ZoneRule | undefined {
+  #zone(view: Fields, path: FieldPath): ZoneRule | undefined {
     if (view["zone"] === undefined) return undefined;
     const at = [...path, "zone"];
-    const zone = this.#map(view["zone"], at, ["path", "minimum"]);
-    const { minimum = 1 } = zone as { minimum?: unknown };
-    if (typeof minimum !== "number" || !Number.isInteger(minimum) || minimum < 1) {
-      this.#problem([...at, "minimum"], "must be a whole number from 1 on");
-      return undefined;
-    }
-    return { path: this.#path(zone["path"], [...at, "path"]), minimum };
-  }
-
-  #path(value: unknown, path: Path): JsonPath {
-    const text = typeof value === "string" ? value.trim() : "";
-    const inner = /^\{([^]*)\}$/.exec(text)?.[1] ?? text;
-    if (inner === "") this.#problem(path, "must be a JSONPath such as .metadata.name");
-    const parsed = this.#parsed(path, inner, (inside) => {
-      const problem = templateProblem(parseTemplate(`{${inside}}`));
-      if (problem !== undefined) throw new JsonPathError(`${problem}: a path begins with a point`);
-      return parseJsonPath(inside);
-    });
-    return parsed ?? { nodes: [] };
-  }
-
-  /** Undefined for "", and for what does not parse. */
-  #parsed<T>(path: Path, text: string, parse: (text: string) => T): T | undefined {
-    if (text === "") return undefined;
-    try {
-      return parse(text);
-    } catch (error) {
-      this.#problem(path, error instanceof Error ? error.message : String(error));
-      return undefined;
-    }
-  }
-
-  #required(map: Fields, path: Path, name: string): string {
-    const text = this.#string(map, path, name);
-    if (text === "" && (map[name] === undefined || map[name] === "")) {
-      this.#problem([...path, name], "is required");
-    }
-    return text;
-  }
-
-  #string(map: Fields, path: Path, name: string): string {
-    const value = map[name] ?? "";
-    if (typeof value === "string") return value;
-    this.#problem([...path, name], "must be a text");
-    return "";
-  }
-
-  #map(value: unknown, path: Path, allowed?: readonly string[]): Fields {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      this.#problem(path, "must be a map");
-      return {};
-    }
-    for (const key of Object.keys(value)) {
-      if (allowed?.includes(key) === false) {
-        this.#problem([...path, key], `is not known; known: ${allowed.join(", ")}`);
-      }
-    }
-    // Checked above: a map of YAML is a record.
-    return value as Fields;
-  }
-
-  #problem(path: Path, text: string): void {
-    if (this.#problems.length === problemsMax) return void this.#more++;
-    const field = path.reduce<string>(
-      (made, part) => (typeof part === "number" ? `${made}[${part}]` : `${made}.${part}`),
-      "",
-    );
-    const where = field === "" ? "the file" : field.slice(1);
-    this.#problems.push(`line ${yamlLine(this.#text, path)}: ${where}: ${text}`);
+    const zone = this.#yaml.map(view["zone"], at, ["path", "minimum"]);
+    const minimum = this.#yaml.wholeNumber(zone, at, "minimum", 1);
+    return { path: readPath(this.#yaml, zone["path"], [...at, "path"]), minimum };
   }
 }

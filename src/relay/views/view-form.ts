@@ -7,14 +7,8 @@
  *
  * Holds  a row is made of the object alone: the same bytes on every replica.
  */
-import {
-  findValues,
-  firstValue,
-  type JsonPath,
-  JsonPathError,
-  type JsonPathTemplate,
-  printTemplate,
-} from "#api/json-path/json-path.ts";
+import { chooseFields, type FieldRule } from "#api/json-path/field-rule.ts";
+import { JsonPathError, type JsonPathTemplate, printTemplate } from "#api/json-path/json-path.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import { type SharedObject, keyOfText, textOfKey } from "#watch/shared-object.ts";
 import { listHead } from "#server/list-body.ts";
@@ -32,13 +26,6 @@ export interface ViewForm {
   row(object: CachedObject): Row | undefined;
   /** The object in a list of changes and in events, as JSON that names it. Undefined as above. */
   change(object: CachedObject): Uint8Array | undefined;
-}
-
-/** A field is the first value its path leads to, or all of them as a list. */
-export interface FieldRule {
-  readonly name: string;
-  readonly path: JsonPath;
-  readonly all: boolean;
 }
 
 export const relayApiVersion = "relay.pilothouse.dev/v1";
@@ -62,7 +49,7 @@ export function objectsForm(kind: MirroredKind): ViewForm {
 export function fieldsForm(name: string, rules: readonly FieldRule[]): ViewForm {
   const head = listHead({ apiVersion: relayApiVersion, kind: "ViewList", metadata: { name } });
   const write = (object: CachedObject): string =>
-    JSON.stringify({ ...identity(object), fields: fieldsOf(rules, object) });
+    JSON.stringify({ ...identity(object), fields: chooseFields(rules, object.object) });
   return {
     key: `view:${name}`,
     contentType: json,
@@ -116,19 +103,6 @@ class ObjectRow implements Row {
 function textRow(place: string, text: string): Row {
   const bytes = encoder.encode(text);
   return { place, hash: textHash(place, text), bytes: () => bytes };
-}
-
-function fieldsOf(rules: readonly FieldRule[], { object }: CachedObject): object {
-  return Object.fromEntries(
-    rules.map(({ name, path, all }) => [
-      name,
-      all ? allValues(path, object) : (firstValue(path, object) ?? null),
-    ]),
-  );
-}
-
-function allValues(path: JsonPath, object: unknown): readonly unknown[] {
-  return unlessFailed(() => findValues(path, object)) ?? [];
 }
 
 function unlessFailed<T>(f: () => T): T | undefined {
