@@ -33,6 +33,7 @@ export const layers: Readonly<Record<string, Room>> = {
   auth: { level: 2, pure: false, mayImport: ["base", "platform", "api"] },
   admission: { level: 2, pure: true, mayImport: ["base", "platform", "api"] },
   cel: { level: 2, pure: true, mayImport: ["base", "api"] },
+  xds: { level: 2, pure: true, mayImport: ["base", "wire", "api"] },
   registry: {
     level: 3,
     pure: true,
@@ -57,11 +58,16 @@ export const layers: Readonly<Record<string, Room>> = {
   relay: {
     level: 4,
     pure: false,
-    mayImport: ["base", "platform", "wire", "api", "watch", "client", "server"],
+    mayImport: ["base", "platform", "wire", "api", "watch", "xds", "client", "server"],
   },
   scheduler: { level: 4, pure: true, mayImport: ["base", "platform", "api", "client"] },
   controllers: { level: 4, pure: true, mayImport: ["base", "platform", "api", "client"] },
   hollow: { level: 4, pure: true, mayImport: ["base", "platform", "api", "client"] },
+  sinks: {
+    level: 4,
+    pure: false,
+    mayImport: ["base", "platform", "wire", "api", "client", "server"],
+  },
   doctor: { level: 4, pure: true, mayImport: ["base", "platform", "wire", "api", "client"] },
   cmd: {
     level: 5,
@@ -89,6 +95,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "extension",
       "stocketcd",
       "doctor",
+      "sinks",
     ],
   },
   sim: {
@@ -117,6 +124,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "extension",
       "stocketcd",
       "doctor",
+      "sinks",
     ],
   },
 };

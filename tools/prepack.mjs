@@ -12,6 +12,12 @@ import { hostMajorMin, pinnedNode } from "./node-path.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const dist = resolve(process.argv[2] ?? join(root, "dist"));
+/** What other projects' tests use (`pilothouse/client/testing`). */
+const testKit = new Set([
+  "cmd/testing/test-tools.ts",
+  "platform/testing/clock.ts",
+  "platform/testing/random.ts",
+]);
 
 if (Number(process.versions.node.split(".")[0]) < hostMajorMin) runPinned();
 else await pack();
@@ -49,7 +55,10 @@ function shipped() {
       relative(join(root, "src"), join(entry.parentPath, entry.name)).replaceAll("\\", "/"),
     )
     .filter((path) => /\.(ts|json|txt|gz|bin)$/.test(path))
-    .filter((path) => !/\.(test|bench)\.ts$|\/testing\/|\/testdata\/|^sim\//.test(path));
+    .filter(
+      (path) =>
+        testKit.has(path) || !/\.(test|bench)\.ts$|\/testing\/|\/testdata\/|^sim\//.test(path),
+    );
 }
 
 /** `#room/file.ts` and `./file.ts` become relative paths that end in `extension`. */

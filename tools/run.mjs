@@ -25,9 +25,13 @@ const benches = [
   "writes",
   "extension",
   "replicas",
+  "client",
+  "sinks",
+  "doctor",
+  "xds",
 ];
 /** Without a name it is the first. */
-const soaks = ["relay", "churn"];
+const soaks = ["relay", "churn", "client"];
 
 const commands = {
   generate: () => run(node, ["tools/generate/main.ts"]),

@@ -12,6 +12,7 @@ export const permits: Permits = {
     "src/cmd/connect.ts",
     "src/cmd/embed.ts",
     "src/cmd/main.ts",
+    "src/cmd/testing/test-tools.ts",
   ],
   cycles: [],
   testOnly: {

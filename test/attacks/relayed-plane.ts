@@ -12,6 +12,8 @@ import type { Host } from "#cmd/host.ts";
 import { type Plane, type PlaneOptions, startPlane } from "#cmd/plane.ts";
 import { type Made, makeRelay, stopRelay } from "#cmd/relay-make.ts";
 import { upstreamOf } from "#cmd/relay-upstream.ts";
+import { listenXds } from "#cmd/xds-listen.ts";
+import type { EtcdListening } from "#etcd/server.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
@@ -46,10 +48,12 @@ export class RelayedPlane {
   readonly #plane: Plane;
   readonly #made: Made;
   readonly #listening: Listening;
+  readonly #xdsListening: EtcdListening | undefined;
 
   static async start(
     options: Partial<PlaneOptions> = {},
     mirrored = "nodes,configmaps",
+    xds: "served" | "not served" = "not served",
   ): Promise<RelayedPlane> {
     const directory = mkdtempSync(join(tmpdir(), "pilothouse-attacks-"));
     const host: Host = {
@@ -75,7 +79,9 @@ export class RelayedPlane {
       key: pki.admin.privateKey,
     };
     const upstream = upstreamOf(access, host.clock);
-    const flags = { resources: mirrored, reads: "cache", logLevel: "silent" } as const;
+    const withXds = xds === "served" ? { xdsListen: "127.0.0.1:0" } : {};
+    const common = { resources: mirrored, reads: "cache", logLevel: "silent" } as const;
+    const flags = { ...common, ...withXds };
     const ends = new AbortController();
     const made = await makeRelay(flags, upstream, ends.signal, { metrics, audit: relayLines });
     if (made === undefined) throw new Error("nobody stopped the relay");
@@ -87,7 +93,13 @@ export class RelayedPlane {
     const at = { host: "127.0.0.1", port: 0, limits: httpLimits, ownHttp1: true };
     const listening = await listen({ ...at, ...keys }, made.running.handler, silentLog);
     await made.running.untilReady(ends.signal);
+    const { xds: face } = made.running;
+    const { clock } = host;
+    const xdsListening =
+      face &&
+      (await listenXds({ clock, log: silentLog, face }, { host: "127.0.0.1", port: 0 }, keys));
     return new RelayedPlane({
+      xdsListening,
       directory,
       pki,
       plane,
@@ -106,9 +118,11 @@ export class RelayedPlane {
     made: Made;
     metrics: MetricSet;
     listening: Listening;
+    xdsListening: EtcdListening | undefined;
     planeLines: Lines;
     relayLines: Lines;
   }) {
+    this.#xdsListening = parts.xdsListening;
     this.#directory = parts.directory;
     this.#plane = parts.plane;
     this.#made = parts.made;
@@ -222,8 +236,14 @@ export class RelayedPlane {
     agent.destroy();
   }
 
+  /** Where the relay serves discovery. */
+  get xdsAddress(): string {
+    return `127.0.0.1:${this.#xdsListening?.port}`;
+  }
+
   async stop(): Promise<void> {
     await stopRelay(this.#made, this.#listening, 0);
+    await this.#xdsListening?.close();
     await this.#plane.stop();
     rmSync(this.#directory, { recursive: true, force: true });
   }

@@ -302,6 +302,7 @@ describe("a periodic loop whose turn throws goes on:", () => {
       const informers = {
         informer: (...args: Parameters<typeof deps.informers.informer>) =>
           deps.informers.informer(...args) as never,
+        inNamespaces: () => assert.fail(),
         release: () => {},
         holds: () => true,
         run: (signal: AbortSignal) => deps.informers.run(signal),
@@ -539,6 +540,7 @@ describe("work that is not waited for", () => {
     "relay/pass-through.ts": ["Promise.all("],
     "relay/relay.ts": ["this.#balance("],
     "relay/access/stream-review.ts": ["this.#look("],
+    "relay/xds/xds-call.ts": ["this.#identify(", "this.#decide(", "this.#review("],
     "scheduler/bind.ts": ["this.#bind(", "this.#prepare("],
     "scheduler/conditions.ts": ["this.#patch("],
     "scheduler/scheduler.ts": ["evictVictim("],

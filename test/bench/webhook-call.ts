@@ -1,5 +1,5 @@
 /**
- * CPU of one call to a webhook, alone: HTTP/1.1 and TLS over kept connections to another process, eight at a
+ * CPU of one call to a webhook, alone: HTTP/1.1 (or HTTP/2: "h2" as first word) and TLS over kept connections to another process, eight at a
  * time, 2 KB asked. The floor of what a matching webhook adds to a request.
  */
 import { spawn } from "node:child_process";

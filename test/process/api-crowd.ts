@@ -1,6 +1,7 @@
 /** API servers that come and go, and a crowd that writes and watches at whichever is there. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { credentialsOf, type Json, KubeHttp } from "./kube-http.ts";
 import { type RunningRole, startRole } from "./role-harness.ts";
 
@@ -32,7 +33,7 @@ export class Server {
 }
 
 /** Goes on at the next server when its watch is cut; never lists. */
-export class Watcher {
+class Watcher {
   readonly seen: string[] = [];
   resumed = -1;
   refused = 0;
@@ -73,7 +74,7 @@ export class Watcher {
 }
 
 /** @returns the names that a server acknowledged. */
-export async function writeUntil(
+async function writeUntil(
   servers: readonly Server[],
   writer: number,
   { signal }: AbortController,
@@ -100,7 +101,7 @@ export async function writeUntil(
   return acknowledged;
 }
 
-export async function listed(
+async function listed(
   server: Server | undefined,
 ): Promise<{ readonly names: readonly string[]; readonly revision: string }> {
   const http = server?.connect();
@@ -116,7 +117,7 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-export async function until(reached: () => boolean): Promise<void> {
+async function until(reached: () => boolean): Promise<void> {
   const end = performance.now() + 20_000;
   while (!reached()) {
     assert.ok(performance.now() < end, "watchers were told all within 20 s");
@@ -124,8 +125,30 @@ export async function until(reached: () => boolean): Promise<void> {
   }
 }
 
+const writers = 4;
+const watchers = 6;
+
+/** Writers and watchers at all servers while `disturb` runs; then their books are compared. */
+export async function runCrowd(
+  servers: readonly Server[],
+  disturb: (random: FakeRandom) => Promise<void>,
+): Promise<void> {
+  const random = new FakeRandom(Number(process.env["PILOTHOUSE_SEED"] ?? 1));
+  const stopped = new AbortController();
+  const first = await listed(servers[0]);
+  const following = Array.from({ length: watchers }, (_, at) => new Watcher(servers, at, first));
+  const watching = following.map((watcher) => watcher.run(stopped.signal));
+  const writing = Array.from({ length: writers }, (_, at) => writeUntil(servers, at, stopped));
+  await disturb(random);
+  stopped.abort();
+  const acknowledged = (await Promise.all(writing)).flat();
+  assert.ok(acknowledged.length > 100, `${acknowledged.length} writes`);
+  await compareCrowd(servers, acknowledged, following);
+  await Promise.all(watching);
+}
+
 /** Asserts that no acknowledged write is lost, and that each watcher saw each write once, without a list. Closes them. */
-export async function compareCrowd(
+async function compareCrowd(
   servers: readonly Server[],
   acknowledged: readonly string[],
   following: readonly Watcher[],

@@ -31,6 +31,7 @@ const usage = `npm run soak -- churn [flags]
   --sample-seconds 60   how often a line is printed
   --resident-max 1.3    how many times the memory of the fresh process it may hold
   --disk-max 2          the same of its disk
+  --snapshots DIR       a heap snapshot of both processes, after they were looked at
   --help                this
 
 Rounds over all kinds against "pilothouse up --nodes 4": namespaces made and deleted with what is in them, pods of
@@ -52,11 +53,16 @@ const defaults = {
   "sample-seconds": "60",
   "resident-max": "1.3",
   "disk-max": "2",
+  snapshots: "",
 };
 const flags = flagsOf(usage, defaults);
 const churnMs = flags.number("minutes") * 60_000;
 const quietMs = flags.number("quiet-seconds") * 1000;
 const sampleMs = flags.number("sample-seconds") * 1000;
+
+const snapshots = flags.text("snapshots");
+/** It is written while the loop stands still: some 5 s for 100 MB. */
+const snapshotMs = 30_000;
 
 const directory = temporaryDirectory("churn");
 // The first start of a checkout compiles what it loads, and keeps 10 MB of that: both processes find it compiled.
@@ -82,6 +88,7 @@ await sleep(quietMs);
 clearInterval(printing);
 await print();
 const churned = await footprint(plane, dataDir);
+await writeSnapshot(plane);
 await plane.stop();
 
 const freshDir = join(directory, "fresh");
@@ -90,6 +97,7 @@ const again = await start(freshDir);
 await sleep(flags.number("fresh-seconds") * 1000);
 await printFresh(again);
 const fresh = await footprint(again, freshDir);
+await writeSnapshot(again);
 await again.stop();
 removeDirectory(directory);
 console.log(JSON.stringify({ churned: shown(churned), fresh: shown(fresh) }));
@@ -101,7 +109,16 @@ process.exit(faults.length === 0 ? 0 : 1);
 
 function start(at: string): Promise<Running> {
   const every = flags.text("compact-every");
-  return startUp(["--data-dir", at, "--port", "0", "--nodes", "4", "--compact-every", every]);
+  const args = ["--data-dir", at, "--port", "0", "--nodes", "4", "--compact-every", every];
+  if (snapshots === "") return startUp(args);
+  const options = `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${snapshots}`;
+  return startUp(args, { NODE_OPTIONS: options });
+}
+
+async function writeSnapshot({ pid }: Running): Promise<void> {
+  if (snapshots === "") return;
+  process.kill(pid, "SIGUSR2");
+  await sleep(snapshotMs);
 }
 
 async function makeStanding(direct: KubeHttp): Promise<void> {

@@ -212,6 +212,65 @@ void describe("pilothouse migrate refuses", () => {
   });
 });
 
+void describe("pilothouse migrate of some resources", { timeout: 180_000 }, () => {
+  const directory = temporaryDirectory("migrate-some");
+  const moved = ["/events", "coordination.k8s.io/*"];
+  const servers: TestServer[] = [];
+  const clients: EtcdClient[] = [];
+  const move = (resources: readonly string[]) => {
+    const [from, to] = servers.map(({ url }) => url) as [string, string];
+    return migrate("--from-etcd", from, "--to-etcd", to, "--resources", resources.join(","));
+  };
+  const stored = async (client: EtcdClient, folder: string) => {
+    const key = `/registry/${folder}/`;
+    const { kvs, header } = await client.range({ key, rangeEnd: `/registry/${folder}0` });
+    const objects = kvs.map(({ key: name, value }) => [name, Buffer.from(value).toString("hex")]);
+    return { objects, withLease: kvs.filter(({ lease }) => lease !== 0n).length, header };
+  };
+
+  before(async () => {
+    const data = join(directory, "data");
+    await fill(data);
+    for (let at = 0; at < 2; at++) servers.push(await startOurs("memory"));
+    clients.push(...servers.map(({ url }) => new EtcdClient(url)));
+    await migrate("--from-data-dir", data, "--to-etcd", servers[0]?.url ?? "");
+  });
+  after(async () => {
+    for (const client of clients) client.close();
+    for (const server of servers) await server.close();
+    removeDirectory(directory);
+  });
+
+  it("writes them alone, unchanged, above every revision they had", async () => {
+    const { code, stdout, stderr } = await move(moved);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /--etcd-servers-overrides '\/events#http:\S+,coordination\.k8s\.io\/\*#/);
+    const [from, to] = clients as [EtcdClient, EtcdClient];
+    for (const folder of ["events", "leases"]) {
+      const [before, now] = [await stored(from, folder), await stored(to, folder)];
+      assert.ok(before.objects.length > 0, folder);
+      assert.deepEqual(now.objects, before.objects);
+      assert.equal(now.withLease, before.withLease, "events still end");
+      assert.ok((now.header?.revision ?? 0) > (before.header?.revision ?? Infinity));
+    }
+    for (const folder of ["configmaps", "minions", "example.com"])
+      assert.deepEqual((await stored(to, folder)).objects, []);
+  });
+
+  it("is begun again where it was cut off", async () => {
+    const { code, stdout } = await move(moved);
+    assert.equal(code, 0);
+    assert.match(stdout, /^0 objects were written, .* were there already/m);
+  });
+
+  for (const wrong of ["events", "/nothing", "apiregistration.k8s.io/apiservices", "/a#b"])
+    it(`refuses ${wrong}, in a sentence`, async () => {
+      const { code, stderr } = await move([wrong]);
+      assert.equal(code, 1);
+      assert.match(stderr, /^pilothouse: --resources .*\n$/);
+    });
+});
+
 /** Not by `pilothouse`, which would hold the etcd that runs in this process. */
 function migrate(...args: readonly string[]): Promise<CommandResult> {
   const launcher = join(root, "bin", "pilothouse.mjs");

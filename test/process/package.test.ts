@@ -41,7 +41,7 @@ const execute = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
 const project = mkdtempSync(join(tmpdir(), "pilothouse-package-"));
 const exampleNames = ["list-pods", "operator", "web-service"];
-/** The code blocks of the guide; the last is a test. */
+/** The code blocks of the guide; the last two are tests. */
 const guide = codeOf(readFileSync(join(root, "docs/client.md"), "utf8"));
 
 const compilerOptions = {
@@ -107,7 +107,7 @@ test("every subpath of the package can be imported, and its declarations are the
 });
 
 test("the examples and the guide's code type-check against the package", () => {
-  assert.equal(guide.length, 3);
+  assert.equal(guide.length, 4);
   const definition = join(root, "examples/website-crd.json");
   const types = run([join(root, "src/cmd/main.ts"), "types", "--crd", definition]);
   writeFileSync(join(project, "website.ts"), types);
@@ -126,12 +126,14 @@ test("list-pods prints the Pods of a plane that the same package started", () =>
   assert.equal(run(["list-pods.ts"]), "default/hello\n");
 });
 
-test("the guide's test passes", () => {
+test("the guide's tests pass", () => {
   const env: NodeJS.ProcessEnv = { ...process.env };
   delete env["NODE_TEST_CONTEXT"]; // a runner inside of a runner would report to the outer one
-  const done = spawnSync(process.execPath, ["guide-2.ts"], { cwd: project, encoding: "utf8", env });
-  assert.equal(done.status, 0, done.stdout + done.stderr);
-  assert.match(done.stdout, /pass 1/);
+  for (const file of ["guide-2.ts", "guide-3.ts"]) {
+    const done = spawnSync(process.execPath, [file], { cwd: project, encoding: "utf8", env });
+    assert.equal(done.status, 0, done.stdout + done.stderr);
+    assert.match(done.stdout, /pass 1/);
+  }
 });
 
 for (const example of ["operator", "web service"] as const) {

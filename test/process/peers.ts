@@ -24,6 +24,12 @@ const peers = {
     names: ["kube-scheduler"],
     probe: "--version",
   },
+  "nats-server": { variable: "PILOTHOUSE_NATS_SERVER", names: ["nats-server"], probe: "--version" },
+  "redis-server": {
+    variable: "PILOTHOUSE_REDIS_SERVER",
+    names: ["redis-server"],
+    probe: "--version",
+  },
 } as const;
 
 export type PeerName = keyof typeof peers;

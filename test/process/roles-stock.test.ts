@@ -10,6 +10,7 @@ import type { Client } from "#client/client.ts";
 import { leaseResource } from "#client/election.ts";
 import { type StockServer, startStock } from "../differential/servers.ts";
 import { removeDirectory, temporaryDirectory } from "./harness.ts";
+import { expectTypeWarnings } from "./policy-status.ts";
 import { findPeer, noPeer, noStock, stockPrograms } from "./peers.ts";
 import {
   type Asking,
@@ -95,6 +96,8 @@ void describe(
       await runDeployment(asking.client);
       assert.match(await holder(asking.client, "kube-scheduler"), /_/);
     });
+
+    it("check the types of a policy", () => expectTypeWarnings(asking.client));
   },
 );
 

@@ -8,6 +8,7 @@ import type { Deployment, Lease, Secret, ServiceAccount } from "#api/gen/types.t
 import type { Client } from "#client/client.ts";
 import { leaseResource } from "#client/election.ts";
 import type { AuditLine } from "#server/audit.ts";
+import { expectTypeWarnings } from "./policy-status.ts";
 import { freePort } from "./stock-apiserver.ts";
 import { pilothouse, removeDirectory, temporaryDirectory } from "./harness.ts";
 import {
@@ -123,6 +124,9 @@ void describe("roles in processes of their own", { timeout: 240_000 }, () => {
       return status?.availableReplicas === 5 ? true : undefined;
     });
   });
+
+  it("check the types of a policy by what the API server publishes", () =>
+    expectTypeWarnings(client));
 
   it("act as the service accounts of their controllers, which are made when missing", async () => {
     const account = "deployment-controller";
