@@ -99,6 +99,20 @@ test("a certificate that expires on an open connection stops being good", async 
   assert.equal((await authenticator.authenticate(request({ peer }))).kind, "rejected");
 });
 
+test("what is left of a certificate's lifetime is told, before its end and after it", async () => {
+  const clock = new FakeClock({ startMs: now });
+  const left: number[] = [];
+  const observeLeft = (seconds: number): void => void left.push(seconds);
+  const certificates = new CertificateAuthenticator({ clock, observeLeft });
+  const peer = { ...socket, certificate };
+  await certificates.authenticate(request({ peer }));
+  clock.setWall(issue.validity.notAfterMs + 60_000);
+  await certificates.authenticate(request({ peer }));
+  await certificates.authenticate(request({ peer: socket }));
+  await certificates.authenticate(request({ peer: { ...socket, certificate: new Uint8Array(3) } }));
+  assert.deepEqual(left, [(issue.validity.notAfterMs - now) / 1_000, -60]);
+});
+
 test("rubbish in place of a certificate is a bad credential", async () => {
   const { authenticator } = setup();
   for (let length = 0; length < certificate.length; length += 7) {

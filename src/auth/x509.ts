@@ -25,13 +25,21 @@ interface KnownCertificate {
   readonly notAfterMs: number;
 }
 
+interface CertificateDeps {
+  readonly clock: Clock;
+  /** What is left of the lifetime of a certificate that a request came with; negative: it ended. */
+  readonly observeLeft?: (seconds: number) => void;
+}
+
 export class CertificateAuthenticator implements Authenticator {
   readonly #clock: Clock;
+  readonly #observeLeft: (seconds: number) => void;
   readonly #byArray = new WeakMap<Uint8Array, KnownCertificate>();
   readonly #byFingerprint = new BoundedCache<KnownCertificate>({ entriesMax: certificatesMax });
 
-  constructor(deps: { readonly clock: Clock }) {
-    this.#clock = deps.clock;
+  constructor({ clock, observeLeft = () => {} }: CertificateDeps) {
+    this.#clock = clock;
+    this.#observeLeft = observeLeft;
   }
 
   authenticate(request: PlainRequest): Promise<AuthenticationResult> {
@@ -39,7 +47,11 @@ export class CertificateAuthenticator implements Authenticator {
     if (peer.kind !== "socket" || peer.certificate === undefined) {
       return Promise.resolve({ kind: "none" });
     }
-    return Promise.resolve(this.#decide(this.#known(peer.certificate)));
+    const known = this.#known(peer.certificate);
+    if (known.unreadable !== true) {
+      this.#observeLeft((known.notAfterMs - this.#clock.nowMs()) / 1_000);
+    }
+    return Promise.resolve(this.#decide(known));
   }
 
   /** Whether the certificate of this connection names its user still; undefined: none does. */
@@ -78,12 +90,13 @@ export class CertificateAuthenticator implements Authenticator {
 function readCertificate(certificate: Uint8Array, fingerprint: string): KnownCertificate {
   const identity = certificateIdentity(certificate);
   if (identity === undefined) return { unreadable: true, notBeforeMs: 0, notAfterMs: 0 };
-  if (identity.commonName === "") return { notBeforeMs: 0, notAfterMs: 0 };
+  const { notBeforeMs, notAfterMs } = identity;
+  if (identity.commonName === "") return { notBeforeMs, notAfterMs };
   const user = withAuthenticated({
     name: identity.commonName,
     ...(identity.uid === undefined ? {} : { uid: identity.uid }),
     groups: identity.organizations,
     extra: { "authentication.kubernetes.io/credential-id": [`X509SHA256=${fingerprint}`] },
   });
-  return { user, notBeforeMs: identity.notBeforeMs, notAfterMs: identity.notAfterMs };
+  return { user, notBeforeMs, notAfterMs };
 }

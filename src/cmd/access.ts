@@ -23,6 +23,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
+import type { MetricSet } from "#server/metric-set.ts";
 import { legacyUseNoter } from "./legacy-use.ts";
 
 /** Upstream's default issuer for clusters that name none. */
@@ -38,12 +39,26 @@ interface AccessDeps {
   readonly registry: OpenRegistry;
   readonly log: Log;
   readonly pki: Pki;
+  readonly metrics: MetricSet;
   readonly staticTokens?: StaticTokens;
   /** Absent: no front proxy is believed. */
   readonly frontProxy?: RequestHeaderOptions;
   readonly anonymousPaths: readonly string[] | "all";
   /** Of service account tokens; absent: upstream's default. */
   readonly issuer?: string;
+}
+
+/** Upstream's histogram of what is left of the lifetime of clients' certificates, in seconds. */
+function lifetimeLeft(metrics: MetricSet): (seconds: number) => void {
+  const histogram = metrics.histogram(
+    "apiserver_client_certificate_expiration_seconds",
+    "What was left of the lifetime of the certificate that a request was authenticated with.",
+    [],
+    [0, 0.5, 1, 2, 6, 12, ...[1, 2, 4, 7, 30, 90, 180, 360].map((days) => days * 24)].map(
+      (hours) => hours * 3_600,
+    ),
+  );
+  return (seconds) => histogram.observe([], seconds);
 }
 
 export interface ServerAccess {
@@ -69,7 +84,10 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
   });
   const authenticator = createAuthenticator(
     {
-      certificates: new CertificateAuthenticator(deps),
+      certificates: new CertificateAuthenticator({
+        clock: deps.clock,
+        observeLeft: lifetimeLeft(deps.metrics),
+      }),
       ...(frontProxy === undefined
         ? {}
         : { requestHeaders: new RequestHeaderAuthenticator(deps, frontProxy) }),

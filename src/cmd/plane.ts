@@ -66,6 +66,7 @@ import { type KubeletAccess, openKubelets, type OpenedKubelets } from "./kubelet
 import * as limits from "./limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
 import { type Loops, startLoops } from "./loops.ts";
+import { describeCaches } from "./cache-metrics.ts";
 import { describeQueues, describeScheduler } from "./loop-metrics.ts";
 import { processMetricSet } from "./process-metric-set.ts";
 import { PlaneStores, type StoreOptions } from "./plane-stores.ts";
@@ -192,10 +193,11 @@ async function startOn(
   options: PlaneOptions,
   { stores, registry, threads }: Opened,
 ): Promise<Plane> {
-  const access = planeAccess(host, options, registry);
+  const metrics = planeMetrics(stores);
+  describeCaches(metrics, registry);
+  const access = planeAccess(host, options, { registry, metrics });
   const { yaml, runner } = threads;
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
-  const metrics = planeMetrics(stores);
   const start = new StartHooks();
   const own = { registry, access, metrics };
   const { webhooks, conversion, policies } = openExtensions(host, options, { ...own, runner });
@@ -337,7 +339,7 @@ function openPlaneRegistry(
 function planeAccess(
   host: SupervisedHost,
   { pki, staticTokens, frontProxy, issuer, anonymousPaths = "all" }: PlaneOptions,
-  registry: OpenRegistry,
+  { registry, metrics }: Pick<ServerParts, "registry" | "metrics">,
 ): ServerAccess {
   const more = {
     ...(staticTokens === undefined ? {} : { staticTokens }),
@@ -348,6 +350,7 @@ function planeAccess(
     ...host,
     lookup: createLister(registry),
     registry,
+    metrics,
     pki,
     anonymousPaths,
     ...more,

@@ -67,6 +67,37 @@ test("a look is seven requests, and every list has a limit", async () => {
   assert.ok(lists.every((target) => /[?&]limit=(500|10000)\b/.test(target)));
 });
 
+test("the zones of nodes are read in pages, and only when nodes are silent", async () => {
+  const lease = (renewTime: string): string =>
+    JSON.stringify({ metadata: {}, items: [{ metadata: { name: "a" }, spec: { renewTime } }] });
+  const node = (name: unknown, zone: unknown): unknown => ({
+    metadata: { name, labels: { "topology.kubernetes.io/zone": zone } },
+  });
+  const page = (next: string, ...items: unknown[]): string =>
+    JSON.stringify({ metadata: { continue: next }, items });
+  const answer = (renewTime: string) => (request: ByteRequest) => ({
+    status: 200,
+    body: bodyOf(request.target, renewTime),
+  });
+  const bodyOf = (target: string, renewTime: string): string => {
+    if (target.includes("/kube-node-lease/")) return lease(renewTime);
+    if (!target.includes("/nodes?")) return page("");
+    if (target.includes("continue=")) return page("", node("b", "eu-2"), node(3, "x"), {});
+    return page("more", node("a", "eu-1"), node("c", 7));
+  };
+  const silent = lookAt(answer("2020-01-01T00:00:00Z"));
+  assert.deepEqual(
+    [...((await silent.evidence).zones ?? [])],
+    [
+      ["a", "eu-1"],
+      ["b", "eu-2"],
+    ],
+  );
+  const well = lookAt(answer(new Date(nowMs).toISOString()));
+  assert.equal((await well.evidence).zones, undefined);
+  assert.ok(!well.asked.some((target) => target.includes("/nodes")));
+});
+
 test("what is forbidden is a gap that names the right, and the rest is still read", async () => {
   const { evidence } = lookAt(({ target }) =>
     target.includes("/namespaces?")

@@ -4,6 +4,7 @@
  * In     a client whose calls end by themselves: `cmd` gives each request a deadline.
  * Out    evidence that is whole but for its gaps; nothing that fails here throws.
  * Cost   seven requests, five of them at once, and two for each program and a Prometheus; no list is longer than a page, but for the leases of nodes.
+ *        When nodes are silent, the metadata of all nodes, in pages.
  */
 import type { KubeObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
@@ -22,7 +23,9 @@ import type {
 } from "./evidence.ts";
 import { type Metrics, parseMetrics } from "./metrics-text.ts";
 import { parseVector, pastOf, queryPath } from "./prometheus.ts";
+import { silentNodesOf } from "./rules/silent-nodes.ts";
 import { rules } from "./rules.ts";
+import { readZones } from "./zones.ts";
 
 interface LookDeps {
   readonly client: Client;
@@ -100,6 +103,7 @@ export async function look(deps: LookDeps): Promise<Evidence> {
       first[at] === nothing ? nothing : lookAtProgram(deps, name, gaps),
     ),
   ]);
+  const zones = await lookAtZones(deps, nodeLeases, gaps);
   const nowMs = deps.nowMs();
   const secondsBetween = (nowMs - firstMs) / 1_000;
   const programs: Partial<Record<Program, Samples>> = {};
@@ -116,6 +120,7 @@ export async function look(deps: LookDeps): Promise<Evidence> {
     held,
     ...(audit === undefined ? {} : { audit }),
     ...(past === undefined ? {} : { past }),
+    ...(zones === undefined ? {} : { zones }),
     objects: { namespaces, apiservices, leases, nodeLeases },
     servingCertificateEndMs,
     hasAnswer: before !== nothing || lists.some((page) => page !== undefined),
@@ -213,6 +218,20 @@ async function lookAtDump(client: Client, gaps: Gap[]): Promise<readonly HeldReq
     const right = "get on the non-resource URL /debug/api_priority_and_fairness/dump_requests";
     gaps.push({ what: "users within flow schemas", why: reasonOf(error), right });
     return [];
+  }
+}
+
+async function lookAtZones(
+  { client, nowMs }: LookDeps,
+  nodeLeases: readonly SeenObject[],
+  gaps: Gap[],
+): Promise<ReadonlyMap<string, string> | undefined> {
+  if (silentNodesOf({ nowMs: nowMs(), objects: { nodeLeases } }).length === 0) return undefined;
+  try {
+    return await readZones(client, gaps);
+  } catch (error) {
+    gaps.push({ what: "zones of the nodes", why: reasonOf(error), right: "list on nodes" });
+    return undefined;
   }
 }
 

@@ -86,6 +86,8 @@ export interface Evidence extends Samples {
   readonly hasAnswer: boolean;
   readonly programs: Readonly<Partial<Record<Program, Samples>>>;
   readonly held: readonly HeldRequest[];
+  /** By node name. Absent: no node is silent, or nodes were not readable. */
+  readonly zones?: ReadonlyMap<string, string>;
   /** What a Prometheus has of a longer time; absent: no flag says where it is, or it did not answer. */
   readonly past?: Samples & Pick<Evidence, "programs">;
   /** Absent: no flag says where the log is, or it was not readable. */

@@ -31,7 +31,11 @@ export interface ResourceCore {
   readonly prefix: ResourcePrefix;
   readonly source: ObjectSource;
   readonly cache: WatchCache;
+  /** How often its cache began with the whole state: once, and after each loss of the store's history. */
+  readonly initializations: number;
 }
+
+type OwnCore = ResourceCore & { initializations: number };
 
 interface CacherDeps {
   readonly store: Store;
@@ -61,7 +65,7 @@ export type ChangeListener = (keys: readonly string[] | "all") => void;
 export class Cacher {
   readonly #deps: CacherDeps;
   readonly #options: CacherOptions;
-  readonly #cores = new Map<ResourcePrefix, ResourceCore>();
+  readonly #cores = new Map<ResourcePrefix, OwnCore>();
   /** One per resource: what must know of a change before anybody who watches or waits. */
   readonly #listeners = new Map<ResourcePrefix, ChangeListener>();
   #watch: StoreWatch | undefined;
@@ -125,9 +129,11 @@ export class Cacher {
     this.#deps.log.error("the store compacted revisions the caches had not seen; reading anew");
     const { groups, revision } = this.#readAll();
     const error = expiredError("The resourceVersion for the provided watch is too old.");
-    for (const { prefix, cache, source } of this.#cores.values()) {
+    for (const core of this.#cores.values()) {
+      const { prefix, cache, source } = core;
       const objects = (groups.get(prefix) ?? []).map((kv) => sharedObject(source, prefix, kv));
       groups.delete(prefix);
+      core.initializations++;
       cache.reset({ objects, revision }, error);
     }
     for (const [prefix, kvs] of groups) this.#addCore(prefix, kvs, revision);
@@ -148,7 +154,7 @@ export class Cacher {
       { objects, revision },
       { ...this.#options, indexedField: indexed ? indexedField : undefined },
     );
-    const core = { resource, prefix, source, cache };
+    const core = { resource, prefix, source, cache, initializations: 1 };
     this.#cores.set(prefix, core);
     return core;
   }

@@ -20,6 +20,8 @@ export interface LiveWorld {
 export interface Made {
   /** What goes on while the doctor looks; called again and again. */
   readonly load?: () => Promise<unknown>;
+  /** Called when the doctor has looked. */
+  readonly end?: () => void;
 }
 
 export interface LiveFault {

@@ -144,15 +144,22 @@ export async function checkGroup(
   world: OpenWorld,
   group: readonly LiveFault[],
   flags: readonly string[] = [],
+  aheadMs = 0,
 ): Promise<void> {
   const own = new Set(group.map(({ rule }) => rule));
   const explained = new Set(group.flatMap(({ also = [] }) => also));
   const isOther = ({ rule }: Findings[number]): boolean =>
     !own.has(rule) && !explained.has(rule) && !ofTheMachine.has(rule);
-  const calm = await look(world, await makeAll(world, group, "neighbour"), flags);
-  const wrong = calm.filter((finding) => own.has(finding.rule) || isOther(finding));
+  const lookAt = async (what: "fault" | "neighbour"): Promise<Findings> =>
+    look(world, await makeAll(world, group, what), flags, aheadMs);
+  const isWrong = (finding: Findings[number]): boolean => own.has(finding.rule) || isOther(finding);
+  let wrong = (await lookAt("neighbour")).filter(isWrong);
+  // Another program may have kept the disk busy.
+  for (let more = 2; more > 0 && isOfTheMachine(wrong); more--) {
+    wrong = (await lookAt("neighbour")).filter(isWrong);
+  }
   assert.deepEqual(wrong.map(lineOf), [], "neighbours");
-  const ill = await look(world, await makeAll(world, group, "fault"), flags);
+  const ill = await lookAt("fault");
   await world.heal();
   for (const { rule, culprit } of group) {
     const found = ill.filter((finding) => finding.rule === rule).map((one) => one.culprit);
@@ -163,6 +170,9 @@ export async function checkGroup(
   }
   assert.deepEqual(ill.filter(isOther).map(lineOf), [], "other rules");
 }
+
+const isOfTheMachine = (wrong: Findings): boolean =>
+  wrong.length > 0 && wrong.every(({ rule }) => ofTheMachine.has(rule));
 
 const lineOf = ({ rule, culprit }: Findings[number]): string => `${rule}: ${culprit}`;
 
@@ -180,6 +190,7 @@ async function look(
   { kubeconfig }: OpenWorld,
   made: readonly Made[],
   flags: readonly string[],
+  aheadMs: number,
 ): Promise<Findings> {
   const loads = made.map(({ load }) => load).filter((load) => load !== undefined);
   // Each at its own pace: a slow one does not thin out the others.
@@ -187,9 +198,10 @@ async function look(
   const running = loads.map(async (load) => {
     while (!isOver) await Promise.all([load(), pause()]);
   });
-  const { stdout, stderr } = await doctor(kubeconfig, pause, flags);
+  const { stdout, stderr } = await doctor(kubeconfig, pause, flags, aheadMs);
   isOver = true;
   await Promise.all(running);
+  for (const { end } of made) end?.();
   assert.notEqual(stdout, "", stderr);
   return (JSON.parse(stdout) as Told).findings;
 }

@@ -27,6 +27,8 @@ const shownBy = {
   namespaces: ["namespaces"],
   apiservices: ["apiservices"],
   leases: ["leases", "nodeLeases"],
+  // Read when one of them is silent.
+  nodes: ["zones of the nodes"],
 };
 
 test("with the documented ClusterRole nothing is forbidden, and without any part of it something is", async () => {
@@ -42,6 +44,10 @@ test("with the documented ClusterRole nothing is forbidden, and without any part
   const credentials = credentialsOf(plane.kubeconfig);
   const admin = new KubeHttp(credentials);
   try {
+    await send(admin, "POST", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", {
+      metadata: { name: "silent" },
+      spec: { holderIdentity: "silent", renewTime: "2026-01-01T00:00:00.000000Z" },
+    });
     const role = documentedRole();
     const kubeconfig = await bind({ admin, credentials }, role, join(directory, "kubeconfig"));
     assert.deepEqual(await forbidden(kubeconfig), []);

@@ -11,16 +11,21 @@ export interface Told {
   readonly gaps: readonly { readonly what: string; readonly why: string; readonly right: string }[];
 }
 
-/** Not `pilothouse()` of the harness: the server that is looked at may be in this process. */
+/**
+ * Not `pilothouse()` of the harness: the server that is looked at may be in this process.
+ * `aheadMs`: of its clock, before ours.
+ */
 export async function doctor(
   kubeconfig: string,
   meanwhile?: () => Promise<void>,
   more: readonly string[] = [],
+  aheadMs = 0,
 ): Promise<CommandResult> {
   const args = ["doctor", "--format", "json", "--kubeconfig", kubeconfig, ...more];
-  if (meanwhile !== undefined) args.push("--seconds", "3");
+  if (meanwhile !== undefined && !more.includes("--seconds")) args.push("--seconds", "3");
   const launcher = join(root, "bin", "pilothouse.mjs");
-  const child = bound(spawn(process.execPath, [launcher, ...args]));
+  const env = aheadMs === 0 ? process.env : { ...process.env, NODE_OPTIONS: clockAhead(aheadMs) };
+  const child = bound(spawn(process.execPath, [launcher, ...args], { env }));
   let stdout = "";
   let stderr = "";
   child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
@@ -30,6 +35,11 @@ export async function doctor(
   while (meanwhile !== undefined && isRunning()) await meanwhile();
   const [code] = (await exited) as [number];
   return { code, stdout, stderr };
+}
+
+function clockAhead(ms: number): string {
+  const code = `const now=Date.now.bind(Date);Date.now=()=>now()+${ms}`;
+  return `--import=data:text/javascript,${encodeURIComponent(code)}`;
 }
 
 /** What would show what was not seen. */

@@ -30,6 +30,7 @@ const peers = {
     names: ["redis-server"],
     probe: "--version",
   },
+  strace: { variable: "PILOTHOUSE_STRACE", names: ["strace"], probe: "--version" },
 } as const;
 
 export type PeerName = keyof typeof peers;

@@ -23,6 +23,19 @@ test("when every node is silent, what they share is named and no node", () => {
   assert.match(verdict?.culprit ?? "", /load balancer/);
 });
 
+test("silent nodes of one zone are the zone's, unless all nodes are of it or another's are silent too", () => {
+  const culpritOf = (zoneOf: readonly string[], ...seconds: number[]): string | undefined => {
+    const nodeLeases = seconds.map((second, index) => lease(`n${index}`, second));
+    const zones = new Map(zoneOf.map((zone, index) => [`n${index}`, zone]));
+    return silentNodes.judge({ ...seen({ nodeLeases }), zones })[0]?.culprit;
+  };
+  assert.equal(culpritOf(["a", "a", "b", "b"], 70, 80, 5, 5), "zone a: node n0, n1");
+  assert.equal(culpritOf(["a", "a", "b", "b"], 70, 5, 80, 5), "node n0, n2");
+  assert.equal(culpritOf(["a", "a", "a", "a"], 70, 80, 5, 5), "node n0, n1");
+  assert.equal(culpritOf(["a", "a", "b", "b"], 70, 5, 5, 5), "node n0");
+  assert.equal(culpritOf([], 70, 80, 5), "node n0, n1");
+});
+
 test("nodes that renewed late but in time, and a lease that was never renewed, are well", () => {
   assert.deepEqual(judge(5, 45, 50), []);
   assert.deepEqual(silentNodes.judge(seen({ nodeLeases: [named("new"), lease("n", 1)] })), []);

@@ -18,12 +18,18 @@ export const silentNodes: Rule = {
     const silent = silentNodesOf(evidence);
     const all = evidence.objects.nodeLeases.length;
     if (silent.length === 0) return [];
-    return [silent.length === all && all > 1 ? everyNode(all) : someNodes(silent, all)];
+    if (silent.length === all && all > 1) return [everyNode(all)];
+    return [silentZone(evidence, silent) ?? someNodes(evidence, silent)];
   },
 };
 
+interface Leases {
+  readonly nowMs: number;
+  readonly objects: Pick<Evidence["objects"], "nodeLeases">;
+}
+
 /** Names of nodes whose lease is past the grace period. */
-export function silentNodesOf({ nowMs, objects }: Evidence): readonly string[] {
+export function silentNodesOf({ nowMs, objects }: Leases): readonly string[] {
   return objects.nodeLeases
     .filter(({ spec }) => nowMs - Date.parse(String(spec?.["renewTime"])) > graceMs)
     .map(({ metadata }) => metadata.name);
@@ -48,7 +54,27 @@ function everyNode(all: number): Verdict {
   };
 }
 
-function someNodes(silent: readonly string[], all: number): Verdict {
+/** Undefined: they are of several zones, or all nodes are of one, or their zones were not read. */
+function silentZone({ zones }: Evidence, silent: readonly string[]): Verdict | undefined {
+  const all = [...(zones?.values() ?? [])];
+  const zone = zones?.get(silent[0] ?? "");
+  if (zone === undefined || silent.length < 2 || !all.some((other) => other !== zone)) {
+    return undefined;
+  }
+  if (!silent.every((node) => zones?.get(node) === zone)) return undefined;
+  const inZone = all.filter((other) => other === zone).length;
+  return {
+    sentence: `${silent.length} of ${inZone} nodes of zone ${zone} did not renew their lease for 50 s, and no node of another zone`,
+    culprit: `zone ${zone}: ${nodeNames(silent)}`,
+    severity: silent.length >= disruptedShare * inZone ? "page" : "warn",
+    figures: { silent: silent.length, nodesOfZone: inZone, nodes: all.length },
+    remedy: `look at the network and power of that zone first; kubectl get nodes -l topology.kubernetes.io/zone=${quoted(zone)}`,
+    certainty: 0.95,
+  };
+}
+
+function someNodes({ objects, zones }: Evidence, silent: readonly string[]): Verdict {
+  const all = objects.nodeLeases.length;
   const [first = ""] = silent;
   const isMost = silent.length >= disruptedShare * all && silent.length > 2;
   return {
@@ -56,8 +82,8 @@ function someNodes(silent: readonly string[], all: number): Verdict {
     culprit: nodeNames(silent),
     severity: isMost ? "page" : "warn",
     figures: { silent: silent.length, nodes: all },
-    remedy: `kubectl describe node ${quoted(first)}; kubectl get nodes -L topology.kubernetes.io/zone | grep NotReady: nodes of one zone share a network`,
+    remedy: `kubectl describe node ${quoted(first)}; on it: journalctl -u kubelet | tail`,
     certainty: 0.9,
-    unseen: "the zones of the nodes: nodes are not listed",
+    ...(zones === undefined ? { unseen: "the zones of the nodes: the right to list nodes" } : {}),
   };
 }
