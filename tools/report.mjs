@@ -4,6 +4,7 @@
  *
  * A skipped suite counts once: its tests were never made.
  */
+import { writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { dot } from "node:test/reporters";
 
@@ -12,9 +13,11 @@ const namesMax = 8;
 
 // oxlint-disable-next-line import/no-default-export -- node:test takes a reporter from there.
 export default async function* report(source) {
-  const seen = { passed: 0, failed: 0, skipped: new Map() };
+  const seen = { passed: 0, failed: 0, failedFiles: new Set(), skipped: new Map() };
   yield* dot(noted(source, seen));
   yield summary(seen);
+  const list = process.env.PILOTHOUSE_FAILED_TESTS;
+  if (list !== undefined) writeFileSync(list, [...seen.failedFiles].join("\n"));
 }
 
 async function* noted(source, seen) {
@@ -25,6 +28,7 @@ async function* noted(source, seen) {
 }
 
 function note({ type, data }, seen) {
+  if (type === "test:fail") seen.failedFiles.add(relative(process.cwd(), data.file ?? "unknown"));
   if (type === "test:pass" && isSkipped(data)) return noteSkip(data, seen.skipped);
   if (data?.details?.type === "suite") {
     // A suite fails with its tests, which are counted; or in its own hooks, which nothing else tells.

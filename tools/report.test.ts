@@ -1,7 +1,7 @@
 /** What a test run prints at its end: every failure, every skip with its reason, and the counts. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -67,4 +67,17 @@ test("failures are printed with their text, and counted once", () => {
   for (const text of ["broken", "spoilt", "left over"]) assert.match(stdout, new RegExp(text));
   assert.doesNotMatch(stdout, /skipped:/);
   assert.match(stdout, /\n2 passed, 3 failed, 0 skipped\n$/);
+});
+
+test("the files with failures are written where a variable says", () => {
+  const list = join(directory, "failed");
+  process.env["PILOTHOUSE_FAILED_TESTS"] = list;
+  try {
+    runOf(`test("a", () => { throw new Error("broken"); });`);
+    assert.equal(readFileSync(list, "utf8"), "some.test.mjs");
+    runOf(`test("a", () => {});`);
+    assert.equal(readFileSync(list, "utf8"), "");
+  } finally {
+    delete process.env["PILOTHOUSE_FAILED_TESTS"];
+  }
 });
