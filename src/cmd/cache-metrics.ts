@@ -1,7 +1,9 @@
-/** What the registry's caches tell of themselves, named as upstream names it. */
+/** What the registry's caches tell of themselves, and how long their stores take; named as upstream names it. */
 import type { ResourceCore } from "#registry/cacher.ts";
+import { prefixOfKey, resourceOfPrefix } from "#registry/keys.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#server/metric-set.ts";
+import type { PlaneStores } from "./plane-stores.ts";
 
 const labels = ["group", "resource"];
 
@@ -16,6 +18,32 @@ export function describeCaches(metrics: MetricSet, registry: Pick<OpenRegistry, 
     figures(registry, ({ cache }) => cache.state.size),
   );
 }
+
+/** Seconds; upstream's. */
+const requestBounds = [
+  ...[0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4],
+  ...[5, 6, 8, 10, 15, 20, 30, 45, 60],
+];
+
+/** Of stores that other servers keep; of others there is no series. */
+export function describeStoreRequests(
+  metrics: MetricSet,
+  stores: Pick<PlaneStores, "observeRequests">,
+): void {
+  const histogram = metrics.histogram(
+    "etcd_request_duration_seconds",
+    "How long requests to etcd take, by operation and resource.",
+    ["operation", ...labels],
+    requestBounds,
+  );
+  stores.observeRequests((operation, key, seconds) => {
+    const prefix = key === undefined ? undefined : prefixOfKey(key);
+    const { group, resource } = prefix === undefined ? noResource : resourceOfPrefix(prefix);
+    histogram.observe([operation, group, resource], seconds);
+  });
+}
+
+const noResource = { group: "", resource: "" };
 
 function* figures(
   { cores }: Pick<OpenRegistry, "cores">,

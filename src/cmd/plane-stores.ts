@@ -6,7 +6,7 @@ import type { GroupResource } from "#api/object.ts";
 import { createRegistry, type OpenRegistry } from "#registry/registry.ts";
 import { recommendedRegistryOptions } from "#registry/registry.ts";
 import { splitRegistry } from "#registry/split-registry.ts";
-import type { OpenedStore } from "#store/full-store.ts";
+import type { ObserveRequest, OpenedStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import type { Host } from "./host.ts";
@@ -71,6 +71,11 @@ export class PlaneStores {
   /** Why each does not answer at present; the main one is the first. */
   problems(): readonly (() => string | undefined)[] {
     return this.#all.map((store) => () => store.problem());
+  }
+
+  /** Requests to stores that other servers keep, from now on. */
+  observeRequests(observe: ObserveRequest): void {
+    for (const store of this.#all) store.observeRequests?.(observe);
   }
 
   /** Where a resource lives. */

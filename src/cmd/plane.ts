@@ -66,7 +66,7 @@ import { type KubeletAccess, openKubelets, type OpenedKubelets } from "./kubelet
 import * as limits from "./limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
 import { type Loops, startLoops } from "./loops.ts";
-import { describeCaches } from "./cache-metrics.ts";
+import { describeCaches, describeStoreRequests } from "./cache-metrics.ts";
 import { describeQueues, describeScheduler } from "./loop-metrics.ts";
 import { processMetricSet } from "./process-metric-set.ts";
 import { PlaneStores, type StoreOptions } from "./plane-stores.ts";
@@ -195,6 +195,7 @@ async function startOn(
 ): Promise<Plane> {
   const metrics = planeMetrics(stores);
   describeCaches(metrics, registry);
+  describeStoreRequests(metrics, stores);
   const access = planeAccess(host, options, { registry, metrics });
   const { yaml, runner } = threads;
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});

@@ -11,7 +11,7 @@
 import { type ApiError, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
-import type { OpenedStore, StoreStats } from "#store/full-store.ts";
+import type { ObserveRequest, OpenedStore, StoreOperation, StoreStats } from "#store/full-store.ts";
 import { Mirror } from "#store/mirror.ts";
 import type {
   CommitSink,
@@ -77,6 +77,7 @@ class StockStore implements OpenedStore {
   readonly #compactPeriodMs: number;
   #asking: Promise<Revision> | undefined;
   #writes = 0;
+  #observe: ObserveRequest = () => {};
 
   constructor(deps: StockStoreDeps, options: StockStoreOptions) {
     this.#deps = deps;
@@ -138,7 +139,8 @@ class StockStore implements OpenedStore {
   ): Promise<PutResult> {
     const at = this.#deps.layout.toStock(key);
     const put = { key: at, value: toStockValue(value), lease: lease ?? 0n };
-    const answer = await this.#write(at, { put }, guard);
+    const operation = guard?.modRevision === 0 ? "create" : "update";
+    const answer = await this.#timed(operation, key, this.#write(at, { put }, guard));
     if (answer.kind !== "committed")
       return answer.kind === "conflict" ? this.#conflict(answer, key) : answer;
     return { kind: "committed", revision: answer.revision, previous: undefined };
@@ -146,7 +148,8 @@ class StockStore implements OpenedStore {
 
   async delete(key: Key, { guard }: { readonly guard?: Guard }): Promise<DeleteResult> {
     const at = this.#deps.layout.toStock(key);
-    const answer = await this.#write(at, { deleteRange: { key: at, prevKv: true } }, guard);
+    const op = { deleteRange: { key: at, prevKv: true } };
+    const answer = await this.#timed("delete", key, this.#write(at, op, guard));
     if (answer.kind === "conflict") {
       return answer.kv === undefined ? { kind: "missing" } : this.#conflict(answer, key);
     }
@@ -185,11 +188,26 @@ class StockStore implements OpenedStore {
     };
   }
 
+  observeRequests(observe: ObserveRequest): void {
+    this.#observe = observe;
+  }
+
+  async #timed<T>(operation: StoreOperation, key: Key | undefined, answer: Promise<T>): Promise<T> {
+    const { clock } = this.#deps;
+    const startMs = clock.monotonicMs();
+    try {
+      return await answer;
+    } finally {
+      this.#observe(operation, key, (clock.monotonicMs() - startMs) / 1_000);
+    }
+  }
+
   async #askLatest(): Promise<Revision> {
     for (let attempt = 1; ; attempt++) {
       const client = this.#deps.endpoints.client();
       try {
-        const { header } = await client.range({ key: this.#deps.layout.root, countOnly: true });
+        const asked = client.range({ key: this.#deps.layout.root, countOnly: true });
+        const { header } = await this.#timed("get", undefined, asked);
         const revision = (header?.revision ?? 0) as Revision;
         this.#follower.reach(revision);
         return revision;

@@ -51,7 +51,19 @@ export interface OpenedStore extends Store {
   /** Why it does not answer at present. Undefined: it does, or it has `failed`. */
   problem(): string | undefined;
   stats(): StoreStats;
+  /** Of a store that another server keeps: `observe` hears of each request to it from now on. */
+  observeRequests?(observe: ObserveRequest): void;
 }
+
+/** `key`: what it was about, if anything; whether it failed or not. */
+export type ObserveRequest = (
+  operation: StoreOperation,
+  key: Key | undefined,
+  seconds: number,
+) => void;
+
+/** `get`: the newest revision. */
+export type StoreOperation = "get" | "create" | "update" | "delete";
 
 /** The state at one revision as the bytes of a checkpoint file, chunk by chunk. */
 export interface StoreSnapshot {

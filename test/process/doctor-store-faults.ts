@@ -22,14 +22,14 @@ export const quotaBytes = 160 * 2 ** 20;
 /** Above the rule's threshold, and below the quota. */
 const fullBytes = 0.88 * quotaBytes;
 
-/** Of one member with that quota. A server of ours does not tell how long its etcd takes. */
+/** Of one member with that quota. */
 export const storeFaults = (
   etcd: EtcdCluster,
   kind: "ours" | "stock",
 ): readonly (readonly LiveFault[])[] => [
   [storeSize(etcd, kind === "stock" ? stockLooksMs : 0)],
   [storeFragmented(etcd)],
-  ...(kind === "stock" ? [[storeLatency(etcd)]] : []),
+  [storeLatency(etcd)],
 ];
 
 const storeSize = (etcd: EtcdCluster, looksMs: number): LiveFault => ({

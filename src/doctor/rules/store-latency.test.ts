@@ -16,6 +16,18 @@ test("slow updates are named with what they update, very slow ones page", () => 
   assert.equal(storeLatency.judge(sampled(took(0, 0), took(20, 20)))[0]?.severity, "page");
 });
 
+test("a store of 1.34 and later names the kind by group and resource, and the question for the newest revision by none", () => {
+  const lines = (labels: string, seconds: number, calls: number): string =>
+    `etcd_request_duration_seconds_sum{${labels}} ${seconds}
+etcd_request_duration_seconds_count{${labels}} ${calls}\n`;
+  const culpritOf = (labels: string): string | undefined =>
+    storeLatency.judge(sampled(lines(labels, 0, 0), lines(labels, 6, 20)))[0]?.culprit;
+  const create = 'operation="create",group="apps",resource="deployments"';
+  assert.match(culpritOf(create) ?? "", /with create of deployments\.apps$/);
+  const get = 'operation="get",group="",resource=""';
+  assert.match(culpritOf(get) ?? "", /with get of the newest revision$/);
+});
+
 test("a quick store, one slow call alone, and slowness of before are well", () => {
   assert.deepEqual(storeLatency.judge(sampled(took(1, 10), took(1.2, 60))), []);
   assert.deepEqual(storeLatency.judge(sampled(took(0, 0), took(3, 1))), []);

@@ -1,12 +1,13 @@
 /** A store that answers slowly slows every write; which call it is tells a full disk queue from a large range. */
 import { growth } from "../evidence.ts";
-import type { Rule } from "../rule.ts";
+import { kindOf, type Rule } from "../rule.ts";
 
 const warnSeconds = 0.1;
 const pageSeconds = 0.5;
 /** Fewer calls say too little. */
 const callsMin = 5;
-const by = ["operation", "type"];
+/** Before 1.34 the kind was the label `type`: a path of etcd's keys, or a kind. */
+const by = ["operation", "type", "group", "resource"];
 
 export const storeLatency: Rule = {
   id: "store-latency",
@@ -16,12 +17,12 @@ export const storeLatency: Rule = {
   source: "Red Hat's etcd guidance: a commit beyond 100 ms is bad, 500 ms ends in lost leaders",
   alerts: [
     {
-      query: `sum by (operation, type) (rate(etcd_request_duration_seconds_sum[5m])) / sum by (operation, type) (rate(etcd_request_duration_seconds_count[5m]))`,
+      query: `sum by (operation, type, group, resource) (rate(etcd_request_duration_seconds_sum[5m])) / sum by (operation, type, group, resource) (rate(etcd_request_duration_seconds_count[5m]))`,
       above: warnSeconds,
       severity: "warn",
     },
     {
-      query: `sum by (operation, type) (rate(etcd_request_duration_seconds_sum[5m])) / sum by (operation, type) (rate(etcd_request_duration_seconds_count[5m]))`,
+      query: `sum by (operation, type, group, resource) (rate(etcd_request_duration_seconds_sum[5m])) / sum by (operation, type, group, resource) (rate(etcd_request_duration_seconds_count[5m]))`,
       above: pageSeconds,
       severity: "page",
     },
@@ -33,8 +34,7 @@ export const storeLatency: Rule = {
       const mean = (sums.get(key) ?? 0) / calls;
       if (!(calls >= callsMin) || !(mean > warnSeconds)) return [];
       const [operation = ""] = key.split("/", 1);
-      // A path of etcd's keys, or a kind.
-      const type = key.slice(operation.length + 1);
+      const type = typeOf(key.slice(operation.length + 1));
       return [
         {
           sentence: `the store takes ${mean.toFixed(2)} s for each ${operation} of ${type}`,
@@ -50,3 +50,12 @@ export const storeLatency: Rule = {
     });
   },
 };
+
+/** Of the labels after the operation, of which the first may hold slashes. */
+function typeOf(labels: string): string {
+  const parts = labels.split("/");
+  const [group = "", resource = ""] = parts.slice(-2);
+  const type = parts.slice(0, -2).join("/");
+  if (type !== "") return type;
+  return resource === "" ? "the newest revision" : kindOf(group, resource);
+}
