@@ -21,8 +21,8 @@ export function describeCaches(metrics: MetricSet, registry: Pick<OpenRegistry, 
 
 /** Seconds; upstream's. */
 const requestBounds = [
-  ...[0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4],
-  ...[5, 6, 8, 10, 15, 20, 30, 45, 60],
+  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45,
+  60,
 ];
 
 /** Of stores that other servers keep; of others there is no series. */

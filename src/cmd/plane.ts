@@ -193,9 +193,7 @@ async function startOn(
   options: PlaneOptions,
   { stores, registry, threads }: Opened,
 ): Promise<Plane> {
-  const metrics = planeMetrics(stores);
-  describeCaches(metrics, registry);
-  describeStoreRequests(metrics, stores);
+  const metrics = planeMetrics(stores, registry);
   const access = planeAccess(host, options, { registry, metrics });
   const { yaml, runner } = threads;
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
@@ -358,10 +356,12 @@ function planeAccess(
   });
 }
 
-/** Of the process and the main store; the server adds its own. */
-function planeMetrics({ main }: PlaneStores): MetricSet {
+/** Of the process, the stores and the caches; the server adds its own. */
+function planeMetrics(stores: PlaneStores, registry: OpenRegistry): MetricSet {
   const metrics = processMetricSet();
-  metrics.figuresOf(() => storeMetrics(main.stats()));
+  metrics.figuresOf(() => storeMetrics(stores.main.stats()));
+  describeStoreRequests(metrics, stores);
+  describeCaches(metrics, registry);
   return metrics;
 }
 
