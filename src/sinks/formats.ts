@@ -1,18 +1,19 @@
 /**
  * How an object is written into a sink: `cloudevents` (CloudEvents 1.0, structured JSON), `json` (the object
- * itself) or `protobuf` (Kubernetes' own, of built-in kinds).
+ * itself), `protobuf` (Kubernetes' own, of built-in kinds) or `deltas` (what changed: deltas.ts).
  *
  * Encoded once, when it is taken in; a projection replaces the object by the chosen fields.
  */
 import { chooseFields, type FieldRule } from "#api/json-path/field-rule.ts";
 import { concatBytes } from "#base/bytes.ts";
-import type { AnyObject } from "#api/object.ts";
+import type { AnyObject, JsonObject } from "#api/object.ts";
 import type { ResourceRef } from "#client/client.ts";
 import { resourcePath } from "#client/path.ts";
 import { encodeProtobuf } from "#server/protobuf/encode.ts";
+import type { Deltas } from "./deltas.ts";
 import type { RecordType } from "./sink-driver.ts";
 
-export type SinkFormat = "cloudevents" | "json" | "protobuf";
+export type SinkFormat = "cloudevents" | "json" | "protobuf" | "deltas";
 
 export interface Encoding {
   readonly format: SinkFormat;
@@ -43,6 +44,7 @@ export const contentTypes: Readonly<Record<SinkFormat, string>> = {
   cloudevents: "application/cloudevents+json",
   json: "application/json",
   protobuf: "application/vnd.kubernetes.protobuf",
+  deltas: "application/json",
 };
 
 const eventTypes: Readonly<Record<RecordType, string>> = {
@@ -54,10 +56,14 @@ const eventTypes: Readonly<Record<RecordType, string>> = {
   POSITION: "dev.pilothouse.position",
 };
 
-/** Undefined where the format has nothing to say beyond the record's own fields: marks and deletions. */
-export function encodeTold(encoding: Encoding, told: Told): Uint8Array | undefined {
+/**
+ * Undefined where the format has nothing to say beyond the record's own fields: marks and deletions.
+ * `deltas` keeps the states that this source told before.
+ */
+export function encodeTold(encoding: Encoding, told: Told, deltas: Deltas): Uint8Array | undefined {
   if (encoding.format === "cloudevents") return cloudEvent(encoding, told);
   const { type, object } = told;
+  if (encoding.format === "deltas" && told.name !== "") return delta(encoding, told, deltas);
   if (object === undefined || type === "DELETED") return undefined;
   if (encoding.format === "json") return dataOf(encoding, object, told.json).slice();
   const { group, version } = encoding.ref;
@@ -84,9 +90,24 @@ function cloudEvent(encoding: Encoding, told: Told): Uint8Array {
   return concatBytes([opened, dataOf(encoding, object, told.json), closed]);
 }
 
+function delta(encoding: Encoding, told: Told, deltas: Deltas): Uint8Array | undefined {
+  const { type, object, namespace, name, resourceVersion } = told;
+  const key = `${namespace}/${name}`;
+  if (type !== "DELETED" && object !== undefined) {
+    return deltas.encode(key, resourceVersion, shownOf(encoding, object) as JsonObject);
+  }
+  deltas.forget(key);
+  return undefined;
+}
+
 /** The object as it came, where it goes on as it is. */
-function dataOf({ fields }: Encoding, object: AnyObject, json: Uint8Array | undefined): Uint8Array {
-  if (fields === undefined) return json ?? encoder.encode(JSON.stringify(object));
+function dataOf(encoding: Encoding, object: AnyObject, json: Uint8Array | undefined): Uint8Array {
+  if (encoding.fields === undefined && json !== undefined) return json;
+  return encoder.encode(JSON.stringify(shownOf(encoding, object)));
+}
+
+function shownOf({ fields }: Encoding, object: AnyObject): unknown {
+  if (fields === undefined) return object;
   const { namespace, name } = object.metadata ?? {};
-  return encoder.encode(JSON.stringify({ namespace, name, fields: chooseFields(fields, object) }));
+  return { namespace, name, fields: chooseFields(fields, object) };
 }

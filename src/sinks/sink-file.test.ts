@@ -74,6 +74,11 @@ const bad: readonly (readonly [what: string, text: string, told: RegExp])[] = [
     /must be cloudevents/,
   ],
   [
+    "deltas in a stream that forgets the message before",
+    `sinks:\n  - name: a\n    format: deltas\n    jetstream: {servers: ["nats://h"], stream: S, subject: "k.{name}", keepPerSubject: 1}${pods}`,
+    /jetstream\.keepPerSubject: must be absent with deltas/,
+  ],
+  [
     "a resource without a version",
     `sinks:\n  - name: a\n    redis: {url: "redis://h", stream: s}\n    resources: [{resource: pods}]`,
     /must be as v1\/pods or apps\/v1\/deployments/,

@@ -6,7 +6,7 @@
  *       jetstream: {servers: ["nats://127.0.0.1:4222"], stream: K8S, subject: "k8s.{resource}.{namespace}.{name}"}
  *       # or redis: {url: "redis://127.0.0.1:6379", stream: "k8s:{resource}"}
  *       # or http: {url: "https://receiver/events", secretFile: F, positionFile: F}
- *       format: cloudevents              or json, protobuf
+ *       format: cloudevents              or json, protobuf, deltas
  *       source: //cluster-a              of CloudEvents
  *       resources:
  *         - resource: v1/pods
@@ -57,7 +57,7 @@ const limits = { bytesMax: 2 ** 20, depthMax: 32, aliasMax: 1_000 };
 const sinksMax = 64;
 /** Each message of JetStream carries the position of every source. */
 const sourcesMax = 16;
-const formats: readonly SinkFormat[] = ["cloudevents", "json", "protobuf"];
+const formats: readonly SinkFormat[] = ["cloudevents", "json", "protobuf", "deltas"];
 
 /** Throws SinkFileError. */
 export function parseSinkFile(text: string): readonly DeclaredSink[] {
@@ -93,6 +93,10 @@ function readSink(yaml: YamlFields, value: unknown, path: FieldPath): DeclaredSi
   const target = readTarget(yaml, sink, path, resources.length);
   if (target.kind === "http" && format !== "cloudevents") {
     yaml.problem([...path, "format"], "must be cloudevents: HTTP takes batches of them");
+  }
+  if (format === "deltas" && target.kind === "jetstream" && target.keepPerSubject !== undefined) {
+    const field = [...path, "jetstream", "keepPerSubject"];
+    yaml.problem(field, "must be absent with deltas: each needs the one before");
   }
   const source = yaml.text(sink, path, "source") || "//pilothouse";
   return { name: yaml.name(sink, path), target, format, source, resources };

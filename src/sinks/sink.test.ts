@@ -15,6 +15,7 @@ import { Sink } from "./sink.ts";
 import { SinkConfigError, type SinkRecord } from "./sink-driver.ts";
 import { SinkMetrics } from "./sink-metrics.ts";
 import type { SinkSource } from "./source-reader.ts";
+import { DeltaConsumer } from "./testing/delta-consumer.ts";
 import { FakeSink } from "./testing/fake-sink.ts";
 
 const ref = { group: "", version: "v1", resource: "configmaps" } as const;
@@ -42,11 +43,12 @@ function start(
   { api, clock, random, metrics }: World,
   driver: FakeSink,
   limits?: { bytesMax: number; batchBytesMax: number; batchRecordsMax: number },
+  sources: readonly SinkSource[] = [source],
 ) {
   const stopping = new AbortController();
   const sinkMetrics = new SinkMetrics(metrics, () => clock.monotonicMs());
   const deps = { client: api, clock, random, log: silentLog, metrics: sinkMetrics };
-  const sink = new Sink(deps, { name: "test", sources: [source], driver }, limits);
+  const sink = new Sink(deps, { name: "test", sources, driver }, limits);
   const running = sink.run(stopping.signal);
   return {
     running,
@@ -150,21 +152,8 @@ void describe("a sink", () => {
     test(`that ${what} misses nothing while sink, server and sender fail`, async () => {
       for (let seed = 1; seed <= 60; seed++) {
         const world = newWorld(seed);
-        const { random, api, clock } = world;
-        const driver = new FakeSink({ random, failures: 15, knows });
-        let sink = start(world, driver);
-        for (let step = 0; step < 150; step++) {
-          write(world);
-          const luck = random.below(60);
-          if (luck === 0) api.cutWatches();
-          if (luck === 1) api.compact();
-          if (luck === 2) driver.takeOver();
-          if (luck === 3) {
-            await sink.stop();
-            sink = start(world, driver);
-          }
-          if (random.below(4) === 0) await clock.advance(random.below(2_000));
-        }
+        const driver = new FakeSink({ random: world.random, failures: 15, knows });
+        const sink = await fail(world, driver, () => start(world, driver));
         driver.failures = 0;
         if (knows) await settled(world, driver);
         else await eventually(world, driver);
@@ -172,6 +161,21 @@ void describe("a sink", () => {
       }
     });
   }
+
+  test("of deltas gives whoever applies them the API's objects, whatever fails", async () => {
+    const deltas: SinkSource = { ...source, encoding: { ...source.encoding, format: "deltas" } };
+    let patches = 0;
+    for (let seed = 1; seed <= 60; seed++) {
+      const world = newWorld(seed);
+      const driver = new FakeSink({ random: world.random, failures: 15, knows: true });
+      const sink = await fail(world, driver, () => start(world, driver, undefined, [deltas]));
+      driver.failures = 0;
+      await settled(world, driver);
+      await sink.stop();
+      patches += applied(world, driver);
+    }
+    assert.ok(patches > 500, `${patches} patches`);
+  });
 
   test("holds no more than its buffer while the sink stands still, and catches up", async () => {
     const world = newWorld(3);
@@ -216,6 +220,42 @@ void describe("a sink", () => {
     await assert.rejects(start(world, driver).running, /takes no subject/);
   });
 });
+
+/** Writes while everything fails now and then. @returns what runs at the end. */
+async function fail(
+  world: World,
+  driver: FakeSink,
+  begin: () => ReturnType<typeof start>,
+): Promise<ReturnType<typeof start>> {
+  const { random, api, clock } = world;
+  let sink = begin();
+  for (let step = 0; step < 150; step++) {
+    write(world);
+    const luck = random.below(60);
+    if (luck === 0) api.cutWatches();
+    if (luck === 1) api.compact();
+    if (luck === 2) driver.takeOver();
+    if (luck === 3) {
+      await sink.stop();
+      sink = begin();
+    }
+    if (random.below(4) === 0) await clock.advance(random.below(2_000));
+  }
+  return sink;
+}
+
+/** @returns how many of the messages were patches. */
+function applied({ api }: World, { log }: FakeSink): number {
+  const consumer = new DeltaConsumer();
+  for (const { type, key, resourceVersion, value } of log) {
+    if (type === "DELETED") consumer.forget(key);
+    else if (value !== undefined) consumer.take(key, resourceVersion, value);
+  }
+  for (const there of api.peekAll<KubeObject>(ref)) {
+    assert.deepEqual(consumer.get(`default/${there.metadata?.name}`), there);
+  }
+  return consumer.patches;
+}
 
 /** With snapshots an object comes again; the state is what must be right. */
 async function eventually(world: World, driver: FakeSink): Promise<void> {

@@ -20,6 +20,7 @@ import { apiErrorOf, isStatus } from "#client/transport.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
+import { Deltas } from "./deltas.ts";
 import { type Encoding, encodeTold, type Told } from "./formats.ts";
 import {
   comparing,
@@ -81,6 +82,7 @@ export class SourceReader {
   readonly #buffer: RecordBuffer;
   readonly #backoff: Backoff;
   readonly #counter = new PositionCounter();
+  readonly #deltas = new Deltas();
   /** As the sink will know it. */
   #text: string | undefined;
   /** Where the next watch begins; newer than `#text` after bookmarks. */
@@ -251,7 +253,7 @@ export class SourceReader {
       resourceVersion,
       id,
       route: name === "" ? route.ofMarks(encoding.ref) : route.of(encoding.ref, { metadata }),
-      value: encodeTold(encoding, told),
+      value: encodeTold(encoding, told, this.#deltas),
     };
     this.#hasPut = true;
     this.#deps.counts.took(source, type);

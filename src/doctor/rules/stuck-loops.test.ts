@@ -26,6 +26,14 @@ test("a loop that retries much of what it does is named", () => {
   assert.equal(verdict?.figures["retries"], 60);
 });
 
+test("a loop that looks at each key again by design is well", () => {
+  const autoscaler = (count: number): string =>
+    ["adds_total", "retries_total"]
+      .map((name) => `workqueue_${name}{name="horizontalpodautoscaler"} ${count}\n`)
+      .join("");
+  assert.deepEqual(stuckLoops.judge(sampled(autoscaler(0), autoscaler(500))), []);
+});
+
 test("a loop with one slow key that does other work, and a few retries, are well", () => {
   assert.deepEqual(stuckLoops.judge(sampled(done(9), running(400) + done(30))), []);
   assert.deepEqual(stuckLoops.judge(sampled("", running(100))), []);
