@@ -21,7 +21,7 @@ export interface Made {
   /** What goes on while the doctor looks; called again and again. */
   readonly load?: () => Promise<unknown>;
   /** Called when the doctor has looked. */
-  readonly end?: () => void;
+  readonly end?: () => unknown;
 }
 
 export interface LiveFault {

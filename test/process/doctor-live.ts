@@ -201,7 +201,7 @@ async function look(
   const { stdout, stderr } = await doctor(kubeconfig, pause, flags, aheadMs);
   isOver = true;
   await Promise.all(running);
-  for (const { end } of made) end?.();
+  for (const { end } of made) await end?.();
   assert.notEqual(stdout, "", stderr);
   return (JSON.parse(stdout) as Told).findings;
 }

@@ -162,6 +162,9 @@ for (const kind of ["ours", "stock"] as const) {
         await etcd.close();
       });
 
+      // Ours is looked at above.
+      if (kind === "stock") test("open-files, silent-nodes of one zone", () => limitedStock(etcd));
+
       test("store-disk", { skip: noStrace() }, () =>
         checkGroup(world, [storeDisk(etcd, strace ?? "")], [`--etcd=${etcd.urls[0]}`]),
       );
@@ -186,4 +189,23 @@ async function startOn(kind: "ours" | "stock", etcd: EtcdCluster) {
     pid: () => role.child.pid ?? 0,
     stop: () => role.stop(),
   };
+}
+
+/** It may open few files; the shell's limit is its own. */
+async function limitedStock(etcd: EtcdCluster): Promise<void> {
+  const program = join(directory, "limited");
+  const exec = `exec ${stock?.apiserver ?? ""} "$@"`;
+  writeFileSync(program, `#!/bin/sh\nulimit -n ${openFilesMax} && ${exec}\n`, {
+    mode: 0o700,
+  });
+  const place = join(directory, "limited-stock");
+  const servers = `--etcd-servers=${etcd.urls.join(",")}`;
+  const limited = await startApiServer(program, place, [servers]);
+  const other = await openWorld(limited.kubeconfig);
+  try {
+    await checkGroup(other, [openFiles({ url: limited.url }), silentZone]);
+  } finally {
+    await other.close();
+    await limited.stop();
+  }
 }
