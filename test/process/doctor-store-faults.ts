@@ -57,12 +57,23 @@ const storeFragmented = (etcd: EtcdCluster): LiveFault => ({
     const client = new EtcdClient(etcd.urls[0] ?? "");
     const { header } = await client.status();
     await client.compact(Number(header?.revision ?? 0));
+    await untilFree(client);
     client.close();
     return {};
   },
   // Nothing of it is free yet; the store is full, and that is another rule's.
   neighbour: calm,
 });
+
+/** A compaction goes on after its answer. */
+async function untilFree(client: EtcdClient): Promise<void> {
+  for (let tries = 0; tries < 200; tries++) {
+    const { dbSize, dbSizeInUse } = await client.status();
+    if (Number(dbSizeInUse) < Number(dbSize) / 4) return;
+    await sleep(100);
+  }
+  throw new Error("etcd keeps what was deleted and compacted");
+}
 
 /** All of its members stand still, again and again, in the midst of what they do. */
 const storeLatency = (etcd: EtcdCluster): LiveFault => ({
