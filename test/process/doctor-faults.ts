@@ -15,6 +15,8 @@ export interface LiveWorld {
   readonly ask: (method: string, path: string, body?: unknown, as?: string) => Promise<number>;
   /** Opens a watch, and keeps it open. Resolves when it is answered. */
   readonly watch: (path: string) => Promise<void>;
+  /** The same, and reads nothing of it. */
+  readonly watchUnread: (path: string) => Promise<void>;
 }
 
 export interface Made {

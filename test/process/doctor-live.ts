@@ -47,6 +47,7 @@ export async function openWorld(kubeconfig: string): Promise<OpenWorld> {
     },
     ask: (method, path, body, as) => connection.ask(method, path, body, as),
     watch: (path) => connection.watch(path),
+    watchUnread: (path) => connection.watch(path, false),
     close: async () => {
       connection.close();
       asking.close();
@@ -81,13 +82,13 @@ class Connection {
     });
   }
 
-  watch(path: string): Promise<void> {
+  watch(path: string, isRead = true): Promise<void> {
     if (this.#watches++ % 50 === 0) this.#watching.push(this.#connect());
     return new Promise((resolve) => {
       const stream = this.#watching.at(-1)?.request(this.#headers("GET", path));
       stream?.on("response", () => resolve());
       stream?.on("error", () => resolve());
-      stream?.resume();
+      if (isRead) stream?.resume();
     });
   }
 

@@ -224,6 +224,32 @@ async function loseHistory(etcd: EtcdCluster): Promise<void> {
   client.close();
 }
 
+const bigText = "x".repeat(100_000);
+
+/** Six watchers that read nothing; their neighbours read the same. */
+export const slowWatchers: LiveFault = {
+  rule: "slow-watchers",
+  culprit: /^watchers of configmaps$/,
+  also: ["slow-requests"],
+  fault: (world) => watchBig(world, world.watchUnread),
+  neighbour: (world) => watchBig(world, world.watch),
+};
+
+async function watchBig({ ask }: LiveWorld, watch: LiveWorld["watch"]): Promise<Made> {
+  await ask("POST", configMaps, { metadata: { name: "big" } });
+  const path = `${configMaps}?watch=true&resourceVersion=0&fieldSelector=metadata.name%3Dbig`;
+  for (let at = 0; at < 6; at++) await watch(path);
+  let turn = 0;
+  return {
+    load: async () => {
+      for (let at = 0; at < 20; at++) {
+        const data = { text: bigText, turn: String(turn++) };
+        await ask("PUT", `${configMaps}/big`, { metadata: { name: "big" }, data });
+      }
+    },
+  };
+}
+
 /** Each sync of the etcd takes 60 ms longer, by strace. */
 export const storeDisk = (etcd: EtcdCluster, strace: string): LiveFault => ({
   rule: "store-disk",

@@ -15,6 +15,7 @@ import {
   openFiles,
   openFilesMax,
   silentZone,
+  slowWatchers,
   storeDisk,
   stuckNamespace,
   watchCacheRestart,
@@ -161,6 +162,9 @@ for (const kind of ["ours", "stock"] as const) {
         await server.stop();
         await etcd.close();
       });
+
+      // Ours cuts no slow watcher: it reads on in the history.
+      if (kind === "stock") test("slow-watchers", () => checkGroup(world, [slowWatchers]));
 
       // Ours is looked at above.
       if (kind === "stock") test("open-files, silent-nodes of one zone", () => limitedStock(etcd));

@@ -1,8 +1,12 @@
-/** Scheduling attempts that take long: affinity and spread terms, or too many nodes scored. */
-import { growth, quantileBound, samplesOf } from "../evidence.ts";
-import type { Rule } from "../rule.ts";
+/** Scheduling attempts that take long: affinity and spread terms, too many nodes scored, or an extender. */
+import { growth, quantileBound, type Samples, samplesOf } from "../evidence.ts";
+import type { Rule, Verdict } from "../rule.ts";
 
 const attemptName = "scheduler_scheduling_attempt_duration_seconds";
+/** Of all plugins at a point; plugins by themselves are measured in one attempt of ten. */
+const pointName = "scheduler_framework_extension_point_duration_seconds";
+/** Points of the attempt; those of binding come after it. */
+const attemptPoints = new Set(["PreFilter", "Filter", "PostFilter", "PreScore", "Score"]);
 const pluginName = "scheduler_plugin_execution_duration_seconds_sum";
 /** The bound of the bucket above 0.1 s. */
 const slowSeconds = 0.128;
@@ -10,7 +14,13 @@ const slowSeconds = 0.128;
 export const schedulerSlow: Rule = {
   id: "scheduler-slow",
   title: "The scheduler takes long for a pod",
-  reads: [`${attemptName}_bucket`, pluginName],
+  reads: [
+    `${attemptName}_bucket`,
+    `${attemptName}_sum`,
+    `${pointName}_sum`,
+    `${pointName}_count`,
+    pluginName,
+  ],
   threshold: "p99 of at least twenty attempts above 0.1 s (in a bucket beyond 0.128 s)",
   source: "upstream's scheduler: 5,000 nodes with sampling; its cost tests of affinity and spread",
   alerts: [
@@ -24,6 +34,7 @@ export const schedulerSlow: Rule = {
     const scheduler = samplesOf(evidence, "scheduler");
     const p99 = quantileBound(scheduler, attemptName, { share: 0.99, observationsMin: 20 });
     if (p99 === undefined || !(p99 > slowSeconds)) return [];
+    if (isOutside(scheduler)) return [outside(p99)];
     const [most] = [...growth(scheduler, pluginName, ["plugin", "extension_point"])].toSorted(
       ([, a], [, b]) => b - a,
     );
@@ -43,3 +54,28 @@ export const schedulerSlow: Rule = {
     ];
   },
 };
+
+/** More than half of the attempts' time is no plugin's. */
+function isOutside(scheduler: Samples): boolean {
+  const attempts = growth(scheduler, `${attemptName}_sum`, []).get("") ?? 0;
+  let points = 0;
+  let count = 0;
+  for (const [point, seconds] of growth(scheduler, `${pointName}_sum`, ["extension_point"])) {
+    if (attemptPoints.has(point)) points += seconds;
+  }
+  for (const grown of growth(scheduler, `${pointName}_count`, []).values()) count += grown;
+  return count > 0 && points < attempts / 2;
+}
+
+function outside(p99: number): Verdict {
+  return {
+    sentence: `the scheduler takes up to ${p99} s for a pod; most of it is no plugin of its own`,
+    culprit: "an extender of the scheduler, or a lack of processor time",
+    severity: "warn",
+    figures: { p99AtMostSeconds: p99 },
+    remedy:
+      "see extenders in the scheduler's configuration: give them managedResources so that few pods ask them, nodeCacheCapable, and a short httpTimeout with ignorable; else its cpu limits and throttling",
+    certainty: 0.7,
+    unseen: "the extender: the metrics do not name it",
+  };
+}
