@@ -137,7 +137,7 @@ async function runManager(
   return { load: () => Promise.all(times(5, create)), end: () => running.stop() };
 }
 
-/** The extender is asked for each pod, and answers after so many milliseconds. */
+/** With an extender, which answers after `extenderMs`. */
 async function runScheduler(
   { ask }: LiveWorld,
   { data, directory, metrics, extenderMs }: Place & { readonly extenderMs: number },
