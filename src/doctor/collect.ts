@@ -103,9 +103,9 @@ export async function look(deps: LookDeps): Promise<Evidence> {
       first[at] === nothing ? nothing : lookAtProgram(deps, name, gaps),
     ),
   ]);
-  const zones = await lookAtZones(deps, nodeLeases, gaps);
   const nowMs = deps.nowMs();
   const secondsBetween = (nowMs - firstMs) / 1_000;
+  const zones = await lookAtZones(deps, nodeLeases, gaps);
   const programs: Partial<Record<Program, Samples>> = {};
   for (const [at, name] of programNames.entries()) {
     const samples = { before: first[at] ?? nothing, after: second[at] ?? nothing, secondsBetween };
