@@ -298,3 +298,19 @@ test("a closed stream follows nothing and gives its names back", () => {
   one.settle();
   assert.deepEqual([one.names, one.sent], [0, []]);
 });
+
+test("a client that said * and says no name any more follows nothing, and gets all when it says * again", () => {
+  const tables = new Tables();
+  put(tables.of(endpointsType), "a/1", "one");
+  const one = new TestStream(tables, { protocol: "state" });
+  const type = endpointsType;
+  one.ask(stateRequest({ type, names: ["*"] }));
+  const [first] = states(one);
+  assert.equal(first?.resources.length, 1);
+  const { nonce, version } = first;
+  one.ask(stateRequest({ type, nonce, version, names: [] }));
+  put(tables.of(endpointsType), "a/1", "two");
+  assert.equal(states(one).length, 0);
+  one.ask(stateRequest({ type, nonce, version, names: ["*"] }));
+  assert.equal(states(one)[0]?.resources.length, 1);
+});

@@ -185,14 +185,13 @@ export class DiscoveryStream implements Viewer {
     // Whichever response the request is for, requests come in order, and this one names all. A client that
     // drops a name and takes it again while a response is on its way must be seen to.
     const wanted = new Set(names);
-    const means = isFirst && names.length === 0 && isWholeSet(typeUrl);
-    const goesOn = one.followsAll && names.length === 0 && one.names.size === 0;
-    if (means || goesOn || wanted.delete(everything)) this.#followAll(one);
+    one.meansAll = names.length === 0 && (isFirst ? isWholeSet(typeUrl) : one.meansAll);
+    if (one.meansAll || wanted.delete(everything)) this.#followAll(one);
     else if (one.followsAll) one.unfollowAll();
     for (const name of one.names.keys()) if (!wanted.has(name)) this.#unfollow(one, name);
     for (const name of wanted) if (!one.names.has(name)) this.#follow(one, name, notSent);
     // A version names a set, and not what of it the client dropped since: it counts where nothing can be dropped.
-    if (means) one.version = version;
+    if (isFirst && one.meansAll) one.version = version;
   }
 
   /** A client of everything that comes back with the version of the same set has all of it. */

@@ -44,6 +44,8 @@ export class Subscription implements Follower {
   outstanding: string | undefined;
   /** "": nothing was sent. */
   lastNonce = "";
+  /** Of the state of the world: no name was ever said, which means everything until one is. */
+  meansAll = false;
   /** Of the state of the world: what was sent last, or what the client came with. */
   version = "";
   /** Undefined: only what it named. */
