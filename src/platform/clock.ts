@@ -9,6 +9,7 @@ export type TimerName =
   | "store.checkpoint"
   | "store.lease"
   | "store.watch"
+  | "store.batch"
   | "store.log"
   | "etcd.progress"
   | "etcd.deadline"

@@ -3,7 +3,7 @@
  *
  *   filling ── begin ─▶ in flight ── end ─▶ durable
  *
- * B1  At most one batch is in flight, and batches become durable in order.
+ * B1  Batches become durable in order.
  * B2  A batch holds all revisions from the last batch's to its own `lastRevision`.
  *
  * A batch's extents are views of the slabs' own bytes; nothing is copied to be written.
@@ -64,7 +64,7 @@ interface BatchTotals {
 export class Batches {
   readonly #limits: BatchLimits;
   #filling: Batch;
-  #inFlight: Batch | undefined;
+  readonly #inFlight: Batch[] = [];
   #durable: number;
   #totals = { batches: 0, records: 0, bytes: 0 };
 
@@ -78,7 +78,7 @@ export class Batches {
     return this.#filling;
   }
 
-  get inFlight(): Batch | undefined {
+  get inFlight(): readonly Batch[] {
     return this.#inFlight;
   }
 
@@ -95,26 +95,25 @@ export class Batches {
   find(after: After): Batch | undefined {
     const filling = this.#filling;
     const inFlight = this.#inFlight;
-    if (after === "all") return filling.items > 0 ? filling : inFlight;
+    if (after === "all") return filling.items > 0 ? filling : inFlight.at(-1);
     if (after <= this.#durable) return undefined;
     assert(after <= filling.lastRevision, "an answer depends on a revision that is not sequenced");
-    return inFlight !== undefined && after <= inFlight.lastRevision ? inFlight : filling;
+    return inFlight.find(({ lastRevision }) => after <= lastRevision) ?? filling;
   }
 
   /** The filling batch goes to the engine, and the next one fills. */
   begin(): Batch {
-    assert(this.#inFlight === undefined, "two batches would be in flight");
     const batch = this.#filling;
-    this.#inFlight = batch;
+    this.#inFlight.push(batch);
     this.#filling = new Batch(batch.lastRevision);
     return batch;
   }
 
   /** `batch` is durable, and published. */
   end(batch: Batch): void {
-    assert(this.#inFlight === batch, "a batch became durable out of turn");
+    assert(this.#inFlight[0] === batch, "a batch became durable out of turn");
     assert(batch.lastRevision >= this.#durable, "revisions became durable out of order");
-    this.#inFlight = undefined;
+    this.#inFlight.shift();
     this.#durable = batch.lastRevision;
     this.#totals.batches++;
     this.#totals.records += batch.items;
@@ -123,6 +122,6 @@ export class Batches {
 
   /** Those that are sequenced and not answered. */
   unanswered(): readonly Submission[] {
-    return [...(this.#inFlight?.submissions ?? []), ...this.#filling.submissions];
+    return [...this.#inFlight, this.#filling].flatMap(({ submissions }) => submissions);
   }
 }

@@ -11,9 +11,12 @@ import { Recovery } from "./recover.ts";
 import { Sequencer } from "./sequencer.ts";
 import { Slabs } from "./slabs.ts";
 import type { LeaseId } from "./store.ts";
+import type { FakeClock } from "#platform/testing/clock.ts";
+import type { AppendBatch, Engine } from "./engines/engine.ts";
 import { bytes, key, newWorld } from "./testing/fixture.ts";
 
 interface Committing {
+  readonly clock: FakeClock;
   readonly committer: Committer;
   readonly published: number[];
   readonly failed: Error[];
@@ -23,11 +26,12 @@ interface Committing {
 async function newCommitter(
   batchItemsMax: number,
   watch: (revision: number) => void = () => undefined,
+  engine: Engine = new MemoryEngine(new MemoryLog("one", "all")),
 ): Promise<Committing> {
+  const { clock } = newWorld(1);
   const state = { mvcc: new Mvcc(new Slabs(4096), 1), leases: new Leases(newWorld(1).clock) };
   const limits = { epoch: 1, quotaBytes: 2 ** 20, valueBytesMax: 100 };
   const sequencer = new Sequencer(state, limits);
-  const engine = new MemoryEngine(new MemoryLog("one", "all"));
   await engine.open(new Recovery(state.mvcc, state.leases), "next");
   const published: number[] = [];
   const failed: Error[] = [];
@@ -43,11 +47,12 @@ async function newCommitter(
         watch(revision);
       },
       onFailed: (error) => void failed.push(error),
+      clock,
       log: silentLog,
     },
     { epoch: 1, headRevision: 1, batchBytesMax: 2 ** 20, batchItemsMax },
   );
-  return { committer, published, failed };
+  return { committer, published, failed, clock };
 }
 
 function put(name: string): PutCommand {
@@ -128,4 +133,58 @@ void test("a batch that could not be published is not acknowledged", async () =>
     failed.map(({ message }) => message),
     ["a watcher threw"],
   );
+});
+
+/** Appends take until the test ends them. */
+class SlowEngine extends MemoryEngine {
+  override readonly pace = { appendsMax: 3, besideMs: 5, gatherMs: 0 };
+  readonly underWay: { readonly records: number; readonly end: (error?: Error) => void }[] = [];
+
+  override append({ records }: AppendBatch): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const end = (error?: Error): void => (error === undefined ? resolve() : reject(error));
+    this.underWay.push({ records, end });
+    return promise;
+  }
+}
+
+/** Puts one key every three milliseconds. */
+async function overSlowEngine(): Promise<
+  Committing & { readonly engine: SlowEngine; readonly answers: Promise<{ kind: string }>[] }
+> {
+  const engine = new SlowEngine(new MemoryLog("one", "all"));
+  const committing = await newCommitter(100, undefined, engine);
+  const answers: Promise<{ kind: string }>[] = [];
+  for (let i = 0; i < 10; i++) {
+    answers.push(committing.committer.submit(put(`key-${i}`)));
+    await committing.clock.advance(3);
+  }
+  return { ...committing, engine, answers };
+}
+
+void test("batches go beside one that takes long, become durable in order, and never more than may", async () => {
+  const { engine, committer, published, answers } = await overSlowEngine();
+  assert.deepEqual(
+    engine.underWay.map(({ records }) => records),
+    [1, 1, 2],
+  );
+  const barrier = committer.submit({ kind: "barrier" });
+  for (let i = 0; i < engine.underWay.length; i++) {
+    engine.underWay[i]?.end();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.ok((await Promise.all(answers)).every(({ kind }) => kind === "committed"));
+  assert.deepEqual(published, [2, 3, 5, 11]);
+  assert.equal((await barrier).kind, "durable");
+});
+
+void test("when one of several batches fails all callers are told that the store has stopped, once", async () => {
+  const { engine, published, failed, answers } = await overSlowEngine();
+  engine.underWay[0]?.end();
+  await answers[0];
+  for (const { end } of engine.underWay.slice(1)) end(new Error("the medium is gone"));
+  const kinds = (await Promise.all(answers)).map(({ kind }) => kind);
+  assert.deepEqual(kinds, ["committed", ...Array.from({ length: 9 }, () => "stopped")]);
+  assert.deepEqual(published, [2]);
+  assert.equal(failed.length, 1);
 });

@@ -15,7 +15,8 @@
  * The sequencer decides, this class carries out: it owns the order of the steps, and knows nothing of
  * keys. Nothing below calls back into it. A watcher's sink may `submit`: that joins the next batch.
  *
- * C1  At most one batch is in flight, and batches become durable in order.
+ * C1  At most `engine.pace.appendsMax` batches are in flight, and batches become durable in order. batch-pace.ts says when
+ *     the next one starts.
  * C2  `publish` gets durable revisions only, before any caller of the batch is answered; and no answer
  *     names a revision that is not published.
  * C3  An idle store writes at once: a batch starts in the microtask after its first record, delayed
@@ -23,14 +24,16 @@
  * C4  A batch takes commands until it holds batchBytesMax or batchItemsMax; further ones wait in order,
  *     unsequenced.
  * C5  After a failed append, and after a bug, the store is stopped for good: all unanswered and all
- *     later commands answer `stopped`. The batch in flight may or may not be there after a restart.
+ *     later commands answer `stopped`. Of the batches in flight a prefix may be there after a restart.
  *
  * The queue has no bound of its own: each entry is a caller that holds a promise, and the services
  * above the store bound their callers.
  */
 import { AssertionError } from "#base/assert.ts";
+import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { Batches } from "./batch.ts";
+import { BatchPace } from "./batch-pace.ts";
 import type { Batch } from "./batch.ts";
 import type { Answer, Command, Decision, Effect, Submit } from "./command.ts";
 import type { Engine } from "./engines/engine.ts";
@@ -46,6 +49,7 @@ interface CommitDeps {
   /** Everything up to `revision` is durable: carries out what follows from it. */
   readonly publish: (revision: number, effects: readonly Effect[]) => void;
   readonly onFailed: (error: Error) => void;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -67,6 +71,8 @@ export class Committer {
   readonly #deps: CommitDeps;
   readonly #epoch: number;
   readonly #batches: Batches;
+  readonly #pace: BatchPace;
+  #timer: Timer | undefined;
   #waiting: Submission[] = [];
   #isScheduled = false;
   #stopped: Error | undefined;
@@ -75,6 +81,7 @@ export class Committer {
     this.#deps = deps;
     this.#epoch = options.epoch;
     this.#batches = new Batches(options.headRevision, options);
+    this.#pace = new BatchPace(deps.engine.pace);
   }
 
   get stopped(): Error | undefined {
@@ -121,9 +128,21 @@ export class Committer {
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#batches.inFlight !== undefined) return;
+    if (this.#isScheduled) return;
+    const { filling, inFlight } = this.#batches;
+    const nowMs = this.#deps.clock.monotonicMs();
+    const waitMs = this.#pace.waitMs(nowMs, filling.items, inFlight.length);
+    if (waitMs === undefined) return;
+    if (waitMs > 0 && !this.#batches.isFull()) return this.#scheduleIn(waitMs);
     this.#isScheduled = true;
     this.#hop(0, hopsMax);
+  }
+
+  #scheduleIn(waitMs: number): void {
+    this.#timer ??= this.#deps.clock.after("store.batch", waitMs, () => {
+      this.#timer = undefined;
+      if (this.#batches.filling.items > 0) this.#schedule();
+    });
   }
 
   #hop(itemsBefore: number, left: number): void {
@@ -140,7 +159,10 @@ export class Committer {
   #start(): void {
     this.#isScheduled = false;
     if (this.#stopped !== undefined) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
     const batch = this.#batches.begin();
+    this.#pace.started(this.#deps.clock.monotonicMs(), batch.items);
     const { lastRevision, bytes, items: records } = batch;
     const buffers = batch.buffers();
     this.#deps.engine
@@ -155,6 +177,9 @@ export class Committer {
     if (this.#stopped !== undefined) return;
     this.#deps.publish(batch.lastRevision, batch.effects);
     this.#batches.end(batch);
+    const { filling, inFlight } = this.#batches;
+    if (inFlight.length === 0)
+      this.#pace.ended(this.#deps.clock.monotonicMs(), batch.items, filling.items);
     for (const submission of batch.submissions) submission.durable();
     this.#admit();
     if (this.#batches.filling.items > 0) this.#schedule();
@@ -174,6 +199,7 @@ export class Committer {
   stop(error: Error): void {
     if (this.#stopped !== undefined) return;
     this.#stopped = error;
+    this.#timer?.cancel();
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const submission of this.#batches.unanswered()) submission.stopped(error);
@@ -191,7 +217,7 @@ export class Committer {
     this.#deps.log.error("the store stops: a commit could not be made durable", {
       error: cause.message,
       code: (cause as { readonly code?: unknown }).code,
-      revision: this.#batches.inFlight?.lastRevision,
+      revision: this.#batches.inFlight[0]?.lastRevision,
     });
     this.stop(cause);
     this.#deps.onFailed(cause);

@@ -80,6 +80,7 @@ export class EmbeddedStore implements FullStore {
     this.#committer = new Committer(
       {
         engine: deps.engine,
+        clock: deps.clock,
         log: deps.log,
         sequence: (batch, command) => sequencer.sequence(batch, command),
         publish: (revision, effects) => this.#publish(revision, effects),

@@ -28,6 +28,7 @@ const engineOptions = {
   partBytes: 4000,
   segmentBytes: 2000,
   checkpointLogBytes: 1_000_000,
+  pace: { appendsMax: 4, besideMs: 5, gatherMs: 2 },
   giveUpMs: 2000,
   lookMs: 0,
 };

@@ -49,7 +49,16 @@ void describe("the engine on a real etcd", { skip, timeout: 120_000 }, () => {
   function engineOn(log: number, partBytes: number): EtcdEngine {
     const prefix = `/log-${log}/`;
     const limits = { partBytes, segmentBytes: 8192, checkpointLogBytes: 16_384, lookMs: 0 };
-    return new EtcdEngine({ ...deps, cluster }, { prefix, name: "", ...limits, giveUpMs: 10_000 });
+    return new EtcdEngine(
+      { ...deps, cluster },
+      {
+        prefix,
+        name: "",
+        ...limits,
+        pace: { appendsMax: 4, besideMs: 5, gatherMs: 2 },
+        giveUpMs: 10_000,
+      },
+    );
   }
 
   engineSuite("etcd, a real one", () => {
@@ -72,7 +81,13 @@ void describe("the engine on a real etcd", { skip, timeout: 120_000 }, () => {
   test("a prefix in which another program keeps data is refused", async () => {
     await endpoints.client().put({ key: "/theirs/a", value: Buffer.from("1") });
     const limits = { partBytes: 9000, segmentBytes: 9000, checkpointLogBytes: 0, lookMs: 0 };
-    const options = { prefix: "/theirs/", name: "", ...limits, giveUpMs: 10_000 };
+    const options = {
+      prefix: "/theirs/",
+      name: "",
+      ...limits,
+      pace: { appendsMax: 4, besideMs: 5, gatherMs: 2 },
+      giveUpMs: 10_000,
+    };
     const engine = new EtcdEngine({ ...deps, cluster }, options);
     await assert.rejects(engine.open(nowhere, "next"), /\/theirs\/a is there, but/);
   });

@@ -24,6 +24,7 @@ const engineOptions = {
   partBytes: 2 ** 20,
   segmentBytes: 2 ** 16,
   checkpointLogBytes: 2 ** 20,
+  pace: { appendsMax: 4, besideMs: 5, gatherMs: 2 },
   giveUpMs: 2000,
   lookMs: 20,
 };

@@ -4,11 +4,11 @@
  *
  * Contract, checked by testing/engine-suite.ts on every engine that keeps anything:
  *  E1  `append` resolves only once the whole batch survives a crash; batches become durable in order.
- *  E2  After a rejected append nothing is appended any more by this opening.
+ *  E2  After a rejected append nothing is appended any more by this opening; those under way beside it are rejected, too.
  *  E3  `open` replays, in order, the newest whole checkpoint and then at least every record that
  *      was appended durably after that checkpoint's revision - and nothing that was never appended.
- *      A record at or below the checkpoint's revision may come again; a part of the last batch
- *      that was never acknowledged may come, as a prefix of it.
+ *      A record at or below the checkpoint's revision may come again; of batches that were under way
+ *      and never acknowledged a prefix may come.
  *  E4  An epoch is held by one opening. Once a later `open` has returned, an append of an earlier
  *      epoch fails with FencedError and never lands late. An `open` with an epoch that is not
  *      greater than all seen fails with FencedError too.
@@ -108,6 +108,19 @@ export interface AppendBatch {
   readonly records: number;
 }
 
+/** What suits the medium. */
+export interface AppendPace {
+  /** So many appends may be under way at once. */
+  readonly appendsMax: number;
+  /** An append goes beside another one that takes longer than this; if `appendsMax` allows it. */
+  readonly besideMs: number;
+  /** How long a batch may wait for callers that were just answered; 0: an append costs too little for that. */
+  readonly gatherMs: number;
+}
+
+/** One append at a time, as soon as there is something to append. */
+export const oneAtATime: AppendPace = { appendsMax: 1, besideMs: 0, gatherMs: 0 };
+
 export type Room =
   | { readonly kind: "ok" }
   | { readonly kind: "no-space"; readonly message: string };
@@ -166,7 +179,8 @@ export interface Engine {
    * one seen; an election hands in its own, which must be greater than all seen.
    */
   open(replay: ReplaySink, epoch: number | "next"): Promise<Opened>;
-  /** One at a time: the caller waits for the last one to settle. */
+  readonly pace: AppendPace;
+  /** At most `pace.appendsMax` at once. They settle in the order of the calls. */
   append(batch: AppendBatch): Promise<void>;
   /**
    * Whether there was room for more when it was last looked at. While not, the store asks `lookForRoom`

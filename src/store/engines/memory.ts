@@ -9,9 +9,10 @@
 import { assert } from "#base/assert.ts";
 import { concatBytes } from "#base/bytes.ts";
 import { RecordReader } from "../record.ts";
-import { FencedError } from "./engine.ts";
+import { FencedError, oneAtATime } from "./engine.ts";
 import type {
   AppendBatch,
+  AppendPace,
   CheckpointSource,
   Engine,
   EngineStats,
@@ -121,6 +122,7 @@ export class MemoryLog {
 
 export class MemoryEngine implements Engine {
   readonly room = { kind: "ok" } as const;
+  readonly pace: AppendPace = oneAtATime;
   readonly #log: MemoryLog;
   #open = false;
 

@@ -21,6 +21,7 @@ const options = {
   partBytes: 4000,
   segmentBytes: 2000,
   checkpointLogBytes: 3000,
+  pace: { appendsMax: 4, besideMs: 5, gatherMs: 2 },
   giveUpMs: 2000,
   lookMs: 500,
 };

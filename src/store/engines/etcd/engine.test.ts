@@ -19,6 +19,7 @@ const options: EtcdEngineOptions = {
   segmentBytes: 8192,
   checkpointLogBytes: 16_384,
   name: "",
+  pace: { appendsMax: 4, besideMs: 5, gatherMs: 2 },
   giveUpMs: 60_000,
   lookMs: 0,
 };

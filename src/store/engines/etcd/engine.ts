@@ -3,7 +3,7 @@
  * opening's and the slot is free. README.md has the keys, the invariants and what is absent.
  *
  *   open        takes the epoch (takeover.ts), then reads checkpoint and slots (reader.ts)
- *   append      parts of the batch into the next slots (writer.ts); what is uncertain is repeated (calls.ts)
+ *   append      parts of the batch into the next slots (appends.ts, writer.ts); what is uncertain is repeated (calls.ts)
  *   checkpoint  chunks, one transaction that switches, then trimming (checkpoint.ts)
  */
 import { assert, must } from "#base/assert.ts";
@@ -13,6 +13,7 @@ import type { Random } from "#platform/random.ts";
 import { CorruptionError, FellBehindError, FencedError } from "../engine.ts";
 import type {
   AppendBatch,
+  AppendPace,
   CheckpointSource,
   EngineStats,
   LogHolder,
@@ -23,6 +24,7 @@ import type {
   SharedEngine,
   Tail,
 } from "../engine.ts";
+import { Appends } from "./appends.ts";
 import { Calls } from "./calls.ts";
 import { putChunks, switchPointer, trim } from "./checkpoint.ts";
 import type { LogCluster } from "./cluster.ts";
@@ -49,6 +51,7 @@ export interface EtcdEngineOptions {
   readonly checkpointLogBytes: number;
   /** Without a certain answer for so long the log's owner gives up. */
   readonly giveUpMs: number;
+  readonly pace: AppendPace;
   /** How often an owner looks whether it still holds the log; 0: only when it appends. */
   readonly lookMs: number;
 }
@@ -68,16 +71,16 @@ export class EtcdEngine implements SharedEngine {
   readonly #options: EtcdEngineOptions;
   readonly #calls: Calls;
   readonly #layout: LogLayout;
+  readonly pace: AppendPace;
   #writer: Writer | undefined;
+  #appends: Appends | undefined;
   readonly #segments: Segments;
   /** Where following stands; undefined: nothing was replayed yet. */
   #slots: SlotReader | undefined;
   /** As stored; undefined: there is none yet. */
   #pointer: Pointer | undefined;
-  #nextSlot = 1;
   #attempts = 0;
   #failure: Error | undefined;
-  #appending: Promise<void> | undefined;
   #look: Timer | undefined;
   #watch: { close(): void } | undefined;
 
@@ -87,6 +90,7 @@ export class EtcdEngine implements SharedEngine {
     assert(/^[!-~]*$/.test(name), "a name is ASCII without spaces", { name });
     this.#deps = deps;
     this.#options = options;
+    this.pace = options.pace;
     this.#calls = new Calls(deps, options);
     this.#layout = new LogLayout(prefix);
     this.#segments = new Segments(options);
@@ -102,8 +106,9 @@ export class EtcdEngine implements SharedEngine {
     const deps = { calls: this.#calls, layout: this.#layout, random, name };
     const { domain, epoch, held } = await takeOver(deps, wanted);
     const writer = new Writer({ calls: this.#calls, epoch, held }, this.#options);
+    let nextSlot: number;
     try {
-      this.#nextSlot = await this.#recover(replay);
+      nextSlot = await this.#recover(replay);
     } catch (error) {
       // Another opening may have trimmed what this one was reading.
       if (error instanceof CorruptionError || error instanceof FellBehindError) {
@@ -112,6 +117,10 @@ export class EtcdEngine implements SharedEngine {
       throw error;
     }
     this.#writer = writer;
+    this.#appends = new Appends(
+      { writer, layout: this.#layout, segments: this.#segments },
+      nextSlot,
+    );
     this.#lookLater();
     return { epoch, domain };
   }
@@ -146,9 +155,8 @@ export class EtcdEngine implements SharedEngine {
     if (epoch !== this.#writer?.epoch) {
       throw new FencedError(`epoch ${epoch} may not append: this opening does not hold the log`);
     }
-    this.#appending = this.#append(this.#writer, batch);
     try {
-      await this.#appending;
+      await must(this.#appends, "an open engine appends").append(batch);
     } catch (error) {
       this.#fail(error as Error);
       throw error;
@@ -205,7 +213,7 @@ export class EtcdEngine implements SharedEngine {
   async close(): Promise<void> {
     this.#look?.cancel();
     this.#watch?.close();
-    await this.#appending?.catch(() => undefined);
+    await this.#appends?.ended();
     this.#writer = undefined;
   }
 
@@ -266,15 +274,6 @@ export class EtcdEngine implements SharedEngine {
       this.#segments.add(this.#layout.slotNumber(file), bytes.length, lastRevision);
       replay.records(bytes, { kind: "log", file, offset: 0 });
     }
-  }
-
-  async #append(writer: Writer, batch: AppendBatch): Promise<void> {
-    const first = this.#nextSlot;
-    const keyOf = (index: number): string => this.#layout.slot(first + index);
-    const after = this.#segments.isEmpty ? undefined : keyOf(-1);
-    const parts = await writer.putParts(batch, { keyOf, after });
-    this.#nextSlot = first + parts;
-    this.#segments.add(first, batch.bytes, batch.lastRevision);
   }
 
   #fail(error: Error): void {

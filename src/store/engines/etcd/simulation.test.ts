@@ -18,17 +18,20 @@ void test(`no acknowledged batch is lost and nothing of a deposed writer lands, 
   let acknowledged = 0;
   let epochs = 0;
   let checkpoints = 0;
+  let beside = 0;
   for (let seed = firstSeed; seed < firstSeed + runs; seed++) {
     const outcome = await simulate(seed);
     assert.deepEqual(outcome.problems, [], `PILOTHOUSE_SEED=${seed} PILOTHOUSE_RUNS=1`);
     acknowledged += outcome.acknowledged;
     epochs += outcome.epochs;
     checkpoints += outcome.checkpoints;
+    beside = Math.max(beside, outcome.mostBeside);
   }
   // A simulation in which nothing happens finds nothing.
   assert.ok(acknowledged / runs > 20, `${acknowledged} revisions acknowledged`);
   assert.ok(epochs / runs > 3, `${epochs} takeovers`);
   assert.ok(checkpoints / runs > 0.5, `${checkpoints} checkpoints`);
+  assert.equal(beside, 4, `${beside} appends beside each other`);
 });
 
 const layout = new LogLayout("/log/");
@@ -56,6 +59,10 @@ const bugs: Readonly<Record<string, Plant>> = {
     ),
   })),
   "a writer that puts into slots that are taken": without((key) => key.includes("/slot/")),
+  "a writer whose slots do not wait for the slot before": bending((change) => ({
+    ...change,
+    conditions: change.conditions.filter(({ value }) => value !== "any"),
+  })),
   "a writer that believes an uncertain answer": (cluster) => ({
     ...cluster,
     change: async (change) => {

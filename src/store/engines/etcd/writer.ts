@@ -25,14 +25,22 @@ export interface HeldEpoch extends Condition {
 
 type Batch = Pick<AppendBatch, "buffers" | "bytes" | "lastRevision">;
 
-/** Where parts go, and the key that must be there before the first of them: undefined if there is none. */
+/** Where parts go. */
 interface Place {
   readonly keyOf: (index: number) => string;
+  /** The key that must be there before the first part; undefined: there is none. */
   readonly after: string | undefined;
+  /** Settles once it is certain whether `after` is there; undefined: it is. */
+  readonly earlier?: Promise<void> | undefined;
+  /** The cluster refused so many bytes; throws if the batch must not be put in parts. */
+  readonly beforeCut?: (bytes: number) => void;
 }
 
 /** The bytes `from` to `until` of a batch, as its part number `index`. */
 interface Part {
+  readonly key: string;
+  /** The key that must be there before. */
+  readonly after: string | undefined;
   readonly batch: Batch;
   readonly index: number;
   readonly from: number;
@@ -44,6 +52,8 @@ export class Writer {
   readonly #held: HeldEpoch;
   readonly epoch: number;
   #partBytes: number;
+  /** What the cluster took in one request, at most. */
+  #takenBytes = 0;
 
   /** `partBytes`: what the cluster is thought to take in one request; the first refusal teaches better. */
   constructor({ calls, epoch, held }: WriterDeps, options: { readonly partBytes: number }) {
@@ -58,19 +68,28 @@ export class Writer {
     return this.#partBytes - partHeaderBytes;
   }
 
+  /** The cluster has taken as many bytes in one request before. */
+  takesAtOnce(bytes: number): boolean {
+    return bytes + partHeaderBytes <= Math.min(this.#takenBytes, this.#partBytes);
+  }
+
   /**
    * Puts the parts of a batch, in order, each under a key that must be free, after one that must be there.
    * @returns how many parts there are.
    */
-  async putParts(batch: Batch, { keyOf, after }: Place): Promise<number> {
+  async putParts(batch: Batch, place: Place): Promise<number> {
+    const { keyOf } = place;
     let from = 0;
     let index = 0;
     while (from < batch.bytes) {
       const until = Math.min(batch.bytes, from + this.partBytes);
-      const before = index === 0 ? after : keyOf(index - 1);
-      const placed = await this.#putPart(keyOf(index), before, { batch, index, from, until });
-      if (placed === "too-large") this.#shrink(until - from + partHeaderBytes);
-      else {
+      const after = index === 0 ? place.after : keyOf(index - 1);
+      const part = { key: keyOf(index), after, batch, index, from, until };
+      const placed = await this.#putPart(part, place.earlier);
+      if (placed === "too-large") {
+        place.beforeCut?.(until - from + partHeaderBytes);
+        this.#shrink(until - from + partHeaderBytes);
+      } else {
         from = placed;
         index++;
       }
@@ -102,28 +121,42 @@ export class Writer {
   }
 
   /** @returns up to where the batch is in the log now. */
-  async #putPart(
-    key: string,
-    after: string | undefined,
-    part: Part,
-  ): Promise<number | "too-large"> {
-    const follows = after === undefined ? [] : [{ key: after, value: "any" } as const];
-    const answer = await this.#calls.change({
-      conditions: [this.#held, { key, value: undefined }, ...follows],
-      operations: [{ kind: "put", key, value: this.#encode(part) }],
-    });
-    if (answer === "too-large") return answer;
-    if (answer === "changed") return part.until;
-    // An attempt whose answer was lost may have put it, perhaps before parts were made smaller.
-    const found = await this.#calls.get(key);
-    const until = part.from + (found?.length ?? 0) - partHeaderBytes;
-    const isPart = until > part.from && until <= part.batch.bytes;
-    if (found !== undefined && isPart && equalBytes(found, this.#encode({ ...part, until }))) {
-      return until;
+  async #putPart(part: Part, earlier: Promise<void> | undefined): Promise<number | "too-large"> {
+    const answer = await this.#tryPart(part);
+    if (answer !== "unmet") return answer;
+    if (earlier !== undefined) {
+      // It may have arrived before the part that it follows.
+      await earlier;
+      return this.#putPart(part, undefined);
     }
+    const { key, after } = part;
     await this.checkHeld();
     if (after !== undefined && (await this.#calls.get(after)) === undefined) throw restored(after);
     throw new CorruptionError(`${key} is taken, though epoch ${this.epoch} holds the log`);
+  }
+
+  /** "unmet": the part is not there. */
+  async #tryPart(part: Part): Promise<number | "too-large" | "unmet"> {
+    const { key, after, until } = part;
+    const value = this.#encode(part);
+    const follows = after === undefined ? [] : [{ key: after, value: "any" } as const];
+    const answer = await this.#calls.change({
+      conditions: [this.#held, { key, value: undefined }, ...follows],
+      operations: [{ kind: "put", key, value }],
+    });
+    if (answer === "unmet") return this.#findPart(part);
+    if (answer === "too-large") return answer;
+    this.#takenBytes = Math.max(this.#takenBytes, value.length);
+    return until;
+  }
+
+  /** An attempt whose answer was lost may have put it, perhaps before parts were made smaller. */
+  async #findPart(part: Part): Promise<number | "unmet"> {
+    const found = await this.#calls.get(part.key);
+    if (found === undefined) return "unmet";
+    const until = part.from + found.length - partHeaderBytes;
+    const isPart = until > part.from && until <= part.batch.bytes;
+    return isPart && equalBytes(found, this.#encode({ ...part, until })) ? until : "unmet";
   }
 
   #encode({ batch, index, from, until }: Part): Uint8Array {

@@ -19,7 +19,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Disk, DiskFile, DiskLock } from "#platform/disk.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
-import { FencedError } from "../engine.ts";
+import { FencedError, oneAtATime } from "../engine.ts";
 import type {
   AppendBatch,
   CheckpointSource,
@@ -84,6 +84,8 @@ interface LocalEngineDeps {
 }
 
 export class LocalEngine implements Engine {
+  /** A disk writes no faster for two at once. */
+  readonly pace = oneAtATime;
   readonly #deps: LocalEngineDeps;
   readonly #options: LocalEngineOptions;
   #lock: DiskLock | undefined;

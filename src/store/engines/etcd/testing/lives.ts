@@ -2,7 +2,8 @@
 import type { Life } from "./network.ts";
 
 /** The errors that end a process in an orderly way: it begins anew. */
-const expected = /^(FencedError|LogSilentError|FellBehindError|StoreStoppedError)$/;
+const expected =
+  /^(FencedError|LogSilentError|UnequalMembersError|FellBehindError|StoreStoppedError)$/;
 
 export class Lives {
   readonly all = new Set<Life>();

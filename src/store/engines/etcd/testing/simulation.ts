@@ -20,10 +20,11 @@ const options = {
   segmentBytes: 6000,
   checkpointLogBytes: 0,
   name: "",
+  pace: { appendsMax: 4, besideMs: 5, gatherMs: 2 },
   giveUpMs: 2000,
   lookMs: 500,
 };
-/** Of the members that a request may come to: some take less than a part has at first. */
+/** What the members take: some less than a part has at first; in some runs not all of them the same. */
 const requestBytesMax = [6000, 7000, 10_000] as const;
 /** A batch is one to three parts. */
 const bodyBytes = 1000;
@@ -40,6 +41,8 @@ interface Outcome {
   readonly acknowledged: number;
   readonly epochs: number;
   readonly checkpoints: number;
+  /** Appends under way at once. */
+  readonly mostBeside: number;
 }
 
 export async function simulate(
@@ -67,15 +70,19 @@ class Simulation {
   #epochs = 0;
   #checkpoints = 0;
   #appends = 0;
+  #mostBeside = 0;
 
   constructor(seed: number, plant: Plant) {
     this.#random = new FakeRandom(seed);
     this.#plant = plant;
     this.#startChance = this.#random.pick([1, 10, 20, 60]);
     this.#network = new Network(this.#model, this.#random);
-    this.#network.onRequest = () => {
-      this.#model.requestBytesMax = this.#random.pick(requestBytesMax);
-    };
+    this.#model.requestBytesMax = this.#random.pick(requestBytesMax);
+    if (this.#random.chance(0.3)) {
+      this.#network.onRequest = () => {
+        this.#model.requestBytesMax = this.#random.pick(requestBytesMax);
+      };
+    }
     this.#model.onChange = (change) => this.#checkChange(change);
   }
 
@@ -85,6 +92,7 @@ class Simulation {
       await this.#network.step();
     }
     this.#network.hasFaults = false;
+    this.#network.onRequest = () => undefined;
     for (const life of this.#lives.all) this.#lives.crash(life);
     this.#appends = 0;
     this.#lives.start();
@@ -97,7 +105,8 @@ class Simulation {
     await this.#readAll();
     const { size: acknowledged } = this.#acknowledged;
     const [epochs, checkpoints] = [this.#epochs, this.#checkpoints];
-    return { problems: this.#problems, acknowledged, epochs, checkpoints };
+    const mostBeside = this.#mostBeside;
+    return { problems: this.#problems, acknowledged, epochs, checkpoints, mostBeside };
   }
 
   #disturb(): void {
@@ -116,6 +125,7 @@ class Simulation {
     const { epoch } = await engine.open(state, "next");
     this.#epochs++;
     this.#checkState(life.name, state, epoch);
+    const underWay: Promise<void>[] = [];
     for (let isCheckpointing = false; !life.isCrashed;) {
       const revision = state.head - this.#random.below(3);
       const isNewer = revision > Math.max(1, engine.stats().checkpointRevision);
@@ -128,16 +138,33 @@ class Simulation {
           .finally(() => (isCheckpointing = false));
       }
       const added = state.next(1 + this.#random.below(12), `${life.name} in ${epoch}`);
-      await engine.append(batchOf(epoch, added));
-      for (const [revision, text] of added) {
-        state.texts.set(revision, text);
-        if (this.#acknowledged.has(revision)) {
-          this.#problems.push(`${life.name}: revision ${revision} was acknowledged twice`);
-        }
-        this.#acknowledged.set(revision, { text, epoch });
-      }
-      this.#appends++;
+      const appended = engine
+        .append(batchOf(epoch, added))
+        .then(() => this.#acknowledge(life.name, epoch, state, added));
+      appended.catch(() => undefined);
+      underWay.push(appended);
+      this.#mostBeside = Math.max(this.#mostBeside, underWay.length);
+      while (underWay.length > this.#random.below(options.pace.appendsMax)) await underWay.shift();
     }
+  }
+
+  #acknowledge(
+    name: string,
+    epoch: number,
+    state: State,
+    added: ReadonlyMap<number, string>,
+  ): void {
+    for (const [revision, text] of added) {
+      if (revision !== state.head + 1) {
+        this.#problems.push(`${name}: ${revision} was acknowledged after ${state.head}`);
+      }
+      state.texts.set(revision, text);
+      if (this.#acknowledged.has(revision)) {
+        this.#problems.push(`${name}: revision ${revision} was acknowledged twice`);
+      }
+      this.#acknowledged.set(revision, { text, epoch });
+    }
+    this.#appends++;
   }
 
   #engineOf(life: Life): EtcdEngine {
@@ -211,6 +238,8 @@ class Simulation {
 /** A writer's state: what was put at each revision. */
 class State implements ReplaySink {
   readonly texts = new Map<number, string>();
+  /** The last revision that was handed out. */
+  #next = 0;
 
   get head(): number {
     return this.texts.size === 0 ? 1 : Math.max(...this.texts.keys());
@@ -228,7 +257,8 @@ class State implements ReplaySink {
   }
 
   next(count: number, text: string): ReadonlyMap<number, string> {
-    const { head } = this;
+    const head = Math.max(this.head, this.#next);
+    this.#next = head + count;
     return new Map(Array.from({ length: count }, (_, i) => [head + 1 + i, `${text}, ${i}`]));
   }
 

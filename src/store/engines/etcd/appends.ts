@@ -1,0 +1,93 @@
+/**
+ * The appends of one opening, several under way at once. A slot is put only once the slot before it is there, so
+ * they land in order whatever the network does:
+ *
+ *   batch 7 ── slot 12, if 11 is there ──▶ put                        resolves first
+ *   batch 8 ── slot 13, if 12 is there ──▶ put, or unmet: once more, after batch 7 is certain
+ *
+ * P1  Of what is under way a prefix lands; a batch is certain only after all earlier ones.
+ * P2  A batch that others follow is never cut: the second of its parts could find its slot taken by a late
+ *     request of a later batch. So it goes beside others only if the cluster took as many bytes at once before.
+ */
+import type { AppendBatch } from "../engine.ts";
+import type { LogLayout } from "./layout.ts";
+import type { Segments } from "./segments.ts";
+import type { Writer } from "./writer.ts";
+
+/** Members of a cluster differ in what they take. */
+class UnequalMembersError extends Error {
+  constructor(bytes: number) {
+    super(
+      `the etcd cluster refuses a request of ${bytes} bytes as too large, and took a larger one before: give its members the same --max-request-bytes`,
+    );
+    this.name = "UnequalMembersError";
+  }
+}
+
+interface AppendsDeps {
+  readonly writer: Writer;
+  readonly layout: LogLayout;
+  readonly segments: Segments;
+}
+
+class Appending {
+  /** It has its slot, and takes no other one: the next batch may go into the slot after it. */
+  isPlaced = false;
+  certain: Promise<void> = Promise.resolve();
+}
+
+export class Appends {
+  readonly #deps: AppendsDeps;
+  #nextSlot: number;
+  #last: Appending | undefined;
+
+  constructor(deps: AppendsDeps, nextSlot: number) {
+    this.#deps = deps;
+    this.#nextSlot = nextSlot;
+  }
+
+  /** Resolves in the order of calls. After one rejects no other resolves. */
+  append(batch: AppendBatch): Promise<void> {
+    const earlier = this.#last;
+    const own = new Appending();
+    this.#last = own;
+    own.certain = this.#append(batch, own, earlier);
+    return own.certain;
+  }
+
+  /** Resolves once nothing is under way. */
+  async ended(): Promise<void> {
+    await this.#last?.certain.catch(() => undefined);
+  }
+
+  async #append(batch: AppendBatch, own: Appending, earlier: Appending | undefined): Promise<void> {
+    const { writer, segments } = this.#deps;
+    const goesBeside = earlier?.isPlaced === true && writer.takesAtOnce(batch.bytes);
+    if (!goesBeside) await earlier?.certain;
+    // What the earlier one has taught about sizes counts.
+    own.isPlaced = writer.takesAtOnce(batch.bytes);
+    const first = this.#nextSlot++;
+    const parts = await writer.putParts(batch, this.#place(first, own, earlier));
+    await earlier?.certain;
+    if (!own.isPlaced) this.#nextSlot = first + parts;
+    segments.add(first, batch.bytes, batch.lastRevision);
+  }
+
+  #place(
+    first: number,
+    own: Appending,
+    earlier: Appending | undefined,
+  ): Parameters<Writer["putParts"]>[1] {
+    const { layout, segments } = this.#deps;
+    const isFirst = segments.isEmpty && earlier === undefined;
+    return {
+      keyOf: (index) => layout.slot(first + index),
+      after: isFirst ? undefined : layout.slot(first - 1),
+      earlier: earlier?.certain,
+      beforeCut: (bytes) => {
+        if (own !== this.#last && own.isPlaced) throw new UnequalMembersError(bytes);
+        own.isPlaced = false;
+      },
+    };
+  }
+}
