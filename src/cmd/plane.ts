@@ -55,7 +55,7 @@ import type { Aggregator } from "#extension/aggregation/aggregator.ts";
 import type { AuditSink } from "#server/audit.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { versionInfo } from "#server/version.ts";
-import { schedulerDefaults } from "#scheduler/scheduler.ts";
+import { defaultProfile } from "#scheduler/profile.ts";
 import { storeMetrics } from "#store/metrics.ts";
 import { changesOf, type ServerAccess, serverAccess } from "./access.ts";
 import type { AdmissionConfiguration } from "./admission-configuration.ts";
@@ -291,7 +291,7 @@ function planeLoops(
     signDetached,
     checkPolicyTypes: policyTypeChecker(server.catalog),
   });
-  describeScheduler(metrics, schedulerDefaults.schedulerName, () => loops.scheduler);
+  describeScheduler(metrics, defaultProfile.schedulerName, () => loops.scheduler);
   describeQueues(metrics, () => loops.controllers);
   return loops;
 }

@@ -14,13 +14,15 @@ import { retryAfterMs } from "#client/api-errors.ts";
 import type { Log } from "#platform/log.ts";
 import type { Cache } from "./cache.ts";
 import type { Reservation } from "./plugin.ts";
+import type { PodInfo } from "./pod-info.ts";
 import type { QueuedPod, SchedulingQueue } from "./queue.ts";
 
 interface BinderDeps {
   readonly client: Client;
   readonly cache: Cache;
   readonly queue: SchedulingQueue;
-  readonly events: EventRecorder;
+  /** By the Pod's profile. */
+  readonly eventsOf: (info: PodInfo) => EventRecorder;
   readonly log: Log;
 }
 
@@ -120,7 +122,7 @@ export class Binder {
     nodeName: string,
     reservations: readonly Reservation[],
   ): Promise<void> {
-    const { client, events, queue } = this.#deps;
+    const { client, eventsOf, queue } = this.#deps;
     const { namespace, name, uid } = pod.info;
     try {
       await client.createSub(pods, namespace, name, "binding", {
@@ -132,7 +134,7 @@ export class Binder {
       this.bound++;
       queue.delete(uid);
       const text = `Successfully assigned ${namespace}/${name} to ${nodeName}`;
-      events.event(pod.info.pod, "Normal", "Scheduled", text);
+      eventsOf(pod.info).event(pod.info.pod, "Normal", "Scheduled", text);
     } catch (error) {
       this.#failed(pod, nodeName, reservations, { plugin: undefined, error });
     }
@@ -145,7 +147,7 @@ export class Binder {
     reservations: readonly Reservation[],
     { plugin, error }: { readonly plugin: string | undefined; readonly error: unknown },
   ): void {
-    const { cache, events, log, queue } = this.#deps;
+    const { cache, eventsOf, log, queue } = this.#deps;
     this.errors++;
     for (const reservation of reservations.toReversed()) reservation.unreserve();
     cache.forget(pod.info.uid);
@@ -158,6 +160,6 @@ export class Binder {
     const step =
       plugin === undefined ? 'Bind plugin "DefaultBinder"' : `PreBind plugin "${plugin}"`;
     const text = `running ${step}: ${message}`;
-    events.event(pod.info.pod, "Warning", "FailedScheduling", text);
+    eventsOf(pod.info).event(pod.info.pod, "Warning", "FailedScheduling", text);
   }
 }

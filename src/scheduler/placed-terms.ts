@@ -14,10 +14,10 @@ import { hintsOf } from "./selection.ts";
 /** `anti`: must not come near; `wish`: weight for or against; `follow`: a required affinity, scored. */
 type TermKind = "anti" | "wish" | "follow";
 
-interface TermGroup {
+export interface TermGroup {
   readonly kind: TermKind;
   readonly term: Term;
-  /** For `wish` and `follow`: what one Pod having the term adds to the score. */
+  /** For `wish`: what one Pod having the term adds to the score. */
   readonly weight: number;
   readonly perSlot: SlotCounts;
 }
@@ -27,8 +27,6 @@ interface OwnGroup extends TermGroup {
   readonly perSlot: Map<number, number>;
 }
 
-/** Upstream's hardPodAffinityWeight. */
-const followWeight = 1;
 const noHint = "";
 
 export class PlacedTerms {
@@ -43,7 +41,7 @@ export class PlacedTerms {
   change(info: PodInfo, slot: number, sign: 1 | -1): void {
     for (const term of info.antiAffinity) this.#change("anti", term, 0, slot, sign);
     for (const term of info.preferred) this.#change("wish", term, term.weight, slot, sign);
-    for (const term of info.affinity) this.#change("follow", term, followWeight, slot, sign);
+    for (const term of info.affinity) this.#change("follow", term, 0, slot, sign);
   }
 
   /** The groups whose term takes this Pod. */

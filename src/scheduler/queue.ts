@@ -34,7 +34,7 @@ export interface QueuedPod {
   signature: string;
 }
 
-interface QueueOptions {
+export interface QueueOptions {
   readonly backoffFirstMs: number;
   readonly backoffMostMs: number;
   /** A Pod is tried again after this time though nothing happened: hints may have gaps. */

@@ -51,10 +51,8 @@ export class ScheduleAlgorithm {
 
   /** Lets go of what was compiled of Pods that have not come since the last call. @returns how much is left. */
   age(): number {
-    const { counts } = this.#deps.cache;
     this.#classes.age();
-    counts.age();
-    return this.#classes.count + counts.size;
+    return this.#classes.count;
   }
 
   decide(info: PodInfo): Decision {

@@ -8,7 +8,7 @@
  */
 import type { Namespace, Node, Pod, PodDisruptionBudget } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json-value.ts";
-import { AssertionError } from "#base/assert.ts";
+import { AssertionError, must } from "#base/assert.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { createEventRecorder } from "#client/events.ts";
@@ -21,7 +21,6 @@ import { Binder } from "./bind.ts";
 import { Cache } from "./cache.ts";
 import { Conditions } from "./conditions.ts";
 import { haveSameStaticFacts } from "./node-table.ts";
-import { defaultPlugins } from "./default-plugins.ts";
 import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import type { FitError } from "./fit-error.ts";
 import { fitErrorText } from "./fit-error.ts";
@@ -31,7 +30,8 @@ import type { PodInfo } from "./pod-info.ts";
 import type { ClusterEvent } from "./hints.ts";
 import { Volumes } from "./volumes.ts";
 import { findPreemption, isRoomComing } from "./preemption.ts";
-import type { QueuedPod } from "./queue.ts";
+import { defaultProfile, type Profile } from "./profile.ts";
+import type { QueuedPod, QueueOptions } from "./queue.ts";
 import { SchedulingQueue, queueTimes } from "./queue.ts";
 import { reasonOf } from "./reasons.ts";
 import { evictVictim } from "./victims.ts";
@@ -45,14 +45,16 @@ interface SchedulerDeps {
 }
 
 interface SchedulerOptions {
-  /** Pods that name this scheduler are its own; `default-scheduler`. */
-  readonly schedulerName: string;
+  /** At least one, with different names. */
+  readonly profiles: readonly Profile[];
+  readonly queue: QueueOptions;
   readonly bindsInFlightMax: number;
 }
 
 /** For `cmd` to pass on. */
 export const schedulerDefaults: SchedulerOptions = {
-  schedulerName: "default-scheduler",
+  profiles: [defaultProfile],
+  queue: queueTimes,
   bindsInFlightMax: 256,
 };
 
@@ -88,6 +90,12 @@ const forgetMs = 300_000;
 /** Decisions between two turns of the event loop: some milliseconds at most. */
 const sliceMax = 64;
 
+interface RunningProfile {
+  readonly decider: ScheduleAlgorithm;
+  readonly events: EventRecorder;
+  readonly preempts: boolean;
+}
+
 class SchedulerShell implements Scheduler {
   readonly #deps: SchedulerDeps;
   readonly #options: SchedulerOptions;
@@ -99,10 +107,9 @@ class SchedulerShell implements Scheduler {
   readonly #cache: Cache;
   readonly #queue: SchedulingQueue;
   readonly #nominations = new Nominations();
-  readonly #decider: ScheduleAlgorithm;
+  readonly #profiles: ReadonlyMap<string, RunningProfile>;
   readonly #binder: Binder;
   readonly #conditions: Conditions;
-  readonly #events: EventRecorder;
   #running = false;
   #pumping = false;
   #decisions = 0;
@@ -121,15 +128,28 @@ class SchedulerShell implements Scheduler {
     this.#budgets = informers.informer<PodDisruptionBudget>(budgetsRef);
     const namespaces = (name: string) => this.#namespaces.get("", name)?.metadata?.labels;
     this.#cache = new Cache({ namespaces });
-    this.#queue = new SchedulingQueue({ clock, wake: () => this.#wake() }, queueTimes);
+    this.#queue = new SchedulingQueue({ clock, wake: () => this.#wake() }, options.queue);
     const nominations = this.#nominations;
-    const plugins = defaultPlugins;
-    const shared = { cache: this.#cache, random, namespaces, nominations, plugins };
-    this.#decider = new ScheduleAlgorithm({ ...shared, volumes: this.#volumes });
-    this.#events = createEventRecorder(deps, { component: options.schedulerName });
+    const shared = { cache: this.#cache, random, namespaces, nominations, volumes: this.#volumes };
+    this.#profiles = new Map(
+      options.profiles.map(({ schedulerName, plugins, preempts }) => [
+        schedulerName,
+        {
+          decider: new ScheduleAlgorithm({ ...shared, plugins }),
+          events: createEventRecorder(deps, { component: schedulerName }),
+          preempts,
+        },
+      ]),
+    );
     this.#conditions = new Conditions({ client, clock, log });
     this.#binder = new Binder(
-      { client, cache: this.#cache, queue: this.#queue, events: this.#events, log },
+      {
+        client,
+        cache: this.#cache,
+        queue: this.#queue,
+        eventsOf: (pod) => this.#profileOf(pod).events,
+        log,
+      },
       { ended: () => this.#wake() },
     );
   }
@@ -152,7 +172,7 @@ class SchedulerShell implements Scheduler {
     this.#aging?.cancel();
     this.#binder.cancelAll();
     await this.#binder.idle();
-    await this.#events.close();
+    await Promise.all([...this.#profiles.values()].map(({ events }) => events.close()));
   }
 
   metrics(): SchedulerMetrics {
@@ -258,12 +278,16 @@ class SchedulerShell implements Scheduler {
   }
 
   #isOurs(pod: Pod): boolean {
-    return (pod.spec?.schedulerName ?? "default-scheduler") === this.#options.schedulerName;
+    return this.#profiles.has(schedulerNameOf(pod));
+  }
+
+  #profileOf({ pod }: PodInfo): RunningProfile {
+    return must(this.#profiles.get(schedulerNameOf(pod)), "a queued pod names a profile");
   }
 
   #happened(event: ClusterEvent): void {
-    this.#queue.moveAllToActiveOrBackoffQueue((pod) =>
-      this.#decider.mayHelp(event, pod.info, pod.rejectors),
+    this.#queue.moveAllToActiveOrBackoffQueue(({ info, rejectors }) =>
+      this.#profileOf(info).decider.mayHelp(event, info, rejectors),
     );
   }
 
@@ -313,16 +337,20 @@ class SchedulerShell implements Scheduler {
   #scheduleOne(pod: QueuedPod): void {
     this.#decisions++;
     this.#ageLater();
-    const decision = this.#decider.decide(pod.info);
+    const { decider, events, preempts } = this.#profileOf(pod.info);
+    const decision = decider.decide(pod.info);
     if (decision.kind === "node") {
       this.#placeOne(pod, decision.nodeName);
       return;
     }
     this.#unschedulable++;
-    const preempted = this.#preempt(pod.info, decision.error, decision.slots);
+    const preempted = preempts
+      ? this.#preempt(pod.info, decision.error, decision.slots)
+      : { text: "" };
     const text = [fitErrorText(decision.error), preempted.text].filter((t) => t !== "").join(" ");
-    this.#queue.refused(pod, decision.error.plugins, this.#decider.signatureOf(pod.info));
-    this.#events.event(pod.info.pod, "Warning", "FailedScheduling", text);
+    const signature = `${schedulerNameOf(pod.info.pod)}|${decider.signatureOf(pod.info)}`;
+    this.#queue.refused(pod, decision.error.plugins, signature);
+    events.event(pod.info.pod, "Warning", "FailedScheduling", text);
     const { nominatedNodeName } = preempted;
     this.#conditions.write(pod.info.pod, {
       reason: "Unschedulable",
@@ -334,13 +362,17 @@ class SchedulerShell implements Scheduler {
   #ageLater(): void {
     this.#aging ??= this.#deps.clock.after("scheduler.forget", forgetMs, () => {
       this.#aging = undefined;
-      if (this.#decider.age() > 0) this.#ageLater();
+      const { counts } = this.#cache;
+      counts.age();
+      let left = counts.size;
+      for (const { decider } of this.#profiles.values()) left += decider.age();
+      if (left > 0) this.#ageLater();
     });
   }
 
   #placeOne(pod: QueuedPod, nodeName: string): void {
     if (!this.#binder.canPrepare) return this.#queue.failed(pod);
-    const reservations = this.#decider.reserve(pod.info, nodeName);
+    const reservations = this.#profileOf(pod.info).decider.reserve(pod.info, nodeName);
     this.#cache.assume(pod.info, nodeName);
     this.#dropNomination(pod.info.uid);
     this.#conditions.cancel(pod.info.uid);
@@ -361,26 +393,26 @@ class SchedulerShell implements Scheduler {
     if (nominated !== undefined && isRoomComing(this.#cache, info, nominated)) {
       return { text: "preemption: not eligible due to a terminating pod on the nominated node." };
     }
-    const found = this.#decider.preemptionIsFutile(info)
-      ? undefined
-      : this.#findPreemption(info, slots);
+    const { decider, events } = this.#profileOf(info);
+    const found = decider.preemptionIsFutile(info) ? undefined : this.#findPreemption(info, slots);
     if (found === undefined) return this.#preemptFailed(info, error);
     this.#preemptions++;
     this.#nominations.set(info, found.nodeName);
     for (const victim of found.victims) {
-      void evictVictim({ ...this.#deps, events: this.#events }, info, victim, found.nodeName);
+      void evictVictim({ ...this.#deps, events }, info, victim, found.nodeName);
     }
     return { text: "", nominatedNodeName: found.nodeName };
   }
 
   #findPreemption(info: PodInfo, slots: readonly number[]) {
     const budgets = (namespace: string) => this.#budgets.list(namespace);
-    const deps = { cache: this.#cache, decider: this.#decider, budgets };
+    const { decider } = this.#profileOf(info);
+    const deps = { cache: this.#cache, decider, budgets };
     return findPreemption(deps, info, slots);
   }
 
   #preemptFailed(info: PodInfo, error: FitError) {
-    this.#decider.notePreemptionFutile(info);
+    this.#profileOf(info).decider.notePreemptionFutile(info);
     const had = this.#nominations.nodeOf(info.uid) !== undefined;
     if (had) this.#dropNomination(info.uid);
     return { text: futileText(error), ...(had ? { nominatedNodeName: "" } : {}) };
@@ -396,6 +428,10 @@ function futileText(error: FitError): string {
   if (helpable > 0) parts.push(`${helpable} No preemption victims found for incoming pod`);
   if (hopeless > 0) parts.push(`${hopeless} Preemption is not helpful for scheduling`);
   return `preemption: 0/${error.nodeCount} nodes are available: ${parts.join(", ")}.`;
+}
+
+function schedulerNameOf(pod: Pod): string {
+  return pod.spec?.schedulerName ?? defaultProfile.schedulerName;
 }
 
 function isFinished(pod: Pod): boolean {

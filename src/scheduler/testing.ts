@@ -8,11 +8,12 @@ import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import type { VolumeLookup } from "./claims.ts";
 import type { Scheduler } from "./scheduler.ts";
+import type { Profile } from "./profile.ts";
 import { createScheduler, schedulerDefaults } from "./scheduler.ts";
 
 export const podsRef = { group: "", version: "v1", resource: "pods" };
 export const nodesRef = { group: "", version: "v1", resource: "nodes" };
-const eventsRef = { group: "", version: "v1", resource: "events" };
+export const eventsRef = { group: "", version: "v1", resource: "events" };
 
 /** No claims, volumes or classes. */
 export const noVolumes: VolumeLookup = {
@@ -108,14 +109,17 @@ interface Rig {
 }
 
 /** Starts a scheduler and lets it settle; `seed` puts objects before it starts. */
-export async function startRig(seed: (api: FakeApi) => void): Promise<Rig> {
+export async function startRig(
+  seed: (api: FakeApi) => void,
+  profiles: readonly Profile[] = schedulerDefaults.profiles,
+): Promise<Rig> {
   const clock = new FakeClock();
   const api = createFakeApi({ clock });
   seed(api);
   const random = new FakeRandom(3);
   const deps = { client: api, clock, random, log: silentLog };
   const informers = createInformerSet(deps);
-  const scheduler = createScheduler({ ...deps, informers }, schedulerDefaults);
+  const scheduler = createScheduler({ ...deps, informers }, { ...schedulerDefaults, profiles });
   const stop = new AbortController();
   const running = Promise.all([informers.run(stop.signal), scheduler.run(stop.signal)]);
   await clock.advance(50);

@@ -1,162 +1,112 @@
 /**
  * `--config`: a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1.
  *
- * Taken  leaderElection, clientConnection.kubeconfig, one profile's schedulerName. Fields that say what is so
- *        anyhow pass. Everything else is refused by its path: a scheduler that ignores part of its
- *        configuration places pods otherwise than its operator thinks.
+ * Taken  leaderElection, clientConnection.kubeconfig, profiles (scheduler-profiles.ts), the backoff of Pods. Fields
+ *        that say what is so anyhow pass. Everything else is refused by its path: a scheduler that ignores
+ *        part of its configuration places pods otherwise than its operator thinks.
  */
 import { parse } from "yaml";
+import { schedulerDefaults } from "#scheduler/scheduler.ts";
+import { milliseconds } from "../flag-values.ts";
 import { readOperatorFile } from "../operator-file.ts";
 import { UsageError } from "../usage-error.ts";
+import { ConfigFields } from "./config-fields.ts";
 import type { SchedulerFlags } from "./flags.ts";
-import { milliseconds } from "../flag-values.ts";
+import { readProfiles } from "./scheduler-profiles.ts";
 
-interface SchedulerChoice {
-  readonly schedulerName: string;
-}
+type SchedulerChoice = Pick<typeof schedulerDefaults, "profiles" | "queue">;
 
 interface ReadConfig {
   readonly flags: SchedulerFlags;
   readonly options: SchedulerChoice;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 const version = "kubescheduler.config.k8s.io/v1";
-const defaultName = "default-scheduler";
+const notHere = "is not supported here";
 /** No client limits its own rate here: the API server's priority and fairness paces it. */
-const ignored: ReadonlySet<string> = new Set([
-  "clientConnection.qps",
-  "clientConnection.burst",
-  "clientConnection.contentType",
-  "clientConnection.acceptContentTypes",
+const ignored = [
   "parallelism",
   "percentageOfNodesToScore",
   "enableProfiling",
   "enableContentionProfiling",
-]);
+];
+const ignoredOfConnection = ["qps", "burst", "contentType", "acceptContentTypes"];
+/** Upstream sets no bound; an hour is longer than anybody waits on purpose. */
+const backoffSecondsMax = 3600;
 
 /** Throws UsageError that names the file and the field. */
 export function readSchedulerConfig(flags: SchedulerFlags): ReadConfig {
-  const options = { schedulerName: defaultName };
-  if (flags.config === undefined) return { flags, options };
-  return new ConfigReader(flags.config).read(flags);
+  const { profiles, queue } = schedulerDefaults;
+  if (flags.config === undefined) return { flags, options: { profiles, queue } };
+  const root = new ConfigFields(flags.config, "", parsed(flags.config));
+  if (root.raw("apiVersion") !== version || root.raw("kind") !== "KubeSchedulerConfiguration") {
+    throw root.fault("", `must be a KubeSchedulerConfiguration of ${version}`);
+  }
+  const known = ["clientConnection", "leaderElection", "profiles"];
+  const times = ["podInitialBackoffSeconds", "podMaxBackoffSeconds"];
+  root.refuseOthers(["apiVersion", "kind", ...known, ...times, ...ignored], notHere);
+  return {
+    flags: { ...flags, ...connectionOf(root), ...electionOf(root) },
+    options: { profiles: readProfiles(root), queue: backoffOf(root) },
+  };
 }
 
-class ConfigReader {
-  readonly #path: string;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  read(flags: SchedulerFlags): ReadConfig {
-    const root = this.#fields("", this.#parse());
-    if (root["apiVersion"] !== version || root["kind"] !== "KubeSchedulerConfiguration") {
-      throw this.#fault("", `must be a KubeSchedulerConfiguration of ${version}`);
-    }
-    const known = ["apiVersion", "kind", "clientConnection", "leaderElection", "profiles"];
-    this.#refuseOthers("", root, known);
-    return {
-      flags: { ...flags, ...this.#connection(root), ...this.#election(root) },
-      options: { schedulerName: this.#schedulerName(root["profiles"]) },
-    };
-  }
-
-  #parse(): unknown {
-    try {
-      return parse(readOperatorFile(this.#path));
-    } catch (error) {
-      if (error instanceof UsageError) throw error;
-      throw this.#fault("", `is no YAML: ${(error as Error).message}`);
-    }
-  }
-
-  #connection(root: Fields): Partial<SchedulerFlags> {
-    const connection = this.#fields("clientConnection", root["clientConnection"] ?? {});
-    this.#refuseOthers("clientConnection", connection, ["kubeconfig"]);
-    const kubeconfig = connection["kubeconfig"] ?? "";
-    if (typeof kubeconfig !== "string")
-      throw this.#fault("clientConnection.kubeconfig", "must be text");
-    return kubeconfig === "" ? {} : { kubeconfig };
-  }
-
-  #election(root: Fields): Partial<SchedulerFlags> {
-    const given = this.#fields("leaderElection", root["leaderElection"] ?? {});
-    const known = [
-      "leaderElect",
-      "leaseDuration",
-      "renewDeadline",
-      "retryPeriod",
-      "resourceLock",
-      "resourceName",
-      "resourceNamespace",
-    ];
-    this.#refuseOthers("leaderElection", given, known);
-    if ((given["resourceLock"] ?? "leases") !== "leases") {
-      throw this.#fault("leaderElection.resourceLock", "must be leases");
-    }
-    return {
-      ...this.#one(given, "leaderElect", "leaderElect", (value) =>
-        typeof value === "boolean" ? value : undefined,
-      ),
-      ...this.#one(given, "leaseDuration", "leaderElectLeaseDuration", milliseconds),
-      ...this.#one(given, "renewDeadline", "leaderElectRenewDeadline", milliseconds),
-      ...this.#one(given, "retryPeriod", "leaderElectRetryPeriod", milliseconds),
-      ...this.#one(given, "resourceName", "leaderElectResourceName", name),
-      ...this.#one(given, "resourceNamespace", "leaderElectResourceNamespace", name),
-    };
-  }
-
-  #one<T>(
-    given: Fields,
-    field: string,
-    flag: keyof SchedulerFlags,
-    read: (value: unknown) => T | undefined,
-  ): Partial<SchedulerFlags> {
-    if (given[field] === undefined) return {};
-    const value = read(given[field]);
-    if (value === undefined) throw this.#fault(`leaderElection.${field}`, "cannot be read");
-    return { [flag]: value };
-  }
-
-  #schedulerName(profiles: unknown): string {
-    if (profiles === undefined) return defaultName;
-    if (!Array.isArray(profiles) || profiles.length !== 1) {
-      throw this.#fault("profiles", "must be one profile: run a scheduler for each further one");
-    }
-    const profile = this.#fields("profiles[0]", profiles[0]);
-    this.#refuseOthers("profiles[0]", profile, ["schedulerName"]);
-    const given = profile["schedulerName"] ?? defaultName;
-    const read = name(given);
-    if (read === undefined) throw this.#fault("profiles[0].schedulerName", "must be a name");
-    return read;
-  }
-
-  #refuseOthers(path: string, fields: Fields, known: readonly string[]): void {
-    for (const [field, value] of Object.entries(fields)) {
-      const at = path === "" ? field : `${path}.${field}`;
-      const isEmpty = value === null || (Array.isArray(value) && value.length === 0);
-      if (known.includes(field) || ignored.has(at) || isEmpty) continue;
-      throw this.#fault(
-        at,
-        "is not supported here: the default plugins run with their default arguments",
-      );
-    }
-  }
-
-  #fields(path: string, value: unknown): Fields {
-    if (typeof value === "object" && value !== null && !Array.isArray(value))
-      return value as Fields;
-    throw this.#fault(path, "must be a mapping");
-  }
-
-  #fault(path: string, what: string): UsageError {
-    const where = path === "" ? "" : `${path} `;
-    return new UsageError(`--config ${this.#path}: ${where}${what}`);
+function parsed(file: string): unknown {
+  try {
+    return parse(readOperatorFile(file));
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`--config ${file}: is no YAML: ${(error as Error).message}`);
   }
 }
 
-function name(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
+function connectionOf(root: ConfigFields): Partial<SchedulerFlags> {
+  const connection = root.child("clientConnection");
+  connection.refuseOthers(["kubeconfig", ...ignoredOfConnection], notHere);
+  const kubeconfig = connection.text("kubeconfig");
+  return kubeconfig === undefined ? {} : { kubeconfig };
+}
+
+const electionFields = {
+  leaseDuration: "leaderElectLeaseDuration",
+  renewDeadline: "leaderElectRenewDeadline",
+  retryPeriod: "leaderElectRetryPeriod",
+} as const;
+
+function electionOf(root: ConfigFields): Partial<SchedulerFlags> {
+  const given = root.child("leaderElection");
+  const names = ["leaderElect", "resourceLock", "resourceName", "resourceNamespace"];
+  given.refuseOthers([...names, ...Object.keys(electionFields)], notHere);
+  given.oneOf("resourceLock", ["leases"]);
+  const leaderElect = given.flag("leaderElect");
+  const name = given.text("resourceName");
+  const namespace = given.text("resourceNamespace");
+  return {
+    ...timesOf(given),
+    ...(leaderElect === undefined ? {} : { leaderElect }),
+    ...(name === undefined ? {} : { leaderElectResourceName: name }),
+    ...(namespace === undefined ? {} : { leaderElectResourceNamespace: namespace }),
+  };
+}
+
+function timesOf(given: ConfigFields): Partial<SchedulerFlags> {
+  const times = Object.entries(electionFields).flatMap(([field, flag]) => {
+    if (!given.has(field)) return [];
+    const ms = milliseconds(given.raw(field));
+    if (ms === undefined) throw given.fault(field, "must be a duration, as 15s");
+    return [[flag, ms] as const];
+  });
+  return Object.fromEntries(times);
+}
+
+function backoffOf(root: ConfigFields): SchedulerChoice["queue"] {
+  const { queue } = schedulerDefaults;
+  const first = root.number("podInitialBackoffSeconds", 1, backoffSecondsMax);
+  const most = root.number("podMaxBackoffSeconds", 1, backoffSecondsMax);
+  const backoffFirstMs = first === undefined ? queue.backoffFirstMs : first * 1000;
+  const backoffMostMs = most === undefined ? queue.backoffMostMs : most * 1000;
+  if (backoffMostMs < backoffFirstMs) {
+    throw root.fault("podMaxBackoffSeconds", "must not be less than podInitialBackoffSeconds");
+  }
+  return { ...queue, backoffFirstMs, backoffMostMs };
 }

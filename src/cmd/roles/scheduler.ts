@@ -11,7 +11,8 @@ export function schedulerRole(given: SchedulerFlags): Promise<void> {
   const { flags, options } = readSchedulerConfig(given);
   return runRole("kube-scheduler", flags, ({ host, connection, metrics }) => {
     let scheduler: Scheduler | undefined;
-    describeScheduler(metrics, options.schedulerName, () => scheduler);
+    const names = options.profiles.map(({ schedulerName }) => schedulerName);
+    describeScheduler(metrics, names.join(","), () => scheduler);
     return async (signal, term) => {
       const client = connection.client(term);
       const informers = createInformerSet({ ...host, client });

@@ -7,6 +7,7 @@
 import type { SlotCounts } from "../counts.ts";
 import type { Cycle } from "../cycle.ts";
 import type { NodeTable } from "../node-table.ts";
+import type { TermGroup } from "../placed-terms.ts";
 import type { ClusterEvent, Hint } from "../hints.ts";
 import type { Plugin, PluginDeps } from "../plugin.ts";
 import type { PodInfo, Term } from "../pod-info.ts";
@@ -23,11 +24,21 @@ const existingAntiAffinity = reasonId(
   true,
 );
 
-export function interPodAffinity({ namespaces }: PluginDeps): Plugin {
+interface ScoringTerms {
+  readonly hardPodAffinityWeight: number;
+  readonly ignorePreferredTermsOfExistingPods: boolean;
+}
+
+const allTerms = { hardPodAffinityWeight: 1, ignorePreferredTermsOfExistingPods: false };
+
+export function interPodAffinity(
+  { namespaces }: PluginDeps,
+  terms: ScoringTerms = allTerms,
+): Plugin {
   return {
     name,
     filter: (cycle) => filterTerms(cycle, namespaces),
-    score: { weight: 2, run: scorePreferred },
+    score: { weight: 2, run: (cycle, scores) => scorePreferred(cycle, scores, terms) },
     hint: interPodHint,
   };
 }
@@ -100,19 +111,33 @@ function markDomains(ids: Int32Array, counts: SlotCounts): Set<number> {
   return marked;
 }
 
-function scorePreferred(cycle: Cycle, scores: Float64Array): boolean {
+function scorePreferred(cycle: Cycle, scores: Float64Array, scoring: ScoringTerms): boolean {
   const { nodes, counts, terms } = cycle.cache;
   const sums: Sums = new Map();
   for (const term of cycle.info.preferred) {
     addWeights(nodes, sums, term.topologyKey, counts.at(term.selection), term.weight);
   }
   for (const group of terms.concerning(cycle.info)) {
-    if (group.kind === "anti") continue;
-    addWeights(nodes, sums, group.term.topologyKey, group.perSlot, group.weight);
+    const weight = weightOf(group, cycle.info, scoring);
+    if (weight !== 0) addWeights(nodes, sums, group.term.topologyKey, group.perSlot, weight);
   }
   if (sums.size === 0) return false;
   spanScores(cycle, sums, scores);
   return true;
+}
+
+/** What one placed Pod that has the term adds; 0: the term does not score. */
+function weightOf(group: TermGroup, info: PodInfo, scoring: ScoringTerms): number {
+  switch (group.kind) {
+    case "anti":
+      return 0;
+    case "follow":
+      return scoring.hardPodAffinityWeight;
+    case "wish":
+      return scoring.ignorePreferredTermsOfExistingPods && info.preferred.length === 0
+        ? 0
+        : group.weight;
+  }
 }
 
 /** By topology key, by domain. */

@@ -1,18 +1,35 @@
 /** NodeAffinity: nodeSelector and required node affinity filter, preferred node affinity scores. */
-import type { Node } from "#api/gen/types.ts";
+import type { Node, NodeSelector, PreferredSchedulingTerm } from "#api/gen/types.ts";
 import { labelsInclude, nodeSelectorMatches, nodeTermMatches } from "#api/selectors/node-match.ts";
-import type { Plugin } from "../plugin.ts";
+import type { Plugin, PluginDeps } from "../plugin.ts";
 import { hintByNode } from "../hints.ts";
 import type { PodInfo } from "../pod-info.ts";
 import { reasonId } from "../reasons.ts";
 
 const name = "NodeAffinity";
+const enforcedMismatch = reasonId(
+  name,
+  "node(s) didn't match scheduler-enforced node affinity",
+  false,
+);
 const mismatch = reasonId(name, "node(s) didn't match Pod's node affinity/selector", false);
 
-export function nodeAffinity(): Plugin {
+export interface AddedAffinity {
+  readonly required: NodeSelector | undefined;
+  readonly preferred: readonly PreferredSchedulingTerm[];
+}
+
+const noAffinity: AddedAffinity = { required: undefined, preferred: [] };
+
+/** `added`: of the profile, for all Pods. */
+export function nodeAffinity(_deps?: PluginDeps, added = noAffinity): Plugin {
+  const { required } = added;
   return {
     name,
-    nodeFilter: (info, node) => (nodeAffinityHolds(info, node) ? -1 : mismatch),
+    nodeFilter(info, node) {
+      if (required !== undefined && !nodeSelectorMatches(required, node)) return enforcedMismatch;
+      return nodeAffinityHolds(info, node) ? -1 : mismatch;
+    },
     nodeScore: {
       weight: 2,
       isReversed: false,
@@ -20,7 +37,7 @@ export function nodeAffinity(): Plugin {
         const preferred =
           info.pod.spec?.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution;
         let weight = 0;
-        for (const wish of preferred ?? []) {
+        for (const wish of [...added.preferred, ...(preferred ?? [])]) {
           if (nodeTermMatches(wish.preference, node)) weight += wish.weight;
         }
         return weight;

@@ -1,8 +1,9 @@
-/** NodeResourcesFit: requests must find room; the score is LeastAllocated. Upstream's arithmetic. */
+/** NodeResourcesFit: requests must find room; how full a node is to be, the strategy says. */
 import type { NodeTable } from "../node-table.ts";
-import type { Plugin } from "../plugin.ts";
+import type { Plugin, PluginDeps } from "../plugin.ts";
 import { reasonId } from "../reasons.ts";
 import type { Requests } from "../requests.ts";
+import { leastAllocated, strategyScore } from "../scoring-strategy.ts";
 
 const name = "NodeResourcesFit";
 const tooManyPods = reasonId(name, "Too many pods", true);
@@ -14,11 +15,11 @@ function lacks(resource: string): number {
   return reasonId(name, `Insufficient ${resource}`, true);
 }
 
-export function nodeResourcesFit(): Plugin {
+export function nodeResourcesFit(_deps?: PluginDeps, strategy = leastAllocated): Plugin {
   return {
     name,
     roomFilter: lackOf,
-    roomScore: { weight: 1, score: leastAllocated },
+    roomScore: { weight: 1, score: strategyScore(strategy) },
     hint: ({ kind }) => (kind === "node" || kind === "pod-gone" ? "queue-if-fits" : "skip"),
   };
 }
@@ -41,16 +42,4 @@ function lackOf(nodes: NodeTable, requests: Requests, slot: number): readonly nu
     if (amount > nodes.scalarFree(slot, resource)) found.push(lacks(resource));
   }
   return found.length === 0 ? nothing : found;
-}
-
-function leastAllocated(nodes: NodeTable, requests: Requests, slot: number): number {
-  const cpuUsed = (nodes.cpuScored[slot] ?? 0) + requests.scoredCpu;
-  const memoryUsed = (nodes.memoryScored[slot] ?? 0) + requests.scoredMemory;
-  const cpu = leftShare(nodes.cpuMax[slot] ?? 0, cpuUsed);
-  const memory = leftShare(nodes.memoryMax[slot] ?? 0, memoryUsed);
-  return Math.floor((cpu + memory) / 2);
-}
-
-function leftShare(max: number, used: number): number {
-  return max === 0 || used > max ? 0 : Math.floor(((max - used) * 100) / max);
 }

@@ -8,7 +8,7 @@ import { tolerates } from "#api/selectors/node-match.ts";
 import type { Cycle } from "../cycle.ts";
 import type { NodeTable } from "../node-table.ts";
 import type { ClusterEvent, Hint } from "../hints.ts";
-import type { Plugin } from "../plugin.ts";
+import type { Plugin, PluginDeps } from "../plugin.ts";
 import { fits } from "../pod-class.ts";
 import type { Spread } from "../pod-info.ts";
 import { reasonId } from "../reasons.ts";
@@ -22,14 +22,21 @@ const missingLabel = reasonId(
 );
 const skewed = reasonId(name, "node(s) didn't match pod topology spread constraints", true);
 
-export function podTopologySpread(): Plugin {
+export function podTopologySpread(
+  _deps?: PluginDeps,
+  { spreadsByDefault } = { spreadsByDefault: true },
+): Plugin {
   return {
     name,
     filter(cycle) {
       const constraints = cycle.info.spreadHard;
       for (const spread of constraints) filterOne(cycle, spread, constraints);
     },
-    score: { weight: 2, run: scoreSoft },
+    score: {
+      weight: 2,
+      run: (cycle, scores) =>
+        (spreadsByDefault || !cycle.info.spreadByDefault) && scoreSoft(cycle, scores),
+    },
     hint: spreadHint,
   };
 }

@@ -1,0 +1,99 @@
+/**
+ * One scheduler's plugins as an operator chose them. Several profiles share a scheduler's queue, cache and
+ * binds, and so never give away the same room twice; each decides for the Pods that name it.
+ *
+ * A plugin is here what upstream spreads over extension points: its filtering part (PreFilter, Filter, and Reserve
+ * and PreBind with them) and its scoring part (PreScore, Score), each on or off, the second with a weight.
+ */
+import { defaultPlugins } from "./default-plugins.ts";
+import type { Plugin, PluginFactory } from "./plugin.ts";
+import { interPodAffinity } from "./plugins/inter-pod-affinity.ts";
+import { type AddedAffinity, nodeAffinity } from "./plugins/node-affinity.ts";
+import { nodeResourcesFit } from "./plugins/node-resources-fit.ts";
+import { podTopologySpread } from "./plugins/pod-topology-spread.ts";
+import { leastAllocated, type ScoringStrategy } from "./scoring-strategy.ts";
+
+export interface Profile {
+  /** Pods that name it are its own. */
+  readonly schedulerName: string;
+  /** In upstream's order, whatever the order of the configuration. */
+  readonly plugins: readonly PluginFactory[];
+  /** Whether Pods of lower priority make room: upstream's DefaultPreemption. */
+  readonly preempts: boolean;
+}
+
+export interface PluginArguments {
+  readonly strategy: ScoringStrategy;
+  /** What a required affinity of a placed Pod adds to the score, 0 to 100. */
+  readonly hardPodAffinityWeight: number;
+  readonly ignorePreferredTermsOfExistingPods: boolean;
+  /** Whether Pods without constraints of their own are spread, by their controller. */
+  readonly spreadsByDefault: boolean;
+  /** For all Pods of the profile, beside their own. */
+  readonly addedAffinity: AddedAffinity;
+}
+
+/** What runs of a plugin; `weight` undefined: its own. */
+export interface PluginParts {
+  readonly filters: boolean;
+  readonly scores: boolean;
+  readonly weight: number | undefined;
+}
+
+export const defaultArguments: PluginArguments = {
+  strategy: leastAllocated,
+  hardPodAffinityWeight: 1,
+  ignorePreferredTermsOfExistingPods: false,
+  spreadsByDefault: true,
+  addedAffinity: { required: undefined, preferred: [] },
+};
+
+export const defaultProfile: Profile = {
+  schedulerName: "default-scheduler",
+  plugins: defaultPlugins,
+  preempts: true,
+};
+
+/** The default plugins with other arguments, and of each the parts that `partsOf` its name says. */
+export function choosePlugins(
+  chosen: PluginArguments,
+  partsOf: (name: string) => PluginParts,
+): readonly PluginFactory[] {
+  const withArguments = new Map<PluginFactory, PluginFactory>([
+    [nodeResourcesFit, () => nodeResourcesFit(undefined, chosen.strategy)],
+    [interPodAffinity, (deps) => interPodAffinity(deps, chosen)],
+    [podTopologySpread, () => podTopologySpread(undefined, chosen)],
+    [nodeAffinity, () => nodeAffinity(undefined, chosen.addedAffinity)],
+  ]);
+  return defaultPlugins.map((make) => (deps) => {
+    const plugin = (withArguments.get(make) ?? make)(deps);
+    return reduced(plugin, partsOf(plugin.name));
+  });
+}
+
+function reduced(plugin: Plugin, { filters, scores, weight }: PluginParts): Plugin {
+  const { name, nodeScore, roomScore, score, ...filtering } = plugin;
+  return {
+    name,
+    ...(filters ? filtering : {}),
+    ...(scores ? weighted({ nodeScore, roomScore, score }, weight) : {}),
+  };
+}
+
+interface Scores {
+  readonly nodeScore: Plugin["nodeScore"];
+  readonly roomScore: Plugin["roomScore"];
+  readonly score: Plugin["score"];
+}
+
+function weighted(
+  { nodeScore, roomScore, score }: Scores,
+  weight: number | undefined,
+): Pick<Plugin, "nodeScore" | "roomScore" | "score"> {
+  const own = weight === undefined ? {} : { weight };
+  return {
+    ...(nodeScore === undefined ? {} : { nodeScore: { ...nodeScore, ...own } }),
+    ...(roomScore === undefined ? {} : { roomScore: { ...roomScore, ...own } }),
+    ...(score === undefined ? {} : { score: { ...score, ...own } }),
+  };
+}
