@@ -155,6 +155,10 @@ const store = program
     "with --engine etcd: where other replicas and clients reach this one; absent: the address it listens on",
   )
   .option(
+    "--prefer",
+    "with --engine etcd: hold the log while this replica is there; of each log one replica, on another machine, spreads several logs",
+  )
+  .option(
     "--quota <bytes>",
     "database quota; beyond it puts answer NOSPACE",
     integer("bytes", 1, Number.MAX_SAFE_INTEGER),

@@ -8,6 +8,7 @@ export interface EngineFlags extends EtcdTlsFlags {
   readonly etcdServers: readonly string[];
   readonly etcdPrefix: string;
   readonly replicaUrl?: string;
+  readonly prefer?: boolean;
   readonly replicaCert?: string;
   readonly replicaKey?: string;
   /** Milliseconds; 0: others compact. */
@@ -28,9 +29,10 @@ export function checkEngine(flags: EngineFlags & { readonly memory?: boolean }):
   if ((flags.replicaCert === undefined) !== (flags.replicaKey === undefined)) {
     throw new UsageError("--replica-cert and --replica-key go together");
   }
-  const isNamed = etcdServers.length > 0 || flags.replicaUrl !== undefined;
+  const { replicaUrl, prefer } = flags;
+  const isNamed = etcdServers.length > 0 || replicaUrl !== undefined || prefer === true;
   if (engine === "local" && isNamed) {
-    throw new UsageError("--etcd-servers and --replica-url go with --engine etcd");
+    throw new UsageError("--etcd-servers, --replica-url and --prefer go with --engine etcd");
   }
 }
 

@@ -108,6 +108,8 @@ interface ListenDeps {
   readonly store: FullStore;
   readonly alarms: Alarms;
   readonly methods: ReadonlyMap<string, Method>;
+  /** Of one of several replicas: whether it holds the log. */
+  readonly holds?: () => boolean;
 }
 
 /** Closes the store when it cannot listen. Throws UsageError. */

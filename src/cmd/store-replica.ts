@@ -7,6 +7,7 @@ import { Alarms } from "#etcd/alarms.ts";
 import type { EtcdIdentity } from "#etcd/client.ts";
 import type { EtcdEndpoints } from "#etcd/endpoints.ts";
 import { HolderLink } from "#etcd/holder-link.ts";
+import { Handover } from "#etcd/handover.ts";
 import { EtcdLogCluster } from "#etcd/log-cluster.ts";
 import { etcdVersion } from "#etcd/maintenance.ts";
 import { replicaMethods } from "#etcd/replica-methods.ts";
@@ -46,6 +47,8 @@ interface ReplicaHost {
 /** An opening may meet a checkpoint that is just being replaced. */
 const openTriesMax = 5;
 const keeperMs = 60_000;
+/** A replica that prefers to hold the log waits so long: one that dies again and again does not take it each time. */
+const preferMs = 10_000;
 /** Extended key usage clientAuth. */
 const clientUse = "1.3.6.1.5.5.7.3.2";
 
@@ -59,15 +62,17 @@ export async function serveReplica(
   const endpoints = await logEndpoints(flags);
   const cluster = new EtcdLogCluster({ ...host, endpoints });
   const replica = await keepingAlive(() => open({ ...host, cluster }, flags, url));
+  const connect = (name: string, gone: () => void): HolderLink =>
+    new HolderLink(host.clock, name, identity, gone);
   const role = new ReplicaRole(
-    {
-      ...host,
-      replica,
-      connect: (name, gone) => new HolderLink(host.clock, name, identity, gone),
-    },
+    { ...host, replica, connect },
     { ...recommendedReplicaTimes, name: url },
   );
   const members = new ReplicaRegistry(cluster, flags.etcdPrefix);
+  const handover = new Handover(
+    { ...host, replica, role, members, connect },
+    { name: url, prefers: flags.prefer === true, preferMs },
+  );
   const alarms = new Alarms(host.log);
   const own = etcdMethods(
     { ...host, store: replica, alarms },
@@ -79,14 +84,21 @@ export async function serveReplica(
       clientUrls: () => [url],
       members,
       leader: () => memberIdOf(role.holder),
+      moveLeader: (targetId) => handover.moveLeader(targetId),
       progressMs: flags.progressEvery * 1000,
       quotaBytes: flags.quota,
     },
   );
-  const methods = replicaMethods(own, role);
-  const listening = await listenAt({ ...host, store: replica, alarms, methods }, flags, address);
+  const methods = replicaMethods(own, role, handover);
+  const holds = (): boolean => replica.isOwner;
+  const listening = await listenAt(
+    { ...host, store: replica, alarms, methods, holds },
+    flags,
+    address,
+  );
   role.start();
   await members.add(url);
+  handover.start();
   const compactor = startCompactor(host, flags, replica);
   const clusterCompactor = startClusterCompactor({ ...host, endpoints }, flags);
   process.stdout.write(readyText(replica, flags, url));
@@ -96,6 +108,7 @@ export async function serveReplica(
   spare.stop();
   compactor?.stop();
   clusterCompactor?.close();
+  handover.stop();
   role.stop();
   // Writes on their way are settled first; the others take the log over as soon as the connections break.
   await replica.close();

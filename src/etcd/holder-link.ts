@@ -14,6 +14,9 @@ import { etcdError } from "./rpc-error.ts";
 /** Calls of replicas to each other have paths of their own: only the holder answers them. */
 export const replicaPrefix = "/pilothouse.Replica";
 export const holdPath = `${replicaPrefix}/Hold`;
+/** For `call`: the replica that is asked takes the log over; the holder gives the log to the URL in the message. */
+export const takePath = "/Take";
+export const yieldPath = "/Yield";
 
 export class HolderLink {
   readonly url: string;

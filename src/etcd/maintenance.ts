@@ -30,6 +30,8 @@ interface MaintenanceDeps {
 interface MaintenanceOptions extends SnapshotLimits {
   /** The member that holds the log; absent: this one. */
   readonly leader?: () => bigint;
+  /** Absent: there is only this one. */
+  readonly moveLeader?: (targetId: bigint) => Promise<void>;
   readonly quotaBytes: number;
 }
 
@@ -51,14 +53,20 @@ export class MaintenanceService {
       Hash: unary(m.empty, m.hashResponse, () => this.#hash()),
       HashKV: unary(m.hashKvRequest, m.hashKvResponse, ({ revision }) => this.#hashKv(revision)),
       Snapshot: serverStream((_empty, call) => this.#snapshot(call)),
-      MoveLeader: unary(m.moveLeaderRequest, m.headerResponse, ({ targetId }) => {
-        if (targetId !== this.#deps.identity.memberId) throw etcdError("badLeaderTransferee");
-        return {};
-      }),
+      MoveLeader: unary(m.moveLeaderRequest, m.headerResponse, ({ targetId }) =>
+        this.#moveLeader(targetId),
+      ),
       Downgrade: unary(m.downgradeRequest, m.downgradeResponse, (request) =>
         this.#downgrade(request),
       ),
     };
+  }
+
+  async #moveLeader(targetId: bigint): Promise<object> {
+    const { moveLeader } = this.#options;
+    if (moveLeader !== undefined) await moveLeader(targetId);
+    else if (targetId !== this.#deps.identity.memberId) throw etcdError("badLeaderTransferee");
+    return {};
   }
 
   #snapshot(call: ServerStream): () => void {

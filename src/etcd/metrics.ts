@@ -21,11 +21,13 @@ export interface MetricsDeps {
   readonly store: FullStore;
   readonly alarms: Alarms;
   readonly figures: () => ProcessFigures;
+  /** Whether this replica holds the log; absent: it is the only one. */
+  readonly holds?: () => boolean;
 }
 
 export function metricsText(deps: MetricsDeps, quotaBytes: number): string {
   const metrics: readonly Metric[] = [
-    ...serverMetrics(),
+    ...serverMetrics(deps.holds?.() ?? true),
     ...alarmMetrics(deps.alarms),
     ...etcdStoreMetrics(deps.store, quotaBytes),
     ...processMetrics(deps.figures()),
@@ -48,7 +50,7 @@ function gauge(name: string, help: string, value: number, labels = ""): Metric {
   return { name, kind: "gauge", help, value, labels };
 }
 
-function serverMetrics(): Metric[] {
+function serverMetrics(holds: boolean): Metric[] {
   const cluster = storageVersion.replace(/\.\d+$/, "");
   return [
     gauge(
@@ -64,7 +66,7 @@ function serverMetrics(): Metric[] {
       `{server_version="${etcdVersion}"}`,
     ),
     gauge("etcd_server_has_leader", "1 when there is a leader: always", 1),
-    gauge("etcd_server_is_leader", "1 when this member leads: always", 1),
+    gauge("etcd_server_is_leader", "1 when this member leads", holds ? 1 : 0),
     gauge("etcd_server_is_learner", "1 when this member learns: never", 0),
   ];
 }

@@ -8,7 +8,7 @@
  */
 import { framed, prefixBytes } from "#wire/grpc.ts";
 import type { Method, ServerStream, StreamEnd } from "./call.ts";
-import { holdPath, replicaPrefix } from "./holder-link.ts";
+import { holdPath, replicaPrefix, takePath, yieldPath } from "./holder-link.ts";
 import { etcdError } from "./rpc-error.ts";
 
 type Unary = Extract<Method, { readonly kind: "unary" }>;
@@ -18,6 +18,8 @@ export interface ReplicaCalls {
   readonly isOwner: boolean;
   /** Sends the call to the holder. @returns its message, or "own" when this process became the holder meanwhile. */
   forward(path: string, request: Buffer): Promise<Buffer | "own">;
+  /** Takes the log over from a holder that gives it away. Rejects when that fails. */
+  take(): Promise<void>;
 }
 
 const heldPaths = [
@@ -36,6 +38,7 @@ const keepAlivePath = "/etcdserverpb.Lease/LeaseKeepAlive";
 export function replicaMethods(
   methods: ReadonlyMap<string, Method>,
   replica: ReplicaCalls,
+  handover: { yieldTo(url: string): Promise<void> },
 ): ReadonlyMap<string, Method> {
   const all = new Map(methods);
   for (const path of heldPaths) {
@@ -47,9 +50,19 @@ export function replicaMethods(
   const once = oneByOne(keepAlive);
   all.set(keepAlivePath, { kind: "stream", open: (call) => keptAlive(replica, once, call) });
   all.set(`${replicaPrefix}${keepAlivePath}`, onlyAtHolder(replica, once));
-  const nothing = { kind: "unary", answer: () => framed(Buffer.alloc(prefixBytes)) } as const;
-  all.set(holdPath, onlyAtHolder(replica, nothing));
+  all.set(holdPath, onlyAtHolder(replica, { kind: "unary", answer: nothing }));
+  const take = (): Promise<Buffer> => replica.take().then(nothing);
+  all.set(`${replicaPrefix}${takePath}`, { kind: "unary", answer: take });
+  const yieldTo = (url: Buffer): Promise<Buffer> => handover.yieldTo(url.toString()).then(nothing);
+  all.set(
+    `${replicaPrefix}${yieldPath}`,
+    onlyAtHolder(replica, { kind: "unary", answer: yieldTo }),
+  );
   return all;
+}
+
+function nothing(): Buffer {
+  return framed(Buffer.alloc(prefixBytes));
 }
 
 function atHolder(replica: ReplicaCalls, path: string, own: Unary): Unary {

@@ -10,7 +10,7 @@
  */
 import type { Clock, Timer, TimerName } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
-import { FellBehindError, type LogHolder } from "#store/engines/engine.ts";
+import { FellBehindError, FencedError, type LogHolder } from "#store/engines/engine.ts";
 import type { Replica } from "#store/replica.ts";
 import type { HolderLink } from "./holder-link.ts";
 import type { ReplicaCalls } from "./replica-methods.ts";
@@ -115,6 +115,19 @@ export class ReplicaRole implements ReplicaCalls {
     }
   }
 
+  /** The holder gives the log away, to this one. */
+  async take(): Promise<void> {
+    if (this.isOwner) return;
+    await this.#deps.replica.catchUp();
+    await this.#takeOver("its holder gives it away");
+    if (!this.isOwner) throw etcdError("leaderChanged");
+  }
+
+  /** Another replica has the log: this process must begin anew. */
+  retire(): void {
+    this.#fail(new FencedError("the log was given to another replica"));
+  }
+
   /** Resolves when another holder may be known, or soon. */
   #change(): Promise<void> {
     return new Promise((resolve) => {
@@ -154,7 +167,8 @@ export class ReplicaRole implements ReplicaCalls {
     const { replica, connect, log } = this.#deps;
     if (replica.isOwner || this.#stopped) return;
     const { epoch, name } = replica.holder;
-    if (epoch === 0 || name === "" || name === this.#name) return this.#takeOver("nobody holds it");
+    if (epoch === 0 || name === "" || name === this.#name)
+      return void this.#takeOver("nobody holds it");
     if (this.#link?.url === name && !this.#link.isGone) return;
     if (this.#link?.url !== name) {
       log.info("another process holds the log", { holder: name, epoch });
@@ -171,10 +185,10 @@ export class ReplicaRole implements ReplicaCalls {
     const link = this.#link;
     if (link?.url !== name || this.#stopped || this.isOwner) return;
     this.#hear(link);
-    if (link.isRefused) return this.#takeOver("nobody listens at its address");
+    if (link.isRefused) return void this.#takeOver("nobody listens at its address");
     // One that was never heard may refuse this process for its certificate; `#follow` connects again.
     if (!this.#wasHeard) return;
-    if (this.#broken === name) return this.#takeOver("its connection broke");
+    if (this.#broken === name) return void this.#takeOver("its connection broke");
     this.#broken = name;
     this.#meet();
   }
@@ -196,7 +210,8 @@ export class ReplicaRole implements ReplicaCalls {
     this.#askedMs = nowMs;
     const quietMs = nowMs - this.#heardMs;
     if (this.#wasHeard && quietMs < askMs * 2) this.#broken = "";
-    if (quietMs > (this.#wasHeard ? silentMs : strangerMs)) this.#takeOver(this.#whySilent(link));
+    if (quietMs > (this.#wasHeard ? silentMs : strangerMs))
+      void this.#takeOver(this.#whySilent(link));
     else link.ask();
     return Promise.resolve();
   }
@@ -208,13 +223,14 @@ export class ReplicaRole implements ReplicaCalls {
     return "it could never be reached";
   }
 
-  #takeOver(why: string): void {
+  /** Resolves once it is known whether that worked; never rejects. */
+  async #takeOver(why: string): Promise<void> {
     const { replica, log } = this.#deps;
     if (this.#isTaking || this.#stopped) return;
     this.#isTaking = true;
     const after: LogHolder = replica.holder;
     log.info("taking the log over", { from: after.name, epoch: after.epoch, why });
-    replica
+    await replica
       .takeOver(after)
       .then((isTaken) => {
         if (isTaken) this.#link?.close();

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { GrpcError } from "#wire/grpc.ts";
 import type * as m from "#wire/etcd-messages.ts";
+import { headerResponse, moveLeaderRequest } from "#wire/etcd-messages.ts";
 import type { EtcdClient } from "./client.ts";
 import { replicaPrefix } from "./holder-link.ts";
 import { SharedLog, startReplica, type TestReplica } from "./testing/replicas.ts";
@@ -13,12 +14,15 @@ const started: TestReplica[] = [];
 
 after(() => Promise.all(started.map((one) => one.kill())));
 
-async function start(count: number): Promise<TestReplica[]> {
-  const log = new SharedLog();
+async function start(count: number, log = new SharedLog()): Promise<TestReplica[]> {
   const replicas: TestReplica[] = [];
   for (let i = 0; i < count; i++) replicas.push(await startReplica(log));
   started.push(...replicas);
-  await until("all know who holds the log", () => replicas.every(({ role }) => role.holder !== ""));
+  await until(
+    "all know who holds the log",
+    () =>
+      replicas.every(({ role }) => role.holder !== "") && replicas.some((one) => one.role.isOwner),
+  );
   return replicas;
 }
 
@@ -196,4 +200,84 @@ void test("a follower that cannot read the log is not ready, and says so, until 
   );
   follower.cut.isCut = false;
   await becomes(200);
+});
+
+function moveLeader(client: EtcdClient, targetId: bigint): Promise<unknown> {
+  const path = "/etcdserverpb.Maintenance/MoveLeader";
+  return client.call(path, moveLeaderRequest, headerResponse, { targetId });
+}
+
+async function memberOf({ client }: TestReplica): Promise<bigint> {
+  return (await client.status()).header?.memberId ?? 0n;
+}
+
+void test("MoveLeader gives the log to the replica it names, writes go on, and the former holder retires", async () => {
+  const replicas = await start(3);
+  const { owner, others } = split(replicas);
+  const [next, third] = others as [TestReplica, TestReplica];
+  await put(owner.client, "a", "1");
+  const running = new AbortController();
+  const acknowledged: number[] = [];
+  const writing = (async () => {
+    for (let i = 0; !running.signal.aborted; i++) {
+      await put(third.client, "b", `${i}`).then(
+        ({ revision }) => acknowledged.push(revision),
+        () => undefined,
+      );
+    }
+  })();
+  await moveLeader(owner.client, await memberOf(next));
+  assert.ok(next.role.isOwner);
+  assert.equal((await owner.role.failed).name, "FencedError");
+  await owner.kill();
+  const before = acknowledged.length;
+  await until("writes go on", () => acknowledged.length > before + 5);
+  running.abort();
+  await writing;
+  assert.deepEqual(
+    acknowledged,
+    [...new Set(acknowledged)].toSorted((x, y) => x - y),
+  );
+  assert.equal(await get(third.client, "a"), "1");
+});
+
+void test("MoveLeader is refused as etcd refuses it: at a follower, and to a stranger", async () => {
+  const replicas = await start(2);
+  const { owner, others } = split(replicas);
+  const [follower] = others as [TestReplica];
+  await assert.rejects(
+    moveLeader(follower.client, await memberOf(follower)),
+    /etcdserver: not leader/,
+  );
+  await assert.rejects(moveLeader(owner.client, 5n), /etcdserver: bad leader transferee/);
+  await moveLeader(owner.client, await memberOf(owner));
+  const toNobody = owner.client.forward(`${replicaPrefix}/Yield`, withRoom("http://127.0.0.1:1"));
+  await assert.rejects(toNobody, /bad leader transferee/);
+  await assert.rejects(
+    follower.client.forward(`${replicaPrefix}/Yield`, withRoom(follower.url)),
+    /no leader/,
+  );
+  assert.ok(owner.role.isOwner);
+});
+
+function withRoom(text: string): Buffer {
+  return Buffer.concat([Buffer.alloc(5), Buffer.from(text)]);
+}
+
+void test("a replica that prefers to hold the log takes it once it is there, and two of them do not take turns", async () => {
+  const log = new SharedLog();
+  const [first] = (await start(1, log)) as [TestReplica];
+  await put(first.client, "a", "1");
+  const preferring = await startReplica(log, true);
+  started.push(preferring);
+  await until("it holds the log", () => preferring.role.isOwner);
+  assert.equal((await first.role.failed).name, "FencedError");
+  await first.kill();
+  const rival = await startReplica(log, true);
+  started.push(rival);
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  assert.deepEqual([preferring.role.isOwner, rival.role.isOwner], [true, false]);
+  assert.equal(await get(rival.client, "a"), "1");
+  await preferring.kill();
+  await putAtLast(rival.client, "a", "2");
 });

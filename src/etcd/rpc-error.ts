@@ -30,6 +30,7 @@ const errors = {
   userNotFound: [failedPrecondition, "etcdserver: user name not found"],
   roleNotFound: [failedPrecondition, "etcdserver: role name not found"],
   authNotEnabled: [failedPrecondition, "etcdserver: authentication is not enabled"],
+  notLeader: [failedPrecondition, "etcdserver: not leader"],
   badLeaderTransferee: [failedPrecondition, "etcdserver: bad leader transferee"],
   invalidDowngradeTarget: [invalidArgument, "etcdserver: invalid downgrade target version"],
   downgradeFormat: [invalidArgument, "etcdserver: wrong downgrade target version format"],

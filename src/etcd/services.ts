@@ -32,6 +32,8 @@ export interface EtcdOptions extends KvLimits, WatchLimits, SnapshotLimits {
   readonly members?: Members;
   /** The member that holds the log; absent: this one. */
   readonly leader?: () => bigint;
+  /** etcd's MoveLeader; absent: there is only this one. */
+  readonly moveLeader?: (targetId: bigint) => Promise<void>;
   /** The store's, for Status. */
   readonly quotaBytes: number;
 }

@@ -22,6 +22,7 @@ export type TimerName =
   | "etcd.replica-follow"
   | "etcd.replica-ask"
   | "etcd.replica-wait"
+  | "etcd.replica-prefer"
   | "watch.bookmark"
   | "watch.flush"
   | "registry.wait"

@@ -116,6 +116,41 @@ void describe(
       await one.close();
     });
 
+    it(
+      "give the log away when etcdctl asks, and back to the one that prefers to hold it",
+      { skip: noEtcdctl },
+      async () => {
+        const prefix = ["--etcd-prefix", "/moved/"];
+        const two = [
+          new Replica(await freePort(), etcd.urls, [...prefix, "--prefer"]),
+          new Replica(await freePort(), etcd.urls, prefix),
+        ] as const;
+        await two[0].start();
+        await answers(two[0].url, "put moved 1", "OK\n");
+        await two[1].start();
+        try {
+          const client = new EtcdClient(two[1].url);
+          const id = (await client.status()).header?.memberId.toString(16) ?? "";
+          client.close();
+          await answers(two[0].url, `move-leader ${id}`, /^Leadership transferred from /);
+          await answers(two[1].url, "put moved 2", "OK\n");
+          // The former holder was started again, and waits ten seconds.
+          assert.equal(await findHolder(two), two[1]);
+          for (const late = performance.now() + waitMsMax; ; await pause(200)) {
+            if ((await findHolder(two)) === two[0]) break;
+            assert.ok(performance.now() < late, "it never came back");
+          }
+          await answers(two[0].url, "get moved --print-value-only", "2\n");
+          assert.deepEqual(
+            two.map(({ ends }) => ends.length),
+            [1, 1],
+          );
+        } finally {
+          await Promise.all(two.map((one) => one.close()));
+        }
+      },
+    );
+
     it("lose nothing, land nothing of a deposed holder, and leave no gap in a watch, whoever is killed", async () => {
       const random = new FakeRandom(Number(process.env["PILOTHOUSE_SEED"] ?? 1));
       const urls = replicas.map(({ url }) => url);

@@ -10,8 +10,10 @@ import { recommendedOptions } from "#store/options.ts";
 import { openReplica, type Replica } from "#store/replica.ts";
 import { Alarms } from "../alarms.ts";
 import { EtcdClient } from "../client.ts";
+import { Handover } from "../handover.ts";
 import { HolderLink } from "../holder-link.ts";
 import { etcdHttpFrontend } from "../http-frontend.ts";
+import { memberIdOf, ReplicaRegistry } from "../replica-registry.ts";
 import { replicaMethods } from "../replica-methods.ts";
 import { recommendedReplicaTimes, ReplicaRole } from "../replica-role.ts";
 import { listenEtcd, recommendedServerLimits, type EtcdListening } from "../server.ts";
@@ -19,6 +21,7 @@ import { etcdMethods, recommendedEtcdLimits } from "../services.ts";
 import { freePort } from "./servers.ts";
 
 const times = { ...recommendedReplicaTimes, pollMs: 5, askMs: 20, silentMs: 200 };
+const preferMs = 200;
 const engineOptions = {
   prefix: "/log/",
   partBytes: 2 ** 20,
@@ -65,26 +68,30 @@ export interface TestReplica {
   kill(): Promise<void>;
 }
 
-export async function startReplica(log: SharedLog): Promise<TestReplica> {
+export async function startReplica(log: SharedLog, prefers = false): Promise<TestReplica> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const cut = { isCut: false };
-  const deps = { clock: new NodeClock(), random: new NodeRandom(), log: silentLog };
+  const clock = new NodeClock();
+  const deps = { clock, random: new NodeRandom(), log: silentLog };
   const cluster = log.connect(cut);
   const engine = new EtcdEngine({ ...deps, cluster }, { ...engineOptions, name: url });
   const replica = await openReplica({ ...deps, engine }, recommendedOptions);
-  const role = new ReplicaRole(
-    {
-      ...deps,
-      replica,
-      connect: (name, gone) => new HolderLink(deps.clock, name, {}, gone),
-    },
-    { ...times, name: url },
+  const connect = (name: string, gone: () => void): HolderLink =>
+    new HolderLink(clock, name, {}, gone);
+  const role = new ReplicaRole({ ...deps, replica, connect }, { ...times, name: url });
+  const members = new ReplicaRegistry(cluster, "/log/");
+  await members.add(url);
+  const handover = new Handover(
+    { ...deps, replica, role, members, connect },
+    { name: url, prefers, preferMs },
   );
-  const listening = await listen({ ...deps, replica, role }, port);
+  const listening = await listen({ ...deps, replica, role, handover }, url, port);
   role.start();
+  handover.start();
   const client = new EtcdClient(url);
   const kill = async (): Promise<void> => {
+    handover.stop();
     role.stop();
     cut.isCut = true;
     client.close();
@@ -100,23 +107,31 @@ function listen(
     readonly log: typeof silentLog;
     readonly replica: Replica;
     readonly role: ReplicaRole;
+    readonly handover: Handover;
   },
+  url: string,
   port: number,
 ): Promise<EtcdListening> {
-  const { replica: store, role } = deps;
+  const { replica: store, role, handover } = deps;
   const alarms = new Alarms(silentLog);
-  const ids = { clusterId: 11n, memberId: BigInt(port), name: "test", clientUrls: () => [] };
+  const ids = { clusterId: 11n, memberId: memberIdOf(url), name: "test", clientUrls: () => [] };
   const { quotaBytes } = recommendedOptions;
   const own = etcdMethods(
     { ...deps, store, alarms },
-    { ...recommendedEtcdLimits, ...ids, quotaBytes },
+    {
+      ...recommendedEtcdLimits,
+      ...ids,
+      quotaBytes,
+      leader: () => memberIdOf(role.holder),
+      moveLeader: (targetId) => handover.moveLeader(targetId),
+    },
   );
   const http = etcdHttpFrontend(
     { ...deps, store, alarms, figures: readProcessFigures },
     quotaBytes,
   );
   return listenEtcd(
-    { ...deps, methods: replicaMethods(own, role), http },
+    { ...deps, methods: replicaMethods(own, role, handover), http },
     { host: "127.0.0.1", port, limits: recommendedServerLimits },
   );
 }

@@ -1,0 +1,138 @@
+/**
+ * The log changes hands on purpose, between two replicas that are there:
+ *
+ *   MoveLeader at the holder ──────────────────┐
+ *   a replica that prefers to hold ─▶ Yield ───┴▶ the holder settles its writes ─▶ Take at the other one, which reads
+ *     the log up to its end and takes it over ─▶ the former holder begins anew, and follows
+ *
+ * Holds  nothing acknowledged is lost, as at every takeover: writes that come in between are refused or uncertain.
+ *        A holder that prefers to hold yields to no replica, so two that prefer do not take it from each other.
+ * Bounds one change at a time; a replica asks again after `preferMs` at the earliest.
+ */
+import type { Clock, Timer } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import { Code, GrpcError } from "#wire/grpc.ts";
+import type { Members } from "./cluster.ts";
+import { HolderLink, takePath, yieldPath } from "./holder-link.ts";
+import { etcdError } from "./rpc-error.ts";
+
+interface HandoverDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly role: {
+    readonly isOwner: boolean;
+    /** The name of the replica that holds the log. */
+    readonly holder: string;
+    /** Ends this process's time as the holder: another one has taken the log over. */
+    retire(): void;
+  };
+  readonly replica: {
+    settled(): Promise<void>;
+    /** Why this one should not be the holder now. */
+    problem(): string | undefined;
+  };
+  readonly members: Pick<Members, "list">;
+  readonly connect: (url: string, gone: () => void) => HolderLink;
+}
+
+interface HandoverOptions {
+  readonly name: string;
+  /** Takes the log from a holder that does not prefer to hold it, once it has followed for `preferMs`. */
+  readonly prefers: boolean;
+  readonly preferMs: number;
+}
+
+const empty = Buffer.alloc(0);
+/** The answer to who asked is on its way by then. */
+const retireMs = 20;
+const looksPerWait = 10;
+
+export class Handover {
+  readonly #deps: HandoverDeps;
+  readonly #options: HandoverOptions;
+  #isUnderWay = false;
+  #timer: Timer | undefined;
+  /** Since when this replica follows the holder that it follows now. */
+  #followed: { readonly holder: string; readonly sinceMs: number } | undefined;
+
+  constructor(deps: HandoverDeps, options: HandoverOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  start(): void {
+    if (this.#options.prefers) this.#lookLater();
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+
+  /** etcd's MoveLeader, with its errors. */
+  async moveLeader(targetId: bigint): Promise<void> {
+    if (!this.#deps.role.isOwner) throw etcdError("notLeader");
+    const members = await this.#deps.members.list();
+    const target = members.find(({ id }) => id === targetId);
+    if (target === undefined) throw etcdError("badLeaderTransferee");
+    await this.#giveTo(target.name);
+  }
+
+  /** Another replica prefers to hold the log. It must be one of those that are written down. */
+  async yieldTo(url: string): Promise<void> {
+    if (this.#options.prefers) {
+      throw new GrpcError(Code.failedPrecondition, "this replica prefers to hold the log, too");
+    }
+    const members = await this.#deps.members.list();
+    if (!members.some(({ name }) => name === url)) throw etcdError("badLeaderTransferee");
+    await this.#giveTo(url);
+  }
+
+  async #giveTo(url: string): Promise<void> {
+    const { clock, log, replica, role } = this.#deps;
+    if (url === this.#options.name) return;
+    if (this.#isUnderWay) throw etcdError("leaderChanged");
+    this.#isUnderWay = true;
+    try {
+      log.info("the log is given to another replica", { to: url });
+      await replica.settled();
+      await this.#call(url, takePath, empty);
+      clock.after("etcd.replica-wait", retireMs, () => role.retire());
+    } finally {
+      this.#isUnderWay = false;
+    }
+  }
+
+  async #call(url: string, path: string, request: Buffer): Promise<void> {
+    const link = this.#deps.connect(url, () => undefined);
+    try {
+      await link.call(path, request);
+    } finally {
+      link.close();
+    }
+  }
+
+  #lookLater(): void {
+    const { clock } = this.#deps;
+    const everyMs = this.#options.preferMs / looksPerWait;
+    this.#timer = clock.after("etcd.replica-prefer", everyMs, () => {
+      void this.#look().finally(() => {
+        if (this.#timer !== undefined) this.#lookLater();
+      });
+    });
+  }
+
+  async #look(): Promise<void> {
+    const { clock, log, replica, role } = this.#deps;
+    const { holder } = role;
+    const nowMs = clock.monotonicMs();
+    if (role.isOwner || replica.problem() !== undefined) return void (this.#followed = undefined);
+    if (this.#followed?.holder !== holder) this.#followed = { holder, sinceMs: nowMs };
+    if (holder === "" || nowMs - this.#followed.sinceMs < this.#options.preferMs) return;
+    this.#followed = undefined;
+    try {
+      await this.#call(holder, yieldPath, Buffer.from(this.#options.name));
+    } catch (error) {
+      log.info("the holder of the log keeps it", { holder, why: String(error) });
+    }
+  }
+}
