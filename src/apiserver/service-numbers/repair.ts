@@ -5,12 +5,15 @@
  * Grace  an address without its Service is a leak when it is older than a request may last; a port without one when
  *        three rounds have seen it.
  * Holds  objects that the allocator did not make are never deleted, but for one under the address of a Service.
+ *        What was wrong is an Event about the Service (repair-events.ts).
  * After  k/k pkg/registry/core/service/ipallocator/controller and portallocator/controller.
  */
 import { addressesOf, portsOf } from "#admission/service-addresses.ts";
 import { type PortRange, PortSet } from "#admission/port-set.ts";
 import type { IPAddress, Service } from "#api/gen/types.ts";
+import { parseIpv4 } from "#api/ipv4.ts";
 import type { Lister } from "#api/lister.ts";
+import type { KubeObject } from "#api/object.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { RangeAllocation } from "#registry/range-allocation.ts";
@@ -21,11 +24,15 @@ import {
   isOf,
   refersToService,
 } from "./ip-addresses.ts";
+import type { Finding, RepairEvents } from "./repair-events.ts";
 
 interface RepairDeps {
   readonly lookup: Lister;
   readonly addresses: IpAddresses;
   readonly allocation: RangeAllocation;
+  readonly events: RepairEvents;
+  /** Whether an IPv4 address, as a number, lies in one of the cluster's ranges. */
+  readonly isInRange: (address: number) => boolean;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -45,6 +52,7 @@ export class Repair {
   readonly #range: PortRange;
   /** Ports without a Service, and the rounds that they have left. */
   #leaks = new Map<number, number>();
+  #portFindings: Finding[] = [];
   #timer: Timer | undefined;
   #running: Promise<void> = Promise.resolve();
   #isClosed = false;
@@ -68,10 +76,14 @@ export class Repair {
 
   /** Rejects when the storage refuses. */
   async run(): Promise<void> {
-    const services = this.#deps.lookup.list(serviceResource, "") as readonly Service[];
+    const { lookup, addresses, allocation, events } = this.#deps;
+    events.beginRound();
+    const services = lookup.list(serviceResource, "") as readonly Service[];
     await inBatches(services, (service) => this.#repairService(service));
-    await inBatches(this.#deps.addresses.list(), (address) => this.#repairAddress(address));
-    await this.#deps.allocation.repair((data) => this.#rebuild(data));
+    await inBatches(addresses.list(), (address) => this.#repairAddress(address));
+    await allocation.repair((data) => this.#rebuild(data));
+    // Of the try that counted: a conflict makes the ports be counted again.
+    await inBatches(this.#portFindings, (finding) => events.tell(finding));
   }
 
   /** Never rejects. */
@@ -86,12 +98,22 @@ export class Repair {
 
   async #repairService(service: Service): Promise<void> {
     for (const address of addressesOf(service.spec)) {
-      if (!this.#isReservedFor(address, service)) await this.#reserve(address, service);
+      const number = parseIpv4(address);
+      if (number !== undefined && !this.#deps.isInRange(number)) {
+        const text = `Cluster IP ${shown(address)} is not within any configured Service CIDR; please recreate service`;
+        await this.#tell(service, "ClusterIPOutOfRange", text);
+      } else if (!(await this.#isReservedFor(address, service))) {
+        await this.#reserve(address, service);
+      }
     }
   }
 
-  #isReservedFor(name: string, service: Service): boolean {
-    const { addresses, log } = this.#deps;
+  #tell(about: KubeObject, reason: string, message: string): Promise<void> {
+    return this.#deps.events.tell({ about, kind: "address", reason, message });
+  }
+
+  async #isReservedFor(name: string, service: Service): Promise<boolean> {
+    const { addresses } = this.#deps;
     const found = addresses.get(name);
     if (found === undefined) return false;
     const owner = nameOf(service);
@@ -99,24 +121,32 @@ export class Repair {
     const parent = found.spec?.parentRef;
     const other = this.#service(parent?.namespace ?? "", parent?.name ?? "");
     if (!refersToService(found) || other === undefined) return false;
-    log.warn("a cluster address was assigned to several services", { address: name, ...owner });
+    const text = `Cluster IP [${familyOf(name)}]:${name} was assigned to multiple services; please recreate service`;
+    await this.#tell(service, "ClusterIPAlreadyAllocated", text);
     return true;
   }
 
   async #reserve(address: string, service: Service): Promise<void> {
-    const { addresses, log } = this.#deps;
+    const { addresses } = this.#deps;
     const owner = nameOf(service);
-    log.info("a cluster address is reserved for the service that has it", { address, ...owner });
     const wrong = addresses.get(address);
+    const text =
+      wrong === undefined
+        ? `Cluster IP ${shown(address)} is not allocated; repairing`
+        : `the ClusterIP ${shown(address)} for Service ${owner.namespace}/${owner.name} has a wrong reference; repairing`;
+    // Labels alone are mended without a word, as upstream's.
+    if (wrong === undefined || !isOf(wrong, owner)) {
+      await this.#tell(service, "ClusterIPNotAllocated", text);
+    }
     if (wrong !== undefined) await addresses.delete(wrong);
     await addresses.create(address, owner);
   }
 
   async #repairAddress(address: IPAddress): Promise<void> {
     if (!isManaged(address) || !this.#isLeaked(address)) return;
-    this.#deps.log.info("a cluster address without a service is freed", {
-      address: address.metadata?.name,
-    });
+    const { parentRef } = address.spec ?? {};
+    const text = `IPAddress: ${address.metadata?.name} for Service ${parentRef?.namespace ?? ""}/${parentRef?.name ?? ""} appears to have leaked: cleaning up`;
+    await this.#tell(address, "IPAddressNotAllocated", text);
     await this.#deps.addresses.delete(address);
   }
 
@@ -134,16 +164,45 @@ export class Repair {
     return this.#deps.lookup.get(serviceResource, namespace, name) as Service | undefined;
   }
 
-  /** Ports of all services, and those that may belong to one that is being written. */
-  #rebuild(data: Uint8Array | undefined): Uint8Array {
+  /** The ports of all services; what is wrong with them goes into `#portFindings`. */
+  #takeAll(stored: ReadonlySet<number>): PortSet {
     const rebuilt = new PortSet(this.#range);
+    this.#portFindings = [];
     for (const service of this.#deps.lookup.list(serviceResource, "") as readonly Service[]) {
-      for (const port of portsOf(service.spec)) {
-        if (rebuilt.contains(port)) rebuilt.take(port);
+      // One port may serve two protocols of a Service.
+      for (const port of new Set(portsOf(service.spec))) {
+        const wrong = this.#takePort(rebuilt, stored, port);
+        if (wrong !== undefined)
+          this.#portFindings.push({ about: service, kind: "port", ...wrong });
       }
     }
+    return rebuilt;
+  }
+
+  #takePort(
+    rebuilt: PortSet,
+    stored: ReadonlySet<number>,
+    port: number,
+  ): { readonly reason: string; readonly message: string } | undefined {
+    const { first, last } = this.#range;
+    if (!rebuilt.contains(port)) {
+      const message = `Port ${port} is not within the port range ${first}-${last}; please recreate service`;
+      return { reason: "PortOutOfRange", message };
+    }
+    if (!rebuilt.take(port)) {
+      const message = `Port ${port} was assigned to multiple services; please recreate service`;
+      return { reason: "PortAlreadyAllocated", message };
+    }
+    if (stored.has(port)) return undefined;
+    return { reason: "PortNotAllocated", message: `Port ${port} is not allocated; repairing` };
+  }
+
+  /** Ports of all services, and those that may belong to one that is being written. */
+  #rebuild(data: Uint8Array | undefined): Uint8Array {
+    const stored = PortSet.fromBytes(this.#range, data ?? new Uint8Array()).ports;
+    const rebuilt = this.#takeAll(stored);
     const leaks = new Map<number, number>();
-    for (const port of PortSet.fromBytes(this.#range, data ?? new Uint8Array()).ports) {
+    for (const port of stored) {
       if (rebuilt.ports.has(port)) continue;
       const left = this.#leaks.get(port) ?? leakRounds;
       if (left > 0) leaks.set(port, left - 1);
@@ -152,6 +211,15 @@ export class Repair {
     this.#leaks = leaks;
     return rebuilt.toBytes();
   }
+}
+
+/** As upstream writes an address in most of its events. */
+function shown(address: string): string {
+  return `[${familyOf(address)}]: ${address}`;
+}
+
+function familyOf(address: string): string {
+  return address.includes(":") ? "IPv6" : "IPv4";
 }
 
 function nameOf({ metadata }: Service): { readonly namespace: string; readonly name: string } {

@@ -8,6 +8,7 @@ import {
   type ServiceAddressOptions,
   type ServiceNumbers,
 } from "#admission/service-addresses.ts";
+import { AddressRanges } from "#admission/address-ranges.ts";
 import type { PortChangeOptions, PortRange, SharedPorts } from "#admission/port-set.ts";
 import { PortSet } from "#admission/port-set.ts";
 import type { Service } from "#api/gen/types.ts";
@@ -15,16 +16,19 @@ import type { Lister } from "#api/lister.ts";
 import { must } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
 import type { RangeAllocation } from "#registry/range-allocation.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import { IpAddresses } from "./ip-addresses.ts";
 import { Repair } from "./repair.ts";
+import { RepairEvents } from "./repair-events.ts";
 
 interface ServiceNumbersDeps {
   readonly registry: Pick<OpenRegistry, "store" | "onRelease">;
   readonly lookup: Lister;
   readonly allocation: RangeAllocation;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Log;
 }
 
@@ -43,7 +47,11 @@ export function openServiceNumbers(
   deps.registry.onRelease({ group: "", resource: "services" }, (old, kept) =>
     release({ addresses, ports }, old, kept),
   );
-  return { addresses, ports, repair: new Repair({ ...deps, addresses }, { range }) };
+  const cidrs = new AddressRanges({ ...deps, addresses }, options.range);
+  const isInRange = (address: number): boolean => cidrs.contains(address);
+  const events = new RepairEvents(deps);
+  const repair = new Repair({ ...deps, addresses, events, isInRange }, { range });
+  return { addresses, ports, repair };
 }
 
 /** Numbers of a stored service that it no longer has. */

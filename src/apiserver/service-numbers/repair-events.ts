@@ -1,0 +1,95 @@
+/**
+ * Events about Services and addresses whose numbers were wrong, with upstream's reasons and texts.
+ *
+ * Bounds `perRound` events a round: what else is wrong is in the log, and told when it is found again.
+ * After  k/k pkg/registry/core/service: ipallocator/controller/repairip.go, portallocator/controller/repair.go.
+ */
+import type { Event } from "#api/gen/types.ts";
+import type { AnyObject, KubeObject } from "#api/object.ts";
+import { resourceByPath } from "#api/schema/resources.ts";
+import { formatMicroTime } from "#api/time.ts";
+import { must } from "#base/assert.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import type { Registry, ResourceStore } from "#registry/resource-store.ts";
+
+interface RepairEventsDeps {
+  readonly registry: Pick<Registry, "store">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** What is wrong with the numbers of an object. */
+export interface Finding {
+  readonly about: KubeObject;
+  readonly kind: "address" | "port";
+  readonly reason: string;
+  readonly message: string;
+}
+
+const controllers = {
+  address: { action: "ClusterIPAllocation", name: "ipallocator-repair-controller" },
+  port: { action: "PortAllocation", name: "portallocator-repair-controller" },
+} as const;
+const perRound = 100;
+/** The name must leave room for a time, as upstream's. */
+const nameMax = 200;
+
+export class RepairEvents {
+  readonly #deps: RepairEventsDeps;
+  readonly #store: ResourceStore;
+  #left = perRound;
+
+  constructor(deps: RepairEventsDeps) {
+    this.#deps = deps;
+    const info = resourceByPath("", "v1", "events");
+    this.#store = deps.registry.store(must(info, "events are built in"));
+  }
+
+  beginRound(): void {
+    this.#left = perRound;
+  }
+
+  /** Never rejects. */
+  async tell(finding: Finding): Promise<void> {
+    const { log } = this.#deps;
+    const { message, reason } = finding;
+    log.warn("the numbers of a service are wrong", { reason, message });
+    if (this.#left <= 0) return;
+    this.#left--;
+    const event = this.#eventOf(finding);
+    try {
+      const namespace = event.metadata?.namespace ?? "";
+      await this.#store.create(namespace, event as unknown as AnyObject, { dryRun: false });
+    } catch (error) {
+      log.warn("an event could not be written", { reason, error: String(error) });
+    }
+  }
+
+  #eventOf({ about, kind, reason, message }: Finding): Event {
+    const { name = "", namespace = "", uid = "", resourceVersion = "" } = about.metadata ?? {};
+    const { apiVersion = "", kind: objectKind = "" } = about;
+    const { action, name: controller } = controllers[kind];
+    const suffix = Buffer.from(this.#deps.random.bytes(8)).toString("hex");
+    const own = namespace === "" ? {} : { namespace };
+    return {
+      apiVersion: "v1",
+      kind: "Event",
+      metadata: {
+        name: `${name.slice(0, nameMax)}.${suffix}`,
+        namespace: namespace === "" ? "default" : namespace,
+      },
+      involvedObject: { apiVersion, kind: objectKind, ...own, name, uid, resourceVersion },
+      reason,
+      message,
+      type: "Warning",
+      action,
+      eventTime: formatMicroTime(this.#deps.clock.nowMs()),
+      reportingComponent: controller,
+      reportingInstance: controller,
+      source: {},
+    };
+  }
+}
