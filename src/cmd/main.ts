@@ -155,6 +155,10 @@ const store = program
     "with --engine etcd: where other replicas and clients reach this one; absent: the address it listens on",
   )
   .option(
+    "--checkpoints <url>",
+    "with --engine etcd: where checkpoints lie for all replicas: file:///DIR that they share, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME with its keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; absent: in etcd",
+  )
+  .option(
     "--prefer",
     "with --engine etcd: hold the log while this replica is there; of each log one replica, on another machine, spreads several logs",
   )

@@ -9,6 +9,7 @@ export interface EngineFlags extends EtcdTlsFlags {
   readonly etcdPrefix: string;
   readonly replicaUrl?: string;
   readonly prefer?: boolean;
+  readonly checkpoints?: string;
   readonly replicaCert?: string;
   readonly replicaKey?: string;
   /** Milliseconds; 0: others compact. */
@@ -29,10 +30,12 @@ export function checkEngine(flags: EngineFlags & { readonly memory?: boolean }):
   if ((flags.replicaCert === undefined) !== (flags.replicaKey === undefined)) {
     throw new UsageError("--replica-cert and --replica-key go together");
   }
-  const { replicaUrl, prefer } = flags;
-  const isNamed = etcdServers.length > 0 || replicaUrl !== undefined || prefer === true;
-  if (engine === "local" && isNamed) {
-    throw new UsageError("--etcd-servers, --replica-url and --prefer go with --engine etcd");
+  const { replicaUrl, checkpoints, prefer } = flags;
+  const named = replicaUrl ?? checkpoints ?? etcdServers[0];
+  if (engine === "local" && (named !== undefined || prefer === true)) {
+    throw new UsageError(
+      "--etcd-servers, --replica-url, --checkpoints and --prefer go with --engine etcd",
+    );
   }
 }
 

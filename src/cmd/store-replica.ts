@@ -20,10 +20,12 @@ import type { Random } from "#platform/random.ts";
 import { Compactor } from "#stocketcd/compactor.ts";
 import { AutoCompactor } from "#store/auto-compact.ts";
 import { FellBehindError, FencedError } from "#store/engines/engine.ts";
+import type { ChunkStore } from "#store/engines/etcd/chunk-store.ts";
 import { EtcdEngine } from "#store/engines/etcd/engine.ts";
 import { recommendedOptions } from "#store/options.ts";
 import type { Revision } from "#store/store.ts";
 import { openReplica, type Replica } from "#store/replica.ts";
+import { openCheckpointPlace } from "./checkpoint-place.ts";
 import { etcdEngine } from "./limits.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import { productVersion } from "./product.ts";
@@ -61,7 +63,8 @@ export async function serveReplica(
   const identity = peerIdentity(flags);
   const endpoints = await logEndpoints(flags);
   const cluster = new EtcdLogCluster({ ...host, endpoints });
-  const replica = await keepingAlive(() => open({ ...host, cluster }, flags, url));
+  const chunks = await openCheckpointPlace(flags.checkpoints, process.env);
+  const replica = await keepingAlive(() => open({ ...host, cluster, chunks }, flags, url));
   const connect = (name: string, gone: () => void): HolderLink =>
     new HolderLink(host.clock, name, identity, gone);
   const role = new ReplicaRole(
@@ -128,7 +131,10 @@ async function keepingAlive<Result>(run: () => Promise<Result>): Promise<Result>
 }
 
 async function open(
-  deps: Omit<ReplicaHost, "stopped"> & { readonly cluster: EtcdLogCluster },
+  deps: Omit<ReplicaHost, "stopped"> & {
+    readonly cluster: EtcdLogCluster;
+    readonly chunks: ChunkStore | undefined;
+  },
   flags: ReplicaFlags,
   name: string,
 ): Promise<Replica> {

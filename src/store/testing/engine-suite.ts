@@ -54,7 +54,7 @@ export function testBatch(epoch: number, revisions: readonly number[]): AppendBa
   };
 }
 
-function checkpointOf(revision: number, records: number): CheckpointSource {
+export function checkpointOf(revision: number, records: number): CheckpointSource {
   const chunks = Array.from({ length: records }, (_, i) => record({ revision: i + 1, epoch: 0 }));
   const bytes = new Uint8Array(recordSize(0, 0));
   const end = {

@@ -6,11 +6,12 @@ import { FakeRandom } from "#platform/testing/random.ts";
 import { RecordReader } from "../../record.ts";
 import { openStore } from "../../open.ts";
 import { bytes, key, newWorld, smallOptions, text } from "../../testing/fixture.ts";
-import { engineSuite, testBatch, upTo } from "../../testing/engine-suite.ts";
+import { checkpointOf, engineSuite, testBatch, upTo } from "../../testing/engine-suite.ts";
 import { FencedError } from "../engine.ts";
 import type { Change, LogCluster } from "./cluster.ts";
 import { EtcdEngine, type EtcdEngineOptions } from "./engine.ts";
 import { LogLayout } from "./layout.ts";
+import { ModelChunks } from "./testing/model-chunks.ts";
 import { FaultyCluster, HastyClock, lost, ModelCluster } from "./testing/model-cluster.ts";
 
 const options: EtcdEngineOptions = {
@@ -46,6 +47,17 @@ for (let seed = 1; seed <= 5; seed++) {
     return { engine: () => engineOn(cluster, random), secondOpen: "takes over" };
   });
 }
+
+engineSuite("etcd, checkpoints outside of it", () => {
+  const random = new FakeRandom(++seeds);
+  const { cluster } = newLog();
+  const outside = new ModelChunks();
+  outside.hasFaults = false;
+  const clock = new HastyClock();
+  const chunks = outside.store(clock, random);
+  const deps = { cluster, random, clock, chunks, log: silentLog };
+  return { engine: () => new EtcdEngine(deps, options), secondOpen: "takes over" };
+});
 
 /** A log on a model without faults; `model` is there to be broken. */
 function newLog(): { model: ModelCluster; cluster: LogCluster; open: Open } {
@@ -179,4 +191,28 @@ void test("a store over the log stops when another store takes it over, and that
   assert.equal(found.kind === "found" && text(found.kv.value), "1");
   await second.close();
   await first.close();
+});
+
+void test("a log goes on with checkpoints outside of etcd; without their place it is not opened; a hostile place is none", async () => {
+  const { model, cluster, open } = newLog();
+  const first = await open();
+  for (const at of upTo(9)) await first.engine.append(testBatch(first.epoch, [at]));
+  await first.engine.checkpoint(checkpointOf(4, 2));
+  const outside = new ModelChunks();
+  outside.hasFaults = false;
+  const clock = new HastyClock();
+  const random = new FakeRandom(++seeds);
+  const chunks = outside.store(clock, random);
+  const moved = new EtcdEngine({ cluster, random, clock, chunks, log: silentLog }, options);
+  await moved.open(nowhere, "next");
+  await moved.checkpoint(checkpointOf(6, 2));
+  const layout = new LogLayout("/pilothouse/");
+  assert.equal(
+    model.count({ start: "/pilothouse/chunk/", end: "/pilothouse/chunk0", limit: 0 }),
+    0,
+  );
+  await assert.rejects(open(), /say where with --checkpoints/);
+  const pointer = JSON.parse(Buffer.from(model.get(layout.pointer) ?? []).toString()) as object;
+  put(model, layout.pointer, Buffer.from(JSON.stringify({ ...pointer, place: "../../etc" })));
+  await assert.rejects(open(), /is no pointer to a checkpoint/);
 });

@@ -4,7 +4,7 @@
  *
  *   open        takes the epoch (takeover.ts), then reads checkpoint and slots (reader.ts)
  *   append      parts of the batch into the next slots (appends.ts, writer.ts); what is uncertain is repeated (calls.ts)
- *   checkpoint  chunks, one transaction that switches, then trimming (checkpoint.ts)
+ *   checkpoint  chunks, one transaction that switches, then trimming (checkpoint.ts); chunks may lie elsewhere (chunk-store.ts)
  */
 import { assert, must } from "#base/assert.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
@@ -27,6 +27,7 @@ import type {
 import { Appends } from "./appends.ts";
 import { Calls } from "./calls.ts";
 import { putChunks, switchPointer, trim } from "./checkpoint.ts";
+import { type ChunkStore, putOutside, readOutside } from "./chunk-store.ts";
 import type { LogCluster } from "./cluster.ts";
 import { checkpointId, decodePointer, LogLayout, noPointer, type Pointer } from "./layout.ts";
 import { readCheckpoint, SlotReader } from "./reader.ts";
@@ -58,6 +59,8 @@ export interface EtcdEngineOptions {
 
 interface EtcdEngineDeps {
   readonly cluster: LogCluster;
+  /** Where new checkpoints go; absent: into the cluster. */
+  readonly chunks?: ChunkStore | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
@@ -80,6 +83,7 @@ export class EtcdEngine implements SharedEngine {
   /** As stored; undefined: there is none yet. */
   #pointer: Pointer | undefined;
   #attempts = 0;
+  #domain = "";
   #failure: Error | undefined;
   #look: Timer | undefined;
   #watch: { close(): void } | undefined;
@@ -117,6 +121,7 @@ export class EtcdEngine implements SharedEngine {
       throw error;
     }
     this.#writer = writer;
+    this.#domain = domain;
     this.#appends = new Appends(
       { writer, layout: this.#layout, segments: this.#segments },
       nextSlot,
@@ -180,7 +185,7 @@ export class EtcdEngine implements SharedEngine {
     const { first, trimmedRevision, revision: last } = this.#pointer ?? noPointer;
     assert(revision > last, "a checkpoint that is not newer than the last", { revision, last });
     const id = checkpointId(writer.epoch, ++this.#attempts);
-    const put = await putChunks(deps, id, source);
+    const put = await this.#putCheckpoint(deps, id, source);
     const start = this.#segments.startAfter(revision) ?? { first, trimmedRevision };
     const pointer = { revision, id, ...put, ...start };
     await switchPointer(deps, this.#pointer, pointer);
@@ -188,10 +193,22 @@ export class EtcdEngine implements SharedEngine {
     this.#segments.trim(start.first);
     try {
       await trim(deps, pointer);
+      await this.#deps.chunks?.removeBefore(this.#domain, id);
     } catch (error) {
       // The checkpoint counts; what is left over goes with the next one.
       this.#deps.log.warn("the log was not trimmed", { revision, error: String(error) });
     }
+  }
+
+  async #putCheckpoint(
+    deps: Parameters<typeof putChunks>[0],
+    id: string,
+    source: CheckpointSource,
+  ): Promise<Pick<Pointer, "chunks" | "bytes" | "place">> {
+    const { chunks: store } = this.#deps;
+    if (store === undefined) return putChunks(deps, id, source);
+    const place = this.#domain;
+    return { ...(await putOutside(store, { place, id }, source)), place };
   }
 
   tail(after: number): Tail {
@@ -250,10 +267,12 @@ export class EtcdEngine implements SharedEngine {
   async #replayCheckpoint(replay: ReplaySink, pointer: Pointer): Promise<void> {
     const deps = { calls: this.#calls, layout: this.#layout };
     replay.checkpoint(pointer.revision);
+    const take = (bytes: Uint8Array, file: string): void =>
+      replay.records(bytes, { kind: "checkpoint", file, offset: 0 });
     try {
-      await readCheckpoint(deps, pointer, (bytes, file) =>
-        replay.records(bytes, { kind: "checkpoint", file, offset: 0 }),
-      );
+      await (pointer.place === undefined
+        ? readCheckpoint(deps, pointer, take)
+        : readOutside(this.#deps.chunks, pointer, take));
     } catch (error) {
       // The log's holder may have made a newer one meanwhile.
       const { id } = await this.#readPointer();

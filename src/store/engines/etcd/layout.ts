@@ -11,6 +11,8 @@ const slotDigits = 16;
 const chunkDigits = 8;
 /** Epochs are 32-bit in records. */
 const epochDigits = 10;
+const placeForm = /^[0-9a-z-]{1,64}$/;
+const idForm = /^\d{10}-\d{8}$/;
 const formatMark = "pilothouse log 1 ";
 
 /** Which checkpoint counts, and where the log after it begins. */
@@ -25,6 +27,8 @@ export interface Pointer {
   readonly first: number;
   /** Head revision of the last batch that was trimmed. */
   readonly trimmedRevision: number;
+  /** Of chunks outside of etcd: the log's name there. Absent: they are keys of this log. */
+  readonly place?: string;
 }
 
 export const noPointer: Pointer = {
@@ -126,7 +130,12 @@ export function decodePointer(value: Uint8Array | undefined, key: string): Point
   const isWhole = (Object.keys(noPointer) as (keyof Pointer)[]).every(
     (name) => typeof pointer[name] === typeof noPointer[name],
   );
-  if (!isWhole) throw new CorruptionError(`${key} is no pointer to a checkpoint: ${text}`);
+  const { place, id = "" } = pointer;
+  // They become names of files.
+  const isNamed = place === undefined || (placeForm.test(place) && idForm.test(id));
+  if (!isWhole || !isNamed) {
+    throw new CorruptionError(`${key} is no pointer to a checkpoint: ${text}`);
+  }
   return pointer as Pointer;
 }
 

@@ -9,6 +9,7 @@ import type { AppendBatch, CheckpointSource, ReplaySink } from "../../engine.ts"
 import type { Change, LogCluster } from "../cluster.ts";
 import { EtcdEngine } from "../engine.ts";
 import { decodeEpoch, decodePointer, LogLayout } from "../layout.ts";
+import { ModelChunks } from "./model-chunks.ts";
 import { Lives } from "./lives.ts";
 import { ModelCluster } from "./model-cluster.ts";
 import { Network, type Life } from "./network.ts";
@@ -70,11 +71,15 @@ class Simulation {
   #epochs = 0;
   #checkpoints = 0;
   #appends = 0;
+  readonly #outside = new ModelChunks();
+  /** Checkpoints lie outside of etcd. */
+  readonly #hasOutside: boolean;
   #mostBeside = 0;
 
   constructor(seed: number, plant: Plant) {
     this.#random = new FakeRandom(seed);
     this.#plant = plant;
+    this.#hasOutside = this.#random.chance(0.4);
     this.#startChance = this.#random.pick([1, 10, 20, 60]);
     this.#network = new Network(this.#model, this.#random);
     this.#model.requestBytesMax = this.#random.pick(requestBytesMax);
@@ -93,6 +98,7 @@ class Simulation {
     }
     this.#network.hasFaults = false;
     this.#network.onRequest = () => undefined;
+    this.#outside.hasFaults = false;
     for (const life of this.#lives.all) this.#lives.crash(life);
     this.#appends = 0;
     this.#lives.start();
@@ -171,7 +177,8 @@ class Simulation {
     const cluster = this.#plant(this.#network.cluster(life), this.#model);
     const clock = this.#network.clock(life);
     const random = this.#random.fork();
-    return new EtcdEngine({ cluster, clock, random, log: silentLog }, options);
+    const chunks = this.#hasOutside ? this.#outside.store(clock, this.#random.fork()) : undefined;
+    return new EtcdEngine({ cluster, clock, random, chunks, log: silentLog }, options);
   }
 
   async #readAll(): Promise<void> {
@@ -201,8 +208,12 @@ class Simulation {
   /** Checks every change of the cluster, of any writer. */
   #checkChange({ operations }: Change): void {
     const stored = this.#model.get(layout.pointer);
-    const { first, revision, id, chunks } = decodePointer(stored, layout.pointer);
-    if (this.#model.count(layout.chunks(id, 0, 0)) !== chunks) {
+    const { first, revision, id, chunks, place } = decodePointer(stored, layout.pointer);
+    const found =
+      place === undefined
+        ? this.#model.count(layout.chunks(id, 0, 0))
+        : this.#outside.count(place, id);
+    if (found !== chunks) {
       this.#problems.push(`the checkpoint at ${revision} has lost chunks`);
     }
     if (revision < this.#checkpointRevision) {
