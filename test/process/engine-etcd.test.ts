@@ -6,8 +6,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeRandom } from "#platform/node/random.ts";
+import { CheckpointDirectory } from "#cmd/checkpoint-directory.ts";
 import { EtcdLogCluster } from "#etcd/log-cluster.ts";
 import { EtcdEndpoints } from "#etcd/endpoints.ts";
+import type { ChunkStore } from "#store/engines/etcd/chunk-store.ts";
 import type { LogCluster } from "#store/engines/etcd/cluster.ts";
 import { EtcdEngine } from "#store/engines/etcd/engine.ts";
 import { engineSuite, testBatch, upTo } from "#store/testing/engine-suite.ts";
@@ -46,11 +48,11 @@ void describe("the engine on a real etcd", { skip, timeout: 120_000 }, () => {
     watch: (prefix, sink) => real.watch(prefix, sink),
   };
 
-  function engineOn(log: number, partBytes: number): EtcdEngine {
+  function engineOn(log: number, partBytes: number, chunks?: ChunkStore): EtcdEngine {
     const prefix = `/log-${log}/`;
     const limits = { partBytes, segmentBytes: 8192, checkpointLogBytes: 16_384, lookMs: 0 };
     return new EtcdEngine(
-      { ...deps, cluster },
+      { ...deps, cluster, chunks },
       {
         prefix,
         name: "",
@@ -64,6 +66,12 @@ void describe("the engine on a real etcd", { skip, timeout: 120_000 }, () => {
   engineSuite("etcd, a real one", () => {
     const log = ++logs;
     return { engine: () => engineOn(log, 16_384), secondOpen: "takes over" };
+  });
+
+  engineSuite("etcd, a real one, with checkpoints in a directory", () => {
+    const log = ++logs;
+    const chunks = new CheckpointDirectory(join(directory, `chunks-${log}`));
+    return { engine: () => engineOn(log, 16_384, chunks), secondOpen: "takes over" };
   });
 
   test("a batch above --max-request-bytes goes in parts, and is whole afterwards", async () => {
