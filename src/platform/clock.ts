@@ -79,6 +79,7 @@ export type TimerName =
   | "extension.definitions"
   | "list.idle"
   | "sink.append"
+  | "sink.state"
   | "sim.step";
 
 export interface Timer {

@@ -3,6 +3,7 @@
  *
  * Holds  two objects that differ in a named part get different routes: what a target does not take in a
  *        name is written as `%2E`, and `%` itself too. A part that is empty is `_`, as no object's name is.
+ *        Kafka takes no `%` in a topic: there `_` stands for it (`_2E`), and `_` itself is `_5F`.
  */
 import type { KubeObject } from "#api/object.ts";
 import type { ResourceRef } from "#client/client.ts";
@@ -21,8 +22,12 @@ export interface RouteTemplate {
   ofMarks(ref: ResourceRef): string;
 }
 
-/** Throws SyntaxError for a part that is not known. */
-export function parseRoute(text: string, plain: PlainCharacters): RouteTemplate {
+/** `plain` must not take `mark`, but for "%". Throws SyntaxError for a part that is not known. */
+export function parseRoute(
+  text: string,
+  plain: PlainCharacters,
+  mark: "%" | "_" = "%",
+): RouteTemplate {
   const used = new Set<Part>();
   for (const [, name = ""] of text.matchAll(/\{([^}]*)\}?/g)) {
     if (!isPart(name)) throw new SyntaxError(`{${name}} is not known; known: ${parts.join(", ")}`);
@@ -32,7 +37,7 @@ export function parseRoute(text: string, plain: PlainCharacters): RouteTemplate 
   const pieces = text.split(/\{([^}]*)\}/);
   const write = (values: Readonly<Record<Part, string>>): string =>
     pieces
-      .map((piece, at) => (at % 2 === 0 ? piece : escape(values[piece as Part], plain)))
+      .map((piece, at) => (at % 2 === 0 ? piece : escape(values[piece as Part], plain, mark)))
       .join("");
   return {
     text,
@@ -52,14 +57,14 @@ function isPart(name: string): name is Part {
   return (parts as readonly string[]).includes(name);
 }
 
-function escape(value: string, plain: PlainCharacters): string {
+function escape(value: string, plain: PlainCharacters, mark: "%" | "_"): string {
   if (value === "") return "_";
   let text = "";
   for (const byte of new TextEncoder().encode(value)) {
     const character = String.fromCharCode(byte);
     const isPlain = byte < 128 && plain.test(character);
-    text += isPlain ? character : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+    text += isPlain ? character : `${mark}${byte.toString(16).toUpperCase().padStart(2, "0")}`;
   }
   // Else an object of this name would share the marks' route.
-  return text === "_" ? "%5F" : text;
+  return text === "_" ? `${mark}5F` : text;
 }

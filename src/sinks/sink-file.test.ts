@@ -42,7 +42,7 @@ const bad: readonly (readonly [what: string, text: string, told: RegExp])[] = [
     `sinks:\n  - name: a\n    colour: red${pods}`,
     /sinks\[0\]\.colour: is not known/,
   ],
-  ["no target", `sinks:\n  - name: a${pods}`, /needs one of jetstream, redis, http/],
+  ["no target", `sinks:\n  - name: a${pods}`, /needs one of jetstream, redis, kafka, http/],
   [
     "two targets",
     `sinks:\n  - name: a\n    redis: {url: "redis://h", stream: s}\n    http: {url: "http://h", positionFile: p}${pods}`,
@@ -93,7 +93,57 @@ const bad: readonly (readonly [what: string, text: string, told: RegExp])[] = [
     `sinks:\n  - name: a\n    redis: {url: "redis://h", stream: s}\n    resources: [{resource: v1/pods, labelSelector: "a in ("}]`,
     /resources\[0\]\.labelSelector/,
   ],
+  ["a broker with a scheme", kafka('"kafka://h:1"', "t"), /kafka\.brokers\[0\]: must be host:port/],
+  ["a topic for each object", kafka('"h:1"', "k8s.{name}"), /topic: must not hold \{name\}/],
+  ["a topic of other letters", kafka('"h:1"', "k8s:{resource}"), /topic: must be of letters/],
+  ["a topic of Kafka's own", kafka('"h:1"', "__consumer_offsets"), /begin with no __/],
+  ["a topic that is a folder", kafka('"h:1"', ".."), /topic: must be of letters/],
+  [
+    "a topic that is too long with some namespace",
+    kafka('"h:1"', `${"t".repeat(190)}{namespace}`),
+    /249 at most with a namespace of 63/,
+  ],
+  [
+    "a topic that some namespace makes the sink's state",
+    kafka('"h:1"', "pilothouse.sink.{namespace}"),
+    /can become pilothouse\.sink\.a, where this sink keeps its state/,
+  ],
+  [
+    "a password that would travel as it is",
+    kafka('"h:1"', "t", "sasl: {mechanism: plain, username: u, passwordFile: f}"),
+    /needs tls: plain sends the password as it is/,
+  ],
+  [
+    "a mechanism that is not known",
+    kafka('"h:1"', "t", "sasl: {mechanism: oauth, username: u, passwordFile: f}"),
+    /must be one of plain, scram-sha-256, scram-sha-512/,
+  ],
+  [
+    "half a client certificate",
+    kafka('"h:1"', "t", "tls: {certFile: c}"),
+    /needs certFile and keyFile/,
+  ],
+  ["tombstones that are a text", kafka('"h:1"', "t", 'tombstones: "no"'), /must be true or false/],
 ];
+
+function kafka(broker: string, topic: string, more = ""): string {
+  const target = `{brokers: [${broker}], topic: "${topic}"${more === "" ? "" : `, ${more}`}}`;
+  return `sinks:\n  - name: a\n    kafka: ${target}${pods}`;
+}
+
+test("a topic takes the names of the cluster, and each is another topic", () => {
+  const [sink] = parseSinkFile(kafka('"h:1"', "k8s.{group}.{resource}.{namespace}"));
+  assert.equal(sink?.target.kind, "kafka");
+  const route = sink?.target.route;
+  const of = (group: string, namespace: string): string | undefined =>
+    route?.of({ group, version: "v1", resource: "pods" }, { metadata: { namespace } });
+  assert.equal(of("", "shop"), "k8s._.pods.shop");
+  assert.equal(of("a.b", "shop"), "k8s.a_2Eb.pods.shop");
+  const namespaces = ["a_b", "a_5Fb", "_", "_5F", "a.b", "a_2Eb", "../x", "a b", "é", ""];
+  const topics = new Set(namespaces.map((name) => of("", name)));
+  assert.equal(topics.size, namespaces.length);
+  for (const topic of topics) assert.match(topic ?? "", /^[A-Za-z0-9._-]{1,249}$/);
+});
 
 for (const [what, text, told] of bad) {
   test(`${what} is refused`, () => {

@@ -5,6 +5,7 @@
  *     - name: pods
  *       jetstream: {servers: ["nats://127.0.0.1:4222"], stream: K8S, subject: "k8s.{resource}.{namespace}.{name}"}
  *       # or redis: {url: "redis://127.0.0.1:6379", stream: "k8s:{resource}"}
+ *       # or kafka: {brokers: ["127.0.0.1:9092"], topic: "k8s.{resource}"}
  *       # or http: {url: "https://receiver/events", secretFile: F, positionFile: F}
  *       format: cloudevents              or json, protobuf, deltas
  *       source: //cluster-a              of CloudEvents
@@ -25,6 +26,7 @@ import { readFieldRules } from "#server/field-rule-file.ts";
 import { type FieldPath, type Fields, YamlFields } from "#wire/yaml-fields.ts";
 import { parseYaml } from "#wire/yaml.ts";
 import type { SinkFormat } from "./formats.ts";
+import { canBe, stateTopicOf } from "./kafka-target.ts";
 import { readTarget, type SinkTarget, targetNames } from "./sink-target.ts";
 
 export interface DeclaredSink {
@@ -90,7 +92,12 @@ function readSink(yaml: YamlFields, value: unknown, path: FieldPath): DeclaredSi
   const sink = yaml.map(value, path, ["name", "format", "source", "resources", ...targetNames]);
   const resources = readSources(yaml, sink["resources"], [...path, "resources"]);
   const format = readFormat(yaml, sink, path);
-  const target = readTarget(yaml, sink, path, resources.length);
+  const target = readTarget(
+    yaml,
+    sink,
+    path,
+    resources.map(({ ref }) => ref),
+  );
   if (target.kind === "http" && format !== "cloudevents") {
     yaml.problem([...path, "format"], "must be cloudevents: HTTP takes batches of them");
   }
@@ -98,8 +105,13 @@ function readSink(yaml: YamlFields, value: unknown, path: FieldPath): DeclaredSi
     const field = [...path, "jetstream", "keepPerSubject"];
     yaml.problem(field, "must be absent with deltas: each needs the one before");
   }
+  const name = yaml.name(sink, path);
+  if (target.kind === "kafka" && canBe(target.route, stateTopicOf(name, target))) {
+    const text = `can become ${stateTopicOf(name, target)}, where this sink keeps its state`;
+    yaml.problem([...path, "kafka", "topic"], text);
+  }
   const source = yaml.text(sink, path, "source") || "//pilothouse";
-  return { name: yaml.name(sink, path), target, format, source, resources };
+  return { name, target, format, source, resources };
 }
 
 function readFormat(yaml: YamlFields, sink: Fields, path: FieldPath): SinkFormat {

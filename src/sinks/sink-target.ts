@@ -1,8 +1,12 @@
-/** Where a sink writes to, out of its file: one of `jetstream`, `redis`, `http`. Secrets lie in files of their own. */
+/** Where a sink writes to, out of its file: one of `jetstream`, `redis`, `kafka`, `http`. Secrets lie in files of their own. */
+import type { ResourceRef } from "#client/client.ts";
 import type { FieldPath, Fields, YamlFields } from "#wire/yaml-fields.ts";
+import { type KafkaTarget, readKafka } from "./kafka-target.ts";
 import { parseRoute, type RouteTemplate } from "./route-template.ts";
+import { checkUrl, optionalNumber, readRoute } from "./target-fields.ts";
 
 export type SinkTarget =
+  | KafkaTarget
   | {
       readonly kind: "jetstream";
       readonly servers: readonly string[];
@@ -30,33 +34,32 @@ export type SinkTarget =
       readonly caFile: string;
     };
 
-export const targetNames = ["jetstream", "redis", "http"] as const;
+export const targetNames = ["jetstream", "redis", "kafka", "http"] as const;
 type TargetName = (typeof targetNames)[number];
 
 const token = /[A-Za-z0-9_-]/;
 const redisPlain = /[^%{}\s]/;
 const noRoute = parseRoute("", token);
 
-/** `sources`: how many the sink has. */
 export function readTarget(
   yaml: YamlFields,
   sink: Fields,
   path: FieldPath,
-  sources: number,
+  resources: readonly ResourceRef[],
 ): SinkTarget {
   const given = targetNames.filter((name) => sink[name] !== undefined);
   const [name = "http"] = given;
   if (given.length !== 1) yaml.problem(path, `needs one of ${targetNames.join(", ")}`);
   const value = sink[name] ?? {};
-  const read = { jetstream: readJetStream, redis: readRedis, http: readHttp };
-  return read[name satisfies TargetName](yaml, value, [...path, name], sources);
+  const read = { jetstream: readJetStream, redis: readRedis, kafka: readKafka, http: readHttp };
+  return read[name satisfies TargetName](yaml, value, [...path, name], resources);
 }
 
 function readJetStream(
   yaml: YamlFields,
   value: unknown,
   path: FieldPath,
-  sources: number,
+  resources: readonly ResourceRef[],
 ): SinkTarget {
   const names = ["servers", "stream", "subject", "credentialsFile", "caFile", "keepPerSubject"];
   const map = yaml.map(value, path, names);
@@ -67,14 +70,14 @@ function readJetStream(
   if (stream !== "" && !/^[A-Za-z0-9_-]{1,64}$/.test(stream)) {
     yaml.problem([...path, "stream"], "must be of letters, digits, _ and -, 64 at most");
   }
-  const route = readRoute(yaml, map, path, "subject", token);
+  const route = readRoute(yaml, map, path, { name: "subject", plain: token });
   if (/[\s*>]|^\.|\.$|\.\./.test(route.text)) {
     yaml.problem(
       [...path, "subject"],
       "must be a subject without wildcards: k8s.{resource}.{name}",
     );
   }
-  if (sources > 1 && !route.parts.has("resource")) {
+  if (resources.length > 1 && !route.parts.has("resource")) {
     yaml.problem([...path, "subject"], "must hold {resource}: the sink has several");
   }
   return {
@@ -96,7 +99,7 @@ function readRedis(yaml: YamlFields, value: unknown, path: FieldPath): SinkTarge
   return {
     kind: "redis",
     url,
-    route: readRoute(yaml, map, path, "stream", redisPlain),
+    route: readRoute(yaml, map, path, { name: "stream", plain: redisPlain }),
     username: yaml.text(map, path, "username"),
     passwordFile: yaml.text(map, path, "passwordFile"),
     caFile: yaml.text(map, path, "caFile"),
@@ -116,40 +119,4 @@ function readHttp(yaml: YamlFields, value: unknown, path: FieldPath): SinkTarget
     positionFile: yaml.requiredText(map, path, "positionFile"),
     caFile: yaml.text(map, path, "caFile"),
   };
-}
-
-function readRoute(
-  yaml: YamlFields,
-  map: Fields,
-  path: FieldPath,
-  name: string,
-  plain: RegExp,
-): RouteTemplate {
-  const text = yaml.requiredText(map, path, name);
-  return yaml.parsed([...path, name], text, (inner) => parseRoute(inner, plain)) ?? noRoute;
-}
-
-/** A password in a file of settings ends in a repository. */
-function checkUrl(
-  yaml: YamlFields,
-  text: string,
-  schemes: readonly string[],
-  path: FieldPath,
-): void {
-  if (text === "") return;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !schemes.includes(url.protocol)) {
-    yaml.problem(path, `must be a URL of ${schemes.map((scheme) => `${scheme}//`).join(" or ")}`);
-  } else if (url.username !== "" || url.password !== "") {
-    yaml.problem(path, "must hold no credentials: name a file that does");
-  }
-}
-
-function optionalNumber(
-  yaml: YamlFields,
-  map: Fields,
-  path: FieldPath,
-  name: string,
-): number | undefined {
-  return map[name] === undefined ? undefined : yaml.wholeNumber(map, path, name, 1);
 }

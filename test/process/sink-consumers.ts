@@ -1,8 +1,10 @@
 /** What consumers of a sink read, and the state they make of it: nothing of the product's own code. */
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { createClient } from "@redis/client";
 import { DeliverPolicy, jetstream } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
+import { Kafka, type KafkaMessage, logLevel } from "kafkajs";
 
 /** One entry, as documented in docs/sinks.md. */
 export interface Entry {
@@ -51,6 +53,68 @@ export async function readJetStream(port: number, stream: string): Promise<reado
   }
   await nats.close();
   return entries;
+}
+
+/**
+ * What `read_committed` shows of all partitions, each in order. A message without headers is a tombstone, which
+ * a consumer of events passes over: `tombstones` counts them.
+ */
+export async function readKafka(
+  port: number,
+  topic: string,
+): Promise<{ readonly entries: readonly Entry[]; readonly tombstones: number }> {
+  const kafka = new Kafka({ brokers: [`127.0.0.1:${port}`], logLevel: logLevel.NOTHING });
+  const consumer = kafka.consumer({ groupId: randomUUID(), maxWaitTimeInMs: 100 });
+  const entries: Entry[] = [];
+  let tombstones = 0;
+  const left = await endsOf(kafka, topic);
+  if (left.size === 0) return { entries, tombstones };
+  const ended = Promise.withResolvers<void>();
+  // Of marks of transactions alone, too.
+  consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload: { partition, lastOffset } }) => {
+    if (Number(lastOffset) + 1 >= (left.get(partition) ?? 0)) left.delete(partition);
+    if (left.size === 0) ended.resolve();
+  });
+  consumer.on(consumer.events.CRASH, ({ payload }) => ended.reject(payload.error));
+  try {
+    await consumer.connect();
+    await consumer.subscribe({ topics: [topic], fromBeginning: true });
+    await consumer.run({
+      autoCommit: false,
+      eachMessage: async ({ message }) => {
+        if (message.headers?.["pilothouse-type"] === undefined) tombstones++;
+        else entries.push(entryOf(message));
+        return Promise.resolve();
+      },
+    });
+    await ended.promise;
+  } finally {
+    await consumer.disconnect();
+  }
+  return { entries, tombstones };
+}
+
+/** Of the partitions that hold anything: the offset behind their last record. */
+async function endsOf(kafka: Kafka, topic: string): Promise<Map<number, number>> {
+  const admin = kafka.admin();
+  await admin.connect();
+  const there = (await admin.listTopics()).includes(topic);
+  const offsets = there ? await admin.fetchTopicOffsets(topic) : [];
+  await admin.disconnect();
+  const ends = offsets.map(({ partition, high }) => [partition, Number(high)] as const);
+  return new Map(ends.filter(([, end]) => end > 0));
+}
+
+function entryOf({ key, value, headers }: KafkaMessage): Entry {
+  const header = (name: string): string => String(headers?.[`pilothouse-${name}`] ?? "");
+  const text = key?.toString() ?? "";
+  return {
+    type: header("type"),
+    id: header("id"),
+    key: text.startsWith("/") ? "" : text,
+    resourceVersion: header("resource-version"),
+    data: value?.toString() ?? "",
+  };
 }
 
 /** key -> resourceVersion. Throws for an event that came twice, or after a later one of its object. */

@@ -26,20 +26,20 @@ export class SinkServer {
     const port = await freePort();
     const place = ["--port", `${port}`, "--bind", "127.0.0.1", "--dir", directory];
     const kept = ["--save", "", "--appendonly", "yes", "--appendfsync", "everysec"];
-    return SinkServer.#start(program, port, [...place, ...kept]);
+    return SinkServer.start(program, port, [...place, ...kept]);
   }
 
   static async nats(program: string, directory: string): Promise<SinkServer> {
     const port = await freePort();
     const args = ["-js", "-a", "127.0.0.1", "-p", `${port}`, "-sd", directory];
-    return SinkServer.#start(program, port, args);
+    return SinkServer.start(program, port, args);
   }
 
   get pid(): number {
     return this.#child?.pid ?? 0;
   }
 
-  static async #start(program: string, port: number, args: readonly string[]): Promise<SinkServer> {
+  static async start(program: string, port: number, args: readonly string[]): Promise<SinkServer> {
     const server = new SinkServer(program, port, args);
     await server.start();
     return server;

@@ -3,12 +3,15 @@ import { Buffer } from "node:buffer";
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Clock } from "#platform/clock.ts";
+import type { Random } from "#platform/random.ts";
 import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
 import { HttpDriver, type PositionFile } from "#sinks/drivers/http.ts";
 import { JetStreamDriver } from "#sinks/drivers/jetstream.ts";
+import { KafkaDriver } from "#sinks/drivers/kafka.ts";
 import { RedisDriver } from "#sinks/drivers/redis.ts";
 import { contentTypes } from "#sinks/formats.ts";
 import type { SinkDriver } from "#sinks/sink-driver.ts";
+import { stateTopicOf } from "#sinks/kafka-target.ts";
 import type { DeclaredSink } from "#sinks/sink-file.ts";
 import { readOperatorFile } from "../operator-file.ts";
 import { replaceFile } from "./replace-file.ts";
@@ -18,15 +21,22 @@ type Target<Kind extends string> = Extract<DeclaredSink["target"], { readonly ki
 const markToken = "_";
 
 /** Throws UsageError for a file that cannot be read. */
-export function makeDriver(clock: Clock, { name, target, format }: DeclaredSink): SinkDriver {
+export function makeDriver(
+  deps: { readonly clock: Clock; readonly random: Random },
+  { name, target, format }: DeclaredSink,
+): SinkDriver {
   const contentType = contentTypes[format];
   switch (target.kind) {
     case "redis":
       return new RedisDriver({ ...redisOptions(target), sink: name, contentType });
     case "jetstream":
       return new JetStreamDriver({ ...jetStreamOptions(target), sink: name, contentType });
+    case "kafka": {
+      const stateTopic = stateTopicOf(name, target);
+      return new KafkaDriver(deps, { ...kafkaOptions(target), stateTopic, contentType });
+    }
     case "http":
-      return httpDriver(clock, name, target);
+      return httpDriver(deps.clock, name, target);
     default:
       return target satisfies never;
   }
@@ -57,6 +67,37 @@ function jetStreamOptions(target: Target<"jetstream">) {
     credentials: secretOf(credentialsFile),
     ca: textOf(caFile),
   };
+}
+
+function kafkaOptions({ brokers, tombstones, made, tls, sasl }: Target<"kafka">) {
+  const password = secretOf(sasl?.passwordFile ?? "");
+  return {
+    brokers,
+    tombstones,
+    made,
+    tls: tls === undefined ? undefined : kafkaTls(tls),
+    sasl: sasl === undefined ? undefined : () => kafkaSasl(sasl, password),
+  };
+}
+
+function kafkaSasl(
+  { mechanism, username }: NonNullable<Target<"kafka">["sasl"]>,
+  password: (() => string) | undefined,
+) {
+  return { mechanism, username, password: password?.() ?? "" };
+}
+
+/** Certificates are read anew for each session, as they are renewed. */
+function kafkaTls(tls: NonNullable<Target<"kafka">["tls"]>) {
+  const { caFile, certFile, keyFile, serverName } = tls;
+  const read = () => ({
+    ...(caFile === "" ? {} : { ca: readOperatorFile(caFile) }),
+    ...(certFile === "" ? {} : { cert: readOperatorFile(certFile) }),
+    ...(keyFile === "" ? {} : { key: readOperatorFile(keyFile) }),
+    ...(serverName === "" ? {} : { servername: serverName }),
+  });
+  read();
+  return read;
 }
 
 function httpDriver(clock: Clock, sink: string, target: Target<"http">): SinkDriver {

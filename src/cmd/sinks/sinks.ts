@@ -28,13 +28,9 @@ interface DeclaredSinks {
 const lookAgainMs = 5_000;
 
 /** Throws UsageError: every mistake of the file with its line, a file that it names and cannot be read. */
-export function declareSinks(
-  { clock }: SinksDeps,
-  path: string,
-  metrics: MetricSet,
-): DeclaredSinks {
-  const sinks = parse(path).map((declared) => ({ declared, driver: makeDriver(clock, declared) }));
-  return { sinks, metrics: new SinkMetrics(metrics, () => clock.monotonicMs()) };
+export function declareSinks(deps: SinksDeps, path: string, metrics: MetricSet): DeclaredSinks {
+  const sinks = parse(path).map((declared) => ({ declared, driver: makeDriver(deps, declared) }));
+  return { sinks, metrics: new SinkMetrics(metrics, () => deps.clock.monotonicMs()) };
 }
 
 /** Resolves once `signal` has aborted and all have come to rest; rejects when one of them is set up wrongly. */

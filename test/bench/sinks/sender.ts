@@ -35,5 +35,5 @@ process.on("message", () => {
 });
 process.on("SIGTERM", () => process.exit());
 process.send?.("ready");
-const definition = { name, sources, driver: makeDriver(clock, declared) };
+const definition = { name, sources, driver: makeDriver(deps, declared) };
 await new Sink({ ...deps, metrics }, definition).run(new AbortController().signal);

@@ -1,0 +1,240 @@
+/** One transactional producer of Kafka, and what it needs around it, by the field's own client, loaded when a sink needs it. */
+import type { Admin, Consumer, Kafka, Producer, SASLOptions, Transaction } from "kafkajs";
+import type { Clock } from "#platform/clock.ts";
+import { SinkConfigError } from "../sink-driver.ts";
+import type { KafkaMessage } from "./kafka-message.ts";
+import { sessionKey, type StateMessage } from "./kafka-state.ts";
+import { loadLibrary } from "./library.ts";
+
+export interface KafkaAccess {
+  readonly brokers: readonly string[];
+  /** Undefined: no TLS. Contents, read when the connection is made. */
+  readonly tls: (() => KafkaTls) | undefined;
+  readonly sasl: (() => KafkaSasl) | undefined;
+}
+
+interface KafkaTls {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly servername?: string;
+}
+
+interface KafkaSasl {
+  readonly mechanism: "plain" | "scram-sha-256" | "scram-sha-512";
+  readonly username: string;
+  readonly password: string;
+}
+
+/** Of topics that are made. */
+export interface MadeTopic {
+  readonly partitions: number | undefined;
+  readonly replicas: number | undefined;
+  readonly compact: boolean;
+}
+
+interface ConnectionOptions extends KafkaAccess {
+  /** Also the transactional id: of two producers that have it, the later one ends the other. */
+  readonly stateTopic: string;
+  readonly made: MadeTopic;
+}
+
+type TopicMessages = ReadonlyMap<string, readonly KafkaMessage[]>;
+
+const connectMs = 10_000;
+const answerMs = 10_000;
+/** A transaction whose producer is silent for so long is undone: until then its readers wait. */
+const transactionMs = 15_000;
+/** No part of the state in this time: the broker is away. */
+const stateMs = 30_000;
+/** The end of a transaction is still being written when the next begins: that takes milliseconds. */
+const retry = { initialRetryTime: 5, multiplier: 2, maxRetryTime: 500, retries: 10 };
+/** Of topics that are made: as large as a transaction's part, and an object, can be. Kafka's own is 1 MiB. */
+const messageBytesMax = 4 * 2 ** 20;
+/** Of the state: what is not yet compacted is read when a session begins. */
+const stateSegmentBytes = 8 * 2 ** 20;
+
+export class KafkaConnection {
+  readonly #clock: Clock;
+  readonly #options: ConnectionOptions;
+  readonly #kafka: Kafka;
+  readonly #admin: Admin;
+  readonly #producer: Producer;
+  readonly #signal: AbortSignal;
+  /** Partitions of each topic that is there. */
+  readonly #topics = new Map<string, number>();
+  #session = "";
+
+  private constructor(clock: Clock, options: ConnectionOptions, kafka: Kafka, signal: AbortSignal) {
+    this.#clock = clock;
+    this.#options = options;
+    this.#kafka = kafka;
+    this.#signal = signal;
+    this.#admin = kafka.admin({ retry });
+    this.#producer = kafka.producer({
+      transactionalId: options.stateTopic,
+      idempotent: true,
+      maxInFlightRequests: 1,
+      transactionTimeout: transactionMs,
+      allowAutoTopicCreation: false,
+      retry,
+    });
+  }
+
+  static async open(
+    clock: Clock,
+    options: ConnectionOptions,
+    signal: AbortSignal,
+  ): Promise<KafkaConnection> {
+    const { Kafka, logLevel } = await loadLibrary("kafkajs", () => import("kafkajs"));
+    const { brokers, tls, sasl } = options;
+    const kafka = new Kafka({
+      clientId: "pilothouse",
+      brokers: [...brokers],
+      connectionTimeout: connectMs,
+      authenticationTimeout: connectMs,
+      requestTimeout: answerMs,
+      // Its errors come to us as well.
+      logLevel: logLevel.NOTHING,
+      retry,
+      ...(tls === undefined ? {} : { ssl: { ...tls() } }),
+      // Its type has one shape for each mechanism; they are alike.
+      ...(sasl === undefined ? {} : { sasl: sasl() as SASLOptions }),
+    });
+    const connection = new KafkaConnection(clock, options, kafka, signal);
+    try {
+      await connection.#admin.connect();
+      await connection.#producer.connect();
+      signal.throwIfAborted();
+      return connection;
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+  }
+
+  /** From here on no earlier session's transaction lands; what landed before is in the state. */
+  async takeOver(session: string): Promise<void> {
+    const { stateTopic } = this.#options;
+    await this.#ensureState();
+    const transaction = await this.#producer.transaction();
+    const messages = [{ key: sessionKey, value: session }];
+    await transaction.send({ topic: stateTopic, messages });
+    await transaction.commit();
+    this.#session = session;
+  }
+
+  /** The state as it was when this session began, oldest first. */
+  async readState(take: (message: StateMessage) => void): Promise<void> {
+    const { stateTopic } = this.#options;
+    // A group of its own: two readers of one group would share the partition.
+    const consumer = this.#kafka.consumer({
+      groupId: `${stateTopic}.${this.#session}`,
+      allowAutoTopicCreation: false,
+      maxWaitTimeInMs: 200,
+      retry: { ...retry, restartOnFailure: () => Promise.resolve(false) },
+    });
+    try {
+      await consumer.connect();
+      await consumer.subscribe({ topics: [stateTopic], fromBeginning: true });
+      await this.#consume(consumer, take);
+    } finally {
+      await consumer.disconnect().catch(() => undefined);
+    }
+  }
+
+  /** How many partitions it has; made when it is not there. */
+  async partitions(topic: string): Promise<number> {
+    const known = this.#topics.get(topic);
+    if (known !== undefined) return known;
+    const { compact, partitions, replicas } = this.#options.made;
+    const policy = compact ? [{ name: "cleanup.policy", value: "compact" }] : [];
+    return this.#ensureTopic(topic, {
+      configEntries: [...policy, { name: "max.message.bytes", value: `${messageBytesMax}` }],
+      ...(partitions === undefined ? {} : { numPartitions: partitions }),
+      ...(replicas === undefined ? {} : { replicationFactor: replicas }),
+    });
+  }
+
+  /** Parts in this order, and the state behind them: all of it or nothing. */
+  async write(parts: readonly TopicMessages[], state: readonly StateMessage[]): Promise<void> {
+    const transaction = await this.#producer.transaction();
+    for (const part of parts) await sendPart(transaction, part);
+    const topic = this.#options.stateTopic;
+    await transaction.send({ topic, messages: [...state] });
+    await transaction.commit();
+  }
+
+  close(): void {
+    for (const client of [this.#producer, this.#admin]) {
+      client.disconnect().catch(() => undefined);
+    }
+  }
+
+  async #consume(consumer: Consumer, take: (message: StateMessage) => void): Promise<void> {
+    const ended = Promise.withResolvers<void>();
+    const fail = (error: unknown): void => ended.reject(error);
+    const late = (): void => fail(new Error(`no answer in ${stateMs / 1000} s`));
+    let timer = this.#clock.after("sink.state", stateMs, late);
+    const stop = (): void => fail(this.#signal.reason);
+    this.#signal.addEventListener("abort", stop, { once: true });
+    consumer.on(consumer.events.CRASH, ({ payload }) => fail(payload.error));
+    let isRead = false;
+    const taken = (key: Buffer | null, value: Buffer | null): void => {
+      const message = { key: key?.toString() ?? "", value: value?.toString() ?? null };
+      isRead ||= message.key === sessionKey && message.value === this.#session;
+      if (isRead) ended.resolve();
+      else take(message);
+    };
+    try {
+      await consumer.run({
+        autoCommit: false,
+        eachBatch: ({ batch }) => {
+          timer.cancel();
+          timer = this.#clock.after("sink.state", stateMs, late);
+          for (const { key, value } of batch.messages) taken(key, value);
+          return Promise.resolve();
+        },
+      });
+      await ended.promise;
+    } finally {
+      timer.cancel();
+      this.#signal.removeEventListener("abort", stop);
+    }
+  }
+
+  async #ensureState(): Promise<void> {
+    const { stateTopic, made } = this.#options;
+    const partitions = await this.#ensureTopic(stateTopic, {
+      numPartitions: 1,
+      ...(made.replicas === undefined ? {} : { replicationFactor: made.replicas }),
+      configEntries: [
+        { name: "cleanup.policy", value: "compact" },
+        { name: "max.message.bytes", value: `${messageBytesMax}` },
+        { name: "segment.bytes", value: `${stateSegmentBytes}` },
+      ],
+    });
+    if (partitions !== 1) {
+      throw new SinkConfigError(
+        `topic ${stateTopic} has ${partitions} partitions: a state has one`,
+      );
+    }
+  }
+
+  async #ensureTopic(
+    topic: string,
+    made: Omit<Parameters<Admin["createTopics"]>[0]["topics"][number], "topic">,
+  ): Promise<number> {
+    const there = await this.#admin.listTopics();
+    if (!there.includes(topic)) await this.#admin.createTopics({ topics: [{ topic, ...made }] });
+    const { topics } = await this.#admin.fetchTopicMetadata({ topics: [topic] });
+    const partitions = topics[0]?.partitions.length ?? 0;
+    this.#topics.set(topic, partitions);
+    return partitions;
+  }
+}
+
+async function sendPart(transaction: Transaction, part: TopicMessages): Promise<void> {
+  const topicMessages = [...part].map(([topic, messages]) => ({ topic, messages: [...messages] }));
+  if (topicMessages.length > 0) await transaction.sendBatch({ topicMessages });
+}
