@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { removeDirectory, temporaryDirectory } from "../process/harness.ts";
-import { findPeer, noPeer } from "../process/peers.ts";
+import { findKafka, startKafka } from "../process/kafka-broker.ts";
+import { findPeer, noPeer, type PeerName } from "../process/peers.ts";
 import { SinkServer } from "../process/sink-servers.ts";
 import { flagsOf } from "./flags.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
@@ -12,15 +13,16 @@ import { startEventServer } from "./sinks/event-server.ts";
 
 const usage = `npm run bench -- sinks [flags]
 
-Changes of Pods of 2.5 KB, as fast as a sink takes them, into Redis Streams and NATS JetStream on this machine:
-events a second, CPU of the sender and of the server for each event, the sender's memory. Needs redis-server
-and nats-server.
+Changes of Pods of 2.5 KB, as fast as a sink takes them, into Redis Streams, NATS JetStream and Kafka on this
+machine: events a second, CPU of the sender and of the server for each event, the sender's memory. Needs
+redis-server, nats-server, and for Kafka java and mvn.
 
+  --only redis      one of redis, jetstream, kafka; all when absent
   --pods 1000       of the first state
   --events 100000   changes
   --runs 5          of each; medians are printed
 `;
-const flags = flagsOf(usage, { pods: "1000", events: "100000", runs: "5" });
+const flags = flagsOf(usage, { only: "", pods: "1000", events: "100000", runs: "5" });
 const pods = flags.number("pods");
 const events = flags.number("events");
 /** The marks around the first state. */
@@ -34,30 +36,62 @@ interface Result {
   readonly residentMb: number;
 }
 
-const sides = {
-  redis: {
-    program: "redis-server",
-    start: (program: string, directory: string) => SinkServer.redis(program, directory),
-    target: (port: number) => `redis: {url: "redis://127.0.0.1:${port}", stream: "k8s:{resource}"}`,
-  },
-  jetstream: {
-    program: "nats-server",
-    start: (program: string, directory: string) => SinkServer.nats(program, directory),
-    target: (port: number) =>
-      `jetstream: {servers: ["nats://127.0.0.1:${port}"], stream: K8S, subject: "k8s.{resource}.{namespace}.{name}"}`,
-  },
-} as const;
+interface Side {
+  /** Why it cannot be measured here. */
+  readonly reason: string | undefined;
+  readonly start: (directory: string) => Promise<SinkServer>;
+  readonly target: (port: number) => string;
+}
 
-for (const [name, side] of Object.entries(sides)) {
-  const program = findPeer(side.program);
-  if (program === undefined) {
-    console.log(`${name}: ${noPeer(side.program)}`);
+function programSide(
+  name: PeerName,
+  start: (program: string, directory: string) => Promise<SinkServer>,
+  target: Side["target"],
+): Side {
+  const program = findPeer(name);
+  const reason = program === undefined ? noPeer(name) : undefined;
+  return { reason, start: (directory) => start(program ?? "", directory), target };
+}
+
+function kafkaSide(): Side {
+  const found = findKafka();
+  const jars = "jars" in found ? found.jars : "";
+  return {
+    reason: "reason" in found ? found.reason : undefined,
+    start: (directory) => startKafka(jars, directory),
+    target: (port) => `kafka: {brokers: ["127.0.0.1:${port}"], topic: "k8s.{resource}"}`,
+  };
+}
+
+const sides: Readonly<Record<string, () => Side>> = {
+  redis: () =>
+    programSide(
+      "redis-server",
+      (program, directory) => SinkServer.redis(program, directory),
+      (port) => `redis: {url: "redis://127.0.0.1:${port}", stream: "k8s:{resource}"}`,
+    ),
+  jetstream: () =>
+    programSide(
+      "nats-server",
+      (program, directory) => SinkServer.nats(program, directory),
+      (port) =>
+        `jetstream: {servers: ["nats://127.0.0.1:${port}"], stream: K8S, subject: "k8s.{resource}.{namespace}.{name}"}`,
+    ),
+  kafka: kafkaSide,
+};
+
+const only = flags.text("only");
+for (const [name, make] of Object.entries(sides)) {
+  if (only !== "" && only !== name) continue;
+  const side = make();
+  if (side.reason !== undefined) {
+    console.log(`${name}: ${side.reason}`);
     continue;
   }
   const results: Result[] = [];
   for (let run = 0; run < flags.number("runs"); run++) {
     const directory = temporaryDirectory("bench-sinks");
-    const server = await side.start(program, join(directory, "data"));
+    const server = await side.start(join(directory, "data"));
     results.push(await measure(server, side.target(server.port)));
     await server.kill();
     removeDirectory(directory);

@@ -44,7 +44,9 @@ function download(jars: string): FoundKafka {
 }
 
 interface BrokerOptions {
-  /** Lines of server.properties that come last; `PORT` is the client listener's. */
+  /** A second listener, named SECURE, of SASL over TLS. */
+  readonly securePort?: number;
+  /** Lines of server.properties that come last. */
   readonly properties?: readonly string[];
   /** Arguments of the formatting of its storage. */
   readonly format?: readonly string[];
@@ -53,28 +55,36 @@ interface BrokerOptions {
 export async function startKafka(
   jars: string,
   directory: string,
-  { properties = [], format = [] }: BrokerOptions = {},
+  { securePort, properties = [], format = [] }: BrokerOptions = {},
 ): Promise<SinkServer> {
   mkdirSync(directory, { recursive: true });
-  const [port, controller] = [await freePort(), await freePort()];
+  const ports = { client: await freePort(), controller: await freePort(), secure: securePort };
   const file = join(directory, "server.properties");
-  const lines = [...standard(port, controller, directory), ...properties];
-  writeFileSync(file, lines.map((line) => `${line.replaceAll("PORT", `${port}`)}\n`).join(""));
+  const lines = [...standard(ports, directory), ...properties];
+  writeFileSync(file, lines.map((line) => `${line}\n`).join(""));
   const java = [...javaFlags, "-cp", join(jars, "*")];
   const storage = ["kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", file];
   const { code, stdout, stderr } = run("java", [...java, ...storage, ...format], {});
   if (code !== 0) throw new Error(`Kafka's storage could not be formatted: ${stdout}${stderr}`);
-  return SinkServer.start("java", port, [...java, "kafka.Kafka", file]);
+  return SinkServer.start("java", ports.client, [...java, "kafka.Kafka", file]);
 }
 
-function standard(port: number, controller: number, directory: string): readonly string[] {
-  const client = `PLAINTEXT://127.0.0.1:${port}`;
+interface Ports {
+  readonly client: number;
+  readonly controller: number;
+  readonly secure: number | undefined;
+}
+
+function standard({ client, controller, secure }: Ports, directory: string): readonly string[] {
+  const secured = secure === undefined ? "" : `,SECURE://127.0.0.1:${secure}`;
+  const listeners = `PLAINTEXT://127.0.0.1:${client}${secured}`;
   return [
     "process.roles=broker,controller",
     "node.id=1",
     `controller.quorum.voters=1@127.0.0.1:${controller}`,
-    `listeners=${client},CONTROLLER://127.0.0.1:${controller}`,
-    `advertised.listeners=${client}`,
+    `listeners=${listeners},CONTROLLER://127.0.0.1:${controller}`,
+    `advertised.listeners=${listeners}`,
+    "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL",
     "controller.listener.names=CONTROLLER",
     "inter.broker.listener.name=PLAINTEXT",
     `log.dirs=${join(directory, "data")}`,
