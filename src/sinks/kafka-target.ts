@@ -17,6 +17,7 @@ export interface KafkaTarget {
   /** Also the transactional id. "": named after the sink. */
   readonly stateTopic: string;
   readonly tombstones: boolean;
+  readonly gzip: boolean;
   /** Of topics that are made. */
   readonly made: {
     readonly partitions: number | undefined;
@@ -62,7 +63,7 @@ export function readKafka(
   resources: readonly ResourceRef[],
 ): KafkaTarget {
   const names = ["brokers", "topic", "stateTopic", "tombstones", "partitions", "replicas"];
-  const map = yaml.map(value, path, [...names, "compact", "tls", "sasl"]);
+  const map = yaml.map(value, path, [...names, "compact", "compression", "tls", "sasl"]);
   const brokers = yaml.texts(map, path, "brokers");
   if (brokers.length === 0) yaml.problem([...path, "brokers"], "must name a broker");
   for (const [at, broker] of brokers.entries()) {
@@ -77,6 +78,7 @@ export function readKafka(
     route: readTopic(yaml, map, path, resources),
     stateTopic: isTopic(yaml, stateTopic, [...path, "stateTopic"]) ? stateTopic : "",
     tombstones: flag(yaml, map, path, { name: "tombstones", standard: true }),
+    gzip: readCompression(yaml, map, path),
     made: {
       partitions: optionalNumber(yaml, map, path, "partitions"),
       replicas: optionalNumber(yaml, map, path, "replicas"),
@@ -122,6 +124,12 @@ function isTopic(yaml: YamlFields, topic: string, path: FieldPath): boolean {
   const text = `must be of letters, digits, ., _ and -, ${topicLengthMax} at most with a namespace of ${namespaceLengthMax}`;
   yaml.problem(path, `${text}, and begin with no __`);
   return false;
+}
+
+function readCompression(yaml: YamlFields, map: Fields, path: FieldPath): boolean {
+  const text = yaml.text(map, path, "compression");
+  if (text !== "" && text !== "gzip") yaml.problem([...path, "compression"], "must be gzip");
+  return text === "gzip";
 }
 
 function readTls(yaml: YamlFields, value: unknown, path: FieldPath): KafkaTarget["tls"] {

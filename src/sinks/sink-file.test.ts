@@ -123,6 +123,7 @@ const bad: readonly (readonly [what: string, text: string, told: RegExp])[] = [
     kafka('"h:1"', "t", "tls: {certFile: c}"),
     /needs certFile and keyFile/,
   ],
+  ["a compression that is not offered", kafka('"h:1"', "t", "compression: lz4"), /must be gzip/],
   ["tombstones that are a text", kafka('"h:1"', "t", 'tombstones: "no"'), /must be true or false/],
 ];
 

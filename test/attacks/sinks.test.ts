@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { createClient } from "@redis/client";
@@ -16,15 +16,27 @@ import {
   startUp,
   temporaryDirectory,
 } from "../process/harness.ts";
+import { findKafka, startKafka } from "../process/kafka-broker.ts";
 import { credentialsOf, KubeHttp } from "../process/kube-http.ts";
 import { findPeer, noPeer } from "../process/peers.ts";
 import { type RunningRole, startRole, until } from "../process/role-harness.ts";
-import { readJetStream, stateOf } from "../process/sink-consumers.ts";
+import { readJetStream, readKafka, stateOf } from "../process/sink-consumers.ts";
 import { SinkServer } from "../process/sink-servers.ts";
 
 const redisProgram = findPeer("redis-server");
 const natsProgram = findPeer("nats-server");
 const roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+
+const kafka = findKafka();
+const noKafka = "reason" in kafka ? kafka.reason : false;
+const hostileNames = [
+  "attack:a.b.>",
+  "attack:*",
+  "attack:ø 漢",
+  "attack:a\tb",
+  "attack:{name}",
+  "attack:_",
+];
 
 /** Answers as told; keeps what it got. */
 class Receiver {
@@ -84,6 +96,16 @@ void describe("sinks under attack", { timeout: 240_000 }, () => {
     const role = await startRole(["sink", file, ...flags]);
     running.push(role);
     return role;
+  }
+
+  /** They stay for the tests behind. */
+  async function createRoles(): Promise<void> {
+    const apiVersion = "rbac.authorization.k8s.io/v1";
+    for (const name of hostileNames) {
+      const role = { apiVersion, kind: "ClusterRole", metadata: { name }, rules: [] };
+      const { status } = await http.request("POST", roles, role);
+      assert.ok(status === 201 || status === 409, `${name}: ${status}`);
+    }
   }
 
   const position = (name: string): string => join(directory, `${name}.json`);
@@ -176,20 +198,7 @@ void describe("sinks under attack", { timeout: 240_000 }, () => {
     { skip: noNats },
     async () => {
       const nats = await SinkServer.nats(natsProgram ?? "", join(directory, "nats"));
-      const names = [
-        "attack:a.b.>",
-        "attack:*",
-        "attack:ø 漢",
-        "attack:a\tb",
-        "attack:{name}",
-        "attack:_",
-      ];
-      const apiVersion = "rbac.authorization.k8s.io/v1";
-      for (const name of names) {
-        const role = { apiVersion, kind: "ClusterRole", metadata: { name }, rules: [] };
-        const { status } = await http.request("POST", roles, role);
-        assert.equal(status, 201, name);
-      }
+      await createRoles();
       const role = await startSinks(`sinks:
   - name: hostile
     jetstream: {servers: ["nats://127.0.0.1:${nats.port}"], stream: HOSTILE, subject: "k8s.{resource}.{name}"}
@@ -201,9 +210,63 @@ void describe("sinks under attack", { timeout: 240_000 }, () => {
         return entries.some(({ type }) => type === "SNAPSHOT_END") ? entries : undefined;
       });
       const keys = new Set(stateOf(all).keys());
-      for (const name of names) assert.ok(keys.has(name), name);
+      for (const name of hostileNames) assert.ok(keys.has(name), name);
       await role.kill();
       await nats.kill();
     },
   );
+
+  test(
+    "Kafka: such names are keys; a topic is what the template says",
+    { skip: noKafka },
+    async () => {
+      const jars = "jars" in kafka ? kafka.jars : "";
+      const broker = await startKafka(jars, join(directory, "kafka"));
+      await createRoles();
+      const role = await startSinks(`sinks:
+  - name: hostile
+    kafka: {brokers: ["127.0.0.1:${broker.port}"], topic: "k8s.{group}.{resource}", replicas: 1}
+    resources: [{resource: rbac.authorization.k8s.io/v1/clusterroles}]
+`);
+      const topic = "k8s.rbac_2Eauthorization_2Ek8s_2Eio.clusterroles";
+      const all = await until("the snapshot", async () => {
+        const { entries } = await readKafka(broker.port, topic);
+        return entries.some(({ type }) => type === "SNAPSHOT_END") ? entries : undefined;
+      });
+      const keys = new Set(stateOf(all).keys());
+      for (const name of hostileNames) assert.ok(keys.has(name), name);
+      await role.kill();
+      await broker.kill();
+    },
+  );
+
+  test("a Kafka that hangs up, stammers, or never answers holds nobody else up, and ends nothing", async () => {
+    const ways: readonly ((socket: Socket) => void)[] = [
+      (socket) => socket.destroy(),
+      (socket) => void socket.write("HTTP/1.1 400 Bad Request\r\n\r\n"),
+      // An answer of 2 GiB to a question that nobody asked.
+      (socket) => void socket.write(Buffer.from("7fffffff00000063", "hex")),
+      (socket) => void socket.write(Buffer.from("0000000400000001ffffffff", "hex")),
+      () => undefined,
+    ];
+    let calls = 0;
+    const broker = createTcpServer((socket) => {
+      socket.on("error", () => undefined);
+      ways[calls++ % ways.length]?.(socket);
+    });
+    await new Promise<void>((resolve) => broker.listen(0, "127.0.0.1", resolve));
+    const { port } = broker.address() as AddressInfo;
+    const kafkaSink = `  - name: away\n    kafka: {brokers: ["127.0.0.1:${port}"], topic: t}\n    resources: [{resource: v1/namespaces}]\n`;
+    good.bodies.length = 0;
+    const beside = hook("beside", urls.good, "v1/namespaces");
+    const role = await startSinks(`sinks:\n${kafkaSink}${beside}`);
+    await until("the other sink's snapshot", () =>
+      Promise.resolve(good.bodies.some((body) => body.includes("snapshot.end")) || undefined),
+    );
+    await until("each way of it", () => Promise.resolve(calls >= ways.length || undefined));
+    assert.match(role.output(), /a sink begins again/);
+    assert.equal(role.child.exitCode, null);
+    await role.kill();
+    broker.close();
+  });
 });

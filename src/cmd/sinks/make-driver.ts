@@ -69,11 +69,12 @@ function jetStreamOptions(target: Target<"jetstream">) {
   };
 }
 
-function kafkaOptions({ brokers, tombstones, made, tls, sasl }: Target<"kafka">) {
+function kafkaOptions({ brokers, tombstones, gzip, made, tls, sasl }: Target<"kafka">) {
   const password = secretOf(sasl?.passwordFile ?? "");
   return {
     brokers,
     tombstones,
+    gzip,
     made,
     tls: tls === undefined ? undefined : kafkaTls(tls),
     sasl: sasl === undefined ? undefined : () => kafkaSasl(sasl, password),

@@ -37,10 +37,13 @@ interface ConnectionOptions extends KafkaAccess {
   /** Also the transactional id: of two producers that have it, the later one ends the other. */
   readonly stateTopic: string;
   readonly made: MadeTopic;
+  readonly gzip: boolean;
 }
 
 type TopicMessages = ReadonlyMap<string, readonly KafkaMessage[]>;
 
+/** Of Kafka's protocol. */
+const codecs = { none: 0, gzip: 1 } as const;
 const connectMs = 10_000;
 const answerMs = 10_000;
 /** A transaction whose producer is silent for so long is undone: until then its readers wait. */
@@ -159,7 +162,8 @@ export class KafkaConnection {
   /** Parts in this order, and the state behind them: all of it or nothing. */
   async write(parts: readonly TopicMessages[], state: readonly StateMessage[]): Promise<void> {
     const transaction = await this.#producer.transaction();
-    for (const part of parts) await sendPart(transaction, part);
+    const compression = this.#options.gzip ? codecs.gzip : codecs.none;
+    for (const part of parts) await sendPart(transaction, part, compression);
     const topic = this.#options.stateTopic;
     await transaction.send({ topic, messages: [...state] });
     await transaction.commit();
@@ -234,7 +238,11 @@ export class KafkaConnection {
   }
 }
 
-async function sendPart(transaction: Transaction, part: TopicMessages): Promise<void> {
+async function sendPart(
+  transaction: Transaction,
+  part: TopicMessages,
+  compression: number,
+): Promise<void> {
   const topicMessages = [...part].map(([topic, messages]) => ({ topic, messages: [...messages] }));
-  if (topicMessages.length > 0) await transaction.sendBatch({ topicMessages });
+  if (topicMessages.length > 0) await transaction.sendBatch({ topicMessages, compression });
 }

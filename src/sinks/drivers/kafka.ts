@@ -26,6 +26,7 @@ interface KafkaOptions extends KafkaAccess {
   readonly made: MadeTopic;
   readonly contentType: string;
   readonly tombstones: boolean;
+  readonly gzip: boolean;
 }
 
 interface KafkaDeps {
