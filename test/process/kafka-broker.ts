@@ -96,6 +96,9 @@ function standard({ client, controller, secure }: Ports, directory: string): rea
     "transaction.state.log.num.partitions=1",
     "transaction.state.log.min.isr=1",
     "group.initial.rebalance.delay.ms=0",
+    // A killed broker comes back once its controller has given the earlier one up.
+    "broker.session.timeout.ms=2000",
+    "broker.heartbeat.interval.ms=500",
     "num.network.threads=2",
     "num.io.threads=2",
     "log.cleaner.dedupe.buffer.size=4194304",

@@ -75,7 +75,9 @@ export async function readKafka(
     if (Number(lastOffset) + 1 >= (left.get(partition) ?? 0)) left.delete(partition);
     if (left.size === 0) ended.resolve();
   });
-  consumer.on(consumer.events.CRASH, ({ payload }) => ended.reject(payload.error));
+  consumer.on(consumer.events.CRASH, ({ payload: { restart, error } }) => {
+    if (!restart) ended.reject(error);
+  });
   try {
     await consumer.connect();
     await consumer.subscribe({ topics: [topic], fromBeginning: true });

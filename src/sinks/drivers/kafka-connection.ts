@@ -135,7 +135,7 @@ export class KafkaConnection {
       groupId: `${stateTopic}.${this.#session}`,
       allowAutoTopicCreation: false,
       maxWaitTimeInMs: 200,
-      retry: { ...retry, restartOnFailure: () => Promise.resolve(false) },
+      retry,
     });
     try {
       await consumer.connect();
@@ -182,7 +182,10 @@ export class KafkaConnection {
     let timer = this.#clock.after("sink.state", stateMs, late);
     const stop = (): void => fail(this.#signal.reason);
     this.#signal.addEventListener("abort", stop, { once: true });
-    consumer.on(consumer.events.CRASH, ({ payload }) => fail(payload.error));
+    // A group coordinator that is still loading is asked again by the library.
+    consumer.on(consumer.events.CRASH, ({ payload: { restart, error } }) => {
+      if (!restart) fail(error);
+    });
     let isRead = false;
     const taken = (key: Buffer | null, value: Buffer | null): void => {
       const message = { key: key?.toString() ?? "", value: value?.toString() ?? null };
