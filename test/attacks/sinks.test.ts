@@ -9,6 +9,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from "
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { createClient } from "@redis/client";
+import { JetStreamDriver } from "#sinks/drivers/jetstream.ts";
 import {
   pilothouse,
   removeDirectory,
@@ -212,6 +213,39 @@ void describe("sinks under attack", { timeout: 240_000 }, () => {
       const keys = new Set(stateOf(all).keys());
       for (const name of hostileNames) assert.ok(keys.has(name), name);
       await role.kill();
+      await nats.kill();
+    },
+  );
+
+  test(
+    "what an aggregated server says of an object is no header line",
+    { skip: noNats },
+    async () => {
+      const nats = await SinkServer.nats(natsProgram ?? "", join(directory, "nats-lines"));
+      const driver = new JetStreamDriver({
+        servers: [`nats://127.0.0.1:${nats.port}`],
+        credentials: undefined,
+        ca: undefined,
+        sink: "lines",
+        stream: "LINES",
+        subjects: "lines.*",
+        markSubject: "lines._",
+        subjectPerObject: true,
+        keepPerSubject: undefined,
+        contentType: "text/plain",
+      });
+      const line = "1\r\nNats-Rollup: all\r\nPilothouse-Type: DELETED";
+      const known = { uid: line, resourceVersion: line };
+      const { signal } = new AbortController();
+      const session = await driver.open(["v1/pods"], signal);
+      const told = { type: "ADDED", source: "v1/pods", position: line, route: "lines.a" } as const;
+      const value = new TextEncoder().encode("{}");
+      await session.append([{ ...told, ...known, key: line, id: `${line}/${line}`, value }]);
+      await session.close();
+      const again = await driver.open(["v1/pods"], signal);
+      assert.deepEqual([...again.positions], [["v1/pods", line]]);
+      assert.deepEqual([...((await again.known("v1/pods")) ?? [])], [[line, known]]);
+      await again.close();
       await nats.kill();
     },
   );

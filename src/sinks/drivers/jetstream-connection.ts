@@ -90,8 +90,9 @@ export class JetStreamConnection {
     return { sequence, messages, headers: newest?.header };
   }
 
-  headers(): MsgHdrs {
-    return this.#libraries.transport.headers();
+  /** Neither names nor values are checked: they hold no line ends. Setting them one by one costs twice as much. */
+  headers(values: Record<string, string[]>): MsgHdrs {
+    return this.#libraries.transport.MsgHdrsImpl.fromRecord(values);
   }
 
   /** Without an acknowledgement. Throws when the connection is gone. */

@@ -99,8 +99,8 @@ class JetStreamSession implements SinkSession {
     await this.#connection.readHeaders(this.#options.subjectPerObject, (headers) => {
       const key = decodeURIComponent(headers.get(header.key));
       if (key === "" || headers.get(header.source) !== encodeURIComponent(source)) return;
-      const uid = headers.get(header.uid);
-      const resourceVersion = headers.get(header.resourceVersion);
+      const uid = decodeURIComponent(headers.get(header.uid));
+      const resourceVersion = decodeURIComponent(headers.get(header.resourceVersion));
       if (headers.get(header.type) === "DELETED") known.delete(key);
       else known.set(key, { uid, resourceVersion });
     });
@@ -127,34 +127,40 @@ class JetStreamSession implements SinkSession {
     return this.#connection.close();
   }
 
+  /** What others can name is percent-encoded, so no value holds the end of a header line. */
   #headers(type: string, record?: SinkRecord): MsgHdrs {
-    const headers = this.#connection.headers();
-    headers.set(header.expected, String(this.#sequence));
-    headers.set(header.positions, formatPositions(this.#written));
-    headers.set(header.type, type);
-    if (record === undefined) return headers;
+    const headers: Record<string, string[]> = {
+      [header.expected]: [String(this.#sequence)],
+      [header.positions]: [formatPositions(this.#written)],
+      [header.type]: [type],
+    };
+    if (record !== undefined) this.#addRecord(headers, record);
+    return this.#connection.headers(headers);
+  }
+
+  #addRecord(headers: Record<string, string[]>, record: SinkRecord): void {
     const { id, key, uid, source, resourceVersion, value } = record;
-    headers.set(header.id, encodeURI(id));
-    headers.set(header.source, encodeURIComponent(source));
-    headers.set(header.resourceVersion, resourceVersion);
-    if (value !== undefined) headers.set(header.contentType, this.#options.contentType);
-    if (key === "") return headers;
-    headers.set(header.key, encodeURIComponent(key));
-    headers.set(header.uid, uid);
-    return headers;
+    headers[header.id] = [encodeURI(id)];
+    headers[header.source] = [encodeURIComponent(source)];
+    headers[header.resourceVersion] = [encodeURIComponent(resourceVersion)];
+    if (value !== undefined) headers[header.contentType] = [this.#options.contentType];
+    if (key === "") return;
+    headers[header.key] = [encodeURIComponent(key)];
+    headers[header.uid] = [encodeURIComponent(uid)];
   }
 }
 
 /** `v1%2Fpods=41.1 apps%2Fv1%2Fdeployments=40`. */
 function formatPositions(positions: ReadonlyMap<string, string>): string {
-  return [...positions].map(([source, at]) => `${encodeURIComponent(source)}=${at}`).join(" ");
+  const texts = [...positions].map((pair) => pair.map(encodeURIComponent).join("="));
+  return texts.join(" ");
 }
 
 function parsePositions(text: string): Map<string, string> {
   const positions = new Map<string, string>();
   for (const part of text.split(" ")) {
     const [source = "", at = ""] = part.split("=", 2);
-    if (at !== "") positions.set(decodeURIComponent(source), at);
+    if (at !== "") positions.set(decodeURIComponent(source), decodeURIComponent(at));
   }
   return positions;
 }
