@@ -106,7 +106,8 @@ function readTopic(
   }
   const namespace = "n".repeat(namespaceLengthMax);
   for (const ref of resources) {
-    if (!isTopic(yaml, route.of(ref, { metadata: { namespace } }), at)) break;
+    const topics = [route.of(ref, { metadata: { namespace } }), route.ofMarks(ref)];
+    if (!topics.every((topic) => isTopic(yaml, topic, at))) break;
   }
   return route;
 }

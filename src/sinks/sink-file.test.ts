@@ -97,6 +97,7 @@ const bad: readonly (readonly [what: string, text: string, told: RegExp])[] = [
   ["a topic for each object", kafka('"h:1"', "k8s.{name}"), /topic: must not hold \{name\}/],
   ["a topic of other letters", kafka('"h:1"', "k8s:{resource}"), /topic: must be of letters/],
   ["a topic of Kafka's own", kafka('"h:1"', "__consumer_offsets"), /begin with no __/],
+  ["one that becomes it", kafka('"h:1"', "_{namespace}consumer_offsets"), /begin with no __/],
   ["a topic that is a folder", kafka('"h:1"', ".."), /topic: must be of letters/],
   [
     "a topic that is too long with some namespace",

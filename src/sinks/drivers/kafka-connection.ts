@@ -44,14 +44,16 @@ type TopicMessages = ReadonlyMap<string, readonly KafkaMessage[]>;
 
 /** Of Kafka's protocol. */
 const codecs = { none: 0, gzip: 1 } as const;
-const connectMs = 10_000;
+const connectMs = 5_000;
 const answerMs = 10_000;
 /** A transaction whose producer is silent for so long is undone: until then its readers wait. */
 const transactionMs = 15_000;
 /** No part of the state in this time: the broker is away. */
 const stateMs = 30_000;
+/** Of connecting, and of taking over from a transaction that Kafka is still undoing. */
+const retry = { initialRetryTime: 50, multiplier: 2, maxRetryTime: 1_000, retries: 5 };
 /** The end of a transaction is still being written when the next begins: that takes milliseconds. */
-const retry = { initialRetryTime: 5, multiplier: 2, maxRetryTime: 500, retries: 10 };
+const sendRetry = { initialRetryTime: 5, multiplier: 2, maxRetryTime: 500, retries: 10 };
 /** Of topics that are made: as large as a transaction's part, and an object, can be. Kafka's own is 1 MiB. */
 const messageBytesMax = 4 * 2 ** 20;
 /** Of the state: what is not yet compacted is read when a session begins. */
@@ -64,8 +66,10 @@ export class KafkaConnection {
   readonly #admin: Admin;
   readonly #producer: Producer;
   readonly #signal: AbortSignal;
-  /** Partitions of each topic that is there. */
+  /** Partitions of each topic that was written to. */
   readonly #topics = new Map<string, number>();
+  /** Of all that are there, when the session began. */
+  #names: ReadonlySet<string> | undefined;
   #session = "";
 
   private constructor(clock: Clock, options: ConnectionOptions, kafka: Kafka, signal: AbortSignal) {
@@ -80,11 +84,12 @@ export class KafkaConnection {
       maxInFlightRequests: 1,
       transactionTimeout: transactionMs,
       allowAutoTopicCreation: false,
-      retry,
+      retry: sendRetry,
     });
   }
 
-  static async open(
+  /** Not yet connected. */
+  static async make(
     clock: Clock,
     options: ConnectionOptions,
     signal: AbortSignal,
@@ -104,21 +109,14 @@ export class KafkaConnection {
       // Its type has one shape for each mechanism; they are alike.
       ...(sasl === undefined ? {} : { sasl: sasl() as SASLOptions }),
     });
-    const connection = new KafkaConnection(clock, options, kafka, signal);
-    try {
-      await connection.#admin.connect();
-      await connection.#producer.connect();
-      signal.throwIfAborted();
-      return connection;
-    } catch (error) {
-      connection.close();
-      throw error;
-    }
+    return new KafkaConnection(clock, options, kafka, signal);
   }
 
-  /** From here on no earlier session's transaction lands; what landed before is in the state. */
+  /** Connects. From here on no earlier session's transaction lands; what landed before is in the state. */
   async takeOver(session: string): Promise<void> {
     const { stateTopic } = this.#options;
+    await this.#admin.connect();
+    await this.#producer.connect();
     await this.#ensureState();
     const transaction = await this.#producer.transaction();
     const messages = [{ key: sessionKey, value: session }];
@@ -232,8 +230,8 @@ export class KafkaConnection {
     topic: string,
     made: Omit<Parameters<Admin["createTopics"]>[0]["topics"][number], "topic">,
   ): Promise<number> {
-    const there = await this.#admin.listTopics();
-    if (!there.includes(topic)) await this.#admin.createTopics({ topics: [{ topic, ...made }] });
+    this.#names ??= new Set(await this.#admin.listTopics());
+    if (!this.#names.has(topic)) await this.#admin.createTopics({ topics: [{ topic, ...made }] });
     const { topics } = await this.#admin.fetchTopicMetadata({ topics: [topic] });
     const partitions = topics[0]?.partitions.length ?? 0;
     this.#topics.set(topic, partitions);

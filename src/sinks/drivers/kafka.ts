@@ -47,18 +47,38 @@ export class KafkaDriver implements SinkDriver {
   }
 
   async open(_sources: readonly string[], signal: AbortSignal): Promise<SinkSession> {
-    const { clock, random } = this.#deps;
-    let connection: KafkaConnection | undefined;
+    const connection = await KafkaConnection.make(this.#deps.clock, this.#options, signal);
+    const opening = this.#take(connection);
     try {
-      connection = await KafkaConnection.open(clock, this.#options, signal);
-      await connection.takeOver(random.uuid());
-      const session = new KafkaSession(connection, this.#options);
-      await connection.readState((message) => takePosition(session.positions, message));
-      return session;
+      return await unlessAborted(opening, signal);
     } catch (error) {
-      connection?.close();
+      connection.close();
+      // The library takes no signal: what it still makes is closed when it comes.
+      opening.then(
+        (session) => session.close(),
+        () => connection.close(),
+      );
       throw asSinkError(error);
     }
+  }
+
+  async #take(connection: KafkaConnection): Promise<SinkSession> {
+    await connection.takeOver(this.#deps.random.uuid());
+    const session = new KafkaSession(connection, this.#options);
+    await connection.readState((message) => takePosition(session.positions, message));
+    return session;
+  }
+}
+
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
   }
 }
 
