@@ -9,12 +9,20 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Kafka, logLevel } from "kafkajs";
 import { makeAuthority, makeClientCertificate, makeServerCertificate } from "#auth/pki.ts";
+import type { KubeObject } from "#api/object.ts";
+import { createFakeApi } from "#client/testing/fake-api.ts";
+import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { KafkaDriver } from "#sinks/drivers/kafka.ts";
+import { MetricSet } from "#server/metric-set.ts";
+import { parseRoute } from "#sinks/route-template.ts";
+import { Sink } from "#sinks/sink.ts";
+import { SinkMetrics } from "#sinks/sink-metrics.ts";
 import { SinkConfigError, SinkFencedError, type SinkRecord } from "#sinks/sink-driver.ts";
 import { removeDirectory, temporaryDirectory } from "./harness.ts";
 import { findKafka, startKafka } from "./kafka-broker.ts";
+import { until } from "./role-harness.ts";
 import { readKafka } from "./sink-consumers.ts";
 import type { SinkServer } from "./sink-servers.ts";
 import { freePort } from "./stock-apiserver.ts";
@@ -194,15 +202,71 @@ void describe("the driver of Kafka", { skip, timeout: 200_000 }, () => {
     assert.deepEqual((await read(route)).toSorted(), ["ADDED shop/a a", "ADDED shop/b b"]);
   });
 
-  test("a state of several partitions is refused", async () => {
+  test("a state of several partitions, or one that Kafka would forget, is refused", async () => {
     const admin = raw().admin();
     await admin.connect();
-    await admin.createTopics({ topics: [{ topic: "state.wide", numPartitions: 2 }] });
+    const forgotten = { name: "cleanup.policy", value: "delete" };
+    const topics = [
+      { topic: "state.wide", numPartitions: 2 },
+      { topic: "state.forgotten", numPartitions: 1, configEntries: [forgotten] },
+    ];
+    await admin.createTopics({ topics });
     await admin.disconnect();
-    await assert.rejects(
-      driver("wide").open([], signal),
-      (error) => error instanceof SinkConfigError && /has 2 partitions/.test(error.message),
-    );
+    const refused = (told: RegExp) => (error: unknown) =>
+      error instanceof SinkConfigError && told.test(error.message);
+    await assert.rejects(driver("wide").open([], signal), refused(/has 2 partitions/));
+    await assert.rejects(driver("forgotten").open([], signal), refused(/cleanup\.policy=delete/));
+  });
+
+  test("what vanished while the history was compacted is told as deleted, and nothing comes twice", async () => {
+    const clock = new NodeClock();
+    const api = createFakeApi({ clock });
+    const ref = { group: "", version: "v1", resource: "configmaps" };
+    const put = (name: string, text: string): void => {
+      const metadata = { namespace: "shop", name, uid: `uid-${name}` };
+      api.put(ref, { apiVersion: "v1", kind: "ConfigMap", metadata, data: { text } } as KubeObject);
+    };
+    const start = () => {
+      const metrics = new SinkMetrics(new MetricSet(), () => clock.monotonicMs());
+      const deps = { client: api, clock, random: new NodeRandom(), log: silentLog, metrics };
+      const encoding = {
+        format: "json",
+        source: "",
+        ref,
+        kind: "ConfigMap",
+        fields: undefined,
+      } as const;
+      const route = parseRoute("gap.{resource}", /[A-Za-z0-9-]/, "_");
+      const sources = [{ name: "v1/configmaps", encoding, route, selection: {} }];
+      const stopping = new AbortController();
+      const running = new Sink(deps, { name: "gap", sources, driver: driver("gap") }).run(
+        stopping.signal,
+      );
+      return async (): Promise<void> => {
+        stopping.abort();
+        api.cutWatches();
+        await running;
+      };
+    };
+    const told = async () =>
+      (await readKafka(broker.port, "gap.configmaps")).entries
+        .filter(({ key }) => key !== "")
+        .map(({ type, key }) => `${type} ${key}`)
+        .toSorted();
+    for (const name of ["kept", "changed", "vanished"]) put(name, "1");
+    const stop = start();
+    const added = ["ADDED shop/changed", "ADDED shop/kept", "ADDED shop/vanished"];
+    await until("the first state", async () => ((await told()).length >= 3 ? true : undefined));
+    await stop();
+    put("changed", "2");
+    put("new", "1");
+    api.drop(ref, "shop", "vanished");
+    api.compact();
+    const stopAgain = start();
+    await until("the difference", async () => ((await told()).length >= 6 ? true : undefined));
+    await stopAgain();
+    const difference = ["ADDED shop/new", "DELETED shop/vanished", "MODIFIED shop/changed"];
+    assert.deepEqual(await told(), [...added, ...difference].toSorted());
   });
 
   const secured = (

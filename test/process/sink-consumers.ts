@@ -101,7 +101,8 @@ async function endsOf(kafka: Kafka, topic: string): Promise<Map<number, number>>
   const admin = kafka.admin();
   await admin.connect();
   const there = (await admin.listTopics()).includes(topic);
-  const offsets = there ? await admin.fetchTopicOffsets(topic) : [];
+  // One that is just being made has no leader yet, and holds nothing.
+  const offsets = there ? await admin.fetchTopicOffsets(topic).catch(() => []) : [];
   await admin.disconnect();
   const ends = offsets.map(({ partition, high }) => [partition, Number(high)] as const);
   return new Map(ends.filter(([, end]) => end > 0));

@@ -43,6 +43,7 @@ interface ConnectionOptions extends KafkaAccess {
 type TopicMessages = ReadonlyMap<string, readonly KafkaMessage[]>;
 
 /** Of Kafka's protocol. */
+const topicResource = 2;
 const codecs = { none: 0, gzip: 1 } as const;
 const connectMs = 5_000;
 const answerMs = 10_000;
@@ -223,6 +224,25 @@ export class KafkaConnection {
       throw new SinkConfigError(
         `topic ${stateTopic} has ${partitions} partitions: a state has one`,
       );
+    }
+    const policy = await this.#cleanupPolicy(stateTopic);
+    if (policy !== "compact") {
+      throw new SinkConfigError(
+        `topic ${stateTopic} has cleanup.policy=${policy}: a state is kept by compact`,
+      );
+    }
+  }
+
+  /** "compact" where this user may not ask; its operator made the topic then. */
+  async #cleanupPolicy(topic: string): Promise<string> {
+    const asked = { type: topicResource, name: topic, configNames: ["cleanup.policy"] };
+    try {
+      const call = { resources: [asked], includeSynonyms: false };
+      const { resources } = await this.#admin.describeConfigs(call);
+      return resources[0]?.configEntries[0]?.configValue ?? "";
+    } catch (error) {
+      if (/not authorized/i.test(String(error))) return "compact";
+      throw error;
     }
   }
 
