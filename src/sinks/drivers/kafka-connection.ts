@@ -193,7 +193,7 @@ export class KafkaConnection {
       else take(message);
     };
     try {
-      await consumer.run({
+      const running = consumer.run({
         autoCommit: false,
         eachBatch: ({ batch }) => {
           timer.cancel();
@@ -202,7 +202,7 @@ export class KafkaConnection {
           return Promise.resolve();
         },
       });
-      await ended.promise;
+      await Promise.all([running, ended.promise]);
     } finally {
       timer.cancel();
       this.#signal.removeEventListener("abort", stop);
