@@ -202,6 +202,16 @@ void describe("the driver of Kafka", { skip, timeout: 200_000 }, () => {
     assert.deepEqual((await read(route)).toSorted(), ["ADDED shop/a a", "ADDED shop/b b"]);
   });
 
+  test("a session that ends while it writes leaves no connection behind", async () => {
+    const sockets = (): number =>
+      process.getActiveResourcesInfo().filter((kind) => kind.startsWith("TCP")).length;
+    const before = sockets();
+    const session = await driver("ended").open(["v1/pods"], signal);
+    const appended = session.append([record("a", { route: "events.ended" })]);
+    await Promise.all([assert.rejects(appended), session.close()]);
+    await until("their end", () => Promise.resolve(sockets() <= before || undefined));
+  });
+
   test("a state of several partitions, or one that Kafka would forget, is refused", async () => {
     const admin = raw().admin();
     await admin.connect();
