@@ -101,13 +101,20 @@ function readTopic(
     if (!route.parts.has(part)) continue;
     yaml.problem(at, `must not hold {${part}}: a topic for each object; the key tells them apart`);
   }
-  if (resources.length > 1 && !route.parts.has("resource")) {
-    yaml.problem(at, "must hold {resource}: the sink has several");
-  }
   const namespace = "n".repeat(namespaceLengthMax);
+  const kinds = new Map<string, string>();
   for (const ref of resources) {
-    const topics = [route.of(ref, { metadata: { namespace } }), route.ofMarks(ref)];
-    if (!topics.every((topic) => isTopic(yaml, topic, at))) break;
+    const topic = route.of(ref, { metadata: { namespace } });
+    if (!isTopic(yaml, topic, at) || !isTopic(yaml, route.ofMarks(ref), at)) break;
+    const kind = `${ref.group}/${ref.resource}`;
+    const other = kinds.get(topic) ?? kind;
+    if (other !== kind) {
+      yaml.problem(
+        at,
+        `must tell ${other} from ${kind}, by {resource} or {group}: keys name neither`,
+      );
+    }
+    kinds.set(topic, kind);
   }
   return route;
 }

@@ -94,6 +94,24 @@ const bad: readonly (readonly [what: string, text: string, told: RegExp])[] = [
     /resources\[0\]\.labelSelector/,
   ],
   ["a broker with a scheme", kafka('"kafka://h:1"', "t"), /kafka\.brokers\[0\]: must be host:port/],
+  [
+    "one topic for two resources, whose keys would meet",
+    kafka('"h:1"', "k8s.{resource}").replace(
+      pods,
+      "\n    resources: [{resource: a.io/v1/things}, {resource: b.io/v1/things}]",
+    ),
+    /must tell a\.io\/things from b\.io\/things, by \{resource\} or \{group\}/,
+  ],
+  [
+    "one state for two sinks",
+    `${kafka('"h:1"', "t")}\n${kafka('"h:1"', "t", "stateTopic: pilothouse.sink.a").replace("sinks:\n", "").replace("name: a", "name: b")}`,
+    /sinks\[1\]\.kafka: keeps its state in pilothouse\.sink\.a, as another sink does/,
+  ],
+  [
+    "deltas in a topic that forgets the one before",
+    kafka('"h:1"', "t", "compact: true").replace(pods, `\n    format: deltas${pods}`),
+    /kafka\.compact: must be absent with deltas/,
+  ],
   ["a topic for each object", kafka('"h:1"', "k8s.{name}"), /topic: must not hold \{name\}/],
   ["a topic of other letters", kafka('"h:1"', "k8s:{resource}"), /topic: must be of letters/],
   ["a topic of Kafka's own", kafka('"h:1"', "__consumer_offsets"), /begin with no __/],

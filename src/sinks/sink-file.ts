@@ -80,9 +80,14 @@ function readSinks(yaml: YamlFields, value: unknown): readonly DeclaredSink[] {
   }
   if (sinks.length > sinksMax) yaml.problem(["sinks"], `are more than ${sinksMax}`);
   const declared = sinks.map((sink, at) => readSink(yaml, sink, ["sinks", at]));
+  const states = declared.map(stateOf);
   declared.forEach(({ name }, at) => {
     if (declared.findIndex((other) => other.name === name) < at) {
       yaml.problem(["sinks", at, "name"], `${JSON.stringify(name)} stands twice`);
+    }
+    const state = states[at] ?? "";
+    if (state !== "" && states.indexOf(state) < at) {
+      yaml.problem(["sinks", at, "kafka"], `keeps its state in ${state}, as another sink does`);
     }
   });
   return declared;
@@ -101,17 +106,31 @@ function readSink(yaml: YamlFields, value: unknown, path: FieldPath): DeclaredSi
   if (target.kind === "http" && format !== "cloudevents") {
     yaml.problem([...path, "format"], "must be cloudevents: HTTP takes batches of them");
   }
+  if (format === "deltas" && target.kind === "kafka" && target.made.compact) {
+    yaml.problem(
+      [...path, "kafka", "compact"],
+      "must be absent with deltas: each needs the one before",
+    );
+  }
   if (format === "deltas" && target.kind === "jetstream" && target.keepPerSubject !== undefined) {
     const field = [...path, "jetstream", "keepPerSubject"];
     yaml.problem(field, "must be absent with deltas: each needs the one before");
   }
   const name = yaml.name(sink, path);
-  if (target.kind === "kafka" && canBe(target.route, stateTopicOf(name, target))) {
-    const text = `can become ${stateTopicOf(name, target)}, where this sink keeps its state`;
-    yaml.problem([...path, "kafka", "topic"], text);
+  const state = stateOf({ name, target });
+  if (target.kind === "kafka" && canBe(target.route, state)) {
+    yaml.problem(
+      [...path, "kafka", "topic"],
+      `can become ${state}, where this sink keeps its state`,
+    );
   }
   const source = yaml.text(sink, path, "source") || "//pilothouse";
   return { name, target, format, source, resources };
+}
+
+/** "": it has no topic for it. */
+function stateOf({ name, target }: Pick<DeclaredSink, "name" | "target">): string {
+  return target.kind === "kafka" ? stateTopicOf(name, target) : "";
 }
 
 function readFormat(yaml: YamlFields, sink: Fields, path: FieldPath): SinkFormat {
