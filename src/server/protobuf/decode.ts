@@ -11,26 +11,39 @@ import type { FieldSchema } from "#api/schema/schema-types.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
 import type { GroupVersionKind } from "#api/object.ts";
 import { formatMicroTime, formatTime } from "#api/time.ts";
-import {
-  ProtobufError,
-  type ProtobufField,
-  readFields as readAnyFields,
-  utf8,
-} from "#wire/protobuf.ts";
-import { type FreeForm, readFree } from "./free.ts";
-import { type NumberedField, numberedFields } from "./numbered-fields.ts";
+import { ProtobufCursor } from "#wire/protobuf-cursor.ts";
+import { ProtobufError } from "#wire/protobuf.ts";
+import { type LeafForm, type ReadField, type ReadPlan, readPlan } from "./decode-plan.ts";
+import type { Span } from "./kept-bytes.ts";
+import { type FreeForm, parseRaw } from "./free.ts";
 
 type Bag = Record<string, unknown>;
 
-/** A number leads to a field, or to an embedded struct whose fields stand in the same object. */
-type Plan = Map<number, NumberedField | Plan>;
+/** How the objects of one reader are decoded. */
+export interface DecodeOptions {
+  /** Fields, and different keys of maps, of one object. */
+  readonly fieldsMax: number;
+  readonly keysMax: number;
+  /** Of the JSON in raw fields (fieldsV1). Throws ProtobufError. */
+  readonly parseJson: (text: string) => unknown;
+  /** Told each time. */
+  readonly unknownField: (definition: string, number: number) => void;
+}
 
 /** How deep messages may nest; upstream's decoders stop at the same. */
 const depthMax = 100;
+const schemaProps = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
 
-const plans = new Map<string, Plan>();
+const ofBodies: DecodeOptions = {
+  fieldsMax: objectLimits.partsMax,
+  keysMax: objectLimits.keysMax,
+  parseJson: parseRaw,
+  unknownField() {},
+};
 
-/** Fields and keys of maps the body under way may still have. One is decoded at a time, without a pause. */
+/** Of the object under way. One is decoded at a time, without a pause. */
+const cursor = new ProtobufCursor();
+let options = ofBodies;
 let fieldsLeft = 0;
 let keysLeft = 0;
 
@@ -40,55 +53,100 @@ export class TooManyFieldsError extends Error {}
 /** The object of kind `gvk` that `raw` encodes, without apiVersion and kind; undefined for an unknown kind. */
 export function decodeProtobuf(gvk: GroupVersionKind, raw: Uint8Array): Bag | undefined {
   const schema = schemaOfKind(gvk);
-  fieldsLeft = objectLimits.partsMax;
-  keysLeft = objectLimits.keysMax;
-  return schema === undefined ? undefined : decodeMessage(schema.name, raw, 0);
+  return schema === undefined ? undefined : decodeDefinition(schema.name, raw, {}, ofBodies);
+}
+
+/** The message of one definition. Its fields are put `into` an object, which is given back. */
+export function decodeDefinition(
+  definition: string,
+  raw: Uint8Array,
+  into: Bag,
+  given: DecodeOptions,
+): Bag {
+  begin(raw, given);
+  decodeInto(into, readPlan(definition), raw.length, 0);
+  cursor.close();
+  return into;
+}
+
+/** One field of the message in a span; undefined when it has none of this number. */
+export function decodeOneField(
+  { field, number }: { readonly field: ReadField; readonly number: number },
+  { bytes, start, end }: Span,
+  given: DecodeOptions,
+): unknown {
+  begin(bytes, given);
+  cursor.at = start;
+  const bag: Bag = {};
+  while (nextField(end)) if (cursor.number === number) decodeField(bag, field, 0);
+  cursor.close();
+  return bag[field.name];
+}
+
+function begin(raw: Uint8Array, given: DecodeOptions): void {
+  options = given;
+  fieldsLeft = given.fieldsMax;
+  keysLeft = given.keysMax;
+  cursor.open(raw);
 }
 
 /** Unknown fields count, too: each costs time. */
-function readFields(message: Uint8Array, visit: (field: ProtobufField) => void): void {
-  readAnyFields(message, (field) => {
-    if (--fieldsLeft < 0) {
-      throw new TooManyFieldsError(`the object has more than ${objectLimits.partsMax} fields`);
-    }
-    visit(field);
-  });
+function nextField(end: number): boolean {
+  if (!cursor.next(end)) return false;
+  if (--fieldsLeft < 0) {
+    throw new TooManyFieldsError(`the object has more than ${options.fieldsMax} fields`);
+  }
+  return true;
 }
 
-function decodeMessage(definition: string, bytes: Uint8Array, depth: number): Bag {
+/** The field under the cursor as a message. */
+function decodeMessage(plan: ReadPlan, depth: number): Bag {
   if (depth > depthMax) throw new ProtobufError("proto: message nests too deep");
   const bag: Bag = {};
-  decodeInto(bag, planOf(definition), bytes, depth);
+  const { end } = cursor;
+  cursor.at = cursor.start;
+  decodeInto(bag, plan, end, depth);
   return bag;
 }
 
-function decodeInto(bag: Bag, plan: Plan, bytes: Uint8Array, depth: number): void {
-  readFields(bytes, (field) => {
-    const target = plan.get(field.number);
-    if (target === undefined) return;
-    if (target instanceof Map) decodeInto(bag, target, field.bytes, depth);
-    else decodeField(bag, target, field, depth);
-  });
-}
-
-function decodeField(bag: Bag, plan: NumberedField, field: ProtobufField, depth: number): void {
-  const { name, schema } = plan;
-  if (plan.free !== undefined && schema.type !== "map" && schema.type !== "array") {
-    setUnlessUndefined(bag, name, readFree(plan.free, field.bytes, decodeSchemaProps));
-  } else if (schema.type === "array") {
-    const list = (bag[name] ??= []) as unknown[];
-    list.push(decodeValue(schema.items ?? { type: "any" }, plan.free, field, depth));
-  } else if (schema.type === "map") {
-    const map = (bag[name] ??= {}) as Bag;
-    decodeEntry(map, schema.items ?? { type: "string" }, plan.free, field.bytes, depth);
-  } else {
-    const value = decodeValue(schema, undefined, field, depth);
-    if (plan.zero !== "omit" || !isZero(value)) bag[name] = value;
+function decodeInto(bag: Bag, plan: ReadPlan, end: number, depth: number): void {
+  const { fields } = plan;
+  while (nextField(end)) {
+    const { number } = cursor;
+    const field = number < fields.length ? fields[number] : undefined;
+    if (field === undefined) options.unknownField(plan.definition, number);
+    else decodeField(bag, field, depth);
   }
 }
 
-function setUnlessUndefined(bag: Bag, name: string, value: unknown): void {
-  if (value !== undefined) bag[name] = value;
+function decodeField(bag: Bag, field: ReadField, depth: number): void {
+  const { name } = field;
+  switch (field.many) {
+    case "one": {
+      const value = decodeLeaf(field.leaf, depth);
+      if (value === undefined || (field.omitsZero && isZero(value))) return;
+      bag[name] = value;
+      return;
+    }
+    case "list": {
+      const list = bag[name] as unknown[] | undefined; // made here
+      const value = decodeLeaf(field.leaf, depth);
+      if (list === undefined) bag[name] = [value];
+      else list.push(value);
+      return;
+    }
+    case "map":
+      return decodeEntry((bag[name] ??= {}) as Bag, field, depth); // made here
+    case "embedded": {
+      const { end } = cursor;
+      cursor.at = cursor.start;
+      return field.plan && decodeInto(bag, field.plan, end, depth);
+    }
+    case "skipped":
+      return;
+    default:
+      return field.many satisfies never;
+  }
 }
 
 /** What `omitempty` leaves out; a struct is never empty to Go. */
@@ -96,29 +154,22 @@ function isZero(value: unknown): boolean {
   return value === "" || value === 0 || value === false || value === null;
 }
 
-function decodeEntry(
-  map: Bag,
-  items: FieldSchema,
-  free: FreeForm | undefined,
-  bytes: Uint8Array,
-  depth: number,
-): void {
+function decodeEntry(map: Bag, field: ReadField, depth: number): void {
   let key = "";
-  let value: unknown = items.type === "string" && items.format === undefined ? "" : undefined;
-  readFields(bytes, (field) => {
-    if (field.number === 1) key = utf8(field.bytes);
-    // A map of lists (ExtraValue) wraps each list into a message of its own.
-    else if (field.number === 2 && items.type === "array")
-      value = decodeWrapped(items, field.bytes, depth);
-    else if (field.number === 2) value = decodeValue(items, free, field, depth);
-  });
-  setEntry(map, key, value === undefined ? zeroOf(items) : value);
+  let value: unknown;
+  const { end } = cursor;
+  cursor.at = cursor.start;
+  while (nextField(end)) {
+    if (cursor.number === 1) key = cursor.text();
+    else if (cursor.number === 2) value = decodeLeaf(field.leaf, depth);
+  }
+  setEntry(map, key, value === undefined ? zeroOf(field) : value);
 }
 
 /** Each key of a map costs ten times a field, so they have a limit of their own. */
 function setEntry(map: Bag, key: string, value: unknown): void {
   if (!Object.hasOwn(map, key) && --keysLeft < 0) {
-    throw new TooManyFieldsError(`the object has more than ${objectLimits.keysMax} different keys`);
+    throw new TooManyFieldsError(`the object has more than ${options.keysMax} different keys`);
   }
   // An assignment to `__proto__` would set the prototype, and lose the entry.
   if (key !== "__proto__") map[key] = value;
@@ -131,142 +182,165 @@ function setEntry(map: Bag, key: string, value: unknown): void {
     });
 }
 
-function zeroOf(items: FieldSchema): unknown {
-  if (items.type === "array") return [];
-  if (items.type === "integer" || items.type === "number") return 0;
-  return items.type === "boolean" ? false : items.type === "string" ? "" : {};
+function zeroOf(field: ReadField): unknown {
+  switch (field.zero) {
+    case "text":
+      return "";
+    case "number":
+      return 0;
+    case "boolean":
+      return false;
+    case "list":
+      return [];
+    case "object":
+      return {};
+    default:
+      return field.zero satisfies never;
+  }
 }
 
-function decodeWrapped(list: FieldSchema, bytes: Uint8Array, depth: number): unknown[] {
+function decodeLeaf(leaf: LeafForm, depth: number): unknown {
+  switch (leaf.kind) {
+    case "text":
+      return decodeText(leaf);
+    case "message":
+      leaf.plan ??= readPlan(leaf.definition);
+      return decodeMessage(leaf.plan, depth + 1);
+    case "boolean":
+      return !cursor.isZero;
+    case "integer":
+      return integer();
+    case "double":
+      return cursor.double();
+    case "formatted":
+      return decodeFormatted(leaf.format);
+    case "free":
+      return decodeFree(leaf, depth);
+    case "wrapped":
+      return leaf.items && decodeWrapped(leaf.items, depth);
+    case "untyped":
+      return {};
+    default:
+      return leaf.kind satisfies never;
+  }
+}
+
+/** Longer texts are not looked for again. */
+const likelyLengthMax = 64;
+const likelyJsonMax = 1024;
+
+function decodeText(leaf: LeafForm): string {
+  const text = cursor.text(leaf.last);
+  if (text.length <= likelyLengthMax) leaf.last = text;
+  return text;
+}
+
+function decodeWrapped(items: LeafForm, depth: number): unknown[] {
   const values: unknown[] = [];
-  readFields(bytes, (field) => {
-    if (field.number === 1)
-      values.push(decodeValue(list.items ?? { type: "string" }, undefined, field, depth));
-  });
+  const { end } = cursor;
+  cursor.at = cursor.start;
+  while (nextField(end)) if (cursor.number === 1) values.push(decodeLeaf(items, depth));
   return values;
 }
 
-function decodeValue(
-  schema: FieldSchema,
-  free: FreeForm | undefined,
-  field: ProtobufField,
-  depth: number,
-): unknown {
-  if (free !== undefined) return readFree(free, field.bytes, decodeSchemaProps);
-  switch (schema.type) {
-    case "integer":
-      return integerOf(field);
-    case "number":
-      return doubleOf(field);
-    case "boolean":
-      return field.integer !== 0n;
-    case "object":
-      return schema.ref === undefined ? {} : decodeMessage(schema.ref, field.bytes, depth + 1);
-    case "array":
-    case "map":
-    case "any":
-    case "string":
-      return decodeText(schema, field);
-    default:
-      return schema.type satisfies never;
-  }
+function decodeFree(leaf: LeafForm, depth: number): unknown {
+  if (leaf.free !== "raw") return decodeUnion(leaf.free, depth);
+  const text = messageText(1, leaf.last);
+  if (text.length <= likelyJsonMax) leaf.last = text;
+  return text === "" ? undefined : options.parseJson(text);
 }
 
-function decodeText(schema: FieldSchema, field: ProtobufField): unknown {
-  switch (schema.format) {
+/** A schema, or something else: `{1: allows, 2: schema}`, `{1: schema, 2: schemas or texts}`. */
+function decodeUnion(form: Exclude<FreeForm, "raw">, depth: number): unknown {
+  let result: unknown;
+  const many: unknown[] = [];
+  const { end } = cursor;
+  cursor.at = cursor.start;
+  while (nextField(end)) {
+    const isFirst = cursor.number === 1;
+    if (form === "schemaOrBool" && isFirst) result ??= !cursor.isZero;
+    else if (form === "schemaOrBool" || isFirst)
+      result = decodeMessage(readPlan(schemaProps), depth + 1);
+    else if (form === "schemaOrArray") many.push(decodeMessage(readPlan(schemaProps), depth + 1));
+    else many.push(cursor.text());
+  }
+  return result ?? many;
+}
+
+function decodeFormatted(format: NonNullable<FieldSchema["format"]>): unknown {
+  switch (format) {
     case "byte":
-      return Buffer.from(field.bytes).toString("base64");
+      return cursor.bytes.toString("base64", cursor.start, cursor.end);
     case "quantity":
-      return messageText(field.bytes, 1);
+      return messageText(1);
     case "int-or-string":
-      return intOrString(field.bytes);
+      return intOrString();
     case "date-time":
-      return timeOf(field.bytes, formatTime);
+      return time(formatTime);
     case "micro-time":
-      return microTimeOf(field.bytes);
+      return microTime();
     case "duration":
-      return `${Number(messageInteger(field.bytes, 1)) / 1e9}s`;
-    case undefined:
+      return `${Number(messageInteger(1)) / 1e9}s`;
     case "int32":
     case "int64":
     case "double":
-      return utf8(field.bytes);
+      return cursor.text();
     default:
-      return schema.format satisfies never;
+      return format satisfies never;
   }
 }
 
-function integerOf(field: ProtobufField): number | bigint {
-  return exactInteger(BigInt.asIntN(64, field.integer));
+function integer(): number | bigint {
+  const value = cursor.integer();
+  return typeof value === "number" ? value : exactInteger(value);
 }
 
-function doubleOf(field: ProtobufField): number {
-  const view = new DataView(new ArrayBuffer(8));
-  view.setBigUint64(0, field.integer);
-  return view.getFloat64(0);
-}
-
-function messageText(bytes: Uint8Array, number: number): string {
+/** Field `number` of the message under the cursor. */
+function messageText(number: number, likely = ""): string {
   let value = "";
-  readFields(bytes, (field) => {
-    if (field.number === number) value = utf8(field.bytes);
-  });
+  const { end } = cursor;
+  cursor.at = cursor.start;
+  while (nextField(end)) if (cursor.number === number) value = cursor.text(likely);
   return value;
 }
 
-function messageInteger(bytes: Uint8Array, number: number): bigint {
-  let value = 0n;
-  readFields(bytes, (field) => {
-    if (field.number === number) value = BigInt.asIntN(64, field.integer);
-  });
+function messageInteger(number: number): number | bigint {
+  let value: number | bigint = 0;
+  const { end } = cursor;
+  cursor.at = cursor.start;
+  while (nextField(end)) if (cursor.number === number) value = cursor.integer();
   return value;
 }
 
-function intOrString(bytes: Uint8Array): number | string {
-  if (messageInteger(bytes, 1) === 1n) return messageText(bytes, 3);
-  return Number(BigInt.asIntN(32, messageInteger(bytes, 2)));
+/** {type: 0 integer, 1 string; intVal; strVal} */
+function intOrString(): number | string {
+  let isText = false;
+  let value: number | bigint = 0;
+  let text = "";
+  const { end } = cursor;
+  cursor.at = cursor.start;
+  while (nextField(end)) {
+    if (cursor.number === 1) isText = cursor.integer() === 1;
+    else if (cursor.number === 2) value = cursor.integer();
+    else if (cursor.number === 3) text = cursor.text();
+  }
+  return isText ? text : Number(BigInt.asIntN(32, BigInt(value)));
 }
 
 /** Go's zero time travels as an empty message and is null in JSON. */
-function timeOf(bytes: Uint8Array, format: (ms: number) => string): string | null {
-  const seconds = messageInteger(bytes, 1);
-  return bytes.length === 0 || seconds <= -62_135_596_800n ? null : format(Number(seconds) * 1000);
+function time(format: (ms: number) => string): string | null {
+  const isEmpty = cursor.start === cursor.end;
+  const seconds = Number(messageInteger(1));
+  return isEmpty || seconds <= -62_135_596_800 ? null : format(seconds * 1000);
 }
 
-function microTimeOf(bytes: Uint8Array): string | null {
-  const nanos = Number(messageInteger(bytes, 2));
-  const whole = timeOf(bytes, formatMicroTime);
+function microTime(): string | null {
+  const { start, end } = cursor;
+  const nanos = Number(messageInteger(2));
+  cursor.start = start;
+  cursor.end = end;
+  const whole = time(formatMicroTime);
   return whole === null
     ? null
     : whole.replace(/\.\d+Z$/, `.${String(Math.floor(nanos / 1000)).padStart(6, "0")}Z`);
-}
-
-const schemaProps = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
-
-function decodeSchemaProps(bytes: Uint8Array): Bag {
-  return decodeMessage(schemaProps, bytes, 1);
-}
-
-function planOf(definition: string): Plan {
-  let plan = plans.get(definition);
-  if (plan === undefined) {
-    plan = makePlan(definition);
-    plans.set(definition, plan);
-  }
-  return plan;
-}
-
-function makePlan(definition: string): Plan {
-  const plan: Plan = new Map();
-  for (const field of numberedFields(definition)) planPut(plan, field.path, field);
-  return plan;
-}
-
-function planPut(plan: Plan, path: readonly number[], field: NumberedField): void {
-  const [first = 0, ...rest] = path;
-  if (rest.length === 0) return void plan.set(first, field);
-  const inner = plan.get(first);
-  const next: Plan = inner instanceof Map ? inner : new Map();
-  plan.set(first, next);
-  planPut(next, rest, field);
 }

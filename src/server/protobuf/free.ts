@@ -4,7 +4,7 @@ import { ownEntry } from "#base/own.ts";
 import { isRecord } from "#api/json-value.ts";
 import { keepText } from "#api/kept-json.ts";
 import type { FieldSchema } from "#api/schema/schema-types.ts";
-import { ProtobufError, readFields, utf8 } from "#wire/protobuf.ts";
+import { ProtobufError } from "#wire/protobuf.ts";
 
 /** `raw`: a message whose field 1 holds JSON text. The others are unions of JSONSchemaProps. */
 export type FreeForm = "raw" | "schemaOrBool" | "schemaOrArray" | "schemaOrStrings";
@@ -29,32 +29,8 @@ export function freeFormOf(
   return isFree || (leaf?.type === "map" && leaf.items === undefined) ? "raw" : undefined;
 }
 
-export function readFree(
-  form: FreeForm,
-  bytes: Uint8Array,
-  decodeSchema: (bytes: Uint8Array) => unknown,
-): unknown {
-  if (form === "raw") return readRaw(bytes);
-  let result: unknown;
-  const many: unknown[] = [];
-  readFields(bytes, (field) => {
-    if (form === "schemaOrBool" && field.number === 1) result ??= field.integer !== 0n;
-    else if (form === "schemaOrBool") result = decodeSchema(field.bytes);
-    else if (field.number === 1) result = decodeSchema(field.bytes);
-    else many.push(form === "schemaOrArray" ? decodeSchema(field.bytes) : utf8(field.bytes));
-  });
-  return result ?? many;
-}
-
-function readRaw(bytes: Uint8Array): unknown {
-  let value: unknown;
-  readFields(bytes, (field) => {
-    if (field.number === 1 && field.bytes.length > 0) value = parse(utf8(field.bytes));
-  });
-  return value;
-}
-
-function parse(text: string): unknown {
+/** Of a raw field. Throws ProtobufError. */
+export function parseRaw(text: string): unknown {
   try {
     const value = parseExactJson(text);
     if (isRecord(value)) keepText(value, text);

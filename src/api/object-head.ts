@@ -1,0 +1,32 @@
+/**
+ * The fields by which a local copy knows an object. Objects that are decoded when they are read carry them beside
+ * their bytes, so that a copy of many is kept without decoding one.
+ */
+import type { KubeObject } from "./object.ts";
+
+interface ObjectHead {
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+}
+
+export interface KeptHead extends ObjectHead {
+  /** `namespace/name`, or `name`. */
+  readonly key: string;
+}
+
+/** Where such an object has its head; not enumerable, so copies made by spreading are plain objects. */
+export const headKey: unique symbol = Symbol("head");
+
+const none: ObjectHead = Object.freeze({});
+
+/** Undefined: an object like any other. */
+export function keptHead(object: KubeObject): KeptHead | undefined {
+  // No kind has a field of this name: it is a symbol.
+  return (object as { readonly [headKey]?: KeptHead })[headKey];
+}
+
+export function headOf(object: KubeObject): ObjectHead {
+  return keptHead(object) ?? object.metadata ?? none;
+}

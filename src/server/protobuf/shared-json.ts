@@ -1,0 +1,36 @@
+/**
+ * JSON texts inside of objects (fieldsV1) parsed once: those of a workload's Pods are mostly the same.
+ *
+ * Holds  what it gives is frozen, for many objects share it.
+ * Bounds two generations of `textsMax` texts of at most `lengthMax` characters; longer ones are parsed each time.
+ */
+import { parseRaw } from "./free.ts";
+
+const textsMax = 512;
+const lengthMax = 4096;
+
+export class SharedJson {
+  #young = new Map<string, unknown>();
+  #old = new Map<string, unknown>();
+
+  /** Throws ProtobufError. */
+  parse(text: string): unknown {
+    if (text.length > lengthMax) return parseRaw(text);
+    const known = this.#young.get(text);
+    if (known !== undefined) return known;
+    const value = this.#old.get(text) ?? frozen(parseRaw(text));
+    if (this.#young.size >= textsMax) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(text, value);
+    return value;
+  }
+}
+
+/** Parsed JSON of `lengthMax` characters nests at most half as deep: no stack is too small for it. */
+function frozen(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  for (const member of Object.values(value)) frozen(member);
+  return Object.freeze(value);
+}
