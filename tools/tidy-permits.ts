@@ -42,7 +42,6 @@ export const permits: Permits = {
     "its file uses the name or the error; a test looks for it in the outcome": [
       "src/store/engines/local/directory.ts ForeignDirectoryError",
       "src/client/events.ts eventsRef",
-      "src/client/json-frames.ts FrameTooLargeError",
       "src/controllers/deployment/revision.ts revisionHistoryAnnotation",
       "src/controllers/nodelifecycle/health.ts notReadyKey",
       "src/controllers/nodelifecycle/health.ts unreachableKey",

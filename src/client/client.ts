@@ -34,6 +34,8 @@ export interface ListCall {
   readonly continue?: string;
   /** The server sends `metadata` alone: items are PartialObjectMetadata. */
   readonly metadataOnly?: boolean;
+  /** The caller changes no object: in protobuf they are decoded field by field, when they are read. */
+  readonly isReadOnly?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -55,6 +57,7 @@ export interface WatchCall {
   readonly sendInitialEvents?: boolean;
   /** As of a list. */
   readonly metadataOnly?: boolean;
+  readonly isReadOnly?: boolean;
   readonly timeoutSeconds?: number;
   readonly signal: AbortSignal;
 }

@@ -6,6 +6,7 @@
  *        A million objects are a million map entries: bounded by what the server holds.
  */
 import type { KubeObject } from "#api/object.ts";
+import { headOf, keptHead } from "#api/object-head.ts";
 import { assert } from "#base/assert.ts";
 
 /** `namespace/name`, or `name` for cluster-scoped objects: the key of queues and stores alike. */
@@ -14,6 +15,8 @@ export function objectKey(namespace: string | undefined, name: string): string {
 }
 
 export function keyOf(object: KubeObject): string {
+  const kept = keptHead(object);
+  if (kept !== undefined) return kept.key;
   return objectKey(object.metadata?.namespace, object.metadata?.name ?? "");
 }
 
@@ -107,7 +110,7 @@ function indexRemove<T>(entries: Map<string, Map<string, T>>, value: string, key
 
 /** Index functions that many controllers share. */
 export const commonIndexes = {
-  namespace: (object: KubeObject) => [object.metadata?.namespace ?? ""],
+  namespace: (object: KubeObject) => [headOf(object).namespace ?? ""],
   /** By the uid of every owner. */
   ownerUid: (object: KubeObject) => (object.metadata?.ownerReferences ?? []).map((o) => o.uid),
   /** By the uid of the controlling owner only. */

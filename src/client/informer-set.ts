@@ -128,6 +128,7 @@ function isSameResource(a: ResourceRef, b: ResourceRef): boolean {
 function selectionKey(ref: ResourceRef, options: SelectionOptions): string {
   const { namespace = "", labelSelector = "", fieldSelector = "" } = options;
   const { group, version, resource } = ref;
-  const form = options.metadataOnly === true ? "metadata" : "whole"; // `watchList` gives the same copy
+  // `watchList` gives the same copy.
+  const form = `${options.metadataOnly === true} ${options.keepsDecoded === true}`;
   return [group, version, resource, namespace, labelSelector, fieldSelector, form].join("\n");
 }

@@ -1,12 +1,14 @@
 /** Informers against the API in memory: order, cuts, relists, indexes, sharing. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { failure, noSuchPath, tooManyRequests } from "#api/status.ts";
+import { expiredError, failure, noSuchPath, tooManyRequests } from "#api/status.ts";
+import { headKey } from "#api/object-head.ts";
 import type { KubeObject } from "#api/object.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock, settle } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { createInformer, createNamespacesInformer } from "./informer.ts";
+import type { Client } from "./client.ts";
 import type { Informer } from "./informer.ts";
 import { createInformerSet } from "./informer-set.ts";
 import { commonIndexes, keyOf } from "./indexer.ts";
@@ -144,6 +146,32 @@ test("a handler that throws harms neither the copy nor the other handlers", asyn
   await settle();
   assert.deepEqual(after, ["one"]);
   assert.equal(informer.size, 1);
+  stop.abort();
+  await running;
+});
+
+test("a list anew brings the bytes of unchanged objects, too, and tells nobody", async () => {
+  const { clock, stop, deps } = setup();
+  const lists: TestPod[][] = [];
+  const keptPod = (): TestPod => {
+    const head = { key: "a/one", namespace: "a", name: "one", uid: "u", resourceVersion: "5" };
+    return { ...pod("one"), [headKey]: head } as TestPod; // as a transport that keeps bytes gives it
+  };
+  const list = (): Promise<unknown> => {
+    lists.push([keptPod()]);
+    return Promise.resolve({ metadata: { resourceVersion: "5" }, items: lists.at(-1) });
+  };
+  const watch = (): Promise<void> => Promise.reject(expiredError("too old"));
+  const client = { list, watch } as unknown as Client; // the verbs that an informer uses
+  const informer = createInformer<TestPod>({ ...deps, client }, { ref: pods });
+  const seen: string[] = [];
+  informer.addHandler({ add: () => seen.push("add"), update: () => seen.push("update") });
+  const running = informer.run(stop.signal);
+  await informer.synced;
+  await clock.advance(60_000);
+  assert.ok(lists.length > 1);
+  assert.equal(informer.get("a", "one"), lists.at(-1)?.[0]);
+  assert.deepEqual(seen, ["add"]);
   stop.abort();
   await running;
 });

@@ -10,11 +10,12 @@
  *        must not change objects (frozen in tests).
  */
 import type { KubeObject } from "#api/object.ts";
+import { headOf, keptHead } from "#api/object-head.ts";
 import { assert } from "#base/assert.ts";
 import type { Log } from "#platform/log.ts";
 import type { ResourceRef, WatchedEvent } from "./client.ts";
 import type { IndexFunction } from "./indexer.ts";
-import { Indexer, keyOf, objectKey } from "./indexer.ts";
+import { commonIndexes, Indexer, keyOf, objectKey } from "./indexer.ts";
 import type { NamespacesSelection, NamespacesSink } from "./namespace-reflectors.ts";
 import { NamespaceReflectors } from "./namespace-reflectors.ts";
 import type { ReflectorDeps, Selection } from "./reflector.ts";
@@ -99,7 +100,7 @@ class LocalInformer<T extends KubeObject> implements NamespacesInformer<T>, Name
     this.#reflectors = new NamespaceReflectors<T>(deps, selection, this);
     for (const namespace of namespaces) this.#reflectors.add(namespace);
     this.#log = deps.log.child({ informer: selection.ref.resource });
-    this.#store.addIndex(namespaceIndex, (object) => [object.metadata?.namespace ?? ""]);
+    this.#store.addIndex(namespaceIndex, commonIndexes.namespace);
     this.synced = new Promise((resolve) => {
       this.#resolveSynced = resolve;
     });
@@ -173,17 +174,17 @@ class LocalInformer<T extends KubeObject> implements NamespacesInformer<T>, Name
 
   replaceIn(namespace: string, items: readonly T[], resourceVersion: string): void {
     const changes: Change<T>[] = [];
-    const listed = new Set<string>();
+    /** What is held and not listed. */
+    const gone = new Set(this.#keysIn(namespace));
     for (const item of items) {
       const key = keyOf(item);
-      listed.add(key);
+      gone.delete(key);
       const held = this.#store.get(key);
-      if (sameVersion(held, item)) continue;
-      this.#put(key, item, changes);
+      if (!sameVersion(held, item)) this.#put(key, item, changes);
+      // The same object, but with the bytes of this list: those of an older one can go as a whole.
+      else if (keptHead(item) !== undefined) this.#store.set(key, item);
     }
-    for (const key of this.#keysIn(namespace)) {
-      if (!listed.has(key)) this.#remove(key, undefined, changes);
-    }
+    for (const key of gone) this.#remove(key, undefined, changes);
     this.#resourceVersion = resourceVersion;
     this.#publish(changes);
   }
@@ -200,7 +201,7 @@ class LocalInformer<T extends KubeObject> implements NamespacesInformer<T>, Name
   apply(events: readonly WatchedEvent<T>[]): void {
     const changes: Change<T>[] = [];
     for (const event of events) {
-      const version = event.object.metadata?.resourceVersion ?? "";
+      const version = headOf(event.object).resourceVersion ?? "";
       if (event.type === "ADDED" || event.type === "MODIFIED") {
         const key = keyOf(event.object);
         if (!sameVersion(this.#store.get(key), event.object)) {
@@ -217,7 +218,7 @@ class LocalInformer<T extends KubeObject> implements NamespacesInformer<T>, Name
   #put(key: string, object: T, changes: Change<T>[]): void {
     const old = this.#store.set(key, object);
     if (old === undefined) return void changes.push({ kind: "add", object });
-    if (old.metadata?.uid === object.metadata?.uid) {
+    if (headOf(old).uid === headOf(object).uid) {
       return void changes.push({ kind: "update", old, object });
     }
     // Another object under the same name: its predecessor's end was missed during a cut.
@@ -260,9 +261,7 @@ function tellOne<T>(handler: InformerHandler<T>, change: Change<T>): void {
 }
 
 function sameVersion(held: KubeObject | undefined, next: KubeObject): boolean {
-  return (
-    held !== undefined &&
-    held.metadata?.resourceVersion === next.metadata?.resourceVersion &&
-    held.metadata?.uid === next.metadata?.uid
-  );
+  if (held === undefined) return false;
+  const [a, b] = [headOf(held), headOf(next)];
+  return a.resourceVersion === b.resourceVersion && a.uid === b.uid;
 }

@@ -12,20 +12,32 @@ import { keyOf } from "./indexer.ts";
 const endAnnotation = "k8s.io/initial-events-end";
 
 export class InitialEvents<T extends KubeObject> {
-  readonly #objects = new Map<string, T>();
+  readonly #objects: T[] = [];
+  /** Set with the first event that is no ADDED: what is left of the objects before it. */
+  #byKey: Map<string, T> | undefined;
 
   /** Takes events up to the end mark. @returns how many those are, the mark included; 0: it is still to come. */
   take(events: readonly WatchedEvent<T>[]): number {
-    for (const [at, { type, object }] of events.entries()) {
-      if (type === "BOOKMARK" && isEnd(object)) return at + 1;
-      if (type === "DELETED") this.#objects.delete(keyOf(object));
-      else if (type !== "BOOKMARK") this.#objects.set(keyOf(object), object);
+    for (let at = 0; at < events.length; at++) {
+      const event = events[at];
+      if (event === undefined) break;
+      if (event.type === "BOOKMARK") {
+        if (isEnd(event.object)) return at + 1;
+      } else if (event.type === "ADDED" && this.#byKey === undefined) {
+        this.#objects.push(event.object); // nearly all: a map of them would be made for nothing
+      } else this.#change(event);
     }
     return 0;
   }
 
   objects(): readonly T[] {
-    return [...this.#objects.values()];
+    return this.#byKey === undefined ? this.#objects : [...this.#byKey.values()];
+  }
+
+  #change({ type, object }: WatchedEvent<T>): void {
+    this.#byKey ??= new Map(this.#objects.map((added) => [keyOf(added), added]));
+    if (type === "DELETED") this.#byKey.delete(keyOf(object));
+    else this.#byKey.set(keyOf(object), object);
   }
 }
 

@@ -18,6 +18,17 @@ export interface ApiRequest {
   readonly contentType: string;
   readonly accept: string;
   readonly signal: AbortSignal | undefined;
+  /** The built-in kind of the resource: it may travel in another encoding than JSON. Undefined: it may not. */
+  readonly kind: TypeMeta | undefined;
+  /** What the body is if it does not say so itself. */
+  readonly bodyKind?: TypeMeta | undefined;
+  /** Objects of the answer are read-only: a transport may decode them when they are read. */
+  readonly isLazy: boolean;
+}
+
+export interface TypeMeta {
+  readonly apiVersion: string;
+  readonly kind: string;
 }
 
 export interface Transport {

@@ -3,6 +3,7 @@
  * kind that was asked for (the one place where an answer gets its type).
  */
 import type { AnyObject, KubeObject } from "#api/object.ts";
+import { resourceByPath } from "#api/schema/resources.ts";
 import { assert } from "#base/assert.ts";
 import type {
   CallOptions,
@@ -16,7 +17,7 @@ import type {
   WatchedEvent,
 } from "./client.ts";
 import { partialEvent, partialList, partialType } from "./partial-metadata.ts";
-import type { ApiRequest, Transport } from "./transport.ts";
+import type { ApiRequest, Transport, TypeMeta } from "./transport.ts";
 import { callQuery, deleteBody, listCallQuery, resourcePath, watchQuery } from "./path.ts";
 
 const patchMediaTypes: Readonly<Record<PatchType, string>> = {
@@ -46,12 +47,13 @@ class VerbsClient implements Client {
     options: CallOptions = {},
   ): Promise<T> {
     const path = resourcePath(ref, namespace, requireName(name), options.subresource ?? "");
-    return this.#call<T>({ ...blank("GET", path, ""), signal: options.signal });
+    return this.#call<T>({ ...blank(ref, "GET", path, ""), signal: options.signal });
   }
 
   async list<T extends KubeObject>(ref: ResourceRef, call: ListCall): Promise<ListOf<T>> {
     const path = resourcePath(ref, call.namespace ?? "", "", "");
-    const request = { ...blank("GET", path, listCallQuery(call)), signal: call.signal };
+    const { signal, isReadOnly: isLazy = false } = call;
+    const request = { ...blank(ref, "GET", path, listCallQuery(call)), signal, isLazy };
     if (call.metadataOnly !== true) return this.#call<ListOf<T>>(request);
     const accept = partialType("PartialObjectMetadataList");
     return partialList(await this.#call<ListOf<T>>({ ...request, accept }));
@@ -66,8 +68,9 @@ class VerbsClient implements Client {
     // A subresource of a named object (serviceaccounts/token) carries the name in its metadata.
     const name = options.subresource === undefined ? "" : requireName(object.metadata?.name);
     const path = resourcePath(ref, namespace, name, options.subresource ?? "");
-    const request = blank("POST", path, callQuery(options));
-    return this.#call<T>({ ...request, body: object, signal: options.signal });
+    const request = blank(ref, "POST", path, callQuery(options));
+    const bodyKind = ownKind(ref, options);
+    return this.#call<T>({ ...request, body: object, bodyKind, signal: options.signal });
   }
 
   createSub(
@@ -78,7 +81,7 @@ class VerbsClient implements Client {
     object: AnyObject,
   ): Promise<AnyObject> {
     const path = resourcePath(ref, namespace, requireName(name), subresource);
-    return this.#call<AnyObject>({ ...blank("POST", path, ""), body: object });
+    return this.#call<AnyObject>({ ...blank(ref, "POST", path, ""), body: object });
   }
 
   update<T extends KubeObject>(
@@ -89,8 +92,9 @@ class VerbsClient implements Client {
   ): Promise<T> {
     const name = requireName(object.metadata?.name);
     const path = resourcePath(ref, namespace, name, options.subresource ?? "");
-    const request = blank("PUT", path, callQuery(options));
-    return this.#call<T>({ ...request, body: object, signal: options.signal });
+    const request = blank(ref, "PUT", path, callQuery(options));
+    const bodyKind = ownKind(ref, options);
+    return this.#call<T>({ ...request, body: object, bodyKind, signal: options.signal });
   }
 
   patch<T extends KubeObject>(
@@ -106,7 +110,7 @@ class VerbsClient implements Client {
     const query = callQuery(options);
     const contentType = patchMediaTypes[type];
     return this.#call<T>({
-      ...blank("PATCH", path, query),
+      ...blank(ref, "PATCH", path, query),
       body: patch,
       contentType,
       signal: options.signal,
@@ -120,7 +124,7 @@ class VerbsClient implements Client {
     options: DeleteCall = {},
   ): Promise<AnyObject> {
     const path = resourcePath(ref, namespace, requireName(name), options.subresource ?? "");
-    const request = blank("DELETE", path, "");
+    const request = blank(ref, "DELETE", path, "");
     return this.#call({ ...request, body: deleteBody(options), signal: options.signal });
   }
 
@@ -130,7 +134,7 @@ class VerbsClient implements Client {
     call: ListCall & DeleteCall,
   ): Promise<void> {
     const path = resourcePath(ref, namespace, "", "");
-    const request = blank("DELETE", path, listCallQuery(call));
+    const request = blank(ref, "DELETE", path, listCallQuery(call));
     await this.#call({ ...request, body: deleteBody(call), signal: call.signal });
   }
 
@@ -140,7 +144,8 @@ class VerbsClient implements Client {
     deliver: (events: readonly WatchedEvent<T>[]) => void,
   ): Promise<void> {
     const path = resourcePath(ref, call.namespace ?? "", "", "");
-    const request = { ...blank("GET", path, watchQuery(call)), signal: call.signal };
+    const { signal, isReadOnly: isLazy = false } = call;
+    const request = { ...blank(ref, "GET", path, watchQuery(call)), signal, isLazy };
     // The server sends the watched kind; see the header.
     const take = deliver as unknown as (events: readonly WatchedEvent<AnyObject>[]) => void;
     if (call.metadataOnly !== true) return this.#exchange.watch(request, take);
@@ -150,7 +155,7 @@ class VerbsClient implements Client {
 
   raw(path: string): Promise<unknown> {
     const [before = "", query = ""] = path.split("?", 2);
-    return this.#exchange.call(blank("GET", before, query));
+    return this.#exchange.call(blank(undefined, "GET", before, query));
   }
 
   async #call<T>(request: ApiRequest): Promise<T> {
@@ -159,8 +164,15 @@ class VerbsClient implements Client {
   }
 }
 
-function blank(method: ApiRequest["method"], path: string, query: string): ApiRequest {
+function blank(
+  ref: ResourceRef | undefined,
+  method: ApiRequest["method"],
+  path: string,
+  query: string,
+): ApiRequest {
   return {
+    kind: ref && kindOf(ref),
+    isLazy: false,
     method,
     path,
     query,
@@ -169,6 +181,17 @@ function blank(method: ApiRequest["method"], path: string, query: string): ApiRe
     accept: json,
     signal: undefined,
   };
+}
+
+/** What is written to other subresources than status has a kind of its own. */
+function ownKind(ref: ResourceRef, { subresource }: CallOptions): TypeMeta | undefined {
+  return subresource === undefined || subresource === "status" ? kindOf(ref) : undefined;
+}
+
+function kindOf({ group, version, resource }: ResourceRef): TypeMeta | undefined {
+  const info = resourceByPath(group, version, resource);
+  if (info === undefined) return undefined;
+  return { apiVersion: group === "" ? version : `${group}/${version}`, kind: info.kind };
 }
 
 /** An empty name would turn "one object" into "the collection": never send that. */

@@ -3,6 +3,8 @@ import type { AnyObject } from "#api/object.ts";
 import type { WatchEventType } from "#platform/http.ts";
 import type { WatchedEvent } from "./client.ts";
 import { JsonFrames } from "./json-frames.ts";
+import { LengthFrames } from "./length-frames.ts";
+import type { ObjectCoding } from "./object-coding.ts";
 
 type Deliver = (events: readonly WatchedEvent<AnyObject>[]) => void;
 
@@ -22,6 +24,50 @@ export function watchFrames(frameBytesMax: number, deliver: Deliver): (chunk: Ui
     const events = frames.pushBytes(chunk).map((frame) => watchEvent(frames.parse(frame), frame));
     if (events.length > 0) deliver(events);
   };
+}
+
+interface CodedOptions {
+  readonly frameBytesMax: number;
+  readonly isLazy: boolean;
+  /** The watch begins with the whole state. */
+  readonly isFirstState: boolean;
+}
+
+/**
+ * The same of a watch in another encoding. All its objects are of one kind, that of the first: it decides how they
+ * are decoded, so another one is a fault of the server.
+ */
+export function codedWatchFrames(
+  coding: ObjectCoding,
+  options: CodedOptions,
+  deliver: Deliver,
+): (chunk: Uint8Array) => void {
+  const frames = new LengthFrames(options);
+  let { isFirstState } = options;
+  let first: Pick<AnyObject, "apiVersion" | "kind"> | undefined;
+  const read = (frame: Uint8Array): WatchedEvent<AnyObject> => {
+    const { type, object } = coding.event(frame, options.isLazy, isFirstState);
+    if (!isEventType(type)) throw new SyntaxError("watch frame is no watch event");
+    if (type === "ERROR") return { type, object };
+    // Bookmarks come behind that state, the first one to tell its end.
+    if (type === "BOOKMARK") isFirstState = false;
+    // Not the object itself: it would be kept as long as the watch.
+    first ??= { apiVersion: object.apiVersion ?? "", kind: object.kind ?? "" };
+    if (object.kind === first.kind && object.apiVersion === first.apiVersion) {
+      return { type, object };
+    }
+    throw new SyntaxError(
+      `watch frame holds a ${kindOf(object)}, those before it ${kindOf(first)}`,
+    );
+  };
+  return (chunk) => {
+    const events = frames.push(chunk).map(read);
+    if (events.length > 0) deliver(events);
+  };
+}
+
+function kindOf({ apiVersion, kind }: Pick<AnyObject, "apiVersion" | "kind">): string {
+  return `${apiVersion} ${kind}`;
 }
 
 function watchEvent(value: unknown, frame: Uint8Array): WatchedEvent<AnyObject> {

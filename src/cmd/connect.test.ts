@@ -34,6 +34,7 @@ after(async () => {
 const transports: readonly (readonly [string, () => Promise<Tools & { close?(): void }>])[] = [
   ["in process", () => Promise.resolve(toolsFor(plane.client))],
   ["over sockets", () => connect({ kubeconfig: file })],
+  ["in protobuf", () => connect({ kubeconfig: file, encoding: "protobuf" })],
 ];
 
 for (const [name, open] of transports) {
@@ -109,6 +110,100 @@ for (const [name, open] of transports) {
     tools.close?.();
   });
 }
+
+test("a copy in protobuf has the objects of a copy in JSON, after a list, a change and a deletion", async () => {
+  const coded = await connect({ kubeconfig: file, encoding: "protobuf" });
+  const stop = new AbortController();
+  const selection = { labelSelector: "of=copies" };
+  const copies = [
+    connection.informers.informer<ConfigMap>(configMaps, selection),
+    coded.informers.informer<ConfigMap>(configMaps, selection),
+    coded.informers.informer<ConfigMap>(configMaps, { ...selection, watchList: true }),
+    coded.informers.informer<ConfigMap>(configMaps, { ...selection, keepsDecoded: true }),
+  ] as const;
+  const metadata = (name: string) => ({ name, labels: { of: "copies" } });
+  await coded.client.create<ConfigMap>(configMaps, "default", {
+    metadata: metadata("copied-1"),
+    data: { key: "value", text: "ü€😀\u0000" },
+    binaryData: { bytes: "AAEC" },
+  });
+  const running = [connection, coded].map(({ informers }) => informers.run(stop.signal));
+  await Promise.all(copies.map(({ synced }) => synced));
+  const { client } = coded;
+  const second = await client.create<ConfigMap>(configMaps, "default", {
+    metadata: metadata("copied-2"),
+  });
+  await client.update<ConfigMap>(configMaps, "default", { ...second, data: { changed: "yes" } });
+  await client.patch(configMaps, "default", "copied-1", "merge", { immutable: true });
+  await client.create<ConfigMap>(configMaps, "default", { metadata: metadata("copied-3") });
+  await client.delete(configMaps, "default", "copied-3", { preconditions: {} });
+  await client.create<ConfigMap>(configMaps, "default", { metadata: metadata("copied-4") });
+  const hasAll = ({ size, get }: { size: number; get: Informer<ConfigMap>["get"] }): boolean =>
+    size === 3 && get("default", "copied-4") !== undefined;
+  await Promise.all(
+    copies.map((copy) =>
+      untilHeld(copy, () => hasAll({ size: copy.size, get: (...key) => copy.get(...key) })),
+    ),
+  );
+  const [json, ...others] = copies.map((copy) => copy.list().toSorted(byName));
+  for (const other of others) assert.deepEqual(other, json);
+  assert.equal(json?.[1]?.data?.["changed"], "yes");
+  stop.abort();
+  await Promise.all(running);
+  coded.close();
+});
+
+function byName(a: KubeObject, b: KubeObject): number {
+  return (a.metadata?.name ?? "").localeCompare(b.metadata?.name ?? "");
+}
+
+test("in protobuf a refusal is the server's, and a custom resource stays JSON", async () => {
+  const coded = await connect({ kubeconfig: file, encoding: "protobuf" });
+  const { client } = coded;
+  await assert.rejects(client.get(configMaps, "default", "absent"), (error: Error) => {
+    assert.match(error.message, /configmaps "absent" not found/);
+    return (error as Error & { reason?: string }).reason === "NotFound";
+  });
+  const invalid = { metadata: { name: "Wrong_Name" } };
+  await assert.rejects(
+    client.create(configMaps, "default", invalid),
+    /a lowercase RFC 1123 subdomain/,
+  );
+  const definitions = {
+    group: "apiextensions.k8s.io",
+    version: "v1",
+    resource: "customresourcedefinitions",
+  };
+  const schema = {
+    openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+  };
+  await client.create<AnyObject>(definitions, "", {
+    metadata: { name: "widgets.example.com" },
+    spec: {
+      group: "example.com",
+      scope: "Namespaced",
+      names: { plural: "widgets", singular: "widget", kind: "Widget", listKind: "WidgetList" },
+      versions: [{ name: "v1", served: true, storage: true, schema }],
+    },
+  });
+  const widgets = { group: "example.com", version: "v1", resource: "widgets" };
+  const informer = coded.informers.informer<AnyObject>(widgets);
+  const stop = new AbortController();
+  const running = coded.informers.run(stop.signal);
+  await informer.synced;
+  const widget = {
+    apiVersion: "example.com/v1",
+    kind: "Widget",
+    metadata: { name: "w" },
+    free: [1],
+  };
+  await client.create<AnyObject>(widgets, "default", widget);
+  await untilHeld(informer, () => informer.size === 1);
+  assert.deepEqual(informer.get("default", "w")?.["free"], [1]);
+  stop.abort();
+  await running;
+  coded.close();
+});
 
 /** Makes an account of the default namespace that reads config maps in `namespaces`. */
 async function mayRead(account: string, namespaces: readonly string[]): Promise<void> {

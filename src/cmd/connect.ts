@@ -4,6 +4,7 @@
  */
 import type { Client } from "#client/client.ts";
 import { createInformerSet, type InformerSet } from "#client/informer-set.ts";
+import type { ObjectCoding } from "#client/object-coding.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
@@ -20,6 +21,11 @@ export interface ConnectOptions {
   readonly context?: string;
   /** The first part of the User-Agent; default "client". */
   readonly name?: string;
+  /**
+   * "protobuf" is for built-in kinds, where the server has it; custom resources stay JSON. It keeps no field that
+   * this version does not know (told once in the log), as typed Go clients: default "json".
+   */
+  readonly encoding?: "json" | "protobuf";
   /** JSON lines on standard error; default "warn". */
   readonly logLevel?: LogLevel;
 }
@@ -49,18 +55,31 @@ export async function connect(options: ConnectOptions = {}): Promise<Connection>
     ...(context === undefined ? {} : { context }),
   };
   const access = await accessOf(flags, process.env, "the option kubeconfig");
-  const connection = new ApiConnection(access, name);
+  const log = nodeLog({ level: logLevel, destination: 2 });
+  const coding = options.encoding === "protobuf" ? await protobufCoding(log) : undefined;
+  const connection = new ApiConnection(access, name, coding);
   return {
-    ...toolsFor(connection.client(), { logLevel }),
+    ...toolsOver(connection.client(), log),
     server: access.server,
     namespace: access.namespace,
     close: () => connection.close(),
   };
 }
 
+/** Its tables are loaded only where they are used. */
+async function protobufCoding(log: Log): Promise<ObjectCoding> {
+  const { ProtobufCoding } = await import("#server/protobuf/coding.ts");
+  return new ProtobufCoding((message, field) =>
+    log.warn("a field of a newer server is left out: JSON would keep it", { message, field }),
+  );
+}
+
 /** The same over a client that is there already, such as the one of `startControlPlane`. */
 export function toolsFor(client: Client, { logLevel = "warn" as LogLevel } = {}): Tools {
-  const log = nodeLog({ level: logLevel, destination: 2 });
+  return toolsOver(client, nodeLog({ level: logLevel, destination: 2 }));
+}
+
+function toolsOver(client: Client, log: Log): Tools {
   const deps = { client, clock: new NodeClock(), random: new NodeRandom(), log };
   return { ...deps, informers: createInformerSet(deps) };
 }

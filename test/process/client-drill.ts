@@ -22,6 +22,7 @@ export interface DrillReport {
 }
 
 const configMaps = { group: "", version: "v1", resource: "configmaps" };
+const encodings = ["json", "protobuf"] as const;
 const namespace = "default";
 const writers = 8;
 /** Acknowledged writes between two kills. */
@@ -40,13 +41,13 @@ export async function clientDrill(restarts: number): Promise<DrillReport> {
   const directory = temporaryDirectory("client-drill");
   const servers = await Servers.start(directory);
   const connections = await Promise.all(
-    [servers.plane, servers.relay].map(({ kubeconfig }) =>
-      connect({ kubeconfig, logLevel: "error" }),
+    [servers.plane, servers.relay].flatMap(({ kubeconfig }) =>
+      encodings.map((encoding) => connect({ kubeconfig, encoding, logLevel: "error" })),
     ),
   );
-  const [direct] = connections as [Connection, Connection];
+  const [direct] = connections as [Connection];
   const stop = new AbortController();
-  const followers = connections.flatMap((connection, at) => followersOf(connection, at));
+  const followers = connections.flatMap(followersOf);
   const running = connections.map(({ informers }) => informers.run(stop.signal));
   await Promise.all(followers.map(({ informer }) => informer.synced));
   const writing = new Writing(direct.client);
@@ -73,13 +74,15 @@ export async function clientDrill(restarts: number): Promise<DrillReport> {
   };
 }
 
-/** A list, a list as a watch, and metadata alone. */
+/** A list, a list as a watch, and metadata alone, in each encoding of a server. */
 function followersOf({ informers, server }: Connection, at: number): readonly Follower[] {
   const forms = { whole: {}, streamed: { watchList: true, labelSelector: "of=drill" } };
   const all = { ...forms, metadata: { metadataOnly: true } };
   return Object.entries(all).map(([form, more]) => {
     const informer = informers.informer<ConfigMap>(configMaps, { namespace, ...more });
-    return new Follower(`${at === 0 ? "plane" : "relay"} ${server} ${form}`, informer);
+    const peer = at < encodings.length ? "plane" : "relay";
+    const encoding = encodings[at % encodings.length];
+    return new Follower(`${peer} ${server} ${encoding} ${form}`, informer);
   });
 }
 

@@ -2,6 +2,7 @@
 import type { Client } from "#client/client.ts";
 import { fencedTransport } from "#client/fence.ts";
 import type { LeaderTerm } from "#client/election.ts";
+import type { ObjectCoding } from "#client/object-coding.ts";
 import { socketClient, socketClientLimits } from "#client/rest-client.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
@@ -22,10 +23,13 @@ export function apiAccess(flags: ApiFlags): Promise<KubeAccess> {
 export class ApiConnection {
   readonly access: KubeAccess;
   readonly #userAgent: string;
+  readonly #coding: ObjectCoding | undefined;
   readonly #open: ByteTransport[] = [];
 
-  constructor(access: KubeAccess, role: string) {
+  /** `coding`: for built-in kinds, beside JSON. */
+  constructor(access: KubeAccess, role: string, coding?: ObjectCoding) {
     this.access = access;
+    this.#coding = coding;
     this.#userAgent = `${role}/pilothouse-${productVersion}`;
   }
 
@@ -62,7 +66,9 @@ export class ApiConnection {
   }
 
   #client(http: ByteTransport, token: { readonly bearerToken?: () => string }): Client {
-    return socketClient({ http }, { userAgent: this.#userAgent, ...token, ...socketClientLimits });
+    const coding = this.#coding === undefined ? {} : { coding: this.#coding };
+    const options = { userAgent: this.#userAgent, ...token, ...coding, ...socketClientLimits };
+    return socketClient({ http }, options);
   }
 }
 

@@ -1,0 +1,34 @@
+/**
+ * A second encoding of objects beside JSON, given to the socket transport by `cmd`: protobuf
+ * (`#server/protobuf/coding.ts`). Only built-in kinds have it; JSON is asked for as well, so a server
+ * without it answers in JSON.
+ */
+import type { AnyObject } from "#api/object.ts";
+
+export interface ObjectCoding {
+  readonly mediaType: string;
+  /**
+   * An answer: an object, a list or a Status, saying its kind. `isLazy`: its objects are read-only, and their
+   * fields are decoded when they are read. Throws on bytes that are none.
+   */
+  decode(body: Uint8Array, isLazy: boolean): AnyObject;
+  /**
+   * One frame of a watch, without its length. `isFirstState`: it is of the state that the watch begins with.
+   * Throws as `decode`.
+   */
+  event(
+    frame: Uint8Array,
+    isLazy: boolean,
+    isFirstState: boolean,
+  ): { readonly type: string; readonly object: AnyObject };
+  /** Undefined: the object has no such form, or would lose something in it. */
+  encode(object: object): Uint8Array | undefined;
+}
+
+/** JSON stands last: for kinds, and for servers, without the other form. */
+export function acceptedTypes(coding: ObjectCoding, accept: string): string {
+  const [json = "", ...parameters] = accept.split(",", 1)[0]?.split(";") ?? [];
+  return [[coding.mediaType, ...parameters].join(";"), [json, ...parameters].join(";")]
+    .concat(accept.includes(",") ? [json] : [])
+    .join(",");
+}
