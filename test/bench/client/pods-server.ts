@@ -1,10 +1,12 @@
 /**
  * An API server that costs nearly nothing: one list of Pods, made once, and a watch that changes them in
- * turn at a rate. Both sides of a comparison read the same bytes.
+ * turn at a rate. All sides of a comparison read the same objects, in protobuf if they ask for it first.
  */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { AnyObject } from "#api/object.ts";
+import { entryBytes, listParts, watchFrame } from "#server/protobuf/envelope.ts";
 
 export interface PodsServer {
   readonly url: string;
@@ -14,31 +16,35 @@ export interface PodsServer {
 }
 
 const batchesPerSecond = 50;
+const protobufType = "application/vnd.kubernetes.protobuf";
 
 export async function startPodsServer(count: number): Promise<PodsServer> {
-  const first = Array.from({ length: count }, (_, at) => JSON.stringify(podOf(at, 1)));
-  const head = '{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[';
-  const list = Buffer.from(`${head}${first.join(",")}]}`);
-  let watch: ServerResponse | undefined;
+  const forms = { json: jsonForm(), protobuf: protobufForm() };
+  const objects = Array.from({ length: count }, (_, at) => podOf(at, 1));
+  let watch: { readonly response: ServerResponse; readonly form: Form } | undefined;
   const server = createServer((request, response) => {
-    response.setHeader("content-type", "application/json");
-    if (request.url?.includes("watch=") === true) {
-      watch = response;
+    const isProtobuf = request.headers.accept?.startsWith(protobufType) === true;
+    const form = forms[isProtobuf ? "protobuf" : "json"];
+    const isWatch = request.url?.includes("watch=") === true;
+    response.setHeader("content-type", isWatch ? form.streamType : form.type);
+    if (isWatch) {
+      watch = { response, form };
       response.flushHeaders();
-      if (request.url.includes("sendInitialEvents=true")) sendState(response, first);
-    } else response.end(list);
+      if (request.url?.includes("sendInitialEvents=true") === true) {
+        sendState(response, form, objects);
+      }
+    } else response.end(form.list(objects));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   let version = 1;
-  const batch = (size: number): string => {
-    let frames = "";
+  const batch = (form: Form, size: number): Uint8Array => {
+    const frames: Uint8Array[] = [];
     for (let sent = 0; sent < size; sent++) {
       version++;
-      const object = podOf(version % count, version);
-      frames += `${JSON.stringify({ type: "MODIFIED", object })}\n`;
+      frames.push(form.frame("MODIFIED", podOf(version % count, version)));
     }
-    return frames;
+    return Buffer.concat(frames);
   };
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -47,7 +53,7 @@ export async function startPodsServer(count: number): Promise<PodsServer> {
       let left = seconds * batchesPerSecond;
       const { promise, resolve } = Promise.withResolvers<void>();
       const timer = setInterval(() => {
-        watch?.write(batch(size));
+        if (watch !== undefined) watch.response.write(batch(watch.form, size));
         if (--left === 0) resolve();
       }, 1000 / batchesPerSecond);
       await promise;
@@ -61,12 +67,51 @@ export async function startPodsServer(count: number): Promise<PodsServer> {
   };
 }
 
+/** How objects are written. */
+interface Form {
+  readonly type: string;
+  readonly streamType: string;
+  list(pods: readonly BenchPod[]): Uint8Array;
+  frame(type: string, object: AnyObject): Uint8Array;
+}
+
+type BenchPod = ReturnType<typeof podOf>;
+
+function jsonForm(): Form {
+  const head = '{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[';
+  const type = "application/json";
+  return {
+    type,
+    streamType: type,
+    list: (pods) => Buffer.from(`${head}${pods.map((pod) => JSON.stringify(pod)).join(",")}]}`),
+    frame: (event, object) => Buffer.from(`${JSON.stringify({ type: event, object })}\n`),
+  };
+}
+
+function protobufForm(): Form {
+  const pod = { apiVersion: "v1", kind: "Pod" };
+  const list = { apiVersion: "v1", kind: "PodList" };
+  return {
+    type: protobufType,
+    streamType: `${protobufType};stream=watch`,
+    list: (pods) =>
+      Buffer.concat(
+        listParts(
+          list,
+          { resourceVersion: "1" },
+          pods.map((object) => entryBytes(pod, object)),
+        ),
+      ),
+    frame: (event, object) => watchFrame(event, pod, object),
+  };
+}
+
 /** The state as a watch that begins with it has it. */
-function sendState(response: ServerResponse, pods: readonly string[]): void {
-  for (const pod of pods) response.write(`{"type":"ADDED","object":${pod}}\n`);
+function sendState(response: ServerResponse, form: Form, pods: readonly BenchPod[]): void {
+  for (const pod of pods) response.write(form.frame("ADDED", pod));
   const annotations = { "k8s.io/initial-events-end": "true" };
   const object = { kind: "Pod", apiVersion: "v1", metadata: { resourceVersion: "1", annotations } };
-  response.write(`${JSON.stringify({ type: "BOOKMARK", object })}\n`);
+  response.write(form.frame("BOOKMARK", object));
 }
 
 /** A running Pod of one container, about 2.5 KB. */
