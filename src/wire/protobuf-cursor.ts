@@ -5,7 +5,7 @@
  *        more than ten bytes are errors. A field of another wire type than its reader expects reads as zero or empty.
  * Nested messages are read by the same cursor: read `start` and `end` of the field, set `at = start`, read fields up
  *        to `end`; after that `at` is where the outer message goes on.
- * Bytes  borrowed until the next `open`. Texts of up to `sharedBytesMax` are looked up in a table of earlier ones:
+ * Bytes  borrowed until `close` or the next `open`. Texts of up to `sharedBytesMax` are looked up in a table of earlier ones:
  *        most are names of fields, images and phases that repeat in every object.
  */
 import { Buffer } from "node:buffer";
