@@ -6,7 +6,7 @@ import type { Listening } from "#platform/node/http/http.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { type RelayLimits, relayLimits } from "#relay/limits.ts";
-import { kindId, type MirroredKind } from "#relay/mirror/mirrored-kind.ts";
+import { definitionsKind, kindId, type MirroredKind } from "#relay/mirror/mirrored-kind.ts";
 import { createRelay, type Relay, type ViewOn } from "#relay/relay.ts";
 import { type Chosen, chooseResources, UnknownResourceError } from "#relay/mirror/resources.ts";
 import {
@@ -16,7 +16,7 @@ import {
   ViewFileError,
 } from "#relay/views/view-definition.ts";
 import { xdsLimits } from "#relay/xds/limits.ts";
-import { xdsResources } from "#relay/xds/xds-face.ts";
+import { gatewayResources, xdsResources } from "#relay/xds/xds-face.ts";
 import type { AuditSink } from "#server/audit.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { shutdownMs } from "./limits.ts";
@@ -107,8 +107,19 @@ function resourcesOf(
 ): Chosen {
   const names = flags.resources.split(",").map((name) => name.trim());
   const ofViews = views.map(({ kind }) => kindId(kind));
-  const ofXds = flags.xdsListen === undefined ? [] : xdsResources;
-  return usage("--resources", () => chooseResources(all, [...names, ...ofViews, ...ofXds]));
+  const ofXds: readonly string[] =
+    flags.xdsListen === undefined ? [] : [...xdsResources, ...gatewayNames(all)];
+  const chosen = usage("--resources", () => chooseResources(all, [...names, ...ofViews, ...ofXds]));
+  // Most clusters never define them: nobody waits for what was not asked for by name.
+  const awaited = chosen.awaited.filter((name) => names.includes(name) || !ofXds.includes(name));
+  return { ...chosen, awaited };
+}
+
+/** Those that are served, or can come to be. */
+function gatewayNames(all: readonly MirroredKind[]): readonly string[] {
+  const served = new Set(all.map(kindId));
+  const canCome = served.has(kindId(definitionsKind));
+  return gatewayResources.filter((id) => served.has(id) || canCome);
 }
 
 /** A name the upstream does not know, or a field it cannot select by, is a mistake. */

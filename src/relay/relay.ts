@@ -154,7 +154,12 @@ class RelayServer implements Relay {
     this.#passHttp = loop.around(deps.passHttp);
     const discovery = new DiscoveryCache(deps, limits);
     this.#mirrors = new MirrorSet(
-      { ...deps, start: this.#starter(), changed: () => discovery.forget() },
+      {
+        ...deps,
+        start: this.#starter(),
+        changed: () => discovery.forget(),
+        turned: () => this.xds?.mirrorsTurned(),
+      },
       options,
       limits,
     );
@@ -266,8 +271,8 @@ class RelayServer implements Relay {
 
   #xdsFace(door: EntryPoint, limits: XdsLimits | undefined): XdsFace | undefined {
     if (limits === undefined) return undefined;
-    const mirrorOf = (id: string): Mirrored | undefined => this.#mirrors.byId(id);
-    return new XdsFace({ ...this.#deps, door, mirrorOf }, limits);
+    const mirrors = this.#mirrors;
+    return new XdsFace({ ...this.#deps, door, mirrors }, limits);
   }
 
   #audit(): { readonly audit?: RelayAudit } {

@@ -112,6 +112,10 @@ export class DiscoveryStream implements Viewer {
     return this.#rights.maySee(scope);
   }
 
+  want(scope: string): void {
+    this.#rights.want(scope);
+  }
+
   wake(): void {
     if (!this.#isClosed) this.#deps.wake();
   }

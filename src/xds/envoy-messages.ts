@@ -4,14 +4,7 @@
  * After  envoyproxy/envoy api/: the file of each message beside it, field numbers in the calls. Read back
  *        with those definitions by `mapping.test.ts`.
  */
-import {
-  anyMessage,
-  bytesField,
-  message,
-  numberField,
-  textField,
-  textFields,
-} from "./message-fields.ts";
+import { anyMessage, bytesField, message, numberField, textField } from "./message-fields.ts";
 
 const empty = new Uint8Array(0);
 const extensions = "type.googleapis.com/envoy.extensions";
@@ -106,9 +99,11 @@ export function apiListener(name: string, routesName: string): Uint8Array {
   return message(textField(1, name), bytesField(19, bytesField(1, manager)));
 }
 
-/** Envoy's: address = 2, filter_chains = 3 { filters = 3 { name = 1, typed_config = 4 } }. */
+/** Envoy's: address = 2, filter_chains = 3 { filters = 3 { name = 1, typed_config = 4 } }; of any port of a host. */
 export function socketListener(name: string, routesName: string, port: number): Uint8Array {
-  const manager = anyMessage(managerType, connectionManager(name, routesName));
+  // strip_any_host_port = 42: routes name hosts without ports.
+  const options = message(connectionManager(name, routesName), numberField(42, 1));
+  const manager = anyMessage(managerType, options);
   const filter = message(
     textField(1, "envoy.filters.network.http_connection_manager"),
     bytesField(4, manager),
@@ -128,36 +123,4 @@ function connectionManager(statPrefix: string, routesName: string): Uint8Array {
     bytesField(4, anyMessage(routerType, empty)),
   );
   return message(textField(2, statPrefix), bytesField(3, routes), bytesField(5, router));
-}
-
-export interface Route {
-  /** `path`: exactly it; `prefix`: what begins with these characters. */
-  readonly match: { readonly kind: "path" | "prefix"; readonly text: string };
-  readonly cluster: string;
-}
-
-export interface VirtualHost {
-  readonly name: string;
-  readonly domains: readonly string[];
-  readonly routes: readonly Route[];
-}
-
-/** config/route/v3/route.proto RouteConfiguration: name = 1, virtual_hosts = 2, each as `virtualHost` makes it. */
-export function routeConfiguration(name: string, hosts: readonly Uint8Array[]): Uint8Array {
-  return message(textField(1, name), ...hosts.map((host) => bytesField(2, host)));
-}
-
-/** config/route/v3/route_components.proto VirtualHost: name = 1, domains = 2, routes = 3. */
-export function virtualHost({ name, domains, routes }: VirtualHost): Uint8Array {
-  return message(
-    textField(1, name),
-    textFields(2, domains),
-    ...routes.map((route) => bytesField(3, routeMessage(route))),
-  );
-}
-
-/** Route: match = 1 { prefix = 1, path = 2 }, route = 2 { cluster = 1 }. */
-function routeMessage({ match, cluster }: Route): Uint8Array {
-  const field = match.kind === "prefix" ? 1 : 2;
-  return message(bytesField(1, textField(field, match.text)), bytesField(2, textField(1, cluster)));
 }

@@ -8,14 +8,14 @@
  */
 import type { HTTPIngressPath, Ingress, IngressBackend, Service } from "#api/gen/types.ts";
 import { compareText } from "./endpoint-groups.ts";
+import { apiListener, socketListener } from "./envoy-messages.ts";
 import {
-  apiListener,
+  forwardTo,
   type Route,
   routeConfiguration,
-  socketListener,
   type VirtualHost,
   virtualHost,
-} from "./envoy-messages.ts";
+} from "./route-messages.ts";
 import { ingressName, namespaceOfName, servicePortName } from "./resource-names.ts";
 import { contentOf, type Digest } from "./resource.ts";
 import { servicePorts, type TypedResource } from "./service-resources.ts";
@@ -105,7 +105,7 @@ function virtualHosts(ingresses: readonly Ingress[], find: FindService): readonl
       }
     }
     const cluster = clusterOf(spec?.defaultBackend);
-    if (cluster !== undefined) add(anyHost, [{ match: { kind: "prefix", text: "/" }, cluster }]);
+    if (cluster !== undefined) add(anyHost, [routeTo("prefix", "/", cluster)]);
   }
   return [...routes]
     .sort(([a], [b]) => compareText(a, b))
@@ -127,10 +127,14 @@ function routesOfPath(
   { path = "/", pathType }: HTTPIngressPath,
   cluster: string,
 ): readonly Route[] {
-  if (pathType === "Exact") return [{ match: { kind: "path", text: path }, cluster }];
+  if (pathType === "Exact") return [routeTo("path", path, cluster)];
   const bare = path.replace(/\/+$/, "");
-  const below: Route = { match: { kind: "prefix", text: `${bare}/` }, cluster };
-  return bare === "" ? [below] : [{ match: { kind: "path", text: bare }, cluster }, below];
+  const below = routeTo("prefix", `${bare}/`, cluster);
+  return bare === "" ? [below] : [routeTo("path", bare, cluster), below];
+}
+
+function routeTo(kind: "path" | "prefix", text: string, cluster: string): Route {
+  return { match: { kind, text }, action: forwardTo(cluster) };
 }
 
 /** The sort is stable: of two that match alike the one that came first stays first. */

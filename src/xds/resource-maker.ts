@@ -1,16 +1,20 @@
 /**
- * Keeps the tables what the mapping says of the mirrored objects: Services, EndpointSlices, Ingresses.
+ * Keeps the tables what the mapping says of the mirrored objects: Services, EndpointSlices, Ingresses, and
+ * those of the Gateway API.
  *
  * In     each object as it is set or deleted, then `settle`.
  * Holds  after `settle` the tables are a function of the objects held, however they came to be. A changed
  *        slice costs the endpoints of its service; an Ingress, or a Service that one names, costs the
- *        resources of all Ingresses.
+ *        resources of all Ingresses; the same of routes and Gateways.
  */
 import type { EndpointSlice, Ingress, Service } from "#api/gen/types.ts";
-import type { KubeObject, ObjectMeta } from "#api/object.ts";
+import type { AnyObject, KubeObject, ObjectMeta } from "#api/object.ts";
+import { type GatewayKind, GatewayMapping, type GatewayMade } from "./gateway/gateway-mapping.ts";
+import type { FindService } from "./gateway/backends.ts";
 import { IngressMapping } from "./ingress-resources.ts";
 import type { Digest } from "./resource.ts";
 import type { TableLimits } from "./limits.ts";
+import { serviceKeyOfName } from "./resource-names.ts";
 import { ResourceTable } from "./resource-table.ts";
 import { endpointResources, serviceResources, type TypedResource } from "./service-resources.ts";
 import { clusterType, endpointsType, listenerType, routesType } from "./type-urls.ts";
@@ -34,6 +38,8 @@ export class ResourceMaker {
   readonly #changedServices = new Set<string>();
   readonly #changedEndpoints = new Set<string>();
   readonly #ingressMapping: IngressMapping;
+  readonly #gatewayMapping: GatewayMapping;
+  #gateways: GatewayMade = { resources: [], mesh: new Map(), http2: new Set(), problems: [] };
   #ingressesChanged = false;
   /** Services that Ingresses name. */
   #ingressServices: ReadonlySet<string> = new Set();
@@ -43,6 +49,7 @@ export class ResourceMaker {
     this.#digest = digest;
     this.#limits = limits;
     this.#ingressMapping = new IngressMapping(digest);
+    this.#gatewayMapping = new GatewayMapping(digest);
     this.#tables = new Map(
       [...serviceTypes, endpointsType].map((type) => [type, new ResourceTable(type, limits)]),
     );
@@ -57,12 +64,18 @@ export class ResourceMaker {
     return [...this.#tables.values()];
   }
 
+  /** What of routes is not served, and why. */
+  get problems(): readonly string[] {
+    return this.#gateways.problems;
+  }
+
   /** Keys are `namespace/name`; undefined: deleted. */
   service(key: string, service: Service | undefined): void {
     put(this.#services, key, service);
     this.#changedServices.add(key);
     this.#changedEndpoints.add(key);
     if (this.#ingressServices.has(key)) this.#ingressesChanged = true;
+    this.#gatewayMapping.serviceChanged(key);
   }
 
   slice(key: string, slice: EndpointSlice | undefined): void {
@@ -88,11 +101,17 @@ export class ResourceMaker {
     this.#ingressesChanged = true;
   }
 
+  gatewayObject(kind: GatewayKind, key: string, object: AnyObject | undefined): void {
+    this.#gatewayMapping.set(kind, key, object);
+  }
+
   /** Brings the tables up to date. */
   settle(): void {
+    if (this.#gatewayMapping.isChanged) this.#settleGateways();
     for (const key of this.#changedServices) {
       const service = this.#services.get(key);
-      const made = service === undefined ? [] : serviceResources(this.#digest, service);
+      const made =
+        service === undefined ? [] : serviceResources(this.#digest, service, this.#gateways);
       this.#replace(`service ${key}`, made);
     }
     for (const key of this.#changedEndpoints)
@@ -108,6 +127,21 @@ export class ResourceMaker {
     const keys = [...(this.#slicesOf.get(key) ?? [])].sort();
     const slices = keys.flatMap((one) => this.#slices.get(one) ?? []);
     return endpointResources(this.#digest, service, slices);
+  }
+
+  /** Services whose routes or protocol changed with it are made anew after. */
+  #settleGateways(): void {
+    const before = this.#gateways;
+    const find: FindService = (namespace, name) => this.#services.get(`${namespace}/${name}`);
+    const made = this.#gatewayMapping.make(find);
+    this.#gateways = made;
+    for (const { serviceKey } of [...before.mesh.values(), ...made.mesh.values()]) {
+      this.#changedServices.add(serviceKey);
+    }
+    for (const port of before.http2.symmetricDifference(made.http2)) {
+      this.#changedServices.add(serviceKeyOfName(port));
+    }
+    this.#replace("gateways", made.resources);
   }
 
   #settleIngresses(): void {

@@ -61,7 +61,9 @@ export class ResourceTable {
   set(resource: Resource): void {
     const { name } = resource;
     const before = this.#entries.get(name)?.resource;
-    const same = before?.content.version === resource.content.version;
+    const same =
+      before?.content.version === resource.content.version &&
+      String(before.alsoOf) === String(resource.alsoOf);
     if (same && !hasVariants(before) && !hasVariants(resource)) return;
     assert(before === undefined || before.isListed === resource.isListed, "listed at times", {
       name,

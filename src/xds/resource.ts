@@ -22,6 +22,8 @@ export interface Resource {
   readonly name: string;
   /** The namespace whose readers may read it; "": only readers of all namespaces. */
   readonly scope: string;
+  /** Further namespaces that it tells of: a reader must be able to read them too. */
+  readonly alsoOf?: readonly string[];
   /** Sent to clients that subscribe to everything; others must name it. */
   readonly isListed: boolean;
   readonly content: Content;

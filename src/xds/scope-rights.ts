@@ -54,6 +54,11 @@ export class ScopeRights {
     else this.#question(scope);
   }
 
+  /** As `need`; at the limit the scope stays unseen. */
+  want(scope: string): void {
+    if (this.#wanted.size < this.#limits.scopesMax) this.need(scope);
+  }
+
   /** @returns "ended" when a right that was there is gone, "granted" when a new one is. */
   decide(scope: string, isAllowed: boolean): "ended" | "granted" | "same" {
     this.#open.delete(scope);

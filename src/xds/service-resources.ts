@@ -1,13 +1,8 @@
 /** A Service and its EndpointSlices as resources: a pure function of them. */
 import type { EndpointSlice, Service, ServicePort } from "#api/gen/types.ts";
 import { endpointsOfPort, isHinted, localitiesOf } from "./endpoint-groups.ts";
-import {
-  apiListener,
-  clusterMessage,
-  loadAssignment,
-  routeConfiguration,
-  virtualHost,
-} from "./envoy-messages.ts";
+import { apiListener, clusterMessage, loadAssignment } from "./envoy-messages.ts";
+import { forwardTo, routeConfiguration, virtualHost } from "./route-messages.ts";
 import { type Content, contentOf, type Digest, type Resource } from "./resource.ts";
 import { servicePortName } from "./resource-names.ts";
 import { clusterType, endpointsType, listenerType, routesType } from "./type-urls.ts";
@@ -26,8 +21,21 @@ export function servicePorts({ spec }: Service): readonly ServicePort[] {
   return (spec.ports ?? []).filter(({ protocol }) => (protocol ?? "TCP") === "TCP");
 }
 
-/** What depends on the Service alone: a listener, routes and a cluster for each port. */
-export function serviceResources(digest: Digest, service: Service): readonly TypedResource[] {
+/** What routes make of a Service's ports, by name. */
+interface PortRouting {
+  readonly mesh: ReadonlyMap<
+    string,
+    { readonly bytes: Uint8Array; readonly namespaces: readonly string[] }
+  >;
+  readonly http2: ReadonlySet<string>;
+}
+
+/** But for endpoints: a listener, routes and a cluster for each port. */
+export function serviceResources(
+  digest: Digest,
+  service: Service,
+  { mesh, http2 }: PortRouting,
+): readonly TypedResource[] {
   const { name = "", namespace: scope = "" } = service.metadata ?? {};
   return servicePorts(service).flatMap((port) => {
     const portName = servicePortName(name, scope, port.port);
@@ -35,17 +43,19 @@ export function serviceResources(digest: Digest, service: Service): readonly Typ
       const content = contentOf(digest, portName, typeUrl, value);
       return { typeUrl, name: portName, scope, isListed, content };
     };
-    const isHttp2 = http2Protocols.has(port.appProtocol ?? "");
+    const isHttp2 = http2Protocols.has(port.appProtocol ?? "") || http2.has(portName);
+    const { bytes = routesToOne(portName), namespaces = [] } = mesh.get(portName) ?? {};
+    const routes = make(routesType, false, bytes);
     return [
       make(clusterType, true, clusterMessage(portName, isHttp2)),
       make(listenerType, false, apiListener(portName, portName)),
-      make(routesType, false, routesToOne(portName)),
+      namespaces.length === 0 ? routes : { ...routes, alsoOf: namespaces },
     ];
   });
 }
 
 function routesToOne(name: string): Uint8Array {
-  const all = { match: { kind: "prefix", text: "/" }, cluster: name } as const;
+  const all = { match: { kind: "prefix", text: "/" }, action: forwardTo(name) } as const;
   return routeConfiguration(name, [virtualHost({ name, domains: ["*"], routes: [all] })]);
 }
 

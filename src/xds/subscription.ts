@@ -21,6 +21,8 @@ export const toldAbsent = "absent";
 export interface Viewer {
   readonly zone: string;
   maySee(scope: string): boolean;
+  /** Asks for the right to see it, if there is room; until it is answered nothing is sent. */
+  want(scope: string): void;
   /** There is something to send. */
   wake(): void;
 }
@@ -121,8 +123,10 @@ export class Subscription implements Follower {
 
   changed(name: string): void {
     const known = this.names.get(name) ?? toldAbsent;
+    const resource = this.table.get(name);
+    for (const scope of resource?.alsoOf ?? []) this.#viewer.want(scope);
     // Whether the client may see it may not be known yet.
-    const isThere = this.table.get(name) !== undefined;
+    const isThere = resource !== undefined;
     if (isThere || known === notSent) {
       this.additions.add(name);
       this.removals.delete(name);
@@ -140,7 +144,9 @@ export class Subscription implements Follower {
   /** What the client may see under that name. */
   contentOf(name: string): Content | undefined {
     const resource = this.table.get(name);
-    if (resource === undefined || !this.#viewer.maySee(resource.scope)) return undefined;
+    if (resource === undefined) return undefined;
+    const { scope, alsoOf = [] } = resource;
+    if (![scope, ...alsoOf].every((one) => this.#viewer.maySee(one))) return undefined;
     return contentFor(resource, this.#viewer.zone);
   }
 

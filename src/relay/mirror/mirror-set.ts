@@ -31,6 +31,8 @@ export interface MirrorSetDeps {
   readonly start: (kind: MirroredKind, signal: AbortSignal) => Started;
   /** What discovery says may have changed. */
   readonly changed: () => void;
+  /** A mirror was started or ended after the first ones. */
+  readonly turned?: () => void;
 }
 
 interface Started {
@@ -135,6 +137,7 @@ export class MirrorSet {
     if (mirror.ready) this.#follow(mirror);
     this.#reconcile(0);
     this.#complete = true;
+    this.#deps.turned?.();
     if (mirror.ready) return;
     while (waiting())
       await sleep(this.#deps.clock, "relay.fresh", this.#limits.backoffMostMs, signal);
@@ -206,6 +209,7 @@ export class MirrorSet {
     }
     this.#settling?.cancel();
     this.#settling = undefined;
+    this.#deps.turned?.();
     if (unsettled.length === 0) return;
     const nextMs = Math.min(...unsettled.map(({ sinceMs }) => sinceMs)) - latestMs;
     this.#settling = this.#deps.clock.after("relay.settle", nextMs, () => {

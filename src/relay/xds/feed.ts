@@ -17,11 +17,13 @@ interface FeedDeps {
   readonly put: (key: string, object: AnyObject | undefined) => void;
   /** After each batch. */
   readonly settle: () => void;
+  /** Of a mirror that this one stands in for: what the new one does not have is deleted. Absent: none. */
+  readonly known?: ReadonlySet<string>;
 }
 
 export class Feed {
   readonly #deps: FeedDeps;
-  readonly #keys = new Set<string>();
+  readonly #keys: Set<string>;
   /** Keys of a former state that the present one has not shown yet; undefined: all of it was shown. */
   #unseen: Set<string> | undefined;
   #isFed = false;
@@ -29,7 +31,17 @@ export class Feed {
 
   constructor(deps: FeedDeps) {
     this.#deps = deps;
+    this.#keys = new Set(deps.known);
     this.#again();
+  }
+
+  get mirror(): Mirror {
+    return this.#deps.mirror;
+  }
+
+  /** Of what was fed and not deleted. */
+  get keys(): ReadonlySet<string> {
+    return this.#keys;
   }
 
   /** All of the mirror's first state was fed. */

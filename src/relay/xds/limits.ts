@@ -14,6 +14,8 @@ export interface XdsLimits extends StreamLimits, TableLimits {
   readonly streamsPerTurn: number;
   /** Rights are asked about again this often. */
   readonly reviewMs: number;
+  /** How long objects of the Gateway API count after their definition is gone: one that changed is back by then. */
+  readonly forgetMs: number;
   /** Refusals that /relay/xds shows. */
   readonly refusalsShown: number;
 }
@@ -36,5 +38,6 @@ export const xdsLimits: XdsLimits = {
   backlogBytesMax: 256 * 1024,
   streamsPerTurn: 100,
   reviewMs: 30_000,
+  forgetMs: 30_000,
   refusalsShown: 64,
 };

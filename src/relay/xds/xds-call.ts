@@ -240,11 +240,15 @@ const kinds = [
   { group: "", version: "v1", resource: "services" },
   { group: "discovery.k8s.io", version: "v1", resource: "endpointslices" },
 ];
-const ingresses = { group: "networking.k8s.io", version: "v1", resource: "ingresses" };
+const gatewayGroup = { group: "gateway.networking.k8s.io", version: "v1" };
+const ofAll = [
+  { group: "networking.k8s.io", version: "v1", resource: "ingresses" },
+  ...["gateways", "httproutes", "grpcroutes"].map((resource) => ({ ...gatewayGroup, resource })),
+];
 
-/** What a namespace's resources are made of; of all namespaces, the Ingresses too. */
+/** What a namespace's resources are made of; of all namespaces, Ingresses and the Gateway API too. */
 function questionsOf(namespace: string): readonly Question[] {
-  const read = namespace === "" ? [...kinds, ingresses] : kinds;
+  const read = namespace === "" ? [...kinds, ...ofAll] : kinds;
   return read.flatMap((kind) =>
     ["list", "watch"].map((verb) => ({ verb, ...kind, subresource: "", namespace, name: "" })),
   );

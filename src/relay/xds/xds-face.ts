@@ -12,7 +12,7 @@ import { hash } from "node:crypto";
 import { failure } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { EndpointSlice, Ingress, Service } from "#api/gen/types.ts";
-import type { Clock } from "#platform/clock.ts";
+import type { Clock, Timer } from "#platform/clock.ts";
 import { Deadlines } from "#platform/deadlines.ts";
 import type { Peer } from "#platform/http.ts";
 import { onNextTurn } from "#platform/pace.ts";
@@ -20,7 +20,9 @@ import type { MetricSet } from "#server/metric-set.ts";
 import { Code, GrpcError } from "#wire/grpc.ts";
 import { namespaceOfName } from "#xds/resource-names.ts";
 import { ResourceMaker } from "#xds/resource-maker.ts";
+import type { GatewayKind } from "#xds/gateway/gateway-mapping.ts";
 import type { EntryPoint } from "../access/entry-point.ts";
+import type { Mirror } from "../mirror/mirror.ts";
 import type { Mirrored } from "../mirror/mirrored.ts";
 import { Feed } from "./feed.ts";
 import type { XdsLimits } from "./limits.ts";
@@ -41,11 +43,37 @@ export const xdsResources = [
 ] as const;
 type XdsResource = (typeof xdsResources)[number];
 
+/** What it reads as well where the cluster has it: its definitions may come, change and go. */
+export const gatewayResources = [
+  "gateway.networking.k8s.io/v1/gateways",
+  "gateway.networking.k8s.io/v1/httproutes",
+  "gateway.networking.k8s.io/v1/grpcroutes",
+  "gateway.networking.k8s.io/v1beta1/referencegrants",
+  "v1/namespaces",
+] as const;
+type GatewayResource = (typeof gatewayResources)[number];
+
+const gatewayKinds: Readonly<Record<GatewayResource, GatewayKind>> = {
+  "gateway.networking.k8s.io/v1/gateways": "Gateway",
+  "gateway.networking.k8s.io/v1/httproutes": "HTTPRoute",
+  "gateway.networking.k8s.io/v1/grpcroutes": "GRPCRoute",
+  "gateway.networking.k8s.io/v1beta1/referencegrants": "ReferenceGrant",
+  "v1/namespaces": "Namespace",
+};
+
 interface XdsDeps {
   readonly clock: Clock;
   readonly metrics: MetricSet;
   readonly door: EntryPoint;
-  readonly mirrorOf: (kindId: XdsResource) => Mirrored | undefined;
+  readonly mirrors: XdsMirrors;
+}
+
+/** The relay's mirrors, as far as they are used. */
+interface XdsMirrors {
+  byId(kindId: string): Mirrored | undefined;
+  /** Its first state is awaited before the relay is ready. */
+  isAwaited(mirrored: Mirrored): boolean;
+  readonly complete: boolean;
 }
 
 /** As gRPC servers call it. */
@@ -73,6 +101,9 @@ export class XdsFace {
   readonly #metrics: XdsMetrics;
   readonly #maker: ResourceMaker;
   readonly #feeds: readonly Feed[];
+  readonly #gatewayFeeds = new Map<GatewayResource, Feed>();
+  /** When objects of a mirror that has ended, and that no other has followed, are let go. */
+  #forgetting: Timer | undefined;
   readonly #shared: XdsShared;
   readonly #calls = new Set<XdsCall>();
   readonly #awake = new Set<XdsCall>();
@@ -87,6 +118,7 @@ export class XdsFace {
     this.#metrics = new XdsMetrics(deps.metrics, limits);
     this.#maker = new ResourceMaker(digestOf, limits);
     this.#feeds = xdsResources.map((id) => this.#feed(id));
+    this.mirrorsTurned();
     this.#shared = {
       door: deps.door,
       deadlines: new Deadlines(clock, { name: "relay.xds", stepMs: 250 }),
@@ -129,9 +161,65 @@ export class XdsFace {
     );
   }
 
-  /** Every mirror was fed whole. */
+  /** Every mirror was fed whole; of the Gateway API those that were there at the start, and can be read. */
   get isReady(): boolean {
-    return this.#feeds.every((feed) => feed.isFed);
+    const { complete } = this.#deps.mirrors;
+    const isFed = (feed: Feed): boolean => feed.isFed;
+    return complete && this.#feeds.every(isFed) && gatewayResources.every((id) => this.#isFed(id));
+  }
+
+  #isFed(id: GatewayResource): boolean {
+    const { mirrors } = this.#deps;
+    const mirrored = mirrors.byId(id);
+    if (mirrored === undefined || !mirrors.isAwaited(mirrored)) return true;
+    return mirrored.upstream.passes || this.#gatewayFeeds.get(id)?.isFed === true;
+  }
+
+  /**
+   * The relay's mirrors are others. A definition that changed has a new mirror soon: until then, and until it
+   * is listed, its objects count as they were.
+   */
+  mirrorsTurned(): void {
+    if (this.#isStopped) return;
+    for (const id of gatewayResources) {
+      const mirror = this.#deps.mirrors.byId(id)?.mirror;
+      const before = this.#gatewayFeeds.get(id);
+      if (before?.mirror === mirror) continue;
+      if (mirror === undefined) this.#forgetLater();
+      else this.#gatewayFeeds.set(id, this.#gatewayFeed(id, mirror, before));
+    }
+  }
+
+  #gatewayFeed(id: GatewayResource, mirror: Mirror, before: Feed | undefined): Feed {
+    before?.stop();
+    const { clock } = this.#deps;
+    const settle = (): void => this.#settle();
+    const put = (key: string, object: AnyObject | undefined): void =>
+      this.#maker.gatewayObject(gatewayKinds[id], key, object);
+    return new Feed({ clock, mirror, put, settle, ...(before && { known: before.keys }) });
+  }
+
+  #forgetLater(): void {
+    const { clock } = this.#deps;
+    this.#forgetting ??= clock.after("relay.xds", this.#limits.forgetMs, () => {
+      this.#forgetting = undefined;
+      if (!this.#isStopped) this.#forget();
+    });
+  }
+
+  #forget(): void {
+    for (const [id, feed] of this.#gatewayFeeds) {
+      if (this.#deps.mirrors.byId(id) !== undefined) continue;
+      feed.stop();
+      for (const key of feed.keys) this.#maker.gatewayObject(gatewayKinds[id], key, undefined);
+      this.#gatewayFeeds.delete(id);
+    }
+    this.#settle();
+  }
+
+  /** Not before all is known: it would be made many times, and nobody may read it yet. */
+  #settle(): void {
+    if (this.isReady) this.#maker.settle();
   }
 
   /** For /relay/xds. */
@@ -142,12 +230,15 @@ export class XdsFace {
       names: this.#names,
       resources: Object.fromEntries(this.#maker.tables.map(({ typeUrl, size }) => [typeUrl, size])),
       refusals: this.#metrics.refusals,
+      // Of routes: the relay writes nothing to the cluster, so no status tells.
+      problems: this.#maker.problems,
     };
   }
 
   stop(): void {
     this.#isStopped = true;
-    for (const feed of this.#feeds) feed.stop();
+    this.#forgetting?.cancel();
+    for (const feed of [...this.#feeds, ...this.#gatewayFeeds.values()]) feed.stop();
     const stopping = new GrpcError(Code.unavailable, "the relay is shutting down");
     for (const call of this.#calls) call.fail(stopping);
   }
@@ -158,17 +249,19 @@ export class XdsFace {
     if (!this.isReady) {
       return new GrpcError(Code.unavailable, "the relay has not listed its resources yet");
     }
+    // What made it ready need not have been a change of objects.
+    this.#maker.settle();
     if (this.#calls.size < this.#limits.streamsMax) return undefined;
     return new GrpcError(Code.resourceExhausted, "the relay has too many streams");
   }
 
   #feed(id: XdsResource): Feed {
-    const mirrored = this.#deps.mirrorOf(id);
+    const mirrored = this.#deps.mirrors.byId(id);
     if (mirrored === undefined) {
       throw failure(500, "InternalError", `${id} is not mirrored, and xDS is made of it`);
     }
     const { clock } = this.#deps;
-    const settle = (): void => this.#maker.settle();
+    const settle = (): void => this.#settle();
     return new Feed({ clock, mirror: mirrored.mirror, put: this.#putter(id), settle });
   }
 

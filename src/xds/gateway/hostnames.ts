@@ -1,0 +1,33 @@
+/** Hostnames of listeners and routes: exact, `*.example.com` for one label or more before it, `*` for any. */
+
+const label = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?";
+const valid = new RegExp(`^(?:\\*\\.)?${label}(?:\\.${label}){0,126}$`);
+const lengthMax = 253;
+export const anyHostname = "*";
+
+/** In lower case; undefined: it is none. */
+export function hostnameOf(text: string): string | undefined {
+  if (text.length > lengthMax) return undefined;
+  const lower = text.toLowerCase();
+  return valid.test(lower) ? lower : undefined;
+}
+
+/** Whether every host of the second is one of the first. */
+export function covers(pattern: string, hostname: string): boolean {
+  if (pattern === anyHostname || pattern === hostname) return true;
+  return pattern.startsWith("*.") && hostname.length > pattern.length - 1
+    ? hostname.endsWith(pattern.slice(1))
+    : false;
+}
+
+/** The narrower one; undefined: they have no host in common. */
+export function intersection(a: string, b: string): string | undefined {
+  if (covers(a, b)) return b;
+  return covers(b, a) ? a : undefined;
+}
+
+/** Below zero: `a` is more specific. Without a wildcard first, then the longer. */
+export function compareSpecificity(a: string, b: string): number {
+  const wild = (hostname: string): number => (hostname.startsWith("*") ? 1 : 0);
+  return wild(a) - wild(b) || b.length - a.length;
+}

@@ -1,0 +1,83 @@
+/**
+ * Routes whose parent is a Service (GAMMA): what a client without a proxy that dials the Service does.
+ *
+ * Holds  a Service that has routes answers what none of them fits as if nobody were there; without any it
+ *        is sent everything. Only routes of the Service's namespace count.
+ */
+import { servicePortName } from "../resource-names.ts";
+import { type Route, routeConfiguration, virtualHost } from "../route-messages.ts";
+import { servicePorts } from "../service-resources.ts";
+import type { Backends, FindService } from "./backends.ts";
+import type { RouteObject } from "./route-objects.ts";
+import { compareEntries, entriesOf, routesForClients } from "./rule-routes.ts";
+
+export interface MeshRoutes {
+  readonly serviceKey: string;
+  /** The route configuration. */
+  readonly bytes: Uint8Array;
+  /** Of Services that are named in it, but the Service's own: who reads it must be able to read those. */
+  readonly namespaces: readonly string[];
+}
+
+/** Matches for one port of a Service. */
+const entriesMax = 2_000;
+
+export function meshRoutes(
+  routes: readonly RouteObject[],
+  backends: Backends,
+  find: FindService,
+): ReadonlyMap<string, MeshRoutes> {
+  const made = new Map<string, MeshRoutes>();
+  for (const [serviceKey, all] of byService(routes)) {
+    const [namespace = "", name = ""] = serviceKey.split("/");
+    const service = find(namespace, name);
+    if (service === undefined) continue;
+    for (const { port } of servicePorts(service)) {
+      const ofPort = all.filter(({ ports }) => ports.has(undefined) || ports.has(port));
+      if (ofPort.length === 0) continue;
+      const portName = servicePortName(name, namespace, port);
+      const ofRoutes = ofPort.map(({ route }) => route);
+      made.set(portName, {
+        serviceKey,
+        ...configuration(portName, ofRoutes, { backends, namespace }),
+      });
+    }
+  }
+  return made;
+}
+
+interface MeshParent {
+  readonly route: RouteObject;
+  /** Undefined: all. */
+  readonly ports: ReadonlySet<number | undefined>;
+}
+
+function byService(routes: readonly RouteObject[]): ReadonlyMap<string, readonly MeshParent[]> {
+  const found = new Map<string, MeshParent[]>();
+  for (const route of routes) {
+    const parents = route.parents.filter(
+      ({ kind, namespace }) => kind === "Service" && namespace === route.namespace,
+    );
+    for (const [name, refs] of Map.groupBy(parents, (parent) => parent.name)) {
+      const key = `${route.namespace}/${name}`;
+      const ports = new Set(refs.map(({ port }) => port));
+      const all = found.get(key);
+      if (all === undefined) found.set(key, [{ route, ports }]);
+      else all.push({ route, ports });
+    }
+  }
+  return found;
+}
+
+function configuration(
+  name: string,
+  routes: readonly RouteObject[],
+  { backends, namespace }: { readonly backends: Backends; readonly namespace: string },
+): { readonly bytes: Uint8Array; readonly namespaces: readonly string[] } {
+  const namespaces = new Set<string>();
+  const entries = routes.flatMap(entriesOf).sort(compareEntries).slice(0, entriesMax);
+  const made: Route[] = entries.flatMap((entry) => routesForClients(entry, backends, namespaces));
+  namespaces.delete(namespace);
+  const host = virtualHost({ name, domains: ["*"], routes: made });
+  return { bytes: routeConfiguration(name, [host]), namespaces: [...namespaces].sort() };
+}
