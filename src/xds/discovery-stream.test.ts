@@ -246,6 +246,22 @@ test("a namespace is shown after a yes; without one its names do not exist", () 
   assert.throws(() => one.stream.decide("mine", false), StreamEndError);
 });
 
+test("what tells of further namespaces is for who may read those as well, also when it comes to", () => {
+  const tables = new Tables();
+  const table = tables.of(routesType);
+  put(table, "mine/1", "before");
+  const one = new TestStream(tables, { protocol: "delta", mayRead: (scope) => scope === "mine" });
+  one.ask(deltaRequest({ type: routesType, subscribe: ["mine/1"] }));
+  assert.deepEqual(taken(one), ["RouteConfiguration: +mine/1"]);
+  const resource = table.get("mine/1");
+  assert.ok(resource);
+  table.set({ ...resource, alsoOf: ["theirs"] });
+  assert.deepEqual(taken(one), ["RouteConfiguration: -mine/1"]);
+  assert.deepEqual(one.asked, ["", "mine", "theirs"]);
+  one.stream.decide("theirs", true);
+  assert.deepEqual(taken(one), ["RouteConfiguration: +mine/1"]);
+});
+
 test("who may not see all namespaces cannot follow everything, now or later", () => {
   const tables = new Tables();
   put(tables.of(clusterType), "a/1", "secret");

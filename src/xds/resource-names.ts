@@ -17,6 +17,11 @@ export function servicePortName(service: string, namespace: string, port: number
   return `${service}.${namespace}${serviceSuffix}:${port}`;
 }
 
+/** A cluster without endpoints, for that namespace's readers. No Service has this port. */
+export function nowhereName(namespace: string): string {
+  return servicePortName("nowhere", namespace, 0);
+}
+
 /** The namespace of a service port's name; "": it is another name. */
 export function namespaceOfName(name: string): string {
   const [, namespace = ""] = labelsOfName(name);

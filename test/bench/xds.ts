@@ -1,14 +1,12 @@
 /** `npm run bench -- xds`: see `usage`. The relay is a process of its own: its CPU is counted there. */
-import { type ChildProcess, fork } from "node:child_process";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { clusterType, endpointsType } from "#xds/type-urls.ts";
-import { bound } from "../process/bound-child.ts";
 import { flagsOf } from "./flags.ts";
-import { addressOf, type Command, type Figures, hotService, nameOf } from "./xds/relay-process.ts";
+import { peerProcess, RelayHandle, relayProcess } from "./xds/relay-handle.ts";
+import { addressOf, type Figures, hotService, nameOf } from "./xds/relay-process.ts";
 import { openAll, Subscriber } from "./xds/subscribers.ts";
 
-const usage = `npm run bench -- xds [--subscribers 5000] [--services 10000] [--seconds 10]
+const usage = `npm run bench -- xds [--subscribers 5000] [--services 10000] [--seconds 10] [--of relay]
 
 Delta streams over real HTTP/2 connections, each with ten services by name, one of them the same for all:
 what a change costs a relay when nobody and when everybody named it; 1,000 changes a second; and all
@@ -17,49 +15,21 @@ subscribers again at another relay, with the versions that they hold, after thei
   --subscribers N   streams, 200 to a connection; one more of a hundred follows all clusters
   --services N      with three endpoints each
   --seconds N       of 1,000 changes a second
+  --of WHAT         relay, or to compare, where Go is: linear, snapshot (caches of go-control-plane)
 
 Relays and subscribers share the machine's cores.
 `;
-const flags = flagsOf(usage, { subscribers: "5000", services: "10000", seconds: "10" });
+const flags = flagsOf(usage, {
+  subscribers: "5000",
+  services: "10000",
+  seconds: "10",
+  of: "relay",
+});
 const count = flags.number("subscribers");
 const services = flags.number("services");
 const namedEach = 9;
 /** Nobody names the last ones. */
 const unnamed = 200;
-
-class RelayProcess {
-  readonly #child: ChildProcess;
-  port = 0;
-
-  constructor() {
-    const file = join(import.meta.dirname, "xds", "relay-process.ts");
-    this.#child = bound(fork(file, [], { stdio: ["ignore", "inherit", "inherit", "ipc"] }));
-  }
-
-  async start(): Promise<void> {
-    this.port = (await this.#ask({ kind: "start", services })) as number;
-  }
-
-  async change(changes: readonly (readonly [string, number])[]): Promise<void> {
-    await this.#ask({ kind: "change", changes });
-  }
-
-  async figures(): Promise<Figures> {
-    return (await this.#ask({ kind: "figures" })) as Figures;
-  }
-
-  kill(): void {
-    this.#child.kill("SIGKILL");
-  }
-
-  /** One command after the other. */
-  #ask(command: Command): Promise<unknown> {
-    return new Promise((resolve) => {
-      this.#child.once("message", ({ answer }: { answer: unknown }) => resolve(answer));
-      this.#child.send(command);
-    });
-  }
-}
 
 /** When each change was made, by its address; and who waits for how many to hear of one. */
 const madeMs = new Map<string, number>();
@@ -79,7 +49,7 @@ function heard(text: string): void {
 let changes = 0;
 
 /** @returns the address that it can be heard by. */
-async function change(to: readonly RelayProcess[], names: readonly string[]): Promise<string> {
+async function change(to: readonly RelayHandle[], names: readonly string[]): Promise<string> {
   const all = names.map((name) => [name, ++changes] as const);
   const nowMs = performance.now();
   for (const [, i] of all) madeMs.set(addressOf(i), nowMs);
@@ -93,7 +63,7 @@ function quantile(values: readonly number[], share: number): number {
 }
 
 /** CPU of the relay until everybody heard of one change, and its acknowledgements are read. */
-async function changeForAll(relay: RelayProcess): Promise<{ cpuMs: number; lastMs: number }> {
+async function changeForAll(relay: RelayHandle): Promise<{ cpuMs: number; lastMs: number }> {
   const before = await relay.figures();
   const next = addressOf(changes + 1);
   const all = new Promise<void>((done) => (awaited = { address: next, left: count, done }));
@@ -105,14 +75,17 @@ async function changeForAll(relay: RelayProcess): Promise<{ cpuMs: number; lastM
   return { cpuMs: (await relay.figures()).cpuMs - before.cpuMs, lastMs };
 }
 
-async function changeForNobody(relay: RelayProcess): Promise<number> {
+/** A snapshot takes half a second for a change. */
+const rounds = flags.text("of") === "snapshot" ? 10 : unnamed;
+
+async function changeForNobody(relay: RelayHandle): Promise<number> {
   const before = await relay.figures();
-  for (let i = 0; i < unnamed; i++) await change([relay], [`s${services - 1 - i}`]);
+  for (let i = 0; i < rounds; i++) await change([relay], [`s${services - 1 - i}`]);
   await sleep(200);
-  return ((await relay.figures()).cpuMs - before.cpuMs) / unnamed;
+  return ((await relay.figures()).cpuMs - before.cpuMs) / rounds;
 }
 
-async function load(relay: RelayProcess, seconds: number): Promise<string> {
+async function load(relay: RelayHandle, seconds: number): Promise<string> {
   latencyMs.length = 0;
   const perTick = 10;
   const before = await relay.figures();
@@ -131,10 +104,10 @@ async function load(relay: RelayProcess, seconds: number): Promise<string> {
   const cpuMs = (await relay.figures()).cpuMs - before.cpuMs;
   const rate = Math.round((seconds * 1000 * perTick * 100) / tookMs);
   const [p50, p99] = [quantile(latencyMs, 0.5), quantile(latencyMs, 0.99)];
-  return `${rate} changes/s, ${latencyMs.length} deliveries: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, ${Math.round(cpuMs / 10 / seconds)} % of a core`;
+  return `${rate} changes/s, ${latencyMs.length} deliveries: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, ${Math.round((100 * cpuMs) / (tookMs + 500))} % of a core`;
 }
 
-async function until(relay: RelayProcess, fits: (figures: Figures) => boolean): Promise<Figures> {
+async function until(relay: RelayHandle, fits: (figures: Figures) => boolean): Promise<Figures> {
   for (;;) {
     const figures = await relay.figures();
     if (fits(figures)) return figures;
@@ -142,8 +115,11 @@ async function until(relay: RelayProcess, fits: (figures: Figures) => boolean): 
   }
 }
 
-const [first, second] = [new RelayProcess(), new RelayProcess()];
-await Promise.all([first.start(), second.start()]);
+const of = flags.text("of");
+const measured = of === "relay" ? relayProcess() : peerProcess(of);
+if (measured === undefined) process.exit(0);
+const first = new RelayHandle(measured, services);
+await first.start();
 const empty = await first.figures();
 const subscribers = Array.from({ length: count }, (_, at) => {
   const names = Array.from({ length: namedEach }, (_each, i) => {
@@ -187,6 +163,12 @@ console.log(
 );
 console.log(await load(first, flags.number("seconds")));
 
+if (of !== "relay") {
+  first.kill();
+  process.exit(0);
+}
+const second = new RelayHandle(relayProcess(), services);
+await second.start();
 // The other relay gets the same state at once, and a little more, as a change during the kill would be.
 const last = new Map<string, number>();
 madeMs.clear();

@@ -28,4 +28,6 @@ for (let last = ""; ;) {
   const now = await ask();
   if (now !== last) process.stdout.write(`${now}\n`);
   last = now;
+  // A call that no route fits fails at once: without a turn of the loop nothing new would ever be read.
+  await new Promise((resolve) => setTimeout(resolve, 5));
 }

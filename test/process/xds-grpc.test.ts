@@ -83,3 +83,47 @@ test("a client of grpc-js-xds finds its server, and follows it without a failed 
     for (const { server } of [one, two]) server.forceShutdown();
   }
 });
+
+test("a client of grpc-js-xds follows the GRPCRoutes of the Service that it dials", async () => {
+  const [one, two] = await Promise.all([backend("one"), backend("two")]);
+  const objects = new XdsObjects();
+  for (const [namespace, name, port] of [
+    ["shop", "web", one.port],
+    ["shop", "next", two.port],
+    ["secret", "vault", two.port],
+  ] as const) {
+    objects.service(namespace, name);
+    objects.endpoints(namespace, name, port, [{ address: "127.0.0.1" }]);
+  }
+  const relay = await XdsRelay.start(objects);
+  const client = startClient("xds:///web.shop.svc.cluster.local:80", relay.port);
+  const parentRefs = [{ group: "", kind: "Service", name: "web" }];
+  const route = (method: string, backendRef: object): void =>
+    objects.gatewayObject("GRPCRoute", "shop", "r", {
+      parentRefs,
+      rules: [
+        {
+          matches: [{ method: { service: "test.Echo", method } }],
+          backendRefs: [{ port: 80, ...backendRef }],
+        },
+      ],
+    });
+  try {
+    assert.equal((await client.lines.next()).value, "one");
+    route("Who", { name: "next" });
+    assert.equal((await client.lines.next()).value, "two");
+    // No rule fits, and then nothing that may be sent to: both are errors of the call, and nothing is refused.
+    route("Else", { name: "next" });
+    assert.match(String((await client.lines.next()).value), /^error: /);
+    route("Who", { name: "web" });
+    assert.equal((await client.lines.next()).value, "one");
+    route("Who", { name: "vault", namespace: "secret" });
+    assert.match(String((await client.lines.next()).value), /^error: /);
+    const { refusals } = relay.face.status() as { refusals: readonly unknown[] };
+    assert.deepEqual(refusals, []);
+  } finally {
+    client.stop();
+    await relay.stop();
+    for (const { server } of [one, two]) server.forceShutdown();
+  }
+});

@@ -5,48 +5,54 @@ import { NodeClock } from "#platform/node/clock.ts";
 import type { EtcdListening } from "#etcd/server.ts";
 import { listenXds } from "#cmd/xds-listen.ts";
 import { relayLimits } from "#relay/limits.ts";
+import { collectionPath, type MirroredKind } from "#relay/mirror/mirrored-kind.ts";
 import { createRelay, type Relay } from "#relay/relay.ts";
 import { FakeCollections } from "#relay/testing/fake-collections.ts";
 import { relayDeps } from "#relay/testing/relay-fixture.ts";
 import type { XdsFace } from "#relay/xds/xds-face.ts";
 import { type XdsLimits, xdsLimits } from "#relay/xds/limits.ts";
 
+const gatewayGroup = "gateway.networking.k8s.io";
 const kinds = [
-  { group: "", version: "v1", resource: "services", kind: "Service", apiVersion: "v1" },
-  {
-    group: "discovery.k8s.io",
-    version: "v1",
-    resource: "endpointslices",
-    kind: "EndpointSlice",
-    apiVersion: "discovery.k8s.io/v1",
-  },
-  {
-    group: "networking.k8s.io",
-    version: "v1",
-    resource: "ingresses",
-    kind: "Ingress",
-    apiVersion: "networking.k8s.io/v1",
-  },
+  kindOf("", "v1", "services", "Service"),
+  kindOf("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
+  kindOf("networking.k8s.io", "v1", "ingresses", "Ingress"),
+  kindOf(gatewayGroup, "v1", "gateways", "Gateway"),
+  kindOf(gatewayGroup, "v1", "httproutes", "HTTPRoute"),
+  kindOf(gatewayGroup, "v1", "grpcroutes", "GRPCRoute"),
 ];
-const services = "/api/v1/services";
-const slices = "/apis/discovery.k8s.io/v1/endpointslices";
-const ingresses = "/apis/networking.k8s.io/v1/ingresses";
+
+function kindOf(group: string, version: string, resource: string, kind: string): MirroredKind {
+  const apiVersion = group === "" ? version : `${group}/${version}`;
+  return { group, version, resource, kind, apiVersion, namespaced: true };
+}
+
+const [services = "", slices = ""] = kinds.map(collectionPath);
 
 export interface PutEndpoint {
   readonly address: string;
   readonly zone?: string;
 }
 
+/** Of the Gateway API, in v1. */
+type GatewayObject = "Gateway" | "HTTPRoute" | "GRPCRoute";
+
 /** The objects that several relays may mirror. */
 export class XdsObjects {
   readonly upstream = new FakeCollections();
 
   constructor() {
-    for (const path of [services, slices, ingresses]) this.upstream.serve(path);
+    for (const kind of kinds) this.upstream.serve(collectionPath(kind));
   }
 
   cut(): void {
-    for (const path of [services, slices, ingresses]) this.upstream.cut(path);
+    for (const kind of kinds) this.upstream.cut(collectionPath(kind));
+  }
+
+  gatewayObject(kind: GatewayObject, namespace: string, name: string, spec: object): void {
+    const path = `/apis/${gatewayGroup}/v1/${kind.toLowerCase()}s`;
+    const apiVersion = `${gatewayGroup}/v1`;
+    this.upstream.put(path, { apiVersion, kind, metadata: { namespace, name }, spec });
   }
 
   /** Port 80. */
@@ -97,7 +103,7 @@ export class XdsRelay {
     const relay = createRelay(
       { ...relayDeps(new FakeClock(), objects.upstream), clock },
       {
-        resources: kinds.map((kind) => ({ ...kind, namespaced: true })),
+        resources: kinds,
         views: [],
         consistency: "cache",
         limits: relayLimits,

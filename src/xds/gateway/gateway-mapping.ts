@@ -9,13 +9,13 @@
  *        GAMMA has for the clients of their namespace alone: a client does not say where it is.
  */
 import type { AnyObject } from "#api/object.ts";
-import { socketListener } from "../envoy-messages.ts";
-import { gatewayListenerName } from "../resource-names.ts";
+import { clusterMessage, loadAssignment, socketListener } from "../envoy-messages.ts";
+import { gatewayListenerName, nowhereName } from "../resource-names.ts";
 import { contentOf, type Digest } from "../resource.ts";
 import { routeConfiguration, virtualHost } from "../route-messages.ts";
 import { allNamespaces } from "../scope-rights.ts";
 import type { TypedResource } from "../service-resources.ts";
-import { listenerType, routesType } from "../type-urls.ts";
+import { clusterType, endpointsType, listenerType, routesType } from "../type-urls.ts";
 import { attach, type HostEntries, hostsOf, type Labels } from "./attachments.ts";
 import { Backends, type FindService } from "./backends.ts";
 import { type Gateway, type ReferenceGrant, readGateway, readGrant } from "./gateway-objects.ts";
@@ -104,6 +104,10 @@ export class GatewayMapping {
       return find(namespace, name);
     });
     this.#services = new Set([...backends.looked, ...looked]);
+    const nowhere = [
+      ...new Set([...mesh.values()].map(({ serviceKey }) => serviceKey.split("/")[0])),
+    ];
+    resources.push(...nowhere.flatMap((namespace = "") => this.#nowhere(namespace)));
     return { resources, mesh, http2: backends.http2, problems: problems.slice(0, problemsMax) };
   }
 
@@ -111,7 +115,7 @@ export class GatewayMapping {
     routes: readonly RouteObject[],
     backends: Backends,
     problems: string[],
-  ): readonly TypedResource[] {
+  ): TypedResource[] {
     const labelsOf = (namespace: string): Labels | undefined =>
       this.#namespaces.get(`/${namespace}`)?.value;
     const ports = attach(valuesOf(this.#gateways), routes, labelsOf);
@@ -137,6 +141,18 @@ export class GatewayMapping {
     return [
       make(listenerType, socketListener(name, name, port)),
       make(routesType, routeConfiguration(name, hosts)),
+    ];
+  }
+
+  #nowhere(namespace: string): readonly TypedResource[] {
+    const name = nowhereName(namespace);
+    const make = (typeUrl: string, value: Uint8Array): TypedResource => {
+      const content = contentOf(this.#digest, name, typeUrl, value);
+      return { typeUrl, name, scope: namespace, isListed: false, content };
+    };
+    return [
+      make(clusterType, clusterMessage(name, false)),
+      make(endpointsType, loadAssignment(name, [])),
     ];
   }
 

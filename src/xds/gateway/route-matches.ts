@@ -5,6 +5,7 @@
  *        parameters; GRPCRouteRule.matches: longest service, longest method, most headers. Regular expressions
  *        stand between exact paths and prefixes, which the API leaves to us.
  */
+import { patternSteps } from "#base/pattern-steps.ts";
 import { compilePattern } from "#api/structural/patterns.ts";
 import type { RouteMatch, TextMatch } from "../route-messages.ts";
 import { fields, type Fields, list, text } from "./fields.ts";
@@ -30,8 +31,10 @@ const textLengthMax = 4096;
 const nameLengthMax = 256;
 const namedMax = 32;
 const regexLengthMax = 1024;
-/** Envoy's default of `re2.max_program_size.error_level`; its programs are of bytes, ours of characters. */
-const regexProgramMax = 50;
+/** Envoy's default of `re2.max_program_size.error_level`. */
+const regexProgramMax = 100;
+/** Envoy reads bytes, so that only these mean the same everywhere. */
+const ascii = /^[\x20-\x7e]*$/;
 const methods: ReadonlySet<string> = new Set(
   "GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH".split(" "),
 );
@@ -82,10 +85,21 @@ function readRegex(value: unknown): string {
   }
   const { pattern } = compilePattern(source);
   if (pattern === undefined) throw new MatchError("a regular expression is not RE2");
-  if (pattern.programSize() > regexProgramMax || /\\[pPX]/.test(source)) {
+  if (!ascii.test(source) || /\\[pPX]|\\x\{/.test(source)) {
+    throw new MatchError("a regular expression names more than ASCII");
+  }
+  const cases = source.includes("(?") ? 2 : 1;
+  if (patternSteps(source, (token) => cases * programSize(token)) > regexProgramMax) {
     throw new MatchError("a regular expression is too large for proxies");
   }
   return source;
+}
+
+/** No less than RE2 makes of it: a class has a step for each range of characters, \w has four. */
+function programSize(token: string): number {
+  if (token.startsWith("[")) return token.length - 1;
+  if (/^\\[wW]$/.test(token)) return 4;
+  return token === "." || token.startsWith("\\") ? 2 : 1;
 }
 
 /** In lower case, as names of headers are sent. */

@@ -3,7 +3,7 @@
  *
  * Holds  what a rule asks for and cannot be done is answered with 500, and not left out (Gateway API,
  *        "must not be skipped"). Of clients without a proxy nothing but forwarding is known by all, so the
- *        same becomes a cluster that is not there.
+ *        same becomes a cluster without endpoints: for one that is not there they wait 15 s.
  */
 import {
   type HeaderChanges,
@@ -15,6 +15,7 @@ import {
   type RouteMatch,
   type WeightedCluster,
 } from "../route-messages.ts";
+import { nowhereName } from "../resource-names.ts";
 import type { Backends } from "./backends.ts";
 import { type RankedMatch, routeMatches } from "./route-matches.ts";
 import type { BackendRef, RouteFilter, RouteObject, RouteRule } from "./route-objects.ts";
@@ -160,9 +161,9 @@ export function routesForClients(
   const clusters = refs.map((ref) => {
     const found = ref.filters.length > 0 ? undefined : backends.resolve(route, ref);
     if (found !== undefined) namespaces.add(found.namespace);
-    return { cluster: found?.cluster ?? refusedCluster, weight: ref.weight };
+    return { cluster: found?.cluster ?? nowhereName(route.namespace), weight: ref.weight };
   });
-  if (clusters.length === 0) clusters.push({ cluster: refusedCluster, weight: 1 });
+  if (clusters.length === 0) clusters.push({ cluster: nowhereName(route.namespace), weight: 1 });
   const { timeoutMs = 0 } = rule;
   const limits = timeoutMs === 0 ? {} : { timeoutMs, streamMs: timeoutMs };
   const action = { kind: "forward", clusters, ...limits } as const;
