@@ -29,7 +29,7 @@ import {
 } from "./discovery-messages.ts";
 import type { StreamLimits } from "./limits.ts";
 import type { ResourceTable } from "./resource-table.ts";
-import { allNamespaces, ScopeRights } from "./scope-rights.ts";
+import { allNamespaces, readRight, rightName, ScopeRights } from "./scope-rights.ts";
 import {
   currentVersion,
   sendsWholeSet,
@@ -45,15 +45,22 @@ import {
   TooFarBehindError,
   type Viewer,
 } from "./subscription.ts";
-import { breakRank, isReferredTo, isWholeSet, makeRank, refersToOthers } from "./type-urls.ts";
+import {
+  breakRank,
+  collectionOf,
+  isReferredTo,
+  isWholeSet,
+  makeRank,
+  refersToOthers,
+} from "./type-urls.ts";
 
 interface StreamDeps {
   /** Of a type that nobody serves it is empty. */
   readonly tableOf: (typeUrl: string) => ResourceTable;
   /** The namespace that a name lies in; `allNamespaces`: none. */
   readonly scopeOf: (typeUrl: string, name: string) => string;
-  /** Answered by `decide`. */
-  readonly ask: (scope: string) => void;
+  /** Answered by `decide`; as scope-rights.ts names what is asked about. */
+  readonly ask: (right: string) => void;
   /** `pump` has something to send. */
   readonly wake: () => void;
   /** False: there is no room for so many more names. */
@@ -76,11 +83,12 @@ const headroom = new Uint8Array(headroomBytes);
 /** Smaller responses are copied into one piece. */
 const joinBytesMax = 16 * 1024;
 
-export class DiscoveryStream implements Viewer {
+export class DiscoveryStream {
   readonly #deps: StreamDeps;
   readonly #limits: StreamLimits;
   readonly #isDelta: boolean;
-  readonly #rights: ScopeRights;
+  /** By collection; "": of what clusters and routes are made of. */
+  readonly #rights = new Map<string, ScopeRights>();
   /** In the order in which what is new is sent. */
   #subscriptions: Subscription[] = [];
   #node: XdsNode | undefined;
@@ -92,7 +100,6 @@ export class DiscoveryStream implements Viewer {
     this.#deps = deps;
     this.#limits = limits;
     this.#isDelta = protocol === "delta";
-    this.#rights = new ScopeRights(limits, deps.ask);
   }
 
   get zone(): string {
@@ -105,15 +112,9 @@ export class DiscoveryStream implements Viewer {
 
   /** To be asked about again from time to time; the answers go to `decide`. */
   get scopes(): readonly string[] {
-    return this.#rights.decided;
-  }
-
-  maySee(scope: string): boolean {
-    return this.#rights.maySee(scope);
-  }
-
-  want(scope: string): void {
-    this.#rights.want(scope);
+    return [...this.#rights].flatMap(([collection, rights]) =>
+      rights.decided.map((scope) => rightName(collection, scope)),
+    );
   }
 
   wake(): void {
@@ -128,10 +129,11 @@ export class DiscoveryStream implements Viewer {
   }
 
   /** Throws StreamEndError when the client lost a right. */
-  decide(scope: string, isAllowed: boolean): void {
+  decide(right: string, isAllowed: boolean): void {
     if (this.#isClosed) return;
-    const verdict = this.#rights.decide(scope, isAllowed);
-    if (verdict === "ended") throw forbidden(scope);
+    const { collection, scope } = readRight(right);
+    const verdict = this.#rightsOf(collection).decide(scope, isAllowed);
+    if (verdict === "ended") throw forbidden(right);
     if (verdict === "granted") {
       for (const one of this.#subscriptions) for (const name of one.names.keys()) one.changed(name);
     }
@@ -140,9 +142,12 @@ export class DiscoveryStream implements Viewer {
 
   /** Sends what there is to send and may be sent. Throws StreamEndError. */
   pump(): void {
-    if (this.#isClosed || this.#rights.isOpen) return;
-    if (!this.#rights.seesAll && this.#subscriptions.some((one) => one.followsAll)) {
-      throw forbidden(allNamespaces);
+    if (this.#isClosed || this.#rights.values().some((rights) => rights.isOpen)) return;
+    for (const { followsAll, table } of this.#subscriptions) {
+      const collection = collectionOf(table.typeUrl);
+      if (followsAll && !this.#rightsOf(collection).seesAll) {
+        throw forbidden(rightName(collection, allNamespaces));
+      }
     }
     try {
       for (const one of this.#subscriptions) this.#pumpAdditions(one);
@@ -216,10 +221,32 @@ export class DiscoveryStream implements Viewer {
     if (this.#subscriptions.length >= this.#limits.typesMax) {
       throw new StreamEndError("limit", `more than ${this.#limits.typesMax} types are named`);
     }
-    const one = new Subscription(this.#deps.tableOf(typeUrl), this);
+    const one = new Subscription(this.#deps.tableOf(typeUrl), this.#viewerOf(typeUrl));
     this.#subscriptions.push(one);
     this.#subscriptions.sort((a, b) => makeRank(a.table.typeUrl) - makeRank(b.table.typeUrl));
     return { one, isFirst: true };
+  }
+
+  #rightsOf(collection: string): ScopeRights {
+    const known = this.#rights.get(collection);
+    if (known !== undefined) return known;
+    const ask = (scope: string): void => this.#deps.ask(rightName(collection, scope));
+    const rights = new ScopeRights(this.#limits, ask);
+    this.#rights.set(collection, rights);
+    return rights;
+  }
+
+  #viewerOf(typeUrl: string): Viewer {
+    const rights = this.#rightsOf(collectionOf(typeUrl));
+    const zone = (): string => this.zone;
+    return {
+      get zone() {
+        return zone();
+      },
+      maySee: (scope) => rights.maySee(scope),
+      want: (scope) => rights.want(scope),
+      wake: () => this.wake(),
+    };
   }
 
   #answered(one: Subscription, { nonce, refusal }: DeltaRequest | StateRequest): void {
@@ -229,7 +256,7 @@ export class DiscoveryStream implements Viewer {
   }
 
   #followAll(one: Subscription, held?: ReadonlyMap<string, string>): void {
-    this.#rights.need(allNamespaces);
+    this.#rightsOf(collectionOf(one.table.typeUrl)).need(allNamespaces);
     one.followAll(held);
   }
 
@@ -238,7 +265,8 @@ export class DiscoveryStream implements Viewer {
     if (name.length > nameLengthMax) {
       throw new StreamEndError("invalid", `a name is longer than ${nameLengthMax} characters`);
     }
-    this.#rights.need(this.#deps.scopeOf(one.table.typeUrl, name));
+    const { typeUrl } = one.table;
+    this.#rightsOf(collectionOf(typeUrl)).need(this.#deps.scopeOf(typeUrl, name));
     if (!one.follow(name, version)) return;
     this.#names++;
     if (this.#names > namesMax) {
@@ -334,7 +362,9 @@ export class DiscoveryStream implements Viewer {
   }
 }
 
-function forbidden(scope: string): StreamEndError {
+function forbidden(right: string): StreamEndError {
+  const { collection, scope } = readRight(right);
+  const what = collection === "" ? "services" : collection;
   const where = scope === allNamespaces ? "all namespaces" : `the namespace "${scope}"`;
-  return new StreamEndError("forbidden", `may not list and watch services of ${where}`);
+  return new StreamEndError("forbidden", `may not list and watch ${what} of ${where}`);
 }

@@ -10,6 +10,17 @@ import { StreamEndError } from "./stream-end.ts";
 /** Readers of every namespace. */
 export const allNamespaces = "";
 
+/** Of a collection, "" for what clusters and routes are made of, in a scope. Neither has a space. */
+export function rightName(collection: string, scope: string): string {
+  return collection === "" ? scope : `${collection} ${scope}`;
+}
+
+export function readRight(right: string): { readonly collection: string; readonly scope: string } {
+  const space = right.indexOf(" ");
+  if (space < 0) return { collection: "", scope: right };
+  return { collection: right.slice(0, space), scope: right.slice(space + 1) };
+}
+
 export class ScopeRights {
   readonly #limits: RightsLimits;
   readonly #ask: (scope: string) => void;

@@ -8,8 +8,13 @@
 import { concatBytes } from "#base/bytes.ts";
 import type { ResourceTable } from "./resource-table.ts";
 import { addDigests, type Content, contentFor, versionText } from "./resource.ts";
-import { notSent, type Subscription, type Viewer } from "./subscription.ts";
+import { notSent, type Subscription } from "./subscription.ts";
 import { isWholeSet } from "./type-urls.ts";
+
+/** Where the client is. */
+interface Zoned {
+  readonly zone: string;
+}
 
 export interface StateParts {
   readonly version: string;
@@ -21,7 +26,7 @@ export function sendsWholeSet(of: Subscription): boolean {
 }
 
 /** The version of what the client is to have. */
-export function currentVersion(of: Subscription, viewer: Viewer): string {
+export function currentVersion(of: Subscription, viewer: Zoned): string {
   return wholeSet(of, viewer, false).version;
 }
 
@@ -31,7 +36,7 @@ export function currentVersion(of: Subscription, viewer: Viewer): string {
  */
 export function takeWholeSet(
   of: Subscription,
-  viewer: Viewer,
+  viewer: Zoned,
   kind: "additions" | "removals",
 ): StateParts | undefined {
   const parts = wholeSet(of, viewer, kind === "additions");
@@ -47,7 +52,7 @@ export function takeWholeSet(
 }
 
 /** Undefined: nothing changed. What is gone cannot be said. */
-export function takeChanged(of: Subscription, viewer: Viewer): StateParts | undefined {
+export function takeChanged(of: Subscription, viewer: Zoned): StateParts | undefined {
   const fields: Uint8Array[] = [];
   for (const name of of.additions) {
     const content = of.contentOf(name);
@@ -66,7 +71,7 @@ interface ListedSet {
   readonly bytes: Uint8Array;
 }
 
-function wholeSet(of: Subscription, viewer: Viewer, withFormer: boolean): StateParts {
+function wholeSet(of: Subscription, viewer: Zoned, withFormer: boolean): StateParts {
   const listed = of.followsAll ? listedSet(of.table, viewer.zone) : undefined;
   const fields = listed === undefined ? [] : [listed.bytes];
   let digest = listed?.digest ?? 0n;

@@ -41,3 +41,13 @@ export function refersToOthers(typeUrl: string): boolean {
 export function isWholeSet(typeUrl: string): boolean {
   return typeUrl === clusterType || typeUrl === listenerType;
 }
+
+const structSuffix = "/google.protobuf.Struct";
+const collectionName = /^(?:[a-z0-9.-]+\/)?v[a-z0-9]+\/[a-z0-9.-]+$/;
+
+/** `v1/configmaps` of a type of objects as they are; "": another type. */
+export function collectionOf(typeUrl: string): string {
+  if (!typeUrl.endsWith(structSuffix)) return "";
+  const collection = typeUrl.slice(0, -structSuffix.length);
+  return collectionName.test(collection) ? collection : "";
+}

@@ -14,6 +14,8 @@ export interface XdsLimits extends StreamLimits, TableLimits {
   readonly streamsPerTurn: number;
   /** Rights are asked about again this often. */
   readonly reviewMs: number;
+  /** Collections that are served as they are. */
+  readonly collectionsMax: number;
   /** How long objects of the Gateway API count after their definition is gone: one that changed is back by then. */
   readonly forgetMs: number;
   /** Refusals that /relay/xds shows. */
@@ -38,6 +40,8 @@ export const xdsLimits: XdsLimits = {
   backlogBytesMax: 256 * 1024,
   streamsPerTurn: 100,
   reviewMs: 30_000,
+  // Each costs its objects once more.
+  collectionsMax: 32,
   forgetMs: 30_000,
   refusalsShown: 64,
 };

@@ -12,6 +12,7 @@ import type { Deadlines, DeadlineStep, Expiring } from "#platform/deadlines.ts";
 import { Code, framed, GrpcError } from "#wire/grpc.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
 import { DiscoveryStream, headroomBytes } from "#xds/discovery-stream.ts";
+import { readRight } from "#xds/scope-rights.ts";
 import { StreamEndError } from "#xds/stream-end.ts";
 import type { Refusal } from "#xds/discovery-messages.ts";
 import type { ResourceTable } from "#xds/resource-table.ts";
@@ -70,7 +71,7 @@ export class XdsCall implements Expiring {
     this.stream = new DiscoveryStream(
       {
         ...shared,
-        ask: (scope) => void this.#decide(scope),
+        ask: (right) => void this.#decide(right),
         wake: () => shared.wake(this),
         answered: (typeUrl, refusal) => this.#answered(typeUrl, refusal),
         sink: {
@@ -164,20 +165,20 @@ export class XdsCall implements Expiring {
     }
   }
 
-  async #decide(scope: string): Promise<void> {
+  async #decide(right: string): Promise<void> {
     try {
-      const isAllowed = await this.#isAllowed(scope);
-      if (!this.#isClosed) this.stream.decide(scope, isAllowed);
+      const isAllowed = await this.#isAllowed(right);
+      if (!this.#isClosed) this.stream.decide(right, isAllowed);
     } catch (error) {
       this.fail(error);
     }
   }
 
   /** Throws what is no answer: the upstream is away, the credential does not count. */
-  async #isAllowed(scope: string): Promise<boolean> {
+  async #isAllowed(right: string): Promise<boolean> {
     const { door } = this.#shared;
     try {
-      for (const question of questionsOf(scope)) await door.authorize(this.#caller, question);
+      for (const question of questionsOf(right)) await door.authorize(this.#caller, question);
       return true;
     } catch (error) {
       if (error instanceof ApiError && error.code === 403) return false;
@@ -188,10 +189,10 @@ export class XdsCall implements Expiring {
   async #review(): Promise<void> {
     try {
       await this.#shared.door.caller(this.#request);
-      for (const scope of this.stream.scopes) {
-        const isAllowed = await this.#isAllowed(scope);
+      for (const right of this.stream.scopes) {
+        const isAllowed = await this.#isAllowed(right);
         if (this.#isClosed) return;
-        this.stream.decide(scope, isAllowed);
+        this.stream.decide(right, isAllowed);
       }
     } catch (error) {
       if (!isOutage(error)) return this.fail(error);
@@ -246,12 +247,20 @@ const ofAll = [
   ...["gateways", "httproutes", "grpcroutes"].map((resource) => ({ ...gatewayGroup, resource })),
 ];
 
-/** What a namespace's resources are made of; of all namespaces, Ingresses and the Gateway API too. */
-function questionsOf(namespace: string): readonly Question[] {
-  const read = namespace === "" ? [...kinds, ...ofAll] : kinds;
+/** What a namespace's resources are made of; of all namespaces, Ingresses and the Gateway API too. Or of a collection. */
+function questionsOf(right: string): readonly Question[] {
+  const { collection, scope: namespace } = readRight(right);
+  const ofDiscovery = namespace === "" ? [...kinds, ...ofAll] : kinds;
+  const read = collection === "" ? ofDiscovery : [kindOf(collection)];
   return read.flatMap((kind) =>
     ["list", "watch"].map((verb) => ({ verb, ...kind, subresource: "", namespace, name: "" })),
   );
+}
+
+/** Of a name as kindId makes it. */
+function kindOf(id: string): { group: string; version: string; resource: string } {
+  const [resource = "", version = "", group = ""] = id.split("/").reverse();
+  return { group, version, resource };
 }
 
 function isOutage(error: unknown): boolean {

@@ -6,9 +6,12 @@ import type { Client } from "#client/client.ts";
 import type { UserInfo } from "#platform/http.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { prefixBytes } from "#wire/grpc.ts";
-import { deltaRequest, type DeltaTold, readDelta } from "#xds/testing/test-client.ts";
-import { clusterType, endpointsType } from "#xds/type-urls.ts";
+import type { AnyObject } from "#api/object.ts";
+import { at, decode } from "#xds/testing/envoy-definitions.ts";
+import { anyValue, deltaRequest, type DeltaTold, readDelta } from "#xds/testing/test-client.ts";
+import { clusterType, endpointsType, listenerType } from "#xds/type-urls.ts";
 import { relayLimits } from "../limits.ts";
+import { collectionPath, definitionsKind } from "../mirror/mirrored-kind.ts";
 import { createRelay, type Relay } from "../relay.ts";
 import { FakeCollections } from "../testing/fake-collections.ts";
 import { relayDeps } from "../testing/relay-fixture.ts";
@@ -27,6 +30,9 @@ const kinds = [
   namespaced: true,
   apiVersion: group === "" ? version : `${group}/${version}`,
 }));
+const group = "gateway.networking.k8s.io";
+const definitions = collectionPath(definitionsKind);
+const gateways = `/apis/${group}/v1/gateways`;
 const services = "/api/v1/services";
 const slices = "/apis/discovery.k8s.io/v1/endpointslices";
 const name = "web.shop.svc.cluster.local:80";
@@ -35,6 +41,18 @@ const path = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggreg
 
 interface Review {
   readonly resourceAttributes?: { readonly namespace?: string };
+}
+
+function gatewayDefinition(generation: number): AnyObject {
+  const names = { plural: "gateways", kind: "Gateway", listKind: "GatewayList" };
+  const versions = [{ name: "v1", served: true, storage: true }];
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `gateways.${group}`, uid: "u", generation },
+    spec: { group, names, scope: "Namespaced", versions },
+    status: { acceptedNames: names, conditions: [{ type: "Established", status: "True" }] },
+  } as AnyObject;
 }
 
 class World {
@@ -46,9 +64,8 @@ class World {
   reviewsAway = false;
 
   constructor() {
-    for (const at of [services, slices, "/apis/networking.k8s.io/v1/ingresses"]) {
-      this.upstream.serve(at);
-    }
+    const ingresses = "/apis/networking.k8s.io/v1/ingresses";
+    for (const at of [services, slices, ingresses, definitions, gateways]) this.upstream.serve(at);
     const ports = [{ name: "http", port: 80 }];
     const metadata = { namespace: "shop", name: "web" };
     this.upstream.put(services, { apiVersion: "v1", kind: "Service", metadata, spec: { ports } });
@@ -62,12 +79,18 @@ class World {
       { ...relayDeps(this.clock, this.upstream), client: { create } as unknown as Client },
       {
         resources: kinds,
+        custom: { definitions: definitionsKind, names: [`${group}/v1/gateways`] },
         views: [],
         consistency: "cache",
         limits: { ...relayLimits, flushMs: 0 },
         xds: xdsLimits,
       },
     );
+  }
+
+  /** The definition of Gateways, of that generation. */
+  define(generation: number): void {
+    this.upstream.put(definitions, gatewayDefinition(generation));
   }
 
   endpoints(address: string): void {
@@ -233,6 +256,68 @@ test("what a mirror that begins anew does not hold is gone", async () => {
       ...removed.map((key) => `-${key}`),
     ]);
   assert.deepEqual(told, [`-${name}`]);
+  await world.stop();
+});
+
+test("Gateways are served from when they are defined; a new definition ends nothing, its end does", async () => {
+  const world = new World();
+  await world.clock.advance(100);
+  const call = await world.open();
+  await call.ask({ type: listenerType });
+  const told = (): readonly string[] =>
+    call.sent
+      .splice(0)
+      .flatMap(({ resources, removed }) => [
+        ...[...resources.keys()].map((key) => `+${key}`),
+        ...removed.map((key) => `-${key}`),
+      ]);
+  const metadata = { namespace: "shop", name: "edge" };
+  const listeners = [{ name: "http", port: 80, protocol: "HTTP" }];
+  const object = { apiVersion: `${group}/v1`, kind: "Gateway", metadata, spec: { listeners } };
+  world.upstream.put(gateways, object as AnyObject);
+  world.define(1);
+  await world.clock.advance(20_000);
+  const { nonce = "" } = call.sent.at(-1) ?? {};
+  assert.deepEqual(told(), ["+gateway-80"]);
+  await call.ask({ type: listenerType, nonce });
+  world.define(2);
+  await world.clock.advance(120_000);
+  assert.deepEqual(told(), []);
+  world.upstream.remove(definitions, gatewayDefinition(2));
+  await world.clock.advance(120_000);
+  assert.deepEqual(told(), ["-gateway-80"]);
+  await world.stop();
+});
+
+test("a mirrored collection is served as it is, by the rights on it", async () => {
+  const world = new World();
+  await world.clock.advance(100);
+  world.denied.add("");
+  const type = "v1/services/google.protobuf.Struct";
+  const call = await world.open();
+  await call.ask({ type, subscribe: ["shop/web", "shop/none"] });
+  const [first] = call.sent;
+  assert.deepEqual(
+    [[...(first?.resources.keys() ?? [])], first?.removed],
+    [["shop/web"], ["shop/none"]],
+  );
+  const { any = new Uint8Array(0) } = first?.resources.get("shop/web") ?? {};
+  const spec = "fields.spec.structValue.fields.ports.listValue.values.0.structValue";
+  const port = at(decode(type, anyValue(any)), `${spec}.fields.port.numberValue`);
+  assert.equal(port, 80);
+  await call.acknowledge();
+  world.upstream.remove(services, { metadata: { namespace: "shop", name: "web" } } as AnyObject);
+  await world.clock.advance(1000);
+  assert.deepEqual(call.sent[1]?.removed, ["shop/web"]);
+  for (const unknown of ["v1/secrets", "type.googleapis.com", "a b/v1/x"]) {
+    const other = await world.open();
+    await other.ask({ type: `${unknown}/google.protobuf.Struct`, subscribe: ["shop/web"] });
+    assert.deepEqual(other.sent[0]?.removed, ["shop/web"], unknown);
+  }
+  const everything = await world.open();
+  await everything.ask({ type, subscribe: ["*"] });
+  assert.equal(everything.failed?.code, 7);
+  assert.match(everything.failed?.message ?? "", /watch v1\/services of all namespaces/);
   await world.stop();
 });
 

@@ -19,11 +19,14 @@ import { onNextTurn } from "#platform/pace.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { Code, GrpcError } from "#wire/grpc.ts";
 import { namespaceOfName } from "#xds/resource-names.ts";
+import type { ResourceTable } from "#xds/resource-table.ts";
+import { collectionOf } from "#xds/type-urls.ts";
 import { ResourceMaker } from "#xds/resource-maker.ts";
 import type { GatewayKind } from "#xds/gateway/gateway-mapping.ts";
 import type { EntryPoint } from "../access/entry-point.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { Mirrored } from "../mirror/mirrored.ts";
+import { Collections, scopeOfName } from "./collections.ts";
 import { Feed } from "./feed.ts";
 import type { XdsLimits } from "./limits.ts";
 import { XdsCall, type XdsShared, type XdsTransport } from "./xds-call.ts";
@@ -100,6 +103,7 @@ export class XdsFace {
   readonly #limits: XdsLimits;
   readonly #metrics: XdsMetrics;
   readonly #maker: ResourceMaker;
+  readonly #collections: Collections;
   readonly #feeds: readonly Feed[];
   readonly #gatewayFeeds = new Map<GatewayResource, Feed>();
   /** When objects of a mirror that has ended, and that no other has followed, are let go. */
@@ -117,6 +121,8 @@ export class XdsFace {
     const { clock } = deps;
     this.#metrics = new XdsMetrics(deps.metrics, limits);
     this.#maker = new ResourceMaker(digestOf, limits);
+    const mirrorOf = (id: string): Mirrored | undefined => deps.mirrors.byId(id);
+    this.#collections = new Collections({ clock, digest: digestOf, mirrorOf }, limits);
     this.#feeds = xdsResources.map((id) => this.#feed(id));
     this.mirrorsTurned();
     this.#shared = {
@@ -124,8 +130,9 @@ export class XdsFace {
       deadlines: new Deadlines(clock, { name: "relay.xds", stepMs: 250 }),
       metrics: this.#metrics,
       limits,
-      tableOf: (typeUrl) => this.#maker.table(typeUrl),
-      scopeOf: (_typeUrl, name) => namespaceOfName(name),
+      tableOf: (typeUrl) => this.#collections.table(typeUrl) ?? this.#maker.table(typeUrl),
+      scopeOf: (typeUrl, name) =>
+        collectionOf(typeUrl) === "" ? namespaceOfName(name) : scopeOfName(name),
       takeNames: (change) => this.#takeNames(change),
       wake: (call) => this.#wake(call),
       closed: (call) => this.#closed(call),
@@ -181,6 +188,7 @@ export class XdsFace {
    */
   mirrorsTurned(): void {
     if (this.#isStopped) return;
+    this.#collections.mirrorsTurned();
     for (const id of gatewayResources) {
       const mirror = this.#deps.mirrors.byId(id)?.mirror;
       const before = this.#gatewayFeeds.get(id);
@@ -222,13 +230,17 @@ export class XdsFace {
     if (this.isReady) this.#maker.settle();
   }
 
+  get #tables(): readonly ResourceTable[] {
+    return [...this.#maker.tables, ...this.#collections.tables];
+  }
+
   /** For /relay/xds. */
   status(): object {
     return {
       ready: this.isReady,
       streams: this.#calls.size,
       names: this.#names,
-      resources: Object.fromEntries(this.#maker.tables.map(({ typeUrl, size }) => [typeUrl, size])),
+      resources: Object.fromEntries(this.#tables.map(({ typeUrl, size }) => [typeUrl, size])),
       refusals: this.#metrics.refusals,
       // Of routes: the relay writes nothing to the cluster, so no status tells.
       problems: this.#maker.problems,
@@ -238,6 +250,7 @@ export class XdsFace {
   stop(): void {
     this.#isStopped = true;
     this.#forgetting?.cancel();
+    this.#collections.stop();
     for (const feed of [...this.#feeds, ...this.#gatewayFeeds.values()]) feed.stop();
     const stopping = new GrpcError(Code.unavailable, "the relay is shutting down");
     for (const call of this.#calls) call.fail(stopping);
@@ -318,7 +331,7 @@ export class XdsFace {
       [[], this.#names],
     ]);
     metrics.gaugeOf("relay_xds_resources", "Resources served, by type.", ["type"], () =>
-      this.#maker.tables.map(({ typeUrl, size }) => [[typeUrl], size]),
+      this.#tables.map(({ typeUrl, size }) => [[typeUrl], size]),
     );
   }
 }

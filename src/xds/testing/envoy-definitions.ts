@@ -43,8 +43,8 @@ export function each(
   return (at(message, list) as readonly unknown[]).map((one) => paths.map((path) => at(one, path)));
 }
 
-function decode(typeUrl: string, value: Uint8Array): unknown {
-  const name = typeUrl.slice(typeUrl.indexOf("/") + 1);
+export function decode(typeUrl: string, value: Uint8Array): unknown {
+  const name = typeUrl.slice(typeUrl.lastIndexOf("/") + 1);
   const definition = definitions[name] as unknown as {
     deserialize(bytes: Buffer): unknown;
   };
