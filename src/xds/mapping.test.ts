@@ -105,6 +105,29 @@ test("endpoints have zones, weights and health; an address in two slices counts 
   ]);
 });
 
+test("an endpoint that is ready is healthy, also while it ends; what is not said is ready", () => {
+  const made = maker();
+  made.service("shop/web", service);
+  // As publishNotReadyAddresses has it: ready whatever the pod is.
+  const published = { ready: true, serving: false, terminating: true };
+  const ending = { ready: false, terminating: true };
+  made.slice(
+    "shop/one",
+    slice("one", [
+      { addresses: ["10.0.0.1"], conditions: published },
+      { addresses: ["10.0.0.2"], conditions: ending },
+      { addresses: ["10.0.0.3"] },
+    ]),
+  );
+  made.settle();
+  const assignment = resource(made, endpointsType, port80);
+  assert.deepEqual(each(assignment, "endpoints.0.lb_endpoints", "health_status"), [
+    ["HEALTHY"],
+    ["UNHEALTHY"],
+    ["HEALTHY"],
+  ]);
+});
+
 test("with hints a client is sent to endpoints for its zone first; elsewhere to all alike", () => {
   const made = maker();
   made.service("shop/web", service);

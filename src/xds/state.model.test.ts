@@ -10,7 +10,8 @@ import { TestStream } from "./testing/test-stream.ts";
 import { clusterType, endpointsType, isWholeSet, listenerType, routesType } from "./type-urls.ts";
 
 const seed = Number(process.env["PILOTHOUSE_SEED"] ?? Date.now() % 1_000_000);
-const types = [clusterType, endpointsType, listenerType, routesType];
+const struct = "v1/configmaps/google.protobuf.Struct";
+const types = [clusterType, endpointsType, listenerType, routesType, struct];
 const names = ["a/1", "a/2", "a/3", "b/1", "b/2", "-c/1", "-c/2", "d"];
 
 /** What a client keeps of one type. */

@@ -162,6 +162,26 @@ test("100,000 names, a name too long and too many namespaces end the stream", as
   }
 });
 
+test("a collection as it is goes by the rights on that collection, not on Services", async () => {
+  const ask = async (collection: string, subscribe: readonly string[]): Promise<XdsClient> => {
+    const client = dial({ as: ann });
+    client.send(deltaRequest({ type: `${collection}/google.protobuf.Struct`, subscribe }));
+    return client;
+  };
+  const services = await (await ask("v1/services", ["mine/web", "theirs/web"])).delta();
+  assert.deepEqual(
+    [[...services.resources.keys()], services.removed],
+    [["mine/web"], ["theirs/web"]],
+  );
+  for (const collection of ["v1/nodes", "v1/secrets", "v1/namespaces"]) {
+    const names = ["mine", "mine/web", "/mine", "../mine"];
+    const { resources, removed } = await (await ask(collection, names)).delta();
+    assert.deepEqual([resources.size, removed.length], [0, 4], collection);
+  }
+  const everything = await ask("v1/services", ["*"]);
+  assert.equal((await everything.end()).code, status.PERMISSION_DENIED);
+});
+
 test("a giant message and bytes that are no message end the stream alone", async () => {
   const giant = dial({ as: world.admin });
   giant.send(new Uint8Array(5 * 2 ** 20));
