@@ -16,6 +16,8 @@ export interface XdsLimits extends StreamLimits, TableLimits {
   readonly reviewMs: number;
   /** Collections that are served as they are. */
   readonly collectionsMax: number;
+  /** Changes of routes and Gateways in this time are taken together. */
+  readonly routesPaceMs: number;
   /** How long objects of the Gateway API count after their definition is gone: one that changed is back by then. */
   readonly forgetMs: number;
   /** Refusals that /relay/xds shows. */
@@ -42,6 +44,8 @@ export const xdsLimits: XdsLimits = {
   reviewMs: 30_000,
   // Each costs its objects once more.
   collectionsMax: 32,
+  // A thousand routes take some 20 ms: whoever changes them without end leaves the loop most of its time.
+  routesPaceMs: 100,
   forgetMs: 30_000,
   refusalsShown: 64,
 };

@@ -106,6 +106,7 @@ export class XdsFace {
   readonly #collections: Collections;
   readonly #feeds: readonly Feed[];
   readonly #gatewayFeeds = new Map<GatewayResource, Feed>();
+  #pacing: Timer | undefined;
   /** When objects of a mirror that has ended, and that no other has followed, are let go. */
   #forgetting: Timer | undefined;
   readonly #shared: XdsShared;
@@ -113,6 +114,8 @@ export class XdsFace {
   readonly #awake = new Set<XdsCall>();
   #names = 0;
   #isPumping = false;
+  /** All was settled once. */
+  #isBegun = false;
   #isStopped = false;
 
   constructor(deps: XdsDeps, limits: XdsLimits) {
@@ -225,9 +228,15 @@ export class XdsFace {
     this.#settle();
   }
 
-  /** Not before all is known: it would be made many times, and nobody may read it yet. */
+  /** Not before all is known: it would be made many times, and nobody may read it yet. Routes at their pace. */
   #settle(): void {
-    if (this.isReady) this.#maker.settle();
+    if (!this.isReady) return;
+    this.#maker.settleObjects();
+    if (!this.#maker.areRoutesChanged) return;
+    this.#pacing ??= this.#deps.clock.after("relay.xds", this.#limits.routesPaceMs, () => {
+      this.#pacing = undefined;
+      if (!this.#isStopped) this.#maker.settle();
+    });
   }
 
   get #tables(): readonly ResourceTable[] {
@@ -250,6 +259,7 @@ export class XdsFace {
   stop(): void {
     this.#isStopped = true;
     this.#forgetting?.cancel();
+    this.#pacing?.cancel();
     this.#collections.stop();
     for (const feed of [...this.#feeds, ...this.#gatewayFeeds.values()]) feed.stop();
     const stopping = new GrpcError(Code.unavailable, "the relay is shutting down");
@@ -263,7 +273,8 @@ export class XdsFace {
       return new GrpcError(Code.unavailable, "the relay has not listed its resources yet");
     }
     // What made it ready need not have been a change of objects.
-    this.#maker.settle();
+    if (!this.#isBegun) this.#maker.settle();
+    this.#isBegun = true;
     if (this.#calls.size < this.#limits.streamsMax) return undefined;
     return new GrpcError(Code.resourceExhausted, "the relay has too many streams");
   }

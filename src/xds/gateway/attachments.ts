@@ -8,7 +8,7 @@
  */
 import { type LabelSelector, labelsMatch } from "#api/selectors/label-selector.ts";
 import type { Gateway, Listener } from "./gateway-objects.ts";
-import { compareSpecificity, covers, intersection } from "./hostnames.ts";
+import { compareSpecificity, coveringPatterns, covers, intersection } from "./hostnames.ts";
 import type { ParentRef, RouteObject } from "./route-objects.ts";
 import { compareEntries, entriesOf, type RouteEntry } from "./rule-routes.ts";
 
@@ -125,23 +125,23 @@ export function hostsOf(
     }
   }
   const sorted = [...names].sort(([a], [b]) => (a < b ? -1 : 1));
-  const whole = hostsUpTo(sorted, entriesMax, covers);
+  const whole = hostsUpTo(sorted, entriesMax);
   if (whole !== undefined) return { hosts: whole, isCut: false };
   return { hosts: hostsCut(sorted, entriesMax), isCut: true };
 }
-
-type Fits = (pattern: string, hostname: string) => boolean;
 
 /** Undefined: there are more. */
 function hostsUpTo(
   names: readonly (readonly [string, AttachedListener])[],
   entriesMax: number,
-  fits: Fits,
 ): readonly HostEntries[] | undefined {
   let left = entriesMax;
   const hosts: HostEntries[] = [];
+  const byOwner = routesByHostname(names);
   for (const [hostname, owner] of names) {
-    const routes = owner.routes.filter((one) => fits(one.hostname, hostname));
+    const routes = coveringPatterns(hostname).flatMap(
+      (pattern) => byOwner.get(owner)?.get(pattern) ?? [],
+    );
     left -= routes.reduce((sum, { route }) => sum + entryCount(route), 0);
     if (left < 0) return undefined;
     hosts.push({ hostname, entries: orderedEntries(routes) });
@@ -154,12 +154,22 @@ function hostsCut(
   entriesMax: number,
 ): readonly HostEntries[] {
   let left = entriesMax;
+  const byOwner = routesByHostname(names);
   return names.map(([hostname, owner]) => {
-    const routes = owner.routes.filter((one) => one.hostname === hostname);
+    const routes = byOwner.get(owner)?.get(hostname) ?? [];
     const entries = orderedEntries(routes);
     left -= entries.length;
     return { hostname, entries: left < 0 ? [] : entries };
   });
+}
+
+function routesByHostname(
+  names: readonly (readonly [string, AttachedListener])[],
+): ReadonlyMap<AttachedListener, ReadonlyMap<string, readonly Attached[]>> {
+  const owners = new Set(names.map(([, owner]) => owner));
+  return new Map(
+    [...owners].map((owner) => [owner, Map.groupBy(owner.routes, ({ hostname }) => hostname)]),
+  );
 }
 
 function entryCount({ rules }: RouteObject): number {

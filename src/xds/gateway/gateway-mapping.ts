@@ -46,6 +46,7 @@ export class GatewayMapping {
   readonly #namespaces = new Map<string, Kept<Labels>>();
   /** By name and port: virtual hosts, with the routes that they were made of. */
   #made: ReadonlyMap<string, { readonly of: string; readonly bytes: Uint8Array }> = new Map();
+  #mesh: ReadonlyMap<string, MeshRoutes> = new Map();
   #services: ReadonlySet<string> = new Set();
   #isChanged = false;
 
@@ -99,10 +100,12 @@ export class GatewayMapping {
     );
     const resources = this.#listeners(routes, backends, problems);
     const looked = new Set<string>();
-    const mesh = meshRoutes(routes, backends, (namespace, name) => {
+    const findParent: FindService = (namespace, name) => {
       looked.add(`${namespace}/${name}`);
       return find(namespace, name);
-    });
+    };
+    const mesh = meshRoutes(routes, { backends, find: findParent, before: this.#mesh });
+    this.#mesh = mesh;
     this.#services = new Set([...backends.looked, ...looked]);
     const nowhere = [
       ...new Set([...mesh.values()].map(({ serviceKey }) => serviceKey.split("/")[0])),

@@ -20,6 +20,16 @@ export function covers(pattern: string, hostname: string): boolean {
     : false;
 }
 
+/** Every pattern that covers a hostname: itself, wildcards of what stands behind its dots, any. */
+export function coveringPatterns(hostname: string): readonly string[] {
+  const patterns = [hostname];
+  const start = hostname.startsWith("*.") ? 2 : 0;
+  for (let dot = hostname.indexOf(".", start); dot >= 0; dot = hostname.indexOf(".", dot + 1)) {
+    patterns.push(`*${hostname.slice(dot)}`);
+  }
+  return hostname === anyHostname ? patterns : [...patterns, anyHostname];
+}
+
 /** The narrower one; undefined: they have no host in common. */
 export function intersection(a: string, b: string): string | undefined {
   if (covers(a, b)) return b;

@@ -13,7 +13,9 @@ import { compareEntries, entriesOf, routesForClients } from "./rule-routes.ts";
 
 export interface MeshRoutes {
   readonly serviceKey: string;
-  /** The route configuration. */
+  /** The routes that it was made of. */
+  readonly of: string;
+  /** The route configuration; the same array while the routes are the same. */
   readonly bytes: Uint8Array;
   /** Of Services that are named in it, but the Service's own: who reads it must be able to read those. */
   readonly namespaces: readonly string[];
@@ -22,10 +24,17 @@ export interface MeshRoutes {
 /** Matches for one port of a Service. */
 const entriesMax = 2_000;
 
+interface MeshDeps {
+  readonly backends: Backends;
+  readonly find: FindService;
+  /** What was made the last time. */
+  readonly before: ReadonlyMap<string, MeshRoutes>;
+}
+
+/** By name of a Service's port. */
 export function meshRoutes(
   routes: readonly RouteObject[],
-  backends: Backends,
-  find: FindService,
+  { backends, find, before }: MeshDeps,
 ): ReadonlyMap<string, MeshRoutes> {
   const made = new Map<string, MeshRoutes>();
   for (const [serviceKey, all] of byService(routes)) {
@@ -37,10 +46,11 @@ export function meshRoutes(
       if (ofPort.length === 0) continue;
       const portName = servicePortName(name, namespace, port);
       const ofRoutes = ofPort.map(({ route }) => route);
-      made.set(portName, {
-        serviceKey,
-        ...configuration(portName, ofRoutes, { backends, namespace }),
-      });
+      const { found, namespaces } = routesOfPort(ofRoutes, namespace, backends);
+      const of = JSON.stringify(found);
+      const same = before.get(portName);
+      const bytes = same?.of === of ? same.bytes : configuration(portName, found);
+      made.set(portName, { serviceKey, of, bytes, namespaces });
     }
   }
   return made;
@@ -69,15 +79,18 @@ function byService(routes: readonly RouteObject[]): ReadonlyMap<string, readonly
   return found;
 }
 
-function configuration(
-  name: string,
+function routesOfPort(
   routes: readonly RouteObject[],
-  { backends, namespace }: { readonly backends: Backends; readonly namespace: string },
-): { readonly bytes: Uint8Array; readonly namespaces: readonly string[] } {
+  namespace: string,
+  backends: Backends,
+): { readonly found: readonly Route[]; readonly namespaces: readonly string[] } {
   const namespaces = new Set<string>();
   const entries = routes.flatMap(entriesOf).sort(compareEntries).slice(0, entriesMax);
-  const made: Route[] = entries.flatMap((entry) => routesForClients(entry, backends, namespaces));
+  const found = entries.flatMap((entry) => routesForClients(entry, backends, namespaces));
   namespaces.delete(namespace);
-  const host = virtualHost({ name, domains: ["*"], routes: made });
-  return { bytes: routeConfiguration(name, [host]), namespaces: [...namespaces].sort() };
+  return { found, namespaces: [...namespaces].sort() };
+}
+
+function configuration(name: string, routes: readonly Route[]): Uint8Array {
+  return routeConfiguration(name, [virtualHost({ name, domains: ["*"], routes })]);
 }
