@@ -44,7 +44,7 @@ export const xdsLimits: XdsLimits = {
   reviewMs: 30_000,
   // Each costs its objects once more.
   collectionsMax: 32,
-  // A thousand routes take some 20 ms: whoever changes them without end leaves the loop most of its time.
+  // A thousand routes take some 20 ms: an author that changes them without end takes a fifth of the loop.
   routesPaceMs: 100,
   forgetMs: 30_000,
   refusalsShown: 64,
