@@ -182,6 +182,46 @@ test("a collection as it is goes by the rights on that collection, not on Servic
   assert.equal((await everything.end()).code, status.PERMISSION_DENIED);
 });
 
+test("a Gateway that is defined later is served to readers of everything, and to nobody else", async () => {
+  const group = "gateway.networking.k8s.io";
+  const names = {
+    plural: "gateways",
+    singular: "gateway",
+    kind: "Gateway",
+    listKind: "GatewayList",
+  };
+  const schema = {
+    openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+  };
+  const versions = [{ name: "v1", served: true, storage: true, schema }];
+  await write("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+    metadata: {
+      name: `gateways.${group}`,
+      annotations: { "api-approved.kubernetes.io": "https://example.com" },
+    },
+    spec: { group, names, scope: "Namespaced", versions },
+  });
+  const path = `/apis/${group}/v1/namespaces/mine/gateways`;
+  for (;;) {
+    const { status: code } = await world.ask("plane", "GET", path, { as: world.admin });
+    if (code === 200) break;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  const listeners = [{ name: "http", port: 8081, protocol: "HTTP" }];
+  const body = { apiVersion: `${group}/v1`, kind: "Gateway", metadata: { name: "edge" } };
+  await write("POST", path, { ...body, spec: { listeners } });
+  const reader = dial({ as: world.admin });
+  reader.send(deltaRequest({ type: listenerType, subscribe: ["gateway-8081"] }));
+  for (let served = false; !served;) {
+    const { resources, nonce } = await reader.delta();
+    reader.send(deltaRequest({ type: listenerType, nonce }));
+    served = resources.has("gateway-8081");
+  }
+  const other = dial({ as: ann });
+  other.send(deltaRequest({ type: listenerType, subscribe: ["gateway-8081"] }));
+  assert.deepEqual((await other.delta()).removed, ["gateway-8081"]);
+});
+
 test("a giant message and bytes that are no message end the stream alone", async () => {
   const giant = dial({ as: world.admin });
   giant.send(new Uint8Array(5 * 2 ** 20));
