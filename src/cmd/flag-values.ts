@@ -35,6 +35,13 @@ export function duration(text: string): number {
   throw new InvalidArgumentError("a duration is hours, minutes and seconds, as 1h30m.");
 }
 
+/** A third of it is the time between two heartbeats. */
+export function xdsTtl(text: string): number {
+  const ms = duration(text);
+  if (ms >= 3_000) return ms;
+  throw new InvalidArgumentError("at least 3s.");
+}
+
 /** As `duration`; 0 is zero. */
 export function durationOrZero(text: string): number {
   return /^0[hms]?$/.test(text) ? 0 : duration(text);

@@ -8,7 +8,14 @@ import { unpullableDefault } from "#hollow/options.ts";
 import { curvesOf } from "#platform/node/http/tls-curves.ts";
 import { addApiServerFlags } from "./api-flags.ts";
 import { addDoctor } from "./doctor-command.ts";
-import { duration, durationOrZero, integer, logLevelOption, patterns } from "./flag-values.ts";
+import {
+  duration,
+  durationOrZero,
+  integer,
+  logLevelOption,
+  patterns,
+  xdsTtl,
+} from "./flag-values.ts";
 import type { RelayFlags } from "./relay-flags.ts";
 import { nodesMax, signingLifetimeMs } from "./limits.ts";
 import { addInit } from "./init/command.ts";
@@ -249,6 +256,11 @@ program
   )
   .option("--listen <address:port>", "where clients come", "127.0.0.1:6444")
   .option("--xds-listen <address:port>", "also serve Envoy and proxyless gRPC (xDS) here")
+  .option(
+    "--xds-ttl <duration>",
+    "clients that say that they know it forget a resource that they do not hear of for so long; at least 3s; absent: they keep what they have",
+    xdsTtl,
+  )
   .option(
     "--cert <file>",
     "PEM certificate of the listener; absent: HTTP in the clear, on loopback only",

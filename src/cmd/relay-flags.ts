@@ -5,6 +5,8 @@ export interface RelayFlags extends UpstreamFlags {
   readonly resources: string;
   readonly listen: string;
   readonly xdsListen?: string;
+  /** Milliseconds. */
+  readonly xdsTtl?: number;
   readonly cert?: string;
   readonly key?: string;
   readonly clientCa?: string;
@@ -46,5 +48,6 @@ export type MirrorFlags = Pick<
   | "readyMaxAge"
   | "shadow"
   | "xdsListen"
+  | "xdsTtl"
 >;
 export type ListenFlags = Pick<RelayFlags, "listen" | "cert" | "key" | "tlsCurvePreferences">;

@@ -15,7 +15,7 @@ import {
   type ViewDefinition,
   ViewFileError,
 } from "#relay/views/view-definition.ts";
-import { xdsLimits } from "#relay/xds/limits.ts";
+import { type XdsLimits, xdsLimits } from "#relay/xds/limits.ts";
 import { gatewayResources, xdsResources } from "#relay/xds/xds-face.ts";
 import type { AuditSink } from "#server/audit.ts";
 import type { MetricSet } from "#server/metric-set.ts";
@@ -67,10 +67,14 @@ export async function makeRelay(
       consistency: flags.reads,
       shadowRate: flags.shadow ?? 0,
       limits: limitsOf(flags),
-      ...(flags.xdsListen === undefined ? {} : { xds: xdsLimits }),
+      ...(flags.xdsListen === undefined ? {} : { xds: xdsLimitsOf(flags) }),
     },
   );
   return { running, awaited, up, log };
+}
+
+function xdsLimitsOf({ xdsTtl = xdsLimits.ttlMs }: MirrorFlags): XdsLimits {
+  return { ...xdsLimits, ttlMs: xdsTtl };
 }
 
 function limitsOf({ shrinkGuard, readyMaxAge }: MirrorFlags): RelayLimits {

@@ -21,7 +21,7 @@ export function takeAdditions(of: Subscription, bytesMax: number): DeltaParts | 
   while (bytes < bytesMax) {
     const content = of.nextInitial();
     if (content === undefined) break;
-    add(content.deltaField);
+    add(of.form.field(content));
   }
   for (const name of of.additions) {
     if (bytes >= bytesMax) break;
@@ -29,7 +29,7 @@ export function takeAdditions(of: Subscription, bytesMax: number): DeltaParts | 
     const content = of.contentOf(name);
     const held = of.names.get(name);
     if (content !== undefined) {
-      if (content.version !== held) add(content.deltaField);
+      if (content.version !== held) add(of.form.field(content));
     } else if (held === undefined || held === notSent) {
       removed.push(name);
       bytes += name.length;

@@ -3,7 +3,7 @@
  *
  * After  envoy/service/discovery/v3/discovery.proto: DiscoveryRequest, DiscoveryResponse,
  *        DeltaDiscoveryRequest, DeltaDiscoveryResponse, Resource; field numbers beside each field.
- *        envoy/config/core/v3/base.proto: Node { id = 1, locality = 4 }, Locality { zone = 2 };
+ *        envoy/config/core/v3/base.proto: Node { id = 1, locality = 4, client_features = 10 }, Locality { zone = 2 };
  *        google/rpc/status.proto: Status { code = 1, message = 2 }.
  */
 import { concatBytes } from "#base/bytes.ts";
@@ -11,10 +11,15 @@ import { readFields, utf8 } from "#wire/protobuf.ts";
 import { bytesField, textField, textFields } from "./message-fields.ts";
 import { servedTypes } from "./type-urls.ts";
 
+/** Envoy says a dozen; what comes after these is not looked at. */
+const featuresMax = 64;
+
 /** Who the client says it is. Nothing is allowed because of it. */
 export interface XdsNode {
   readonly id: string;
   readonly zone: string;
+  /** What it says that it can do. */
+  readonly features: readonly string[];
 }
 
 /** Why a client refused a response. */
@@ -131,11 +136,13 @@ function readVersion(bytes: Uint8Array, versions: Map<string, string>): void {
 
 function readNode(bytes: Uint8Array): XdsNode {
   let [id, zone] = ["", ""];
+  const features: string[] = [];
   readFields(bytes, ({ number, bytes: value }) => {
     if (number === 1) id = utf8(value);
     else if (number === 4) zone = readZone(value);
+    else if (number === 10 && features.length < featuresMax) features.push(utf8(value));
   });
-  return { id, zone };
+  return { id, zone, features };
 }
 
 function readZone(locality: Uint8Array): string {

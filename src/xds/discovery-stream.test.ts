@@ -1,6 +1,7 @@
 /** One stream of either protocol: subscriptions, order, rights, limits. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { bytesField, message, numberField } from "./message-fields.ts";
 import { ResourceTable } from "./resource-table.ts";
 import { StreamEndError } from "./stream-end.ts";
 import { deltaRequest, readDelta, readState, stateRequest } from "./testing/test-client.ts";
@@ -329,4 +330,81 @@ test("a client that said * and says no name any more follows nothing, and gets a
   assert.equal(states(one).length, 0);
   one.ask(stateRequest({ type, nonce, version, names: ["*"] }));
   assert.equal(states(one)[0]?.resources.length, 1);
+});
+
+const knowsTtl = {
+  id: "n",
+  zone: "",
+  features: ["xds.config.supports-resource-ttl"],
+};
+/** Resource.ttl of 9.5 s: field 6, Duration { seconds: 9, nanos: 500,000,000 }. */
+const ttlField = message(bytesField(6, message(numberField(1, 9), numberField(2, 500_000_000))));
+
+test("a delta client that knows it gets times to live, and heartbeats of what it holds once nothing is new", () => {
+  const tables = new Tables();
+  for (const name of ["a/1", "a/2"]) put(tables.of(clusterType), name, "one");
+  put(tables.of(endpointsType), "a/1", "one");
+  const one = new TestStream(tables, { protocol: "delta", ttlMs: 9500 });
+  one.ask(deltaRequest({ type: clusterType, node: knowsTtl }));
+  one.ask(deltaRequest({ type: endpointsType, subscribe: ["a/1", "a/absent"] }));
+  one.settle();
+  assert.ok(one.sent.every((bytes) => Buffer.from(bytes).includes(ttlField)));
+  const clusters = one.sent.map(readDelta).find(({ type }) => type === clusterType);
+  one.stream.beat();
+  assert.equal(one.sent.length, 2, "nothing while responses are outstanding");
+  taken(one);
+  one.stream.beat();
+  const beats = deltas(one);
+  assert.deepEqual(
+    beats.map(({ type, resources, removed }) => [type, [...resources.keys()], removed]),
+    [
+      [clusterType, ["a/1", "a/2"], []],
+      [endpointsType, ["a/1"], []],
+    ],
+  );
+  for (const [name, { version, any }] of beats[0]!.resources) {
+    assert.deepEqual([version, any.length], [clusters?.resources.get(name)?.version, 0]);
+  }
+  for (const { type, nonce } of beats) one.ask(deltaRequest({ type, nonce }));
+  assert.deepEqual(deltas(one), []);
+});
+
+test("heartbeats are cut as responses are, and give way to what is new", () => {
+  const tables = new Tables();
+  for (let i = 0; i < 50; i++) put(tables.of(clusterType), `a/${i}`, "one");
+  const limits = { responseBytesMax: 200 };
+  const one = new TestStream(tables, { protocol: "delta", ttlMs: 9500, limits });
+  one.ask(deltaRequest({ type: clusterType, node: knowsTtl }));
+  taken(one);
+  one.stream.beat();
+  const [first] = deltas(one);
+  assert.ok(first!.resources.size < 10);
+  put(tables.of(clusterType), "a/7", "two");
+  one.ask(deltaRequest({ type: clusterType, nonce: first!.nonce }));
+  const [next] = deltas(one);
+  assert.deepEqual([...next!.resources.keys()], ["a/7"]);
+  one.ask(deltaRequest({ type: clusterType, nonce: next!.nonce }));
+  assert.deepEqual(deltas(one), []);
+});
+
+test("who does not say that it knows times to live, or asks for the state of the world, gets none, and no heartbeats", () => {
+  for (const [protocol, features] of [
+    ["delta", []],
+    ["state", ["xds.config.supports-resource-ttl"]],
+  ] as const) {
+    const tables = new Tables();
+    put(tables.of(clusterType), "a/1", "one");
+    const one = new TestStream(tables, { protocol, ttlMs: 9500 });
+    const node = { id: "n", zone: "", features };
+    const ask =
+      protocol === "delta"
+        ? deltaRequest({ type: clusterType, node })
+        : stateRequest({ type: clusterType, names: [], node });
+    one.ask(ask);
+    assert.equal(one.sent.length, 1);
+    assert.ok(!Buffer.from(one.sent[0]!).includes(ttlField));
+    one.stream.beat();
+    one.settle();
+    assert.equal(one.sent.length, 1);
+  }
 });

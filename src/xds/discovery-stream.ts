@@ -11,6 +11,7 @@
  * S2  Make before break: listeners and routes wait until the client has taken all clusters and endpoints
  *     that are new to it; a removal waits until nothing else is to be sent, and what may refer to it is gone.
  * S3  Nothing is sent of a scope before it is known that the client may see it.
+ * S5  Heartbeats go to clients that know them, when nothing else is to be sent of a type.
  * S4  A refused response is not sent again; the resource's next content is.
  * Bounds `namesMax` names of a stream, `typesMax` types, `responseBytesMax` of a delta response.
  */
@@ -28,6 +29,8 @@ import {
   type XdsNode,
 } from "./discovery-messages.ts";
 import type { StreamLimits } from "./limits.ts";
+import { heartbeatsOf, takeHeartbeats } from "./heartbeats.ts";
+import type { Protocol, ResourceForms } from "./resource-forms.ts";
 import type { ResourceTable } from "./resource-table.ts";
 import { allNamespaces, readRight, rightName, ScopeRights } from "./scope-rights.ts";
 import {
@@ -67,6 +70,7 @@ interface StreamDeps {
   readonly takeNames: (change: number) => boolean;
   /** The client took a response, or refused it. */
   readonly answered: (typeUrl: string, refusal: Refusal | undefined) => void;
+  readonly forms: ResourceForms;
   readonly sink: ResponseSink;
 }
 
@@ -87,6 +91,7 @@ export class DiscoveryStream {
   readonly #deps: StreamDeps;
   readonly #limits: StreamLimits;
   readonly #isDelta: boolean;
+  readonly #protocol: Protocol;
   /** By collection; "": of what clusters and routes are made of. */
   readonly #rights = new Map<string, ScopeRights>();
   /** In the order in which what is new is sent. */
@@ -96,8 +101,9 @@ export class DiscoveryStream {
   #responses = 0;
   #isClosed = false;
 
-  constructor(deps: StreamDeps, limits: StreamLimits, protocol: "delta" | "state") {
+  constructor(deps: StreamDeps, limits: StreamLimits, protocol: Protocol) {
     this.#deps = deps;
+    this.#protocol = protocol;
     this.#limits = limits;
     this.#isDelta = protocol === "delta";
   }
@@ -119,6 +125,15 @@ export class DiscoveryStream {
 
   wake(): void {
     if (!this.#isClosed) this.#deps.wake();
+  }
+
+  /** It is time for heartbeats; those of last time that the client did not take yet are enough. */
+  beat(): void {
+    for (const one of this.#subscriptions) {
+      if (one.form.heartbeat !== undefined && !one.hasAdditions)
+        one.beats ??= heartbeatsOf(one, this.zone);
+    }
+    this.wake();
   }
 
   /** A message of the client. Throws ProtobufError and StreamEndError. */
@@ -221,7 +236,11 @@ export class DiscoveryStream {
     if (this.#subscriptions.length >= this.#limits.typesMax) {
       throw new StreamEndError("limit", `more than ${this.#limits.typesMax} types are named`);
     }
-    const one = new Subscription(this.#deps.tableOf(typeUrl), this.#viewerOf(typeUrl));
+    const one = new Subscription(
+      this.#deps.tableOf(typeUrl),
+      this.#viewerOf(typeUrl),
+      this.#deps.forms.of(this.#protocol, this.#node),
+    );
     this.#subscriptions.push(one);
     this.#subscriptions.sort((a, b) => makeRank(a.table.typeUrl) - makeRank(b.table.typeUrl));
     return { one, isFirst: true };
@@ -287,7 +306,9 @@ export class DiscoveryStream {
   }
 
   #pumpAdditions(one: Subscription): void {
-    if (one.outstanding !== undefined || !one.hasAdditions) return;
+    if (one.outstanding !== undefined) return;
+    if (!one.hasAdditions) return this.#pumpHeartbeats(one);
+    one.beats = undefined;
     if (refersToOthers(one.table.typeUrl) && !this.#isReferredToTaken()) return;
     if (this.#deps.sink.isFull) return;
     if (!this.#isDelta) this.#compareHeld(one);
@@ -298,6 +319,13 @@ export class DiscoveryStream {
     if (one.additions.size > 0 || one.isInitial) {
       this.#sendState(one, takeWholeSet(one, this, "additions"));
     }
+  }
+
+  #pumpHeartbeats(one: Subscription): void {
+    if (one.beats === undefined || this.#deps.sink.isFull) return;
+    const fields = takeHeartbeats(one.beats, this.#limits.responseBytesMax);
+    if (fields.length === 0) one.beats = undefined;
+    else this.#sendDelta(one, { fields, removed: [] });
   }
 
   /** Clusters and endpoints: all that is there has been sent and taken. */

@@ -9,6 +9,7 @@
  *        outstanding; while it is, a follower of everything costs a position.
  */
 import type { ResourceTable, Follower } from "./resource-table.ts";
+import type { ResourceForm } from "./resource-forms.ts";
 import { type Content, contentFor, type Resource } from "./resource.ts";
 
 /** A client of these subscribes to every listed resource. */
@@ -37,6 +38,7 @@ export class TooFarBehindError extends Error {
 
 export class Subscription implements Follower {
   readonly table: ResourceTable;
+  readonly form: ResourceForm;
   readonly #viewer: Viewer;
   /** By name: the version that the client holds, `notSent` or `toldAbsent`. */
   readonly names = new Map<string, string>();
@@ -56,8 +58,12 @@ export class Subscription implements Follower {
   /** What the client said that it holds, before all of it is compared. */
   #held: Map<string, string> | undefined;
 
-  constructor(table: ResourceTable, viewer: Viewer) {
+  /** Heartbeats that are still to be sent. */
+  beats: Iterator<Uint8Array, undefined> | undefined;
+
+  constructor(table: ResourceTable, viewer: Viewer, form: ResourceForm) {
     this.table = table;
+    this.form = form;
     this.#viewer = viewer;
   }
 

@@ -523,13 +523,14 @@ describe("work that is not waited for", () => {
     "apiserver/kubelet/spdy-tunnel.ts": ["tunnel("],
     "client/events.ts": ["this.#sendOne("],
     "etcd/endpoints.ts": ["client.gone.then("],
+    "etcd/handover.ts": ["this.#look("],
     "etcd/holder-link.ts": ["this.#client.gone.then("],
     "etcd/kv.ts": ["this.#stream("],
     "etcd/lease.ts": ["this.#sendGone(", "this.#sendConfirmed("],
     "etcd/log-cluster.ts": ["this.#watchOn("],
     "etcd/maintenance.ts": ["sendSnapshot("],
     "etcd/replica-methods.ts": ["send("],
-    "etcd/replica-role.ts": ["run(", "this.#follow("],
+    "etcd/replica-role.ts": ["run(", "this.#follow(", "this.#takeOver("],
     // `terminate` of a worker always resolves.
     "platform/node/offload.ts": ["this.#end("],
     // Where the collection cannot be begun, nothing is collected.
@@ -544,6 +545,8 @@ describe("work that is not waited for", () => {
     "scheduler/bind.ts": ["this.#bind(", "this.#prepare("],
     "scheduler/conditions.ts": ["this.#patch("],
     "scheduler/scheduler.ts": ["evictVictim("],
+    // What could not be written fails its session.
+    "sinks/drivers/kafka.ts": ["this.#writing?.then("],
     "stocketcd/compactor.ts": ["this.#round("],
     "store/auto-compact.ts": ["this.#tick("],
     "store/embedded.ts": ["deps.engine.deposed?.then("],

@@ -13,6 +13,8 @@ import { bound } from "./bound-child.ts";
 import { XdsObjects, XdsRelay } from "./xds-relay.ts";
 
 const envoy = process.env["PILOTHOUSE_ENVOY"];
+const ttlMs = 3000;
+const features = ["xds.config.supports-resource-ttl"];
 const skip = envoy === undefined ? "PILOTHOUSE_ENVOY names no Envoy" : false;
 
 async function freePort(): Promise<number> {
@@ -61,7 +63,7 @@ function ask(
 
 function startEnvoy(port: number): { stop(): void } {
   const config = {
-    node: { id: "edge", cluster: "edge" },
+    node: { id: "edge", cluster: "edge", client_features: features },
     dynamic_resources: {
       ads_config: {
         api_type: "DELTA_GRPC",
@@ -208,3 +210,37 @@ test("Envoy serves Gateways and follows their routes, refusing nothing", { skip 
     for (const { server } of [one, two]) server.close();
   }
 });
+
+test(
+  "Envoy keeps beyond its time what heartbeats name, and forgets it without them",
+  { skip },
+  async () => {
+    const [one, port] = await Promise.all([backend("one"), freePort()]);
+    const objects = new XdsObjects();
+    objects.service("shop", "one");
+    objects.endpoints("shop", "one", one.port, [{ address: "127.0.0.1" }]);
+    const listeners = [{ name: "http", port, protocol: "HTTP" }];
+    objects.gatewayObject("Gateway", "shop", "edge", { listeners });
+    const backendRefs = [{ name: "one", port: 80 }];
+    const route = { parentRefs: [{ name: "edge" }], rules: [{ backendRefs }] };
+    objects.gatewayObject("HTTPRoute", "shop", "r", route);
+    const relay = await XdsRelay.start(objects, { ttlMs });
+    const proxy = startEnvoy(relay.port);
+    try {
+      await until(() => ask(port, {}), "200 one /");
+      for (let asked = 0; asked < 10; asked++) {
+        await sleep(ttlMs / 4);
+        assert.equal(await ask(port, {}), "200 one /");
+      }
+      await relay.stop();
+      await until(
+        async () => ((await ask(port, {})).startsWith("200") ? "kept" : "forgotten"),
+        "forgotten",
+      );
+    } finally {
+      proxy.stop();
+      await relay.stop();
+      one.server.close();
+    }
+  },
+);

@@ -60,9 +60,11 @@ export class RepairEvents {
     if (this.#left <= 0) return;
     this.#left--;
     const event = this.#eventOf(finding);
+    // Go writes them so: an Event is the one kind whose empty times are kept.
+    const stored = { ...event, firstTimestamp: null, lastTimestamp: null };
     try {
       const namespace = event.metadata?.namespace ?? "";
-      await this.#store.create(namespace, event as unknown as AnyObject, { dryRun: false });
+      await this.#store.create(namespace, stored as unknown as AnyObject, { dryRun: false });
     } catch (error) {
       log.warn("an event could not be written", { reason, error: String(error) });
     }

@@ -9,6 +9,7 @@
  * After  k/k pkg/registry/core/service/ipallocator/controller and portallocator/controller.
  */
 import { addressesOf, portsOf } from "#admission/service-addresses.ts";
+import type { ServiceName } from "#admission/address-ranges.ts";
 import { type PortRange, PortSet } from "#admission/port-set.ts";
 import type { IPAddress, Service } from "#api/gen/types.ts";
 import { parseIpv4 } from "#api/ipv4.ts";
@@ -134,8 +135,9 @@ export class Repair {
       wrong === undefined
         ? `Cluster IP ${shown(address)} is not allocated; repairing`
         : `the ClusterIP ${shown(address)} for Service ${owner.namespace}/${owner.name} has a wrong reference; repairing`;
-    // Labels alone are mended without a word, as upstream's.
-    if (wrong === undefined || !isOf(wrong, owner)) {
+    // Labels alone are mended without a word, as upstream's; the first server's own Service is given its address.
+    const isGiven = wrong === undefined && isKubernetes(owner);
+    if (!isGiven && (wrong === undefined || !isOf(wrong, owner))) {
       await this.#tell(service, "ClusterIPNotAllocated", text);
     }
     if (wrong !== undefined) await addresses.delete(wrong);
@@ -211,6 +213,10 @@ export class Repair {
     this.#leaks = leaks;
     return rebuilt.toBytes();
   }
+}
+
+function isKubernetes({ namespace, name }: ServiceName): boolean {
+  return namespace === "default" && name === "kubernetes";
 }
 
 /** As upstream writes an address in most of its events. */

@@ -20,6 +20,8 @@ export interface XdsLimits extends StreamLimits, TableLimits {
   readonly routesPaceMs: number;
   /** How long objects of the Gateway API count after their definition is gone: one that changed is back by then. */
   readonly forgetMs: number;
+  /** A client that knows it forgets a resource that it does not hear of for so long; 0: never. */
+  readonly ttlMs: number;
   /** Refusals that /relay/xds shows. */
   readonly refusalsShown: number;
 }
@@ -47,5 +49,7 @@ export const xdsLimits: XdsLimits = {
   // A thousand routes take some 20 ms: an author that changes them without end takes a fifth of the loop.
   routesPaceMs: 100,
   forgetMs: 30_000,
+  // A client without its relay goes on with what it has.
+  ttlMs: 0,
   refusalsShown: 64,
 };

@@ -15,6 +15,7 @@ import { DiscoveryStream, headroomBytes } from "#xds/discovery-stream.ts";
 import { readRight } from "#xds/scope-rights.ts";
 import { StreamEndError } from "#xds/stream-end.ts";
 import type { Refusal } from "#xds/discovery-messages.ts";
+import type { ResourceForms } from "#xds/resource-forms.ts";
 import type { ResourceTable } from "#xds/resource-table.ts";
 import type { Caller, EntryPoint } from "../access/entry-point.ts";
 import type { Question } from "../access/question.ts";
@@ -44,6 +45,7 @@ export interface XdsShared {
   /** Calls `pump` in a later turn of the loop, once. */
   readonly wake: (call: XdsCall) => void;
   readonly closed: (call: XdsCall) => void;
+  readonly forms: ResourceForms;
   readonly now: () => string;
 }
 

@@ -21,6 +21,7 @@ import { Code, GrpcError } from "#wire/grpc.ts";
 import { namespaceOfName } from "#xds/resource-names.ts";
 import type { ResourceTable } from "#xds/resource-table.ts";
 import { collectionOf } from "#xds/type-urls.ts";
+import { ResourceForms } from "#xds/resource-forms.ts";
 import { ResourceMaker } from "#xds/resource-maker.ts";
 import type { GatewayKind } from "#xds/gateway/gateway-mapping.ts";
 import type { EntryPoint } from "../access/entry-point.ts";
@@ -92,6 +93,8 @@ interface XdsMethod {
   readonly open: (transport: XdsTransport, authorization?: string) => XdsStreamEnd;
 }
 
+const beatsPerTtl = 3;
+
 const refusedCall: XdsStreamEnd = {
   message: () => undefined,
   halfClosed: () => undefined,
@@ -109,6 +112,7 @@ export class XdsFace {
   #pacing: Timer | undefined;
   /** When objects of a mirror that has ended, and that no other has followed, are let go. */
   #forgetting: Timer | undefined;
+  #beating: Timer | undefined;
   readonly #shared: XdsShared;
   readonly #calls = new Set<XdsCall>();
   readonly #awake = new Set<XdsCall>();
@@ -139,9 +143,11 @@ export class XdsFace {
       takeNames: (change) => this.#takeNames(change),
       wake: (call) => this.#wake(call),
       closed: (call) => this.#closed(call),
+      forms: new ResourceForms(limits.ttlMs),
       now: () => new Date(clock.nowMs()).toISOString(),
     };
     this.#describe();
+    if (limits.ttlMs > 0) this.#beatLater();
   }
 
   /** For the connection of one peer. */
@@ -243,6 +249,16 @@ export class XdsFace {
     return [...this.#maker.tables, ...this.#collections.tables];
   }
 
+  /** A client misses two heartbeats before it forgets. */
+  #beatLater(): void {
+    const { clock } = this.#deps;
+    this.#beating = clock.after("relay.xds", this.#limits.ttlMs / beatsPerTtl, () => {
+      if (this.#isStopped) return;
+      for (const call of this.#calls) call.stream.beat();
+      this.#beatLater();
+    });
+  }
+
   /** For /relay/xds. */
   status(): object {
     return {
@@ -259,6 +275,7 @@ export class XdsFace {
   stop(): void {
     this.#isStopped = true;
     this.#forgetting?.cancel();
+    this.#beating?.cancel();
     this.#pacing?.cancel();
     this.#collections.stop();
     for (const feed of [...this.#feeds, ...this.#gatewayFeeds.values()]) feed.stop();

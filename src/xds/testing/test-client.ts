@@ -10,14 +10,25 @@ interface DeltaAsk {
   readonly versions?: ReadonlyMap<string, string>;
   readonly nonce?: string;
   readonly error?: string;
-  readonly node?: { readonly id: string; readonly zone: string };
+  readonly node?: {
+    readonly id: string;
+    readonly zone: string;
+    readonly features?: readonly string[];
+  };
 }
 
 const nothing: Uint8Array = new Uint8Array(0);
 
 function nodeBytes(field: number, node: DeltaAsk["node"]): Uint8Array {
   if (node === undefined) return nothing;
-  return bytesField(field, message(textField(1, node.id), bytesField(4, textField(2, node.zone))));
+  return bytesField(
+    field,
+    message(
+      textField(1, node.id),
+      bytesField(4, textField(2, node.zone)),
+      textFields(10, node.features ?? []),
+    ),
+  );
 }
 
 function errorBytes(field: number, error: string | undefined): Uint8Array {

@@ -4,6 +4,7 @@ import { textField } from "../message-fields.ts";
 import { DiscoveryStream } from "../discovery-stream.ts";
 import type { StreamLimits } from "../limits.ts";
 import type { Refusal } from "../discovery-messages.ts";
+import { ResourceForms } from "../resource-forms.ts";
 import { contentOf } from "../resource.ts";
 import { ResourceTable } from "../resource-table.ts";
 import { joined } from "./test-client.ts";
@@ -46,6 +47,7 @@ export class Tables {
 interface TestStreamOptions {
   readonly protocol: "delta" | "state";
   readonly limits?: Partial<StreamLimits>;
+  readonly ttlMs?: number;
   /** Absent: yes to everything. */
   readonly mayRead?: (scope: string) => boolean;
 }
@@ -60,7 +62,10 @@ export class TestStream {
   names = 0;
   #isAwake = false;
 
-  constructor(tables: Tables, { protocol, limits, mayRead = () => true }: TestStreamOptions) {
+  constructor(
+    tables: Tables,
+    { protocol, limits, ttlMs = 0, mayRead = () => true }: TestStreamOptions,
+  ) {
     const isFull = (): boolean => this.isFull;
     const unanswered: string[] = [];
     this.stream = new DiscoveryStream(
@@ -73,6 +78,7 @@ export class TestStream {
         },
         wake: () => (this.#isAwake = true),
         takeNames: (change) => (this.names += change) <= 1000,
+        forms: new ResourceForms(ttlMs),
         answered: (_type, refusal) => this.answers.push(refusal),
         sink: {
           get isFull() {
