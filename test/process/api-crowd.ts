@@ -89,6 +89,7 @@ async function writeUntil(
       (answer) => answer.status,
       () => 0,
     );
+    if (writeEveryMs > 0) await pause(writeEveryMs);
     if (status === 201) acknowledged.push(name);
     else {
       // The outcome is not known; the next name goes to the other server.
@@ -113,20 +114,24 @@ async function listed(
   return { names, revision: String(answer.body["metadata"]?.["resourceVersion"]) };
 }
 
+const toldMsMax = 20_000;
+
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 async function until(reached: () => boolean): Promise<void> {
-  const end = performance.now() + 20_000;
+  const end = performance.now() + toldMsMax;
   while (!reached()) {
-    assert.ok(performance.now() < end, "watchers were told all within 20 s");
+    assert.ok(performance.now() < end, `watchers were told all within ${toldMsMax} ms`);
     await pause(25);
   }
 }
 
-const writers = 4;
-const watchers = 6;
+const writers = Number(process.env["PILOTHOUSE_WRITERS"] ?? 4);
+const watchers = Number(process.env["PILOTHOUSE_WATCHERS"] ?? 6);
+/** Each write comes to every watcher: a large crowd shares one rate of writes. */
+const writeEveryMs = watchers > 50 ? 10 * writers : 0;
 
 /** Writers and watchers at all servers while `disturb` runs; then their books are compared. */
 export async function runCrowd(
@@ -167,8 +172,9 @@ async function compareCrowd(
     assert.equal(watcher.refused, 0, "no watch was refused for its resourceVersion");
     watcher.close();
   }
-  assert.ok(
-    following.some(({ resumed }) => resumed > 0),
-    "watches were cut",
+  const resumed = following.reduce((sum, one) => sum + one.resumed, 0);
+  assert.ok(resumed > 0, "watches were cut");
+  console.log(
+    `${acknowledged.length} writes acknowledged, ${following.length} watches resumed ${resumed} times: 0 lost, 0 twice, 0 gaps, 0 lists`,
   );
 }

@@ -1,6 +1,7 @@
 /**
  * Two API servers on three replicas of a store, whose log lies in an etcd: holders of the log, followers and API
- * servers are killed under writers and watchers, who notice nothing but a retry.
+ * servers are killed under writers and watchers, who notice nothing but a retry. PILOTHOUSE_KILLS, PILOTHOUSE_WRITERS and
+ * PILOTHOUSE_WATCHERS make the crowd larger.
  */
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
