@@ -37,14 +37,14 @@ export const localEngine = {
 /**
  * The log of a replicated store: requests as large as etcd takes by default with room for keys, trimmed by 16 MiB, a
  * checkpoint per 32 MiB of log or half of the state. Up to four batches are on
- * their way if one takes longer than 5 ms, as over a network between buildings; callers that were answered together are waited for, 2 ms. A holder that the cluster leaves without an answer for 10 s, three
+ * their way if one takes longer than 15 ms, as over a network between buildings; callers that were answered together are waited for, 2 ms. A holder that the cluster leaves without an answer for 10 s, three
  * elections, gives up.
  */
 export const etcdEngine = {
   partBytes: 1_500_000,
   segmentBytes: 16 * 2 ** 20,
   checkpointLogBytes: 32 * 2 ** 20,
-  pace: { appendsMax: 4, besideMs: 5, gatherMs: 2 },
+  pace: { appendsMax: 4, besideMs: 15, gatherMs: 2 },
   giveUpMs: 10_000,
   lookMs: 1000,
 };
