@@ -43,7 +43,7 @@ interface HandoverOptions {
 }
 
 const empty = Buffer.alloc(0);
-/** The answer to who asked is on its way by then. */
+/** By then the caller's answer has been sent. */
 const retireMs = 20;
 const looksPerWait = 10;
 
@@ -66,6 +66,8 @@ export class Handover {
 
   stop(): void {
     this.#timer?.cancel();
+    // A look under way must not begin the next one.
+    this.#timer = undefined;
   }
 
   /** etcd's MoveLeader, with its errors. */

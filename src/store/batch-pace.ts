@@ -4,7 +4,7 @@
  *   nothing in flight   at once; after a batch of many commands as soon as about as many have come again, or `gatherMs`
  *                       later. Callers that were answered together tend to come together: without the wait they
  *                       would fall into two halves, each waiting for the other, and twice as many batches.
- *   some in flight      beside them, `besideMs` after the newest of them; never more than `appendsMax`. On a medium
+ *   some in flight      beside them, `besideMs` after the newest of them; at most `appendsMax` (commit.ts). On a medium
  *                       that answers faster one batch at a time is cheaper and as fast.
  *
  * Whether a wait is worth while is learnt: after one in which too few came, the next ones are left out, 4 to 64.
@@ -38,9 +38,8 @@ export class BatchPace {
     this.#options = options;
   }
 
-  /** How long the next batch, of `items` by now, is to wait; undefined: until a batch has ended. */
-  waitMs(nowMs: number, items: number, inFlight: number): number | undefined {
-    if (inFlight >= this.#options.appendsMax) return undefined;
+  /** How long the next batch, of `items` by now, is to wait. Fewer than `appendsMax` are in flight. */
+  waitMs(nowMs: number, items: number, inFlight: number): number {
     const startMs = inFlight > 0 ? this.#startedMs + this.#options.besideMs : this.#gatherMs(items);
     return Math.max(0, startMs - nowMs);
   }

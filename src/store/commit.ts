@@ -29,7 +29,7 @@
  * The queue has no bound of its own: each entry is a caller that holds a promise, and the services
  * above the store bound their callers.
  */
-import { AssertionError } from "#base/assert.ts";
+import { assert, AssertionError } from "#base/assert.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { Batches } from "./batch.ts";
@@ -130,9 +130,9 @@ export class Committer {
   #schedule(): void {
     if (this.#isScheduled) return;
     const { filling, inFlight } = this.#batches;
+    if (inFlight.length >= this.#deps.engine.pace.appendsMax) return;
     const nowMs = this.#deps.clock.monotonicMs();
     const waitMs = this.#pace.waitMs(nowMs, filling.items, inFlight.length);
-    if (waitMs === undefined) return;
     if (waitMs > 0 && !this.#batches.isFull()) return this.#scheduleIn(waitMs);
     this.#isScheduled = true;
     this.#hop(0, hopsMax);
@@ -161,6 +161,8 @@ export class Committer {
     if (this.#stopped !== undefined) return;
     this.#timer?.cancel();
     this.#timer = undefined;
+    const { appendsMax } = this.#deps.engine.pace;
+    assert(this.#batches.inFlight.length < appendsMax, "too many batches would be in flight");
     const batch = this.#batches.begin();
     this.#pace.started(this.#deps.clock.monotonicMs(), batch.items);
     const { lastRevision, bytes, items: records } = batch;

@@ -32,7 +32,7 @@ interface Place {
   readonly after: string | undefined;
   /** Settles once it is certain whether `after` is there; undefined: it is. */
   readonly earlier?: Promise<void> | undefined;
-  /** The cluster refused so many bytes; throws if the batch must not be put in parts. */
+  /** Called when the cluster refuses a request of that size. Throws if the batch must not be cut into parts. */
   readonly beforeCut?: (bytes: number) => void;
 }
 
