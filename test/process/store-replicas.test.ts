@@ -141,6 +141,8 @@ void describe(
             assert.ok(performance.now() < late, "it never came back");
           }
           await answers(two[0].url, "get moved --print-value-only", "2\n");
+          // The former holder ends once the one that asked has its answer.
+          await until("both have given it away", () => two.every(({ ends }) => ends.length > 0));
           assert.deepEqual(
             two.map(({ ends }) => ends.length),
             [1, 1],
