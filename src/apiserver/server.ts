@@ -7,7 +7,6 @@
  */
 import type { Admission } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";
-import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { Authenticator, Authorizer, TokenAuthenticator } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainHandler, RefusedRequest } from "#platform/http.ts";
@@ -26,7 +25,7 @@ import type { VersionInfo } from "#server/version.ts";
 import { FrameJoiner } from "#server/watch-frames.ts";
 import { streamDeadlines, type WatchStream } from "#server/watch-stream.ts";
 import { inlineYaml, type YamlReader } from "#wire/yaml-reader.ts";
-import { ResourceCatalog } from "./catalog.ts";
+import type { ResourceCatalog } from "./catalog.ts";
 import type { Component } from "./component-statuses.ts";
 import { type Delegates, delegateOf, noDelegates } from "./delegates.ts";
 import type { ApiLimits, TokenMinter } from "./deps.ts";
@@ -39,6 +38,8 @@ import { type RouteDeps, serveResource } from "./route.ts";
 
 interface ApiServerDeps {
   readonly registry: Registry;
+  /** The kinds to serve. */
+  readonly catalog: ResourceCatalog;
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
   readonly admission: Admission;
@@ -68,12 +69,10 @@ interface ApiServerDeps {
   /** Further documents, asked after discovery and OpenAPI. */
   readonly documents?: (catalog: ResourceCatalog) => readonly Documents[];
   /** Other servers that answer parts of the API; absent: none. */
-  readonly delegates?: (catalog: ResourceCatalog) => Delegates;
+  readonly delegates?: Delegates;
 }
 
 interface ApiServerOptions {
-  /** The built-in resources to serve. */
-  readonly resources: readonly ResourceInfo[];
   /** Short requests take at most this; upstream's is a minute. */
   readonly requestTimeoutMs: number;
   readonly limits: ApiLimits;
@@ -97,14 +96,12 @@ interface Life {
 }
 
 export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions): ApiServer {
-  const catalog = new ResourceCatalog(deps.registry, options.resources);
   const streams = new Set<WatchStream>();
   const life: Life = { synced: false, leaving: false };
   const requestMetrics = new RequestMetrics(deps.metrics);
-  const { version, metrics, log, audit: sink, ...plain } = deps;
+  const { catalog, version, metrics, log, audit: sink, delegates = noDelegates, ...plain } = deps;
   const audit = sink === undefined ? undefined : new AuditTrail({ sink, metrics, log });
   const route = routeDeps(deps, options, catalog, streams, requestMetrics);
-  const delegates = deps.delegates?.(catalog) ?? noDelegates;
   const documents = documentsOf(deps, catalog, delegates);
   const nonResource = { health: healthOf(deps, life, audit), metrics, version, documents, log };
   storageMetrics(deps, catalog);

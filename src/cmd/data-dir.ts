@@ -17,6 +17,7 @@ import {
 } from "node:fs";
 import { join, resolve } from "node:path";
 import { DiskError, type Disk, type DiskLock } from "#platform/disk.ts";
+import type { Parts } from "./parts.ts";
 import { UsageError } from "./usage-error.ts";
 
 const marker = "PILOTHOUSE";
@@ -42,6 +43,13 @@ export async function openDataDirectory(disk: Disk, path: string): Promise<DataD
     kubeconfig: join(directory, "kubeconfig"),
     lock,
   };
+}
+
+/** As one of `parts`: its lock is released at the end. */
+export function holdDataDirectory(disk: Disk, path: string, parts: Parts): Promise<DataDirectory> {
+  return parts.open("data-dir", () => openDataDirectory(disk, path), {
+    close: ({ lock }) => lock.release(),
+  });
 }
 
 function prepare(directory: string): void {

@@ -3,8 +3,9 @@
  * of controllers and clients. The same code as `pilothouse up`.
  */
 import { kubeconfigYaml } from "#auth/kubeconfig.ts";
-import { ensurePki } from "#auth/pki-files.ts";
+import { ensurePki, type Pki } from "#auth/pki-files.ts";
 import type { Client } from "#client/client.ts";
+import type { Disk } from "#platform/disk.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { nodeLog, type LogLevel } from "#platform/node/log.ts";
@@ -13,8 +14,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { advertisedAddress } from "./advertise.ts";
-import { openDataDirectory } from "./data-dir.ts";
+import { holdDataDirectory } from "./data-dir.ts";
 import * as limits from "./limits.ts";
+import { Parts } from "./parts.ts";
 import { startPlane } from "./plane.ts";
 import { servedResources } from "./runtime-config.ts";
 
@@ -44,47 +46,73 @@ export interface ControlPlane {
   stop(): Promise<void>;
 }
 
-/** Resolves when the API is ready and the nodes are registered. Rejects with UsageError when the port is busy or the directory cannot be used. */
-export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+/**
+ * Resolves when the API is ready and the nodes are registered. Rejects with UsageError when the port is busy or the
+ * directory cannot be used; nothing is open or left behind then.
+ */
+export function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const parts = new Parts();
+  return parts.closeOnFailure(() => openControlPlane(options, parts));
+}
+
+/** As `startControlPlane`; what it opens goes to `parts`, which the caller closes when it fails. */
+export async function openControlPlane(
+  options: ControlPlaneOptions,
+  parts: Parts,
+): Promise<ControlPlane> {
   const { host = "127.0.0.1", port = 0, nodes = 1, logLevel = "warn" } = options;
   const log = nodeLog({ level: logLevel, destination: 2 });
   const platform = { clock: new NodeClock(), random: new NodeRandom(), disk: new NodeDisk(), log };
-  const directory =
-    options.dataDir === undefined
-      ? undefined
-      : await openDataDirectory(platform.disk, options.dataDir);
-  const keys = directory?.pki ?? mkdtempSync(join(tmpdir(), "pilothouse-pki-"));
+  const files = await openFiles(platform.disk, options, parts);
   const { serviceAddress } = limits;
   const advertised = advertisedAddress(log, { host });
   const extraHosts = [host, ...Object.values(advertised)];
-  const pki = ensurePki(keys, { ...platform, extraHosts, serviceAddress });
-  const store = directory === undefined ? {} : { storeDirectory: directory.store };
-  const plane = await startPlane(platform, {
-    ...store,
+  const pki = ensurePki(files.pki, { ...platform, extraHosts, serviceAddress });
+  const planeOptions = {
+    ...(files.store === undefined ? {} : { storeDirectory: files.store }),
     ...advertised,
     resources: servedResources(new Map()),
     pki,
     host,
     port,
     nodes,
-  });
+  };
+  const plane = await startPlane(platform, planeOptions, parts.nest("plane"));
   await plane.registered;
-  const kubeconfig = kubeconfigYaml({
-    server: plane.url,
+  return {
+    url: plane.url,
+    kubeconfig: adminKubeconfig(plane.url, pki),
+    client: plane.client,
+    stop: () => parts[Symbol.asyncDispose](),
+  };
+}
+
+interface ControlPlaneFiles {
+  readonly pki: string;
+  /** Absent: objects are kept in memory. */
+  readonly store?: string;
+}
+
+async function openFiles(
+  disk: Disk,
+  { dataDir }: ControlPlaneOptions,
+  parts: Parts,
+): Promise<ControlPlaneFiles> {
+  if (dataDir !== undefined) return holdDataDirectory(disk, dataDir, parts);
+  const temporary = (): string => mkdtempSync(join(tmpdir(), "pilothouse-pki-"));
+  const pki = await parts.open("temporary-keys", temporary, {
+    close: (path) => rmSync(path, { recursive: true, force: true }),
+  });
+  return { pki };
+}
+
+function adminKubeconfig(server: string, pki: Pki): string {
+  return kubeconfigYaml({
+    server,
     ca: pki.authority.certificate,
     cert: pki.admin.certificate,
     key: pki.admin.privateKey,
     user: "kubernetes-admin",
     cluster: "pilothouse",
   });
-  return {
-    url: plane.url,
-    kubeconfig,
-    client: plane.client,
-    async stop() {
-      await plane.stop();
-      await directory?.lock.release();
-      if (directory === undefined) rmSync(keys, { recursive: true, force: true });
-    },
-  };
 }

@@ -1,6 +1,7 @@
 /** A relay made of flags: resources, views, guards and peers; and its end. */
 import { SelectorError } from "#api/selectors/label-selector.ts";
 import { CertificateAuthenticator } from "#auth/x509.ts";
+import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Listening } from "#platform/node/http/http.ts";
 import { nodeLog } from "#platform/node/log.ts";
@@ -21,7 +22,7 @@ import type { AuditSink } from "#server/audit.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { shutdownMs } from "./limits.ts";
 import { readOperatorFile } from "./operator-file.ts";
-import { processMetricSet } from "./process-metric-set.ts";
+import { openTimers, type Parts } from "./parts.ts";
 import type { MirrorFlags } from "./relay-flags.ts";
 import { peerStreams } from "./relay-peers.ts";
 import { discoverUpstream, type Upstreams } from "./relay-upstream.ts";
@@ -44,11 +45,11 @@ interface MoreOfRelay {
 }
 
 /** @returns undefined when stopped before the upstream's discovery was read. */
-export async function makeRelay(
+async function makeRelay(
   flags: MirrorFlags,
   up: Upstreams,
   stopping: AbortSignal,
-  more: MoreOfRelay = { metrics: processMetricSet() },
+  more: MoreOfRelay,
 ): Promise<Made | undefined> {
   const log = nodeLog({ level: flags.logLevel, destination: 2 });
   const definitions = viewsOf(flags);
@@ -89,18 +90,44 @@ function peersOf(flags: MirrorFlags, urls: string): () => Promise<readonly numbe
   );
 }
 
-export async function stopRelay(made: Made, listening: Listening, drainMs: number): Promise<void> {
-  made.running.xds?.stop();
-  await made.running.drain(drainMs);
-  await listening.close(shutdownMs);
-  await endRelay(made);
+/** A relay as parts: its upstream, and what mirrors it. Undefined: stopped before the upstream's discovery was read. */
+export async function openRelay(
+  flags: MirrorFlags,
+  connect: (clock: Clock) => Upstreams,
+  more: MoreOfRelay & { readonly clock: Clock },
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<Made | undefined> {
+  const clock = await openTimers(more.clock, parts);
+  const up = await parts.open("upstream", () => connect(clock), { close: closeUpstreams });
+  return parts.open("mirrors", () => makeRelay(flags, up, stopping, more), {
+    close: (made) => made?.running.stop(),
+  });
 }
 
-export async function endRelay(made: Made): Promise<void> {
-  await made.running.stop();
-  made.up.http.close();
-  made.up.passHttp.close();
-  made.up.anonymousHttp.close();
+/** `made` as it is reached by clients: at the end their streams are drained first. */
+export async function openListener(
+  made: Made,
+  drainMs: number,
+  start: () => Promise<Listening>,
+  parts: Parts,
+): Promise<Listening> {
+  const listening = await parts.open("listener", start, {
+    close: (listener) => listener.close(shutdownMs),
+  });
+  await parts.open("streams", () => made.running, {
+    close: (running) => {
+      running.xds?.stop();
+      return running.drain(drainMs);
+    },
+  });
+  return listening;
+}
+
+function closeUpstreams({ http, passHttp, anonymousHttp }: Upstreams): void {
+  http.close();
+  passHttp.close();
+  anonymousHttp.close();
 }
 
 /** What views are of, and what xDS is made of, is mirrored as well. */

@@ -70,9 +70,10 @@ export function reportToOwner(address: Address, metrics: () => string): void {
   send({ kind: "ready", address });
 }
 
-/** Aborts when the owner is gone. */
-export function onOwnerGone(stop: () => void): void {
+/** Calls `stop` when the owner is gone. @returns what takes the handler away again. */
+export function onOwnerGone(stop: () => void): () => void {
   process.once("disconnect", stop);
+  return () => process.off("disconnect", stop);
 }
 
 export class Workers {

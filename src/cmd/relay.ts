@@ -4,24 +4,23 @@
  */
 import type { EtcdListening } from "#etcd/server.ts";
 import { NodeClock } from "#platform/node/clock.ts";
-import { freePort, httpLimits, listen } from "#platform/node/http/http.ts";
+import { freePort, httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { KubeAccess } from "#platform/node/kubeconfig.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { relayLimits } from "#relay/limits.ts";
 import { kindId } from "#relay/mirror/mirrored-kind.ts";
-import type { AuditSink } from "#server/audit.ts";
 import type { MetricSet } from "#server/metric-set.ts";
-import { openAuditFile } from "./audit-file.ts";
 import { shutdownMs } from "./limits.ts";
 import { processMetricSet } from "./process-metric-set.ts";
 import { productVersion } from "./product.ts";
 import { readOperatorFile } from "./operator-file.ts";
+import { Parts } from "./parts.ts";
 import { accessOf } from "./relay-access.ts";
 import type { RelayFlags } from "./relay-flags.ts";
 import { addressOf, listenTo, xdsFlag } from "./relay-listen.ts";
-import { type Made, makeRelay, stopRelay } from "./relay-make.ts";
+import { type Made, openListener, openRelay } from "./relay-make.ts";
 import { type Upstreams, upstreamOf } from "./relay-upstream.ts";
 import {
   type Address,
@@ -33,25 +32,22 @@ import {
   Workers,
 } from "./relay-workers.ts";
 import type { RelaySinks } from "./sinks/relay-sinks.ts";
-import { giveMemoryBack } from "./spare-memory.ts";
+import { type OpenRole, runToEnd, type Started, throwFailure } from "./role-life.ts";
+import { openAudit } from "./server-options.ts";
+import { openSpareMemory } from "./spare-memory.ts";
 import { onStopSignal } from "./stop-signal.ts";
 import { countFailures, supervised } from "./supervise.ts";
 import { UsageError } from "./usage-error.ts";
 
-export async function relay(flags: RelayFlags): Promise<void> {
-  const stopping = new AbortController();
-  onStopSignal(() => stopping.abort());
-  // Timers of the platform do not keep a process alive, and before we listen nothing else would.
-  const alive = setInterval(() => {}, 60_000);
-  const place = workerPlace();
+export function relay(flags: RelayFlags): Promise<void> {
   const own = relayProcess(flags);
-  try {
-    if (place !== undefined) await serveAsWorker(own, flags, place, stopping);
-    else if (flags.servingWorkers > 0) await ownForWorkers(own, flags, stopping.signal);
-    else await serveAlone(own, flags, stopping.signal);
-  } finally {
-    clearInterval(alive);
-  }
+  const place = workerPlace();
+  if (place !== undefined) return serveAsWorker(own, flags, place);
+  const open: OpenRole =
+    flags.servingWorkers > 0
+      ? (parts, stopping) => openOwner(own, flags, parts, stopping)
+      : (parts, stopping) => openAlone(own, flags, parts, stopping);
+  return runToEnd(open, { onFailed: throwFailure });
 }
 
 interface RelayProcess {
@@ -69,43 +65,56 @@ function relayProcess({ logLevel }: RelayFlags): RelayProcess {
   return { clock, log, metrics };
 }
 
-async function serveAlone(
-  { clock, log, metrics }: RelayProcess,
+export async function openAlone(
+  own: RelayProcess,
   flags: RelayFlags,
+  parts: Parts,
   stopping: AbortSignal,
-): Promise<void> {
+): Promise<Started | undefined> {
+  const { clock, metrics } = own;
   const address = await addressOf(flags);
   const xdsAt = await xdsAddressOf(flags);
   const access = await accessOf(flags, process.env);
-  const audit = await auditOf({ clock, log }, flags);
-  const sinks = await sinksOf({ clock, log, metrics }, flags);
-  const made = await makeRelay(flags, upstreamOf(access, clock), stopping, {
-    metrics,
-    ...audit.of,
-  });
-  if (made === undefined) return audit.close();
-  const listening = await listenTo(flags, address, made.running, made.log);
-  const xds = await xdsOf(flags, xdsAt, made, clock);
+  const audit = await openAudit(own, flags, parts);
+  const sinks = await sinksOf(own, flags);
+  const more = { clock, metrics, ...(audit === undefined ? {} : { audit }) };
+  const made = await openRelay(
+    flags,
+    (timers) => upstreamOf(access, timers),
+    more,
+    parts,
+    stopping,
+  );
+  if (made === undefined) return undefined;
+  const xds = await openXds(flags, xdsAt, made, clock, parts);
+  const start = (): Promise<Listening> => listenTo(flags, address, made.running, made.log);
+  const listening = await openListener(made, flags.drainSeconds * 1000, start, parts);
   await made.running.untilReady(stopping);
-  const writing = sinks?.run(made.running, stopping);
-  if (!stopping.aborted) {
-    process.stdout.write(readyText(flags, access, listening.address, made, xds?.port));
-  }
-  const spare = giveMemoryBack(clock);
-  await untilAborted(stopping);
-  spare.stop();
-  await writing;
-  await stopRelay(made, listening, flags.drainSeconds * 1000);
-  await xds?.close();
-  await audit.close();
-  process.stdout.write("stopped\n");
+  await openSinks(sinks, made, parts);
+  await openSpareMemory(clock, parts);
+  return { text: readyText(flags, access, listening.address, made, xds?.port) };
 }
 
-/** Their code is loaded by who uses them. */
+/** Their code is loaded only where sinks are asked for. */
 async function sinksOf(deps: RelayProcess, { sink }: RelayFlags): Promise<RelaySinks | undefined> {
   if (sink === undefined) return undefined;
   const { relaySinks } = await import("./sinks/relay-sinks.ts");
   return relaySinks(deps, sink);
+}
+
+async function openSinks(
+  sinks: RelaySinks | undefined,
+  { running }: Made,
+  parts: Parts,
+): Promise<void> {
+  if (sinks === undefined) return;
+  const ending = new AbortController();
+  await parts.open("sinks", () => ({ done: sinks.run(running, ending.signal) }), {
+    close: async ({ done }) => {
+      ending.abort();
+      await done;
+    },
+  });
 }
 
 /** Undefined: not asked for. */
@@ -115,105 +124,126 @@ async function xdsAddressOf(flags: RelayFlags): Promise<Address | undefined> {
 }
 
 /** Undefined: not asked for. Its code is loaded only then. */
-async function xdsOf(
+async function openXds(
   flags: RelayFlags,
   at: Address | undefined,
   { running: { xds: face }, log }: Made,
   clock: Clock,
+  parts: Parts,
 ): Promise<EtcdListening | undefined> {
   if (face === undefined || at === undefined) return undefined;
   const read = (file: string | undefined): string | undefined =>
     file === undefined ? undefined : readOperatorFile(file);
   const [cert, key, clientCa] = [read(flags.cert), read(flags.key), read(flags.clientCa)];
   const { listenXds } = await import("./xds-listen.ts");
-  return listenXds({ clock, log, face }, at, { cert, key, clientCa });
+  const start = () => listenXds({ clock, log, face }, at, { cert, key, clientCa });
+  return parts.open("xds-listener", start, { close: (listening) => listening.close() });
 }
 
-interface RelayAuditFile {
-  /** Absent members: no log was asked for. */
-  readonly of: { readonly audit?: AuditSink };
-  close(): Promise<void>;
-}
-
-async function auditOf(
-  deps: Pick<RelayProcess, "clock" | "log">,
-  { auditLog }: RelayFlags,
-): Promise<RelayAuditFile> {
-  if (auditLog === undefined) return { of: {}, close: () => Promise.resolve() };
-  const audit = await openAuditFile(deps, auditLog);
-  process.on("SIGHUP", () => audit.reopen());
-  return { of: { audit }, close: () => audit.close() };
-}
-
-/** Runs the only reader of the upstream; serving workers read from it. */
-async function ownForWorkers(
-  { clock, log, metrics }: RelayProcess,
+/** The only reader of the upstream; serving workers read from it. */
+export async function openOwner(
+  own: RelayProcess,
   flags: RelayFlags,
+  parts: Parts,
   stopping: AbortSignal,
-): Promise<void> {
-  if (flags.xdsListen !== undefined) {
+): Promise<Started | undefined> {
+  const { clock, log, metrics } = own;
+  refuseOneProcessFlags(flags);
+  const { port } = await freePort(await addressOf(flags));
+  const access = await accessOf(flags, process.env);
+  await checkAudit(own, flags);
+  const socket = await parts.open("inner-socket", makeInnerSocket, {
+    close: (made) => made.remove(),
+  });
+  const workers = new Workers({ log }, { socketPath: socket.path, port });
+  const metricsText = (): Promise<string> => workers.metrics(metrics.text());
+  const more = { clock, metrics, metricsText, followsViews: false };
+  const sinks = await sinksOf(own, flags);
+  const made = await openRelay(
+    flags,
+    (timers) => upstreamOf(access, timers),
+    more,
+    parts,
+    stopping,
+  );
+  if (made === undefined) return undefined;
+  const { innerHandler } = made.running;
+  const at = { host: "", port: 0, socketPath: socket.path, limits: httpLimits, ownHttp1: true };
+  await openListener(made, 0, () => listen(at, innerHandler, log), parts);
+  await made.running.untilReady(stopping);
+  const workersMs = flags.drainSeconds * 1000 + 2 * shutdownMs;
+  const address = await parts.open("workers", () => workers.start(flags.servingWorkers, stopping), {
+    close: () => workers.stop(workersMs),
+  });
+  if (address === undefined) return undefined;
+  await openSinks(sinks, made, parts);
+  await openSpareMemory(clock, parts);
+  return { text: readyText(flags, access, address, made) };
+}
+
+/** Throws UsageError. */
+function refuseOneProcessFlags({ xdsListen, peers }: RelayFlags): void {
+  if (xdsListen !== undefined) {
     throw new UsageError(
       `${xdsFlag} is served by one process: leave --serving-workers at 0 with it`,
     );
   }
-  const { port } = await freePort(await addressOf(flags));
-  if (flags.peers !== undefined) {
+  if (peers !== undefined) {
     throw new UsageError("--peers balances whole processes: leave --serving-workers at 0 with it");
   }
-  const access = await accessOf(flags, process.env);
-  // Each worker writes the lines of its clients; that they can is found out now.
-  await (await auditOf({ clock, log }, flags)).close();
-  const socket = makeInnerSocket();
-  const workers = new Workers({ log }, { socketPath: socket.path, port });
-  const metricsText = (): Promise<string> => workers.metrics(metrics.text());
-  const more = { metrics, metricsText, followsViews: false };
-  const sinks = await sinksOf({ clock, log, metrics }, flags);
-  const made = await makeRelay(flags, upstreamOf(access, clock), stopping, more);
-  if (made === undefined) return socket.remove();
-  const { innerHandler } = made.running;
-  const at = { host: "", port: 0, socketPath: socket.path };
-  const listening = await listen({ ...at, limits: httpLimits, ownHttp1: true }, innerHandler, log);
-  await made.running.untilReady(stopping);
-  const address = await workers.start(flags.servingWorkers, stopping);
-  if (address !== undefined) {
-    process.stdout.write(readyText(flags, access, address, made));
-  }
-  const writing = sinks?.run(made.running, stopping);
-  const spare = giveMemoryBack(clock);
-  await untilAborted(stopping);
-  spare.stop();
-  await writing;
-  await workers.stop(flags.drainSeconds * 1000 + 2 * shutdownMs);
-  await stopRelay(made, listening, 0);
-  socket.remove();
-  process.stdout.write("stopped\n");
 }
 
+/** Each worker writes the lines of its clients; that they can is found out before there is one. */
+async function checkAudit(own: RelayProcess, flags: RelayFlags): Promise<void> {
+  await using parts = new Parts();
+  await openAudit(own, flags, parts);
+}
+
+/** Until the owner is gone. The screen is the owner's. */
 async function serveAsWorker(
-  { clock, log, metrics }: RelayProcess,
+  own: RelayProcess,
+  flags: RelayFlags,
+  place: WorkerPlace,
+): Promise<void> {
+  const open: OpenRole = (parts, stopping) => openWorker(own, flags, place, parts, stopping);
+  await runToEnd(open, { onFailed: throwFailure, onStop: onWorkerStop, print: () => {} });
+  process.exit(0);
+}
+
+/** A stop signal reaches workers through their owner and by their process group; the owner's end is one too. */
+function onWorkerStop(stop: () => void): () => void {
+  const forgetSignals = onStopSignal(stop);
+  const forgetOwner = onOwnerGone(stop);
+  return () => {
+    forgetSignals();
+    forgetOwner();
+  };
+}
+
+async function openWorker(
+  own: RelayProcess,
   flags: RelayFlags,
   { socketPath, port }: WorkerPlace,
-  stopping: AbortController,
-): Promise<void> {
-  onOwnerGone(() => stopping.abort());
-  const { signal } = stopping;
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<Started | undefined> {
+  const { clock, metrics } = own;
   // At the owner's socket a request without credentials is the relay's own, so anonymous probes go past it.
   const outside = await accessOf(flags, process.env);
-  const upstream = upstreamOf({ server: "http://owner", socketPath }, clock, outside);
-  const metricsText = (): Promise<string> => ownersMetrics(upstream, signal);
-  const audit = await auditOf({ clock, log }, flags);
-  const made = await makeRelay(flags, upstream, signal, { metrics, metricsText, ...audit.of });
-  if (made === undefined) return audit.close();
-  await made.running.untilReady(signal);
+  const audit = await openAudit(own, flags, parts);
+  const owner = { server: "http://owner", socketPath };
+  const upstream = upstreamOf(owner, clock, outside);
+  const metricsText = (): Promise<string> => ownersMetrics(upstream, stopping);
+  const more = { clock, metrics, metricsText, ...(audit === undefined ? {} : { audit }) };
+  const made = await openRelay(flags, () => upstream, more, parts, stopping);
+  if (made === undefined) return undefined;
+  await made.running.untilReady(stopping);
   const at = { ...(await addressOf(flags)), port };
-  const listening = await listenTo(flags, at, made.running, made.log, true);
+  const start = (): Promise<Listening> => listenTo(flags, at, made.running, made.log, true);
+  const listening = await openListener(made, flags.drainSeconds * 1000, start, parts);
   reportToOwner(listening.address, () => metrics.text());
-  const spare = giveMemoryBack(clock);
-  await untilAborted(signal);
-  spare.stop();
-  await stopRelay(made, listening, flags.drainSeconds * 1000);
-  await audit.close();
-  process.exit(0);
+  await openSpareMemory(clock, parts);
+  return { text: "" };
 }
 
 async function ownersMetrics(up: Upstreams, signal: AbortSignal): Promise<string> {
@@ -241,11 +271,4 @@ function readyText(
   mirrors     ${names.join(" ")}${later}
   frontends   Kubernetes at /, ETag at /etag and /views, metrics at /relay/metrics
 `;
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) =>
-    signal.addEventListener("abort", () => resolve(), { once: true }),
-  );
 }

@@ -8,19 +8,20 @@ import { type AuditFile, openAuditFile } from "./audit-file.ts";
 import type { Host } from "./host.ts";
 import { kubeletAccess } from "./kubelets.ts";
 import { readOperatorFile } from "./operator-file.ts";
-import type { PlaneOptions } from "./plane.ts";
+import type { Parts } from "./parts.ts";
+import type { PlaneOptions } from "./plane/options.ts";
 import { frontProxyTrust } from "./request-header.ts";
 import { servedResources } from "./runtime-config.ts";
 import { UsageError } from "./usage-error.ts";
 
-interface ServerOptions {
-  readonly options: Partial<PlaneOptions> & Pick<PlaneOptions, "anonymousPaths">;
-  /** To be closed at the end. */
-  readonly audit: AuditFile | undefined;
-}
+type ServerOptions = Partial<PlaneOptions> & Pick<PlaneOptions, "anonymousPaths">;
 
-/** Throws UsageError. */
-export async function serverOptions(host: Host, flags: ApiServerFlags): Promise<ServerOptions> {
+/** The audit log, where one is asked for, becomes one of `parts`. Throws UsageError. */
+export async function serverOptions(
+  host: Host,
+  flags: ApiServerFlags,
+  parts: Parts,
+): Promise<ServerOptions> {
   const resources = servedResources(flags.runtimeConfig);
   const staticTokens = staticTokensOf(flags);
   const kubelet = kubeletAccess(flags);
@@ -28,21 +29,18 @@ export async function serverOptions(host: Host, flags: ApiServerFlags): Promise<
   const frontProxy = frontProxyTrust(flags);
   const admissionPlugins = pluginChoice(flags);
   const admission = admissionConfiguration(flags.admissionControlConfigFile, admissionPlugins);
-  const audit = await auditOf(host, flags);
+  const audit = await openAudit(host, flags, parts);
   return {
-    audit,
-    options: {
-      resources,
-      kubelet,
-      aggregation,
-      admissionPlugins,
-      admission,
-      anonymousPaths: flags.anonymousPaths,
-      compactPeriodMs: flags.compactEvery * 1000,
-      ...(frontProxy === undefined ? {} : { frontProxy }),
-      ...(audit === undefined ? {} : { audit }),
-      ...(staticTokens === undefined ? {} : { staticTokens }),
-    },
+    resources,
+    kubelet,
+    aggregation,
+    admissionPlugins,
+    admission,
+    anonymousPaths: flags.anonymousPaths,
+    compactPeriodMs: flags.compactEvery * 1000,
+    ...(frontProxy === undefined ? {} : { frontProxy }),
+    ...(audit === undefined ? {} : { audit }),
+    ...(staticTokens === undefined ? {} : { staticTokens }),
   };
 }
 
@@ -66,10 +64,19 @@ function staticTokensOf({ tokenAuthFile }: ApiServerFlags): StaticTokens | undef
   }
 }
 
-/** Before anything else is opened: a path that cannot be written must not cost a started plane. */
-async function auditOf(host: Host, flags: ApiServerFlags): Promise<AuditFile | undefined> {
-  if (flags.auditLog === undefined) return undefined;
-  const audit = await openAuditFile(host, flags.auditLog);
-  process.on("SIGHUP", () => audit.reopen());
+/** Opened first: a path that cannot be written must not cost a started plane. Undefined: none was asked for. */
+export async function openAudit(
+  host: Pick<Host, "clock" | "log">,
+  { auditLog }: { readonly auditLog?: string },
+  parts: Parts,
+): Promise<AuditFile | undefined> {
+  if (auditLog === undefined) return undefined;
+  const audit = await parts.open("audit", () => openAuditFile(host, auditLog), {
+    close: (file) => file.close(),
+  });
+  const reopen = (): void => audit.reopen();
+  await parts.open("audit-rotation", () => process.on("SIGHUP", reopen), {
+    close: () => process.off("SIGHUP", reopen),
+  });
   return audit;
 }

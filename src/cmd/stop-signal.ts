@@ -4,9 +4,10 @@
  * group signals the launcher too, which passes it on - so signals within `sameWishMs` count as one.
  */
 const sameWishMs = 1_000;
+const signals = ["SIGINT", "SIGTERM"] as const;
 
-/** Calls `stop` once. */
-export function onStopSignal(stop: () => void): void {
+/** Calls `stop` once. @returns what takes the handlers away again. */
+export function onStopSignal(stop: () => void): () => void {
   let firstAtMs: number | undefined;
   const asked = (): void => {
     const nowMs = performance.now();
@@ -15,5 +16,8 @@ export function onStopSignal(stop: () => void): void {
       stop();
     } else if (nowMs - firstAtMs > sameWishMs) process.exit(130);
   };
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, asked);
+  for (const signal of signals) process.on(signal, asked);
+  return () => {
+    for (const signal of signals) process.off(signal, asked);
+  };
 }

@@ -112,7 +112,7 @@ interface ListenDeps {
   readonly holds?: () => boolean;
 }
 
-/** Closes the store when it cannot listen. Throws UsageError. */
+/** Throws UsageError. */
 export async function listenAt(
   deps: ListenDeps,
   flags: ListenFlags,
@@ -127,7 +127,6 @@ export async function listenAt(
     );
   } catch (error) {
     const { code = "", message } = error as NodeJS.ErrnoException;
-    await deps.store.close();
     const why = code === "EADDRINUSE" ? "the address is in use" : message;
     throw new UsageError(`cannot listen on ${flags.listen}: ${why}; give another with --listen`, {
       cause: error,

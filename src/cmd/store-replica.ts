@@ -28,8 +28,10 @@ import { openReplica, type Replica } from "#store/replica.ts";
 import { openCheckpointPlace } from "./checkpoint-place.ts";
 import { etcdEngine } from "./limits.ts";
 import { readOperatorFile } from "./operator-file.ts";
+import type { Parts } from "./parts.ts";
 import { productVersion } from "./product.ts";
-import { giveMemoryBack } from "./spare-memory.ts";
+import type { Started } from "./role-life.ts";
+import { openSpareMemory } from "./spare-memory.ts";
 import { logEndpoints, type EngineFlags } from "./store-engine.ts";
 import { listenAt, urlOf, type ListenAddress, type ListenFlags } from "./store-listen.ts";
 import { UsageError } from "./usage-error.ts";
@@ -43,39 +45,72 @@ interface ReplicaHost {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
-  readonly stopped: Promise<"stop">;
 }
 
 /** An opening may meet a checkpoint that is just being replaced. */
 const openTriesMax = 5;
-const keeperMs = 60_000;
 /** A replica that prefers to hold the log waits so long: one that dies again and again does not take it each time. */
 const preferMs = 10_000;
 /** Extended key usage clientAuth. */
 const clientUse = "1.3.6.1.5.5.7.3.2";
 
-export async function serveReplica(
+export async function openReplicaRole(
   host: ReplicaHost,
   flags: ReplicaFlags,
   address: ListenAddress,
-): Promise<void> {
+  parts: Parts,
+): Promise<Started> {
   const url = replicaUrl(flags, address);
   const identity = peerIdentity(flags);
-  const endpoints = await logEndpoints(flags);
+  const endpoints = await parts.open("endpoints", () => logEndpoints(flags), {
+    close: (opened) => opened.close(),
+  });
   const cluster = new EtcdLogCluster({ ...host, endpoints });
   const chunks = await openCheckpointPlace(flags.checkpoints, process.env);
-  const replica = await keepingAlive(() => open({ ...host, cluster, chunks }, flags, url));
+  const replica = await parts.open(
+    "replica",
+    () => open({ ...host, cluster, chunks }, flags, url),
+    {
+      close: (opened) => opened.close(),
+    },
+  );
   const connect = (name: string, gone: () => void): HolderLink =>
     new HolderLink(host.clock, name, identity, gone);
-  const role = new ReplicaRole(
-    { ...host, replica, connect },
-    { ...recommendedReplicaTimes, name: url },
-  );
+  const times = { ...recommendedReplicaTimes, name: url };
+  const role = new ReplicaRole({ ...host, replica, connect }, times);
   const members = new ReplicaRegistry(cluster, flags.etcdPrefix);
   const handover = new Handover(
     { ...host, replica, role, members, connect },
     { name: url, prefers: flags.prefer === true, preferMs },
   );
+  const serving = { replica, role, members, handover };
+  await openFrontend(host, flags, { ...serving, address, url }, parts);
+  // Writes on their way are settled before the connections break: the others take the log over as soon as they do.
+  await parts.open("writes", () => undefined, { close: () => replica.close() });
+  await parts.open("role", () => role.start(), { close: () => role.stop() });
+  await members.add(url);
+  await parts.open("handover", () => handover.start(), { close: () => handover.stop() });
+  await openCompactors({ ...host, endpoints }, flags, replica, parts);
+  await openSpareMemory(host.clock, parts);
+  const failed = Promise.race([replica.failed, role.failed]);
+  return { text: readyText(replica, flags, url), failed };
+}
+
+interface Serving {
+  readonly replica: Replica;
+  readonly role: ReplicaRole;
+  readonly members: ReplicaRegistry;
+  readonly handover: Handover;
+  readonly address: ListenAddress;
+  readonly url: string;
+}
+
+async function openFrontend(
+  host: ReplicaHost,
+  flags: ReplicaFlags,
+  { replica, role, members, handover, address, url }: Serving,
+  parts: Parts,
+): Promise<void> {
   const alarms = new Alarms(host.log);
   const own = etcdMethods(
     { ...host, store: replica, alarms },
@@ -94,44 +129,14 @@ export async function serveReplica(
   );
   const methods = replicaMethods(own, role, handover);
   const holds = (): boolean => replica.isOwner;
-  const listening = await listenAt(
-    { ...host, store: replica, alarms, methods, holds },
-    flags,
-    address,
-  );
-  role.start();
-  await members.add(url);
-  handover.start();
-  const compactor = startCompactor(host, flags, replica);
-  const clusterCompactor = startClusterCompactor({ ...host, endpoints }, flags);
-  process.stdout.write(readyText(replica, flags, url));
-  const spare = giveMemoryBack(host.clock);
-  const end = await Promise.race([host.stopped, replica.failed, role.failed]);
-  if (end instanceof Error) return endAnew(end);
-  spare.stop();
-  compactor?.stop();
-  clusterCompactor?.close();
-  handover.stop();
-  role.stop();
-  // Writes on their way are settled first; the others take the log over as soon as the connections break.
-  await replica.close();
-  await listening.close();
-  endpoints.close();
-  process.stdout.write("stopped\n");
-}
-
-/** While there is no listener, and the cluster does not answer, timers alone would let the process end. */
-async function keepingAlive<Result>(run: () => Promise<Result>): Promise<Result> {
-  const keeper = setInterval(() => undefined, keeperMs);
-  try {
-    return await run();
-  } finally {
-    clearInterval(keeper);
-  }
+  const deps = { ...host, store: replica, alarms, methods, holds };
+  await parts.open("listener", () => listenAt(deps, flags, address), {
+    close: (listener) => listener.close(),
+  });
 }
 
 async function open(
-  deps: Omit<ReplicaHost, "stopped"> & {
+  deps: ReplicaHost & {
     readonly cluster: EtcdLogCluster;
     readonly chunks: ChunkStore | undefined;
   },
@@ -192,14 +197,30 @@ function peerIdentity(flags: ReplicaFlags): EtcdIdentity {
   return { ...identity, ca: readOperatorFile(flags.clientCa) };
 }
 
-/** Of all replicas the holder compacts. */
-function startCompactor(
-  host: ReplicaHost,
-  { compactEvery }: ReplicaFlags,
+type CompactorDeps = ReplicaHost & { readonly endpoints: EtcdEndpoints };
+
+async function openCompactors(
+  deps: CompactorDeps,
+  { compactEvery, etcdCompactionInterval: periodMs }: ReplicaFlags,
   replica: Replica,
-): AutoCompactor | undefined {
-  if (compactEvery === 0) return undefined;
-  const store = {
+  parts: Parts,
+): Promise<void> {
+  if (compactEvery > 0) {
+    const store = compactedByHolder(replica);
+    const own = new AutoCompactor({ ...deps, store }, { intervalMs: compactEvery * 1000 });
+    await parts.open("compactor", () => own.start(), { close: () => own.stop() });
+  }
+  if (periodMs === 0) return;
+  // Trimmed slots stay in etcd's own history until that is compacted: replicas and API servers take turns.
+  const ofCluster = new Compactor(deps, { periodMs });
+  await parts.open("etcd-compactor", () => ofCluster.start(), { close: () => ofCluster.close() });
+}
+
+/** Of all replicas the holder compacts. */
+function compactedByHolder(
+  replica: Replica,
+): ConstructorParameters<typeof AutoCompactor>[0]["store"] {
+  return {
     get commitRevision() {
       return replica.commitRevision;
     },
@@ -209,24 +230,10 @@ function startCompactor(
     compact: async (revision: Revision) =>
       replica.isOwner ? replica.compact(revision) : ({ kind: "ok" } as const),
   };
-  const compactor = new AutoCompactor({ ...host, store }, { intervalMs: compactEvery * 1000 });
-  compactor.start();
-  return compactor;
-}
-
-/** Trimmed slots stay in etcd's own history until that is compacted: replicas and API servers take turns. */
-function startClusterCompactor(
-  deps: ReplicaHost & { readonly endpoints: EtcdEndpoints },
-  { etcdCompactionInterval: periodMs }: ReplicaFlags,
-): Compactor | undefined {
-  if (periodMs === 0) return undefined;
-  const compactor = new Compactor(deps, { periodMs });
-  compactor.start();
-  return compactor;
 }
 
 /** The supervisor starts the process again, and it follows the new holder. */
-function endAnew(error: Error): void {
+export function endAnew(error: Error): void {
   const why =
     error instanceof FencedError ? "another replica has taken the log over" : error.message;
   process.stderr.write(

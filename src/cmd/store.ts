@@ -21,11 +21,14 @@ import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { localEngine } from "./limits.ts";
 import { isLoopback } from "./loopback.ts";
+import type { Parts } from "./parts.ts";
 import { productVersion } from "./product.ts";
-import { giveMemoryBack } from "./spare-memory.ts";
+import { type OpenRole, runToEnd, type Started } from "./role-life.ts";
+import { openSpareMemory } from "./spare-memory.ts";
 import { checkEngine, type EngineFlags } from "./store-engine.ts";
 import {
   checkTransport,
+  type ListenAddress,
   listenAt,
   parseAddress,
   readTls,
@@ -33,7 +36,6 @@ import {
   warnOpen,
   type ListenFlags,
 } from "./store-listen.ts";
-import { onStopSignal } from "./stop-signal.ts";
 import { supervised } from "./supervise.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -49,22 +51,36 @@ type Host = ReturnType<typeof hostOf>;
 
 export async function serveStore(flags: StoreFlags): Promise<void> {
   countOffHeapWithHeap();
-  const stopped = new Promise<"stop">((resolve) => onStopSignal(() => resolve("stop")));
   const host = supervised(hostOf(flags));
+  if (flags.engine !== "etcd") {
+    return runToEnd((parts) => openStoreRole(host, flags, parts), {
+      onFailed: exitOnStoreFailure,
+    });
+  }
+  const { endAnew, openReplicaRole } = await import("./store-replica.ts");
+  const open: OpenRole = async (parts) =>
+    openReplicaRole(host, flags, await listenAddress(host, flags), parts);
+  return runToEnd(open, { onFailed: endAnew });
+}
+
+/** What is wrong with the flags is said before anything is opened. */
+async function listenAddress(host: Host, flags: StoreFlags): Promise<ListenAddress> {
   const address = parseAddress(flags.listen);
   const near = await isLoopback(address.host, "--listen");
   checkTransport(flags, near);
   const tls = readTls(flags);
   if (!near && tls?.clientCa === undefined) warnOpen(host, flags);
   checkEngine(flags);
-  if (flags.engine === "etcd") {
-    const { serveReplica } = await import("./store-replica.ts");
-    return serveReplica({ ...host, stopped }, flags, { ...address, tls });
-  }
-  const store = await open(host, flags);
-  const alarms = await openAlarms(host, store, flags);
-  const at = { ...address, tls };
-  let { port } = address;
+  return { ...address, tls };
+}
+
+export async function openStoreRole(host: Host, flags: StoreFlags, parts: Parts): Promise<Started> {
+  const address = await listenAddress(host, flags);
+  const store = await parts.open("store", () => open(host, flags), {
+    close: (opened) => opened.close(),
+  });
+  const alarms = await openAlarms(host, flags);
+  const at = { ...address };
   const methods = etcdMethods(
     { ...host, store, alarms },
     {
@@ -72,26 +88,29 @@ export async function serveStore(flags: StoreFlags): Promise<void> {
       ...identityOf(host, flags),
       progressMs: flags.progressEvery * 1000,
       name: "default",
-      clientUrls: () => [urlOf({ ...at, port })],
+      clientUrls: () => [urlOf(at)],
       quotaBytes: flags.quota,
     },
   );
-  const listening = await listenAt({ ...host, store, alarms, methods }, flags, at);
-  port = listening.port;
-  const compactor =
-    flags.compactEvery > 0
-      ? new AutoCompactor({ ...host, store }, { intervalMs: flags.compactEvery * 1000 })
-      : undefined;
-  compactor?.start();
-  process.stdout.write(readyText(store, flags, address.host, listening.port));
-  const spare = giveMemoryBack(host.clock);
-  const failure = await Promise.race([stopped, store.failed]);
-  if (failure instanceof Error) return exitOnStoreFailure(failure);
-  spare.stop();
-  compactor?.stop();
-  await listening.close();
-  await store.close();
-  process.stdout.write("stopped\n");
+  const listening = await parts.open(
+    "listener",
+    () => listenAt({ ...host, store, alarms, methods }, flags, address),
+    { close: (listener) => listener.close() },
+  );
+  at.port = listening.port;
+  await openCompactor({ ...host, store }, flags, parts);
+  await openSpareMemory(host.clock, parts);
+  return { text: readyText(store, flags, address.host, listening.port), failed: store.failed };
+}
+
+async function openCompactor(
+  deps: ConstructorParameters<typeof AutoCompactor>[0],
+  { compactEvery }: StoreFlags,
+  parts: Parts,
+): Promise<void> {
+  if (compactEvery === 0) return;
+  const compactor = new AutoCompactor(deps, { intervalMs: compactEvery * 1000 });
+  await parts.open("compactor", () => compactor.start(), { close: () => compactor.stop() });
 }
 
 export function hostOf(flags: { readonly logLevel: StoreFlags["logLevel"] }) {
@@ -114,13 +133,12 @@ async function open(host: Host, flags: StoreFlags): Promise<FullStore> {
   }
 }
 
-async function openAlarms(host: Host, store: FullStore, flags: StoreFlags): Promise<Alarms> {
+async function openAlarms(host: Host, flags: StoreFlags): Promise<Alarms> {
   if (flags.memory === true) return new Alarms(host.log);
   const memory = new AlarmFile(host.disk, flags.dataDir);
   try {
     return new Alarms(host.log, memory, await memory.load());
   } catch (error) {
-    await store.close();
     throw openError(error, flags.dataDir);
   }
 }

@@ -3,13 +3,15 @@
  * come in crowds. It reaches the API server by its socket, as the administrator, like any other relay.
  */
 import type { Pki } from "#auth/pki-files.ts";
+import type { Clock } from "#platform/clock.ts";
 import { listen } from "#platform/node/http/http.ts";
 import type { AuditSink } from "#server/audit.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import type { Host } from "./host.ts";
 import type { Plane } from "./plane.ts";
 import { addressOf, relayHttpLimits, xdsFlag } from "./relay-listen.ts";
-import { endRelay, makeRelay, stopRelay } from "./relay-make.ts";
+import { type Parts, StartStopped } from "./parts.ts";
+import { openListener, openRelay } from "./relay-make.ts";
 import { upstreamOf } from "./relay-upstream.ts";
 import type { LogLevel } from "#platform/node/log.ts";
 import { listenXds } from "./xds-listen.ts";
@@ -28,66 +30,61 @@ export interface BesideRelay {
   readonly url: string;
   /** Where it serves xDS, for the screen; "": nowhere. */
   readonly xds: string;
-  stop(): Promise<void>;
 }
 
 /** Resolves when every mirror has its first list. Throws UsageError for a bad address or resource. */
-export async function startRelayBeside(
+export async function openRelayOf(
   host: Host,
   plane: Plane,
   pki: Pki,
   flags: UpRelayFlags,
+  parts: Parts,
+  stopping: AbortSignal,
 ): Promise<BesideRelay> {
   const { relay, relayResources: resources, xdsListen, logLevel, audit } = flags;
   const { admin, authority, server } = pki;
-  const ends = new AbortController();
-  const upstream = upstreamOf(
-    {
-      server: plane.url,
-      ca: authority.certificate,
-      certificate: admin.certificate,
-      key: admin.privateKey,
-    },
-    host.clock,
-  );
+  const access = {
+    server: plane.url,
+    ca: authority.certificate,
+    certificate: admin.certificate,
+    key: admin.privateKey,
+  };
   const keys = {
     cert: server.certificate,
     key: server.privateKey,
     clientCa: authority.certificate,
   };
   const at = await addressOf({ listen: relay, cert: keys.cert, key: keys.key }, "--relay");
-  const more = { metrics: new MetricSet(), ...(audit === undefined ? {} : { audit }) };
+  const more = {
+    clock: host.clock,
+    metrics: new MetricSet(),
+    ...(audit === undefined ? {} : { audit }),
+  };
   const xdsAt =
     xdsListen === undefined
       ? undefined
       : await addressOf({ listen: xdsListen, cert: keys.cert, key: keys.key }, xdsFlag);
   const withXds = xdsListen === undefined ? {} : { xdsListen };
   const mirrors = { resources, reads: "verify", logLevel, ...withXds } as const;
-  const made = await makeRelay(mirrors, upstream, ends.signal, more);
-  if (made === undefined) throw new Error("a relay that nobody stopped was not made");
+  const connect = (clock: Clock) => upstreamOf(access, clock);
+  const made = await openRelay(mirrors, connect, more, parts, stopping);
+  if (made === undefined) throw new StartStopped();
   const options = { ...at, ...keys, limits: relayHttpLimits, ownHttp1: true };
-  const listening = await listen(options, made.running.handler, host.log).catch(async (error) => {
-    await endRelay(made);
-    throw error;
-  });
+  const start = () => listen(options, made.running.handler, host.log);
+  const listening = await openListener(made, 0, start, parts);
   const { xds: face } = made.running;
   const deps = { clock: host.clock, log: host.log };
   const xds =
     face === undefined || xdsAt === undefined
       ? undefined
-      : await listenXds({ ...deps, face }, xdsAt, keys).catch(async (error) => {
-          await stopRelay(made, listening, 0);
-          throw error;
+      : await parts.open("xds-listener", () => listenXds({ ...deps, face }, xdsAt, keys), {
+          close: (listener) => listener.close(),
         });
-  await made.running.untilReady(ends.signal);
+  await made.running.untilReady(stopping);
   const { address } = listening;
   const name = address.host.includes(":") ? `[${address.host}]` : address.host;
   return {
     url: `https://${name}:${address.port}`,
     xds: xds === undefined ? "" : `\n  xDS         port ${xds.port}`,
-    stop: async () => {
-      await stopRelay(made, listening, 0);
-      await xds?.close();
-    },
   };
 }

@@ -1,93 +1,100 @@
 /** `pilothouse up`: a plane over a data directory, until Ctrl-C or SIGTERM. */
-import { exitOnStoreFailure } from "./store-failure.ts";
 import { relative } from "node:path";
 import type { Pki } from "#auth/pki-files.ts";
 import { keepLittleFreeMemory } from "#platform/node/spare-memory.ts";
+import { advertisedAddress } from "./advertise.ts";
 import { clusterPki } from "./cluster-pki.ts";
-import { openDataDirectory, type DataDirectory } from "./data-dir.ts";
-import type { AuditFile } from "./audit-file.ts";
-import type { Host } from "./host.ts";
+import { type DataDirectory, holdDataDirectory } from "./data-dir.ts";
+import type { SupervisedHost } from "./host.ts";
 import { kubeAdmin, writeKubeconfig } from "./kubeconfig-file.ts";
 import { nodeHost } from "./node-host.ts";
-import { serverOptions } from "./server-options.ts";
-import { startError } from "./start-error.ts";
-import type { UpFlags } from "./up-flags.ts";
-import { startPlane, type Plane, type PlaneOptions } from "./plane.ts";
+import type { Parts } from "./parts.ts";
+import { type Plane, startPlane } from "./plane.ts";
+import type { PlaneOptions } from "./plane/options.ts";
 import { productVersion } from "./product.ts";
-import { giveMemoryBack } from "./spare-memory.ts";
-import { onStopSignal } from "./stop-signal.ts";
-import { advertisedAddress } from "./advertise.ts";
+import { type OpenRole, runToEnd, type Started } from "./role-life.ts";
+import { serverOptions } from "./server-options.ts";
 import { signingOf } from "./signing.ts";
+import { openSpareMemory } from "./spare-memory.ts";
+import { startError } from "./start-error.ts";
+import { exitOnStoreFailure } from "./store-failure.ts";
+import type { UpFlags } from "./up-flags.ts";
 import type { BesideRelay } from "./up-relay.ts";
 import { UsageError } from "./usage-error.ts";
 
-export async function up(flags: UpFlags): Promise<void> {
+export function up(flags: UpFlags): Promise<void> {
   keepLittleFreeMemory();
-  const stopped = new Promise<"stop">((resolve) => onStopSignal(() => resolve("stop")));
   const host = nodeHost(flags);
-  const signing = signingOf(flags);
-  const { audit, options } = await serverOptions(host, flags);
-  const directory = await openDataDirectory(host.disk, flags.dataDir);
-  const advertised = advertisedAddress(host.log, flags);
-  const pki = clusterPki(host, directory, [flags.host, ...Object.values(advertised)]);
-  const plane = await start(host, directory, pki, flags, { ...options, ...signing, ...advertised });
-  const relay = await relayBeside(host, plane, pki, flags, audit);
-  writeKubeconfig(directory.kubeconfig, plane.url, pki, kubeAdmin(pki));
-  process.stdout.write(readyText(plane, directory, flags, relay));
-  const spare = giveMemoryBack(host.clock);
-  const failure = await Promise.race([stopped, plane.failed]);
-  if (failure instanceof Error) return exitOnStoreFailure(failure);
-  spare.stop();
-  await relay?.stop();
-  await plane.stop();
-  await audit?.close();
-  await directory.lock.release();
-  process.stdout.write("stopped\n");
+  const open: OpenRole = (parts, stopping) => openUp(host, flags, parts, stopping);
+  return runToEnd(open, { onFailed: exitOnStoreFailure });
 }
 
-async function start(
-  host: Host,
-  directory: DataDirectory,
-  pki: Pki,
+export async function openUp(
+  host: SupervisedHost,
   flags: UpFlags,
-  more: Partial<PlaneOptions>,
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<Started> {
+  if (flags.relay === undefined && flags.xdsListen !== undefined) {
+    throw new UsageError("--xds-listen is served by the relay: give --relay with it");
+  }
+  const signing = signingOf(flags);
+  const options = await serverOptions(host, flags, parts);
+  const directory = await holdDataDirectory(host.disk, flags.dataDir, parts);
+  const advertised = advertisedAddress(host.log, flags);
+  const pki = clusterPki(host, directory, [flags.host, ...Object.values(advertised)]);
+  const more = { ...options, ...signing, ...advertised, pki };
+  const plane = await openPlane(host, { directory, flags, more }, parts.nest("plane"));
+  const relay = await openRelayBeside(host, { plane, pki, flags, options, stopping }, parts);
+  writeKubeconfig(directory.kubeconfig, plane.url, pki, kubeAdmin(pki));
+  await openSpareMemory(host.clock, parts);
+  return { text: readyText(plane, directory, flags, relay), failed: plane.failed };
+}
+
+async function openPlane(
+  host: SupervisedHost,
+  given: {
+    readonly directory: DataDirectory;
+    readonly flags: UpFlags;
+    readonly more: Partial<PlaneOptions> & Pick<PlaneOptions, "pki">;
+  },
+  parts: Parts,
 ): Promise<Plane> {
+  const { directory, flags, more } = given;
   try {
-    return await startPlane(host, {
+    const options = {
       storeDirectory: directory.store,
-      pki,
       host: flags.host,
       port: flags.port,
       nodes: flags.nodes,
       unpullable: flags.imagePullError,
       ...more,
-    });
+    };
+    return await startPlane(host, options, parts);
   } catch (error) {
     throw startError(error, directory.store, { ...flags, portFlag: "--port", hostFlag: "--host" });
   }
 }
 
+interface RelayBeside {
+  readonly plane: Plane;
+  readonly pki: Pki;
+  readonly flags: UpFlags;
+  readonly options: Pick<PlaneOptions, "audit">;
+  readonly stopping: AbortSignal;
+}
+
 /** Undefined: not asked for. Its code is loaded only then. */
-async function relayBeside(
-  host: Host,
-  plane: Plane,
-  pki: Pki,
-  flags: UpFlags,
-  audit: AuditFile | undefined,
+async function openRelayBeside(
+  host: SupervisedHost,
+  { plane, pki, flags, options: { audit }, stopping }: RelayBeside,
+  parts: Parts,
 ): Promise<BesideRelay | undefined> {
-  if (flags.relay === undefined) {
-    if (flags.xdsListen === undefined) return undefined;
-    await plane.stop();
-    throw new UsageError("--xds-listen is served by the relay: give --relay with it");
-  }
-  try {
-    const { startRelayBeside } = await import("./up-relay.ts");
-    const more = audit === undefined ? {} : { audit };
-    return await startRelayBeside(host, plane, pki, { ...flags, relay: flags.relay, ...more });
-  } catch (error) {
-    await plane.stop();
-    throw error;
-  }
+  const { relay } = flags;
+  if (relay === undefined) return undefined;
+  const { openRelayOf } = await import("./up-relay.ts");
+  const more = audit === undefined ? {} : { audit };
+  return openRelayOf(host, plane, pki, { ...flags, relay, ...more }, parts.nest("relay"), stopping);
 }
 
 function readyText(

@@ -87,7 +87,7 @@ export function openConversion(host: Host, parts: Parts): OpenedConversion {
   };
 }
 
-export interface OpenedConversion {
+interface OpenedConversion {
   readonly converterOf: ConverterOf;
   /** Ends idle connections. */
   close(): void;

@@ -9,12 +9,15 @@ import { ensurePki, type Pki } from "#auth/pki-files.ts";
 import { type IssuedCertificate, makeClientCertificate } from "#auth/pki.ts";
 import * as limits from "#cmd/limits.ts";
 import type { Host } from "#cmd/host.ts";
-import { type Plane, type PlaneOptions, startPlane } from "#cmd/plane.ts";
-import { type Made, makeRelay, stopRelay } from "#cmd/relay-make.ts";
+import { type Plane, startPlane } from "#cmd/plane.ts";
+import type { PlaneOptions } from "#cmd/plane/options.ts";
+import { Parts } from "#cmd/parts.ts";
+import { openListener, openRelay } from "#cmd/relay-make.ts";
 import { upstreamOf } from "#cmd/relay-upstream.ts";
 import { listenXds } from "#cmd/xds-listen.ts";
 import type { EtcdListening } from "#etcd/server.ts";
 import { silentLog } from "#platform/log.ts";
+import type { Clock } from "#platform/clock.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
@@ -46,7 +49,7 @@ export class RelayedPlane {
   readonly metrics: MetricSet;
   readonly #directory: string;
   readonly #plane: Plane;
-  readonly #made: Made;
+  readonly #parts: Parts;
   readonly #listening: Listening;
   readonly #xdsListening: EtcdListening | undefined;
 
@@ -69,7 +72,8 @@ export class RelayedPlane {
     // The hard case for a relay: an upstream that refuses anonymous requests whatever rights they have.
     const anonymousPaths = ["/healthz", "/livez", "/readyz", "/version"];
     const more = { anonymousPaths, audit: planeLines, ...options };
-    const plane = await startPlane(host, { ...base, pki, ...more });
+    const parts = new Parts();
+    const plane = await startPlane(host, { ...base, pki, ...more }, parts.nest("plane"));
     const relayLines = new Lines();
     const metrics = new MetricSet();
     const access = {
@@ -78,12 +82,13 @@ export class RelayedPlane {
       certificate: pki.admin.certificate,
       key: pki.admin.privateKey,
     };
-    const upstream = upstreamOf(access, host.clock);
+    const connect = (clock: Clock) => upstreamOf(access, clock);
     const withXds = xds === "served" ? { xdsListen: "127.0.0.1:0" } : {};
     const common = { resources: mirrored, reads: "cache", logLevel: "silent" } as const;
     const flags = { ...common, ...withXds };
     const ends = new AbortController();
-    const made = await makeRelay(flags, upstream, ends.signal, { metrics, audit: relayLines });
+    const audited = { clock: host.clock, metrics, audit: relayLines };
+    const made = await openRelay(flags, connect, audited, parts, ends.signal);
     if (made === undefined) throw new Error("nobody stopped the relay");
     const keys = {
       cert: pki.server.certificate,
@@ -91,19 +96,24 @@ export class RelayedPlane {
       clientCa: pki.authority.certificate,
     };
     const at = { host: "127.0.0.1", port: 0, limits: httpLimits, ownHttp1: true };
-    const listening = await listen({ ...at, ...keys }, made.running.handler, silentLog);
+    const start = () => listen({ ...at, ...keys }, made.running.handler, silentLog);
+    const listening = await openListener(made, 0, start, parts);
     await made.running.untilReady(ends.signal);
     const { xds: face } = made.running;
     const { clock } = host;
     const xdsListening =
       face &&
-      (await listenXds({ clock, log: silentLog, face }, { host: "127.0.0.1", port: 0 }, keys));
+      (await parts.open(
+        "xds-listener",
+        () => listenXds({ clock, log: silentLog, face }, { host: "127.0.0.1", port: 0 }, keys),
+        { close: (listener) => listener.close() },
+      ));
     return new RelayedPlane({
+      parts,
       xdsListening,
       directory,
       pki,
       plane,
-      made,
       metrics,
       listening,
       planeLines,
@@ -115,7 +125,7 @@ export class RelayedPlane {
     directory: string;
     pki: Pki;
     plane: Plane;
-    made: Made;
+    parts: Parts;
     metrics: MetricSet;
     listening: Listening;
     xdsListening: EtcdListening | undefined;
@@ -125,7 +135,7 @@ export class RelayedPlane {
     this.#xdsListening = parts.xdsListening;
     this.#directory = parts.directory;
     this.#plane = parts.plane;
-    this.#made = parts.made;
+    this.#parts = parts.parts;
     this.#listening = parts.listening;
     this.pki = parts.pki;
     this.metrics = parts.metrics;
@@ -242,9 +252,7 @@ export class RelayedPlane {
   }
 
   async stop(): Promise<void> {
-    await stopRelay(this.#made, this.#listening, 0);
-    await this.#xdsListening?.close();
-    await this.#plane.stop();
+    await this.#parts[Symbol.asyncDispose]();
     rmSync(this.#directory, { recursive: true, force: true });
   }
 }

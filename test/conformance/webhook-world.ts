@@ -1,7 +1,7 @@
 /** A whole plane in this process, a webhook server beside it, and how tests put one before the other. */
 import type { AnyObject } from "#api/object.ts";
 import { openWebhookServer, type WebhookServer } from "#extension/testing/webhook-server.ts";
-import type { PlaneOptions } from "#cmd/plane.ts";
+import type { PlaneOptions } from "#cmd/plane/options.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { type PromisedPlane, startPromised } from "../attacks/promised-plane.ts";
 

@@ -29,7 +29,7 @@ import { openMemoryStore } from "#store/open.ts";
 import type { Store } from "#store/store.ts";
 import { recommendedOptions } from "#store/options.ts";
 import type { Lister } from "#api/lister.ts";
-import type { ResourceCatalog } from "../catalog.ts";
+import { ResourceCatalog } from "../catalog.ts";
 import type { Delegates } from "../delegates.ts";
 import { apiLimits } from "../deps.ts";
 import { type ApiServer, createApiServer } from "../server.ts";
@@ -94,14 +94,15 @@ export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Pro
   const metrics = new MetricSet();
   const build = { productVersion: "0", commit: "c", date: "d", runtime: "node", platform: "test" };
   const lookup = createLister(registry);
-  const { delegates } = options;
+  const seen = options.around?.(registry) ?? registry;
+  const catalog = new ResourceCatalog(seen, stableResources());
+  const delegates = options.delegates?.({ catalog, lookup, clock, metrics });
   const server = createApiServer(
     {
       ...deps,
-      ...(delegates === undefined
-        ? {}
-        : { delegates: (catalog) => delegates({ catalog, lookup, clock, metrics }) }),
-      registry: options.around?.(registry) ?? registry,
+      ...(delegates === undefined ? {} : { delegates }),
+      registry: seen,
+      catalog,
       metrics,
       lookup,
       authenticator: options.authenticator ?? everybodyIsTester,
@@ -109,7 +110,7 @@ export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Pro
       admission: createAdmission(options.plugins ?? []),
       version: versionInfo(build),
     },
-    { resources: stableResources(), requestTimeoutMs: 60_000, limits: apiLimits },
+    { requestTimeoutMs: 60_000, limits: apiLimits },
   );
   await server.ready();
   const close = async (): Promise<void> => {

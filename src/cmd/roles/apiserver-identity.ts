@@ -6,7 +6,7 @@ import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto"
 import type { Pki } from "#auth/pki-files.ts";
 import type { IssuedCertificate } from "#auth/pki.ts";
 import { readOperatorFile } from "../operator-file.ts";
-import type { PlaneOptions } from "../plane.ts";
+import type { PlaneOptions } from "../plane/options.ts";
 import { UsageError } from "../usage-error.ts";
 
 export interface IdentityFlags {

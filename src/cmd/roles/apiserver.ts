@@ -6,16 +6,18 @@ import { keepLittleFreeMemory } from "#platform/node/spare-memory.ts";
 import { advertisedAddress } from "../advertise.ts";
 import type { ApiServerFlags } from "../api-flags.ts";
 import { clusterPki } from "../cluster-pki.ts";
-import { type DataDirectory, openDataDirectory } from "../data-dir.ts";
-import type { Host } from "../host.ts";
+import { type DataDirectory, holdDataDirectory } from "../data-dir.ts";
+import type { SupervisedHost } from "../host.ts";
 import { kubeAdmin, writeKubeconfig } from "../kubeconfig-file.ts";
 import { nodeHost } from "../node-host.ts";
-import { type Plane, type PlaneOptions, startPlane } from "../plane.ts";
+import type { Parts } from "../parts.ts";
+import { type Plane, startPlane } from "../plane.ts";
+import type { PlaneOptions } from "../plane/options.ts";
 import { productVersion } from "../product.ts";
+import { runToEnd, type Started } from "../role-life.ts";
 import { serverOptions } from "../server-options.ts";
-import { giveMemoryBack } from "../spare-memory.ts";
+import { openSpareMemory } from "../spare-memory.ts";
 import { startError } from "../start-error.ts";
-import { onStopSignal } from "../stop-signal.ts";
 import { exitOnStoreFailure } from "../store-failure.ts";
 import { type IdentityFlags, identityOf, withFiles } from "./apiserver-identity.ts";
 import { type EtcdFlags, etcdStorage } from "./etcd-storage.ts";
@@ -29,19 +31,26 @@ export interface ApiServerRoleFlags extends ApiServerFlags, IdentityFlags, Servi
   readonly eventTtl: number;
 }
 
-export async function apiServerRole(flags: ApiServerRoleFlags): Promise<void> {
+export function apiServerRole(flags: ApiServerRoleFlags): Promise<void> {
   keepLittleFreeMemory();
-  const stopped = new Promise<"stop">((resolve) => onStopSignal(() => resolve("stop")));
   const host = nodeHost(flags);
+  return runToEnd((parts) => openApiServer(host, flags, parts), { onFailed: exitOnStoreFailure });
+}
+
+export async function openApiServer(
+  host: SupervisedHost,
+  flags: ApiServerRoleFlags,
+  parts: Parts,
+): Promise<Started> {
   const identity = identityOf(flags);
   const serviceAddresses = servicesOf(flags);
   const storage = await etcdStorage(flags);
-  const { audit, options } = await serverOptions(host, flags);
-  const directory = await openDataDirectory(host.disk, flags.dataDir);
+  const options = await serverOptions(host, flags, parts);
+  const directory = await holdDataDirectory(host.disk, flags.dataDir, parts);
   const advertised = advertisedAddress(host.log, { ...flags, host: flags.bindAddress });
   const hosts = [flags.bindAddress, ...Object.values(advertised)];
   const own = clusterPki(host, directory, hosts, firstAddress(serviceAddresses));
-  const plane = await start(host, directory, flags, {
+  const planeOptions = {
     ...options,
     ...identity.options,
     ...advertised,
@@ -51,29 +60,29 @@ export async function apiServerRole(flags: ApiServerRoleFlags): Promise<void> {
     identity: hostname(),
     eventTtlSeconds: Math.ceil(flags.eventTtl / 1_000),
     pki: withFiles(own, identity),
-  });
+  };
+  const plane = await openPlane(host, { directory, flags, planeOptions }, parts.nest("plane"));
   const written = identity.isOwn ? writeKubeconfigs(directory, plane, own) : [];
-  process.stdout.write(readyText(plane, directory, written));
-  const spare = giveMemoryBack(host.clock);
-  const failure = await Promise.race([stopped, plane.failed]);
-  if (failure instanceof Error) return exitOnStoreFailure(failure);
-  spare.stop();
-  await plane.stop();
-  await audit?.close();
-  await directory.lock.release();
-  process.stdout.write("stopped\n");
+  await openSpareMemory(host.clock, parts);
+  return { text: readyText(plane, directory, written), failed: plane.failed };
 }
 
-async function start(
-  host: Host,
-  directory: DataDirectory,
-  { bindAddress, securePort }: ApiServerRoleFlags,
-  options: Omit<PlaneOptions, "host" | "port" | "nodes">,
+interface PlaneDeps {
+  readonly directory: DataDirectory;
+  readonly flags: ApiServerRoleFlags;
+  readonly planeOptions: Omit<PlaneOptions, "host" | "port" | "nodes">;
+}
+
+async function openPlane(
+  host: SupervisedHost,
+  { directory, flags: { bindAddress, securePort }, planeOptions }: PlaneDeps,
+  parts: Parts,
 ): Promise<Plane> {
   const at = { host: bindAddress, port: securePort };
   try {
     const alone = { nodes: 0, loops: "none" } as const;
-    return await startPlane(host, { ...options, ...at, ...alone, storeDirectory: directory.store });
+    const options = { ...planeOptions, ...at, ...alone, storeDirectory: directory.store };
+    return await startPlane(host, options, parts);
   } catch (error) {
     const asked = { ...at, hostFlag: "--bind-address", portFlag: "--secure-port" };
     throw startError(error, directory.store, asked);

@@ -15,13 +15,15 @@ import { PublishedKinds } from "#extension/policies/published-kinds.ts";
 import type { SupervisedHost } from "../host.ts";
 import { describeQueues } from "../loop-metrics.ts";
 import { readOperatorFile } from "../operator-file.ts";
+import type { Parts } from "../parts.ts";
+import type { Started } from "../role-life.ts";
 import { type SigningFlags, signingOf } from "../signing.ts";
 import { UsageError } from "../usage-error.ts";
 import { accountTransport } from "./account-clients.ts";
 import { type ApiConnection, type Fence, fenced } from "./api-access.ts";
 import type { RoleFlags } from "./flags.ts";
 import { documentReader } from "./published-documents.ts";
-import { runRole } from "./role-process.ts";
+import { openRole, runRole, type WorkOf } from "./role-process.ts";
 
 export interface ControllerManagerFlags extends RoleFlags, SigningFlags {
   readonly useServiceAccountCredentials: boolean;
@@ -31,9 +33,18 @@ export interface ControllerManagerFlags extends RoleFlags, SigningFlags {
 }
 
 export function controllerManagerRole(flags: ControllerManagerFlags): Promise<void> {
+  return runRole(flags, openControllerManager);
+}
+
+function openControllerManager(
+  host: SupervisedHost,
+  flags: ControllerManagerFlags,
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<Started> {
   const mint = legacyMint(flags);
   const signing = signingOf(flags);
-  return runRole("kube-controller-manager", flags, ({ host, connection, metrics }) => {
+  const workOf: WorkOf = ({ connection, metrics }) => {
     const fixed = {
       ...signingController(host, flags, signing),
       rootCa: rootCa(signing, connection),
@@ -58,7 +69,8 @@ export function controllerManagerRole(flags: ControllerManagerFlags): Promise<vo
       await Promise.all([manager.run(signal), informers.run(signal)]);
       manager = undefined;
     };
-  });
+  };
+  return openRole("kube-controller-manager", { host, flags, workOf }, parts, stopping);
 }
 
 /** Each controller as its own service account, or all of them as the kubeconfig's user. */

@@ -3,10 +3,12 @@ import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { createHollowNodes } from "#hollow/hollow.ts";
 import { hollowDefaults } from "#hollow/options.ts";
 import { hollowStartMs, hollowStopMs } from "../limits.ts";
+import type { SupervisedHost } from "../host.ts";
 import { nodeHost } from "../node-host.ts";
+import type { Parts } from "../parts.ts";
 import { productVersion } from "../product.ts";
-import { giveMemoryBack } from "../spare-memory.ts";
-import { onStopSignal } from "../stop-signal.ts";
+import { type OpenRole, runToEnd, type Started, throwFailure, untilAborted } from "../role-life.ts";
+import { openSpareMemory } from "../spare-memory.ts";
 import { ApiConnection, apiAccess } from "./api-access.ts";
 import type { ApiFlags } from "./flags.ts";
 
@@ -21,27 +23,41 @@ export interface HollowFlags extends ApiFlags {
   readonly imagePullError: ImagePatterns;
 }
 
-export async function hollowRole(flags: HollowFlags): Promise<void> {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  onStopSignal(() => stopping.abort());
+export function hollowRole(flags: HollowFlags): Promise<void> {
   const host = nodeHost(flags);
-  const connection = new ApiConnection(await apiAccess(flags), "pilothouse-hollow");
+  const open: OpenRole = (parts, stopping) => openHollow(host, flags, parts, stopping);
+  return runToEnd(open, { onFailed: throwFailure });
+}
+
+/** Ready when every node is registered; undefined when it was stopped before. */
+export async function openHollow(
+  host: SupervisedHost,
+  flags: HollowFlags,
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<Started | undefined> {
+  const access = await apiAccess(flags);
+  const connection = await parts.open(
+    "connection",
+    () => new ApiConnection(access, "pilothouse-hollow"),
+    { close: (opened) => opened.close() },
+  );
   const hollow = createHollowNodes({ ...host, client: connection.client() }, optionsOf(flags));
   process.stdout.write(
-    `pilothouse ${productVersion} hollow: registering ${flags.nodes} nodes at ${connection.access.server}\n`,
+    `pilothouse ${productVersion} hollow: registering ${flags.nodes} nodes at ${access.server}\n`,
   );
-  // Timers of the platform do not keep a process alive.
-  const alive = setInterval(() => {}, 60_000);
-  const spare = giveMemoryBack(host.clock);
-  const running = host.supervisor.run("hollow", signal, () => hollow.run(signal));
-  await Promise.race([hollow.registered, running]);
-  if (!signal.aborted) process.stdout.write(`${flags.nodes} nodes registered\n`);
-  await running;
-  spare.stop();
-  clearInterval(alive);
-  connection.close();
-  process.stdout.write("stopped\n");
+  await openSpareMemory(host.clock, parts);
+  const ending = new AbortController();
+  const run = (): Promise<void> =>
+    host.supervisor.run("hollow", ending.signal, () => hollow.run(ending.signal));
+  await parts.open("hollow", () => ({ done: run() }), {
+    close: async ({ done }) => {
+      ending.abort();
+      await done;
+    },
+  });
+  await Promise.race([hollow.registered, untilAborted(stopping)]);
+  return stopping.aborted ? undefined : { text: `${flags.nodes} nodes registered\n` };
 }
 
 function optionsOf(flags: HollowFlags) {

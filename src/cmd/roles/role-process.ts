@@ -2,11 +2,12 @@
 import type { MetricSet } from "#server/metric-set.ts";
 import type { SupervisedHost } from "../host.ts";
 import { nodeHost } from "../node-host.ts";
+import type { Parts } from "../parts.ts";
 import { shutdownMs } from "../limits.ts";
 import { processMetricSet } from "../process-metric-set.ts";
 import { productVersion } from "../product.ts";
-import { giveMemoryBack } from "../spare-memory.ts";
-import { onStopSignal } from "../stop-signal.ts";
+import { runToEnd, type Started, throwFailure } from "../role-life.ts";
+import { openSpareMemory } from "../spare-memory.ts";
 import { countFailures } from "../supervise.ts";
 import { ApiConnection, apiAccess } from "./api-access.ts";
 import { Election, type Work } from "./elected-role.ts";
@@ -21,46 +22,101 @@ interface RoleParts {
   readonly readiness: { why: () => string };
 }
 
-/** Until SIGTERM: `workOf` is called once, and what it gives back once per term. */
-export async function runRole(
-  role: string,
-  flags: RoleFlags,
-  workOf: (parts: RoleParts) => Work,
-): Promise<void> {
-  const stopping = new AbortController();
-  onStopSignal(() => stopping.abort());
+export type WorkOf = (parts: RoleParts) => Work;
+
+type OpenOn<Flags> = (
+  host: SupervisedHost,
+  flags: Flags,
+  parts: Parts,
+  stopping: AbortSignal,
+) => Promise<Started>;
+
+/** Until SIGTERM. */
+export function runRole<Flags extends RoleFlags>(flags: Flags, open: OpenOn<Flags>): Promise<void> {
   const host = nodeHost(flags);
+  return runToEnd((parts, stopping) => open(host, flags, parts, stopping), {
+    onFailed: throwFailure,
+  });
+}
+
+interface RoleDeps {
+  readonly host: SupervisedHost;
+  readonly flags: RoleFlags;
+  /** Called once; what it gives back is called once per term. */
+  readonly workOf: WorkOf;
+}
+
+export async function openRole(
+  role: string,
+  { host, flags, workOf }: RoleDeps,
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<Started> {
   const metrics = processMetricSet();
   countFailures(metrics, host.supervisor);
   const election = new Election(host, flags, metrics);
-  const connection = new ApiConnection(await apiAccess(flags), role);
+  const access = await apiAccess(flags);
+  const connection = await parts.open("connection", () => new ApiConnection(access, role), {
+    close: (opened) => opened.close(),
+  });
   const readiness = { why: () => "" };
   const work = workOf({ host, connection, metrics, readiness });
-  const { ca } = connection.access;
-  const health = await serveHealth(
-    {
-      host,
-      metrics,
-      client: connection.client(),
-      anonymousHttp: connection.transport({ isAnonymous: true }),
-      ...(ca === undefined ? {} : { clientCa: ca }),
-      notReady: () => (stopping.signal.aborted ? "stopping" : readiness.why()),
-    },
-    flags,
+  const health = await parts.open(
+    "health",
+    () => serveHealth(healthDeps({ host, connection, metrics, readiness }, stopping), flags),
+    { close: (listening) => listening?.close(shutdownMs) },
   );
-  process.stdout.write(readyText(role, connection, health?.address));
-  // Timers of the platform do not keep a process alive.
-  const alive = setInterval(() => {}, 60_000);
-  const spare = giveMemoryBack(host.clock);
-  try {
-    await election.run(connection.client(), work, stopping.signal);
-  } finally {
-    spare.stop();
-    clearInterval(alive);
-    await health?.close(shutdownMs);
-    connection.close();
-  }
-  process.stdout.write("stopped\n");
+  await openSpareMemory(host.clock, parts);
+  const text = readyText(role, connection, health?.address);
+  return { text, ...(await openElection(election, connection, work, parts)) };
+}
+
+function healthDeps(
+  { host, connection, metrics, readiness }: RoleParts,
+  stopping: AbortSignal,
+): Parameters<typeof serveHealth>[0] {
+  const { ca } = connection.access;
+  return {
+    host,
+    metrics,
+    client: connection.client(),
+    anonymousHttp: connection.transport({ isAnonymous: true }),
+    ...(ca === undefined ? {} : { clientCa: ca }),
+    notReady: () => (stopping.aborted ? "stopping" : readiness.why()),
+  };
+}
+
+/** At the end the loops end first, and the lease is given back when they have. */
+async function openElection(
+  election: Election,
+  connection: ApiConnection,
+  work: Work,
+  parts: Parts,
+): Promise<Pick<Started, "failed">> {
+  const ending = new AbortController();
+  const start = (): Promise<void> => election.run(connection.client(), work, ending.signal);
+  const { failed } = await parts.open("election", () => watched(start()), {
+    close: async ({ done }) => {
+      ending.abort();
+      await Promise.allSettled([done]);
+    },
+  });
+  return { failed };
+}
+
+interface Watched {
+  readonly done: Promise<void>;
+  /** Resolves when `done` rejects. */
+  readonly failed: Promise<Error>;
+}
+
+function watched(done: Promise<void>): Watched {
+  const failed = new Promise<Error>((resolve) => {
+    done.catch((error: unknown) =>
+      resolve(error instanceof Error ? error : new Error(String(error))),
+    );
+  });
+  return { done, failed };
 }
 
 function readyText(

@@ -1,15 +1,27 @@
 /** `pilothouse scheduler`: the scheduler alone, before any API server. */
 import { createInformerSet } from "#client/informer-set.ts";
 import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
+import type { SupervisedHost } from "../host.ts";
 import { describeScheduler } from "../loop-metrics.ts";
+import type { Parts } from "../parts.ts";
+import type { Started } from "../role-life.ts";
 import type { SchedulerFlags } from "./flags.ts";
-import { runRole } from "./role-process.ts";
+import { openRole, runRole, type WorkOf } from "./role-process.ts";
 import { readSchedulerConfig } from "./scheduler-config.ts";
 
+export function schedulerRole(flags: SchedulerFlags): Promise<void> {
+  return runRole(flags, openScheduler);
+}
+
 /** A file given with --config decides; the flags fill in what it leaves open. */
-export function schedulerRole(given: SchedulerFlags): Promise<void> {
+export function openScheduler(
+  host: SupervisedHost,
+  given: SchedulerFlags,
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<Started> {
   const { flags, options } = readSchedulerConfig(given);
-  return runRole("kube-scheduler", flags, ({ host, connection, metrics }) => {
+  const workOf: WorkOf = ({ connection, metrics }) => {
     let scheduler: Scheduler | undefined;
     const names = options.profiles.map(({ schedulerName }) => schedulerName);
     describeScheduler(metrics, names.join(","), () => scheduler);
@@ -25,5 +37,6 @@ export function schedulerRole(given: SchedulerFlags): Promise<void> {
       await Promise.all([loop, informers.run(signal)]);
       scheduler = undefined;
     };
-  });
+  };
+  return openRole("kube-scheduler", { host, flags, workOf }, parts, stopping);
 }

@@ -1,0 +1,130 @@
+/** The API server of a plane: admission and fairness over its storage and extensions. */
+import { type Admission } from "#admission/admission.ts";
+import { createAdmission } from "#admission/chain.ts";
+import { defaultPlugins } from "#admission/default-plugins.ts";
+import type { ServiceNumbers } from "#admission/service-addresses.ts";
+import type { ResourceQuota } from "#api/gen/types.ts";
+import type { AnyObject } from "#api/object.ts";
+import { builtinResources, resourceByPath } from "#api/schema/resources.ts";
+import { apiLimits } from "#apiserver/deps.ts";
+import { type ApiServer, createApiServer } from "#apiserver/server.ts";
+import { readCertificateRequest } from "#auth/certificate-request.ts";
+import { must } from "#base/assert.ts";
+import { createLister } from "#registry/lister.ts";
+import type { OpenRegistry } from "#registry/registry.ts";
+import type { Gate } from "#flowcontrol/gate.ts";
+import type { HealthCheck } from "#server/health.ts";
+import { versionInfo } from "#server/version.ts";
+import { offloadedYaml } from "#wire/yaml-reader.ts";
+import { changesOf, type ServerAccess } from "../access.ts";
+import type { SupervisedHost } from "../host.ts";
+import * as limits from "../limits.ts";
+import { measuredGate, serverLoad } from "../load.ts";
+import { productVersion } from "../product.ts";
+import type { Parts } from "../parts.ts";
+import type { Extensions } from "./extensions.ts";
+import type { PlaneOptions } from "./options.ts";
+import type { Storage } from "./storage.ts";
+
+interface ServerDeps extends Storage, Extensions {
+  readonly access: ServerAccess;
+  readonly serviceNumbers: ServiceNumbers;
+  readonly startChecks: readonly HealthCheck[];
+}
+
+export async function openApiServer(
+  host: SupervisedHost,
+  options: PlaneOptions,
+  deps: ServerDeps,
+  parts: Parts,
+): Promise<ApiServer> {
+  const { registry, access, metrics, stores, threads, kubelets } = deps;
+  const gate = await parts.open("fairness", () => makeGate(host, options, deps), {
+    close: (opened) => opened.close(),
+  });
+  return createApiServer(
+    {
+      ...host,
+      registry,
+      catalog: deps.catalog,
+      lookup: createLister(registry),
+      authenticator: access.authenticator,
+      authorizer: access.authorizer,
+      admission: planeAdmission(host, options, deps),
+      metrics,
+      version,
+      startChecks: deps.startChecks,
+      storeProblems: stores.problems(),
+      issuer: access.issuer,
+      gate,
+      yaml: offloadedYaml(threads.yaml),
+      tokens: access.authenticator,
+      tokenMinter: access.mintToken,
+      kubelets: kubelets.kubelets,
+      delegates: deps.aggregator,
+      ...(options.audit === undefined ? {} : { audit: options.audit }),
+    },
+    { requestTimeoutMs: limits.requestTimeoutMs, limits: apiLimits },
+  );
+}
+
+function planeAdmission(
+  host: SupervisedHost,
+  options: PlaneOptions,
+  { registry, access, catalog, policies, webhooks, serviceNumbers }: ServerDeps,
+): Admission {
+  const plugins = defaultPlugins({
+    ...host,
+    lookup: createLister(registry),
+    access: access.access,
+    readCertificateRequest,
+    updateQuota: (quota) => updateQuota(registry, quota),
+    serviceAddresses: options.serviceAddresses ?? limits.serviceAddresses,
+    serviceNumbers,
+    served: () => catalog.infos(),
+    choice: options.admissionPlugins ?? { enable: [], disable: [] },
+    settings: options.admission?.settings ?? {},
+    extra: [
+      policies.mutating,
+      webhooks.mutating,
+      webhooks.conditions,
+      policies.validating,
+      webhooks.validating,
+    ],
+  });
+  return createAdmission(plugins);
+}
+
+/** Quota admission writes a status the way a controller would, guarded by what it read. */
+async function updateQuota(registry: OpenRegistry, quota: ResourceQuota): Promise<void> {
+  const info = must(resourceByPath("", "v1", "resourcequotas"), "quotas are built in");
+  const { namespace = "", name = "" } = quota.metadata ?? {};
+  const next = quota as AnyObject;
+  await registry
+    .store(info)
+    .update(namespace, name, () => next, { subresource: "status", dryRun: false });
+}
+
+const flowKinds = ["flowschemas", "prioritylevelconfigurations"].map((resource) => ({
+  group: "flowcontrol.apiserver.k8s.io",
+  resource,
+}));
+
+function makeGate(
+  host: SupervisedHost,
+  { resources = builtinResources() }: PlaneOptions,
+  { registry, metrics }: Storage,
+): Gate {
+  const lookup = createLister(registry);
+  const configVersion = changesOf(registry, flowKinds);
+  const load = serverLoad(registry, resources);
+  return measuredGate({ ...host, lookup, configVersion, load }, metrics);
+}
+
+const version = versionInfo({
+  productVersion,
+  commit: "unknown",
+  date: "1970-01-01T00:00:00Z",
+  runtime: `node ${process.versions.node}`,
+  platform: `${process.platform}/${process.arch}`,
+});

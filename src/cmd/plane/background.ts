@@ -1,0 +1,88 @@
+/** What a plane does by itself while it serves: its own objects kept, and scheduler, controllers and hollow nodes. */
+import { type BootstrapFacts, isReachable } from "#apiserver/bootstrap-objects.ts";
+import { FlowControlKeeper } from "#apiserver/flow-control-keeper.ts";
+import { KubernetesEndpoints } from "#apiserver/kubernetes-endpoints.ts";
+import type { ApiServer } from "#apiserver/server.ts";
+import { ServerIdentity } from "#apiserver/server-identity.ts";
+import { signDetached } from "#auth/cluster-info-signature.ts";
+import { ClusterSigner } from "#auth/cluster-signer.ts";
+import type { SigningOptions } from "#controllers/certificates/signing.ts";
+import { policyTypeChecker } from "#extension/policies/type-checker.ts";
+import { MasterLeases } from "#registry/master-leases.ts";
+import { defaultProfile } from "#scheduler/profile.ts";
+import type { MetricSet } from "#server/metric-set.ts";
+import type { ServerAccess } from "../access.ts";
+import type { Host, SupervisedHost } from "../host.ts";
+import * as limits from "../limits.ts";
+import { describeQueues, describeScheduler } from "../loop-metrics.ts";
+import { type Loops, startLoops } from "../loops.ts";
+import type { Parts } from "../parts.ts";
+import type { PlaneOptions } from "./options.ts";
+import type { Storage } from "./storage.ts";
+
+const masterLeases = { group: "", resource: "masterleases" };
+
+/** Endpoints `kubernetes` of several servers, fairness objects, and this server's identity lease. */
+export async function keepOwnObjects(
+  host: SupervisedHost,
+  options: PlaneOptions,
+  { catalog, stores, facts }: Pick<Storage, "stores"> & OwnObjects,
+  parts: Parts,
+): Promise<void> {
+  const { advertise, isOneOfSeveral } = facts;
+  // A server that is alone has one address, and others could not reach it at loopback.
+  if (isOneOfSeveral === true && isReachable(advertise.host)) {
+    const leases = new MasterLeases(stores.of(masterLeases));
+    const endpoints = new KubernetesEndpoints({ ...host, catalog, leases }, advertise);
+    await parts.open("endpoints", () => endpoints.start(), { close: () => endpoints.close() });
+  }
+  const keeper = new FlowControlKeeper({ ...host, catalog });
+  await parts.open("flow-control", () => keeper.start(), { close: () => keeper.close() });
+  if (options.identity === undefined) return;
+  const identity = new ServerIdentity({ ...host, catalog }, options.identity);
+  await parts.open("identity", () => identity.start(), { close: () => identity.close() });
+}
+
+interface OwnObjects extends Pick<ApiServer, "catalog"> {
+  readonly facts: BootstrapFacts;
+}
+
+interface LoopsDeps {
+  readonly server: ApiServer;
+  readonly access: ServerAccess;
+  readonly metrics: MetricSet;
+}
+
+/** Undefined: none were asked for. */
+export async function openLoops(
+  host: SupervisedHost,
+  options: PlaneOptions,
+  { server, access, metrics }: LoopsDeps,
+  parts: Parts,
+): Promise<Loops | undefined> {
+  if (options.loops === "none") return undefined;
+  const { nodes, unpullable } = options;
+  const asked = {
+    nodes,
+    ...(unpullable === undefined ? {} : { unpullable }),
+    rootCa: options.rootCa ?? options.pki.authority.certificate,
+    mintLegacyToken: access.mintLegacyToken,
+    certificates: certificateSigning(host, options),
+    signDetached,
+    checkPolicyTypes: policyTypeChecker(server.catalog),
+  };
+  const loops = await parts.open("loops", () => startLoops(host, server.handler, asked), {
+    close: (started) => started.stop(),
+  });
+  describeScheduler(metrics, defaultProfile.schedulerName, () => loops.scheduler);
+  describeQueues(metrics, () => loops.controllers);
+  return loops;
+}
+
+function certificateSigning(host: Host, options: PlaneOptions): SigningOptions {
+  const { pki, signingAuthority: authority = () => pki.authority } = options;
+  const lifetimeMostMs = options.signingLifetimeMs ?? limits.signingLifetimeMs;
+  const { signers } = options;
+  const some = signers === undefined ? {} : { signers };
+  return { authority: new ClusterSigner({ ...host, authority, ...some }), lifetimeMostMs };
+}

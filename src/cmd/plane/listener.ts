@@ -1,0 +1,72 @@
+/** Where a plane listens, whose client certificates count there, and what it says of itself to its clients. */
+import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
+import type { ApiServer } from "#apiserver/server.ts";
+import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
+import type { Host } from "../host.ts";
+import * as limits from "../limits.ts";
+import type { PlaneOptions } from "./options.ts";
+
+export function listenTls(
+  host: Host,
+  options: PlaneOptions,
+  server: ApiServer,
+): Promise<Listening> {
+  const { pki } = options;
+  return listen(
+    {
+      host: options.host,
+      port: options.port,
+      key: pki.server.privateKey,
+      cert: pki.server.certificate,
+      clientCa: clientAuthorities(options),
+      ...(options.frontProxy === undefined ? {} : { proxyCa: options.frontProxy.clientCa }),
+      limits: httpLimits,
+      refused: (request) => server.refused(request),
+    },
+    server.handler,
+    host.log,
+  );
+}
+
+export function bootstrapFacts(options: PlaneOptions, { address }: Listening): BootstrapFacts {
+  return {
+    advertise: { host: options.advertiseAddress ?? options.host, port: address.port },
+    isOneOfSeveral: options.isOneOfSeveral ?? false,
+    serviceCidr: (options.serviceAddresses ?? limits.serviceAddresses).range,
+    clientCa: clientAuthorities(options),
+    requestHeader: options.frontProxy ?? {
+      clientCa: options.pki.frontProxyAuthority.certificate,
+      allowedNames: ["front-proxy-client"],
+      usernameHeaders: ["X-Remote-User"],
+      uidHeaders: ["X-Remote-Uid"],
+      groupHeaders: ["X-Remote-Group"],
+      extraPrefixes: ["X-Remote-Extra-"],
+    },
+  };
+}
+
+/** PEM: the authorities of client certificates, that of the nodes' certificates among them. */
+function clientAuthorities({ pki, clientCa, signingAuthority, signers }: PlaneOptions): string {
+  const all = new Set([clientCa ?? pki.authority.certificate]);
+  for (const signer of clientSigners) {
+    if (signingAuthority === undefined || signers?.has(signer) === false) continue;
+    all.add(signingAuthority(signer).certificate);
+  }
+  return [...all].map((certificate) => `${certificate.trimEnd()}\n`).join("");
+}
+
+/** Their certificates name a client. */
+const clientSigners = [
+  "kubernetes.io/kube-apiserver-client",
+  "kubernetes.io/kube-apiserver-client-kubelet",
+];
+
+/** As clients of this machine reach it. */
+export function urlOf(host: string, { address }: Listening): string {
+  return `https://${urlHost(host)}:${address.port}`;
+}
+
+function urlHost(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
+  return host.includes(":") ? `[${host}]` : host;
+}

@@ -1,0 +1,71 @@
+/** What decides a plane, beyond the host it runs on. */
+import type { ServiceAddressOptions } from "#admission/service-addresses.ts";
+import type { PluginChoice } from "#admission/plugin-choice.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import type { IssuedCertificate } from "#auth/pki.ts";
+import type { Pki } from "#auth/pki-files.ts";
+import type { StaticTokens } from "#auth/token-file.ts";
+import type { OpenTransport } from "#extension/webhooks/trusts.ts";
+import type { ImagePatterns } from "#hollow/image-pull.ts";
+import type { AuditSink } from "#server/audit.ts";
+import type { AdmissionConfiguration } from "../admission-configuration.ts";
+import type { AggregationAccess } from "../aggregation.ts";
+import type { KubeletAccess, OpenedKubelets } from "../kubelets.ts";
+import type { StoreOptions } from "../plane-stores.ts";
+import type { FrontProxyTrust } from "../request-header.ts";
+
+export interface PlaneOptions extends StoreOptions {
+  readonly pki: Pki;
+  readonly host: string;
+  readonly port: number;
+  readonly nodes: number;
+  /** Images that hollow nodes cannot pull; absent: as the room has it. */
+  readonly unpullable?: ImagePatterns;
+  /** History kept at least; absent: as limits.ts has it. */
+  readonly compactPeriodMs?: number;
+  readonly audit?: AuditSink;
+  /** Lines of `--token-auth-file`. */
+  readonly staticTokens?: StaticTokens;
+  /** Front proxies that may name users in headers; absent: none. */
+  readonly frontProxy?: FrontProxyTrust;
+  /** How kubelets are reached; absent: as they say, their certificates unchecked. */
+  readonly kubelet?: KubeletAccess;
+  /** Instead of what `kubelet` says: the caller's own way to nodes; closed at the stop. */
+  readonly kubelets?: OpenedKubelets;
+  /** How aggregated API servers are reached; absent: at their endpoints, by the front proxy's certificate. */
+  readonly aggregation?: AggregationAccess;
+  /** Built-in kinds that are served; absent: every version of all of them. */
+  readonly resources?: readonly ResourceInfo[];
+  /** Absent: upstream's default plugins, and NodeRestriction. */
+  readonly admissionPlugins?: PluginChoice;
+  /** Configurations of plugins; absent: none. */
+  readonly admission?: AdmissionConfiguration;
+  /** Instead of connections over this host's network to webhooks. */
+  readonly webhooks?: OpenTransport;
+  /** Where a request without a credential is system:anonymous, and not 401; absent: everywhere. */
+  readonly anonymousPaths?: readonly string[] | "all";
+  /** What certificate requests are signed by, read at each; absent: the authority of `pki`. */
+  readonly signingAuthority?: (signer: string) => IssuedCertificate;
+  /** Signers that it signs for; absent: all of kubernetes.io. */
+  readonly signers?: ReadonlySet<string>;
+  /** The longest lifetime of such a certificate; absent: as limits.ts has it. */
+  readonly signingLifetimeMs?: number;
+  /** PEM of the authority that pods check this server by; absent: that of `pki`. */
+  readonly rootCa?: string;
+  /** Where Endpoints `kubernetes` says the server is; absent: `host`, unless that is loopback. */
+  readonly advertiseAddress?: string;
+  /** PEM: who is trusted to say who a client is; absent: the authority of `pki`. */
+  readonly clientCa?: string;
+  /** Of service account tokens; absent: as access.ts has it. */
+  readonly issuer?: string;
+  /** Absent: as limits.ts has them. */
+  readonly serviceAddresses?: ServiceAddressOptions;
+  /** Absent: as limits.ts has it. */
+  readonly eventTtlSeconds?: number;
+  /** Host by which this server is known to others, in an identity lease; absent: it has none. */
+  readonly identity?: string;
+  /** Other API servers serve the same storage: Endpoints `kubernetes` lists all that hold a master lease. */
+  readonly isOneOfSeveral?: boolean;
+  /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
+  readonly loops?: "none";
+}

@@ -1,0 +1,80 @@
+/** Where a plane's objects lie, and what reads them: stores, threads, registry, and the numbers of Services. */
+import { fieldValue } from "#api/selectors/selectable-fields.ts";
+import {
+  openServiceNumbers,
+  type OpenServiceNumbers,
+} from "#apiserver/service-numbers/service-numbers.ts";
+import { strategiesWithExpressions } from "#extension/expressions/written-expressions.ts";
+import { createLister } from "#registry/lister.ts";
+import { RangeAllocation } from "#registry/range-allocation.ts";
+import type { OpenRegistry } from "#registry/registry.ts";
+import type { MetricSet } from "#server/metric-set.ts";
+import { storeMetrics } from "#store/metrics.ts";
+import { describeCaches, describeStoreRequests } from "../cache-metrics.ts";
+import type { Host, SupervisedHost } from "../host.ts";
+import * as limits from "../limits.ts";
+import type { Parts } from "../parts.ts";
+import { PlaneStores } from "../plane-stores.ts";
+import { processMetricSet } from "../process-metric-set.ts";
+import { countFailures } from "../supervise.ts";
+import { openThreads, type Threads } from "../threads.ts";
+import type { PlaneOptions } from "./options.ts";
+
+export interface Storage {
+  readonly stores: PlaneStores;
+  readonly registry: OpenRegistry;
+  readonly threads: Threads;
+  /** Of the process, the stores and the caches; the server adds its own. */
+  readonly metrics: MetricSet;
+}
+
+export async function openStorage(
+  host: SupervisedHost,
+  options: PlaneOptions,
+  parts: Parts,
+): Promise<Storage> {
+  const stores = await parts.open("stores", () => PlaneStores.open(host, options), {
+    close: (opened) => opened.close(),
+  });
+  const threads = await parts.open("threads", () => openThreads(host), {
+    close: (opened) => opened.close(),
+  });
+  const registry = await parts.open(
+    "registry",
+    () => openRegistry(host, stores, { ...options, ...threads }),
+    { close: (opened) => opened.close() },
+  );
+  const metrics = processMetricSet();
+  metrics.figuresOf(() => storeMetrics(stores.main.stats()));
+  describeStoreRequests(metrics, stores);
+  describeCaches(metrics, registry);
+  countFailures(metrics, host.supervisor);
+  return { stores, registry, threads, metrics };
+}
+
+function openRegistry(
+  host: Host,
+  stores: PlaneStores,
+  {
+    compactPeriodMs = limits.compactEverySeconds * 1000,
+    eventTtlSeconds = limits.eventTtlSeconds,
+    runner,
+  }: PlaneOptions & Pick<Threads, "runner">,
+): OpenRegistry {
+  const deps = { ...host, fieldValue, strategyFor: strategiesWithExpressions(runner) };
+  return stores.openRegistry(deps, { compactPeriodMs, eventTtlSeconds });
+}
+
+const nodePorts = { group: "", resource: "rangeallocations" };
+
+export function planeServiceNumbers(
+  host: Host,
+  options: PlaneOptions,
+  { stores, registry }: Storage,
+): OpenServiceNumbers {
+  const ranges = options.serviceAddresses ?? limits.serviceAddresses;
+  const range = `${ranges.firstNodePort}-${ranges.lastNodePort}`;
+  const allocation = new RangeAllocation(stores.of(nodePorts), { range });
+  const deps = { ...host, registry, lookup: createLister(registry), allocation };
+  return openServiceNumbers(deps, ranges);
+}
