@@ -14,6 +14,7 @@ export interface AdmissionRequest {
   readonly info: ResourceInfo;
   /** "" for the object itself. */
   readonly subresource: string;
+  /** Of a Namespace: its own name, as upstream; "" for other cluster-scoped objects, and on create with generateName. */
   readonly namespace: string;
   /** May be "" on create with generateName. */
   readonly name: string;

@@ -1,6 +1,6 @@
 /** The admission attributes of a request. */
 import type { AdmissionRequest } from "#admission/admission.ts";
-import type { AnyObject } from "#api/object.ts";
+import { type AnyObject, isNamespaceResource } from "#api/object.ts";
 import type { RequestContext } from "#server/context.ts";
 import type { ServedKind } from "./kind.ts";
 
@@ -25,13 +25,18 @@ export function admissionRequest(
     ...facts,
     verb: context.requestInfo.verb,
     info: kind.resource,
-    namespace: context.place.namespace,
+    namespace: namespaceOf(context, kind, facts.name),
     user: context.user,
     // Not its signal, which most writes never need: one that is made costs 20 us at the request's end.
     ending: context,
     warn: (text) => context.warnings.add(text),
     annotate: (key, value) => annotate(context, key, value),
   };
+}
+
+/** As upstream's attributes say it to plugins, policies and webhooks alike: a Namespace is in itself. */
+function namespaceOf({ place }: RequestContext, { resource }: ServedKind, name: string): string {
+  return isNamespaceResource(resource) ? name : place.namespace;
 }
 
 /** Of one request, so that a webhook cannot fill the audit log. */

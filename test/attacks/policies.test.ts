@@ -135,11 +135,12 @@ describe("a policy that reaches too far", () => {
   });
 
   test("an object without a namespace has none to ask about", async () => {
-    const matchConstraints = constraints(["namespaces"]);
+    const group = "rbac.authorization.k8s.io";
+    const matchConstraints = constraints(["clusterroles"], group);
     const validations = [{ expression: "namespaceObject == null && !has(request.namespace)" }];
     await world.put("validating", "cluster", { matchConstraints, validations });
-    const body = { apiVersion: "v1", kind: "Namespace", metadata: { name: "alone" } };
-    const answer = await world.create("/api/v1/namespaces?dryRun=All", body);
+    const body = { apiVersion: `${group}/v1`, kind: "ClusterRole", metadata: { name: "alone" } };
+    const answer = await world.create(`/apis/${group}/v1/clusterroles?dryRun=All`, body);
     await world.remove("validating", "cluster");
     assert.equal(answer.status, 201, answer.text);
   });

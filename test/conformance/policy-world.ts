@@ -1,4 +1,5 @@
 /** A whole plane in this process, and how tests put policies before it. */
+import type { PlaneOptions } from "#cmd/plane.ts";
 import { type PromisedPlane, startPromised } from "../attacks/promised-plane.ts";
 import { registration } from "./webhook-world.ts";
 
@@ -11,8 +12,8 @@ export interface PolicyWorld extends PromisedPlane {
   remove(type: PolicyType, name: string): Promise<void>;
 }
 
-export async function openPolicyWorld(): Promise<PolicyWorld> {
-  const plane = await startPromised();
+export async function openPolicyWorld(wished: Partial<PlaneOptions> = {}): Promise<PolicyWorld> {
+  const plane = await startPromised(wished);
   const must = async (path: string, body: object): Promise<void> => {
     const answer = await plane.ask("POST", path, { body });
     if (answer.status !== 201) throw new Error(answer.text);

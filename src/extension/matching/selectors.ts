@@ -22,12 +22,6 @@ export function selectionOf(spec: LabelSelectorSpec | null | undefined): Selecti
   return selector.requirements.length === 0 ? undefined : selector;
 }
 
-/** The namespace a request is about: of a Namespace object, itself. "" for other cluster-scoped objects. */
-export function namespaceOf(request: AdmissionRequest): string {
-  if (!isNamespaceResource(request.info)) return request.namespace;
-  return request.name === "" ? (request.object?.metadata?.name ?? "") : request.name;
-}
-
 /** @throws ApiError 404 when the namespace is not there. */
 export function namespaceSelected(
   selection: Selection,
@@ -35,7 +29,7 @@ export function namespaceSelected(
   lookup: Lister,
 ): boolean {
   if (selection === undefined) return true;
-  const namespace = namespaceOf(request);
+  const { namespace } = request;
   // Cluster-scoped objects other than namespaces are never exempted.
   if (namespace === "" && !isNamespaceResource(request.info)) return true;
   return labelsMatch(selection, namespaceLabels(request, namespace, lookup));

@@ -8,7 +8,6 @@ import type { AdmissionRequest } from "#admission/admission.ts";
 import { type AnyObject, apiVersionOf } from "#api/object.ts";
 import type { Candidate } from "../matching/rule-index.ts";
 import { kindOf } from "../matching/rule-index.ts";
-import { namespaceOf } from "../matching/selectors.ts";
 import type { Hook } from "./hook.ts";
 
 const encoder = new TextEncoder();
@@ -21,12 +20,11 @@ export interface ViewedObjects {
 
 /** `request` of an AdmissionReview without uid, object and oldObject. */
 export function reviewFields(request: AdmissionRequest, candidate: Candidate<Hook>): object {
-  const { info, subresource, name, user } = request;
+  const { info, subresource, namespace, name, user } = request;
   const { group, version, resource } = candidate.info;
   const own = { group: info.group, version: info.version };
   const sub = subresource === "" ? {} : { subResource: subresource };
   const requestSub = subresource === "" ? {} : { requestSubResource: subresource };
-  const namespace = namespaceOf(request);
   return {
     kind: candidate.kind,
     resource: { group, version, resource },
