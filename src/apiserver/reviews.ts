@@ -7,6 +7,7 @@ import type { AnyObject, ObjectMeta } from "#api/object.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
 import type { Attributes } from "#auth/auth.ts";
 import { formatTime } from "#api/time.ts";
+import { tokenOfHeader } from "#platform/bearer-token.ts";
 import type { PlainResponse, UserInfo } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { admissionRequest } from "./admission-request.ts";
@@ -201,27 +202,31 @@ function tokenReview(deps: ApiDeps, _context: RequestContext, object: AnyObject)
   if ((spec.token ?? "") === "") {
     throw badRequest("token is required for TokenReview in authentication");
   }
-  const result = deps.tokens?.authenticateToken(spec.token ?? "", spec.audiences ?? []);
+  // As if it came in a header: what stands behind a space is not looked at, and behind two there is no token.
+  const carried = tokenOfHeader(`Bearer ${spec.token ?? ""}`);
+  if (carried.kind !== "token") return invalidToken;
+  const result = deps.tokens?.authenticateToken(carried.token, spec.audiences ?? []);
   switch (result?.kind) {
     case undefined:
     case "none":
-      return { user: {}, error: "invalid bearer token" };
+      return invalidToken;
     case "rejected":
       return { user: {}, error: result?.message ?? "" };
     case "user":
-      return tokenUser(result, spec.audiences ?? []);
+      return tokenUser(result);
     default:
       return {};
   }
 }
 
+const invalidToken = { user: {}, error: "invalid bearer token" };
+
 function tokenUser(
   result: { readonly user: UserInfo; readonly audiences: readonly string[] } | undefined,
-  asked: readonly string[],
 ): object {
   if (result === undefined) return {};
-  const audiences = asked.length > 0 ? { audiences: result.audiences } : {};
-  return { authenticated: true, user: userFields(result.user), ...audiences };
+  const { user, audiences } = result;
+  return { authenticated: true, user: userFields(user), audiences };
 }
 
 function userFields(user: UserInfo): object {

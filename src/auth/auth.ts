@@ -27,6 +27,11 @@ export interface TokenAuthenticator {
   authenticateToken(token: string, audiences: readonly string[]): TokenResult;
 }
 
+/** Knows tokens that say nothing of audiences: static and bootstrap tokens. */
+export interface UserTokens {
+  userOf(token: string): UserInfo | undefined;
+}
+
 /** What is asked of an authorizer; field names as in SubjectAccessReview. */
 export interface Attributes {
   readonly user: UserInfo;

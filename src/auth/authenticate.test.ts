@@ -3,9 +3,11 @@ import assert from "node:assert/strict";
 import { randomBytes, X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import { FakeClock } from "#platform/testing/clock.ts";
+import { forApiServer } from "./audiences.ts";
 import { createAuthenticator } from "./authenticate.ts";
 import { BootstrapTokens } from "./bootstrap-token.ts";
 import { makeAuthority, makeClientCertificate } from "./pki.ts";
+import { RequestHeaderAuthenticator } from "./request-header.ts";
 import { StaticTokens } from "./token-file.ts";
 import { FakeLookup, request } from "./testing.ts";
 import { CertificateAuthenticator } from "./x509.ts";
@@ -51,14 +53,33 @@ const healthAndVersion: readonly string[] = [
   "/version/",
 ];
 
-function setup(anonymousPaths: readonly string[] | "all" = healthAndVersion) {
+const apiAudiences = ["api", "api-too"];
+const headerOptions = {
+  allowedNames: [],
+  usernameHeaders: ["X-Remote-User"],
+  uidHeaders: [],
+  groupHeaders: [],
+  extraPrefixes: [],
+};
+
+function setup(
+  anonymousPaths: readonly string[] | "all" = healthAndVersion,
+  { withFrontProxies = false } = {},
+) {
   const clock = new FakeClock({ startMs: now });
+  const bootstrap = new BootstrapTokens({ clock, lookup: new FakeLookup([bootstrapSecret]) });
   const authenticator = createAuthenticator(
     {
       certificates: new CertificateAuthenticator({ clock }),
+      ...(withFrontProxies
+        ? { requestHeaders: new RequestHeaderAuthenticator({ clock }, headerOptions) }
+        : {}),
       tokens: [
-        new StaticTokens('# comment\nsecret,bob,u1,"g1,g2"\nbare,carol,\n'),
-        new BootstrapTokens({ clock, lookup: new FakeLookup([bootstrapSecret]) }),
+        forApiServer(
+          new StaticTokens('# comment\nsecret,bob,u1,"g1,g2"\nbare,carol,\n'),
+          apiAudiences,
+        ),
+        forApiServer(bootstrap, apiAudiences),
       ],
     },
     { anonymousPaths },
@@ -159,27 +180,129 @@ test("a bootstrap token joins system:bootstrappers until it expires", async () =
   assert.equal((await withToken("abcdef.0123456789abcdef")).kind, "rejected");
 });
 
+const upgrading = { connection: "keep-alive, Upgrade", upgrade: "websocket" };
+const bearerProtocol = "base64url.bearer.authorization.k8s.io.";
+
 test("a WebSocket client brings its token as a subprotocol", async () => {
   const { authenticator } = setup();
   const encoded = Buffer.from("secret").toString("base64url");
-  const protocol = `v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.${encoded}`;
-  const result = await authenticator.authenticate(
-    request({ headers: { "sec-websocket-protocol": protocol } }),
-  );
-  assert.equal(result.kind === "user" && result.user.name, "bob");
+  const protocol = `v5.channel.k8s.io, ${bearerProtocol}${encoded}`;
+  const headers = { "sec-websocket-protocol": protocol };
+  const byName = async (more: object): Promise<string> => {
+    const result = await authenticator.authenticate(request({ headers: { ...headers, ...more } }));
+    return result.kind === "user" ? result.user.name : result.kind;
+  };
+  assert.equal(await byName(upgrading), "bob");
+  assert.equal(await byName({ ...upgrading, authorization: "Bearer wrong" }), "bob");
+  assert.equal(await byName({ ...upgrading, authorization: "Bearer bare" }), "carol");
+  assert.equal(await byName({}), "none");
 });
 
 test("a subprotocol that is no base64url is a token nobody vouches for, not none", async () => {
   const { authenticator } = setup("all");
   const encoded = Buffer.from("secret").toString("base64url");
+  const refused = [
+    [`${encoded}=`, "invalid base64.bearer.authorization token encoding"],
+    [`${encoded}!`, "invalid base64.bearer.authorization token encoding"],
+    [
+      `${encoded.slice(0, 3)} ${encoded.slice(3)}`,
+      "invalid base64.bearer.authorization token encoding",
+    ],
+    ["_w", "invalid base64.bearer.authorization token"],
+    [
+      `${encoded}, ${bearerProtocol}${encoded}`,
+      "multiple base64.bearer.authorization tokens specified",
+    ],
+  ] as const;
+  for (const [other, message] of refused) {
+    const headers = { ...upgrading, "sec-websocket-protocol": `v5, ${bearerProtocol}${other}` };
+    const result = await authenticator.authenticate(request({ headers }));
+    assert.deepEqual(result, { kind: "rejected", message }, other);
+  }
+  const alone = { ...upgrading, "sec-websocket-protocol": `${bearerProtocol}${encoded}` };
+  assert.deepEqual(await authenticator.authenticate(request({ headers: alone })), {
+    kind: "rejected",
+    message: "missing additional subprotocol",
+  });
+});
+
+test("the token is the second word of the header, in one space's distance", async () => {
+  const { authenticator } = setup("all");
+  const named = async (authorization: string): Promise<string> => {
+    const result = await authenticator.authenticate(request({ headers: { authorization } }));
+    return result.kind === "user" ? result.user.name : result.kind;
+  };
+  const anonymous = "system:anonymous";
+  assert.equal(await named("Bearer secret x"), "bob");
+  assert.equal(await named("bEARER secret"), "bob");
+  assert.equal(await named(" \tBearer secret\u00a0 "), "bob");
+  assert.equal(await named("Bearer wrong x"), "rejected");
+  assert.equal(await named("Bearer wrong secret"), "rejected");
+  assert.equal(await named("Bearer \tsecret"), "rejected");
   for (const other of [
-    `${encoded}=`,
-    `${encoded}!`,
-    `${encoded.slice(0, 3)} ${encoded.slice(3)}`,
-  ]) {
-    const protocol = `base64url.bearer.authorization.k8s.io.${other}`;
-    const headers = { "sec-websocket-protocol": protocol };
-    assert.equal((await authenticator.authenticate(request({ headers }))).kind, "rejected", other);
+    "Bearer  secret",
+    "Bearer\tsecret",
+    "Bearer",
+    "Basic secret",
+    "Bearersecret",
+  ])
+    assert.equal(await named(other), anonymous, other);
+});
+
+test("a header of spaces costs one pass", async () => {
+  const { authenticator } = setup("all");
+  const authorization = `Bearer${" ".repeat(8_000_000)}x`;
+  const result = await authenticator.authenticate(request({ headers: { authorization } }));
+  assert.equal(result.kind === "user" && result.user.name, "system:anonymous");
+});
+
+test("static and bootstrap tokens are for the API server's audiences alone", () => {
+  const { authenticator } = setup();
+  const audiencesOf = (token: string, wanted: readonly string[]): readonly string[] => {
+    const result = authenticator.authenticateToken(token, wanted);
+    return result.kind === "user" ? result.audiences : [result.kind];
+  };
+  for (const token of ["secret", "abcdef.0123456789abcdef"]) {
+    assert.deepEqual(audiencesOf(token, []), apiAudiences);
+    assert.deepEqual(audiencesOf(token, ["vault"]), ["none"]);
+    assert.deepEqual(audiencesOf(token, ["vault", "api-too", "api"]), ["api-too", "api"]);
+  }
+});
+
+test("a certificate without a common name is anonymous, and a bad credential beside front proxies", async () => {
+  const nameless = makeClientCertificate(
+    authority,
+    { commonName: "", organizations: ["system:masters"] },
+    issue,
+  ).certificate;
+  const peer = { ...socket, certificate: new Uint8Array(new X509Certificate(nameless).raw) };
+  const withToken = { peer, headers: { authorization: "Bearer secret" } };
+  for (const [withFrontProxies, kind] of [
+    [false, "user"],
+    [true, "rejected"],
+  ] as const) {
+    const { authenticator } = setup("all", { withFrontProxies });
+    assert.equal((await authenticator.authenticate(request({ peer }))).kind, kind);
+    const named = await authenticator.authenticate(request(withToken));
+    assert.equal(named.kind === "user" && named.user.name, "bob");
+  }
+});
+
+test("a good token counts beside a certificate that is not good, a bad one does not", async () => {
+  const { authenticator, clock } = setup("all");
+  clock.setWall(now + 2 * 86_400_000);
+  const bearing = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+  const expired = { ...socket, certificate };
+  const unknown = {
+    ...socket,
+    certificateProblem: "x509: certificate signed by unknown authority",
+  };
+  for (const peer of [expired, unknown]) {
+    const named = await authenticator.authenticate(request({ peer, ...bearing("secret") }));
+    assert.equal(named.kind === "user" && named.user.name, "bob");
+    const refused = await authenticator.authenticate(request({ peer, ...bearing("wrong") }));
+    assert.equal(refused.kind, "rejected");
+    assert.equal((await authenticator.authenticate(request({ peer }))).kind, "rejected");
   }
 });
 
@@ -213,7 +336,7 @@ test("a bootstrap token ends at its time, or at once where nobody can read when"
     const secret = { ...bootstrapSecret, data: { ...bootstrapSecret.data, expiration: value } };
     const clock = new FakeClock({ startMs: Date.parse("2026-01-02T00:00:00Z") });
     const tokens = new BootstrapTokens({ clock, lookup: new FakeLookup([secret]) });
-    return tokens.authenticateToken("abcdef.0123456789abcdef", []).kind;
+    return tokens.userOf("abcdef.0123456789abcdef") === undefined ? "none" : "user";
   };
   assert.equal(kindAt(""), "user");
   assert.equal(kindAt("2026-01-02T00:00:01Z"), "user");

@@ -1,9 +1,11 @@
 /**
  * Authentication, in order: direct callers (trusted), front proxy, client certificate, bearer token, anonymous.
  *
- * Holds  a bad credential is 401 even where anonymous is allowed; every user but anonymous is in
+ * Holds  the first credential that is good names the user, whatever is wrong with the others; with none that is
+ *        good, a bad one is 401 even where anonymous is allowed. Every user but anonymous is in
  *        system:authenticated; nothing here reads a body.
  */
+import { type CarriedToken, tokenOfHeader, tokenOfSubprotocols } from "#platform/bearer-token.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type {
   AuthenticationResult,
@@ -12,7 +14,6 @@ import type {
   TokenResult,
 } from "./auth.ts";
 import { anonymousName, groups, withAuthenticated } from "./groups.ts";
-import { strictBase64url } from "./jwt.ts";
 
 /** The server's authenticator; TokenReview asks its tokens directly. */
 export type ServerAuthenticator = Authenticator & TokenAuthenticator;
@@ -27,9 +28,6 @@ interface AuthenticateOptions {
 
 const none: AuthenticationResult = { kind: "none" };
 const anonymous: UserInfo = { name: anonymousName, groups: [groups.unauthenticated] };
-
-/** Bearer tokens of WebSocket clients, which cannot set headers, come as a subprotocol. */
-const subprotocolPrefix = "base64url.bearer.authorization.k8s.io.";
 
 export function createAuthenticator(
   deps: {
@@ -51,19 +49,42 @@ export function createAuthenticator(
       const byProxy = (await deps.requestHeaders?.authenticate(request)) ?? none;
       if (byProxy.kind === "user") return byProxy;
       const byCertificate = await deps.certificates.authenticate(request);
-      if (byCertificate.kind !== "none") return byCertificate;
-      const token = bearerToken(request);
-      if (token !== undefined && !token.isWellFormed()) return authenticateBearer({ kind: "none" });
-      if (token !== undefined) return authenticateBearer(authenticateToken(token, []));
-      if (byProxy.kind === "rejected") return byProxy;
+      if (byCertificate.kind === "user") return byCertificate;
+      const byToken = authenticateCarried(request, authenticateToken);
+      if (byToken.kind === "user") return byToken;
+      const refused = [byProxy, byCertificate, byToken].find(({ kind }) => kind === "rejected");
+      if (refused !== undefined) return refused;
       return anonymousMay(options.anonymousPaths, request.path)
         ? { kind: "user", user: anonymous }
-        : { kind: "none" };
+        : none;
     },
   };
 }
 
-function authenticateBearer(result: TokenResult): AuthenticationResult {
+type AuthenticateToken = TokenAuthenticator["authenticateToken"];
+
+/** The header's token, and with none or a bad one, that of the subprotocols. */
+function authenticateCarried(
+  { headers }: PlainRequest,
+  authenticateToken: AuthenticateToken,
+): AuthenticationResult {
+  const byHeader = authenticateBearer(
+    tokenOfHeader(headers["authorization"] ?? ""),
+    authenticateToken,
+  );
+  if (byHeader.kind === "user") return byHeader;
+  const bySubprotocol = authenticateBearer(tokenOfSubprotocols(headers), authenticateToken);
+  return bySubprotocol.kind === "none" ? byHeader : bySubprotocol;
+}
+
+function authenticateBearer(
+  carried: CarriedToken,
+  authenticateToken: AuthenticateToken,
+): AuthenticationResult {
+  if (carried.kind === "none") return none;
+  if (carried.kind === "unreadable") return { kind: "rejected", message: carried.message };
+  // Bytes that are no text are nobody's token.
+  const result = carried.token.isWellFormed() ? authenticateToken(carried.token, []) : none;
   if (result.kind === "user") return { kind: "user", user: result.user };
   // An unknown token is a bad credential, not the absence of one.
   return result.kind === "rejected"
@@ -85,20 +106,6 @@ function firstToken(
   }
   if (refusals.length === 0) return { kind: "none" };
   return { kind: "rejected", message: refusals.join(", ") };
-}
-
-/** The token a request carries, or undefined when it carries none. */
-function bearerToken(request: PlainRequest): string | undefined {
-  const header = request.headers["authorization"] ?? "";
-  const match = /^Bearer +(\S+)\s*$/i.exec(header);
-  if (match !== null) return match[1];
-  const offered = request.headers["sec-websocket-protocol"] ?? "";
-  const encoded = offered.split(",").map((protocol) => protocol.trim());
-  const found = encoded.find((protocol) => protocol.startsWith(subprotocolPrefix));
-  if (found === undefined) return undefined;
-  const text = found.slice(subprotocolPrefix.length);
-  // What is no base64url is a token that nobody vouches for, not the lack of one.
-  return strictBase64url(text)?.toString("utf8") ?? text;
 }
 
 function anonymousMay(paths: readonly string[] | "all", path: string): boolean {

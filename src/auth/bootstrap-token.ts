@@ -6,13 +6,14 @@ import { timingSafeEqual } from "node:crypto";
 import { parseTime } from "#api/time.ts";
 import type { Lister } from "#api/lister.ts";
 import type { Clock } from "#platform/clock.ts";
-import type { TokenAuthenticator, TokenResult } from "./auth.ts";
+import type { UserInfo } from "#platform/http.ts";
+import type { UserTokens } from "./auth.ts";
 import { groups, withAuthenticated } from "./groups.ts";
 
 const tokenForm = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
 const extraGroupForm = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/;
 
-export class BootstrapTokens implements TokenAuthenticator {
+export class BootstrapTokens implements UserTokens {
   readonly #lookup: Lister;
   readonly #clock: Clock;
 
@@ -21,15 +22,15 @@ export class BootstrapTokens implements TokenAuthenticator {
     this.#clock = deps.clock;
   }
 
-  authenticateToken(token: string, audiences: readonly string[]): TokenResult {
+  userOf(token: string): UserInfo | undefined {
     const [, id, secret] = tokenForm.exec(token) ?? [];
-    if (id === undefined || secret === undefined) return { kind: "none" };
+    if (id === undefined || secret === undefined) return undefined;
     const data = this.#tokenData(id);
-    if (data === undefined || !sameText(data("token-secret"), secret)) return { kind: "none" };
+    if (data === undefined || !sameText(data("token-secret"), secret)) return undefined;
     const extra = extraGroups(data("auth-extra-groups"));
-    if (data("token-id") !== id || extra === undefined) return { kind: "none" };
+    if (data("token-id") !== id || extra === undefined) return undefined;
     const user = { name: `system:bootstrap:${id}`, groups: [groups.bootstrappers, ...extra] };
-    return { kind: "user", user: withAuthenticated(user), audiences };
+    return withAuthenticated(user);
   }
 
   /** The usable secret's values, decoded, "" where absent. */

@@ -52,7 +52,7 @@ function certificateIdentityOf(
   }
   const all = (oid: string): string[] => attributes.filter((a) => a.oid === oid).map((a) => a.text);
   const [uid, ...moreUids] = all(attributeOids.uid);
-  if (moreUids.length > 0) return undefined;
+  if (moreUids.length > 0 || uid === "") return undefined;
   return {
     commonName: all(attributeOids.commonName).at(-1) ?? "",
     organizations: all(attributeOids.organization),

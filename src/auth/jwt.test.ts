@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
-import { hasValidSignature, peekClaims, signingKey, signToken, strictBase64url } from "./jwt.ts";
+import { hasValidSignature, peekClaims, signingKey, signToken } from "./jwt.ts";
 
 function keyOf(type: "ec" | "rsa") {
   const { privateKey } =
@@ -53,5 +53,5 @@ test("claims that are no base64url, or no UTF-8, are no claims", () => {
   }
   const broken = Buffer.from([...Buffer.from('{"iss":"'), 0xff, ...Buffer.from('"}')]);
   assert.equal(peekClaims(`h.${broken.toString("base64url")}.s`), undefined);
-  assert.equal(strictBase64url("A"), undefined, "six bits are no byte");
+  assert.equal(peekClaims("h.A.s"), undefined, "six bits are no byte");
 });

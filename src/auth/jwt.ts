@@ -85,7 +85,7 @@ export function hasValidSignature(token: string, keys: readonly VerifyKey[]): bo
  * Undefined unless `text` is the one spelling of its bytes (RFC 7515 2, RFC 4648 3.5): otherwise a token has
  * others that are as good, and one that was told from it, by a cache or a list of revoked ones, is used again.
  */
-export function strictBase64url(text: string): Buffer | undefined {
+function strictBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "base64url");
   return bytes.toString("base64url") === text ? bytes : undefined;
 }

@@ -6,7 +6,7 @@
  */
 import { ownEntry } from "#base/own.ts";
 import type { Clock } from "#platform/clock.ts";
-import type { PlainRequest, UserInfo } from "#platform/http.ts";
+import type { Peer, PlainRequest, UserInfo } from "#platform/http.ts";
 import type { AuthenticationResult, Authenticator } from "./auth.ts";
 import { certificateIdentity } from "./certificate.ts";
 import { withAuthenticated } from "./groups.ts";
@@ -32,8 +32,8 @@ export class RequestHeaderAuthenticator implements Authenticator {
 
   authenticate(request: PlainRequest): Promise<AuthenticationResult> {
     const { peer } = request;
-    if (peer.kind !== "socket" || peer.proxyCertificate === undefined)
-      return Promise.resolve({ kind: "none" });
+    if (peer.kind !== "socket") return Promise.resolve({ kind: "none" });
+    if (peer.proxyCertificate === undefined) return Promise.resolve(withoutProxy(peer));
     const why = this.#fault(peer.proxyCertificate);
     if (why !== undefined) return Promise.resolve({ kind: "rejected", message: why });
     return Promise.resolve(this.#named(request));
@@ -69,6 +69,16 @@ export class RequestHeaderAuthenticator implements Authenticator {
       ? { kind: "user", user: withAuthenticated(user) }
       : { kind: "rejected", message: "a header of the front proxy is not UTF-8" };
   }
+}
+
+/**
+ * A certificate of somebody else is no front proxy's. The refusal counts only where no other credential names a
+ * user: a client's certificate without a common name is 401, and not anonymous.
+ */
+function withoutProxy(peer: Peer & { kind: "socket" }): AuthenticationResult {
+  const isShown = peer.certificate !== undefined || peer.certificateProblem !== undefined;
+  if (!isShown) return { kind: "none" };
+  return { kind: "rejected", message: "x509: certificate signed by unknown authority" };
 }
 
 /** One line where the transport kept none apart: it keeps them of every peer with such a certificate. */

@@ -44,9 +44,8 @@ export class CertificateAuthenticator implements Authenticator {
 
   authenticate(request: PlainRequest): Promise<AuthenticationResult> {
     const { peer } = request;
-    if (peer.kind !== "socket" || peer.certificate === undefined) {
-      return Promise.resolve({ kind: "none" });
-    }
+    if (peer.kind !== "socket") return Promise.resolve({ kind: "none" });
+    if (peer.certificate === undefined) return Promise.resolve(unverified(peer.certificateProblem));
     const known = this.#known(peer.certificate);
     if (known.unreadable !== true) {
       this.#observeLeft((known.notAfterMs - this.#clock.nowMs()) / 1_000);
@@ -85,6 +84,11 @@ export class CertificateAuthenticator implements Authenticator {
     this.#byArray.set(certificate, known);
     return known;
   }
+}
+
+/** One that no authority of clients vouches for is a bad credential, not the lack of one. */
+function unverified(problem: string | undefined): AuthenticationResult {
+  return problem === undefined ? { kind: "none" } : { kind: "rejected", message: problem };
 }
 
 function readCertificate(certificate: Uint8Array, fingerprint: string): KnownCertificate {

@@ -2,6 +2,7 @@
 import type { Access } from "#admission/access.ts";
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
+import { forApiServer } from "#auth/audiences.ts";
 import { createAuthenticator, type ServerAuthenticator } from "#auth/authenticate.ts";
 import { mastersAuthorizer, unionAuthorizer } from "#auth/authorize.ts";
 import type { Authorizer } from "#auth/auth.ts";
@@ -92,9 +93,11 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
         ? {}
         : { requestHeaders: new RequestHeaderAuthenticator(deps, frontProxy) }),
       tokens: [
-        ...(deps.staticTokens === undefined ? [] : [deps.staticTokens]),
+        ...(deps.staticTokens === undefined
+          ? []
+          : [forApiServer(deps.staticTokens, tokens.apiAudiences)]),
         tokens,
-        new BootstrapTokens(deps),
+        forApiServer(new BootstrapTokens(deps), tokens.apiAudiences),
       ],
     },
     { anonymousPaths: deps.anonymousPaths },

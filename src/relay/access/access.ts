@@ -15,6 +15,7 @@ import { hash } from "node:crypto";
 import { type ApiError, failure, forbidden } from "#api/status.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import { resourcePath } from "#client/path.ts";
+import { tokenOfHeader } from "#platform/bearer-token.ts";
 import { type ByteTransport, ByteTransportError } from "#platform/byte-transport.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
@@ -102,10 +103,10 @@ export class Access implements Authorizer {
     if (peer.kind === "direct") return peer.user;
     const byCertificate = await this.#deps.peers.authenticate(request);
     if (byCertificate.kind === "user") return byCertificate.user;
-    if (byCertificate.kind === "rejected") throw unauthorized();
     const token = bearerToken(request);
     if (token !== undefined) return this.#identifyToken(token, peer.address);
-    if (peer.certificateProblem !== undefined) throw unauthorized();
+    if (byCertificate.kind === "rejected" || peer.certificateProblem !== undefined)
+      throw unauthorized();
     return nobodyAt(peer.address);
   }
 
@@ -288,9 +289,9 @@ function attributes(question: Question): object {
   };
 }
 
-function bearerToken(request: PlainRequest): string | undefined {
-  const match = /^bearer +([^\s]+) *$/i.exec(request.headers["authorization"] ?? "");
-  return match?.[1];
+function bearerToken({ headers }: PlainRequest): string | undefined {
+  const carried = tokenOfHeader(headers["authorization"] ?? "");
+  return carried.kind === "token" ? carried.token : undefined;
 }
 
 function given(fields: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

@@ -1,0 +1,21 @@
+/**
+ * Tokens that name no audience are for the API server alone: nobody else may take one for a proof of who sends it.
+ *
+ * Source: k8s.io/apiserver pkg/authentication/authenticator/audagnostic.go, 1.36.
+ */
+import type { TokenAuthenticator, UserTokens } from "./auth.ts";
+
+/** `apiAudiences`: those of the API server, which tokens without audiences are good for. */
+export function forApiServer(
+  tokens: UserTokens,
+  apiAudiences: readonly string[],
+): TokenAuthenticator {
+  return {
+    authenticateToken(token, audiences) {
+      const wanted = audiences.length > 0 ? audiences : apiAudiences;
+      const good = wanted.filter((audience) => apiAudiences.includes(audience));
+      const user = good.length === 0 ? undefined : tokens.userOf(token);
+      return user === undefined ? { kind: "none" } : { kind: "user", user, audiences: good };
+    },
+  };
+}
