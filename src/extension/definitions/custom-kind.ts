@@ -68,7 +68,7 @@ export function customKind(
     resource: info,
     apiVersion: apiVersionOf(info),
     formKey: `${apiVersionOf(info)} ${metadata?.uid ?? ""} ${metadata?.generation ?? 0}`,
-    isAsStored: (cached) => forms.isAsStored(cached.revision),
+    isAsStored: (cached) => forms.isAsStored(cached),
     get store() {
       store ??= registry.store(info, rules);
       return store;

@@ -4,6 +4,8 @@
  * write   schema of the version that was sent (decode, default) -> converter -> schema of the stored version
  * read    stored bytes as they are when this epoch wrote them (epoch.ts); else the schema of the version
  *         they are in -> conversion -> schema of the version that is asked for
+ * status  a new object is stored without the status that its creator sent, and without the defaults of a
+ *         status: they are put in whenever it is read, as upstream does, until the first update stores them
  *
  * Holds  an object of a webhook's conversion is never shown without it: `show` and `json` need `hold` first,
  *        and no object is shown that was converted for a definition that has changed meanwhile.
@@ -40,7 +42,10 @@ export class Forms {
   readonly #storedApiVersion: string;
   /** Strategy None, of a stored object, and of what was made of it: itself. */
   readonly #shown = new WeakMap<AnyObject, AnyObject>();
+  /** Whether the bytes of a stored object have the defaults of its status. */
+  readonly #complete = new WeakMap<CachedObject, boolean>();
   readonly #converted: ConvertedObjects;
+  #statusDefaults: boolean | undefined;
 
   constructor(deps: FormsDeps, apiVersion: string) {
     const { definition, epoch } = deps;
@@ -54,8 +59,31 @@ export class Forms {
     if (deps.converter !== undefined) epoch.onEnd(() => this.#converted.clear());
   }
 
-  isAsStored(revision: number): boolean {
+  isAsStored(cached: CachedObject): boolean {
+    return this.#isOwn(cached.revision) && this.#hasItsStatus(cached);
+  }
+
+  /** In this version, and written under this epoch. */
+  #isOwn(revision: number): boolean {
     return this.#apiVersion === this.#storedApiVersion && this.#deps.epoch.isSettled(revision);
+  }
+
+  #hasItsStatus(cached: CachedObject): boolean {
+    if (!this.#fillsStatus) return true;
+    const known = this.#complete.get(cached);
+    if (known !== undefined) return known;
+    const isComplete = this.#filled(cached.object) === cached.object;
+    this.#complete.set(cached, isComplete);
+    return isComplete;
+  }
+
+  get #fillsStatus(): boolean {
+    this.#statusDefaults ??= hasStatusDefaults(this.#schemaOf(this.#apiVersion));
+    return this.#statusDefaults;
+  }
+
+  #filled(object: AnyObject): AnyObject {
+    return withDefaults(object, this.#schemaOf(this.#apiVersion));
   }
 
   /** `show` and `json` can answer at once. */
@@ -70,24 +98,24 @@ export class Forms {
 
   show(cached: CachedObject): AnyObject {
     if (this.#needsConverter(cached)) return this.#held(cached).object;
-    return this.isAsStored(cached.revision) ? cached.object : this.#made(cached.object);
+    return this.isAsStored(cached) ? cached.object : this.#made(cached.object);
   }
 
   json(cached: CachedObject): Uint8Array {
     if (this.#needsConverter(cached)) return this.#held(cached).json;
-    if (this.isAsStored(cached.revision)) return cached.json;
+    if (this.isAsStored(cached)) return cached.json;
     return encoder.encode(JSON.stringify(this.#made(cached.object)));
   }
 
   /** With a converter: of objects in this version only. */
   fromStored(object: AnyObject): AnyObject {
-    if (this.#deps.converter === undefined) {
-      if (this.isAsStored(Number(object.metadata?.resourceVersion ?? 0))) return object;
+    if (this.#deps.converter !== undefined) {
+      const { apiVersion } = object;
+      assert(apiVersion === this.#apiVersion, "an object was not converted", { apiVersion });
+    } else if (!this.#isOwn(Number(object.metadata?.resourceVersion ?? 0))) {
       return this.#made(object);
     }
-    const { apiVersion } = object;
-    assert(apiVersion === this.#apiVersion, "an object was not converted", { apiVersion });
-    return object;
+    return this.#fillsStatus ? this.#filled(object) : object;
   }
 
   /** With a converter: an object of any version of the definition in another one. */
@@ -116,7 +144,7 @@ export class Forms {
   }
 
   #needsConverter(cached: CachedObject): boolean {
-    if (this.#deps.converter === undefined || this.isAsStored(cached.revision)) return false;
+    if (this.#deps.converter === undefined || this.#isOwn(cached.revision)) return false;
     // Settled objects are in the stored version, and need not be parsed to see it.
     if (this.#deps.epoch.isSettled(cached.revision)) return true;
     return cached.object.apiVersion !== this.#apiVersion;
@@ -186,6 +214,11 @@ export function decode(
   const unknown = [...coerced.unknownFields, ...pruned.unknownFields];
   const kept = structural === undefined ? pruned.object : dropNulls(pruned.object, structural);
   return { object: kept as unknown as AnyObject, unknown, error: undefined };
+}
+
+function hasStatusDefaults(structural: Structural | undefined): boolean {
+  const status = structural?.property("status");
+  return status !== undefined && status.hasDefaults;
 }
 
 export function withDefaults(object: AnyObject, structural: Structural | undefined): AnyObject {
