@@ -1,7 +1,8 @@
 /**
  * Property names as expressions write them: `my-field` is `my__dash__field`, `namespace` is `__namespace__`.
+ * Since Kubernetes 1.31 a select may also say `x.namespace`.
  *
- * Source: k8s.io/apiserver pkg/cel/escaping.go.
+ * Source: k8s.io/apiserver pkg/cel/escaping.go, types.go (FindStructFieldType).
  */
 const reserved: ReadonlySet<string> = new Set(
   `true false null in as break const continue else for function if import let loop package namespace return var
@@ -20,4 +21,10 @@ export function escapeName(name: string): string | undefined {
   if (name === "" || !/^[A-Za-z_.\-/][A-Za-z0-9_.\-/]*$/.test(name)) return undefined;
   if (reserved.has(name)) return `__${name}__`;
   return name.replace(/__|[.\-/]/g, (part) => escapes.get(part) ?? part);
+}
+
+/** The field that an expression names, by the names of `escapeName`. */
+export function findField<F>(fields: ReadonlyMap<string, F>, name: string): F | undefined {
+  const field = fields.get(name);
+  return field === undefined && reserved.has(name) ? fields.get(`__${name}__`) : field;
 }

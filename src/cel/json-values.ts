@@ -10,7 +10,7 @@ import {
   OpaqueValue,
   type Value,
 } from "./libraries/values.ts";
-import { escapeName } from "./field-names.ts";
+import { escapeName, findField } from "./field-names.ts";
 import { jsonKey, KeyedList, SetList } from "./list-types.ts";
 import { ObjectValue } from "./object-value.ts";
 import { dynNode, type SchemaField, type SchemaNode } from "./schema-types.ts";
@@ -202,7 +202,7 @@ class JsonObject extends ObjectValue {
 
   /** A field that is null counts as absent, unless it may be anything. */
   #setField(name: string): SchemaField | undefined {
-    const field = this.#node.fields.get(name);
+    const field = findField(this.#node.fields, name);
     if (field === undefined || !Object.hasOwn(this.json, field.name)) return undefined;
     return this.json[field.name] === null && field.node.form !== "dyn" ? undefined : field;
   }

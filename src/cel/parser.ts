@@ -349,6 +349,9 @@ class Parser {
     const type = this.#structName(token);
     if (type !== undefined) return this.#struct(type.name, type.at);
     const { text, at } = token;
+    if (reserved.has(text)) {
+      addFault(this.#faults, { at, message: `reserved identifier: ${text}` });
+    }
     const open = this.#takeIf("(");
     if (open !== undefined) {
       const args = this.#args();
@@ -356,9 +359,6 @@ class Parser {
         expandMacro(text, open.at, undefined, args) ?? call(text, open.at, args),
         args,
       );
-    }
-    if (reserved.has(text)) {
-      addFault(this.#faults, { at, message: `reserved identifier: ${text}` });
     }
     return { kind: "ident", at, name: text };
   }

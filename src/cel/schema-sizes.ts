@@ -25,6 +25,7 @@ export function schemaSizes(self: SchemaNode): EstimateSize {
       if (name === "@keys" && node.form === "map") {
         return at === path.length - 1 ? { min: 0, max: 0 } : undefined;
       }
+      // Nor does it know a field by its keyword here.
       const isElement = name === "@items" || name === "@values";
       const next = isElement ? node.element : node.fields.get(name)?.node;
       if (next === undefined) return undefined;

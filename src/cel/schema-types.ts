@@ -9,7 +9,7 @@
 import { spendEffort } from "./effort.ts";
 import { types } from "./libraries/library.ts";
 import { dynType, objectType, type Type } from "./type.ts";
-import { escapeName } from "./field-names.ts";
+import { escapeName, findField } from "./field-names.ts";
 import type { ObjectDeclaration, TypeProvider } from "./declarations.ts";
 
 /** The part of a schema that matters here. */
@@ -258,7 +258,7 @@ export function schemaTypes(roots: readonly SchemaNode[]): TypeProvider {
     if (node.element !== undefined) waiting.push(node.element);
     const { fields, type } = node;
     if (node.form !== "object" || declared.has(type.name)) continue;
-    declared.set(type.name, { type, field: (name) => fields.get(name)?.node.type });
+    declared.set(type.name, { type, field: (name) => findField(fields, name)?.node.type });
     for (const { node: child } of fields.values()) waiting.push(child);
   }
   return { find: (name) => declared.get(name) };
