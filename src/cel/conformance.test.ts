@@ -93,6 +93,8 @@ const mixedLiteral = /^expected type '.*' but found '.*'$/;
 /** Cases of later versions, by their names: Kubernetes 1.36.3 answers them as we do, otherwise than the case says. */
 const olderStrings =
   /scientific notation|(?:NaN|infinity) support for|list support for string|map support|dyntype (?:NaN|support for (?:lists|maps|scient))|indexof_out_of_range/;
+/** Kubernetes lets an optional select of a value without fields find nothing: ErrorOnBadPresenceTest is off there. */
+const lenientSelects = /^(?:map_null_entry_no_such_key|map_present_key_invalid_field)$/;
 const quotedNames = /unsupported syntax: '`'/;
 
 // oxlint-disable-next-line typescript/no-explicit-any -- as above
@@ -144,13 +146,14 @@ function runCase(simple: any): string | undefined {
 }
 
 const recorded = {
-  passed: 1240,
+  passed: 1238,
   "cel.bind is not on": 5,
   "cel.block is not on": 37,
   "containers are not used": 85,
   "declared functions": 5,
   "expressions are always checked": 103,
   "literals of mixed types are refused": 40,
+  "optional selects find nothing in a value without fields": 2,
   "protobuf enums": 85,
   "protobuf messages": 238,
   "protobuf types": 15,
@@ -178,6 +181,8 @@ test("the public conformance cases hold; the others are left out for a counted r
         if (why === undefined) passed += 1;
         else if (section === "string_ext" && olderStrings.test(one.name))
           throw new Unsupported("version 2 of the strings extension answers otherwise");
+        else if (section === "optionals" && lenientSelects.test(one.name))
+          throw new Unsupported("optional selects find nothing in a value without fields");
         else failed.push(`${path}/${one.name}: ${one.original.expr}: ${why}`);
       } catch (error) {
         if (!(error instanceof Unsupported)) {

@@ -37,7 +37,8 @@ export class Frame {
   spend(units: number): void {
     spendEffort(1);
     this.cost += units;
-    if (this.cost > this.limit) throw new CostExceeded();
+    // Said so that a cost that is no number ends the evaluation, too.
+    if (!(this.cost <= this.limit)) throw new CostExceeded();
   }
 
   /**

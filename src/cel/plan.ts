@@ -21,7 +21,8 @@ import {
 } from "./libraries/values.ts";
 import type { Checked, Resolved } from "./checker.ts";
 import { MadeObject, ObjectValue } from "./object-value.ts";
-import { foundOptional, show } from "./standard/relations.ts";
+import { checkKey, isNoOverload, noOverloadOf, notIterable } from "./no-overload.ts";
+import { findElement, foundOptional, indexed, show } from "./standard/relations.ts";
 import { standardCost } from "./standard/cost.ts";
 import { Failed, Frame, type Step } from "./frame.ts";
 import { collectList, collectMap } from "./plan-collect.ts";
@@ -182,7 +183,7 @@ class Planner {
     if (isIndex(expr) && first !== undefined) {
       const keys = all.slice(1).map((key) => this.#attribute(key, 0));
       const steps = [this.#operand(first, base), ...keys];
-      return expr.name === "_[_]" ? plainCall(resolved, steps) : optionalIndex(resolved, steps);
+      return expr.name === "_[_]" ? indexCall(steps) : optionalIndex(steps);
     }
     const steps = all.map((arg, at) => {
       return this.#attribute(arg, expr.name === "_?_:_" && at > 0 ? 0 : attributeCost);
@@ -336,13 +337,22 @@ function spendIfFound(frame: Frame, found: Value): Value {
   return found;
 }
 
-function optionalIndex({ overloads }: Resolved, [container, key]: readonly Step[]): Step {
+function indexCall([container, key]: readonly Step[]): Step {
+  if (container === undefined || key === undefined) throw new Error("checked");
   return (frame) => {
-    if (container === undefined || key === undefined) throw new Error("checked");
-    const args = [container(frame), key(frame)];
-    const overload = overloads.length === 1 ? overloads[0] : choose(overloads, args);
-    if (overload === undefined) throw new FunctionError("no such overload");
-    return spendIfFound(frame, overload.call(...args));
+    const [from, at] = [container(frame), key(frame)];
+    frame.spend(1);
+    checkKey(at);
+    return from instanceof OptionalValue ? foundOptional(from, at) : indexed(from, at);
+  };
+}
+
+function optionalIndex([container, key]: readonly Step[]): Step {
+  if (container === undefined || key === undefined) throw new Error("checked");
+  return (frame) => {
+    const [from, at] = [container(frame), key(frame)];
+    checkKey(at);
+    return spendIfFound(frame, optionalField(from, at));
   };
 }
 
@@ -380,28 +390,21 @@ function* pairsOf(over: Value, isPair: boolean): Generator<readonly [Value, Valu
     return;
   }
   const items = listItems(over);
-  if (items === undefined) throw new FunctionError("no such overload");
+  if (items === undefined) throw new FunctionError(notIterable(over, isPair));
   for (const [at, item] of items.entries()) yield isPair ? [BigInt(at), item] : [item, item];
 }
 
 function selected(value: Value, field: string): Value {
   if (value instanceof OptionalValue) return optionalField(value, field);
-  const found = fieldOf(value, field);
+  const found = findElement(value, field);
   if (found === undefined) throw new FunctionError(`no such key: ${field}`);
   return found;
-}
-
-function fieldOf(value: Value, field: string): Value | undefined {
-  if (value instanceof ObjectValue) return value.field(field);
-  if (value instanceof MapValue) return value.get(field);
-  throw new FunctionError("no such overload");
 }
 
 function isSet(value: Value, field: string): boolean {
   if (value instanceof OptionalValue) return value.inner !== undefined && isSet(value.inner, field);
   if (value instanceof ObjectValue) return value.has(field);
-  // As cel-go: what has no fields has not this one. Only the type check refuses it, where the type is known.
-  return value instanceof MapValue && value.get(field) !== undefined;
+  return findElement(value, field) !== undefined;
 }
 
 function optionalField(value: Value, field: Value): Value {
@@ -479,8 +482,13 @@ function plainCall({ name, overloads }: Resolved, steps: readonly Step[]): Step 
     spendEffort(readingEffort(args));
     frame.spend(callCost(name, id, args) ?? standardCost(id, args));
     const overload = id === "" ? choose(overloads, args) : only;
-    if (overload === undefined) throw new FunctionError("no such overload");
-    return overload.call(...args);
+    if (overload === undefined) throw noOverloadOf(name, args);
+    try {
+      return overload.call(...args);
+    } catch (error) {
+      if (!isNoOverload(error) || takes(overload, args)) throw error;
+      throw noOverloadOf(name, args);
+    }
   };
 }
 
@@ -500,9 +508,11 @@ function choose(
   overloads: readonly LibraryOverload[],
   args: readonly Value[],
 ): LibraryOverload | undefined {
-  return overloads.find(({ args: wanted }) =>
-    wanted.every((type, at) => isOfType(args[at] as Value, type)),
-  );
+  return overloads.find((overload) => takes(overload, args));
+}
+
+function takes({ args: wanted }: LibraryOverload, args: readonly Value[]): boolean {
+  return wanted.every((type, at) => isOfType(args[at] as Value, type)); // as many as declared
 }
 
 function isOfType(value: Value, type: LibraryType): boolean {

@@ -72,3 +72,33 @@ for (const name of ["list-types", "costs", "formats", "random"]) {
     });
   }
 }
+
+test("values without a declared type are refused as Kubernetes 1.36.3 refuses them", () => {
+  const file = readFileSync(new URL("testdata/dynamic.txt", import.meta.url), "utf8");
+  const environment = new Environment({ variables: new Map() });
+  for (const line of file.trimEnd().split("\n").slice(1)) {
+    const [expression = "", expected] = line.split(" => ");
+    const compiled = environment.compile(expression);
+    assert.ok(compiled.kind === "program", expression);
+    const outcome = compiled.program.evaluate(new Map());
+    assert.equal(outcome.kind === "value" ? "ok" : `error: ${outcome.message}`, expected, line);
+  }
+});
+
+test("no cost of a call is beyond the limit of its evaluation, whatever its arguments are", () => {
+  const wrong = ["'s'", "1u", "1.5", "[1]"].flatMap((value) => [
+    `lists.range(dyn(${value}))`,
+    `[[1]].flatten(dyn(${value}))`,
+    `[1].slice(dyn(${value}), 1)`,
+  ]);
+  const list = `[${Array.from({ length: 60 }, (_, at) => at).join(",")}]`;
+  const long = `${list}.all(a, ${list}.all(b, ${list}.all(c, ${list}.all(d, a + b + c + d >= 0))))`;
+  for (const call of wrong) {
+    const compiled = new Environment({ variables: new Map() }).compile(`${call} == [] || ${long}`);
+    assert.ok(compiled.kind === "program", call);
+    const outcome = compiled.program.evaluate(new Map(), 10_000);
+    assert.equal(outcome.kind === "error" && outcome.message, costMessage, call);
+  }
+});
+
+const costMessage = "operation cancelled: actual cost limit exceeded";

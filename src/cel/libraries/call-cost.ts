@@ -77,8 +77,8 @@ const byFunction: Readonly<Record<string, Cost>> = {
 const byOverload: Readonly<Record<string, Cost>> = {
   list_slice: ([list, start, end]) => allocationCost(1, sliceSize(list, start, end)),
   list_flatten: ([list]) => allocationCost(1, sizeOf(list)),
-  list_flatten_int: ([list, depth]) => allocationCost(Number(depth), sizeOf(list)),
-  lists_range: ([end]) => allocationCost(1, Math.max(0, Number(end))),
+  list_flatten_int: ([list, depth]) => allocationCost(countOf(depth), sizeOf(list)),
+  lists_range: ([end]) => allocationCost(1, Math.max(0, countOf(end))),
   list_reverse: ([list]) => allocationCost(1, sizeOf(list)),
   list_distinct: ([list]) => selfCompareCost(list),
   list_sets_contains_list: ([a, b]) => 1 + sizeOf(a) * sizeOf(b),
@@ -109,6 +109,11 @@ export function sizeOf(value: Value | undefined): number {
   if (value instanceof OpaqueValue) return value.size;
   if (value === undefined) return 1;
   return listItems(value)?.length ?? mapEntries(value)?.length ?? 1;
+}
+
+/** What is no number is refused by the function, after its cost. */
+function countOf(value: Value | undefined): number {
+  return typeof value === "bigint" ? Number(value) : 1;
 }
 
 function parseCost(text: Value | undefined): number {

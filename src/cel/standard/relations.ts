@@ -16,6 +16,7 @@ import {
   equalValues,
   ListValue,
   MapValue,
+  OpaqueValue,
   OptionalValue,
   stringForm,
   typeName,
@@ -69,6 +70,13 @@ function orderOverloads(name: string, holds: (order: number) => boolean): Librar
   ];
 }
 
+/** A quantity, an address and their like are compared with their own kind alone. */
+function equal(x: Value, y: Value): boolean {
+  const isOwnKind = x instanceof OpaqueValue && !(x instanceof ObjectValue);
+  if (isOwnKind && y !== null && typeName(y) !== typeName(x)) throw noOverload();
+  return equalValues(x, y);
+}
+
 function isIn(item: Value, container: Value): boolean {
   if (container instanceof MapValue) return container.get(item) !== undefined;
   if (container instanceof ObjectValue) return typeof item === "string" && container.has(item);
@@ -77,7 +85,7 @@ function isIn(item: Value, container: Value): boolean {
 }
 
 /** `value[key]`. */
-function indexed(container: Value, key: Value): Value {
+export function indexed(container: Value, key: Value): Value {
   const found = findElement(container, key);
   if (found !== undefined) return found;
   if (container instanceof ListValue) throw new FunctionError(`index out of bounds: ${show(key)}`);
@@ -89,11 +97,11 @@ export function show(key: Value): string {
   return stringForm(key) ?? typeName(key);
 }
 
-/** Undefined: there is no such element. */
-function findElement(container: Value, key: Value): Value | undefined {
+/** Undefined: there is no such element. As cel-go, what holds none has not this one: only its type refuses that. */
+export function findElement(container: Value, key: Value): Value | undefined {
   if (container instanceof MapValue) return container.get(key);
   if (container instanceof ObjectValue && typeof key === "string") return container.field(key);
-  if (!(container instanceof ListValue)) throw noOverload();
+  if (!(container instanceof ListValue)) return undefined;
   const at = indexOf(key);
   return at === undefined ? undefined : container.items[at];
 }
@@ -102,9 +110,8 @@ function indexOf(key: Value): number | undefined {
   if (typeof key === "bigint") return toIndex(key);
   if (key instanceof Uint) return toIndex(key.value);
   if (typeof key === "number" && Number.isInteger(key)) return key < 0 ? undefined : key;
-  throw new FunctionError(
-    `unsupported index type '${typeof key === "number" ? "double" : "string"}' in list`,
-  );
+  const what = typeof key === "number" ? `value ${show(key)}` : `type '${typeName(key)}'`;
+  throw new FunctionError(`unsupported index ${what} in list`);
 }
 
 function toIndex(value: bigint): number | undefined {
@@ -142,10 +149,7 @@ export const relationsLibrary: Library = {
   name: "stdlib.relations",
   since: 0,
   functions: [
-    declare(
-      "_==_",
-      free("equals", [a, a], bool, (x, y) => equalValues(x, y)),
-    ),
+    declare("_==_", free("equals", [a, a], bool, equal)),
     declare(
       "_!=_",
       free("not_equals", [a, a], bool, (x, y) => !equalValues(x, y)),
