@@ -37,20 +37,15 @@ export const settingsReaders: Readonly<Record<string, (value: unknown) => Admiss
   ResourceQuota: (value) => ({ limitedResources: limitedResourcesOf(value) }),
 };
 
-/** @throws SettingsError unless `value` is of that kind and one of these versions. */
-export function typed(
-  value: unknown,
-  kind: string,
-  group: string,
-  versions: readonly string[],
-): Fields {
+/** @throws SettingsError unless `value` is of that kind and one of these group-versions. */
+export function typed(value: unknown, kind: string, apiVersions: readonly string[]): Fields {
   const fields = record(value, "");
   const apiVersion = text(fields, "apiVersion", "");
   const found = text(fields, "kind", "");
   if (found === "") throw new SettingsError(`Object 'Kind' is missing in '${shown(value)}'`);
   if (apiVersion === "")
     throw new SettingsError(`Object 'apiVersion' is missing in '${shown(value)}'`);
-  if (found !== kind || !versions.some((version) => apiVersion === `${group}/${version}`))
+  if (found !== kind || !apiVersions.includes(apiVersion))
     throw new SettingsError(`no kind "${found}" is registered for version "${apiVersion}"`);
   return fields;
 }
@@ -61,7 +56,8 @@ function shown(value: unknown): string {
 
 function podSecurityOf(value: unknown): PodSecuritySettings {
   const group = "pod-security.admission.config.k8s.io";
-  const root = typed(value, "PodSecurityConfiguration", group, ["v1", "v1beta1", "v1alpha1"]);
+  const apiVersions = ["v1", "v1beta1", "v1alpha1"].map((version) => `${group}/${version}`);
+  const root = typed(value, "PodSecurityConfiguration", apiVersions);
   const defaults = record(root["defaults"] ?? {}, "defaults");
   const exemptions = record(root["exemptions"] ?? {}, "exemptions");
   const errors: string[] = [];
@@ -109,7 +105,7 @@ function podSecurityOf(value: unknown): PodSecuritySettings {
 
 function eventLimitsOf(value: unknown): readonly EventLimit[] {
   const group = "eventratelimit.admission.k8s.io";
-  const root = value === undefined ? {} : typed(value, "Configuration", group, ["v1alpha1"]);
+  const root = value === undefined ? {} : typed(value, "Configuration", [`${group}/v1alpha1`]);
   const limits = list(root, "limits", "").map((each, at) => {
     const path = `limits[${at}]`;
     const fields = record(each, path);
@@ -146,7 +142,7 @@ function eventLimitFaults(
 
 function tolerationsOf(value: unknown): TolerationSettings {
   const group = "podtolerationrestriction.admission.k8s.io";
-  const root = typed(value, "Configuration", group, ["v1alpha1"]);
+  const root = typed(value, "Configuration", [`${group}/v1alpha1`]);
   const read = (name: string): readonly Fields[] =>
     list(root, name, "").map((each, at) => {
       const path = `${name}[${at}]`;
@@ -180,8 +176,11 @@ function nodeSelectorsOf(value: unknown): Readonly<Record<string, string>> {
 function limitedResourcesOf(value: unknown): readonly LimitedResource[] {
   const isOld = (value as AnyObject | null)?.kind === "Configuration";
   const root = isOld
-    ? typed(value, "Configuration", "resourcequota.admission.k8s.io", ["v1beta1", "v1alpha1"])
-    : typed(value, "ResourceQuotaConfiguration", "apiserver.config.k8s.io", ["v1"]);
+    ? typed(value, "Configuration", [
+        "resourcequota.admission.k8s.io/v1beta1",
+        "resourcequota.admission.k8s.io/v1alpha1",
+      ])
+    : typed(value, "ResourceQuotaConfiguration", ["apiserver.config.k8s.io/v1"]);
   return list(root, "limitedResources", "").map((each, at) => {
     const path = `limitedResources[${at}]`;
     const fields = record(each, path);

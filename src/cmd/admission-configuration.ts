@@ -22,7 +22,8 @@ export interface AdmissionConfiguration {
   readonly credentials?: WebhooksDeps["credentials"];
 }
 
-const group = "apiserver.config.k8s.io";
+/** The older one is of upstream's first group for such files. */
+const apiVersions = ["apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"];
 const limits = { bytesMax: 1024 * 1024, depthMax: 32, aliasMax: 100 };
 
 const webhookPlugins = {
@@ -72,7 +73,7 @@ function pluginsOf(path: string): readonly ConfiguredPlugin[] {
   try {
     const value = yamlValue(source);
     if (isLegacy(value)) return [{ name: "PodNodeSelector", value: () => value }];
-    const root = typed(value, "AdmissionConfiguration", group, ["v1"]);
+    const root = typed(value, "AdmissionConfiguration", apiVersions);
     onlyFields(root, ["apiVersion", "kind", "plugins"], "");
     return list(root, "plugins", "").map((each, at) => pluginOf(each, `plugins[${at}]`, path));
   } catch (error) {
@@ -137,12 +138,7 @@ function initialized(name: string, read: () => void): void {
 }
 
 function usersOf(value: unknown): ReturnType<typeof webhookUsers> | undefined {
-  const versions = ["v1", "v1alpha1"];
-  const kind = (value as { kind?: unknown } | null)?.kind;
-  const root =
-    kind === "WebhookAdmission"
-      ? typed(value, "WebhookAdmission", group, ["v1alpha1"])
-      : typed(value, "WebhookAdmissionConfiguration", group, versions.slice(0, 1));
+  const root = typed(value, "WebhookAdmissionConfiguration", ["apiserver.config.k8s.io/v1"]);
   onlyFields(root, ["apiVersion", "kind", "kubeConfigFile", "staticManifestsDir"], "");
   if (text(root, "staticManifestsDir", "") !== "")
     throw new SettingsError("staticManifestsDir: not served here");

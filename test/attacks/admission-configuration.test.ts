@@ -51,6 +51,31 @@ test("inline configurations and files beside the configuration are read; plugins
   assert.deepEqual(admissionConfiguration(undefined, choice()), { settings: {} });
 });
 
+test("the configuration is read in each of upstream's versions, and in no other", (context) => {
+  const plugins = "plugins:\n- {name: PodNodeSelector, path: selectors.yaml}\n";
+  const read = (apiVersion: string, kind = "AdmissionConfiguration"): unknown => {
+    const directory = files(context, {
+      "config.yaml": `apiVersion: ${apiVersion}\nkind: ${kind}\n${plugins}`,
+      "selectors.yaml": "podNodeSelectorPluginConfig:\n  ns: a=b\n",
+    });
+    const path = join(directory, "config.yaml");
+    return admissionConfiguration(path, choice("PodNodeSelector")).settings;
+  };
+  for (const apiVersion of ["apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"]) {
+    assert.deepEqual(read(apiVersion), { nodeSelectors: { ns: "a=b" } }, apiVersion);
+  }
+  for (const apiVersion of [
+    "apiserver.config.k8s.io/v1alpha1",
+    "apiserver.k8s.io/v1",
+    "apiserver.k8s.io/v1beta1",
+    "v1",
+  ]) {
+    const text = `no kind "AdmissionConfiguration" is registered for version "${apiVersion}"`;
+    assert.throws(() => read(apiVersion), new RegExp(text), apiVersion);
+  }
+  assert.throws(() => read("apiserver.k8s.io/v1alpha1", "Other"), /no kind "Other"/);
+});
+
 test("a webhook is shown the kubeconfig's user of its host, of its domain, or of nobody", (context) => {
   const directory = files(context, {
     kubeconfig: `apiVersion: v1
