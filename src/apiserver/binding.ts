@@ -32,12 +32,16 @@ interface PodParts {
     readonly nodeName?: string;
     readonly schedulingGates?: readonly unknown[];
   };
-  readonly status?: { readonly conditions?: readonly Condition[] };
+  readonly status?: {
+    readonly conditions?: readonly Condition[];
+    readonly nominatedNodeName?: string;
+  };
 }
 
 interface Condition {
   readonly type?: string;
   readonly status?: string;
+  readonly lastTransitionTime?: string;
 }
 
 /** `pods`: the kind of the bound object; `path`: the kind that the path names, which may be `bindings`. */
@@ -132,6 +136,8 @@ function bound(
   const parts = pod as PodParts; // a stored pod
   const annotations = { ...metadata.annotations, ...binding.metadata?.annotations };
   const labels = { ...metadata.labels, ...binding.metadata?.labels };
+  // What was hoped for is over: nobody is to count the pod at the node that was nominated.
+  const { nominatedNodeName: _, ...status } = parts.status ?? {};
   return {
     ...pod,
     metadata: {
@@ -140,7 +146,7 @@ function bound(
       ...(Object.keys(labels).length === 0 ? {} : { labels }),
     },
     spec: { ...parts.spec, nodeName: node },
-    status: { ...parts.status, conditions: markScheduled(parts.status?.conditions ?? [], nowMs) },
+    status: { ...status, conditions: markScheduled(status.conditions ?? [], nowMs) },
   };
 }
 
@@ -169,13 +175,16 @@ function precondition(name: string, what: string, wanted: string, actual: string
   return conflict(bindingResource, name, why);
 }
 
+/** In its place among the others; the time stays when it was so before. */
 function markScheduled(conditions: readonly Condition[], nowMs: number): readonly Condition[] {
-  const now = formatTime(nowMs);
+  const at = conditions.findIndex(({ type }) => type === "PodScheduled");
+  const known = conditions[at];
+  const since = known?.status === "True" ? known.lastTransitionTime : undefined;
   const mine = {
     type: "PodScheduled",
     status: "True",
     lastProbeTime: null,
-    lastTransitionTime: now,
+    lastTransitionTime: since ?? formatTime(nowMs),
   };
-  return [...conditions.filter((condition) => condition.type !== "PodScheduled"), mine];
+  return at < 0 ? [...conditions, mine] : conditions.with(at, mine);
 }

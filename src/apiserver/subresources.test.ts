@@ -28,6 +28,36 @@ test("a pod is bound once", () =>
     );
   }));
 
+test("a binding clears the node that was nominated, and leaves the other conditions in their places", () =>
+  withPlane(async (plane) => {
+    await ask(plane, "POST", pods, { body: pod("a") });
+    const [first, last] = ["a.example.com/first", "b.example.com/last"].map((type) => ({
+      type,
+      status: "True",
+    }));
+    const waiting = { type: "PodScheduled", status: "False", reason: "Unschedulable" };
+    const status = { nominatedNodeName: "n2", conditions: [first, waiting, last] };
+    const type = "application/merge-patch+json";
+    const patched = await ask(plane, "PATCH", `${pods}/a/status`, { type, body: { status } });
+    assert.equal((patched.json["status"] as typeof status).nominatedNodeName, "n2", patched.text);
+    const binding = { metadata: { name: "a" }, target: { kind: "Node", name: "n1" } };
+    const dry = await ask(plane, "POST", `${pods}/a/binding?dryRun=All`, { body: binding });
+    assert.equal(dry.status, 201, dry.text);
+    const before = (await ask(plane, "GET", `${pods}/a`)).json["status"] as typeof status;
+    assert.equal(before.nominatedNodeName, "n2");
+    await ask(plane, "POST", `${pods}/a/binding`, { body: binding });
+    const bound = (await ask(plane, "GET", `${pods}/a`)).json["status"] as typeof status;
+    assert.equal(bound.nominatedNodeName, undefined);
+    assert.deepEqual(
+      bound.conditions.map((one) => [one?.type, one?.status]),
+      [
+        ["a.example.com/first", "True"],
+        ["PodScheduled", "True"],
+        ["b.example.com/last", "True"],
+      ],
+    );
+  }));
+
 test("an eviction is a dry run by either its query or its deleteOptions", () =>
   withPlane(async (plane) => {
     await ask(plane, "POST", pods, { body: pod("a") });

@@ -8,7 +8,18 @@ import {
   legacyJobNameLabel,
 } from "../strategies/job.ts";
 import type { Fields } from "./fields.ts";
-import { flag, has, maybe, maybeNumber, maybeText, number, part, text, textMap } from "./fields.ts";
+import {
+  flag,
+  has,
+  items,
+  maybe,
+  maybeNumber,
+  maybeText,
+  number,
+  part,
+  text,
+  textMap,
+} from "./fields.ts";
 import { child, invalidValue, key, notSupported, required, tooLong } from "./errors.ts";
 import { semanticEqual } from "./equal.ts";
 import { checkImmutable, immutableText } from "./immutable.ts";
@@ -214,14 +225,48 @@ function checkCompletionsKept(out: FieldError[], spec: Fields, before: Fields): 
   out.push(invalidValue("spec.completions", completions, detail));
 }
 
-/** A job that waits and never started may still change where its pods go. */
+/**
+ * While a job waits, and no pod of its template runs, it may still change where its pods go and what resources their
+ * containers have (MutableSchedulingDirectivesForSuspendedJobs, MutablePodResourcesForSuspendedJobs).
+ */
 function checkTemplateKept(out: FieldError[], spec: Fields, old: Fields): void {
   const before = part(old, "spec");
   const template = part(spec, "template");
-  const waits = flag(before, "suspend") && !has(part(old, "status"), "startTime");
   const was = part(before, "template");
-  if (semanticEqual(template, waits ? withDirectives(was, template) : was)) return;
-  out.push(invalidValue("spec.template", template, immutableText));
+  if (!flag(before, "suspend") || !isIdle(part(old, "status"))) {
+    if (!semanticEqual(template, was)) {
+      out.push(invalidValue("spec.template", template, immutableText));
+    }
+    return;
+  }
+  const pod = part(template, "spec");
+  if (semanticEqual(pod, withResources(part(withDirectives(was, template), "spec"), pod))) return;
+  out.push(invalidValue("spec.template.spec", pod, immutableText));
+}
+
+/** Never started, or suspended since, and without a pod. */
+function isIdle(status: Fields): boolean {
+  if (number(status, "active") !== 0) return false;
+  const isSuspended = items(status, "conditions").some(
+    (condition) => text(condition, "type") === "Suspended" && text(condition, "status") === "True",
+  );
+  return isSuspended || !has(status, "startTime");
+}
+
+/** The old pod with the new one's resources, container by container. */
+function withResources(old: Fields, next: Fields): Fields {
+  const pod: Record<string, unknown> = { ...old };
+  for (const field of ["containers", "initContainers"]) {
+    const wanted = items(next, field);
+    const known = items(old, field);
+    if (known.length === 0 || known.length !== wanted.length) continue;
+    pod[field] = known.map((container, at) => {
+      const other = wanted[at] ?? {};
+      if (text(container, "name") !== text(other, "name")) return container;
+      return { ...container, resources: other["resources"] };
+    });
+  }
+  return pod;
 }
 
 /** The old template with the new one's scheduling directives. */
