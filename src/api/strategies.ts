@@ -7,6 +7,7 @@ import type { StrategyRow, Rules } from "./strategies/build.ts";
 import { buildStrategy } from "./strategies/build.ts";
 import { appsRows, autoscalingRows, batchRows } from "./strategies/apps.ts";
 import { coreRows } from "./strategies/core.ts";
+import { gatedFields } from "./strategies/gated-fields.ts";
 import { policyRows } from "./strategies/policies.ts";
 import type { Strategy } from "./strategy-types.ts";
 import { ruleTable } from "./validation/table.ts";
@@ -28,7 +29,8 @@ export function strategyFor(group: string, resource: string): Strategy {
   const known = made.get(name);
   if (known !== undefined) return known;
   const row = ownEntry(ownEntry(rows, group) ?? {}, resource);
-  const strategy = buildStrategy(row ?? {}, ownEntry(ruleTable, name) ?? noRules);
+  const gated = ownEntry(gatedFields, name) ?? [];
+  const strategy = buildStrategy({ ...row, gated }, ownEntry(ruleTable, name) ?? noRules);
   // Only described resources are kept: the map stays as small as the tables.
   if (row !== undefined) made.set(name, strategy);
   return strategy;

@@ -11,6 +11,7 @@ import type { FieldError } from "../status.ts";
 import type { Strategy, UpdateStrategy } from "../strategy-types.ts";
 import type { Fields } from "../validation/fields.ts";
 import { semanticEqual } from "../validation/equal.ts";
+import { dropGatedFields, type GatedField } from "./gated-fields.ts";
 
 /** The rules of one kind, without its metadata's. */
 export interface Rules {
@@ -25,6 +26,8 @@ export interface Rules {
 }
 
 export interface StrategyRow {
+  /** Fields of features that are off: they go first. */
+  readonly gated?: readonly GatedField[];
   /** Given: the kind has a status, which starts as this. */
   readonly status?: Fields;
   /** Kinds that report about themselves (nodes): a create may bring its status. */
@@ -91,14 +94,16 @@ function buildSubresources(
     };
   }
   if (row.scale === true) built["scale"] = update;
-  for (const [name, prepareForUpdate] of Object.entries(row.subresources ?? {})) {
+  for (const [name, prepare] of Object.entries(row.subresources ?? {})) {
+    const prepareForUpdate: UpdateStrategy["prepareForUpdate"] = (next, old) =>
+      prepare(dropGatedFields(row.gated ?? [], next, old), old);
     built[name] = { prepareForUpdate, validateUpdate: validator(name) };
   }
   return built;
 }
 
 function prepareCreate(row: StrategyRow, object: AnyObject): AnyObject {
-  let next = object;
+  let next = dropGatedFields(row.gated ?? [], object, undefined);
   if (row.status !== undefined && row.statusOnCreate !== true) {
     next = { ...next, status: row.status };
   }
@@ -109,7 +114,8 @@ function prepareCreate(row: StrategyRow, object: AnyObject): AnyObject {
 }
 
 function prepareUpdate(row: StrategyRow, next: AnyObject, old: AnyObject): AnyObject {
-  let prepared = row.status === undefined ? next : withStatus(next, old["status"]);
+  const known = dropGatedFields(row.gated ?? [], next, old);
+  let prepared = row.status === undefined ? known : withStatus(known, old["status"]);
   prepared = row.prepareForUpdate?.(prepared, old) ?? prepared;
   return countGeneration(prepared, old, row.generation ?? []);
 }

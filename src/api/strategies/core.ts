@@ -40,7 +40,33 @@ function prepareFinalize(next: AnyObject, old: AnyObject): AnyObject {
   return "status" in old ? { ...rest, status: old["status"] } : rest;
 }
 
-/** The deprecated one of two data sources is shown beside the new one. */
+/**
+ * A source in another namespace (CrossNamespaceVolumeDataSource, off) and one of a kind that only `dataSourceRef` may
+ * name are dropped, unless the stored claim has a source. The deprecated one of two is shown beside the new one.
+ */
+function prepareDataSources(claim: AnyObject, old?: AnyObject): AnyObject {
+  const before = part(old ?? {}, "spec");
+  let spec = part(claim, "spec");
+  const reference = maybe(spec, "dataSourceRef");
+  const isElsewhere = reference !== undefined && text(reference, "namespace") !== "";
+  if (isElsewhere && !has(before, "dataSourceRef")) {
+    const { dataSourceRef: _, ...rest } = spec;
+    spec = rest;
+  }
+  const source = maybe(spec, "dataSource");
+  const isUsed = has(before, "dataSource") || has(spec, "dataSourceRef");
+  if (source !== undefined && !isUsed && !isClassicSource(source)) {
+    const { dataSource: _, ...rest } = spec;
+    spec = rest;
+  }
+  return normalizeDataSources(spec === part(claim, "spec") ? claim : { ...claim, spec });
+}
+
+function isClassicSource(source: Fields): boolean {
+  const name = `${text(source, "apiGroup")}/${text(source, "kind")}`;
+  return name === "/PersistentVolumeClaim" || name === "snapshot.storage.k8s.io/VolumeSnapshot";
+}
+
 function normalizeDataSources(claim: AnyObject): AnyObject {
   const spec = part(claim, "spec");
   const source = maybe(spec, "dataSource");
@@ -81,8 +107,8 @@ export const coreRows: Readonly<Record<string, StrategyRow>> = {
   persistentvolumes: { status: wantedPending, prepareForCreate: stampPhase },
   persistentvolumeclaims: {
     status: wantedPending,
-    prepareForCreate: normalizeDataSources,
-    prepareForUpdate: normalizeDataSources,
+    prepareForCreate: prepareDataSources,
+    prepareForUpdate: prepareDataSources,
   },
   replicationcontrollers: {
     status: { replicas: 0 },
