@@ -2,7 +2,7 @@
 import type { Quantity } from "../quantity.ts";
 import { addQuantities, compareQuantities, tryParseQuantity, zeroQuantity } from "../quantity.ts";
 import type { Fields } from "../validation/fields.ts";
-import { hasEntries, items, part } from "../validation/fields.ts";
+import { items, maybe, part } from "../validation/fields.ts";
 
 type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
 
@@ -11,11 +11,11 @@ type Amounts = Partial<Record<(typeof counted)[number], Quantity>>;
 
 /**
  * Guaranteed: every container limits CPU and memory and requests just that. BestEffort: none asks for
- * either. Resources of the pod as a whole, when given, count instead of the containers'.
+ * either. Resources of the pod as a whole, when given (and be they empty), count instead of the containers'.
  */
 export function podQosClass(spec: Fields): QosClass {
-  const whole = part(spec, "resources");
-  if (hasEntries(whole, "requests") || hasEntries(whole, "limits")) return classOf([whole]);
+  const whole = maybe(spec, "resources");
+  if (whole !== undefined) return classOf([whole]);
   const containers = [...items(spec, "containers"), ...items(spec, "initContainers")];
   return classOf(containers.map((container) => part(container, "resources")));
 }

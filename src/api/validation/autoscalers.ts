@@ -1,6 +1,6 @@
 /** Horizontal pod autoscalers (v2). Texts as upstream's autoscaling/validation. */
 import type { FieldError } from "../status.ts";
-import { tryParseQuantity } from "../quantity.ts";
+import { formatQuantity, tryParseQuantity } from "../quantity.ts";
 import { validateLabelSelector } from "../meta.ts";
 import { pathSegmentName } from "../names.ts";
 import type { Fields } from "./fields.ts";
@@ -16,6 +16,7 @@ import {
   append,
 } from "./errors.ts";
 import { checkCounters } from "./numbers.ts";
+import { nonNegativeText } from "./text.ts";
 
 const windowSecondsMax = 3600;
 const periodSecondsMax = 1800;
@@ -33,7 +34,10 @@ export function validateAutoscaler(scaler: Fields): FieldError[] {
   if (min !== undefined && min < 1) {
     out.push(invalidValue("spec.minReplicas", min, "must be greater than or equal to 1"));
   }
-  if (max < 1) out.push(required("spec.maxReplicas", "must be set and greater than 0"));
+  if (max === 0) out.push(required("spec.maxReplicas", "must be set and greater than 0"));
+  if (max < 0) {
+    out.push(invalidValue("spec.maxReplicas", max, "must be greater than or equal to 1"));
+  }
   if (min !== undefined && max < min) {
     const detail = "must be greater than or equal to `minReplicas`";
     out.push(invalidValue("spec.maxReplicas", max, detail));
@@ -42,6 +46,14 @@ export function validateAutoscaler(scaler: Fields): FieldError[] {
   items(spec, "metrics").forEach((metric, at) =>
     checkMetric(out, metric, index("spec.metrics", at)),
   );
+  const wakes = items(spec, "metrics").some((metric) =>
+    ["Object", "External"].includes(text(metric, "type")),
+  );
+  if (min === 0 && !wakes) {
+    const detail =
+      "must specify at least one Object or External metric to support scaling to zero replicas";
+    out.push(forbiddenField("spec.metrics", detail));
+  }
   const behavior = part(spec, "behavior");
   for (const direction of ["scaleUp", "scaleDown"]) {
     const rules = maybe(behavior, direction);
@@ -82,6 +94,9 @@ function checkScaling(out: FieldError[], rules: Fields, path: string): void {
     out.push(required(policies, "must specify at least one Policy"));
   }
   items(rules, "policies").forEach((policy, i) => checkPolicy(out, policy, index(policies, i)));
+  const tolerance = tryParseQuantity(text(rules, "tolerance"));
+  if (tolerance === undefined || tolerance.nanos >= 0n) return;
+  out.push(invalidValue(child(path, "tolerance"), formatQuantity(tolerance), nonNegativeText));
 }
 
 function checkPolicy(out: FieldError[], policy: Fields, path: string): void {

@@ -1,7 +1,7 @@
 /** Cluster addresses of services and their families: one of each at most, and they stay. */
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
-import { text, texts } from "./fields.ts";
+import { part, text, texts } from "./fields.ts";
 import {
   child,
   duplicate,
@@ -24,7 +24,8 @@ export function isHeadless(spec: Fields): boolean {
   return ips.length === 1 && ips[0] === "None";
 }
 
-export function checkClusterIps(out: FieldError[], spec: Fields): void {
+export function checkClusterIps(out: FieldError[], spec: Fields, old: Fields | undefined): void {
+  const kept = texts(part(old ?? {}, "spec"), "clusterIPs");
   const ips = texts(spec, "clusterIPs");
   const first = text(spec, "clusterIP");
   if (first !== "" && ips.length === 0) out.push(required(path));
@@ -34,7 +35,7 @@ export function checkClusterIps(out: FieldError[], spec: Fields): void {
     out.push(invalidValue(path, ips, "must be empty when `clusterIP` is not specified"));
   }
   checkFamilies(out, spec);
-  if (!checkEach(out, ips)) return;
+  if (!checkEach(out, ips, kept)) return;
   if (ips.length > 1 && !isDualStack(ips)) {
     const detail = "may specify no more than one IP for each IP family";
     out.push(invalidValue(path, ips, detail));
@@ -54,14 +55,14 @@ function checkFamilies(out: FieldError[], spec: Fields): void {
 }
 
 /** @returns whether every address can be read. */
-function checkEach(out: FieldError[], ips: readonly string[]): boolean {
+function checkEach(out: FieldError[], ips: readonly string[], kept: readonly string[]): boolean {
   let fine = true;
   ips.forEach((ip, at) => {
     if (at === 0 && ip === "None") {
       if (ips.length === 1) return;
       fine = false;
       out.push(invalidValue(path, ips, "'None' must be the first and only value"));
-    } else if (!checkAddress(out, ip, index(path, at))) fine = false;
+    } else if (!checkAddress(out, ip, index(path, at), kept)) fine = false;
   });
   if (ips.length > addressesMax) {
     out.push(invalidValue(path, ips, `may only hold up to ${addressesMax} values`));

@@ -15,6 +15,7 @@ import {
   required,
   append,
 } from "./errors.ts";
+import { checkFileKey } from "./env-files.ts";
 import { checkContainerFieldRef, checkDownwardFieldRef } from "./downward.ts";
 import { checkContainerResources } from "./resources.ts";
 import { checkSecurityContext } from "./security.ts";
@@ -127,10 +128,10 @@ function checkValueFrom(out: FieldError[], variable: Fields, source: Fields, pat
   on("resourceFieldRef", (reference, at) => checkContainerFieldRef(out, reference, "env", at));
   on("configMapKeyRef", (reference, at) => checkKeySelector(out, reference, at));
   on("secretKeyRef", (reference, at) => checkKeySelector(out, reference, at));
-  on("fileKeyRef", () => {});
+  on("fileKeyRef", (reference, at) => checkFileKey(out, reference, at));
   if (sources === 0) {
     const detail =
-      "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`";
+      "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`";
     out.push(invalidValue(path, "", detail));
   } else if (text(variable, "value") !== "") {
     out.push(invalidValue(path, "", "may not be specified when `value` is not empty"));
@@ -321,7 +322,7 @@ function checkResizePolicy(
       out.push(notSupported(path, restart, resizePolicies));
     }
     if (context.restartPolicy === "Never" && restart !== "NotRequired") {
-      const detail = "must be 'NotRequired' when `restartPolicy` is 'Never'";
+      const detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
       out.push(invalidValue(path, restart, detail));
     }
   });

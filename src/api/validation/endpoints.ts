@@ -17,8 +17,9 @@ import {
 } from "./errors.ts";
 import { checkOneOf } from "./choices.ts";
 import { protocols } from "./containers.ts";
+import { semanticEqual } from "./equal.ts";
 import { checkImmutable } from "./immutable.ts";
-import { checkAddress, checkFamily, checkNotSpecial } from "./ip.ts";
+import { checkAddress, checkCanonicalAddress, checkFamily, checkNotSpecial } from "./ip.ts";
 import { checkDomainName, portNumberErrors } from "./text.ts";
 
 const endpointsMax = 1000;
@@ -28,6 +29,13 @@ const topologyLabelsMax = 16;
 const zoneHintsMax = 8;
 const nodeHintsMax = 8;
 const addressTypes = ["FQDN", "IPv4", "IPv6"];
+
+/** What older releases took stays, as long as it is not touched. */
+export function validateEndpointsUpdate(next: Fields, old: Fields): FieldError[] {
+  const out = validateEndpoints(next);
+  if (out.length > 0 && semanticEqual(next["subsets"], old["subsets"])) return [];
+  return out;
+}
 
 export function validateEndpoints(endpoints: Fields): FieldError[] {
   const out: FieldError[] = [];
@@ -95,7 +103,9 @@ export function validateSlice(slice: Fields): FieldError[] {
 }
 
 export function validateEndpointSliceUpdate(next: Fields, old: Fields): FieldError[] {
-  const out = validateSlice(next);
+  const found = validateSlice(next);
+  const isKept = found.length > 0 && semanticEqual(next["endpoints"], old["endpoints"]);
+  const out = isKept ? found.filter(({ field }) => !field.startsWith("endpoints")) : found;
   checkImmutable(out, next, old, { field: "addressType", path: "" });
   return out;
 }
@@ -126,7 +136,8 @@ function checkSliceAddress(out: FieldError[], address: string, type: string, pat
     return;
   }
   if (type !== "IPv4" && type !== "IPv6") return;
-  if (!checkAddress(out, address, path)) return;
+  const isFine = type === "IPv6" ? checkCanonicalAddress : checkAddress;
+  if (!isFine(out, address, path)) return;
   checkFamily(out, address, type, path);
   checkNotSpecial(out, address, path);
 }

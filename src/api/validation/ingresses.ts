@@ -28,7 +28,7 @@ import {
 } from "./errors.ts";
 import { checkImmutable } from "./immutable.ts";
 import { parseAddress } from "./ip.ts";
-import { checkIngressPoint } from "./services.ts";
+import { checkIngressPoint, ingressAddresses } from "./services.ts";
 import {
   checkDomainPrefixedPath,
   portNameErrors,
@@ -181,11 +181,12 @@ function checkTls(out: FieldError[], spec: Fields): void {
   });
 }
 
-export function validateIngressStatus(next: Fields): FieldError[] {
+export function validateIngressStatus(next: Fields, old: Fields): FieldError[] {
   const out: FieldError[] = [];
+  const kept = ingressAddresses(old);
   const path = "status.loadBalancer.ingress";
   items(part(part(next, "status"), "loadBalancer"), "ingress").forEach((entry, at) => {
-    checkIngressPoint(out, entry, index(path, at));
+    checkIngressPoint(out, entry, index(path, at), kept);
   });
   return out;
 }

@@ -14,7 +14,12 @@ interface Range {
 }
 
 const invalidAddress = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+const zeroAddress = "must not have leading 0s";
+const mappedAddress = "must not be an IPv4-mapped IPv6 address";
 const invalidRange = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+const zeroRange = "must not have leading 0s in IP or prefix length";
+const mappedRange = "must not have an IPv4-mapped IPv6 address";
+const rangeBits = "must not have bits set beyond the prefix length";
 
 /** Undefined for what is no address. Octets with leading zeros are refused. */
 export function parseAddress(text: string): Address | undefined {
@@ -79,16 +84,117 @@ export function isNetworkAddress(range: Range): boolean {
   return (range.address.value >> shift) << shift === range.address.value;
 }
 
-export function checkAddress(out: FieldError[], text: string, path: string): boolean {
-  if (parseAddress(text) !== undefined) return true;
-  out.push(invalidValue(path, text, invalidAddress));
+/** As Go's parser that takes leading zeros has it: what it takes and the strict one refuses has them. */
+function withoutZeros(text: string): string {
+  const start = text.lastIndexOf(":") + 1;
+  const last = text.slice(start);
+  if (!last.includes(".")) return text;
+  return text.slice(0, start) + last.replace(/(^|\.)0+(?=\d)/g, "$1");
+}
+
+/**
+ * StrictIPCIDRValidation, on in 1.36: no leading zeros, no IPv4 address written as an IPv6 one.
+ * @param kept what the stored object has already: it stays.
+ */
+export function checkAddress(
+  out: FieldError[],
+  text: string,
+  path: string,
+  kept: readonly string[] = [],
+): boolean {
+  if (kept.includes(text)) return true;
+  const why = addressFault(text);
+  if (why !== undefined) out.push(invalidValue(path, text, why));
+  return why === undefined;
+}
+
+function addressFault(text: string): string | undefined {
+  if (parseAddress(text) === undefined) {
+    return parseAddress(withoutZeros(text)) === undefined ? invalidAddress : zeroAddress;
+  }
+  return isMapped(text) ? mappedAddress : undefined;
+}
+
+function isMapped(text: string): boolean {
+  return text.includes(":") && parseAddress(text)?.family === "IPv4";
+}
+
+/** The same of ranges, which also start at their first address. */
+export function checkRange(
+  out: FieldError[],
+  text: string,
+  path: string,
+  kept: readonly string[] = [],
+): boolean {
+  if (kept.includes(text)) return true;
+  const why = rangeFault(text);
+  if (why !== undefined) out.push(invalidValue(path, text, why));
+  return why === undefined;
+}
+
+function rangeFault(text: string): string | undefined {
+  const slash = text.indexOf("/");
+  const [address, length] = [text.slice(0, Math.max(slash, 0)), text.slice(slash + 1)];
+  const plain = `${withoutZeros(address)}/${length.replace(/^0+(?=\d)/, "")}`;
+  const range = parseRange(isMapped(plain.slice(0, plain.indexOf("/"))) ? unmapped(plain) : plain);
+  if (slash < 0 || range === undefined) return invalidRange;
+  if (plain !== text) return zeroRange;
+  if (isMapped(address)) return mappedRange;
+  return isNetworkAddress(range) ? undefined : rangeBits;
+}
+
+/** `::ffff:1.2.3.4/120` as Go counts it: an IPv6 range. */
+function unmapped(text: string): string {
+  return `::${text.slice(text.indexOf("/"))}`;
+}
+
+/** Fields that are newer than the others: one spelling of an address. */
+export function checkCanonicalAddress(out: FieldError[], text: string, path: string): boolean {
+  if (!checkAddress(out, text, path)) return false;
+  const address = parseAddress(text);
+  const canonical = address === undefined ? text : formatAddress(address);
+  if (canonical === text) return true;
+  out.push(invalidValue(path, text, `must be in canonical form (${JSON.stringify(canonical)})`));
   return false;
 }
 
-export function checkRange(out: FieldError[], text: string, path: string): boolean {
-  if (parseRange(text) !== undefined) return true;
-  out.push(invalidValue(path, text, invalidRange));
+export function checkCanonicalRange(out: FieldError[], text: string, path: string): boolean {
+  if (!checkRange(out, text, path)) return false;
+  const range = parseRange(text);
+  if (range === undefined) return true;
+  const canonical = `${formatAddress(range.address)}/${range.prefixLength}`;
+  if (canonical === text) return true;
+  out.push(invalidValue(path, text, `must be in canonical form (${JSON.stringify(canonical)})`));
   return false;
+}
+
+/** RFC 5952: small letters, the longest run of at least two zero groups left out. */
+export function formatAddress({ family, value }: Address): string {
+  const bits = family === "IPv4" ? 8 : 16;
+  const count = family === "IPv4" ? 4 : 8;
+  const mask = (1n << BigInt(bits)) - 1n;
+  const groups = Array.from({ length: count }, (_, at) => {
+    return Number((value >> BigInt(bits * (count - 1 - at))) & mask);
+  });
+  if (family === "IPv4") return groups.join(".");
+  const run = longestZeroRun(groups);
+  const texts = groups.map((group) => group.toString(16));
+  if (run.length < 2) return texts.join(":");
+  return `${texts.slice(0, run.at).join(":")}::${texts.slice(run.at + run.length).join(":")}`;
+}
+
+function longestZeroRun(groups: readonly number[]): {
+  readonly at: number;
+  readonly length: number;
+} {
+  let best = { at: 0, length: 0 };
+  for (let at = 0; at < groups.length; at++) {
+    let length = 0;
+    while (groups[at + length] === 0) length++;
+    if (length > best.length) best = { at, length };
+    at += length;
+  }
+  return best;
 }
 
 export function checkFamily(

@@ -17,9 +17,9 @@ import {
 import { checkIfGiven } from "./choices.ts";
 import { checkImmutable } from "./immutable.ts";
 import {
+  checkCanonicalRange,
   checkRange,
   isDualStack,
-  isNetworkAddress,
   parseAddress,
   parseRange,
   rangeContains,
@@ -30,11 +30,29 @@ const protocols = ["TCP", "UDP", "SCTP"];
 const policyTypes = ["Ingress", "Egress"];
 
 export function validateNetworkPolicy(policy: Fields): FieldError[] {
+  return checkPolicy(policy, []);
+}
+
+/** Ranges that were accepted once stay acceptable. */
+export function validateNetworkPolicyUpdate(next: Fields, old: Fields): FieldError[] {
+  return checkPolicy(next, rangesOf(part(old, "spec")));
+}
+
+function rangesOf(spec: Fields): readonly string[] {
+  const peers = [
+    ...items(spec, "ingress").flatMap((rule) => items(rule, "from")),
+    ...items(spec, "egress").flatMap((rule) => items(rule, "to")),
+  ];
+  const blocks = peers.map((peer) => part(peer, "ipBlock"));
+  return blocks.flatMap((block) => [text(block, "cidr"), ...texts(block, "except")]);
+}
+
+function checkPolicy(policy: Fields, kept: readonly string[]): FieldError[] {
   const out: FieldError[] = [];
   const spec = part(policy, "spec");
   append(out, validateLabelSelector(maybe(spec, "podSelector"), "spec.podSelector"));
-  checkRules(out, items(spec, "ingress"), "from", "spec.ingress");
-  checkRules(out, items(spec, "egress"), "to", "spec.egress");
+  checkRules(out, items(spec, "ingress"), "from", kept);
+  checkRules(out, items(spec, "egress"), "to", kept);
   const types = texts(spec, "policyTypes");
   if (types.length > policyTypes.length) {
     const detail = "may not specify more than two policyTypes";
@@ -52,14 +70,17 @@ function checkRules(
   out: FieldError[],
   rules: readonly Fields[],
   peers: "from" | "to",
-  path: string,
+  kept: readonly string[],
 ): void {
+  const path = peers === "from" ? "spec.ingress" : "spec.egress";
   rules.forEach((rule, at) => {
     const here = index(path, at);
     items(rule, "ports").forEach((port, i) => {
       checkPolicyPort(out, port, index(child(here, "ports"), i));
     });
-    items(rule, peers).forEach((peer, i) => checkPeer(out, peer, index(child(here, peers), i)));
+    items(rule, peers).forEach((peer, i) => {
+      checkPeer(out, peer, kept, index(child(here, peers), i));
+    });
   });
 }
 
@@ -83,7 +104,7 @@ function checkPolicyPort(out: FieldError[], port: Fields, path: string): void {
   }
 }
 
-function checkPeer(out: FieldError[], peer: Fields, path: string): void {
+function checkPeer(out: FieldError[], peer: Fields, kept: readonly string[], path: string): void {
   let given = 0;
   for (const field of ["podSelector", "namespaceSelector"]) {
     if (!has(peer, field)) continue;
@@ -91,26 +112,26 @@ function checkPeer(out: FieldError[], peer: Fields, path: string): void {
     append(out, validateLabelSelector(maybe(peer, field), child(path, field)));
   }
   const block = maybe(peer, "ipBlock");
-  if (block !== undefined) checkBlock(out, block, child(path, "ipBlock"));
+  if (block !== undefined) checkBlock(out, block, kept, child(path, "ipBlock"));
   if (given === 0 && block === undefined) out.push(required(path, "must specify a peer"));
   else if (given > 0 && block !== undefined) {
     out.push(forbiddenField(path, "may not specify both ipBlock and another peer"));
   }
 }
 
-function checkBlock(out: FieldError[], block: Fields, path: string): void {
+function checkBlock(out: FieldError[], block: Fields, kept: readonly string[], path: string): void {
   const cidr = text(block, "cidr");
   const at = child(path, "cidr");
   if (cidr === "") {
     out.push(required(at));
     return;
   }
-  checkRange(out, cidr, at);
+  checkRange(out, cidr, at, kept);
   const whole = parseRange(cidr);
   if (whole === undefined) return;
   texts(block, "except").forEach((value, i) => {
     const here = index(child(path, "except"), i);
-    checkRange(out, value, here);
+    checkRange(out, value, here, kept);
     const hole = parseRange(value);
     if (hole === undefined) return;
     if (rangeContains(whole, hole.address) && whole.prefixLength < hole.prefixLength) return;
@@ -130,13 +151,7 @@ export function validateServiceCidr(cidr: Fields): FieldError[] {
     out.push(invalidValue(path, { cidrs: ranges }, "may only hold up to 2 values"));
     return out;
   }
-  ranges.forEach((value, at) => {
-    if (!checkRange(out, value, index(path, at))) return;
-    const range = parseRange(value);
-    if (range === undefined || isNetworkAddress(range)) return;
-    const detail = "must not have bits set beyond the prefix length";
-    out.push(invalidValue(index(path, at), value, detail));
-  });
+  ranges.forEach((value, at) => checkCanonicalRange(out, value, index(path, at)));
   if (ranges.length === 2 && out.length === 0 && !isDualStack(ranges)) {
     const detail =
       "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";

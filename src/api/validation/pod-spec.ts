@@ -1,7 +1,7 @@
 /** Pod specs, in pods and in templates. Paths and texts as upstream's ValidatePodSpec. */
 import { isLonger } from "../selectors/label-syntax.ts";
 import type { FieldError } from "../status.ts";
-import { compareQuantities, formatQuantity, tryParseQuantity, zeroQuantity } from "../quantity.ts";
+import { compareQuantities, formatQuantity, tryParseQuantity } from "../quantity.ts";
 import { dns1123LabelErrors, dnsSubdomainName } from "../names.ts";
 import { validateAnnotations, validateLabels } from "../meta.ts";
 import { aggregateContainers } from "../defaults/pod-resources.ts";
@@ -38,6 +38,7 @@ import {
 } from "./errors.ts";
 import type { ContainerContext } from "./containers.ts";
 import { checkContainer } from "./containers.ts";
+import { checkFileKeyVolumes } from "./env-files.ts";
 import { checkLifecycle, checkLivenessProbe, checkReadinessProbe } from "./probes.ts";
 import {
   checkAffinity,
@@ -46,6 +47,7 @@ import {
   checkSpread,
   checkTolerations,
 } from "./scheduling.ts";
+import { checkInitRestartRules, checkRestartRules } from "./restart-rules.ts";
 import { checkHostUsers, checkOs, checkPodSecurityContext } from "./security.ts";
 import { checkContainerResourceName, checkPodResources, checkResourceList } from "./resources.ts";
 import { checkAddress } from "./ip.ts";
@@ -75,7 +77,7 @@ export function checkPodSpec(out: FieldError[], spec: Fields, pod: PodContext, p
   checkContainers(out, spec, context, child(path, "containers"));
   checkInitContainers(out, spec, context, child(path, "initContainers"));
   checkEphemeralContainers(out, spec, context, child(path, "ephemeralContainers"));
-  checkWholePodResources(out, spec, child(path, "resources"));
+  checkWholePodResources(out, spec, context, child(path, "resources"));
   checkHostPorts(out, spec, pod, path);
   checkPolicies(out, spec, path);
   append(out, validateLabels(textMap(spec, "nodeSelector"), child(path, "nodeSelector")));
@@ -96,6 +98,7 @@ export function checkPodSpec(out: FieldError[], spec: Fields, pod: PodContext, p
   const overhead = child(path, "overhead", "limits");
   checkResourceList(out, part(spec, "overhead"), checkContainerResourceName, overhead);
   checkOs(out, spec, path);
+  checkFileKeyVolumes(out, spec, path);
 }
 
 function checkResourceClaims(out: FieldError[], spec: Fields, path: string): ReadonlySet<string> {
@@ -162,18 +165,6 @@ function checkHooksAndProbes(
   checkLivenessProbe(out, maybe(container, "startupProbe"), child(path, "startupProbe"));
 }
 
-/** Restart rules of single containers: a policy, and rules only beside one. */
-function checkRestartRules(out: FieldError[], container: Fields, path: string): void {
-  const policy = maybeText(container, "restartPolicy");
-  if (policy !== undefined && !restartPolicies.includes(policy)) {
-    out.push(notSupported(child(path, "restartPolicy"), policy, restartPolicies));
-  }
-  if (policy === undefined && count(container, "restartPolicyRules") > 0) {
-    const detail = "must specify restartPolicy when restart rules are used";
-    out.push(required(child(path, "restartPolicy"), detail));
-  }
-}
-
 const notForInit = "may not be set for init containers without restartPolicy=Always";
 
 function checkInitContainers(
@@ -186,7 +177,7 @@ function checkInitContainers(
   items(spec, "initContainers").forEach((container, at) => {
     const here = index(path, at);
     checkContainer(out, container, context, here);
-    checkRestartRules(out, container, here);
+    checkInitRestartRules(out, container, here);
     const name = text(container, "name");
     if (names.has(name)) out.push(duplicate(child(here, "name"), name));
     else if (name !== "") names.add(name);
@@ -277,18 +268,36 @@ export function checkImagePadding(out: FieldError[], container: Fields, path: st
 }
 
 /** The pod as a whole must have room for what its containers ask for. */
-function checkWholePodResources(out: FieldError[], spec: Fields, path: string): void {
+function checkWholePodResources(
+  out: FieldError[],
+  spec: Fields,
+  { claims }: ContainerContext,
+  path: string,
+): void {
   const resources = maybe(spec, "resources");
   if (resources === undefined) return;
-  checkPodResources(out, resources, path);
+  if (text(part(spec, "os"), "name") === "windows") {
+    out.push(forbiddenField(path, "may not be set for a windows pod"));
+    return;
+  }
+  checkPodResources(out, resources, claims, path);
   const requests = part(resources, "requests");
   for (const [name, needed] of Object.entries(aggregateContainers(spec, "requests"))) {
-    const given = tryParseQuantity(text(requests, name)) ?? zeroQuantity;
+    const given = tryParseQuantity(text(requests, name));
+    // An amount that the pod does not name is the sum of its containers.
+    if (given === undefined) continue;
     if (compareQuantities(needed, given) <= 0) continue;
     const detail = `must be greater than or equal to aggregate container requests of ${formatQuantity(needed)}`;
     out.push(invalidValue(key(child(path, "requests"), name), formatQuantity(given), detail));
   }
   const limits = part(resources, "limits");
+  for (const [name, needed] of Object.entries(aggregateContainers(spec, "limits"))) {
+    const given = tryParseQuantity(text(limits, name));
+    if (!name.startsWith("hugepages-") || given === undefined) continue;
+    if (compareQuantities(needed, given) <= 0) continue;
+    const detail = `must be greater than or equal to aggregate container limits of ${formatQuantity(needed)}`;
+    out.push(invalidValue(key(child(path, "limits"), name), formatQuantity(given), detail));
+  }
   items(spec, "containers").forEach((container, at) => {
     for (const [name, amount] of Object.entries(part(part(container, "resources"), "limits"))) {
       const own = typeof amount === "string" ? tryParseQuantity(amount) : undefined;

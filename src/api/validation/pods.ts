@@ -283,7 +283,7 @@ export function validatePodStatus(next: Fields, old: Fields): FieldError[] {
     out.push(invalidValue("status.qosClass", status["qosClass"], "field is immutable"));
   }
   checkStateChanges(out, status, before, spec);
-  checkPodAddresses(out, status);
+  checkPodAddresses(out, status, before);
   return out;
 }
 
@@ -319,11 +319,12 @@ function checkStateChanges(out: FieldError[], status: Fields, before: Fields, sp
   }
 }
 
-function checkPodAddresses(out: FieldError[], status: Fields): void {
+function checkPodAddresses(out: FieldError[], status: Fields, before: Fields): void {
   for (const list of ["podIPs", "hostIPs"]) {
     const path = child("status", list);
     const addresses = items(status, list).map((entry) => text(entry, "ip"));
-    addresses.forEach((address, at) => checkAddress(out, address, index(path, at)));
+    const kept = items(before, list).map((entry) => text(entry, "ip"));
+    addresses.forEach((address, at) => checkAddress(out, address, index(path, at), kept));
     if (addresses.length <= 1) continue;
     if (!isDualStack(addresses) || addresses.length > 2) {
       const detail = "may specify no more than one IP for each IP family";

@@ -182,12 +182,18 @@ export function checkContainerResources(
   checkClaims(out, resources, claims, child(path, "claims"));
 }
 
-export function checkPodResources(out: FieldError[], resources: Fields, path: string): void {
+export function checkPodResources(
+  out: FieldError[],
+  resources: Fields,
+  claims: ReadonlySet<string>,
+  path: string,
+): void {
   if (items(resources, "claims").length > 0) {
-    const detail = "claims cannot be set for Resources at pod-level";
+    const detail = "claims may not be set for Resources at pod-level";
     out.push(forbiddenField(child(path, "claims"), detail));
   }
   checkRequirements(out, resources, checkPodResourceName, path);
+  checkClaims(out, resources, claims, child(path, "claims"));
 }
 
 function checkRequirements(

@@ -33,6 +33,7 @@ import {
   validateIpAddress,
   validateIpAddressUpdate,
   validateNetworkPolicy,
+  validateNetworkPolicyUpdate,
   validateServiceCidr,
   validateServiceCidrUpdate,
 } from "./network-policies.ts";
@@ -147,7 +148,10 @@ const network: Readonly<Record<string, Rules>> = {
     validate: validateIngressClass,
     validateUpdate: validateIngressClassUpdate,
   },
-  "networking.k8s.io/networkpolicies": { validate: validateNetworkPolicy },
+  "networking.k8s.io/networkpolicies": {
+    validate: validateNetworkPolicy,
+    validateUpdate: validateNetworkPolicyUpdate,
+  },
   "networking.k8s.io/servicecidrs": {
     validate: validateServiceCidr,
     validateUpdate: validateServiceCidrUpdate,

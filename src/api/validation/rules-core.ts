@@ -10,7 +10,12 @@ import {
   validateSecret,
   validateSecretUpdate,
 } from "./config.ts";
-import { validateEndpoints, validateSlice, validateEndpointSliceUpdate } from "./endpoints.ts";
+import {
+  validateEndpoints,
+  validateEndpointsUpdate,
+  validateSlice,
+  validateEndpointSliceUpdate,
+} from "./endpoints.ts";
 import { validateCoreEvent, validateEvent, validateEventUpdate } from "./events.ts";
 import { validateLimitRange } from "./limit-ranges.ts";
 import { validateNode, validateNodeStatus, validateNodeUpdate } from "./nodes.ts";
@@ -26,7 +31,7 @@ export const coreRules: Readonly<Record<string, Rules>> = {
     subresources: { status: validateServiceStatus },
     warnings: serviceWarnings,
   },
-  "/endpoints": { validate: validateEndpoints },
+  "/endpoints": { validate: validateEndpoints, validateUpdate: validateEndpointsUpdate },
   "/configmaps": { validate: validateConfigMap, validateUpdate: validateConfigMapUpdate },
   "/secrets": { validate: validateSecret, validateUpdate: validateSecretUpdate },
   "/namespaces": {

@@ -198,7 +198,10 @@ function checkToleration(out: FieldError[], toleration: Fields, path: string): v
   } else if (operator === "Exists") {
     const detail = "value must be empty when `operator` is 'Exists'";
     if (value !== "") out.push(invalidValue(at, value, detail));
-  } else out.push(notSupported(at, operator, ["Equal", "Exists"]));
+  } else {
+    // Upstream names the two of a feature that is off, too.
+    out.push(notSupported(at, operator, ["Equal", "Exists", "Lt", "Gt"]));
+  }
   if (effect !== "" && !taintEffects.includes(effect)) {
     out.push(notSupported(child(path, "effect"), effect, taintEffects));
   }

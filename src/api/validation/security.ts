@@ -1,7 +1,18 @@
 /** Security contexts of pods and containers. */
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
-import { flag, has, items, maybe, maybeInteger, maybeText, part, text, texts } from "./fields.ts";
+import {
+  count,
+  flag,
+  has,
+  items,
+  maybe,
+  maybeInteger,
+  maybeText,
+  part,
+  text,
+  texts,
+} from "./fields.ts";
 import {
   child,
   duplicate,
@@ -160,13 +171,19 @@ function checkSysctls(out: FieldError[], context: Fields, spec: Fields, path: st
 /** A user namespace of its own does not go with the host's other namespaces. */
 export function checkHostUsers(out: FieldError[], spec: Fields, path: string): void {
   if (spec["hostUsers"] !== false) return;
-  const detail = "when `pod.Spec.HostUsers` is false";
+  const detail = "when `hostUsers` is false";
   for (const [field, shown] of [
     ["hostNetwork", "hostNetwork"],
     ["hostPID", "HostPID"],
     ["hostIPC", "HostIPC"],
   ] as const) {
     if (flag(spec, field)) out.push(forbiddenField(child(path, shown), detail));
+  }
+  for (const list of ["initContainers", "containers", "ephemeralContainers"]) {
+    items(spec, list).forEach((container, at) => {
+      if (count(container, "volumeDevices") === 0) return;
+      out.push(forbiddenField(child(index(child(path, list), at), "volumeDevices"), detail));
+    });
   }
 }
 

@@ -101,7 +101,7 @@ test("Only balancers report where they are reached", () => {
   const old = service(`ports: [{port: 80}], ${address}`);
   const next = old.replace("spec:", "status: {loadBalancer: {ingress: [{ip: 1.2.3.4}]}}, spec:");
   assert.deepEqual(onUpdate(old, next, "status"), [
-    'status.loadBalancer.ingress: Forbidden: may only be used when `spec.type` is "LoadBalancer"',
+    "status.loadBalancer.ingress: Forbidden: may only be used when `spec.type` is 'LoadBalancer'",
   ]);
 });
 

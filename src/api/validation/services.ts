@@ -79,11 +79,11 @@ function checkService(service: Fields, old: Fields | undefined): FieldError[] {
   checkPorts(out, spec);
   append(out, validateLabels(textMap(spec, "selector"), "spec.selector"));
   checkAffinity(out, spec);
-  if (!isName) checkClusterIps(out, spec);
+  if (!isName) checkClusterIps(out, spec, old);
   checkExternalIps(out, spec, old);
   checkOneOf(out, text(spec, "type"), types, "spec.type");
   checkNodePorts(out, spec);
-  checkLoadBalancer(out, service, spec);
+  checkLoadBalancer(out, service, spec, old);
   checkTrafficPolicies(out, spec);
   checkIfGiven(out, spec["trafficDistribution"], distributions, "spec.trafficDistribution");
   return out;
@@ -214,9 +214,14 @@ function checkNodePorts(out: FieldError[], spec: Fields): void {
   });
 }
 
-function checkLoadBalancer(out: FieldError[], service: Fields, spec: Fields): void {
+function checkLoadBalancer(
+  out: FieldError[],
+  service: Fields,
+  spec: Fields,
+  old: Fields | undefined,
+): void {
   const balances = isType(spec, "LoadBalancer");
-  checkSourceRanges(out, service, spec);
+  checkSourceRanges(out, service, spec, old);
   const path = "spec.allocateLoadBalancerNodePorts";
   const given = has(spec, "allocateLoadBalancerNodePorts");
   if (given && !balances) out.push(forbiddenField(path, onlyLoadBalancer));
@@ -227,21 +232,30 @@ function checkLoadBalancer(out: FieldError[], service: Fields, spec: Fields): vo
   else append(out, invalidEach("spec.loadBalancerClass", name, qualifiedNameErrors(name)));
 }
 
-function checkSourceRanges(out: FieldError[], service: Fields, spec: Fields): void {
+/** Ranges that were accepted once stay acceptable. */
+function checkSourceRanges(
+  out: FieldError[],
+  service: Fields,
+  spec: Fields,
+  old: Fields | undefined,
+): void {
   const ranges = texts(spec, "loadBalancerSourceRanges");
   const balances = isType(spec, "LoadBalancer");
   if (ranges.length > 0) {
     // The capital letter is upstream's.
     const path = "spec.LoadBalancerSourceRanges";
     if (!balances) out.push(forbiddenField(path, onlyLoadBalancer));
-    ranges.forEach((range, at) => checkRange(out, range.trim(), index(path, at)));
+    const before = texts(part(old ?? {}, "spec"), "loadBalancerSourceRanges");
+    const kept = before.map((range) => range.trim());
+    ranges.forEach((range, at) => checkRange(out, range.trim(), index(path, at), kept));
     return;
   }
   const given = textMap(part(service, "metadata"), "annotations")[rangesAnnotation];
   if (given === undefined) return;
   const path = key("metadata.annotations", rangesAnnotation);
   if (!balances) out.push(forbiddenField(path, onlyLoadBalancer));
-  if (given.trim() === "") return;
+  const isKept = textMap(part(old ?? {}, "metadata"), "annotations")[rangesAnnotation] === given;
+  if (given.trim() === "" || isKept) return;
   for (const range of given.split(",")) checkRange(out, range.trim(), path);
 }
 
@@ -278,23 +292,34 @@ function checkHealthPort(out: FieldError[], spec: Fields): void {
   }
 }
 
-export function validateServiceStatus(next: Fields): FieldError[] {
+export function validateServiceStatus(next: Fields, old: Fields): FieldError[] {
   const out: FieldError[] = [];
   const path = "status.loadBalancer.ingress";
   const entries = items(part(part(next, "status"), "loadBalancer"), "ingress");
   if (!isType(part(next, "spec"), "LoadBalancer") && entries.length > 0) {
-    const detail = 'may only be used when `spec.type` is "LoadBalancer"';
-    out.push(forbiddenField(path, detail));
+    out.push(forbiddenField(path, "may only be used when `spec.type` is 'LoadBalancer'"));
     return out;
   }
-  entries.forEach((entry, at) => checkIngressPoint(out, entry, index(path, at)));
+  const kept = ingressAddresses(old);
+  entries.forEach((entry, at) => checkIngressPoint(out, entry, index(path, at), kept));
   return out;
 }
 
+/** Of a Service's or an Ingress's load balancer. */
+export function ingressAddresses(object: Fields): readonly string[] {
+  const entries = items(part(part(object, "status"), "loadBalancer"), "ingress");
+  return entries.map((entry) => text(entry, "ip"));
+}
+
 /** An address or a name under which a load balancer is reached. */
-export function checkIngressPoint(out: FieldError[], entry: Fields, path: string): void {
+export function checkIngressPoint(
+  out: FieldError[],
+  entry: Fields,
+  path: string,
+  kept: readonly string[],
+): void {
   const ip = text(entry, "ip");
-  if (ip !== "") checkAddress(out, ip, child(path, "ip"));
+  if (ip !== "") checkAddress(out, ip, child(path, "ip"), kept);
   const mode = maybeText(entry, "ipMode");
   if (mode !== undefined && ip === "") {
     out.push(forbiddenField(child(path, "ipMode"), "may not be specified when `ip` is not set"));

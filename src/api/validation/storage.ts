@@ -6,10 +6,12 @@ import { dnsSubdomainName } from "../names.ts";
 import { validateLabelSelector } from "../meta.ts";
 import type { Fields } from "./fields.ts";
 import {
+  count,
   has,
   isFields,
   items,
   maybe,
+  maybeNumber,
   maybeText,
   part,
   sortKeys,
@@ -138,9 +140,21 @@ export function validateCsiDriver(driver: Fields): FieldError[] {
   texts(spec, "volumeLifecycleModes").forEach((mode) => {
     checkIfGiven(out, mode, lifecycleModes, "spec.volumeLifecycleModes");
   });
+  const period = maybeNumber(spec, "nodeAllocatableUpdatePeriodSeconds");
+  if (period !== undefined && period < allocatableSecondsMin) {
+    const path = "spec.nodeAllocatableUpdatePeriodSeconds";
+    const detail = `must be greater than or equal to ${allocatableSecondsMin} seconds`;
+    out.push(invalidValue(path, period, detail));
+  }
+  const field = "serviceAccountTokenInSecrets";
+  if (has(spec, field) && count(spec, "tokenRequests") === 0) {
+    const detail = `${field} is set but no tokenRequests are specified`;
+    out.push(invalidValue(child("spec", field), spec[field], detail)); // an own key
+  }
   return out;
 }
 
+const allocatableSecondsMin = 10;
 const tokenSecondsMin = 600;
 const tokenSecondsMax = 2 ** 32;
 
