@@ -119,6 +119,20 @@ const cases: Readonly<Record<string, readonly (readonly [string, readonly string
       ["spec.resources: Forbidden: may not be set for a windows pod"],
     ],
   ],
+  "TaintTolerationComparisonOperators, which is off": [
+    [
+      pod(", tolerations: [{key: a, operator: Gt, value: '5'}]"),
+      [
+        'spec.tolerations[0].operator: Unsupported value: "Gt": supported values: "Equal", "Exists", "Lt", "Gt"',
+      ],
+    ],
+    [
+      pod(", tolerations: [{key: a, operator: Bad}]"),
+      [
+        'spec.tolerations[0].operator: Unsupported value: "Bad": supported values: "Equal", "Exists"',
+      ],
+    ],
+  ],
   UserNamespacesSupport: [
     [
       pod(", hostUsers: false, hostPID: true"),

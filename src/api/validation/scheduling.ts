@@ -199,8 +199,9 @@ function checkToleration(out: FieldError[], toleration: Fields, path: string): v
     const detail = "value must be empty when `operator` is 'Exists'";
     if (value !== "") out.push(invalidValue(at, value, detail));
   } else {
-    // Upstream names the two of a feature that is off, too.
-    out.push(notSupported(at, operator, ["Equal", "Exists", "Lt", "Gt"]));
+    // TaintTolerationComparisonOperators is off; upstream names its two operators to those who use them.
+    const compares = ["Lt", "Gt"].includes(operator) ? ["Lt", "Gt"] : [];
+    out.push(notSupported(at, operator, ["Equal", "Exists", ...compares]));
   }
   if (effect !== "" && !taintEffects.includes(effect)) {
     out.push(notSupported(child(path, "effect"), effect, taintEffects));
