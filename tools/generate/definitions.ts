@@ -2,6 +2,7 @@
  * Joins model classes and overlay into one definition per upstream type, in the shape that
  * `src/api/schema/schema-types.ts` fixes. Throws when class and overlay do not fit together.
  */
+import type { JsonValue } from "../../src/api/object.ts";
 import type { FieldSchema, ObjectSchema } from "../../src/api/schema/schema-types.ts";
 import type { Attribute, ModelClass } from "./models.ts";
 import type { PackageFacts } from "./overlay/packages.ts";
@@ -17,6 +18,8 @@ import {
   strategies,
   typesAtomic,
   words,
+  zeroFact,
+  zeroFields,
 } from "./facts.ts";
 import {
   coreMetaKinds,
@@ -65,9 +68,11 @@ export function joinDefinitions(models: ReadonlyMap<string, ModelClass>): readon
     }),
   );
   checkEveryFactUsed(joined);
+  checkZeroFields(joined);
   const unlisted = [...known].filter((name) => !names.has(name));
   if (unlisted.length > 0) throw new Error(`classes without a package: ${unlisted.join(" ")}`);
-  return [...joined, ...emptyStructs()].sort((a, b) => (a.schema.name < b.schema.name ? -1 : 1));
+  const all = [...joined, ...emptyStructs()];
+  return withWritten(all).sort((a, b) => (a.schema.name < b.schema.name ? -1 : 1));
 }
 
 function joinDefinition(
@@ -82,7 +87,8 @@ function joinDefinition(
   const fieldDescriptions: Record<string, string> = {};
   for (const attribute of attributes) {
     const field = joinField(`${key}.${attribute.name}`, attribute, names);
-    fields[attribute.name] = field;
+    const zero = zeroFact(`${p.path}.${type}`, attribute.name);
+    fields[attribute.name] = zero === "pointer" ? field : { ...field, zero: zeroWords[zero] };
     if (attribute.description !== "") fieldDescriptions[attribute.name] = attribute.description;
   }
   const kinds = kindsOf(p, type, fields);
@@ -103,6 +109,8 @@ function joinDefinition(
     ...(union === undefined ? {} : { union }),
   };
 }
+
+const zeroWords = { omitted: "omitted", written: "written", "written pointer": "null" } as const;
 
 function joinField(
   key: string,
@@ -189,6 +197,64 @@ function emptyStructs(): readonly Definition[] {
       fieldDescriptions: {},
     };
   });
+}
+
+/** With the zeros of the fields that Go never leaves out, structs within structs whole. */
+function withWritten(definitions: readonly Definition[]): Definition[] {
+  const schemas = new Map(definitions.map(({ schema }) => [schema.name, schema]));
+  return definitions.map((definition) => {
+    const written = writtenOf(definition.schema, schemas);
+    if (Object.keys(written).length === 0) return definition;
+    return { ...definition, schema: { ...definition.schema, written } };
+  });
+}
+
+function writtenOf(
+  schema: ObjectSchema | undefined,
+  schemas: ReadonlyMap<string, ObjectSchema>,
+): Readonly<Record<string, JsonValue>> {
+  const written: Record<string, JsonValue> = {};
+  for (const [name, field] of Object.entries(schema?.fields ?? {})) {
+    if (field.zero !== "written") continue;
+    const zero =
+      field.type === "object"
+        ? writtenOf(schemas.get(field.ref ?? ""), schemas)
+        : scalarZero(field);
+    if (zero !== null) written[name] = zero;
+  }
+  return written;
+}
+
+/** Null: Go writes lists, maps, times and free JSON as null, which are left out here. */
+function scalarZero({ type, format }: FieldSchema): JsonValue {
+  switch (type) {
+    case "string":
+      if (format === "date-time" || format === "micro-time" || format === "byte") return null;
+      return format === "quantity" ? "0" : format === "int-or-string" ? 0 : "";
+    case "integer":
+    case "number":
+      return 0;
+    case "boolean":
+      return false;
+    case "array":
+    case "map":
+    case "any":
+    case "object":
+      return null;
+    default:
+      return type satisfies never;
+  }
+}
+
+function checkZeroFields(definitions: readonly Definition[]): void {
+  const fields = new Map(definitions.map(({ schema }) => [schema.name, schema.fields]));
+  const lost = zeroFields().flatMap(([definition, names]) => {
+    const known = fields.get(definition) ?? {};
+    return names
+      .filter((name) => !Object.hasOwn(known, name))
+      .map((name) => `${definition}.${name}`);
+  });
+  if (lost.length > 0) throw new Error(`zeros.txt names unknown fields: ${lost.join(" ")}`);
 }
 
 type Kinds = NonNullable<ObjectSchema["groupVersionKinds"]>;

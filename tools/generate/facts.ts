@@ -1,6 +1,9 @@
 /**
- * The overlay as look-ups: `Type.field` words of the hand-kept tables, keyed by definition and field.
+ * The overlay as look-ups: `Type.field` words of the hand-kept tables, keyed by definition and field; and what Go's
+ * JSON does with zeros, from the table that `zeros/main.go` derives of upstream's types.
  */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { PackageFacts } from "./overlay/packages.ts";
 import { anyFields, quantityFields } from "./overlay/fields.ts";
 import { atomicLists, atomicTypes, fieldMapTypes, mapLists, setLists } from "./overlay/lists.ts";
@@ -31,6 +34,44 @@ export const allFacts: readonly Facts[] = [
   merges,
   strategies,
 ];
+
+/** What Go does with a field that is zero; a field of no mention is left out. */
+export type ZeroFact = "pointer" | "written" | "written pointer" | "omitted";
+
+const zeroFlags: Readonly<Record<string, ZeroFact>> = {
+  "*": "pointer",
+  "!": "written",
+  "*!": "written pointer",
+};
+
+/** `io.k8s.api.core.v1.PodSpec` -> `containers` -> what happens to it. */
+const zeros: ReadonlyMap<string, ReadonlyMap<string, ZeroFact>> = readZeros();
+
+export function zeroFact(definition: string, field: string): ZeroFact {
+  return zeros.get(definition)?.get(field) ?? "omitted";
+}
+
+/** Each definition with the fields that its line names: the generator reports those that do not exist. */
+export function zeroFields(): readonly (readonly [string, readonly string[]])[] {
+  return [...zeros].map(([definition, fields]) => [definition, [...fields.keys()]]);
+}
+
+function readZeros(): ReadonlyMap<string, ReadonlyMap<string, ZeroFact>> {
+  const text = readFileSync(join(import.meta.dirname, "overlay", "zeros.txt"), "utf8");
+  return new Map(text.trim().split("\n").map(readZeroLine));
+}
+
+function readZeroLine(line: string): readonly [string, ReadonlyMap<string, ZeroFact>] {
+  const [definition = "", ...fields] = line.split(" ");
+  const facts = new Map<string, ZeroFact>();
+  for (const word of fields) {
+    const [, name = "", flag = ""] = /^(.+?)([*!]+)$/.exec(word) ?? [];
+    const fact = zeroFlags[flag];
+    if (fact === undefined) throw new Error(`${definition}: ${word} has no flag that is known`);
+    facts.set(name, fact);
+  }
+  return [definition, facts];
+}
 
 export function words(text: string): readonly string[] {
   return text.split(/\s+/).filter((word) => word !== "");

@@ -41,10 +41,14 @@ function inputStamp(): string {
   const library = join(root, "node_modules", "@kubernetes", "client-node", "package.json");
   hash.update(readFileSync(library));
   const sources = readdirSync(here, { recursive: true, encoding: "utf8" });
-  for (const name of sources.filter((n) => n.endsWith(".ts") && !n.endsWith(".test.ts")).sort()) {
+  for (const name of sources.filter(isInput).sort()) {
     hash.update(name).update(readFileSync(join(here, name)));
   }
   return hash.digest("hex");
+}
+
+function isInput(name: string): boolean {
+  return name.endsWith(".txt") || (name.endsWith(".ts") && !name.endsWith(".test.ts"));
 }
 
 function readStamp(): string {

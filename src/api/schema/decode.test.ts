@@ -47,6 +47,7 @@ const good = {
     ],
     volumes: [{ name: "v", emptyDir: {} }],
   },
+  status: {},
 };
 
 test("an object with nothing to change is handed on as it is", () => {
@@ -72,7 +73,8 @@ test("unknown fields are dropped from a copy and told by path, in order", () => 
   ]);
   assert.deepEqual(result.object, {
     metadata: {},
-    spec: { containers: [{ name: "c", env: [{ name: "e" }] }] },
+    spec: { containers: [{ name: "c", env: [{ name: "e" }], resources: {} }] },
+    status: {},
   });
   assert.deepEqual(value, before);
 });
@@ -104,7 +106,7 @@ test("findings are bounded", () => {
   const result = checkFields(value, pod);
   assert.ok(result.kind === "ok");
   assert.equal(result.unknownFields.length, findingsMax);
-  assert.deepEqual(result.object, {});
+  assert.deepEqual(result.object, { metadata: {}, spec: {}, status: {} });
 });
 
 test("wrong types are told as Go tells them", () => {
@@ -156,11 +158,17 @@ test("null is not given; in lists and maps it is the zero value", () => {
   };
   assert.deepEqual(decoded(value), {
     metadata: { labels: { a: "" } },
-    spec: { containers: [{ name: "c", args: ["", "x"] }, {}] },
+    spec: {
+      containers: [
+        { name: "c", args: ["", "x"], resources: {} },
+        { name: "", resources: {} },
+      ],
+    },
+    status: {},
   });
 });
 
-test("empty optional lists and maps are not given, required ones stay, empty objects stay", () => {
+test("empty lists and maps that Go leaves out are not given, others stay, empty structs stay", () => {
   const value = {
     metadata: { finalizers: [], annotations: {} },
     spec: { containers: [], tolerations: [], securityContext: {} },
@@ -168,6 +176,7 @@ test("empty optional lists and maps are not given, required ones stay, empty obj
   assert.deepEqual(decoded(value), {
     metadata: {},
     spec: { containers: [], securityContext: {} },
+    status: {},
   });
 });
 
@@ -175,15 +184,18 @@ test("quantities come out canonical, also from numbers", () => {
   const requests = { cpu: "0.5", memory: "1024Mi", a: 2, b: "1000m", c: "100m", d: "12Gi" };
   const value = { spec: { containers: [{ resources: { requests } }] } };
   assert.deepEqual(decoded(value), {
+    metadata: {},
     spec: {
       containers: [
         {
+          name: "",
           resources: {
             requests: { cpu: "500m", memory: "1Gi", a: "2", b: "1", c: "100m", d: "12Gi" },
           },
         },
       ],
     },
+    status: {},
   });
   const bad = { spec: { containers: [{ resources: { limits: { cpu: "lots" } } }] } };
   assert.match(errorOf(bad), /^quantities must match the regular expression/);
@@ -191,16 +203,14 @@ test("quantities come out canonical, also from numbers", () => {
 
 test("times come out in UTC with seconds, micro times with microseconds", () => {
   const meta = { metadata: { creationTimestamp: "2026-01-02T03:04:05.678+02:00" } };
-  assert.deepEqual(decoded(meta), { metadata: { creationTimestamp: "2026-01-02T01:04:05Z" } });
+  assert.deepEqual(decoded(meta)["metadata"], { creationTimestamp: "2026-01-02T01:04:05Z" });
   const lease = schema("coordination.k8s.io", "v1", "Lease");
   const renew = {
     spec: { renewTime: "2026-01-02T03:04:05.123456Z", acquireTime: "2026-01-02T03:04:05Z" },
   };
-  assert.deepEqual(decoded(renew, lease), {
-    spec: {
-      renewTime: "2026-01-02T03:04:05.123456Z",
-      acquireTime: "2026-01-02T03:04:05.000000Z",
-    },
+  assert.deepEqual(decoded(renew, lease)["spec"], {
+    renewTime: "2026-01-02T03:04:05.123456Z",
+    acquireTime: "2026-01-02T03:04:05.000000Z",
   });
   assert.equal(
     errorOf({ metadata: { creationTimestamp: "soon" } }),
@@ -218,29 +228,42 @@ test("a time of a wrong type is told like any other field", () => {
 
 test("bytes must be base64", () => {
   const secret = schema("", "v1", "Secret");
-  assert.deepEqual(decoded({ data: { a: "aGk=", b: "aG\nk=" } }, secret), {
-    data: { a: "aGk=", b: "aGk=" },
-  });
+  const { data } = decoded({ data: { a: "aGk=", b: "aG\nk=" } }, secret);
+  assert.deepEqual(data, { a: "aGk=", b: "aGk=" });
   assert.equal(errorOf({ data: { a: "a$k=" } }, secret), "illegal base64 data at input byte 1");
 });
 
 test("a port is a number or a string", () => {
   const service = schema("", "v1", "Service");
   const value = {
+    metadata: {},
     spec: {
       ports: [
         { port: 80, targetPort: "http" },
         { port: 81, targetPort: 8 },
       ],
     },
+    status: { loadBalancer: {} },
   };
   assert.equal(decoded(value, service), value);
   assert.match(errorOf({ spec: { ports: [{ targetPort: true }] } }, service), /of type int32/);
 });
 
+test("a zero is left out where Go holds no pointer, kept where it does, and of its type in either", () => {
+  const container = { name: "c", tty: false, image: "", env: [{ name: "e", value: "" }] };
+  const spec = { hostNetwork: false, hostUsers: false, priority: 0, containers: [container] };
+  assert.deepEqual(decoded({ spec })["spec"], {
+    hostUsers: false,
+    priority: 0,
+    containers: [{ name: "c", env: [{ name: "e" }], resources: {} }],
+  });
+  assert.match(errorOf({ spec: { hostNetwork: "" } }), /cannot unmarshal string .* of type bool$/);
+  assert.match(errorOf({ spec: { nodeName: 0 } }), /cannot unmarshal number .* of type string$/);
+});
+
 test("free JSON passes untouched", () => {
   const revision = schema("apps", "v1", "ControllerRevision");
-  const value = { data: { any: [{ thing: null }], __x: 1 }, revision: 1 };
+  const value = { metadata: {}, data: { any: [{ thing: null }], __x: 1 }, revision: 1 };
   assert.equal(decoded(value, revision), value);
 });
 
@@ -272,18 +295,24 @@ function definitionOf(openAPIV3Schema: object): Record<string, unknown> {
   return { spec: { versions: [{ name: "v1", schema: { openAPIV3Schema } }] } };
 }
 
+function versionsOf(object: unknown): unknown {
+  const { spec } = object as { readonly spec: { readonly versions: unknown } }; // of a definition
+  return spec.versions;
+}
+
 test("a schema below items is decoded too; its unknown fields are dropped, and not told", () => {
   const items = { type: "string", unknown: 1, pattern: null };
   const result = checkFields(definitionOf({ type: "array", items }), definition);
   assert.ok(result.kind === "ok");
   assert.deepEqual(result.unknownFields, []);
-  assert.deepEqual(
-    result.object,
-    definitionOf({ type: "array", items: { type: "string" } }) as unknown,
-  );
+  const openAPIV3Schema = { type: "array", items: { type: "string" } };
+  const version = { name: "v1", served: false, storage: false, schema: { openAPIV3Schema } };
+  assert.deepEqual(versionsOf(result.object), [version]);
   assert.notEqual(errorOf(definitionOf({ items: { type: 5 } }), definition), "");
   const additional = definitionOf({ additionalProperties: { items: { minLength: "x" } } });
   assert.notEqual(errorOf(additional, definition), "");
-  const untouched = definitionOf({ additionalProperties: true, items: [5], default: { a: null } });
-  assert.deepEqual(decoded(untouched, definition), untouched);
+  const untouched = { additionalProperties: true, items: [5], default: { a: null } };
+  assert.deepEqual(versionsOf(decoded(definitionOf(untouched), definition)), [
+    { ...version, schema: { openAPIV3Schema: untouched } },
+  ]);
 });

@@ -2,8 +2,8 @@
  * Decoding: parsed JSON becomes an object of its kind as upstream's typed decoder would make it.
  *
  * In     any JSON value, and the schema of the kind it claims to be.
- * Out    the object without unknown fields, nulls and empty optional lists, with quantities and times
- *        in canonical form; the same reference when there was nothing to change.
+ * Out    the object without unknown fields, nulls and zeros that Go leaves out, with the zeros that it never leaves
+ *        out, quantities and times in canonical form; the same reference when there was nothing to change.
  * Finds  unknown fields, in the order of the text, by path; or the first value of a wrong type.
  * Cost   one walk, no path text unless something is found: about half of what JSON.parse took.
  * Not    here: required fields, enums, ranges. Those are validation's, with validation's texts.
@@ -182,8 +182,7 @@ function walkStruct(value: JsonRecord, schema: ObjectSchema, walk: Walk): unknow
     const member = value[key];
     walk.path.push(key);
     walk.holder = value;
-    const next =
-      field === undefined ? unknownField(walk) : walkField(member, field, schema.required, walk);
+    const next = field === undefined ? unknownField(walk) : walkField(member, field, walk);
     walk.path.pop();
     if (walk.error !== undefined) break;
     // Built anew from here: a field that is deleted from a copy costs more than one that is not put in.
@@ -191,7 +190,21 @@ function walkStruct(value: JsonRecord, schema: ObjectSchema, walk: Walk): unknow
     if (copy !== undefined && next !== undefined) copy[key] = next;
   }
   walk.structs.pop();
-  return walk.error === undefined ? (copy ?? value) : undefined;
+  if (walk.error !== undefined) return undefined;
+  return schema.written === undefined ? (copy ?? value) : fillWritten(value, copy, schema.written);
+}
+
+/** `copy` of `value`, or the value itself, with the zeros of fields that are missing. */
+function fillWritten(
+  value: JsonRecord,
+  copy: Record<string, unknown> | undefined,
+  written: JsonRecord,
+): JsonRecord {
+  let full = copy;
+  for (const key in written) {
+    if ((full ?? value)[key] === undefined) (full ??= { ...value })[key] = written[key];
+  }
+  return full ?? value;
 }
 
 /** The fields of `value` that come before `last`. Of a struct, so none is called `__proto__`. */
@@ -210,28 +223,18 @@ function unknownField(walk: Walk): undefined {
   return undefined;
 }
 
-/**
- * Undefined for what a Go struct does not keep: null, and an empty list or map of a field that is
- * omitted when empty, which is every one that is not required.
- */
-function walkField(
-  value: unknown,
-  field: FieldSchema,
-  required: readonly string[],
-  walk: Walk,
-): unknown {
+/** Undefined for what a Go struct does not keep: null, and a zero that is left out. */
+function walkField(value: unknown, field: FieldSchema, walk: Walk): unknown {
   if (value === null) return field.nullable === true ? value : undefined;
-  if (isEmpty(value, field) && !required.includes(String(walk.path.at(-1)))) return undefined;
-  return walkValue(value, field, walk);
+  const next = walkValue(value, field, walk);
+  return field.zero === "omitted" && isZero(next) ? undefined : next;
 }
 
-function isEmpty(value: unknown, field: FieldSchema): boolean {
-  if (field.type === "array") return Array.isArray(value) && value.length === 0;
-  return field.type === "map" && isRecord(value) && hasNoKeys(value);
-}
-
-function hasNoKeys(value: JsonRecord): boolean {
-  for (const key in value) if (Object.hasOwn(value, key)) return false;
+/** Of a field that is no struct. */
+function isZero(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return !value;
+  if (Array.isArray(value)) return value.length === 0;
+  for (const _ in value) return false;
   return true;
 }
 
@@ -341,6 +344,7 @@ function walkElement(value: unknown, items: FieldSchema, walk: Walk): unknown {
     case "boolean":
       return false;
     case "object":
+      return walkObject({}, items, walk);
     case "map":
       return {};
     case "array":

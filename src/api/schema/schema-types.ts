@@ -36,6 +36,11 @@ export interface FieldSchema {
   readonly default?: JsonValue;
   readonly mapType?: "atomic" | "granular";
   readonly enum?: readonly string[];
+  /**
+   * Built-in kinds only: what Go's JSON does with the zero of the field. `omitted` leaves it out, `written` writes
+   * it, `null` writes null when it is not set; absent: a pointer, there whenever it is set.
+   */
+  readonly zero?: "omitted" | "written" | "null";
   /** Custom resources only. */
   readonly preserveUnknownFields?: boolean;
   readonly nullable?: boolean;
@@ -46,6 +51,8 @@ export interface ObjectSchema {
   readonly name: string;
   readonly fields: Readonly<Record<string, FieldSchema>>;
   readonly required: readonly string[];
+  /** Fields that Go never leaves out, with their zeros; those whose zero is null are not among them. */
+  readonly written?: Readonly<Record<string, JsonValue>>;
   /** Type-level `x-kubernetes-map-type`. */
   readonly mapType?: "atomic" | "granular";
   readonly groupVersionKinds?: readonly {
