@@ -88,7 +88,14 @@ function setOfFields(object: MutableObject, shape: ObjectShape): FieldSet {
     const value = object[name] ?? (object[name] === undefined ? (zero as Side) : null); // plain JSON
     return [fieldElement(name), setOfOneSide(value, fieldShape(shape, name))];
   });
-  return setNode(true, fields);
+  return setNode(true, [...fields, ...setOfNulls(object, shape)]);
+}
+
+/** Fields that are null in Go, and have an owner with the struct that they are in. */
+function setOfNulls(object: MutableObject, shape: ObjectShape): [string, FieldSet][] {
+  if (shape.kind === "map") return [];
+  const names = shape.nulls.filter((name) => !Object.hasOwn(object, name));
+  return names.map((name) => [fieldElement(name), memberOnly]);
 }
 
 function compareLeaf(before: Side, after: Side): Comparison {

@@ -12,7 +12,6 @@
  *
  * Shapes are made on demand, once per definition, so recursive definitions are no trouble.
  */
-import { ownEntry } from "#base/own.ts";
 import type { JsonValue } from "../object.ts";
 import type { FieldSchema, ObjectSchema } from "../schema/schema-types.ts";
 
@@ -54,11 +53,10 @@ export interface StructShape {
   field(name: string): Shape | undefined;
   /** Fields that are not declared are allowed, and deduced. */
   readonly isOpen: boolean;
-  /**
-   * The value of an unset field: `{}` for Go structs that are not pointers, null for lists without
-   * omitempty. undefined for all others, and for custom resources.
-   */
+  /** The value of an unset field that Go never leaves out; undefined for all others, and for custom resources. */
   zero(name: string): JsonValue | undefined;
+  /** Fields whose `zero` is null: objects do not hold them here. */
+  readonly nulls: readonly string[];
   /** Nulls in fields of built-in kinds do not survive; custom resources keep them. */
   readonly dropsNulls: boolean;
 }
@@ -76,72 +74,6 @@ type Lookup = (name: string) => ObjectSchema | undefined;
 
 const metadataDefinition = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const builtInPrefix = "io.k8s.";
-
-/**
- * Fields that upstream declares as structs, not as pointers to structs. A path to such a struct is
- * never owned itself ("." in fieldsV1) by a manager that sets a field in it.
- */
-const inlineStructs: ReadonlySet<string> = new Set([
-  "deviceAttributes",
-  "involvedObject",
-  "jobTemplate",
-  "lastState",
-  "loadBalancer",
-  "metadata",
-  "names",
-  "nodeInfo",
-  "regarding",
-  "resources",
-  "scaleTargetRef",
-  "source",
-  "spec",
-  "state",
-  "status",
-  "strategy",
-  "template",
-  "updateStrategy",
-]);
-
-/** Where a field is unlike others of its name. */
-const qualifiedInline: Readonly<Record<string, boolean>> = {
-  "ContainerStatus.resources": false,
-  "CustomResourceDefinitionStatus.acceptedNames": true,
-  "Endpoint.conditions": true,
-  "Event.deprecatedSource": true,
-  "FlowSchemaSpec.priorityLevelConfiguration": true,
-  "NetworkPolicySpec.podSelector": true,
-  "PodSpec.resources": false,
-  "PodStatus.resources": false,
-  "ReplicationControllerSpec.template": false,
-  "ResourceClaimSpec.devices": true,
-};
-
-/** Texts that are written also when they are empty, so that to set them to "" changes nothing. */
-const neverLeftOut: ReadonlySet<string> = new Set([
-  "io.k8s.api.core.v1.Event.reportingComponent",
-  "io.k8s.api.core.v1.Event.reportingInstance",
-]);
-
-/** Times that Go writes as null: nobody owns them until they are set. */
-const timesNeverLeftOut: ReadonlySet<string> = new Set([
-  "io.k8s.api.core.v1.Event.eventTime",
-  "io.k8s.api.core.v1.Event.firstTimestamp",
-  "io.k8s.api.core.v1.Event.lastTimestamp",
-  "io.k8s.api.events.v1.Event.deprecatedFirstTimestamp",
-  "io.k8s.api.events.v1.Event.deprecatedLastTimestamp",
-  "io.k8s.api.events.v1.Event.eventTime",
-]);
-
-/** Lists that are written also when there is nothing in them, though nothing requires them. */
-const listsNeverLeftOut: ReadonlySet<string> = new Set([
-  "CustomResourceDefinitionStatus.conditions",
-  "CustomResourceDefinitionStatus.storedVersions",
-]);
-
-/** Required by validation, and all the same left out by Go when they are empty. */
-const listsLeftOut: ReadonlySet<string> = new Set([
-  "ValidatingAdmissionPolicyBindingSpec.validationActions",
-]);
 
 /** Defaults of list keys that a schema without `default` does not tell. */
 const builtInKeyDefaults: Readonly<Record<string, Readonly<Record<string, JsonValue>>>> = {
@@ -173,6 +105,7 @@ export class ShapeSource {
       },
       isOpen: typed === undefined,
       zero: (name) => (name === "metadata" ? {} : typed?.zero(name)),
+      nulls: typed?.nulls ?? [],
       dropsNulls: typed?.dropsNulls ?? false,
     };
   }
@@ -202,7 +135,8 @@ export class ShapeSource {
       if (!zeros.has(name)) zeros.set(name, zeroOf(schema, name));
       return zeros.get(name);
     };
-    return { kind: "struct", field, isOpen: false, zero, dropsNulls: builtIn };
+    const nulls = Object.keys(schema.fields).filter((name) => zero(name) === null);
+    return { kind: "struct", field, isOpen: false, zero, nulls, dropsNulls: builtIn };
   }
 
   #shape(field: FieldSchema | undefined): Shape {
@@ -265,22 +199,11 @@ function textShape({ format }: FieldSchema): Shape {
     : scalars.untyped;
 }
 
-function isInline(schema: ObjectSchema, name: string): boolean {
-  const qualified = `${schema.name.slice(schema.name.lastIndexOf(".") + 1)}.${name}`;
-  return ownEntry(qualifiedInline, qualified) ?? inlineStructs.has(name);
-}
-
 function zeroOf(schema: ObjectSchema, name: string): JsonValue | undefined {
-  const field = Object.hasOwn(schema.fields, name) ? schema.fields[name] : undefined;
-  if (field === undefined) return undefined;
-  if (timesNeverLeftOut.has(`${schema.name}.${name}`)) return null;
-  if (field.type === "string") return neverLeftOut.has(`${schema.name}.${name}`) ? "" : undefined;
-  if (field.type === "object") return isInline(schema, name) ? {} : undefined;
-  const list = field.type === "array" || field.type === "map";
-  const qualified = `${schema.name.slice(schema.name.lastIndexOf(".") + 1)}.${name}`;
-  if (list && listsNeverLeftOut.has(qualified)) return null;
-  if (listsLeftOut.has(qualified)) return undefined;
-  return list && schema.required.includes(name) ? null : undefined;
+  const { zero, type } = schema.fields[name] ?? {};
+  if (zero === "null") return null;
+  if (zero !== "written") return undefined;
+  return schema.written?.[name] ?? (type === "object" ? {} : null);
 }
 
 function keyDefaults(

@@ -113,6 +113,7 @@ function structOf(node: Structural, around: Surroundings, isWhole: boolean): Str
     },
     isOpen,
     zero: () => undefined,
+    nulls: [],
     dropsNulls: false,
   };
 }
