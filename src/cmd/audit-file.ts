@@ -3,8 +3,10 @@ import { ownEntry } from "#base/own.ts";
 import { DiskError } from "#platform/disk.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
+import type { LineWriter } from "#platform/node/line-buffer.ts";
 import { type LineFile, openLineFile } from "#platform/node/line-file.ts";
-import type { AuditLine, AuditSink } from "#server/audit.ts";
+import { type AuditLine, type AuditSink, isStranger } from "#server/audit.ts";
+import { auditText } from "#server/audit-text.ts";
 import { auditBufferBytesMax } from "./limits.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -31,8 +33,10 @@ export async function openAuditFile(
     else deps.log.warn("audit log is written again", { path, droppedCount });
   };
   return {
-    write(line: AuditLine): boolean {
-      const kept = file.append(JSON.stringify(line));
+    write(line, lost) {
+      const kept = file.append(auditText(line), writerOf(line), (of) =>
+        lost(of.isStranger ? "anonymous" : "named"),
+      );
       tell();
       return kept;
     },
@@ -43,6 +47,12 @@ export async function openAuditFile(
     reopen: () => file.reopen(),
     close: () => file.close(),
   };
+}
+
+/** A request without credentials is its address's. */
+function writerOf(line: AuditLine): LineWriter {
+  if (isStranger(line)) return { name: line.sourceAddress, isStranger: true };
+  return { name: (line.impersonator ?? line.user)?.name ?? "", isStranger: false };
 }
 
 async function openOrRefuse(clock: Clock, path: string, bufferBytesMax: number): Promise<LineFile> {

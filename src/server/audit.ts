@@ -6,6 +6,7 @@
  * Check  informational. A full disk below the audit log must not take the API from its clients, nor
  *        from the operator that repairs it. Only /readyz/audit fails, so that alerts can watch it.
  */
+import { anonymousName } from "#auth/groups.ts";
 import type { RefusedRequest, UserInfo } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { HealthCheck } from "./health.ts";
@@ -37,10 +38,21 @@ export interface AuditLine {
   readonly refused?: string;
 }
 
+/** Nobody vouches for the caller. */
+export function isStranger({ user, impersonator }: AuditLine): boolean {
+  return impersonator === undefined && (user === undefined || user.name === anonymousName);
+}
+
+/** Whose line is lost: of a request without credentials, or of somebody. */
+type AuditLoss = "anonymous" | "named";
+
 /** Keeps lines. */
 export interface AuditSink {
-  /** @returns false when the line was dropped. May throw: the trail counts it. */
-  write(line: AuditLine): boolean;
+  /**
+   * @returns false when the line was dropped. Older lines that were dropped in its place are reported to
+   * `lost`, one by one. May throw: the trail counts it.
+   */
+  write(line: AuditLine, lost: (whose: AuditLoss) => void): boolean;
   /** Why lines cannot be written now; undefined when they can. */
   problem?(): string | undefined;
 }
@@ -53,6 +65,7 @@ export class AuditTrail {
   readonly #log: Log;
   readonly #lines: Counter;
   readonly #errors: Counter;
+  readonly #dropped: Counter;
   #thrown: string | undefined;
 
   constructor(deps: { readonly sink: AuditSink; readonly metrics: MetricSet; readonly log: Log }) {
@@ -68,12 +81,17 @@ export class AuditTrail {
       "Audit lines that are lost: dropped at the buffer's limit, or refused by the sink.",
       ["plugin"],
     );
+    this.#dropped = deps.metrics.counter(
+      "pilothouse_audit_dropped_lines_total",
+      "Audit lines that did not fit into the buffer, by whether their request had credentials.",
+      ["caller"],
+    );
   }
 
   record(line: AuditLine): void {
     try {
       this.#lines.add([]);
-      if (!this.#sink.write(line)) this.#errors.add(["log"]);
+      if (!this.#sink.write(line, this.#lose)) this.#lose(isStranger(line) ? "anonymous" : "named");
       this.#thrown = undefined;
     } catch (error) {
       this.#errors.add(["log"]);
@@ -82,6 +100,11 @@ export class AuditTrail {
       this.#thrown = String(error);
     }
   }
+
+  readonly #lose = (whose: AuditLoss): void => {
+    this.#errors.add(["log"]);
+    this.#dropped.add([whose]);
+  };
 
   recordRefused(request: RefusedRequest, auditId: string, receivedMs: number): void {
     const { method, status, reason, address } = request;

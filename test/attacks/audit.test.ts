@@ -8,6 +8,7 @@ import { openAuditFile } from "#cmd/audit-file.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { silentLog } from "#platform/log.ts";
 import type { AuditLine, AuditSink } from "#server/audit.ts";
+import { requestInfo } from "#server/request-info.ts";
 import { fetchWith } from "../process/fetch-with.ts";
 import { pilothouse, removeDirectory, startUp, temporaryDirectory } from "../process/harness.ts";
 import { keptLog, type PromisedPlane, startPromised } from "./promised-plane.ts";
@@ -125,7 +126,14 @@ function rawRequest(host: string, port: number, head: string): Promise<string> {
 
 describe("the file of --audit-log", () => {
   const host = { clock: new NodeClock(), log: silentLog };
-  const line = (auditId: string): AuditLine => ({ auditId }) as AuditLine;
+  const lost = (): void => {};
+  const line = (auditId: string): AuditLine =>
+    ({
+      auditId,
+      info: requestInfo("GET", "/", new URLSearchParams()),
+      query: "",
+      userAgent: "",
+    }) as AuditLine;
   const ids = (path: string): readonly string[] =>
     readFileSync(path, "utf8")
       .trim()
@@ -164,17 +172,17 @@ describe("the file of --audit-log", () => {
   test("lines follow the path after a rotation and after a removal", async () => {
     const path = join(directory, "rotated.log");
     const file = await openAuditFile(host, path);
-    file.write(line("1"));
+    file.write(line("1"), lost);
     await file.close();
     const again = await openAuditFile(host, path);
     renameSync(path, `${path}.1`);
     again.reopen();
-    again.write(line("2"));
+    again.write(line("2"), lost);
     await again.close();
     const third = await openAuditFile(host, path);
     rmSync(path);
     third.reopen();
-    third.write(line("3"));
+    third.write(line("3"), lost);
     await third.close();
     assert.deepEqual(ids(`${path}.1`), ["1"]);
     assert.deepEqual(ids(path), ["3"]);
@@ -204,6 +212,45 @@ describe("the file of --audit-log", () => {
     await sink.close();
   });
 
+  test("a flood without credentials costs no line of somebody, and is counted", async (t) => {
+    const path = join(directory, "flood.log");
+    try {
+      symlinkSync("/dev/full", path);
+    } catch {
+      return t.skip("no /dev/full on this host");
+    }
+    const sink = await openAuditFile(host, path, 20_000);
+    await withPlane(sink, async ({ plane, ask }) => {
+      const long = `${configMaps}?${"x".repeat(30_000)}`;
+      for (let index = 0; index < 30; index++)
+        assert.equal((await fetchWith(plane.url, long, "")).status, 403);
+      for (let index = 0; index < 9; index++) {
+        const made = await ask("POST", configMaps, { body: configMap({ name: `kept${index}` }) });
+        assert.equal(made.status, 201);
+      }
+      const { text } = await ask("GET", "/metrics");
+      const dropped = (caller: string): number =>
+        lineOf(text, `pilothouse_audit_dropped_lines_total{caller="${caller}"}`);
+      assert.ok(dropped("anonymous") > 20, text);
+      assert.ok(Number.isNaN(dropped("named")), "none");
+      assert.equal(lineOf(text, "apiserver_audit_error_total{"), dropped("anonymous"));
+    });
+    rmSync(path);
+    sink.reopen();
+    await sink.close();
+    const kept = readFileSync(path, "utf8");
+    for (let index = 0; index < 9; index++) assert.ok(kept.includes(`"name":"kept${index}"`));
+  });
+
+  test("annotations of an admission policy reach the file", async () => {
+    const path = join(directory, "annotated.log");
+    const sink = await openAuditFile(host, path);
+    sink.write({ ...line("1"), annotations: new Map([["a", "b"]]) }, lost);
+    await sink.close();
+    const [first = ""] = readFileSync(path, "utf8").split("\n");
+    assert.deepEqual((JSON.parse(first) as { annotations: object }).annotations, { a: "b" });
+  });
+
   test("lines that waited are written when the disk has room again", async (t) => {
     const path = join(directory, "again.log");
     try {
@@ -212,10 +259,10 @@ describe("the file of --audit-log", () => {
       return t.skip("no /dev/full on this host");
     }
     const file = await openAuditFile(host, path);
-    file.write(line("held"));
+    file.write(line("held"), lost);
     file.reopen();
     rmSync(path);
-    file.write(line("after"));
+    file.write(line("after"), lost);
     await file.close();
     assert.deepEqual(ids(path), ["held", "after"]);
     assert.equal(file.problem?.(), undefined);
@@ -227,7 +274,7 @@ describe("the file of --audit-log", () => {
     const file = await openAuditFile(host, join(folder, "audit.log"));
     rmSync(folder, { recursive: true });
     file.reopen();
-    file.write(line("lost"));
+    file.write(line("lost"), lost);
     await file.close();
     assert.match(file.problem?.() ?? "", /cannot append/);
   });

@@ -3,12 +3,13 @@
  *
  *   append ──► buffer ──(one write at a time)──► file
  *                │                                │ error: the bytes stay; the next try follows a backoff
- *                └ full: the line is dropped      └ path leads elsewhere (removed, rotated): opened again
+ *                └ full: a line is dropped        └ path leads elsewhere (removed, rotated): opened again
  *
  * Holds  lines reach a file whole and in order, or not at all. Of a write that the host took in part the
  *        rest follows first, unless the file was exchanged meanwhile: then that line is lost, and counted.
  *        `append` neither throws nor waits.
- * Bounds `bufferBytesMax` of unwritten lines; beyond it a line is dropped and counted.
+ * Bounds `bufferBytesMax` of unwritten lines; beyond it a line is dropped and counted, of the writer that holds
+ *        most (line-buffer.ts).
  * Time   a failed write is tried again after 0.1 s, doubling up to 10 s. Where the path leads is looked
  *        at before a write, at most once a second, and after `reopen`.
  * Loss   what is buffered when the process is killed; `close` writes it.
@@ -16,6 +17,7 @@
 import { type FileHandle, open, stat } from "node:fs/promises";
 import type { Clock, Timer, TimerName } from "../clock.ts";
 import { asDiskError } from "./disk-error.ts";
+import { LineBuffer, type LineWriter, type TakeDropped } from "./line-buffer.ts";
 
 interface LineFileOptions {
   readonly path: string;
@@ -28,7 +30,7 @@ interface LineFileOptions {
 const backoffMsMin = 100;
 const backoffMsMax = 10_000;
 const lookEveryMs = 1_000;
-/** Bytes of one write. */
+/** Bytes of one write; of a small buffer a quarter, because what is being written cannot give way. */
 const chunkBytes = 256 * 1024;
 const newline = 0x0a;
 
@@ -45,8 +47,7 @@ export class LineFile {
   readonly #clock: Clock;
   readonly #options: LineFileOptions;
   #file: FileHandle;
-  #pending: Buffer[] = [];
-  #pendingBytes = 0;
+  readonly #buffer: LineBuffer;
   /** The last byte written is not the end of a line. */
   #torn = false;
   #lookDueMs: number;
@@ -60,6 +61,7 @@ export class LineFile {
     this.#clock = clock;
     this.#options = options;
     this.#file = file;
+    this.#buffer = new LineBuffer(options.bufferBytesMax);
     this.#lookDueMs = clock.monotonicMs() + lookEveryMs;
   }
 
@@ -73,21 +75,23 @@ export class LineFile {
   }
 
   get pendingBytes(): number {
-    return this.#pendingBytes;
+    return this.#buffer.bytes;
   }
 
-  /** `line` without its end. @returns false when it was dropped. */
-  append(line: string): boolean {
-    const bytes = Buffer.from(`${line}\n`);
-    if (this.#pendingBytes + bytes.length > this.#options.bufferBytesMax) {
-      this.#droppedCount++;
-      this.#problem ??= "the buffer is full";
-      return false;
-    }
-    this.#pending.push(bytes);
-    this.#pendingBytes += bytes.length;
-    if (this.#retry === undefined) this.#start();
-    return true;
+  /** `line` without its end. @returns false when it was dropped; `dropped` hears of older ones that were. */
+  append(line: string, writer: LineWriter, dropped?: TakeDropped): boolean {
+    const kept = this.#buffer.push(Buffer.from(`${line}\n`), writer, (of) => {
+      this.#countDropped();
+      dropped?.(of);
+    });
+    if (!kept) this.#countDropped();
+    else if (this.#retry === undefined) this.#start();
+    return kept;
+  }
+
+  #countDropped(): void {
+    this.#droppedCount++;
+    this.#problem ??= "the buffer is full";
   }
 
   /** The path may lead to another file now: after a rotation. Tries again at once if it failed. */
@@ -116,24 +120,25 @@ export class LineFile {
   }
 
   #start(): void {
-    if (this.#pending.length === 0) return;
+    if (this.#buffer.bytes === 0) return;
     this.#running ??= this.#write().finally(() => {
       this.#running = undefined;
       // A line that came after the last look at the buffer.
-      if (this.#pending.length > 0 && this.#retry === undefined) this.#start();
+      if (this.#buffer.bytes > 0 && this.#retry === undefined) this.#start();
     });
   }
 
   /** Never rejects. */
   async #write(): Promise<void> {
     try {
-      while (this.#pending.length > 0) {
+      while (this.#buffer.bytes > 0) {
         await this.#look();
         await this.#writeChunk();
         this.#problem = undefined;
         this.#backoffMs = backoffMsMin;
       }
     } catch (error) {
+      this.#buffer.take(0);
       this.#problem = error instanceof Error ? error.message : String(error);
       // What failed may be mended by another file at the path.
       this.#lookDueMs = 0;
@@ -143,31 +148,11 @@ export class LineFile {
   }
 
   async #writeChunk(): Promise<void> {
-    const chunk = this.#chunk();
+    const chunk = this.#buffer.chunk(Math.min(chunkBytes, this.#options.bufferBytesMax / 4));
     const { path } = this.#options;
     const { bytesWritten } = await asDiskError("append to", path, this.#file.write(chunk));
-    this.#take(bytesWritten);
+    this.#buffer.take(bytesWritten);
     if (bytesWritten > 0) this.#torn = chunk[bytesWritten - 1] !== newline;
-  }
-
-  #chunk(): Buffer {
-    let bytes = 0;
-    const end = this.#pending.findIndex((line) => (bytes += line.length) > chunkBytes);
-    if (end === -1) return Buffer.concat(this.#pending);
-    return Buffer.concat(this.#pending.slice(0, Math.max(1, end)));
-  }
-
-  #take(count: number): void {
-    this.#pendingBytes -= count;
-    let left = count;
-    let lines = 0;
-    while (left > 0 && left >= (this.#pending[lines]?.length ?? Infinity)) {
-      left -= this.#pending[lines]?.length ?? 0;
-      lines++;
-    }
-    this.#pending.splice(0, lines);
-    const [first] = this.#pending;
-    if (left > 0 && first !== undefined) this.#pending[0] = first.subarray(left);
   }
 
   /** Opens the file anew when the path leads to another one, or to none. */
@@ -188,9 +173,8 @@ export class LineFile {
     const old = this.#file;
     this.#file = next;
     if (this.#torn) {
-      const rest = this.#pending.shift();
-      this.#pendingBytes -= rest?.length ?? 0;
-      this.#droppedCount++;
+      this.#buffer.dropFirst();
+      this.#countDropped();
       this.#torn = false;
     }
     await old.close();
