@@ -52,7 +52,6 @@ export const permits: Permits = {
       "src/controllers/certificates/approving.ts rightsFor",
       "src/api/defaults/image.ts imageTag",
       "src/api/printers/printers.ts defaultPrinter",
-      "src/apiserver/bootstrap-objects.ts firstAddress",
       "src/apiserver/kubelet/proxy-target.ts splitId",
       "src/controllers/endpoints/desired.ts portsOf",
       "src/controllers/endpoints/legacy.ts legacyEndpoints",

@@ -2,6 +2,7 @@
 import { aggregatorGroup, groupPriority, versionPriority } from "#api/schema/group-priorities.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import { kubeletClientName } from "#auth/groups.ts";
 
 export interface BootstrapFacts {
   /** Where clients reach this server. No Endpoints are made of an address that pods could not use. */
@@ -78,6 +79,8 @@ export function serviceCidrObject(facts: BootstrapFacts, now: string): AnyObject
 
 const serverLabels = { component: "apiserver", provider: "kubernetes" };
 
+export const kubernetesServicePort = 443;
+
 export function kubernetesService(facts: BootstrapFacts): AnyObject {
   const address = firstAddress(facts.serviceCidr);
   return {
@@ -92,7 +95,14 @@ export function kubernetesService(facts: BootstrapFacts): AnyObject {
       ipFamilyPolicy: "SingleStack",
       sessionAffinity: "None",
       internalTrafficPolicy: "Cluster",
-      ports: [{ name: "https", port: 443, protocol: "TCP", targetPort: facts.advertise.port }],
+      ports: [
+        {
+          name: "https",
+          port: kubernetesServicePort,
+          protocol: "TCP",
+          targetPort: facts.advertise.port,
+        },
+      ],
     },
   };
 }
@@ -178,6 +188,24 @@ export function authenticationConfigMap(facts: BootstrapFacts): AnyObject {
             "requestheader-extra-headers-prefix": JSON.stringify(front.extraPrefixes),
           }),
     },
+  };
+}
+
+/**
+ * What the certificate may do that this server shows to kubelets, which ask this server: upstream's role for it.
+ * Upstream leaves the binding to installers.
+ */
+export function kubeletClientBinding(): AnyObject {
+  const apiGroup = "rbac.authorization.k8s.io";
+  return {
+    apiVersion: `${apiGroup}/v1`,
+    kind: "ClusterRoleBinding",
+    metadata: {
+      name: "pilothouse:kubelet-api-admin",
+      annotations: { "rbac.authorization.kubernetes.io/autoupdate": "true" },
+    },
+    roleRef: { apiGroup, kind: "ClusterRole", name: "system:kubelet-api-admin" },
+    subjects: [{ apiGroup, kind: "User", name: kubeletClientName }],
   };
 }
 

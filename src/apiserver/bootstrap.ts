@@ -27,6 +27,7 @@ import {
   type BootstrapFacts,
   isReachable,
   kubernetesEndpoints,
+  kubeletClientBinding,
   kubernetesEndpointSlice,
   kubernetesService,
   legacyTokenTracking,
@@ -76,6 +77,7 @@ export async function bootstrap(
     [apiServiceObjects(catalog.infos(), now), keep],
     [[serviceCidrObject(facts, now)], keep],
     [policy.filter((object) => !namespaced(object)), reconcilePolicy],
+    [[kubeletClientBinding()], reconcilePolicy],
   ]);
   await ensureAll(deps, [
     [[kubernetesService(facts), legacyTokenTracking(now)], keep],

@@ -11,6 +11,8 @@ export const groups = {
 } as const;
 
 export const anonymousName = "system:anonymous";
+/** Of the certificate that this server shows to kubelets: kubeadm's name. */
+export const kubeletClientName = "kube-apiserver-kubelet-client";
 const nodeUserPrefix = "system:node:";
 const serviceAccountPrefix = "system:serviceaccount:";
 

@@ -128,6 +128,9 @@ test("leaves of replicas are all made anew, with new keys; authorities and the t
   ];
   const before = leaves(first);
   assert.equal(before.length, 7);
+  // Where it is shown follows from what nodes say: an administrator it must not be.
+  const { subject } = new X509Certificate(first.kubeletClient.certificate);
+  assert.equal(subject, "CN=kube-apiserver-kubelet-client");
   for (const [index, leaf] of leaves(second).entries()) {
     assert.notEqual(leaf.certificate, before[index]?.certificate);
     assert.notEqual(leaf.privateKey, before[index]?.privateKey);

@@ -17,7 +17,7 @@ import { isIPv6 } from "node:net";
 import * as path from "node:path";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
-import { groups } from "./groups.ts";
+import { groups, kubeletClientName } from "./groups.ts";
 import {
   certificateHosts,
   ipv6Bytes,
@@ -121,8 +121,8 @@ export function renewReplicatedPki(
     ...shared,
     servers: hosts.map((own, at) => files.server(`apiserver-${at}`, shared.authority, own)),
     kubeletClient: files.client("apiserver-kubelet-client", shared.authority, {
-      commonName: "kube-apiserver-kubelet-client",
-      organizations: [groups.masters],
+      commonName: kubeletClientName,
+      organizations: [],
     }),
   };
 }

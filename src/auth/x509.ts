@@ -17,6 +17,8 @@ import { withAuthenticated } from "./groups.ts";
 const certificatesMax = 65_536;
 
 interface KnownCertificate {
+  /** SHA-256, in hex. */
+  readonly fingerprint: string;
   /** Absent: without a common name. */
   readonly user?: UserInfo;
   /** Upstream ends the handshake; a bad credential is not the absence of one. */
@@ -29,16 +31,20 @@ interface CertificateDeps {
   readonly clock: Clock;
   /** What is left of the lifetime of a certificate that a request came with; negative: it ended. */
   readonly observeLeft?: (seconds: number) => void;
+  /** By fingerprint: a certificate of this server's own, which nobody else may come with. Absent: none is. */
+  readonly isOwn?: (fingerprint: string) => boolean;
 }
 
 export class CertificateAuthenticator implements Authenticator {
   readonly #clock: Clock;
   readonly #observeLeft: (seconds: number) => void;
+  readonly #isOwn: (fingerprint: string) => boolean;
   readonly #byArray = new WeakMap<Uint8Array, KnownCertificate>();
   readonly #byFingerprint = new BoundedCache<KnownCertificate>({ entriesMax: certificatesMax });
 
-  constructor({ clock, observeLeft = () => {} }: CertificateDeps) {
+  constructor({ clock, observeLeft = () => {}, isOwn = () => false }: CertificateDeps) {
     this.#clock = clock;
+    this.#isOwn = isOwn;
     this.#observeLeft = observeLeft;
   }
 
@@ -63,6 +69,10 @@ export class CertificateAuthenticator implements Authenticator {
   #decide(known: KnownCertificate): AuthenticationResult {
     if (known.unreadable === true) {
       return { kind: "rejected", message: "x509: the certificate's names cannot be read" };
+    }
+    // A request of ours that was led back here, or somebody who has stolen the key.
+    if (this.#isOwn(known.fingerprint)) {
+      return { kind: "rejected", message: "x509: the certificate is this server's own" };
     }
     if (known.user === undefined) return { kind: "none" };
     const now = this.#clock.nowMs();
@@ -93,14 +103,15 @@ function unverified(problem: string | undefined): AuthenticationResult {
 
 function readCertificate(certificate: Uint8Array, fingerprint: string): KnownCertificate {
   const identity = certificateIdentity(certificate);
-  if (identity === undefined) return { unreadable: true, notBeforeMs: 0, notAfterMs: 0 };
+  if (identity === undefined)
+    return { fingerprint, unreadable: true, notBeforeMs: 0, notAfterMs: 0 };
   const { notBeforeMs, notAfterMs } = identity;
-  if (identity.commonName === "") return { notBeforeMs, notAfterMs };
+  if (identity.commonName === "") return { fingerprint, notBeforeMs, notAfterMs };
   const user = withAuthenticated({
     name: identity.commonName,
     ...(identity.uid === undefined ? {} : { uid: identity.uid }),
     groups: identity.organizations,
     extra: { "authentication.kubernetes.io/credential-id": [`X509SHA256=${fingerprint}`] },
   });
-  return { user, notBeforeMs, notAfterMs };
+  return { fingerprint, user, notBeforeMs, notAfterMs };
 }

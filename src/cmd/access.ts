@@ -45,6 +45,8 @@ interface AccessDeps {
   /** Absent: no front proxy is believed. */
   readonly frontProxy?: RequestHeaderOptions;
   readonly anonymousPaths: readonly string[] | "all";
+  /** By fingerprint: a certificate that this server shows to others. Absent: none is. */
+  readonly isOwnCertificate?: (fingerprint: string) => boolean;
   /** Of service account tokens; absent: upstream's default. */
   readonly issuer?: string;
 }
@@ -88,6 +90,7 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
       certificates: new CertificateAuthenticator({
         clock: deps.clock,
         observeLeft: lifetimeLeft(deps.metrics),
+        ...(deps.isOwnCertificate === undefined ? {} : { isOwn: deps.isOwnCertificate }),
       }),
       ...(frontProxy === undefined
         ? {}

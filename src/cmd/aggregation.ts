@@ -7,7 +7,7 @@ import { type AggregationLimits, aggregationLimits } from "#extension/aggregatio
 import type { MakeTransport } from "#extension/aggregation/remote.ts";
 import { clusterIpResolver, endpointResolver } from "#extension/aggregation/service-resolver.ts";
 import type { ResourceCatalog } from "#apiserver/catalog.ts";
-import { hostsTransport } from "#platform/node/http/http-hosts.ts";
+import { hostsTransport, type RefusesAddress } from "#platform/node/http/http-hosts.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import type { Host } from "./host.ts";
 import * as limits from "./limits.ts";
@@ -53,18 +53,20 @@ interface AggregationParts {
   readonly lookup: Lister;
   readonly metrics: MetricSet;
   readonly frontProxy: IssuedCertificate;
+  readonly refuses: RefusesAddress;
 }
 
 export function openAggregator(
   host: Host,
-  { catalog, lookup, metrics, frontProxy }: AggregationParts,
+  { catalog, lookup, metrics, frontProxy, refuses }: AggregationParts,
   access: AggregationAccess,
 ): Aggregator {
   const { client = frontProxy, routesEndpoints = true } = access;
   const shown = { certificate: client.certificate, key: client.privateKey };
   const makeTransport: MakeTransport = (ca) => {
     const credentials = { ...shown, ...(ca === undefined ? {} : { ca }) };
-    return hostsTransport({ credentials: () => credentials, limits: limits.aggregatedConnections });
+    const shared = { refuses, limits: limits.aggregatedConnections };
+    return hostsTransport({ credentials: () => credentials, ...shared });
   };
   const resolve = routesEndpoints
     ? endpointResolver(lookup, host.random)

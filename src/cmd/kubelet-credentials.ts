@@ -2,8 +2,9 @@
  * What this server shows to kubelets and checks them by: PEM of files that may be renewed, or a certificate
  * that the cluster's authority issues at the start.
  */
+import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
-import { groups } from "#auth/groups.ts";
+import { groups, kubeletClientName } from "#auth/groups.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import { type IssuedCertificate, makeClientCertificate } from "#auth/pki.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -56,29 +57,69 @@ function checkPem(ca: string | undefined, client: IssuedCertificate | undefined)
   }
 }
 
-/** As they are now: renewed files count for new connections. */
+interface KubeletCredentials {
+  /** As they are now: renewed files count for new connections. */
+  current(): HostsCredentials;
+  /** By SHA-256 of the certificate, in hex: one that kubelets are shown, or were. */
+  isShown(fingerprint: string): boolean;
+}
+
 export function kubeletCredentials(
   host: { readonly clock: Clock; readonly random: Random },
   pki: Pki,
   access: KubeletIdentity,
-): () => HostsCredentials {
+): KubeletCredentials {
   const own = access.client === undefined ? ownCertificate(host, pki) : undefined;
   const { files } = access;
   const paths = Object.values(files ?? {});
   const read = (): KubeletPems => readPems(files ?? {});
   const pems = renewedFiles<KubeletPems>(host.clock, { paths, first: access, read });
-  return () => {
+  const shown = new ShownCertificates();
+  const current = (): HostsCredentials => {
     const { authority, client = own } = pems();
+    if (client !== undefined) shown.add(client.certificate);
     return {
       ...(authority === undefined ? {} : { ca: authority }),
       ...(client === undefined ? {} : { certificate: client.certificate, key: client.privateKey }),
     };
   };
+  return {
+    current,
+    isShown(fingerprint) {
+      current();
+      return shown.has(fingerprint);
+    },
+  };
+}
+
+/** Bounded by how often an operator renews files while the process runs. */
+class ShownCertificates {
+  readonly #fingerprints = new Set<string>();
+  #last = "";
+
+  add(pem: string): void {
+    if (pem === this.#last) return;
+    this.#last = pem;
+    const { fingerprint256 } = new X509Certificate(pem);
+    this.#fingerprints.add(fingerprint256.replaceAll(":", "").toLowerCase());
+  }
+
+  has(fingerprint: string): boolean {
+    return this.#fingerprints.has(fingerprint);
+  }
+}
+
+/** Nodes say where it is shown: a writer of their status would be as good as its bearer. */
+export function isMasters({ client }: KubeletIdentity): boolean {
+  if (client === undefined) return false;
+  const { subject } = new X509Certificate(client.certificate);
+  return subject.split("\n").some((line) => line === `O=${groups.masters}`);
 }
 
 /**
- * Kubelets that trust the cluster's authority know this server by it; as a member of system:masters it may
- * do everything there. Its key never leaves this process, so it lives as long as the authority.
+ * Kubelets that trust the cluster's authority know this server by it. It may do nothing but what ClusterRole
+ * system:kubelet-api-admin says (bootstrap-objects.ts binds it): requests that carry it go where objects lead
+ * them. Its key never leaves this process, so it lives as long as the authority.
  */
 function ownCertificate(
   { clock, random }: { readonly clock: Clock; readonly random: Random },
@@ -86,6 +127,6 @@ function ownCertificate(
 ): IssuedCertificate {
   const nowMs = clock.nowMs();
   const validity = { notBeforeMs: nowMs - 3_600_000, notAfterMs: nowMs + 3650 * 86_400_000 };
-  const subject = { commonName: "kube-apiserver-kubelet-client", organizations: [groups.masters] };
+  const subject = { commonName: kubeletClientName, organizations: [] };
   return makeClientCertificate(pki.authority, subject, { validity, serial: random.bytes(16) });
 }

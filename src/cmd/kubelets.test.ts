@@ -1,5 +1,6 @@
 /** The flags about kubelets: what is read, and what is refused before anything starts. */
 import assert from "node:assert/strict";
+import { createHash, X509Certificate } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +9,7 @@ import { makeAuthority, makeClientCertificate } from "#auth/pki.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { kubeletCredentials } from "./kubelet-credentials.ts";
+import { isMasters, kubeletCredentials } from "./kubelet-credentials.ts";
 import { kubeletAccess } from "./kubelets.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -79,18 +80,54 @@ test("renewed certificates are shown to the next connection; half a pair is not"
   });
   // Nothing of it is used: the files have all.
   const shown = kubeletCredentials({ clock, random: new FakeRandom(1) }, {} as Pki, access);
-  assert.equal(shown().certificate, made[0]?.certificate);
+  assert.equal(shown.current().certificate, made[0]?.certificate);
   write(certificate, made[1]?.certificate);
   await clock.advance(10_000);
-  assert.equal(shown().certificate, made[0]?.certificate);
+  assert.equal(shown.current().certificate, made[0]?.certificate);
   write(key, made[1]?.privateKey);
   await clock.advance(10_000);
-  assert.deepEqual(shown(), {
+  assert.deepEqual(shown.current(), {
     ca: authority.certificate,
     certificate: made[1]?.certificate,
     key: made[1]?.privateKey,
   });
   rmSync(key ?? "");
   await clock.advance(10_000);
-  assert.equal(shown().key, made[1]?.privateKey);
+  assert.equal(shown.current().key, made[1]?.privateKey);
+  const fingerprints = made.map((pair) => fingerprintOf(pair.certificate));
+  assert.deepEqual(
+    fingerprints.map((one) => shown.isShown(one)),
+    [true, true],
+  );
+  assert.equal(shown.isShown(fingerprintOf(authority.certificate)), false);
+});
+
+function fingerprintOf(pem: string): string {
+  return createHash("sha256").update(new X509Certificate(pem).raw).digest("hex");
+}
+
+test("the certificate made for kubelets is in no group, and is known before it is shown", () => {
+  const authority = makeAuthority("ca", issue);
+  const pki = { authority } as Pki;
+  const clock = new FakeClock({ startMs: Date.UTC(2026, 0) });
+  const shown = kubeletCredentials({ clock, random: new FakeRandom(1) }, pki, {});
+  const pem = shown.current().certificate ?? "";
+  assert.equal(new X509Certificate(pem).subject, "CN=kube-apiserver-kubelet-client");
+  const again = kubeletCredentials({ clock, random: new FakeRandom(2) }, pki, {});
+  const other = again.current().certificate ?? "";
+  assert.equal(shown.isShown(fingerprintOf(pem)), true);
+  assert.equal(shown.isShown(fingerprintOf(other)), false);
+});
+
+test("a certificate that makes its bearer an administrator is found", () => {
+  const authority = makeAuthority("ca", issue);
+  const of = (...organizations: string[]) =>
+    isMasters({
+      client: makeClientCertificate(authority, { commonName: "me", organizations }, issue),
+    });
+  assert.equal(of("system:masters"), true);
+  assert.equal(of("a", "system:masters"), true);
+  assert.equal(of("x system:masters"), false);
+  assert.equal(of(), false);
+  assert.equal(isMasters({}), false);
 });

@@ -4,7 +4,11 @@ import { kubeletDefaults } from "#apiserver/kubelet/deps.ts";
 import { OpenStreams } from "#apiserver/kubelet/open-streams.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import type { Clock } from "#platform/clock.ts";
-import { type HostsCredentials, hostsTransport } from "#platform/node/http/http-hosts.ts";
+import {
+  type HostsCredentials,
+  hostsTransport,
+  type RefusesAddress,
+} from "#platform/node/http/http-hosts.ts";
 import type { Random } from "#platform/random.ts";
 import { parseGoDuration } from "#api/go-duration.ts";
 import * as limits from "./limits.ts";
@@ -62,6 +66,8 @@ function timeoutOf(text: string): number {
 
 export interface OpenedKubelets {
   readonly kubelets: Kubelets;
+  /** By SHA-256 of a certificate, in hex: this server's own. Absent: none is. */
+  readonly isShown?: (fingerprint: string) => boolean;
   /** Ends idle connections. */
   close(): void;
 }
@@ -69,19 +75,21 @@ export interface OpenedKubelets {
 export function openKubelets(
   host: { readonly clock: Clock; readonly random: Random },
   pki: Pki,
-  access: KubeletAccess,
+  access: KubeletAccess & { readonly refuses?: RefusesAddress },
 ): OpenedKubelets {
   const { timeoutMs = 5_000 } = access;
   const toKubelets = { ...limits.kubeletConnections, connectMs: timeoutMs };
-  const verified = kubeletCredentials(host, pki, access);
+  const credentials = kubeletCredentials(host, pki, access);
+  const verified = (): HostsCredentials => credentials.current();
   const unverified = (): HostsCredentials => {
     const { certificate = "", key = "" } = verified();
     return { certificate, key };
   };
+  const refuses = access.refuses === undefined ? {} : { refuses: access.refuses };
   const transports = {
-    verified: hostsTransport({ credentials: verified, limits: toKubelets }),
-    unverified: hostsTransport({ credentials: unverified, limits: toKubelets }),
-    backends: hostsTransport({ limits: limits.kubeletConnections }),
+    verified: hostsTransport({ credentials: verified, limits: toKubelets, ...refuses }),
+    unverified: hostsTransport({ credentials: unverified, limits: toKubelets, ...refuses }),
+    backends: hostsTransport({ limits: limits.kubeletConnections, ...refuses }),
   };
   const types = access.addressTypes === undefined ? {} : { addressTypes: access.addressTypes };
   return {
@@ -90,6 +98,7 @@ export function openKubelets(
       streams: new OpenStreams(limits.kubeletStreams),
       options: { ...kubeletDefaults, ...types },
     },
+    isShown: (fingerprint) => credentials.isShown(fingerprint),
     close: () => Object.values(transports).forEach((transport) => transport.close()),
   };
 }

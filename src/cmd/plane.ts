@@ -20,16 +20,20 @@ import * as limits from "./limits.ts";
 import { openTimers, Parts } from "./parts.ts";
 import { openApiServer } from "./plane/api-server.ts";
 import { keepOwnObjects, openLoops } from "./plane/background.ts";
-import { type Extensions, openExtensions } from "./plane/extensions.ts";
-import { bootstrapFacts, listenTls, urlOf } from "./plane/listener.ts";
+import { openExtensions } from "./plane/extensions.ts";
+import { bootstrapFacts, listenTls, noteListening, urlOf } from "./plane/listener.ts";
 import type { PlaneOptions } from "./plane/options.ts";
 import { openStorage, planeServiceNumbers, type Storage } from "./plane/storage.ts";
+import type { OwnAddresses } from "./own-addresses.ts";
 import { StartHooks } from "./start-hooks.ts";
 import { embeddedSupervisor } from "./supervise.ts";
+import { openWays, type Ways } from "./ways.ts";
 
 export interface Plane {
   /** `https://127.0.0.1:6443`. */
   readonly url: string;
+  /** Takes the ports of other listeners of the same process. */
+  readonly ownAddresses: OwnAddresses;
   /** As cluster-admin, without a socket. */
   readonly client: Client;
   /** Resolves when every hollow node is registered; the API is ready before that. */
@@ -62,16 +66,27 @@ async function openPlane(
     checks: ({ checks }) => checks,
   });
   const storage = await openStorage(host, options, parts);
-  const access = planeAccess(host, options, storage);
-  const extensions = await openExtensions(host, options, storage, access, parts);
+  const ways = await parts.open("kubelets", () => openWays(host, options), {
+    close: ({ kubelets }) => kubelets.close(),
+  });
+  const access = planeAccess(host, options, { ...storage, ...ways });
+  const extensions = await openExtensions(host, options, { ...storage, ...ways, access }, parts);
   const { repair, ...serviceNumbers } = planeServiceNumbers(host, options, storage);
-  const opened = { ...storage, ...extensions, access, serviceNumbers, startChecks: parts.checks() };
+  const opened = {
+    ...storage,
+    ...ways,
+    ...extensions,
+    access,
+    serviceNumbers,
+    startChecks: parts.checks(),
+  };
   const server = await openApiServer(host, options, opened, parts);
   await server.ready();
   start.finish("caches");
   // No number is given out before those of the stored Services are reserved.
   await repair.run();
-  const listening = await openListener(host, options, { server, ...extensions }, parts);
+  const listening = await openListener(host, options, { server, ...ways }, parts);
+  noteListening(ways.ownAddresses, options, listening);
   const facts = bootstrapFacts(options, listening);
   await bootstrap({ ...host, catalog: server.catalog }, facts, { controllerRoles });
   start.finish("objects");
@@ -88,6 +103,7 @@ async function openPlane(
     client: directClient(server.handler, administrator),
     registered: loops?.registered ?? Promise.resolve(),
     failed: storage.stores.failed,
+    ownAddresses: ways.ownAddresses,
     stop: () => parts[Symbol.asyncDispose](),
   };
 }
@@ -103,7 +119,7 @@ const administrator = { name: "kubernetes-admin", groups: [groups.masters] };
 async function openListener(
   host: SupervisedHost,
   options: PlaneOptions,
-  { server, kubelets }: { readonly server: ApiServer } & Pick<Extensions, "kubelets">,
+  { server, kubelets }: { readonly server: ApiServer } & Pick<Ways, "kubelets">,
   parts: Parts,
 ): Promise<Listening> {
   const listening = await parts.open("listener", () => listenTls(host, options, server), {
@@ -121,7 +137,7 @@ async function openListener(
 function planeAccess(
   host: SupervisedHost,
   { pki, staticTokens, frontProxy, issuer, anonymousPaths = "all" }: PlaneOptions,
-  { registry, metrics }: Storage,
+  { registry, metrics, kubelets: { isShown } }: Storage & Pick<Ways, "kubelets">,
 ): ServerAccess {
   return serverAccess({
     ...host,
@@ -133,5 +149,6 @@ function planeAccess(
     ...(staticTokens === undefined ? {} : { staticTokens }),
     ...(frontProxy === undefined ? {} : { frontProxy }),
     ...(issuer === undefined ? {} : { issuer }),
+    ...(isShown === undefined ? {} : { isOwnCertificate: isShown }),
   });
 }

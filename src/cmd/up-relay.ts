@@ -82,6 +82,8 @@ export async function openRelayOf(
         });
   await made.running.untilReady(stopping);
   const { address } = listening;
+  plane.ownAddresses.addPort(address.port);
+  if (xds !== undefined) plane.ownAddresses.addPort(xds.port);
   const name = address.host.includes(":") ? `[${address.host}]` : address.host;
   return {
     url: `https://${name}:${address.port}`,

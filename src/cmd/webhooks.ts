@@ -10,7 +10,11 @@ import { serviceTargets, type ServiceTargets } from "#extension/service-target.t
 import { WebhookCaller } from "#extension/webhooks/caller.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
 import { createWebhooks, type Webhooks, type WebhooksDeps } from "#extension/webhooks/plugins.ts";
-import { type HostsCredentials, hostAuthorities } from "#platform/node/http/http-hosts.ts";
+import {
+  type HostsCredentials,
+  hostAuthorities,
+  type RefusesAddress,
+} from "#platform/node/http/http-hosts.ts";
 import { http2HostsTransport } from "#platform/node/http/http2-hosts.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#server/metric-set.ts";
@@ -29,6 +33,7 @@ interface Parts extends WebhookAccess {
   readonly metrics: MetricSet;
   readonly authorizer: Authorizer;
   readonly runner: ExpressionRunner;
+  readonly refuses: RefusesAddress;
 }
 
 const registration = "admissionregistration.k8s.io";
@@ -38,7 +43,7 @@ export function openWebhooks(host: Host, parts: Parts): Webhooks {
     registry,
     lookup,
     metrics,
-    open = openTransport,
+    open = openTransport(parts),
     credentials,
     authorizer,
     runner,
@@ -77,7 +82,7 @@ function targetsOf({ random }: Host, { registry, lookup }: Parts): ServiceTarget
 /** Conversion webhooks; no credentials are shown to them. */
 export function openConversion(host: Host, parts: Parts): OpenedConversion {
   const { clock, random } = host;
-  const { open = openTransport, metrics } = parts;
+  const { open = openTransport(parts), metrics } = parts;
   const services = targetsOf(host, parts);
   const caller = new WebhookCaller({ clock, services, open }, limits.conversionCalls);
   const deps = { caller, random, clock, metrics: new ConversionMetrics(metrics) };
@@ -93,7 +98,10 @@ interface OpenedConversion {
   close(): void;
 }
 
-const openTransport: OpenTransport = ({ ca = hostAuthorities, ...shown }) => {
-  const credentials: HostsCredentials = { ca, ...shown };
-  return http2HostsTransport({ credentials: () => credentials, limits: limits.webhookConnections });
-};
+function openTransport({ refuses }: Parts): OpenTransport {
+  return ({ ca = hostAuthorities, ...shown }) => {
+    const credentials: HostsCredentials = { ca, ...shown };
+    const shared = { refuses, limits: limits.webhookConnections };
+    return http2HostsTransport({ credentials: () => credentials, ...shared });
+  };
+}

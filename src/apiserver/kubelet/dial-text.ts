@@ -8,6 +8,7 @@ const connectTexts: Readonly<Record<string, string>> = {
   ENETUNREACH: "connect: network is unreachable",
   EACCES: "connect: permission denied",
   ETIMEDOUT: "i/o timeout",
+  EADDRNOTALLOWED: "address not allowed",
 };
 
 const certificateTexts: Readonly<Record<string, string>> = {

@@ -22,11 +22,12 @@ import * as limits from "../limits.ts";
 import { measuredGate, serverLoad } from "../load.ts";
 import { productVersion } from "../product.ts";
 import type { Parts } from "../parts.ts";
+import type { Ways } from "../ways.ts";
 import type { Extensions } from "./extensions.ts";
 import type { PlaneOptions } from "./options.ts";
 import type { Storage } from "./storage.ts";
 
-interface ServerDeps extends Storage, Extensions {
+interface ServerDeps extends Storage, Extensions, Pick<Ways, "kubelets"> {
   readonly access: ServerAccess;
   readonly serviceNumbers: ServiceNumbers;
   readonly startChecks: readonly HealthCheck[];

@@ -10,40 +10,36 @@ import { createLister } from "#registry/lister.ts";
 import type { ServerAccess } from "../access.ts";
 import { openAggregator } from "../aggregation.ts";
 import type { SupervisedHost } from "../host.ts";
-import { openKubelets, type OpenedKubelets } from "../kubelets.ts";
 import * as limits from "../limits.ts";
 import type { Parts } from "../parts.ts";
 import { openPolicies } from "../policies.ts";
+import type { Ways } from "../ways.ts";
 import { openConversion, openWebhooks, type WebhookAccess } from "../webhooks.ts";
 import type { PlaneOptions } from "./options.ts";
 import type { Storage } from "./storage.ts";
 
 export interface Extensions {
   readonly catalog: ResourceCatalog;
-  readonly kubelets: OpenedKubelets;
   readonly webhooks: Webhooks;
   readonly policies: Policies;
   readonly aggregator: Aggregator;
 }
 
+interface ExtensionDeps extends Storage, Ways {
+  readonly access: ServerAccess;
+}
+
 export async function openExtensions(
   host: SupervisedHost,
   options: PlaneOptions,
-  storage: Storage,
-  access: ServerAccess,
+  { registry, metrics, threads, access, refuses }: ExtensionDeps,
   parts: Parts,
 ): Promise<Extensions> {
-  const { registry, metrics, threads } = storage;
   const { runner } = threads;
   const lookup = createLister(registry);
   const catalog = new ResourceCatalog(registry, options.resources ?? builtinResources());
-  const deps = { registry, lookup, metrics, authorizer: access.authorizer, runner };
+  const deps = { registry, lookup, metrics, authorizer: access.authorizer, refuses, runner };
   const reached = { ...deps, ...webhookAccess(options) };
-  const kubelets = await parts.open(
-    "kubelets",
-    () => options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {}),
-    { close: (opened) => opened.close() },
-  );
   const webhooks = await parts.open("webhooks", () => openWebhooks(host, reached), {
     close: (opened) => opened.close(),
   });
@@ -52,9 +48,9 @@ export async function openExtensions(
   webhooks.serve(catalog);
   policies.serve(catalog);
   const frontProxy = options.pki.frontProxyClient;
-  const aggregated = { catalog, lookup, metrics, frontProxy };
+  const aggregated = { catalog, lookup, metrics, frontProxy, refuses };
   const aggregator = openAggregator(host, aggregated, options.aggregation ?? {});
-  return { catalog, kubelets, webhooks, policies, aggregator };
+  return { catalog, webhooks, policies, aggregator };
 }
 
 async function openDefinitions(

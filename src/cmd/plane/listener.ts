@@ -4,6 +4,8 @@ import type { ApiServer } from "#apiserver/server.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import type { Host } from "../host.ts";
 import * as limits from "../limits.ts";
+import type { OwnAddresses } from "../own-addresses.ts";
+import { noteAddresses } from "../ways.ts";
 import type { PlaneOptions } from "./options.ts";
 
 export function listenTls(
@@ -43,6 +45,15 @@ export function bootstrapFacts(options: PlaneOptions, { address }: Listening): B
       extraPrefixes: ["X-Remote-Extra-"],
     },
   };
+}
+
+/** A request that an object leads back here would be asked as this server itself. */
+export function noteListening(
+  own: OwnAddresses,
+  { advertiseAddress, serviceAddresses: { range } = limits.serviceAddresses }: PlaneOptions,
+  { address: { port } }: Listening,
+): void {
+  noteAddresses(own, { port, advertiseAddress, range });
 }
 
 /** PEM: the authorities of client certificates, that of the nodes' certificates among them. */

@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
+import { trusting } from "#platform/node/trust.ts";
 import { HttpDriver, type PositionFile } from "#sinks/drivers/http.ts";
 import { JetStreamDriver } from "#sinks/drivers/jetstream.ts";
 import { KafkaDriver } from "#sinks/drivers/kafka.ts";
@@ -92,7 +93,7 @@ function kafkaSasl(
 function kafkaTls(tls: NonNullable<Target<"kafka">["tls"]>) {
   const { caFile, certFile, keyFile, serverName } = tls;
   const read = () => ({
-    ...(caFile === "" ? {} : { ca: readOperatorFile(caFile) }),
+    ...trusting(caFile === "" ? undefined : readOperatorFile(caFile)),
     ...(certFile === "" ? {} : { cert: readOperatorFile(certFile) }),
     ...(keyFile === "" ? {} : { key: readOperatorFile(keyFile) }),
     ...(serverName === "" ? {} : { servername: serverName }),

@@ -83,7 +83,7 @@ export async function startKubeletPlane(options: KubeletPlaneOptions = {}): Prom
     port: 0,
     nodes: 0,
     loops: "none",
-    kubelets: { kubelets, close: () => opened.close() },
+    kubelets: { ...opened, kubelets },
     ...(options.audit === undefined ? {} : { audit: options.audit }),
   });
   const credentials = {

@@ -8,10 +8,11 @@
  *        Neither an answer's head nor its body has a deadline: a log may be silent for days. TCP
  *        keep-alive finds a server that vanished. How many requests are open is the caller's to bound.
  */
+import { lookup as lookupLater } from "node:dns";
 import { lookup } from "node:dns/promises";
 import type { Agent as NodeAgent, ClientRequest, IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import { isIP } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
 import type { ByteRequest, ByteResponse, Host, HostsTransport } from "../../byte-transport.ts";
 import {
@@ -38,8 +39,12 @@ export interface HostsCredentials {
 export interface HostsOptions {
   /** Asked at each request: a connection that was opened with others is not used any more. */
   readonly credentials?: () => HostsCredentials;
+  /** Asked of each address before it is connected to; true: ByteTransportError EADDRNOTALLOWED. Absent: never. */
+  readonly refuses?: RefusesAddress;
   readonly limits: HostsLimits;
 }
+
+export type RefusesAddress = (address: string, port: number) => boolean;
 
 interface HostsLimits {
   readonly connectMs: number;
@@ -56,7 +61,7 @@ interface Agents {
 export const hostAuthorities = Symbol("the authorities of the host");
 
 export function hostsTransport(options: HostsOptions): HostsTransport {
-  const { limits, credentials = () => none } = options;
+  const { limits, credentials = () => none, refuses } = options;
   const kept = agentsOf({
     keepAlive: true,
     maxFreeSockets: limits.idleSocketsMax,
@@ -66,7 +71,8 @@ export function hostsTransport(options: HostsOptions): HostsTransport {
   const tunnels = agentsOf({ keepAlive: false, allowHalfOpen: true });
   const once = (host: Host, request: ByteRequest): Promise<ByteResponse> => {
     const agents = request.upgrade === undefined ? kept : tunnels;
-    return exchange(host, request, { limits, agents, tls: tlsOf(credentials()) });
+    const dial = dialOptions(host, refuses);
+    return exchange(host, request, { limits, agents, dial, tls: tlsOf(credentials()) });
   };
   return {
     async send(host, request) {
@@ -97,6 +103,43 @@ async function addressesOf(name: string): Promise<readonly string[]> {
   }
 }
 
+/**
+ * Where to connect to. A name is judged by what it is resolved to at that moment, in whatever spelling.
+ * @throws ByteTransportError for an address that is refused.
+ */
+export function dialOptions(
+  { name, port, address = name }: Host,
+  refuses: RefusesAddress | undefined,
+): DialOptions {
+  if (refuses === undefined) return { host: address, port };
+  if (isIP(address) === 0) return { host: address, port, lookup: refusingLookup(refuses, port) };
+  if (refuses(address, port)) throw failedError(notAllowedError(), false);
+  return { host: address, port };
+}
+
+interface DialOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly lookup?: LookupFunction;
+}
+
+function refusingLookup(refuses: RefusesAddress, port: number): LookupFunction {
+  return (name, options, found) => {
+    lookupLater(name, { ...options, all: true }, (error, addresses) => {
+      const [first] = addresses ?? [];
+      if (error !== null || first === undefined) found(error, "", 0);
+      else if (addresses.some(({ address }) => refuses(address, port)))
+        found(notAllowedError(), "", 0);
+      else if (options.all === true) found(null, addresses);
+      else found(null, first.address, first.family);
+    });
+  };
+}
+
+function notAllowedError(): Error {
+  return Object.assign(new Error("address not allowed"), { code: "EADDRNOTALLOWED" });
+}
+
 const none: HostsCredentials = {};
 
 function agentsOf(options: object): Agents {
@@ -107,6 +150,7 @@ function agentsOf(options: object): Agents {
 interface Way {
   readonly limits: HostsLimits;
   readonly agents: Agents;
+  readonly dial: DialOptions;
   readonly tls: TlsOptions;
 }
 
@@ -131,13 +175,12 @@ function trusted(ca: HostsCredentials["ca"]): Pick<TlsOptions, "ca" | "rejectUna
 }
 
 function startRequest(
-  { scheme, name, port, address = name }: Host,
+  { scheme, name, address = name }: Host,
   request: ByteRequest,
-  { limits, agents, tls }: Way,
+  { limits, agents, dial, tls }: Way,
 ): ClientRequest {
   const shared = {
-    host: address,
-    port,
+    ...dial,
     method: request.method,
     path: request.target,
     headers: sentHeaders(request),

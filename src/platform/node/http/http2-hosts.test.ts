@@ -7,6 +7,7 @@ import type { AddressInfo, Server } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
 import type { ByteRequest, ByteTransportError, HostsTransport } from "../../byte-transport.ts";
+import { hostsTransport } from "./http-hosts.ts";
 import { http2HostsTransport } from "./http2-hosts.ts";
 
 const day = 86_400_000;
@@ -80,6 +81,38 @@ async function failureOf(asked: Promise<unknown>): Promise<ByteTransportError> {
   }
   throw new Error("it was answered");
 }
+
+test("an address that is refused is not connected to, whoever names it, over either protocol", async () => {
+  const both = await serve((stream) => ok(stream));
+  const refused: string[] = [];
+  const refuses = (address: string, port: number): boolean => {
+    refused.push(`${address} ${port}`);
+    return port === both.port;
+  };
+  const limits = { connectMs: 5_000, headBytesMax: 65_536, idleSocketsMax: 4 };
+  const credentials = () => ({ ca: String(authority.certificate) });
+  const ways = [http2HostsTransport, hostsTransport].map((open) =>
+    open({ credentials, refuses, limits }),
+  );
+  const signal = AbortSignal.timeout(10_000);
+  for (const way of ways) {
+    for (const name of ["127.0.0.1", "localhost", "127.1"]) {
+      for (const scheme of ["http", "https"] as const) {
+        const host = { scheme, name, port: both.port };
+        const sent = way.send(host, { method: "GET", target: "/", headers: {}, signal });
+        assert.equal((await failureOf(sent)).code, "EADDRNOTALLOWED");
+      }
+    }
+  }
+  assert.equal(both.connections(), 0);
+  assert.equal(new Set(refused).has(`127.0.0.1 ${both.port}`), true);
+  const other = await serve((stream) => ok(stream));
+  const [first] = ways;
+  const host = { scheme: "https", name: "127.0.0.1", port: other.port } as const;
+  const answer = await first?.send(host, { method: "GET", target: "/", headers: {}, signal });
+  assert.equal(answer?.status, 200);
+  for (const way of ways) way.close();
+});
 
 describe("a server that speaks HTTP/2", () => {
   test("a hundred requests at a time have one connection, and each its own answer", async () => {

@@ -14,7 +14,7 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { type ByteRequest, type ByteResponse, ByteTransportError } from "../../byte-transport.ts";
 import type { Host, HostsTransport } from "../../byte-transport.ts";
 import { abortedError, failedError, freeSocketMs, timedOutError } from "./http-client.ts";
-import { type HostsOptions, hostsTransport, identityOf, tlsOf } from "./http-hosts.ts";
+import { dialOptions, type HostsOptions, hostsTransport, identityOf, tlsOf } from "./http-hosts.ts";
 import { Http2Client, windowBytes } from "./http2-client.ts";
 
 const originsMax = 256;
@@ -157,12 +157,13 @@ async function unlessAborted<T>(waited: Promise<T>, signal: AbortSignal): Promis
 }
 
 /** @throws ByteTransportError */
-function connected(host: Host, { credentials, limits }: HostsOptions): Promise<TLSSocket> {
-  const { name, port, address = name } = host;
+function connected(host: Host, options: HostsOptions): Promise<TLSSocket> {
+  const { credentials, limits, refuses } = options;
+  const { name, address = name } = host;
   return new Promise((resolve, reject) => {
     const ALPNProtocols = ["h2", "http/1.1"];
     const tls = { ...tlsOf(credentials?.() ?? {}), ...identityOf(name, address), ALPNProtocols };
-    const socket = connectTls({ host: address, port, ...tls });
+    const socket = connectTls({ ...dialOptions(host, refuses), ...tls });
     const { connectMs } = limits;
     const late = setTimeout(() => {
       socket.destroy(timedOutError("no connection", connectMs));
