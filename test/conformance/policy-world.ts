@@ -1,5 +1,5 @@
 /** A whole plane in this process, and how tests put policies before it. */
-import type { PlaneOptions } from "#cmd/plane.ts";
+import type { PlaneOptions } from "#cmd/plane/options.ts";
 import { type PromisedPlane, startPromised } from "../attacks/promised-plane.ts";
 import { registration } from "./webhook-world.ts";
 
