@@ -367,6 +367,31 @@ describe("AdmissionWebhook", () => {
     assert.deepEqual(asked?.oldObject?.["spec"], { replicas: 1 });
   });
 
+  test("the path of a URL is joined to its root as client-go does, and escaped anew", async () => {
+    const asked: string[] = [];
+    for (const path of ["/", "/x", "/a/b", "/x%20y", "/%21%27"])
+      world.hooks.on(path, () => {
+        asked.push(path);
+        return { allowed: true };
+      });
+    const spellings = {
+      "/": ["", "/", "//", "/.", "/a/.."],
+      "/x": ["/x", "//x", "/x/", "/x//", "/./x", "/a/../x", "/../x", "/%2Fx", "/%2e%2e/x"],
+      "/a/b": ["/a//b/", "/a%2Fb", "/a/c/../b"],
+      "/x%20y": ["/x%20y", "//x%20y/"],
+      "/%21%27": ["/!'", "/%21%27"],
+    };
+    for (const [path, urls] of Object.entries(spellings)) {
+      for (const url of urls) {
+        await world.register("validating", "path", url);
+        const made = await world.create(`${maps}?dryRun=All`, configMap("path"));
+        await world.unregister("validating", "path");
+        assert.equal(made.status, 201, `${url}: ${made.text}`);
+        assert.equal(asked.pop(), path, url);
+      }
+    }
+  });
+
   test("connections are kept: a hundred questions need few", async () => {
     world.hooks.on("/ok", allow);
     await world.register("validating", "kept", "/ok");

@@ -13,6 +13,7 @@
  *        time, as client-go. Nothing else is tried again. The webhook's timeout bounds all of it.
  */
 import { dialText } from "#apiserver/kubelet/dial-text.ts";
+import { cleanPath, escapedPath } from "#apiserver/kubelet/proxy-path.ts";
 import {
   type ByteRequest,
   type ByteResponse,
@@ -158,7 +159,7 @@ function placeOf(target: HookTarget, timeoutMs: number): Place {
     const { name, namespace, port = 443 } = service;
     const host: Host = { scheme: "https", name: `${name}.${namespace}.svc`, port };
     const hostPort = `${host.name}:${port}`;
-    const path = `${rooted(service.path ?? "")}?${query}`;
+    const path = `${joinedPath(service.path ?? "")}?${query}`;
     return { url: `https://${hostPort}${path}`, path, host, hostPort };
   }
   const url = URL.parse(target.url ?? "");
@@ -166,7 +167,7 @@ function placeOf(target: HookTarget, timeoutMs: number): Place {
     throw new CallError("webhook configuration must have either service or URL", 500);
   const name = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const port = url.port === "" ? 443 : Number(url.port);
-  const path = `${url.pathname}?${query}`;
+  const path = `${joinedPath(unescaped(pathOf(target.url ?? "")))}?${query}`;
   const shown = `https://${url.host}${path}`;
   return {
     url: shown,
@@ -176,8 +177,27 @@ function placeOf(target: HookTarget, timeoutMs: number): Place {
   };
 }
 
-function rooted(path: string): string {
-  return path.startsWith("/") ? path : `/${path}`;
+/**
+ * As client-go asks: Go's path.Join of "/" and the path, which has no empty, `.` or `..` segment and no slash at its
+ * end, escaped anew.
+ */
+function joinedPath(path: string): string {
+  const clean = cleanPath(`/${path}`);
+  return escapedPath(clean.length > 1 && clean.endsWith("/") ? clean.slice(0, -1) : clean);
+}
+
+/** As it is written: URL would take a backslash for a slash. */
+function pathOf(url: string): string {
+  return /^[^:/?#]+:\/\/[^/?#]*([^?#]*)/.exec(url)?.[1] ?? "";
+}
+
+/** What is badly escaped stays as it is. */
+function unescaped(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }
 
 async function send(
