@@ -5,6 +5,7 @@
  * An answer is the message or a GrpcError. No retries, no balancing, no reconnecting.
  */
 import { connect, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
+import { trusting } from "#platform/node/trust.ts";
 import type { Input, Message } from "#wire/etcd-codec.ts";
 import * as m from "#wire/etcd-messages.ts";
 import { Code, decodeGrpcMessage, Deframer, framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
@@ -28,7 +29,8 @@ export class EtcdClient {
 
   /** `url`: `http://127.0.0.1:2379`. */
   constructor(url: string, identity: EtcdIdentity = {}) {
-    this.#session = connect(url, { ...identity, settings: { initialWindowSize: 8 * 2 ** 20 } });
+    const settings = { initialWindowSize: 8 * 2 ** 20 };
+    this.#session = connect(url, { ...identity, ...trusting(identity.ca), settings });
     this.gone = new Promise((resolve) => this.#session.once("close", resolve));
     this.#session.on("connect", () => this.#session.setLocalWindowSize(16 * 2 ** 20));
     // Every stream on it fails too, and says so to its caller.

@@ -9,6 +9,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from "node:n
 import { createServer as createTlsServer, TLSSocket } from "node:tls";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
+import { takeAnyAnchor } from "#platform/node/trust.ts";
 import type { Method } from "./call.ts";
 import { ConnectionGate, type GateLimits } from "./connection-gate.ts";
 import { H2Connection } from "./h2-connection.ts";
@@ -129,6 +130,7 @@ function makeServer(
     },
     connected,
   );
+  takeAnyAnchor(server);
   server.on("tlsClientError", (error, socket) => {
     tell(error, socket);
     // One that was too slow is left open by the host.

@@ -1,6 +1,7 @@
 /** One connection to NATS and one stream of it, by the field's own client, loaded when a sink needs it. */
 import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
 import type { MsgHdrs, NatsConnection } from "@nats-io/transport-node";
+import { trusting } from "#platform/node/trust.ts";
 import { loadLibrary } from "./library.ts";
 
 export interface NatsTarget {
@@ -66,7 +67,7 @@ export class JetStreamConnection {
       // A session ends with its connection: what was sent must not be sent again by the library.
       reconnect: false,
       timeout: connectMs,
-      ...(ca === undefined ? {} : { tls: { ca } }),
+      ...(ca === undefined ? {} : { tls: trusting(ca) }),
       ...(credentials === undefined
         ? {}
         : { authenticator: transport.credsAuthenticator(new TextEncoder().encode(credentials())) }),

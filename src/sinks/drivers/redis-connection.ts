@@ -1,4 +1,5 @@
 /** One connection to a Redis server, by the field's own client, which is loaded when a sink needs it. */
+import { trusting } from "#platform/node/trust.ts";
 import { loadLibrary } from "./library.ts";
 
 export interface RedisTarget {
@@ -17,7 +18,7 @@ type RedisClient = Awaited<ReturnType<typeof makeClient>>;
 
 async function makeClient({ url, username, password, ca }: RedisTarget) {
   const { createClient } = await loadLibrary("@redis/client", () => import("@redis/client"));
-  const tls = ca === undefined ? {} : { ca };
+  const tls = trusting(ca);
   return createClient({
     url,
     RESP: 2,

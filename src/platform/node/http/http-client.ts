@@ -21,6 +21,7 @@ import { ByteTransportError } from "../../byte-transport.ts";
 import type { ByteRequest, ByteResponse, ByteTransport } from "../../byte-transport.ts";
 import { headersOf, textOf } from "./header-text.ts";
 import { Agent as HttpAgent, request as httpRequest } from "./node-http.ts";
+import { trusting } from "../trust.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 
 interface HttpClientLimits {
@@ -118,7 +119,7 @@ function httpsAgent(options: HttpClientOptions, more: object = agentOptions(opti
   const { ca, certificate, key, serverName, insecure } = options;
   return new HttpsAgent({
     ...more,
-    ...(ca === undefined ? {} : { ca }),
+    ...trusting(ca),
     ...(certificate === undefined || key === undefined ? {} : { cert: certificate, key }),
     ...(serverName === undefined ? {} : { servername: serverName }),
     rejectUnauthorized: insecure !== true,

@@ -26,6 +26,7 @@ import {
   timedOutError,
 } from "./http-client.ts";
 import { Agent as HttpAgent, request as httpRequest } from "./node-http.ts";
+import { type Trust, trusting } from "../trust.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 
 export interface HostsCredentials {
@@ -157,6 +158,7 @@ interface Way {
 /** Parts of the name by which the agent finds a connection again. */
 interface TlsOptions {
   readonly rejectUnauthorized?: false;
+  readonly allowPartialTrustChain?: true;
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
@@ -169,9 +171,9 @@ export function tlsOf({ ca, certificate, key }: HostsCredentials): TlsOptions {
   };
 }
 
-function trusted(ca: HostsCredentials["ca"]): Pick<TlsOptions, "ca" | "rejectUnauthorized"> {
-  if (ca === hostAuthorities) return {};
-  return ca === undefined ? { rejectUnauthorized: false } : { ca };
+function trusted(ca: HostsCredentials["ca"]): Trust | { readonly rejectUnauthorized: false } {
+  if (ca === hostAuthorities) return trusting();
+  return ca === undefined ? { rejectUnauthorized: false } : trusting(ca);
 }
 
 function startRequest(

@@ -21,9 +21,15 @@ import {
   type Server as NetServer,
   type Socket,
 } from "node:net";
+import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import type { Peer, PlainHandler, TakeRefused } from "../../http.ts";
-import { authoritiesOf, comesFrom } from "./peer-authority.ts";
+import {
+  authoritiesOf,
+  certificateProblem,
+  comesFrom,
+  readableAuthorities,
+} from "./peer-authority.ts";
 import type { Log } from "../../log.ts";
 import { serveHttp1 } from "./http1.ts";
 import { type Http1Front, serveConnection } from "./http1-connection.ts";
@@ -32,6 +38,7 @@ import { mayUpgrade, serveUpgrade } from "./http1-upgrade.ts";
 import { serveHttp2 } from "./http2.ts";
 import { Rim } from "./http-rim.ts";
 import { createServer } from "./node-http.ts";
+import { takeAnyAnchor } from "../trust.ts";
 import { awaitHello } from "./tls-hello.ts";
 
 interface HttpLimits {
@@ -275,8 +282,11 @@ function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
     // By bytes alone: Node resets streams of 128 headers.
     maxHeaderListPairs: options.limits.headBytesMax / 16,
   });
+  takeAnyAnchor(server);
   refuseUnread(server, rim);
-  const peers: Peers = { known: new WeakMap(), ...(judge === undefined ? {} : { judge }) };
+  const authorities = readableAuthorities(trusted);
+  const known = new WeakMap<object, Peer>();
+  const peers: Peers = { known, authorities, ...(judge === undefined ? {} : { judge }) };
   // HTTP/2 streams are taken below, so what arrives here is always of node:http.
   server.on("request", ((message: IncomingMessage, response: ServerResponse) => {
     const socket = message.socket as TLSSocket;
@@ -347,6 +357,8 @@ interface Peers {
   readonly known: WeakMap<object, Peer>;
   /** What a verified certificate is good for; absent: to be a client. */
   readonly judge?: (socket: TLSSocket) => CertifiedBy;
+  /** Of all who are trusted. */
+  readonly authorities: readonly X509Certificate[];
 }
 
 /** A front proxy's certificate names no user itself, unless the clients' authorities signed it, too. */
@@ -364,13 +376,13 @@ function authorityJudge(clientCa: string | readonly string[], proxyCa: string): 
 }
 
 /** The peer, determined once per connection. */
-function peerOf({ known: peers, judge }: Peers, key: object, socket: TLSSocket): Peer {
+function peerOf({ known: peers, judge, authorities }: Peers, key: object, socket: TLSSocket): Peer {
   const known = peers.get(key);
   if (known !== undefined) return known;
   const address = socket.remoteAddress ?? "";
   const certificate = socket.getPeerCertificate();
   const raw = certificate?.raw;
-  const problem = raw !== undefined && !socket.authorized ? String(socket.authorizationError) : "";
+  const problem = raw === undefined ? "" : certificateProblem(socket, authorities);
   const peer: Peer =
     raw === undefined
       ? { kind: "socket", address }
