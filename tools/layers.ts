@@ -30,7 +30,7 @@ export const layers: Readonly<Record<string, Room>> = {
   store: { level: 2, pure: true, mayImport: ["base", "platform"] },
   flowcontrol: { level: 2, pure: true, mayImport: ["base", "platform", "api"] },
   watch: { level: 2, pure: true, mayImport: ["base", "platform", "wire", "api"] },
-  auth: { level: 2, pure: false, mayImport: ["base", "platform", "wire", "api"] },
+  auth: { level: 2, pure: false, mayImport: ["base", "platform", "api"] },
   admission: { level: 2, pure: true, mayImport: ["base", "platform", "api"] },
   cel: { level: 2, pure: true, mayImport: ["base", "api"] },
   xds: { level: 2, pure: true, mayImport: ["base", "wire", "api"] },

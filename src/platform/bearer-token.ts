@@ -56,7 +56,7 @@ function trimmed(text: string): string {
 export function tokenOfSubprotocols(headers: Headers): CarriedToken {
   if (!isWebSocket(headers)) return none;
   const offered = (headers["sec-websocket-protocol"] ?? "").split(",").map((each) => each.trim());
-  const carrying = offered.filter((each) => each.startsWith(subprotocolPrefix));
+  const carrying = offered.filter(isBearerProtocol);
   const [found] = carrying;
   if (found === undefined) return none;
   if (carrying.length > 1)
@@ -69,6 +69,11 @@ export function tokenOfSubprotocols(headers: Headers): CarriedToken {
   // The one with the token is taken out, and another must be there to be agreed on.
   if (offered.length === 1) return unreadable("missing additional subprotocol");
   return { kind: "token", token };
+}
+
+/** Of one offered subprotocol: whether it carries a token, good or not, and is no protocol to agree on. */
+export function isBearerProtocol(protocol: string): boolean {
+  return protocol.startsWith(subprotocolPrefix);
 }
 
 function isWebSocket({ upgrade = "", connection = "" }: Headers): boolean {

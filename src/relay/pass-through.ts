@@ -23,6 +23,8 @@ import type {
   PlainResponse,
   TakeChunk,
 } from "#platform/http.ts";
+import { isBearerProtocol } from "#platform/bearer-token.ts";
+import { offeredProtocols } from "#wire/websocket/frames.ts";
 import type { Caller } from "./access/entry-point.ts";
 import { impersonationHeaders } from "./access/impersonation.ts";
 import type { RelayLimits } from "./limits.ts";
@@ -182,6 +184,10 @@ function clientHeaders(request: PlainRequest): Record<string, string> {
       continue;
     headers[name] = value;
   }
+  // A token among the subprotocols is the relay's to read, as Authorization is.
+  const protocols = offeredProtocols(headers).filter((one) => !isBearerProtocol(one));
+  delete headers["sec-websocket-protocol"];
+  if (protocols.length > 0) headers["sec-websocket-protocol"] = protocols.join(", ");
   return headers;
 }
 

@@ -8,6 +8,7 @@
 import { dictionary } from "#base/own.ts";
 import type { ByteResponse } from "#platform/byte-transport.ts";
 import type { Headers, PlainRequest } from "#platform/http.ts";
+import { isBearerProtocol } from "#platform/bearer-token.ts";
 import { offeredProtocols } from "#wire/websocket/frames.ts";
 
 const ofOneConnection = [
@@ -29,7 +30,6 @@ const notForward: ReadonlySet<string> = new Set([
   "expect",
 ]);
 const identityPrefixes = ["impersonate-", "x-remote-"];
-const bearerPrefix = "base64url.bearer.authorization.k8s.io.";
 /** A backend does not decide what other origins may do with this server; as upstream. */
 const crossOrigin = ["credentials", "headers", "methods", "origin"].map(
   (name) => `access-control-allow-${name}`,
@@ -48,7 +48,7 @@ export function forwardedHeaders(
     if (isIdentity || notForward.has(name) || listed.has(name) || name.startsWith(":")) continue;
     headers[name] = value;
   }
-  const protocols = offeredProtocols(headers).filter((one) => !one.startsWith(bearerPrefix));
+  const protocols = offeredProtocols(headers).filter((one) => !isBearerProtocol(one));
   delete headers["sec-websocket-protocol"];
   if (protocols.length > 0) headers["sec-websocket-protocol"] = protocols.join(", ");
   const { peer } = request;

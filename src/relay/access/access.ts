@@ -15,7 +15,7 @@ import { hash } from "node:crypto";
 import { type ApiError, failure, forbidden } from "#api/status.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import { resourcePath } from "#client/path.ts";
-import { tokenOfHeader } from "#platform/bearer-token.ts";
+import { tokenOfHeader, tokenOfSubprotocols } from "#platform/bearer-token.ts";
 import { type ByteTransport, ByteTransportError } from "#platform/byte-transport.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
@@ -290,7 +290,9 @@ function attributes(question: Question): object {
 }
 
 function bearerToken({ headers }: PlainRequest): string | undefined {
-  const carried = tokenOfHeader(headers["authorization"] ?? "");
+  const inHeader = tokenOfHeader(headers["authorization"] ?? "");
+  const carried = inHeader.kind === "none" ? tokenOfSubprotocols(headers) : inHeader;
+  if (carried.kind === "unreadable") throw unauthorized();
   return carried.kind === "token" ? carried.token : undefined;
 }
 
