@@ -9,9 +9,11 @@ import { badRequest } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { ResourceWatch, WatchOptions } from "#registry/resource-store.ts";
 import type { RequestContext } from "#server/context.ts";
-import { streamable, streamType } from "#server/negotiate.ts";
+import { protobufType, streamable, streamType } from "#server/negotiate.ts";
 import { isExpired } from "#server/watch-frames.ts";
 import { type WatchRegister, WatchStream } from "#server/watch-stream.ts";
+import { messageFormat } from "#server/websocket-format.ts";
+import { handshakeOf } from "#server/websocket-handshake.ts";
 import { formFor } from "./answer.ts";
 import type { ApiDeps } from "./deps.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
@@ -24,13 +26,19 @@ export async function handleWatch(
   context: RequestContext,
   kind: StoredKind,
 ): Promise<PlainResponse> {
+  const handshake = handshakeOf(context.request);
   const form = streamable(formFor(context, kind));
   const query = listQuery(kind.resource, context.query, true, kind.selectableFields);
   const stream = watchStream(deps, kind, query);
+  if (handshake.kind === "refused") return handshake.response;
   await attach(context, kind, query, stream);
   if (context.request.peer.kind === "direct") return stream.eventResponse();
-  const headers = { "content-type": streamType(form.mediaType) };
-  return stream.byteResponse(watchFormat(deps.clock, context, kind, form), headers);
+  const format = watchFormat(deps.clock, context, kind, form);
+  if (handshake.kind === "agreed") {
+    const messages = messageFormat(format, form.mediaType === protobufType);
+    return stream.byteResponse(messages, handshake.headers, 101);
+  }
+  return stream.byteResponse(format, { "content-type": streamType(form.mediaType) });
 }
 
 async function attach(

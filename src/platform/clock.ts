@@ -31,6 +31,7 @@ export type TimerName =
   | "server.watch"
   | "server.drain"
   | "server.audit"
+  | "server.websocket"
   | "auth.rotate"
   | "supervisor.retry"
   | "admission.wait"

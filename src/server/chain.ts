@@ -40,6 +40,7 @@ import { requestInfo, isLongRunning, type RequestInfo } from "./request-info.ts"
 import { textResponse } from "./respond.ts";
 import { statusResponse } from "./status.ts";
 import { Warnings } from "./warnings.ts";
+import { switched } from "./websocket-stream.ts";
 
 type Handler = (context: RequestContext) => Promise<PlainResponse>;
 
@@ -253,11 +254,11 @@ function finishRequest(
       finishSample(deps, state, response);
       return { ...response, headers };
     case "stream":
-      return {
+      return switched(deps.clock, {
         ...response,
         headers,
         open: openWithSample(deps, state, response, (sink: ByteSink) => response.open(sink)),
-      };
+      });
     case "events": {
       const open = openWithSample(deps, state, response, (sink: ObjectEventSink) =>
         response.open(sink),

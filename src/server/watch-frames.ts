@@ -29,6 +29,8 @@ export interface WatchFormat {
   event(type: ObjectType, object: CachedObject): Uint8Array;
   bookmark(object: AnyObject): Uint8Array;
   error(error: unknown): Uint8Array;
+  /** Over WebSocket (websocket-format.ts): the message a frame goes out as. */
+  readonly message?: (frame: Uint8Array) => readonly [head: Uint8Array, payload: Uint8Array];
 }
 
 const encoder = new TextEncoder();

@@ -186,11 +186,11 @@ export class WatchStream implements Expiring {
     this.#source = source;
   }
 
-  /** The answer for sockets. */
-  byteResponse(format: WatchFormat, headers: Headers): PlainResponse {
+  /** The answer for sockets. 101: its client asked for a WebSocket (websocket-stream.ts). */
+  byteResponse(format: WatchFormat, headers: Headers, status: 200 | 101 = 200): PlainResponse {
     const open = (sink: ByteSink): (() => void) =>
       this.#open(new ByteOutlet(this.#deps, this.#options, format, sink));
-    return { kind: "stream", status: 200, headers, open };
+    return { kind: "stream", status, headers, open };
   }
 
   /** The answer for direct callers: frozen objects, nothing encoded. */
@@ -283,7 +283,8 @@ class ByteOutlet implements Outlet {
   }
 
   fail(error: unknown): void {
-    this.#sink.write([this.#format.error(error)]);
+    const frame = this.#format.error(error);
+    this.#sink.write(this.#format.message?.(frame) ?? [frame]);
   }
 
   end(): void {
@@ -313,7 +314,8 @@ class ByteOutlet implements Outlet {
         frames = [];
         length = 0;
       }
-      frames.push(frame);
+      if (format.message === undefined) frames.push(frame);
+      else frames.push(...format.message(frame));
       length += frame.length;
       bytes += frame.length;
     }

@@ -81,6 +81,8 @@ export class WebSocketPeer {
         return this.close(event.code === 1005 ? CloseCode.normal : event.code);
       case "broken":
         return this.close(CloseCode.protocolError);
+      case "skipped":
+        return undefined;
       default:
         return event satisfies never;
     }

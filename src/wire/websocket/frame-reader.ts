@@ -6,7 +6,8 @@
  * Holds  a frame that is not masked, has reserved bits or an unknown opcode, continues nothing or starts
  *        a message within another is `broken`; nothing is read after it, nor after a close.
  * Bounds 14 bytes of a head and 125 of a control frame are kept between two chunks. A payload may be as
- *        long as a head can say up to 2^53: it is passed on, never kept.
+ *        long as `frameBytesMax` (absent: as a head can say up to 2^53): it is passed on, never kept.
+ * Cost   a reader that only wants control frames (`skipsMessages`) neither unmasks nor copies payloads.
  */
 
 export type WebSocketPiece = {
@@ -21,6 +22,8 @@ export type WebSocketPiece = {
 export type WebSocketEvent =
   | WebSocketPiece
   | { readonly kind: "ping"; readonly bytes: Uint8Array }
+  /** Some of a message's payload, of a reader that skips messages. */
+  | { readonly kind: "skipped" }
   /** Code 1005: the client gave none. */
   | { readonly kind: "close"; readonly code: number }
   | { readonly kind: "broken"; readonly reason: string };
@@ -46,10 +49,19 @@ interface Message {
   isStarted: boolean;
 }
 
+interface ReaderOptions {
+  readonly skipsMessages?: true;
+  /** Of one frame's payload. */
+  readonly frameBytesMax?: number;
+}
+
 const controlBytesMax = 125;
+/** One for all: a flood of frames makes no objects. */
+const skipped: WebSocketEvent = { kind: "skipped" };
 const nothing = new Uint8Array(0);
 
 export class WebSocketReader {
+  readonly #options: ReaderOptions;
   /** The start of a head, or of a control frame's payload. */
   #kept: Uint8Array = nothing;
   #head: Head | undefined;
@@ -57,6 +69,10 @@ export class WebSocketReader {
   #passed = 0;
   #message: Message | undefined;
   #isOver = false;
+
+  constructor(options: ReaderOptions = {}) {
+    this.#options = options;
+  }
 
   read(chunk: Uint8Array): readonly WebSocketEvent[] {
     const events: WebSocketEvent[] = [];
@@ -86,7 +102,8 @@ export class WebSocketReader {
     const size = 2 + lengthBytes + 4;
     if (bytes.length < size) return undefined;
     const length = lengthBytes === 0 ? short : bigEndian(bytes.subarray(2, 2 + lengthBytes));
-    if (!Number.isSafeInteger(length)) return this.#break("a frame is too long", events);
+    const { frameBytesMax = Number.MAX_SAFE_INTEGER } = this.#options;
+    if (length > frameBytesMax) return this.#break("a frame is too long", events);
     const opcode = first & 0x0f;
     const isFinal = (first & 0x80) !== 0;
     if (opcode === Opcode.text || opcode === Opcode.binary)
@@ -119,9 +136,11 @@ export class WebSocketReader {
     if (available === 0 && head.length > this.#passed) return undefined;
     const isFirst = !message.isStarted;
     message.isStarted = true;
-    const piece = unmasked(bytes.subarray(0, available), head.mask, this.#passed);
-    if (available > 0 || isFirst)
+    if (this.#options.skipsMessages === true) events.push(skipped);
+    else if (available > 0 || isFirst) {
+      const piece = unmasked(bytes.subarray(0, available), head.mask, this.#passed);
       events.push({ kind: "piece", isBinary: message.isBinary, isFirst, bytes: piece });
+    }
     this.#passed += available;
     if (this.#passed < head.length) return available;
     this.#head = undefined;

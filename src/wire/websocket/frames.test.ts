@@ -26,6 +26,7 @@ function shown(events: readonly WebSocketEvent[]): string {
         return start + Buffer.from(event.bytes).toString("latin1");
       }
       if (event.kind === "ping") return `(ping ${Buffer.from(event.bytes).toString()})`;
+      if (event.kind === "skipped") return ".";
       return event.kind === "close" ? `(close ${event.code})` : `(${event.reason})`;
     })
     .join("");

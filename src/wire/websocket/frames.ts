@@ -2,7 +2,11 @@
 import { createHash } from "node:crypto";
 import { Opcode } from "./frame-reader.ts";
 
-export const CloseCode = { normal: 1000, protocolError: 1002, internal: 1011 } as const;
+export const CloseCode = {
+  normal: 1000,
+  protocolError: 1002,
+  internal: 1011,
+} as const;
 
 /** Section 1.3: proves that the server speaks WebSocket; no secret. */
 const acceptGuid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -24,6 +28,11 @@ export function closeFrame(code: number): readonly Uint8Array[] {
 function frame(opcode: number, payload: Uint8Array): readonly Uint8Array[] {
   const head = frameHead(0x80 | opcode, payload.length);
   return payload.length === 0 ? [head] : [head, payload];
+}
+
+/** The head of a whole message of `length` bytes: equal for all readers, since a server masks nothing. */
+export function messageHead(isBinary: boolean, length: number): Uint8Array {
+  return frameHead(0x80 | (isBinary ? Opcode.binary : Opcode.text), length);
 }
 
 function frameHead(first: number, length: number): Uint8Array {

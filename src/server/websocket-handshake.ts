@@ -1,0 +1,51 @@
+/**
+ * The handshake of a watch over WebSocket, as the library of upstream's server answers it.
+ *
+ * Holds  a client says where it comes from: without an Origin that is a URI it is refused with 403, whatever the
+ *        URI is. It offers one subprotocol at most, which is agreed on; the one that carries its token is not
+ *        counted, and never sent back.
+ */
+import type { PlainRequest, PlainResponse } from "#platform/http.ts";
+import { handshakeAnswer, offeredProtocols } from "#wire/websocket/frames.ts";
+import { isBearerProtocol } from "#platform/bearer-token.ts";
+
+type Handshake =
+  | { readonly kind: "none" }
+  /** `headers` of the 101. */
+  | { readonly kind: "agreed"; readonly headers: Readonly<Record<string, string>> }
+  | { readonly kind: "refused"; readonly response: PlainResponse };
+
+export function isWebSocket({ upgrade }: PlainRequest): boolean {
+  return upgrade?.toLowerCase() === "websocket";
+}
+
+/** "none": the request does not ask for a WebSocket. */
+export function handshakeOf(request: PlainRequest): Handshake {
+  if (!isWebSocket(request)) return { kind: "none" };
+  const { headers } = request;
+  const key = headers["sec-websocket-key"] ?? "";
+  if (key === "") return refused(400, "mismatch challenge/response");
+  if (headers["sec-websocket-version"] !== "13") {
+    const spoken = { "sec-websocket-version": "13" };
+    return refused(400, "missing or bad WebSocket Version", spoken);
+  }
+  if (!isOrigin(headers["origin"] ?? "")) return refused(403);
+  const protocols = offeredProtocols(headers).filter((one) => !isBearerProtocol(one));
+  if (protocols.length > 1) return refused(400);
+  return { kind: "agreed", headers: handshakeAnswer(key, protocols[0] ?? "") };
+}
+
+/** An absolute URI or an absolute path: `null`, which browsers send of opaque origins, is none. */
+function isOrigin(text: string): boolean {
+  return /^(?:\/|[a-z][a-z\d+.-]*:)[^\s]*$/i.test(text);
+}
+
+/** Words of upstream's library, which says no type. */
+function refused(
+  status: number,
+  text = "",
+  headers: Readonly<Record<string, string>> = {},
+): Handshake {
+  const body = text === "" ? [] : [Buffer.from(text)];
+  return { kind: "refused", response: { kind: "bytes", status, headers, body } };
+}

@@ -1,0 +1,116 @@
+/**
+ * A stream whose client asked for a WebSocket: the tunnel it becomes on its way to the rim.
+ *
+ *   stream 101 (watch-stream.ts) --> sample, audit, review --> switched() --> tunnel --> rim
+ *
+ * Holds  up to here it is a stream like any other, so that nothing that counts, audits or ends streams knows of
+ *        WebSocket. One close frame is sent, and nothing after it. What the client sends is skipped; pings are
+ *        answered while it reads, and its end ends the stream.
+ * Bounds a client that sends is not read for a millisecond per frame, up to `restMsMax`, so a flood of frames costs
+ *        little however many flood; a frame of more than `frameBytesMax` ends the stream, as upstream's library
+ *        does; who does not close after the close is cut after `lingerMs`.
+ */
+import type { Clock, Timer } from "#platform/clock.ts";
+import type { ByteDuplex, ByteSink, PlainResponse } from "#platform/http.ts";
+import { type WebSocketEvent, WebSocketReader } from "#wire/websocket/frame-reader.ts";
+import { CloseCode, closeFrame, pongFrame } from "#wire/websocket/frames.ts";
+
+const frameBytesMax = 32 * 1024 * 1024;
+const restMsMax = 1_000;
+const lingerMs = 10_000;
+
+/** Other answers pass unchanged. */
+export function switched(clock: Clock, response: PlainResponse): PlainResponse {
+  if (response.kind !== "stream" || response.status !== 101) return response;
+  const { headers } = response;
+  const open = (client: ByteDuplex): void => {
+    const sink = new MessageSink(clock, client);
+    const close = response.open(sink);
+    void sink.untilLeft().then(close);
+  };
+  return { kind: "tunnel", status: 101, headers, open };
+}
+
+class MessageSink implements ByteSink {
+  readonly #clock: Clock;
+  readonly #client: ByteDuplex;
+  readonly #reader = new WebSocketReader({ skipsMessages: true, frameBytesMax });
+  #hasRoom = true;
+  #isClosing = false;
+  #hasLeft = false;
+  #linger: Timer | undefined;
+
+  constructor(clock: Clock, client: ByteDuplex) {
+    this.#clock = clock;
+    this.#client = client;
+  }
+
+  get closed(): boolean {
+    return this.#isClosing || this.#client.closed;
+  }
+
+  write(chunks: readonly Uint8Array[]): boolean {
+    if (this.closed) return true;
+    this.#hasRoom = this.#client.write(chunks);
+    if (!this.#hasRoom) this.#client.onDrain(() => (this.#hasRoom = true));
+    return this.#hasRoom;
+  }
+
+  onDrain(f: () => void): void {
+    this.#client.onDrain(f);
+  }
+
+  end(): void {
+    this.#close(CloseCode.normal);
+  }
+
+  abort(): void {
+    this.#client.abort();
+  }
+
+  /** Resolves when the client has closed, broke the protocol, or is gone. */
+  async untilLeft(): Promise<void> {
+    try {
+      await this.#client.stream((chunk) => this.#take(this.#reader.read(chunk)));
+    } catch {
+      this.#client.abort();
+    }
+    this.#hasLeft = true;
+    this.#linger?.cancel();
+    this.#close(CloseCode.normal);
+  }
+
+  #take(events: readonly WebSocketEvent[]): Promise<void> | undefined {
+    for (const event of events) this.#takeOne(event);
+    if (events.length === 0) return undefined;
+    const restMs = Math.min(events.length, restMsMax);
+    return new Promise((resolve) => void this.#clock.after("server.websocket", restMs, resolve));
+  }
+
+  #takeOne(event: WebSocketEvent): void {
+    switch (event.kind) {
+      case "ping":
+        // A client that does not read is not waiting for this.
+        if (this.#hasRoom) this.write(pongFrame(event.bytes));
+        return;
+      case "close":
+        return this.#close(CloseCode.normal);
+      case "broken":
+        return this.#close(CloseCode.protocolError);
+      case "piece":
+      case "skipped":
+        return;
+      default:
+        event satisfies never;
+    }
+  }
+
+  #close(code: number): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    if (!this.#client.closed) this.#client.write(closeFrame(code));
+    this.#client.end();
+    if (this.#hasLeft) return;
+    this.#linger = this.#clock.after("server.websocket", lingerMs, () => this.#client.abort());
+  }
+}
