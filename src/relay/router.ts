@@ -8,6 +8,7 @@ import type { Log } from "#platform/log.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { requestInfo, type RequestInfo } from "#server/request-info.ts";
 import { statusResponse } from "#server/status.ts";
+import { switched } from "#server/websocket-stream.ts";
 import type { RelayAudit } from "./access/audit.ts";
 import { type DiscoveryCache, isDiscovery } from "./discovery-cache.ts";
 import type { CallerNote, EntryPoint } from "./access/entry-point.ts";
@@ -44,6 +45,10 @@ export class Router {
 
   /** Answers everything, errors too. */
   async handle(request: PlainRequest, door: EntryPoint): Promise<PlainResponse> {
+    return switched(this.#deps.clock, await this.#audited(request, door));
+  }
+
+  async #audited(request: PlainRequest, door: EntryPoint): Promise<PlainResponse> {
     const { audit, clock } = this.#deps;
     if (audit === undefined) {
       return (await this.#handle(request, door, {})).response;

@@ -3,8 +3,10 @@
  * stream. A position that means nothing here is a stream of one 410.
  */
 import type { AnyObject } from "#api/object.ts";
-import { streamType } from "#server/negotiate.ts";
+import { protobufType, streamType } from "#server/negotiate.ts";
 import { WatchStream } from "#server/watch-stream.ts";
+import { messageFormat } from "#server/websocket-format.ts";
+import { handshakeOf } from "#server/websocket-handshake.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { Cursor } from "#watch/cursor.ts";
 import { type Answer, type FrontendDeps, freshEnough, type Read } from "./kubernetes-read.ts";
@@ -25,6 +27,8 @@ export async function answerWatch(
   if (asked === "pass") return "pass";
   const form = readForm(resource, asked.form, query);
   if (form === undefined) return "pass";
+  const handshake = handshakeOf(request);
+  if (handshake.kind === "refused") return handshake.response;
   const headers = await freshEnough(deps, resource, asked.version);
   if (!resource.mirror.serving) return "pass";
   const left = enterHerd(deps, resource, asked);
@@ -41,8 +45,12 @@ export async function answerWatch(
     deps.metrics.expired.add([]);
     stream.end(refused);
   }
-  const contentType = streamType(form.contentType);
   const format = watchFormat(deps.clock, resource, form);
+  if (handshake.kind === "agreed") {
+    const messages = messageFormat(format, form.contentType === protobufType);
+    return stream.byteResponse(messages, { ...headers, ...handshake.headers }, 101);
+  }
+  const contentType = streamType(form.contentType);
   return stream.byteResponse(format, { "content-type": contentType, ...headers });
 }
 

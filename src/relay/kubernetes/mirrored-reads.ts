@@ -3,6 +3,7 @@ import { failure } from "#api/status.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { pathSegmentProblem, type RequestInfo } from "#server/request-info.ts";
+import { isWebSocket } from "#server/websocket-handshake.ts";
 import { type Asked, askedPlace, answerReviewed } from "../access/asked.ts";
 import type { KubernetesFrontend } from "./kubernetes-frontend.ts";
 import type { Mirrored } from "../mirror/mirrored.ts";
@@ -44,8 +45,9 @@ export class MirroredReads {
   #mirroredRead(request: PlainRequest, info: RequestInfo): Mirrored | undefined {
     if (request.method !== "GET" || !info.isResourceRequest || info.subresource !== "")
       return undefined;
-    // A watch over WebSocket is the upstream's.
-    if (request.upgrade !== undefined) return undefined;
+    // What a request that is no watch would switch to, the upstream knows.
+    if (request.upgrade !== undefined && !(info.verb === "watch" && isWebSocket(request)))
+      return undefined;
     if (!readVerbs.has(info.verb) || info.parts.length > 2) return undefined;
     return this.#deps.mirrors.byId(kindId(info));
   }
