@@ -9,7 +9,10 @@ export interface DeltaParts {
   readonly removed: readonly string[];
 }
 
-/** Additions, and names that were asked for and do not exist. Undefined: there is nothing to say. */
+/**
+ * Additions, and names that were asked for and do not exist. Undefined: there is nothing to say. Who asked for
+ * everything is answered even if that is nothing: Envoy is not ready before, or only after its timeout of 15 s.
+ */
 export function takeAdditions(of: Subscription, bytesMax: number): DeltaParts | undefined {
   const fields: Uint8Array[] = [];
   const removed: string[] = [];
@@ -39,7 +42,9 @@ export function takeAdditions(of: Subscription, bytesMax: number): DeltaParts | 
     }
     of.sent(name, content);
   }
-  return partsOf(fields, removed);
+  const { isAsked } = of;
+  of.isAsked = false;
+  return partsOf(fields, removed) ?? (isAsked ? { fields, removed } : undefined);
 }
 
 export function takeRemovals(of: Subscription, bytesMax: number): DeltaParts | undefined {

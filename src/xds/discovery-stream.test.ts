@@ -41,6 +41,43 @@ test("a client that names nothing at first gets every listed cluster, and no unl
   assert.deepEqual(taken(one), ["Cluster: +a/1"]);
 });
 
+test("a client that asks for everything is answered once, even if that is nothing, or nothing new", () => {
+  const tables = new Tables();
+  const one = new TestStream(tables, { protocol: "delta" });
+  for (const type of [clusterType, listenerType]) one.ask(deltaRequest({ type }));
+  one.ask(deltaRequest({ type: "type of nobody", subscribe: ["*"] }));
+  assert.deepEqual(taken(one), ["Cluster: ", "type of nobody: ", "Listener: "]);
+  one.ask(deltaRequest({ type: listenerType, subscribe: ["*"] }));
+  assert.deepEqual(taken(one), [], "it has asked before");
+  one.ask(deltaRequest({ type: listenerType, unsubscribe: ["*"] }));
+  one.ask(deltaRequest({ type: listenerType, subscribe: ["*"] }));
+  assert.deepEqual(taken(one), ["Listener: "]);
+  put(tables.of(clusterType), "a/1", "one");
+  const [told] = deltas(one);
+  const versions = new Map([["a/1", told!.resources.get("a/1")!.version]]);
+  const again = new TestStream(tables, { protocol: "delta" });
+  again.ask(deltaRequest({ type: clusterType, versions }));
+  assert.deepEqual(taken(again), ["Cluster: "]);
+});
+
+test("a large first answer of everything is not followed by an empty one", () => {
+  const tables = new Tables();
+  for (let at = 0; at < 4; at++) put(tables.of(clusterType), `a/${at}`, "text");
+  const one = new TestStream(tables, { protocol: "delta", limits: { responseBytesMax: 1 } });
+  one.ask(deltaRequest({ type: clusterType }));
+  const each = ["Cluster: +a/0", "Cluster: +a/1", "Cluster: +a/2", "Cluster: +a/3"];
+  assert.deepEqual(taken(one), each);
+});
+
+test("the state of the world of nothing is an answer, too: of all, and of a name that is not there", () => {
+  for (const names of [[], ["a/1"]]) {
+    const one = new TestStream(new Tables(), { protocol: "state" });
+    for (const type of [clusterType, listenerType]) one.ask(stateRequest({ type, names }));
+    const told = states(one).map(({ type, resources }) => [type, resources.length]);
+    assert.deepEqual(told.slice(0, 1), [[clusterType, 0]]);
+  }
+});
+
 test("a change costs work for who named the resource only", () => {
   const table = new ResourceTable(endpointsType, { changesMax: 10, formerMax: 10 });
   const looked: string[] = [];
@@ -87,6 +124,7 @@ test("what is new comes before what refers to it, and what refers to something g
   const types = [routesType, listenerType, endpointsType, clusterType];
   const one = new TestStream(tables, { protocol: "delta" });
   for (const type of types) one.ask(deltaRequest({ type, subscribe: ["*"] }));
+  taken(one);
   for (const type of types) put(tables.of(type), "a/1", "new");
   assert.deepEqual(taken(one), [
     "Cluster: +a/1",
@@ -107,6 +145,7 @@ test("routes wait until the client has taken the clusters that they may name", (
   const tables = new Tables();
   const one = new TestStream(tables, { protocol: "delta" });
   for (const type of [clusterType, routesType]) one.ask(deltaRequest({ type, subscribe: ["*"] }));
+  taken(one);
   put(tables.of(clusterType), "a/1", "new");
   put(tables.of(routesType), "a/1", "to a/1");
   const [cluster, ...others] = deltas(one);
@@ -298,6 +337,7 @@ test("limits end the stream: names, long names, types, namespaces, and being too
   const tables = new Tables();
   const slow = new TestStream(tables, { protocol: "delta" });
   slow.ask(deltaRequest({ type: clusterType }));
+  taken(slow);
   slow.isFull = true;
   for (let i = 0; i < 3000; i++) put(tables.of(clusterType), `a/${i % 7}`, String(i));
   slow.isFull = false;

@@ -48,6 +48,8 @@ export class Subscription implements Follower {
   outstanding: string | undefined;
   /** "": nothing was sent. */
   lastNonce = "";
+  /** Everything was asked for and nothing of it was answered: an empty answer says that there is nothing. */
+  isAsked = false;
   /** Of the state of the world: no name was ever said, which means everything until one is. */
   meansAll = false;
   /** Of the state of the world: what was sent last, or what the client came with. */
@@ -92,6 +94,7 @@ export class Subscription implements Follower {
     this.table.followAll(this);
     this.#position = this.table.sequence;
     this.#initial = this.table.listedUntil(this.#position);
+    this.isAsked = true;
     this.#held = new Map(held);
   }
 
@@ -100,6 +103,7 @@ export class Subscription implements Follower {
     this.#position = undefined;
     this.#initial = undefined;
     this.#held = undefined;
+    this.isAsked = false;
   }
 
   /** @returns whether the name is new. */

@@ -52,8 +52,10 @@ test("two relays serve the same versions, and a client goes on at the other with
   other.send(deltaRequest({ type: clusterType, versions }));
   other.send(deltaRequest({ type: endpointsType, subscribe: [kubernetes] }));
   const first = await other.delta();
-  assert.equal(first.type, endpointsType, "nothing of the clusters is sent again");
-  assert.deepEqual([...first.resources.keys()], [kubernetes]);
+  const sent = [first.type, [...first.resources.keys()], first.removed];
+  assert.deepEqual(sent, [clusterType, [], []], "answered, and no cluster is sent again");
+  const second = await other.delta();
+  assert.deepEqual([second.type, [...second.resources.keys()]], [endpointsType, [kubernetes]]);
   other.close();
 });
 

@@ -264,6 +264,9 @@ test("Gateways are served from when they are defined; a new definition ends noth
   await world.clock.advance(100);
   const call = await world.open();
   await call.ask({ type: listenerType });
+  const [nothing] = call.sent.splice(0);
+  assert.equal(nothing?.resources.size, 0, "ready at once: there is no listener");
+  await call.ask({ type: listenerType, nonce: nothing.nonce });
   const told = (): readonly string[] =>
     call.sent
       .splice(0)
