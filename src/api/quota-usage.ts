@@ -149,6 +149,21 @@ export function usageOf(
   return used;
 }
 
+/** What one object is to one quota: of the names that it limits, and nothing outside its scopes. */
+export function usageIn(
+  quota: ResourceQuota,
+  evaluator: UsageEvaluator,
+  object: AnyObject,
+  nowMs: number,
+): Usage {
+  const names = evaluator.matching(Object.keys(quota.spec?.hard ?? {}));
+  if (!quotaMatches(evaluator, quota, names, object)) return {};
+  const usage = evaluator.usage(object, nowMs);
+  const used = dictionary<Quantity>();
+  for (const name of names) used[name] = ownEntry(usage, name) ?? zeroQuantity;
+  return used;
+}
+
 interface QuotaPart {
   readonly evaluator: UsageEvaluator;
   /** Names of the quota among which are all that the evaluator is asked for. */

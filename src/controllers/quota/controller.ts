@@ -3,13 +3,21 @@
  * charges new objects against it and only counts up; this controller notices deletions.
  *
  * In    ResourceQuotas and every resource that some quota counts, by shared informers, as needed.
- * When  a quota changes, an object it counts is deleted or changes its usage, and every 5 minutes.
+ * When  a quota changes, an object it counts is deleted, changes its usage, or comes into its scopes or
+ *       leaves them, and every 5 minutes.
  * Safe  nothing is written before all resources of the quota have been read once: a count of a half
  *       empty cache would let too much in. A charge made meanwhile makes the write a conflict.
  */
 import type { ResourceQuota, ResourceQuotaStatus } from "#api/gen/types.ts";
 import type { AnyObject, GroupResource, KubeObject } from "#api/object.ts";
-import { countedResource, usageOf, type UsageEvaluator } from "#api/quota-usage.ts";
+import { formatQuantity } from "#api/quantity.ts";
+import {
+  countedResource,
+  type Usage,
+  usageIn,
+  usageOf,
+  type UsageEvaluator,
+} from "#api/quota-usage.ts";
 import type { Client } from "#client/client.ts";
 import { keyOf } from "#client/indexer.ts";
 import type { Informer } from "#client/informer.ts";
@@ -58,8 +66,8 @@ export class ResourceQuotaController implements Controller {
     this.#clock = deps.clock;
     this.#quotas = deps.informers.informer<ResourceQuota>(refs.resourcequotas);
     this.#counted = new CountedResources(deps, {
-      isLimited: (namespace) => this.#quotasIn(namespace).length > 0,
-      onUsageChange: (evaluator, object) => this.#enqueueCounting(evaluator, object),
+      onUpdate: (evaluator, old, object) => this.#enqueueChanged(evaluator, old, object),
+      onDelete: (evaluator, object) => this.#enqueueCounting(evaluator, object),
     });
     this.#loop = queueController(deps, { name: this.name, workers }, (key, signal) =>
       this.#reconcile(key, signal),
@@ -103,6 +111,18 @@ export class ResourceQuotaController implements Controller {
       if (evaluator.matching(limitedNames(quota)).length > 0) this.#loop.queue.add(keyOf(quota));
   }
 
+  /** Enqueues the quotas to which the object is another amount than it was: by its usage, or by their scopes. */
+  #enqueueChanged(evaluator: UsageEvaluator, old: KubeObject, object: KubeObject): void {
+    const nowMs = this.#clock.nowMs();
+    for (const quota of this.#quotasIn(object.metadata?.namespace ?? "")) {
+      // Usage evaluators take objects of any kind.
+      const [before, after] = [old, object].map((one) =>
+        formatUsage(usageIn(quota, evaluator, one as AnyObject, nowMs)),
+      );
+      if (before !== after) this.#loop.queue.add(keyOf(quota));
+    }
+  }
+
   async #reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
     const quota = this.#quotas.getByKey(key);
     if (quota === undefined) this.#unserved.delete(key);
@@ -136,6 +156,14 @@ export class ResourceQuotaController implements Controller {
       if (!isNotFound(error)) throw error;
     }
   }
+}
+
+/** Equal for equal amounts. */
+function formatUsage(usage: Usage): string {
+  const entries = Object.entries(usage).map(
+    ([name, amount]) => `${name}=${formatQuantity(amount)}`,
+  );
+  return entries.sort().join(" ");
 }
 
 function limitedNames(quota: ResourceQuota): readonly string[] {

@@ -1,38 +1,32 @@
 /**
  * The resources that quotas count: an informer each, started when the first quota names the resource.
  *
- * Out   a call when an object was deleted or uses another amount than before. Creations are not
+ * Out   a call when an object was deleted or changed in a namespace with a quota. Creations are not
  *       reported: admission has charged them already.
  */
 import type { AnyObject, GroupResource, KubeObject } from "#api/object.ts";
 import { qualifiedResource } from "#api/object.ts";
-import { formatQuantity } from "#api/quantity.ts";
 import { usageEvaluator, type UsageEvaluator } from "#api/quota-usage.ts";
 import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
 import type { InformerSet } from "#client/informer-set.ts";
-import type { Clock } from "#platform/clock.ts";
 import type { ControllerDeps } from "../framework/controller.ts";
 import { discover } from "../framework/discovery.ts";
-import { jsonEqual } from "#api/json-value.ts";
 
 interface UsageEvents {
-  /** Usage is only compared in namespaces that have a quota. */
-  readonly isLimited: (namespace: string) => boolean;
-  readonly onUsageChange: (evaluator: UsageEvaluator, object: KubeObject) => void;
+  readonly onUpdate: (evaluator: UsageEvaluator, old: KubeObject, object: KubeObject) => void;
+  readonly onDelete: (evaluator: UsageEvaluator, object: KubeObject) => void;
 }
 
 export class CountedResources {
   readonly #client: Client;
-  readonly #clock: Clock;
   readonly #informers: InformerSet;
   readonly #events: UsageEvents;
   /** By qualified name of the resource. */
   readonly #counted = new Map<string, Informer<KubeObject>>();
 
-  constructor(deps: Pick<ControllerDeps, "client" | "clock" | "informers">, events: UsageEvents) {
+  constructor(deps: Pick<ControllerDeps, "client" | "informers">, events: UsageEvents) {
     this.#client = deps.client;
-    this.#clock = deps.clock;
     this.#informers = deps.informers;
     this.#events = events;
   }
@@ -78,21 +72,10 @@ export class CountedResources {
   }
 
   #addHandler(informer: Informer<KubeObject>, evaluator: UsageEvaluator): void {
-    const { isLimited, onUsageChange } = this.#events;
+    const { onUpdate, onDelete } = this.#events;
     informer.addHandler({
-      update: (old, object) => {
-        if (!isLimited(object.metadata?.namespace ?? "")) return;
-        if (!this.#isSameUsage(evaluator, old, object)) onUsageChange(evaluator, object);
-      },
-      delete: (object) => onUsageChange(evaluator, object),
+      update: (old, object) => onUpdate(evaluator, old, object),
+      delete: (object) => onDelete(evaluator, object),
     });
-  }
-
-  #isSameUsage(evaluator: UsageEvaluator, old: KubeObject, object: KubeObject): boolean {
-    const view = (one: KubeObject): unknown => {
-      const usage = evaluator.usage(one as AnyObject, this.#clock.nowMs());
-      return Object.entries(usage).map(([name, amount]) => [name, formatQuantity(amount)]);
-    };
-    return jsonEqual(view(old), view(object));
   }
 }

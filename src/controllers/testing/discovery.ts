@@ -5,7 +5,7 @@ function resource(name: string, kind: string, namespaced: boolean) {
   return { name, kind, namespaced, verbs };
 }
 
-const core = [
+export const coreResources = [
   resource("pods", "Pod", true),
   resource("configmaps", "ConfigMap", true),
   resource("nodes", "Node", false),
@@ -24,7 +24,7 @@ export const documents: Readonly<Record<string, unknown>> = {
       },
     ],
   },
-  "/api/v1": { resources: core },
+  "/api/v1": { resources: coreResources },
   "/apis/apps/v1": { resources: [resource("replicasets", "ReplicaSet", true)] },
   "/apis/apps/v1beta1": {
     resources: [
