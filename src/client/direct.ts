@@ -27,37 +27,47 @@ type Deliver = (events: readonly WatchedEvent<AnyObject>[]) => void;
 /** Same process, same trust: the bound only keeps a broken stream from growing without end. */
 const frameBytesMax = 64 * 1024 * 1024;
 
-export function directClient(handler: PlainHandler, user: UserInfo): Client {
-  return verbsClient(directExchange(handler, user));
+/** `userAgent`: the server names field managers after its first part. Absent: after the user. */
+export function directClient(
+  handler: PlainHandler,
+  user: UserInfo,
+  userAgent = userAgentOf(user),
+): Client {
+  return verbsClient(directExchange(handler, user, userAgent));
 }
 
-function directExchange(handler: PlainHandler, user: UserInfo): Transport {
+function directExchange(handler: PlainHandler, user: UserInfo, userAgent: string): Transport {
   return {
     async call(request) {
       const signal = request.signal ?? new AbortController().signal;
-      return directAnswer(await handler(plainRequest(request, user, signal)));
+      return directAnswer(await handler(plainRequest(request, user, userAgent, signal)));
     },
     async watch(request, deliver) {
       const signal = request.signal ?? new AbortController().signal;
-      const response = await handler(plainRequest(request, user, signal));
+      const response = await handler(plainRequest(request, user, userAgent, signal));
       await directWatch(response, signal, deliver);
     },
   };
 }
 
-function plainRequest(request: ApiRequest, user: UserInfo, signal: AbortSignal): PlainRequest {
+function plainRequest(
+  request: ApiRequest,
+  user: UserInfo,
+  userAgent: string,
+  signal: AbortSignal,
+): PlainRequest {
   const body: PlainBody =
     request.body === undefined
       ? { kind: "none" }
       : { kind: "object", object: deepFreeze(request.body) };
   const { method, path, query, contentType } = request;
-  const accept = { accept: request.accept, "user-agent": userAgent(user) };
+  const accept = { accept: request.accept, "user-agent": userAgent };
   const headers = body.kind === "none" ? accept : { ...accept, "content-type": contentType };
   return { method, path, query, headers, body, peer: { kind: "direct", user }, signal };
 }
 
-/** `kube-scheduler/pilothouse` of `system:kube-scheduler`: the server names field managers after it. */
-function userAgent(user: UserInfo): string {
+/** `x/pilothouse` of `system:x`. */
+function userAgentOf(user: UserInfo): string {
   return `${user.name.slice(user.name.lastIndexOf(":") + 1)}/pilothouse`;
 }
 

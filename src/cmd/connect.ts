@@ -11,6 +11,7 @@ import { NodeClock } from "#platform/node/clock.ts";
 import { nodeLog, type LogLevel } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import type { Random } from "#platform/random.ts";
+import { productVersion } from "./product.ts";
 import { accessOf } from "./relay-access.ts";
 import { ApiConnection } from "./roles/api-access.ts";
 
@@ -57,7 +58,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Connection>
   const access = await accessOf(flags, process.env, "the option kubeconfig");
   const log = nodeLog({ level: logLevel, destination: 2 });
   const coding = options.encoding === "protobuf" ? await protobufCoding(log) : undefined;
-  const connection = new ApiConnection(access, name, coding);
+  const connection = new ApiConnection(access, `${name}/pilothouse-${productVersion}`, coding);
   return {
     ...toolsOver(connection.client(), log),
     server: access.server,

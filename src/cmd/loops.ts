@@ -19,6 +19,7 @@ import type { PlainHandler } from "#platform/http.ts";
 import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
 import { hollowStartMs, hollowStopMs } from "./limits.ts";
 import type { SupervisedHost } from "./host.ts";
+import { componentUserAgent } from "./user-agent.ts";
 
 interface LoopOptions {
   readonly nodes: number;
@@ -51,28 +52,32 @@ export function startLoops(
   const stopping = new AbortController();
   const { signal } = stopping;
   const handler = pacedHandler(host.clock, server);
-  const clientOf = (name: string, ...userGroups: string[]): Client =>
-    directClient(handler, { name, groups: userGroups });
-  const clientFor = (account: string): Client =>
-    directClient(handler, {
-      name: serviceAccountUser(systemNamespace, account),
-      groups: serviceAccountGroups(systemNamespace),
-    });
+  const clientFor = (account: string): Client => {
+    const name = serviceAccountUser(systemNamespace, account);
+    const user = { name, groups: serviceAccountGroups(systemNamespace) };
+    return directClient(handler, user, componentUserAgent("kube-controller-manager", name));
+  };
 
-  const managerClient = clientOf("system:kube-controller-manager");
+  const managerUser = { name: "system:kube-controller-manager", groups: [] };
+  const managerAgent = componentUserAgent("kube-controller-manager");
+  const managerClient = directClient(handler, managerUser, managerAgent);
   const managerInformers = createInformerSet({ ...host, client: managerClient });
   const legacyTokens = { client: managerClient, mint: options.mintLegacyToken };
   const controllers = createControllerManager(
     { ...host, clientFor, informers: managerInformers },
     { ...options, legacyTokens },
   );
-  const schedulerClient = clientOf("system:kube-scheduler");
+  const schedulerUser = { name: "system:kube-scheduler", groups: [] };
+  const schedulerAgent = componentUserAgent("kube-scheduler", "scheduler");
+  const schedulerClient = directClient(handler, schedulerUser, schedulerAgent);
   const schedulerInformers = createInformerSet({ ...host, client: schedulerClient });
   const scheduler = createScheduler(
     { ...host, client: schedulerClient, informers: schedulerInformers },
     schedulerDefaults,
   );
-  const hollow = hollowNodes(host, clientOf("pilothouse:hollow-nodes", groups.masters), options);
+  const hollowUser = { name: "pilothouse:hollow-nodes", groups: [groups.masters] };
+  const hollowClient = directClient(handler, hollowUser, componentUserAgent("kubelet"));
+  const hollow = hollowNodes(host, hollowClient, options);
   // Controllers and informers are supervised one by one inside.
   const run = (name: string, f: () => Promise<void>): Promise<void> =>
     host.supervisor.run(name, signal, f);

@@ -14,14 +14,13 @@ import { createLister } from "#registry/lister.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { Gate } from "#flowcontrol/gate.ts";
 import type { HealthCheck } from "#server/health.ts";
-import { versionInfo } from "#server/version.ts";
 import { offloadedYaml } from "#wire/yaml-reader.ts";
 import { changesOf, type ServerAccess } from "../access.ts";
 import type { SupervisedHost } from "../host.ts";
 import * as limits from "../limits.ts";
 import { measuredGate, serverLoad } from "../load.ts";
-import { productVersion } from "../product.ts";
 import type { Parts } from "../parts.ts";
+import { version } from "../user-agent.ts";
 import type { Ways } from "../ways.ts";
 import type { Extensions } from "./extensions.ts";
 import type { PlaneOptions } from "./options.ts";
@@ -121,11 +120,3 @@ function makeGate(
   const load = serverLoad(registry, resources);
   return measuredGate({ ...host, lookup, configVersion, load }, metrics);
 }
-
-const version = versionInfo({
-  productVersion,
-  commit: "unknown",
-  date: "1970-01-01T00:00:00Z",
-  runtime: `node ${process.versions.node}`,
-  platform: `${process.platform}/${process.arch}`,
-});

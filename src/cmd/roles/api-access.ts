@@ -7,7 +7,6 @@ import { socketClient, socketClientLimits } from "#client/rest-client.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
 import type { KubeAccess } from "#platform/node/kubeconfig.ts";
-import { productVersion } from "../product.ts";
 import { accessOf } from "../relay-access.ts";
 import type { ApiFlags } from "./flags.ts";
 
@@ -27,10 +26,10 @@ export class ApiConnection {
   readonly #open: ByteTransport[] = [];
 
   /** `coding`: for built-in kinds, beside JSON. */
-  constructor(access: KubeAccess, role: string, coding?: ObjectCoding) {
+  constructor(access: KubeAccess, userAgent: string, coding?: ObjectCoding) {
     this.access = access;
     this.#coding = coding;
-    this.#userAgent = `${role}/pilothouse-${productVersion}`;
+    this.#userAgent = userAgent;
   }
 
   /** As the kubeconfig's user, over connections of its own. */
@@ -40,9 +39,9 @@ export class ApiConnection {
     return this.#client(fenced(this.transport(), fence), token);
   }
 
-  /** As whom `bearerToken` says, instead of the kubeconfig's user. */
-  clientAs(http: ByteTransport, bearerToken?: () => string): Client {
-    return this.#client(http, bearerToken === undefined ? {} : { bearerToken });
+  /** As `http` says, instead of the kubeconfig's user. */
+  clientAs(http: ByteTransport, userAgent: string): Client {
+    return this.#client(http, { userAgent });
   }
 
   /** `anonymous`: shows no certificate of the kubeconfig's. */
@@ -65,9 +64,12 @@ export class ApiConnection {
     for (const http of this.#open) http.close();
   }
 
-  #client(http: ByteTransport, token: { readonly bearerToken?: () => string }): Client {
+  #client(
+    http: ByteTransport,
+    who: { readonly bearerToken?: () => string; readonly userAgent?: string },
+  ): Client {
     const coding = this.#coding === undefined ? {} : { coding: this.#coding };
-    const options = { userAgent: this.#userAgent, ...token, ...coding, ...socketClientLimits };
+    const options = { userAgent: this.#userAgent, ...who, ...coding, ...socketClientLimits };
     return socketClient({ http }, options);
   }
 }

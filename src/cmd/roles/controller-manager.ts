@@ -3,6 +3,7 @@ import { signDetached } from "#auth/cluster-info-signature.ts";
 import { ClusterSigner } from "#auth/cluster-signer.ts";
 import { signingKey, signToken } from "#auth/jwt.ts";
 import { legacyClaims } from "#auth/legacy-token.ts";
+import { serviceAccountUser } from "#auth/groups.ts";
 import type { Client } from "#client/client.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import {
@@ -18,6 +19,7 @@ import { readOperatorFile } from "../operator-file.ts";
 import type { Parts } from "../parts.ts";
 import type { Started } from "../role-life.ts";
 import { type SigningFlags, signingOf } from "../signing.ts";
+import { componentUserAgent } from "../user-agent.ts";
 import { UsageError } from "../usage-error.ts";
 import { accountTransport } from "./account-clients.ts";
 import { type ApiConnection, type Fence, fenced } from "./api-access.ts";
@@ -70,7 +72,9 @@ function openControllerManager(
       manager = undefined;
     };
   };
-  return openRole("kube-controller-manager", { host, flags, workOf }, parts, stopping);
+  const role = "kube-controller-manager";
+  const userAgent = componentUserAgent(role);
+  return openRole(role, { userAgent, host, flags, workOf }, parts, stopping);
 }
 
 /** Each controller as its own service account, or all of them as the kubeconfig's user. */
@@ -84,7 +88,11 @@ function clientsOf(
   if (!flags.useServiceAccountCredentials) return () => own;
   const http = connection.transport({ isAnonymous: true });
   const deps = { ...host, client: own };
-  return (account) => connection.clientAs(fenced(accountTransport(deps, http, account), fence));
+  return (account) => {
+    const user = serviceAccountUser("kube-system", account);
+    const agent = componentUserAgent("kube-controller-manager", user);
+    return connection.clientAs(fenced(accountTransport(deps, http, account), fence), agent);
+  };
 }
 
 /** Upstream has the authority of its own kubeconfig where --root-ca-file is not given. */

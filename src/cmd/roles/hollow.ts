@@ -9,6 +9,7 @@ import type { Parts } from "../parts.ts";
 import { productVersion } from "../product.ts";
 import { type OpenRole, runToEnd, type Started, throwFailure, untilAborted } from "../role-life.ts";
 import { openSpareMemory } from "../spare-memory.ts";
+import { componentUserAgent } from "../user-agent.ts";
 import { ApiConnection, apiAccess } from "./api-access.ts";
 import type { ApiFlags } from "./flags.ts";
 
@@ -39,7 +40,7 @@ export async function openHollow(
   const access = await apiAccess(flags);
   const connection = await parts.open(
     "connection",
-    () => new ApiConnection(access, "pilothouse-hollow"),
+    () => new ApiConnection(access, componentUserAgent("kubelet")),
     { close: (opened) => opened.close() },
   );
   const hollow = createHollowNodes({ ...host, client: connection.client() }, optionsOf(flags));

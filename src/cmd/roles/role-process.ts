@@ -40,6 +40,7 @@ export function runRole<Flags extends RoleFlags>(flags: Flags, open: OpenOn<Flag
 }
 
 interface RoleDeps {
+  readonly userAgent: string;
   readonly host: SupervisedHost;
   readonly flags: RoleFlags;
   /** Called once; what it gives back is called once per term. */
@@ -48,7 +49,7 @@ interface RoleDeps {
 
 export async function openRole(
   role: string,
-  { host, flags, workOf }: RoleDeps,
+  { userAgent, host, flags, workOf }: RoleDeps,
   parts: Parts,
   stopping: AbortSignal,
 ): Promise<Started> {
@@ -56,7 +57,7 @@ export async function openRole(
   countFailures(metrics, host.supervisor);
   const election = new Election(host, flags, metrics);
   const access = await apiAccess(flags);
-  const connection = await parts.open("connection", () => new ApiConnection(access, role), {
+  const connection = await parts.open("connection", () => new ApiConnection(access, userAgent), {
     close: (opened) => opened.close(),
   });
   const readiness = { why: () => "" };

@@ -5,6 +5,7 @@ import type { SupervisedHost } from "../host.ts";
 import { describeScheduler } from "../loop-metrics.ts";
 import type { Parts } from "../parts.ts";
 import type { Started } from "../role-life.ts";
+import { componentUserAgent } from "../user-agent.ts";
 import type { SchedulerFlags } from "./flags.ts";
 import { openRole, runRole, type WorkOf } from "./role-process.ts";
 import { readSchedulerConfig } from "./scheduler-config.ts";
@@ -38,5 +39,7 @@ export function openScheduler(
       scheduler = undefined;
     };
   };
-  return openRole("kube-scheduler", { host, flags, workOf }, parts, stopping);
+  const role = "kube-scheduler";
+  const userAgent = componentUserAgent(role, "scheduler");
+  return openRole(role, { userAgent, host, flags, workOf }, parts, stopping);
 }

@@ -1,4 +1,5 @@
 /** `pilothouse sink`: writes changes of objects into streams, for as long as it holds its lease. */
+import { productVersion } from "../product.ts";
 import type { RoleFlags } from "../roles/flags.ts";
 import { openRole, runRole, type WorkOf } from "../roles/role-process.ts";
 import { declareSinks, runSinks, whyAway } from "./sinks.ts";
@@ -10,6 +11,7 @@ export function sinkRole(path: string, flags: RoleFlags): Promise<void> {
       readiness.why = () => whyAway(declared);
       return (signal) => runSinks({ ...host, client: connection.client() }, declared, signal);
     };
-    return openRole("sink", { host, flags, workOf }, parts, stopping);
+    const userAgent = `sink/pilothouse-${productVersion}`;
+    return openRole("sink", { userAgent, host, flags, workOf }, parts, stopping);
   });
 }

@@ -63,7 +63,7 @@ export class ClusterRoleAggregationController implements Controller {
     const role = this.#roles.getByKey(key);
     if (role?.aggregationRule === undefined) return;
     const rules = await this.#aggregateRules(role, signal);
-    if (!jsonEqual(rules, role.rules ?? [])) await this.#writeRules(role, rules);
+    if (!jsonEqual(rules, role.rules ?? [])) await this.#writeRules(key, rules);
   }
 
   /** A role may have thousands of selectors: the event loop is given back between steps. */
@@ -77,10 +77,13 @@ export class ClusterRoleAggregationController implements Controller {
     return aggregation.rules();
   }
 
-  async #writeRules(role: ClusterRole, rules: readonly PolicyRule[]): Promise<void> {
-    const options = { fieldManager: this.name };
+  /** Applied, as upstream's: the rules are this manager's whatever else is written of the role. */
+  async #writeRules(name: string, rules: readonly PolicyRule[]): Promise<void> {
+    const apiVersion = "rbac.authorization.k8s.io/v1";
+    const applied = { apiVersion, kind: "ClusterRole", metadata: { name }, rules };
+    const options = { fieldManager: this.name, force: true };
     try {
-      await this.#client.update(refs.clusterroles, "", { ...role, rules }, options);
+      await this.#client.patch(refs.clusterroles, "", name, "apply", applied, options);
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }

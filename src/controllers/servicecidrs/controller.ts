@@ -119,14 +119,16 @@ export class ServiceCidrsController implements Controller {
     if (old?.status === wanted.status && (old.reason ?? "") === wanted.reason) return;
     const lastTransitionTime = formatTime(this.#deps.clock.nowMs());
     const ready = { type: "Ready", lastTransitionTime, ...wanted };
-    const next = [...conditions.filter((one) => one !== old), ready];
-    const status = { ...cidr.status, conditions: next };
-    await this.#deps.client.update(
-      refs.servicecidrs,
-      "",
-      { ...cidr, status },
-      { subresource: "status" },
-    );
+    const name = cidr.metadata?.name ?? "";
+    const applied = {
+      apiVersion: "networking.k8s.io/v1",
+      kind: "ServiceCIDR",
+      metadata: { name },
+      status: { conditions: [ready] },
+    };
+    // Applied, as upstream's: conditions of others are theirs.
+    const options = { subresource: "status", fieldManager: this.name, force: true };
+    await this.#deps.client.patch(refs.servicecidrs, "", name, "apply", applied, options);
   }
 }
 

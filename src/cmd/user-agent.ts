@@ -1,0 +1,25 @@
+/**
+ * User agents of the components, in the form of client-go: servers name field managers after the first part, so
+ * what upstream's scheduler, controllers and kubelets own is owned here under the same names. Argo CD and others
+ * are configured with them (`managedFieldsManagers: kube-controller-manager`).
+ */
+import { versionInfo } from "#server/version.ts";
+import { productVersion } from "./product.ts";
+
+/** As `/version` says it. */
+export const version = versionInfo({
+  productVersion,
+  commit: "unknown",
+  date: "1970-01-01T00:00:00Z",
+  runtime: `node ${process.versions.node}`,
+  platform: `${process.platform}/${process.arch}`,
+});
+
+type Component = "kube-scheduler" | "kube-controller-manager" | "kubelet";
+
+/** `part`: which of the component's clients it is; a service account's user, or `scheduler`. */
+export function componentUserAgent(component: Component, part = ""): string {
+  const { gitVersion, gitCommit, platform } = version;
+  const end = part === "" ? "" : `/${part}`;
+  return `${component}/${gitVersion} (${platform}) kubernetes/${gitCommit}${end}`;
+}
