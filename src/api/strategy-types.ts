@@ -37,13 +37,13 @@ export interface Strategy extends UpdateStrategy {
   /** Of an object that validation has just refused; absent: none. */
   warningsOfRefused?(object: AnyObject): readonly string[];
   /**
-   * Seconds of grace a deletion gets, 0 = at once. `requestedSeconds` is the client's wish (already
-   * non-negative) or undefined. Pods: 30 by default, 0 when unscheduled or finished. Others: 0.
+   * Seconds of grace a deletion gets, 0 = at once; undefined: the kind knows no grace. `requestedSeconds` is the
+   * client's wish (already non-negative) or undefined. Pods: 30 by default, 0 when unscheduled or finished.
    */
   gracePeriodSeconds(
     object: AnyObject,
     requestedSeconds: number | bigint | undefined,
-  ): number | bigint;
+  ): number | bigint | undefined;
   /** What the first delete makes of an object, for kinds that never go at once. */
   readonly markForDeletion?: (object: AnyObject, nowMs: number) => AnyObject;
   /** What happens to dependents when the client does not say. */

@@ -55,7 +55,7 @@ test("a watch tells what happens, in order, to all watchers with the same bytes"
     await ask(plane, "DELETE", `${pods}/a?gracePeriodSeconds=0`);
     await plane.clock.advance(100);
     const types = one.events().map((event) => event.type);
-    assert.deepEqual(types, ["ADDED", "MODIFIED", "DELETED"]);
+    assert.deepEqual(types, ["ADDED", "MODIFIED", "MODIFIED", "DELETED"]);
     assert.deepEqual(one.events(), two.events());
     const versions = one.events().map((event) => Number(event.object.metadata?.resourceVersion));
     assert.deepEqual(

@@ -214,7 +214,7 @@ test("direct callers pass and get objects, without bytes", () =>
     });
     await ask(plane, "DELETE", `${pods}/a?gracePeriodSeconds=0`);
     await plane.clock.advance(100);
-    assert.deepEqual(seen, ["ADDED", "DELETED"]);
+    assert.deepEqual(seen, ["ADDED", "MODIFIED", "DELETED"]);
     close();
   }));
 

@@ -4,10 +4,12 @@
  *   plan     when                                                     effect
  *   wait     already going, and nothing asked for makes it faster     none: answer "pending"
  *   mark     grace or finalizers keep it                              deletionTimestamp, finalizers
+ *   finish   of a kind with grace, and it gets none                   mark, then remove: two revisions
  *   remove   nothing keeps it (any more)                              the key goes
  *
- * One difference: upstream writes "grace 0" into a pod and then removes it, two revisions; here such
- * a pod is removed at once, so its DELETED event shows the state before.
+ * Holds  whoever watches a pod sees it marked before it is gone, and its last state says that it was deleted:
+ *        controllers tell by deletionTimestamp why a pod went. Between the two steps others may write; what was
+ *        marked is removed all the same, and one that somebody else removed meanwhile is removed.
  */
 import { isNamespaceResource, type AnyObject, type ObjectMeta } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";
@@ -18,10 +20,12 @@ import type { ResourceStorage } from "./resource-storage.ts";
 import {
   deleteKey,
   groupResource,
+  putFitting,
   putObject,
   encodeForStorage,
   readStored,
   uncachedObject,
+  writeRefused,
 } from "./resource-storage.ts";
 import { finalizersForDelete, namespaceFinalizers } from "./finalizers.ts";
 import { storageKey } from "./keys.ts";
@@ -32,10 +36,14 @@ const attemptsMax = 100;
 type Plan =
   | { readonly kind: "wait" }
   | { readonly kind: "mark"; readonly object: AnyObject }
+  /** `object`: marked. */
+  | { readonly kind: "finish"; readonly object: AnyObject }
   | { readonly kind: "remove" };
 
 type Outcome =
   | { readonly kind: "done"; readonly result: DeleteResult }
+  /** It is to be removed now. */
+  | { readonly kind: "marked"; readonly object: SharedObject }
   | { readonly kind: "conflict"; readonly actual: SharedObject | undefined };
 
 export async function storeDelete(
@@ -52,9 +60,30 @@ export async function storeDelete(
     if (current === undefined) throw notFound(groupResource(context), at.name);
     const outcome = await deleteOnce(context, current, options, write);
     if (outcome.kind === "done") return outcome.result;
+    if (outcome.kind === "marked") return storeFinish(context, outcome.object);
     current = outcome.actual;
   }
   throw conflict(groupResource(context), at.name, conflictModified);
+}
+
+/** Removes what was just marked. An update meanwhile has done so itself: nothing keeps a marked object. */
+async function storeFinish(context: ResourceStorage, marked: SharedObject): Promise<DeleteResult> {
+  let current = marked;
+  for (let count = 0; count < attemptsMax; count++) {
+    const removed = await deleteKey(context, current.key, current.revision);
+    if (removed.kind === "missing") break;
+    if (removed.kind !== "conflict") {
+      return { kind: "deleted", object: current.at(removed.revision) };
+    }
+    const { actual } = removed;
+    if (actual === undefined || uidOf(actual) !== uidOf(marked)) break;
+    current = actual;
+  }
+  return { kind: "deleted", object: current };
+}
+
+function uidOf({ object }: SharedObject): string {
+  return object.metadata?.uid ?? "";
 }
 
 async function deleteOnce(
@@ -68,7 +97,35 @@ async function deleteOnce(
   if (plan.kind === "wait") return pending(current);
   if (write.admit !== undefined) await write.admit(undefined, await readStored(context, current));
   if (plan.kind === "remove") return removeNow(context, current, write);
+  if (plan.kind === "finish") return markFirst(context, current, plan.object, write);
   return mark(context, current, plan.object, write);
+}
+
+async function markFirst(
+  context: ResourceStorage,
+  current: SharedObject,
+  marked: AnyObject,
+  write: WriteOptions,
+): Promise<Outcome> {
+  if (write.dryRun) {
+    const bytes = encodeForStorage(context, marked);
+    const object = uncachedObject(context, current.key, bytes, current.revision);
+    return { kind: "done", result: { kind: "deleted", object } };
+  }
+  const written = await putFitting(context, current.key, marked, current.revision);
+  switch (written.kind) {
+    case "committed":
+      return { kind: "marked", object: written.object };
+    case "conflict":
+      return written;
+    case "no-space":
+    case "too-large":
+      // A full store must be emptied: what cannot be marked goes unmarked.
+      return removeNow(context, current, write);
+    case "lease-not-found":
+    case "stopped":
+      throw writeRefused(written);
+  }
 }
 
 async function removeNow(
@@ -161,13 +218,25 @@ function planFirst(
   seconds: number | bigint | undefined,
 ): Plan {
   const grace = context.strategy.gracePeriodSeconds(object, seconds);
-  if (grace <= 0) return planUngraceful(context, object, options);
+  if (grace === undefined) return planUngraceful(context, object, options);
   const due = formatTime(context.clock.nowMs() + durationMs(grace));
-  return planMark(context, object, options, {
+  return planGraceful(context, object, options, {
     deletionTimestamp: due,
     deletionGracePeriodSeconds: grace,
     ...bumpGeneration(object.metadata ?? {}),
   });
+}
+
+/** Without grace, and without finalizers, the mark is the first of two steps. */
+function planGraceful(
+  context: ResourceStorage,
+  object: AnyObject,
+  options: DeleteOptions,
+  changes: Partial<ObjectMeta>,
+): Plan {
+  const plan = planMark(context, object, options, changes);
+  const isKept = (plan.object.metadata?.finalizers ?? []).length > 0;
+  return isKept || changes.deletionGracePeriodSeconds !== 0 ? plan : { ...plan, kind: "finish" };
 }
 
 /** A grace period that is running can only be shortened. */
@@ -181,15 +250,14 @@ function planAgain(
   const running = meta.deletionGracePeriodSeconds ?? 0;
   if (running === 0) return planUngraceful(context, object, options);
   if (seconds === undefined || seconds >= (running > 1 ? running : 1)) return { kind: "wait" };
-  if (seconds === 0) return planUngraceful(context, object, options);
   const nowMs = context.clock.nowMs();
   const startMs = (parseTime(meta.deletionTimestamp) ?? 0) - durationMs(running);
   const dueMs = startMs + durationMs(seconds);
   // The shorter period is over already: as little grace as there is, but still some.
   const isOver = dueMs < nowMs;
-  return planMark(context, object, options, {
+  return planGraceful(context, object, options, {
     deletionTimestamp: formatTime(isOver ? nowMs : dueMs),
-    deletionGracePeriodSeconds: isOver ? 1 : seconds,
+    deletionGracePeriodSeconds: isOver && seconds !== 0 ? 1 : seconds,
   });
 }
 
@@ -226,7 +294,7 @@ function planMark(
   object: AnyObject,
   options: DeleteOptions,
   changes: Partial<ObjectMeta>,
-): Plan {
+): Extract<Plan, { kind: "mark" }> {
   const before = object.metadata ?? {};
   const finalizers = finalizersForDelete(before, options, context.strategy.defaultPropagation);
   const metadata: ObjectMeta = { ...before, ...changes, ...withFinalizers(before, finalizers) };

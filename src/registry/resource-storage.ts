@@ -109,6 +109,19 @@ export async function putObject(
   expected: number,
   bytes = encodeForStorage(context, object),
 ): Promise<Written> {
+  const result = await putFitting(context, key, object, expected, bytes);
+  if (result.kind === "committed" || result.kind === "conflict") return result;
+  throw writeRefused(result);
+}
+
+/** Where there is no room for it, the outcome says so. @throws ApiError for everything else. */
+export async function putFitting(
+  context: ResourceStorage,
+  key: string,
+  object: AnyObject,
+  expected: number,
+  bytes = encodeForStorage(context, object),
+): Promise<Written | WriteRefused> {
   const result = await putGuarded(context, key, bytes, expected);
   if (result.kind === "committed") {
     await context.freshness.applied(result.revision);
@@ -117,9 +130,9 @@ export async function putObject(
   if (result.kind === "conflict") return conflictError(context, result.actual);
   const { managedFields, ...metadata } = object.metadata ?? {};
   if (result.kind === "too-large" && managedFields !== undefined) {
-    return putObject(context, key, { ...object, metadata }, expected);
+    return putFitting(context, key, { ...object, metadata }, expected);
   }
-  throw writeRefused(result);
+  return result;
 }
 
 /** The definition of a custom resource is looked at in the turn in which its object goes to the store. */
@@ -221,7 +234,7 @@ export function uncachedObject(
 }
 
 /** What upstream makes of its store's refusals: 500 with the store's text. */
-function writeRefused(refused: WriteRefused): ApiError {
+export function writeRefused(refused: WriteRefused): ApiError {
   switch (refused.kind) {
     case "too-large":
     case "no-space":

@@ -369,6 +369,113 @@ void describe("delete", () => {
     );
   });
 
+  async function watched(world: World): Promise<RecordingSink> {
+    const sink = new RecordingSink();
+    await world.resource("pods").watch("", { allowBookmarks: false }, sink);
+    sink.items.length = 0;
+    return sink;
+  }
+
+  /** As `TYPE @revision grace generation`. */
+  const told = ({ items }: RecordingSink): readonly string[] =>
+    items.map(({ type, object, resourceVersion }) => {
+      const { deletionGracePeriodSeconds: grace, generation } = object?.object.metadata ?? {};
+      return `${type} @${resourceVersion} ${grace} ${generation}`;
+    });
+
+  const ungraceful: readonly (readonly [string, Partial<AnyObject>, DeleteOptions])[] = [
+    ["no grace asked for", {}, { gracePeriodSeconds: 0 }],
+    ["no node", { spec: { ...(pod["spec"] as object), nodeName: "" } }, {}],
+    [
+      "no grace in its spec",
+      { spec: { ...(pod["spec"] as object), terminationGracePeriodSeconds: 0 } },
+      {},
+    ],
+    ["background", {}, { gracePeriodSeconds: 0, propagationPolicy: "Background" }],
+  ];
+  for (const [why, change, options] of ungraceful) {
+    void it(`of a pod without grace marks it, and then removes it: ${why}`, async () => {
+      const world = await withPod(change);
+      const sink = await watched(world);
+      const result = await world.resource("pods").delete("default", "web", options, plainWrite);
+      assert.equal(result.kind, "deleted");
+      assert.equal(result.object.resourceVersion, "4");
+      const { deletionTimestamp } = result.object.object.metadata ?? {};
+      assert.equal(deletionTimestamp, "2026-01-01T00:00:00Z");
+      await world.clock.advance(0);
+      assert.deepEqual(told(sink), ["MODIFIED @3 0 2", "DELETED @4 0 2"]);
+    });
+  }
+
+  void it("without grace of a pod whose grace runs marks it once more; its generation stays", async () => {
+    const world = await withPod();
+    const remove = (options: DeleteOptions) =>
+      world.resource("pods").delete("default", "web", options, plainWrite);
+    await remove({});
+    world.clock.tick(40_000);
+    const sink = await watched(world);
+    const result = await remove({ gracePeriodSeconds: 0 });
+    assert.equal(result.object.object.metadata?.deletionTimestamp, "2026-01-01T00:00:40Z");
+    await world.clock.advance(0);
+    assert.deepEqual(told(sink), ["MODIFIED @4 0 2", "DELETED @5 0 2"]);
+  });
+
+  void it("of a kind that knows no grace is one revision, and of a pod with finalizers the mark alone", async () => {
+    const world = await withPod({ metadata: { name: "web", finalizers: ["x.io/f"] } });
+    const maps = world.resource("configmaps");
+    await maps.create("default", configMap("a"), plainWrite);
+    const gone = await maps.delete("default", "a", { gracePeriodSeconds: 0 }, plainWrite);
+    assert.equal(gone.object.resourceVersion, "4");
+    const options = { gracePeriodSeconds: 0 };
+    const held = await world.resource("pods").delete("default", "web", options, plainWrite);
+    assert.deepEqual([held.kind, held.object.resourceVersion], ["pending", "5"]);
+  });
+
+  void it("removes a marked pod whatever is written between, and is content if it is gone", async () => {
+    for (const between of ["status", "removal", "another"] as const) {
+      const world = await withPod();
+      const { store } = world;
+      const pods = world.resource("pods");
+      const { delete: remove } = store;
+      let isFirst = true;
+      const interrupted: typeof remove = async (...args) => {
+        if (!isFirst) return await remove.apply(store, args);
+        isFirst = false;
+        if (between === "status") {
+          await put(pods, "default/web", (old) => ({ ...old, status: { phase: "Running" } }), {
+            subresource: "status",
+          });
+        } else await remove.call(store, args[0], {});
+        if (between === "another") await pods.create("default", pod, plainWrite);
+        return await remove.apply(store, args);
+      };
+      store.delete = interrupted;
+      const result = await pods.delete("default", "web", { gracePeriodSeconds: 0 }, plainWrite);
+      assert.equal(result.kind, "deleted", between);
+      assert.equal(result.object.object.metadata?.deletionGracePeriodSeconds, 0, between);
+      assert.equal(pods.peek("default", "web") === undefined, between !== "another");
+    }
+  });
+
+  void it("of a pod that cannot be marked for want of room removes it unmarked", async () => {
+    const world = await withPod();
+    const { store } = world;
+    store.put = () => Promise.resolve({ kind: "no-space", message: "database space exceeded" });
+    const pods = world.resource("pods");
+    const result = await pods.delete("default", "web", { gracePeriodSeconds: 0 }, plainWrite);
+    assert.equal(result.kind, "deleted");
+    assert.equal(meta(world), undefined);
+  });
+
+  void it("as a dry run shows the pod marked, and leaves it", async () => {
+    const world = await withPod();
+    const options = { gracePeriodSeconds: 0 };
+    const result = await world.resource("pods").delete("default", "web", options, { dryRun: true });
+    assert.equal(result.kind, "deleted");
+    assert.equal(result.object.object.metadata?.deletionGracePeriodSeconds, 0);
+    assert.equal(meta(world)?.deletionTimestamp, undefined);
+  });
+
   void it("checks preconditions, in upstream's words", async () => {
     const world = await withPod();
     const uid = meta(world)?.uid ?? "";

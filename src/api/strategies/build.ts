@@ -68,7 +68,7 @@ export function buildStrategy(row: StrategyRow, rules: Rules): Strategy {
     prepareForCreate: (object) => prepareCreate(row, object),
     validate: (object) => rules.validate?.(object) ?? [],
     warnings: (object, old) => rules.warnings?.(object, old) ?? [],
-    gracePeriodSeconds: row.gracePeriodSeconds ?? (() => 0),
+    gracePeriodSeconds: row.gracePeriodSeconds ?? (() => undefined),
     ...(row.markForDeletion === undefined ? {} : { markForDeletion: row.markForDeletion }),
     defaultPropagation: row.orphansByDefault === true ? "Orphan" : "Background",
     subresources: buildSubresources(row, rules, update),

@@ -49,7 +49,7 @@ export function customStrategy(given: Omit<CustomRules, "tolerated">): Strategy 
       ...finalizerWarnings(next, old),
     ],
     warningsOfRefused: (object) => rules.tolerated.get(object) ?? [],
-    gracePeriodSeconds: () => 0,
+    gracePeriodSeconds: () => undefined,
     defaultPropagation: "Background",
     subresources: hasStatus ? { status, scale: main } : { scale: main },
   };
