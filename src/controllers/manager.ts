@@ -43,6 +43,7 @@ import type { Controller, ControllerDeps } from "./framework/controller.ts";
 import type { ControllerRole } from "./framework/role.ts";
 import { ExpandController, expandRole } from "./expansion/controller.ts";
 import { EphemeralVolumeController, ephemeralVolumeRole } from "./ephemeral/controller.ts";
+import { eventComponent } from "./framework/event-components.ts";
 import { GarbageCollector, garbageRole } from "./garbage/controller.ts";
 import { JobController, jobRole } from "./job/controller.ts";
 import { NamespaceController, namespaceRole } from "./namespace/controller.ts";
@@ -263,7 +264,8 @@ function createController(
   [component, role, factory]: NamedFactory,
 ): Controller {
   const client = deps.clientFor(role.account);
-  const recorder = createEventRecorder({ ...deps, client }, { component });
+  const source = eventComponent(role.account, component);
+  const recorder = createEventRecorder({ ...deps, client }, { component: source });
   const log = deps.log.child({ controller: component });
   return factory({ ...deps, client, recorder, log }, options);
 }

@@ -436,18 +436,18 @@ void describe("delete", () => {
       const world = await withPod();
       const { store } = world;
       const pods = world.resource("pods");
-      const { delete: remove } = store;
+      const remove = store.delete.bind(store);
       let isFirst = true;
       const interrupted: typeof remove = async (...args) => {
-        if (!isFirst) return await remove.apply(store, args);
+        if (!isFirst) return await remove(...args);
         isFirst = false;
         if (between === "status") {
           await put(pods, "default/web", (old) => ({ ...old, status: { phase: "Running" } }), {
             subresource: "status",
           });
-        } else await remove.call(store, args[0], {});
+        } else await remove(args[0], {});
         if (between === "another") await pods.create("default", pod, plainWrite);
-        return await remove.apply(store, args);
+        return await remove(...args);
       };
       store.delete = interrupted;
       const result = await pods.delete("default", "web", { gracePeriodSeconds: 0 }, plainWrite);

@@ -87,6 +87,84 @@ test("an owner in another namespace is none; a node is never collected for a nam
   await world.stop();
 });
 
+test("a living uid under another kind, group or name is no owner, whichever of the two is seen first", async () => {
+  const alias = (kind: string, name: string, fields: Partial<OwnerReference> = {}) => ({
+    ownerReferences: [owner(kind, name, { uid: "uid-owner", ...fields })],
+  });
+  const children = (one: World): void => {
+    put(one, configmaps, "good", alias("ConfigMap", "owner"));
+    put(one, configmaps, "other-version", alias("ConfigMap", "owner", { apiVersion: "v2" }));
+    put(one, configmaps, "other-kind", alias("ReplicaSet", "owner"));
+    put(one, configmaps, "other-name", alias("ConfigMap", "alias"));
+    put(one, configmaps, "other-scope", alias("Node", "owner"));
+    put(one, configmaps, "other-group", alias("ConfigMap", "owner", { apiVersion: "apps/v1" }));
+  };
+  const left = ["good", "other-group", "other-version", "owner"];
+  for (const isOwnerFirst of [true, false]) {
+    const world = await started((one) => {
+      if (isOwnerFirst) put(one, configmaps, "owner");
+      children(one);
+      if (!isOwnerFirst) put(one, configmaps, "owner");
+    });
+    assert.deepEqual(configMaps(world), left, "a kind that is not served proves nothing");
+    put(world, configmaps, "late", alias("ReplicaSet", "owner"));
+    await world.rest();
+    assert.deepEqual(configMaps(world), left);
+    world.api.drop(configmaps, "default", "owner");
+    await world.rest();
+    assert.deepEqual(configMaps(world), ["other-group"]);
+    await world.stop();
+  }
+});
+
+test("an owner proved absent by one name is asked for by another", async () => {
+  const world = await started((one) => {
+    put(one, configmaps, "owner");
+    put(one, configmaps, "bad", {
+      ownerReferences: [owner("ReplicaSet", "owner", { uid: "uid-owner" })],
+    });
+  });
+  assert.deepEqual(configMaps(world), ["owner"]);
+  put(world, configmaps, "good", { ownerReferences: [owner("ConfigMap", "owner")] });
+  await world.rest();
+  assert.deepEqual(configMaps(world), ["good", "owner"]);
+  await world.stop();
+});
+
+test("an owner in another namespace is told once, with upstream's words, in whichever order they come", async () => {
+  const told = (namespace: string): string =>
+    `Warning OwnerRefInvalidNamespace ownerRef [v1/ConfigMap, namespace: ${namespace}, name: owner, uid: uid-owner] does not exist in namespace "${namespace}"`;
+  for (const isOwnerFirst of [true, false]) {
+    const world = await started((one) => {
+      if (isOwnerFirst) put(one, configmaps, "owner", { namespace: "elsewhere" });
+    });
+    put(world, nodes, "node", { ownerReferences: [owner("ConfigMap", "owner")] });
+    await world.rest();
+    const finalizers = ["x.io/stays"];
+    const child = { ownerReferences: [owner("ConfigMap", "owner")], finalizers };
+    put(world, configmaps, "child", child);
+    await world.rest();
+    if (!isOwnerFirst) put(world, configmaps, "owner", { namespace: "elsewhere" });
+    await world.rest();
+    put(world, configmaps, "child", { ...child, labels: { changed: "yes" } });
+    await world.rest();
+    assert.deepEqual(world.events.toSorted(), [told(""), told("default")]);
+    await world.stop();
+  }
+});
+
+test("of an object with a namespaced owner that is cluster-scoped itself, no reference is taken off", async () => {
+  const world = await started((one) => {
+    put(one, configmaps, "owner", { namespace: "elsewhere" });
+    put(one, nodes, "node", {
+      ownerReferences: [owner("ConfigMap", "owner"), owner("Node", "gone")],
+    });
+  });
+  const node = world.api.peek(nodes, "", "node");
+  assert.equal(node?.metadata?.ownerReferences?.length, 2);
+  await world.stop();
+});
+
 test("fifty owners that were never seen are asked for, at most twenty at once", async () => {
   const world = createWorld(documents);
   const ownerReferences = Array.from({ length: 50 }, (_one, at) => owner("ReplicaSet", `r${at}`));

@@ -11,13 +11,16 @@
  *       kind has been read, so that none is missed and collected later.
  * Slow  kinds that cannot be listed (a dead aggregated API) hold up the start by `syncMs` at most.
  */
-import type { OwnerReference } from "#api/object.ts";
+import type { KubeObject, OwnerReference } from "#api/object.ts";
+import type { ResourceRef } from "#client/client.ts";
 import { runWorkers, type ReconcileResult } from "#client/run-workers.ts";
 import { WorkQueue, type WorkQueueMetrics } from "#client/workqueue.ts";
 import { sleep, type Clock } from "#platform/clock.ts";
 import type { Controller, ControllerDeps } from "../framework/controller.ts";
+import type { DiscoveredResource } from "../framework/discovery.ts";
 import { onKindsChanged } from "../framework/kind-changes.ts";
 import type { ControllerRole } from "../framework/role.ts";
+import { ForeignOwners } from "./foreign-owners.ts";
 import {
   foregroundFinalizer,
   orphanFinalizer,
@@ -53,6 +56,7 @@ export class GarbageCollector implements Controller {
   readonly #graph = new OwnerGraph();
   readonly #kinds: WatchedKinds;
   readonly #owners: OwnerVerdicts;
+  readonly #foreign: ForeignOwners;
   readonly #control: GarbageControl;
   readonly #queue: WorkQueue;
   /** Kinds have changed since the last look at discovery began. */
@@ -65,8 +69,8 @@ export class GarbageCollector implements Controller {
     this.#clock = deps.clock;
     this.#queue = new WorkQueue(deps, { name: this.name });
     this.#kinds = new WatchedKinds(deps, {
-      onObserved: (ref, object) => this.#enqueue(graph.observe(ref, object)),
-      onDeleted: (object) => this.#observeDeleted(object.metadata?.uid ?? ""),
+      onObserved: (ref, object) => this.#observe(ref, object),
+      onDeleted: (resource, object) => this.#observeDeleted(resource, object),
       onForgotten: (object) => this.#enqueue(graph.forget(object.metadata?.uid ?? "")),
     });
     onKindsChanged(deps.informers, () => {
@@ -74,6 +78,7 @@ export class GarbageCollector implements Controller {
       this.#wake?.();
     });
     this.#owners = new OwnerVerdicts({ client: deps.client, graph, kinds: this.#kinds });
+    this.#foreign = new ForeignOwners({ recorder: deps.recorder, graph, kinds: this.#kinds });
     this.#control = new GarbageControl(deps);
   }
 
@@ -113,8 +118,18 @@ export class GarbageCollector implements Controller {
     return wait.signal.aborted;
   }
 
-  #observeDeleted(uid: string): void {
-    this.#owners.rememberAbsent(uid);
+  #observe(ref: ResourceRef, object: KubeObject): void {
+    const uid = object.metadata?.uid ?? "";
+    const known = this.#graph.get(uid);
+    const before = known && { isObserved: known.isObserved, owners: known.owners };
+    this.#enqueue(this.#graph.observe(ref, object));
+    const node = this.#graph.get(uid);
+    if (isObserved(node)) this.#foreign.report(node, before);
+  }
+
+  #observeDeleted({ ref: { group }, kind }: DiscoveredResource, { metadata }: KubeObject): void {
+    const { uid = "", namespace = "", name = "" } = metadata ?? {};
+    this.#owners.rememberAbsent({ group, kind, namespace, name, uid });
     this.#enqueue(this.#graph.remove(uid));
   }
 
@@ -138,7 +153,8 @@ export class GarbageCollector implements Controller {
     const judge = (owner: OwnerReference): Promise<Verdict> => this.#owners.judge(judged, owner);
     const verdicts = await this.#inBatches(judged.owners, judge, signal);
     await this.#carryOut(judged, planCollect(judged, verdicts));
-    return verdicts.includes("unseen") ? { requeueAfterMs: unseenMs } : undefined;
+    const isOpen = verdicts.includes("unseen") || verdicts.includes("unknown");
+    return isOpen ? { requeueAfterMs: unseenMs } : undefined;
   }
 
   async #carryOut(node: ObservedNode, plan: CollectPlan): Promise<void> {

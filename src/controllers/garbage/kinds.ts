@@ -24,7 +24,7 @@ const ignored = new Set(["events"]);
 
 interface KindEvents {
   readonly onObserved: (ref: ResourceRef, object: KubeObject) => void;
-  readonly onDeleted: (object: KubeObject) => void;
+  readonly onDeleted: (resource: DiscoveredResource, object: KubeObject) => void;
   /** Nothing is known of this object any more: its kind is served no longer. */
   readonly onForgotten: (object: KubeObject) => void;
 }
@@ -35,6 +35,8 @@ export class WatchedKinds {
   readonly #log: Log;
   readonly #events: KindEvents;
   readonly #kinds = new Map<string, DiscoveredResource>();
+  /** Kinds by group and resource. */
+  readonly #names = new Map<string, string>();
   readonly #watched = new Map<string, Informer<KubeObject>>();
   /** Not served at the last look, with objects left whose deletion may still be on its way. */
   readonly #leaving = new Set<string>();
@@ -62,7 +64,11 @@ export class WatchedKinds {
     const unread = new Set(failed);
     const isGone = (ref: ResourceRef): boolean =>
       !served.has(refKey(ref)) && !unread.has(groupVersionText(ref));
-    for (const [key, { ref }] of this.#kinds) if (isGone(ref)) this.#kinds.delete(key);
+    for (const [key, { ref }] of this.#kinds) {
+      if (!isGone(ref)) continue;
+      this.#kinds.delete(key);
+      this.#names.delete(`${ref.group}/${ref.resource}`);
+    }
     for (const [key, informer] of this.#watched) {
       if (!isGone(informer.ref)) this.#leaving.delete(key);
       else if (informer.list().length === 0 || this.#leaving.has(key)) this.#drop(key, informer);
@@ -75,6 +81,11 @@ export class WatchedKinds {
     this.#leaving.delete(key);
     this.#informers.release(informer.ref);
     for (const object of informer.list()) this.#events.onForgotten(object);
+  }
+
+  /** Undefined: it is not served, or not known yet. */
+  kindOf({ group, resource }: ResourceRef): string | undefined {
+    return this.#names.get(`${group}/${resource}`);
   }
 
   find(group: string, kind: string): DiscoveredResource | undefined {
@@ -91,19 +102,22 @@ export class WatchedKinds {
   }
 
   #add(resource: DiscoveredResource): void {
-    this.#kinds.set(kindKey(resource.ref.group, resource.kind), resource);
+    const { group, resource: name } = resource.ref;
+    this.#kinds.set(kindKey(group, resource.kind), resource);
+    this.#names.set(`${group}/${name}`, resource.kind);
     const key = refKey(resource.ref);
     if (this.#watched.has(key) || !isCollectable(resource)) return;
-    this.#watched.set(key, this.#watch(resource.ref));
+    this.#watched.set(key, this.#watch(resource));
   }
 
-  #watch(ref: ResourceRef): Informer<KubeObject> {
+  #watch(resource: DiscoveredResource): Informer<KubeObject> {
+    const { ref } = resource;
     const { onObserved, onDeleted } = this.#events;
     const informer = this.#informers.informer<KubeObject>(ref);
     informer.addHandler({
       add: (object) => onObserved(ref, object),
       update: (_old, object) => onObserved(ref, object),
-      delete: onDeleted,
+      delete: (object) => onDeleted(resource, object),
     });
     return informer;
   }

@@ -1,7 +1,9 @@
 /**
  * Verdicts on owners: from the graph where an informer has shown the owner, else by a live GET.
  *
- * Bounds  `absentMax` uids proved absent are remembered; the oldest is asked for again.
+ * Holds  an owner is what a reference says whole: group, kind, name, uid, and the namespace of the dependent. A
+ *        living uid under another kind or name is no owner, and proves nothing about those who name it right.
+ * Bounds `absentMax` owners proved absent are remembered; the oldest is asked for again.
  */
 import type { OwnerReference } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
@@ -13,8 +15,17 @@ import type { GraphNode, OwnerGraph } from "./graph.ts";
 import type { WatchedKinds } from "./kinds.ts";
 import { verdictOfSeen, type Verdict } from "./plan.ts";
 
-/** Uids proved absent, so that a thousand dependents of one owner ask once. */
+/** Owners proved absent, so that a thousand dependents of one owner ask once. */
 const absentMax = 10_000;
+
+interface OwnerPlace {
+  readonly group: string;
+  readonly kind: string;
+  /** "": of a kind without namespaces. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
 
 export class OwnerVerdicts {
   readonly #client: Client;
@@ -32,31 +43,45 @@ export class OwnerVerdicts {
     this.#kinds = deps.kinds;
   }
 
-  /** The object with this uid was seen to be deleted. */
-  rememberAbsent(uid: string): void {
+  /** There was an object, and it was seen to be deleted. */
+  rememberAbsent(place: OwnerPlace): void {
     if (this.#absent.size >= absentMax)
       this.#absent.delete(this.#absent.values().next().value ?? "");
-    this.#absent.add(uid);
+    this.#absent.add(placeKey(place));
   }
 
-  async judge(node: GraphNode, owner: OwnerReference): Promise<Verdict> {
-    const known = this.#graph.get(owner.uid);
-    if (known?.isObserved === true) return verdictOfSeen(node, known);
-    if (this.#absent.has(owner.uid)) return "absent";
-    return this.#ask(node, owner);
+  async judge(node: GraphNode, { apiVersion, kind, name, uid }: OwnerReference): Promise<Verdict> {
+    const group = parseApiVersion(apiVersion)?.group ?? "";
+    const place = { group, kind, namespace: node.namespace, name, uid };
+    const known = this.#graph.get(uid);
+    if (known?.isObserved === true && this.#isNamed(known, place))
+      return verdictOfSeen(node, known);
+    if (this.#isAbsent(place)) return "absent";
+    return this.#ask(place);
+  }
+
+  #isNamed({ ref, name }: GraphNode, place: OwnerPlace): boolean {
+    if (ref === undefined || ref.group !== place.group || name !== place.name) return false;
+    return this.#kinds.kindOf(ref) === place.kind;
+  }
+
+  #isAbsent(place: OwnerPlace): boolean {
+    return (
+      this.#absent.has(placeKey({ ...place, namespace: "" })) || this.#absent.has(placeKey(place))
+    );
   }
 
   /** Asks the server. A kind it does not serve may come back: its dependents live. */
-  async #ask(node: GraphNode, owner: OwnerReference): Promise<Verdict> {
-    const group = parseApiVersion(owner.apiVersion)?.group ?? "";
-    const kind = this.#kinds.find(group, owner.kind);
-    if (kind === undefined) return "unseen";
-    const namespace = kind.namespaced ? node.namespace : "";
+  async #ask(place: OwnerPlace): Promise<Verdict> {
+    const kind = this.#kinds.find(place.group, place.kind);
+    if (kind === undefined) return "unknown";
+    const namespace = kind.namespaced ? place.namespace : "";
     // A cluster-scoped object cannot have a namespaced owner: an error that no retry mends.
-    if (kind.namespaced && namespace === "") return "solid";
-    const uid = await this.#uidOf(kind.ref, namespace, owner.name);
-    if (uid === undefined || uid === owner.uid) return "unseen";
-    this.rememberAbsent(owner.uid);
+    if (kind.namespaced && namespace === "") return "invalid";
+    const uid = await this.#uidOf(kind.ref, namespace, place.name);
+    if (uid === undefined) return "unknown";
+    if (uid === place.uid) return "unseen";
+    this.rememberAbsent({ ...place, namespace });
     return "absent";
   }
 
@@ -71,6 +96,11 @@ export class OwnerVerdicts {
       return (await isServed(this.#client, ref)) ? "" : undefined;
     }
   }
+}
+
+/** Names, kinds and groups have no spaces. */
+function placeKey({ group, kind, namespace, name, uid }: OwnerPlace): string {
+  return `${group} ${kind} ${namespace} ${name} ${uid}`;
 }
 
 /** A 404 that names the object. Without a name it may be of a path that nobody serves (any more). */

@@ -41,6 +41,8 @@ const cases: readonly (readonly [string, Given, readonly Verdict[], CollectPlan]
   ["all owners live: it is kept", {}, ["solid", "unseen"], { kind: "keep" }],
   ["one is absent: the others stay", {}, ["absent", "solid"], setOwners([by("b")])],
   ["one is waiting: the others stay", {}, ["unseen", "waiting"], setOwners([by("a")])],
+  ["one cannot be judged: nothing is done", {}, ["absent", "unknown"], { kind: "keep" }],
+  ["one can never be its owner: nothing is done", {}, ["absent", "invalid"], { kind: "keep" }],
   ["all are absent: it goes in the background", {}, ["absent", "absent"], remove("Background")],
   [
     "its own finalizer asks for another policy",

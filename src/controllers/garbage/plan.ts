@@ -4,9 +4,11 @@ import type { GraphNode } from "./graph.ts";
 
 /**
  * How an owner stands. `solid` and `unseen` (it exists, but no informer has shown it) keep a dependent
- * alive; `absent` and `waiting` (for its dependents, in foreground deletion) do not.
+ * alive; `absent` and `waiting` (for its dependents, in foreground deletion) do not. While one of its owners is
+ * `unknown` (of a kind that is not served, or not yet), or `invalid` (namespaced, of a cluster-scoped dependent),
+ * nothing is done to an object, as by upstream.
  */
-export type Verdict = "solid" | "absent" | "waiting" | "unseen";
+export type Verdict = "solid" | "absent" | "waiting" | "unseen" | "unknown" | "invalid";
 
 export type CollectPlan =
   | { readonly kind: "keep" }
@@ -15,9 +17,10 @@ export type CollectPlan =
 
 /** `verdicts` are those of `node.owners`, in order. */
 export function planCollect(node: GraphNode, verdicts: readonly Verdict[]): CollectPlan {
+  if (verdicts.includes("unknown") || verdicts.includes("invalid")) return { kind: "keep" };
   const alive = node.owners.filter((_owner, at) => keepsAlive(verdicts[at]));
   if (alive.length === node.owners.length) return { kind: "keep" };
-  if (alive.length > 0) return { kind: "set-owners", owners: alive };
+  if (alive.length > 0) return { kind: "set-owners", owners: withoutDead(node.owners, alive) };
   const inForeground = verdicts.includes("waiting") && node.dependents.size > 0;
   if (!inForeground) return { kind: "delete", policy: node.policy };
   if (!isInCircle(node)) return { kind: "delete", policy: "Foreground" };
@@ -27,9 +30,18 @@ export function planCollect(node: GraphNode, verdicts: readonly Verdict[]): Coll
 /** The verdict on an owner that an informer has shown. */
 export function verdictOfSeen(node: GraphNode, owner: GraphNode): Verdict {
   // A cluster-scoped object with a namespaced owner is an error, and never collected for it.
-  if (owner.namespace !== "" && node.namespace === "") return "solid";
+  if (owner.namespace !== "" && node.namespace === "") return "invalid";
   if (owner.namespace !== "" && owner.namespace !== node.namespace) return "absent";
   return owner.isWaiting ? "waiting" : "solid";
+}
+
+/** References are taken off by uid, as by upstream: one that names a dead owner takes its namesakes along. */
+function withoutDead(
+  owners: readonly OwnerReference[],
+  alive: readonly OwnerReference[],
+): readonly OwnerReference[] {
+  const dead = new Set(owners.filter((one) => !alive.includes(one)).map(({ uid }) => uid));
+  return alive.filter(({ uid }) => !dead.has(uid));
 }
 
 function keepsAlive(verdict: Verdict | undefined): boolean {

@@ -1,0 +1,11 @@
+/** The source of events of controllers whose events upstream gives another name than theirs, by service account. */
+const others: ReadonlyMap<string, string> = new Map([
+  ["disruption-controller", "controllermanager"],
+  ["ephemeral-volume-controller", "ephemeral_volume"],
+  ["expand-controller", "volume_expand"],
+  ["generic-garbage-collector", "garbage-collector-controller"],
+]);
+
+export function eventComponent(account: string, name: string): string {
+  return others.get(account) ?? name;
+}
