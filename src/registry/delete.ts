@@ -7,7 +7,7 @@
  *   finish   of a kind with grace, and it gets none                   mark, then remove: two revisions
  *   remove   nothing keeps it (any more)                              the key goes
  *
- * Holds  whoever watches a pod sees it marked before it is gone, and its last state says that it was deleted:
+ * Holds  a watcher of pods sees a pod marked before it is gone, and its last state says that it was deleted:
  *        controllers tell by deletionTimestamp why a pod went. Between the two steps others may write; what was
  *        marked is removed all the same, and one that somebody else removed meanwhile is removed.
  */
