@@ -3,6 +3,8 @@
  * what the server knows of its parts.
  */
 import type { AnyObject } from "#api/object.ts";
+import { fieldsMatch } from "#api/selectors/field-selector.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
 import { notFound } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -10,6 +12,7 @@ import type { Negotiated } from "#server/negotiate.ts";
 import { objectResponse } from "#server/respond.ts";
 import { answerObject, contentHeaders, formFor, isList } from "./answer.ts";
 import type { ServedKind } from "./kind.ts";
+import { listQuery } from "./list-options.ts";
 import { includeObject, partial, tableOf } from "./table.ts";
 
 export interface Component {
@@ -27,15 +30,35 @@ export function serveComponents(
 ): PlainResponse {
   const form = formFor(context, kind);
   context.warnings.add(deprecated);
-  const items = components.map(componentStatus);
+  const statuses = components.map(componentStatus);
   const { name } = context.place;
   if (name !== "") {
-    const found = items.find((item) => item.metadata?.name === name);
-    if (found === undefined) throw notFound(kind.resource, name);
-    return answerObject(context, kind, form, 200, found);
+    const found = statuses.find((item) => item.metadata?.name === name);
+    if (found === undefined) throw notFound(singular, name);
+    return answerObject(context, kind, form, 200, { ...componentType, ...found });
   }
+  const items = selected(context, kind, statuses);
   const shown = shownList(context, kind, form.transform, items);
   return objectResponse(context.request, 200, shown, form, contentHeaders(form));
+}
+
+/** As upstream names it where it is not found. */
+const singular = { group: "", resource: "componentstatus" };
+const componentType = { kind: "ComponentStatus", apiVersion: "v1" };
+
+/** They have no labels, and of fields only their names. */
+function selected(
+  context: RequestContext,
+  kind: ServedKind,
+  items: readonly AnyObject[],
+): readonly AnyObject[] {
+  const { labels, fields } = listQuery(kind.resource, context.query, false, []);
+  return items.filter(({ metadata }) => {
+    if (labels !== undefined && !labelsMatch(labels, {})) return false;
+    const name = (field: string): string =>
+      field === "metadata.name" ? (metadata?.name ?? "") : "";
+    return fields === undefined || fieldsMatch(fields, name);
+  });
 }
 
 function shownList(
@@ -70,10 +93,5 @@ function componentStatus(component: Component): AnyObject {
     problem === undefined
       ? { type: "Healthy", status: "True", message: "ok" }
       : { type: "Healthy", status: "False", message: problem };
-  return {
-    kind: "ComponentStatus",
-    apiVersion: "v1",
-    metadata: { name },
-    conditions: [condition],
-  };
+  return { metadata: { name }, conditions: [condition] };
 }

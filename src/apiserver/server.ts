@@ -61,7 +61,8 @@ interface ApiServerDeps {
   readonly startChecks?: readonly HealthCheck[];
   /** Why each store does not answer, undefined when it does; the first has what is in none of the others. */
   readonly storeProblems?: readonly (() => string | undefined)[];
-  readonly components?: () => readonly Component[];
+  /** What runs in this process beside the API: `scheduler`, `controller-manager`. Absent: nothing. */
+  readonly runsBeside?: readonly string[];
   /** Where the keys of service account tokens are published; absent: they are not. */
   readonly issuer?: IssuerFacts;
   /** How YAML bodies are read; absent: on this thread, however long they are. */
@@ -190,8 +191,17 @@ function routeDeps(
     streams: { deadlines: streamDeadlines(deps.clock), joiner: new FrameJoiner(), open: streams },
     limits: options.limits,
     bodies: { bytesMax: options.limits.bodyBytesMax, yaml: deps.yaml ?? inlineYaml },
-    components: deps.components ?? (() => [{ name: "etcd-0", problem: undefined }]),
+    components: () => componentsOf(deps),
   };
+}
+
+/** In upstream's order. What runs in this process is well while it answers. */
+function componentsOf({ runsBeside = [], storeProblems }: ApiServerDeps): readonly Component[] {
+  const stores = storeProblems ?? [() => undefined];
+  return [
+    ...runsBeside.map((name) => ({ name, problem: undefined })),
+    ...stores.map((problem, at) => ({ name: `etcd-${at}`, problem: problem() })),
+  ];
 }
 
 function healthOf(deps: ApiServerDeps, life: Life, audit: AuditTrail | undefined): Health {

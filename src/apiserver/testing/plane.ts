@@ -53,6 +53,8 @@ interface PlaneOptions {
   readonly authenticator?: Authenticator;
   /** Put between the handlers and the registry, to see what they reach for. */
   readonly around?: (registry: Registry) => Registry;
+  /** Components of the cluster that are said to run in this process; absent: none. */
+  readonly runsBeside?: readonly string[];
   /** Absent: the strategies of `api`. */
   readonly strategyFor?: (info: ResourceInfo) => Strategy;
   /** Other servers that answer parts of the API. */
@@ -101,6 +103,7 @@ export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Pro
     {
       ...deps,
       ...(delegates === undefined ? {} : { delegates }),
+      ...(options.runsBeside === undefined ? {} : { runsBeside: options.runsBeside }),
       registry: seen,
       catalog,
       metrics,
@@ -253,8 +256,11 @@ export function pod(name: string, more: object = {}): AnyObject {
   return { apiVersion: "v1", kind: "Pod", metadata: { name, ...more }, spec } as AnyObject;
 }
 
-export async function withPlane(f: (plane: Plane) => Promise<void>): Promise<void> {
-  const plane = await openPlane();
+export async function withPlane(
+  f: (plane: Plane) => Promise<void>,
+  options: PlaneOptions = {},
+): Promise<void> {
+  const plane = await openPlane(options);
   try {
     await f(plane);
   } finally {

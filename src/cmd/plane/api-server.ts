@@ -54,6 +54,7 @@ export async function openApiServer(
       metrics,
       version,
       startChecks: deps.startChecks,
+      ...(options.loops === "none" ? {} : { runsBeside: ["scheduler", "controller-manager"] }),
       storeProblems: stores.problems(),
       issuer: access.issuer,
       gate,
