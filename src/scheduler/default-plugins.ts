@@ -8,6 +8,7 @@ import type { PluginFactory } from "./plugin.ts";
 import { dynamicResources } from "./plugins/dynamic-resources.ts";
 import { interPodAffinity } from "./plugins/inter-pod-affinity.ts";
 import { nodeAffinity } from "./plugins/node-affinity.ts";
+import { nodeDeclaredFeatures } from "./plugins/node-declared-features.ts";
 import { nodePorts } from "./plugins/node-ports.ts";
 import { nodeResourcesBalancedAllocation } from "./plugins/node-resources-balanced-allocation.ts";
 import { nodeResourcesFit } from "./plugins/node-resources-fit.ts";
@@ -23,6 +24,8 @@ export const defaultPlugins: readonly PluginFactory[] = [
   nodeUnschedulable,
   taintToleration,
   nodeAffinity,
+  // Upstream's last one; filters of nodes alone come before the others here.
+  nodeDeclaredFeatures,
   nodePorts,
   nodeResourcesFit,
   volumeRestrictions,

@@ -246,6 +246,7 @@ export function haveSameStaticFacts(a: Node, b: Node): boolean {
   return (
     a.spec?.unschedulable === b.spec?.unschedulable &&
     jsonEqual(a.spec?.taints, b.spec?.taints) &&
-    jsonEqual(a.metadata?.labels, b.metadata?.labels)
+    jsonEqual(a.metadata?.labels, b.metadata?.labels) &&
+    jsonEqual(a.status?.declaredFeatures, b.status?.declaredFeatures)
   );
 }

@@ -66,6 +66,7 @@ test("plugins stand in upstream's order and have its default weights", () => {
     "NodeUnschedulable",
     "TaintToleration 3",
     "NodeAffinity 2",
+    "NodeDeclaredFeatures",
     "NodePorts",
     "NodeResourcesFit 1",
     "VolumeRestrictions",
@@ -77,6 +78,25 @@ test("plugins stand in upstream's order and have its default weights", () => {
     "NodeResourcesBalancedAllocation 1",
     "DynamicResources",
   ]);
+});
+
+test("a Pod that needs a feature of the kubelet waits for a node that declares it", () => {
+  const { cache, algorithm } = algorithmOf(defaultPlugins);
+  const feature = "RestartAllContainersOnContainerExits";
+  const rule = { action: "RestartAllContainers", exitCodes: { operator: "In", values: [1] } };
+  const container = { name: "c", restartPolicy: "Never", restartPolicyRules: [rule] };
+  const needs = podInfo(makePod("needs", { spec: { containers: [container] } }));
+  cache.setNode(makeNode("n1"));
+  const refused = algorithm.decide(needs);
+  assert.ok(refused.kind === "none");
+  assert.equal(
+    fitErrorText(refused.error),
+    "0/1 nodes are available: 1 node(s) didn't match Pod's required features.",
+  );
+  assert.equal(algorithm.decide(infoOf("plain")).kind, "node", "another class of Pods");
+  const node = makeNode("n1");
+  cache.setNode({ ...node, status: { ...node.status, declaredFeatures: ["Other", feature] } });
+  assert.deepEqual(algorithm.decide(needs), { kind: "node", nodeName: "n1" });
 });
 
 test("a plugin's filter, reason, score, signature and hint take effect by its line in the registry alone", () => {

@@ -15,6 +15,7 @@ import { keyOf } from "#client/indexer.ts";
 import type { InlineDisk } from "#api/volumes/csi-migration.ts";
 import { claimNames } from "./claims.ts";
 import { disksOf } from "./csi-migration.ts";
+import { featuresNeeded } from "./node-features.ts";
 import type { Requests } from "./requests.ts";
 import { podRequests } from "./requests.ts";
 import type { Selectable, Selection } from "./selection.ts";
@@ -221,5 +222,6 @@ function classKeyOf(
     priority ?? 0,
     pod.spec?.preemptionPolicy,
     byLabels ? [self.namespace, self.labels] : null,
+    featuresNeeded(pod),
   ]);
 }
