@@ -25,6 +25,7 @@ export function serviceAccountGroups(namespace: string): readonly string[] {
 }
 
 const namespaceName = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+/** A DNS subdomain: of accounts, and of nodes. */
 const accountName =
   /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
@@ -39,6 +40,13 @@ export function splitServiceAccount(
   const [namespace = "", name = "", ...rest] = user.slice(serviceAccountPrefix.length).split(":");
   const isAccount = rest.length === 0 && namespaceName.test(namespace) && accountName.test(name);
   return isAccount ? { namespace, name } : undefined;
+}
+
+/** Of the user name of a node; undefined for any other. */
+export function nodeNameOf(user: string): string | undefined {
+  if (!user.startsWith(nodeUserPrefix)) return undefined;
+  const name = user.slice(nodeUserPrefix.length);
+  return accountName.test(name) ? name : undefined;
 }
 
 /** Adds system:authenticated, as every successful authentication does; anonymous stays as it is. */

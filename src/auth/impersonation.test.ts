@@ -14,8 +14,23 @@ function allowing(may: (attributes: Attributes) => boolean): Authorizer {
   };
 }
 const anyone = allowing(() => true);
-const act = (headers: Record<string, string>, authorizer = anyone) =>
-  impersonate(request({ headers }), admin, authorizer);
+/** The right to act as somebody whatever is asked for: no constrained mode grants it. */
+const plainly = (may: (attributes: Attributes) => boolean): Authorizer =>
+  allowing((a) => !a.verb.includes(":") && may(a));
+const asked = (): Attributes => ({
+  user: admin,
+  verb: "list",
+  path: "/api/v1/pods",
+  isResourceRequest: true,
+  group: "",
+  version: "v1",
+  resource: "pods",
+  subresource: "",
+  namespace: "",
+  name: "",
+});
+const act = (headers: Record<string, string>, authorizer = plainly(() => true)) =>
+  impersonate(request({ headers }), admin, authorizer, asked);
 
 test("no header, no change", () => {
   assert.deepEqual(act({}), { kind: "none" });
@@ -36,6 +51,7 @@ test("user, groups, uid and extra become the new identity", () => {
       uid: "u1",
       extra: { "acme.com/project": ["p1", "p2"] },
     },
+    constraint: "",
   });
 });
 
@@ -57,6 +73,7 @@ test("a group or a value may hold a comma: a line is one of them", () => {
     },
     admin,
     anyone,
+    asked,
   );
   assert.deepEqual(result.kind === "user" && [result.user.groups, result.user.extra], [
     ["a,b", "c", "system:authenticated"],
@@ -76,11 +93,11 @@ test("a service account brings its groups; anonymous is never authenticated", ()
 });
 
 test("every part is asked for, as the real user", () => {
-  const asked: string[] = [];
-  const recorder = allowing((a) => {
+  const found: string[] = [];
+  const recorder = plainly((a) => {
     assert.equal(a.user, admin);
     const sub = a.subresource === "" ? "" : `/${a.subresource}`;
-    asked.push(`${a.verb} ${a.group}/${a.resource}${sub} ${a.namespace} ${a.name}`);
+    found.push(`${a.verb} ${a.group}/${a.resource}${sub} ${a.namespace} ${a.name}`);
     return true;
   });
   const headers = {
@@ -90,43 +107,36 @@ test("every part is asked for, as the real user", () => {
     "impersonate-uid": "u",
   };
   act(headers, recorder);
-  assert.deepEqual(asked, [
+  assert.deepEqual(found, [
     "impersonate /serviceaccounts ns app",
+    "impersonate authentication.k8s.io/uids  u",
     "impersonate /groups  g",
     "impersonate authentication.k8s.io/userextras/scopes  s",
-    "impersonate authentication.k8s.io/uids  u",
   ]);
 });
 
-test("the part that is refused is named", () => {
-  const usersOnly = allowing((a) => a.resource === "users");
-  const result = act({ "impersonate-user": "j", "impersonate-group": "g" }, usersOnly);
+test("the part that is refused is named where no constrained mode applies", () => {
+  const accountsOnly = allowing((a) => a.resource === "serviceaccounts");
+  const account = { "impersonate-user": "system:serviceaccount:ns:app", "impersonate-group": "g" };
+  const result = act(account, accountsOnly);
   assert.equal(result.kind === "forbidden" && result.attributes.resource, "groups");
 });
 
 test("groups without a user are a bad request", () => {
   assert.deepEqual(act({ "impersonate-group": "g" }), {
     kind: "bad-request",
-    message: "requested [{Group  g    }] without impersonating a user",
+    message:
+      'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} without impersonating a user name',
   });
 });
 
 test("an account that could not be called so is a user, and takes the right to act as one", () => {
   for (const name of ["system:serviceaccount:ns:A b", "system:serviceaccount:n.s:app"]) {
-    const asked: string[] = [];
-    const authorizer = {
-      ...anyone,
-      authorize: (attributes: Attributes) => {
-        asked.push(`${attributes.resource} ${attributes.name}`);
-        return { allowed: true, denied: false, reason: "" };
-      },
-    };
-    const result = impersonate(
-      request({ headers: { "impersonate-user": name } }),
-      admin,
-      authorizer,
-    );
-    assert.deepEqual(asked, [`users ${name}`]);
-    assert.deepEqual(result, { kind: "user", user: { name, groups: ["system:authenticated"] } });
+    const found: string[] = [];
+    const authorizer = plainly((a) => found.push(`${a.resource} ${a.name}`) > 0);
+    const result = act({ "impersonate-user": name }, authorizer);
+    assert.deepEqual(found, [`users ${name}`]);
+    const user = { name, groups: ["system:authenticated"] };
+    assert.deepEqual(result, { kind: "user", user, constraint: "" });
   }
 });

@@ -1,14 +1,14 @@
 /**
  * Impersonation: `Impersonate-User`, `-Group`, `-Uid`, `-Extra-*`.
  *
- * Holds  each requested part is authorised for the real user as verb `impersonate`; nothing is inherited
- *        from the real user. A header line is one group or value, commas included; only for callers that do
+ * Holds  each requested part is authorised for the real user, by a constrained mode (constrained-impersonation.ts)
+ *        or, where none grants it, as verb `impersonate`; nothing is inherited from the real user. A header line is one group or value, commas included; only for callers that do
  *        not keep lines apart (in process) a value is a comma-separated list. A name is UTF-8; bytes that are not are
  *        400, where upstream goes on with bytes it then prints as U+FFFD: two users would look like one.
- * Absent the constrained verbs (`impersonate:...`).
  */
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { Attributes, Authorizer } from "./auth.ts";
+import { grantConstrained, type Wanted } from "./constrained-impersonation.ts";
 import {
   anonymousName,
   groups,
@@ -20,7 +20,8 @@ import {
 type Impersonation =
   /** No such header: the request goes on as it is. */
   | { readonly kind: "none" }
-  | { readonly kind: "user"; readonly user: UserInfo }
+  /** `constraint`: the verb of the mode that granted it; "" for plain impersonation. */
+  | { readonly kind: "user"; readonly user: UserInfo; readonly constraint: string }
   /** 403 for `attributes`. */
   | { readonly kind: "forbidden"; readonly attributes: Attributes; readonly reason: string }
   /** 400. */
@@ -39,25 +40,35 @@ const extraPrefix = "impersonate-extra-";
 /** Every part is one authorisation; a request has no use for more. */
 const partsMax = 512;
 
+/** `asked`: the request itself, by the real user; called once where somebody is meant. */
 export function impersonate(
   request: PlainRequest,
   user: UserInfo,
   authorizer: Authorizer,
+  asked: () => Attributes,
 ): Impersonation {
   const parts = listRequestedParts(request);
   if (parts.length === 0) return { kind: "none" };
   if (!parts.every(isText)) return { kind: "bad-request", message: notText };
   if (parts.length > partsMax) return { kind: "bad-request", message: "too much to impersonate" };
+  const wanted = wantedOf(parts);
   if (parts[0]?.kind !== "User" && parts[0]?.kind !== "ServiceAccount") {
-    const list = parts.map(printPart).join(" ");
-    return { kind: "bad-request", message: `requested [${list}] without impersonating a user` };
+    const what = printWanted(wanted);
+    return { kind: "bad-request", message: `requested ${what} without impersonating a user name` };
+  }
+  const constrained = grantConstrained(wanted, asked(), authorizer);
+  if (constrained?.kind === "granted") {
+    const { constraint, groups: own } = constrained;
+    return { kind: "user", user: buildUser(wanted, own), constraint };
   }
   for (const part of parts) {
     const attributes = partAttributes(part, user, request.path);
     const decision = authorizer.authorize(attributes);
-    if (!decision.allowed) return { kind: "forbidden", attributes, reason: decision.reason };
+    if (decision.allowed) continue;
+    const { attributes: of, reason } = constrained ?? { attributes, reason: decision.reason };
+    return { kind: "forbidden", attributes: of, reason };
   }
-  return { kind: "user", user: buildUser(parts) };
+  return { kind: "user", user: buildUser(wanted, plainGroups(wanted)), constraint: "" };
 }
 
 const notText = "impersonation headers must be valid UTF-8";
@@ -77,14 +88,14 @@ function listRequestedParts(request: PlainRequest): readonly Part[] {
   const account = splitServiceAccount(user);
   if (account !== undefined) add("ServiceAccount", account.name, account.namespace);
   else if (user !== "") add("User", user);
+  const uid = firstLine(request, "impersonate-uid");
+  if (uid !== "") add("UID", uid);
   for (const group of linesOf(request, "impersonate-group")) add("Group", group);
   for (const header of Object.keys(headers)) {
     if (!header.startsWith(extraPrefix)) continue;
     const key = unescapeKey(header.slice(extraPrefix.length));
     for (const entry of linesOf(request, header)) add("UserExtra", entry, "", key);
   }
-  const uid = firstLine(request, "impersonate-uid");
-  if (uid !== "") add("UID", uid);
   return parts;
 }
 
@@ -133,23 +144,36 @@ function partAttributes(part: Part, user: UserInfo, path: string): Attributes {
   };
 }
 
-function buildUser(parts: readonly Part[]): UserInfo {
+function wantedOf(parts: readonly Part[]): Wanted {
   const [who] = parts;
   const account = who?.kind === "ServiceAccount" ? who : undefined;
-  const name = account ? serviceAccountUser(account.namespace, account.name) : (who?.name ?? "");
-  const named = parts.filter((part) => part.kind === "Group").map((part) => part.name);
-  const given = named.length === 0 && account ? serviceAccountGroups(account.namespace) : named;
-  const uid = parts.find((part) => part.kind === "UID")?.name;
+  const user = who?.kind === "User" ? who.name : "";
   const extra = new Map<string, string[]>();
   for (const part of parts) {
     if (part.kind !== "UserExtra") continue;
     extra.set(part.key, [...(extra.get(part.key) ?? []), part.name]);
   }
   return {
+    name: account === undefined ? user : serviceAccountUser(account.namespace, account.name),
+    uid: parts.find((part) => part.kind === "UID")?.name ?? "",
+    groups: parts.filter((part) => part.kind === "Group").map((part) => part.name),
+    extra: Object.fromEntries(extra),
+  };
+}
+
+/** Those that were asked for, or a service account's own. */
+function plainGroups({ name, groups: given }: Wanted): readonly string[] {
+  const account = splitServiceAccount(name);
+  if (given.length > 0 || account === undefined) return given;
+  return serviceAccountGroups(account.namespace);
+}
+
+function buildUser({ name, uid, extra }: Wanted, own: readonly string[]): UserInfo {
+  return {
     name,
-    groups: withStanding(name, given),
-    ...(uid === undefined ? {} : { uid }),
-    ...(extra.size === 0 ? {} : { extra: Object.fromEntries(extra) }),
+    groups: withStanding(name, own),
+    ...(uid === "" ? {} : { uid }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra }),
   };
 }
 
@@ -163,9 +187,16 @@ function withStanding(name: string, given: readonly string[]): readonly string[]
   return said ? given : [...given, authenticated];
 }
 
-/** As Go prints an ObjectReference: kind, namespace, name, uid, apiVersion, resourceVersion, fieldPath. */
-function printPart(part: Part): string {
-  const own = part.kind === "UserExtra" || part.kind === "UID";
-  const apiVersion = own ? `${authenticationGroup}/v1` : "";
-  return `{${[part.kind, part.namespace, part.name, "", apiVersion, "", part.key].join(" ")}}`;
+/** As Go prints a user. */
+function printWanted({ name, uid, groups: given, extra }: Wanted): string {
+  const list = (values: readonly string[]): string =>
+    values.length === 0 ? "[]string(nil)" : `[]string{${values.map(quoted).join(", ")}}`;
+  const keys = Object.keys(extra).sort();
+  const entries = keys.map((key) => `${quoted(key)}:${list(extra[key] ?? [])}`);
+  const shown = keys.length === 0 ? "(nil)" : `{${entries.join(", ")}}`;
+  return `&user.DefaultInfo{Name:${quoted(name)}, UID:${quoted(uid)}, Groups:${list(given)}, Extra:map[string][]string${shown}}`;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
 }

@@ -22,6 +22,8 @@ export interface AuditLine {
   readonly user: UserInfo | undefined;
   /** The authenticated user, when `user` is impersonated. */
   readonly impersonator: UserInfo | undefined;
+  /** The verb of the constrained mode that granted it; absent: plain impersonation, or none. */
+  readonly impersonationConstraint?: string;
   readonly sourceAddress: string;
   readonly userAgent: string;
   readonly info: RequestInfo;

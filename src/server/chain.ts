@@ -74,6 +74,8 @@ interface RequestState {
   readonly note: AuditNote;
   user: UserInfo | undefined;
   impersonator: UserInfo | undefined;
+  /** Of constrained impersonation; else "". */
+  constraint: string;
   gateHeaders: Headers;
   /** Set while the chain itself decides: its refusals of a known user carry nosniff, as upstream's do. */
   refusing: boolean;
@@ -112,6 +114,7 @@ function beginRequest(deps: ChainDeps, request: PlainRequest): RequestState {
     note: {},
     user: undefined,
     impersonator: undefined,
+    constraint: "",
     gateHeaders: {},
     refusing: false,
   };
@@ -181,12 +184,15 @@ async function runChainIdentity(deps: ChainDeps, state: RequestState): Promise<U
   if (result.kind !== "user") throw unauthorizedError();
   state.user = result.user;
   state.refusing = true;
-  const wish = impersonate(request, result.user, deps.authorizer);
+  const wish = impersonate(request, result.user, deps.authorizer, () =>
+    askedBy(deps, state, result.user),
+  );
   switch (wish.kind) {
     case "none":
       return result.user;
     case "user":
       state.impersonator = result.user;
+      state.constraint = wish.constraint;
       state.user = wish.user;
       return wish.user;
     case "forbidden":
@@ -196,6 +202,13 @@ async function runChainIdentity(deps: ChainDeps, state: RequestState): Promise<U
     default:
       return wish satisfies never;
   }
+}
+
+/** What the request asks for, as the authorizer sees it. */
+function askedBy(deps: ChainDeps, state: RequestState, user: UserInfo): Attributes {
+  const { info, query } = state;
+  const target = targetOf(info, info.isResourceRequest ? deps.scopeOf(info) : undefined);
+  return attributesOf(user, info, target, query);
 }
 
 interface Granted {
@@ -331,6 +344,7 @@ function finishSample(deps: ChainDeps, state: RequestState, response: PlainRespo
     seconds,
     user: state.user,
     impersonator: state.impersonator,
+    ...(state.constraint === "" ? {} : { impersonationConstraint: state.constraint }),
     sourceAddress: request.peer.kind === "socket" ? request.peer.address : "direct",
     userAgent: (request.headers["user-agent"] ?? "").toWellFormed(),
     info,
