@@ -138,3 +138,28 @@ for (const [name, spec, old, expected] of claims) {
     assert.deepEqual(made["spec"], expected);
   });
 }
+
+test("MatchLabelKeysInPodTopologySpreadSelectorMerge: a new pod's values of the keys are selected", () => {
+  const constraint = { maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" };
+  const labelSelector = { matchLabels: { a: "b" } };
+  const spread = { ...constraint, labelSelector, matchLabelKeys: ["hash", "absent"] };
+  const made = strategyFor("", "pods").prepareForCreate({
+    metadata: { name: "a", labels: { hash: "1" } },
+    spec: { containers: [], topologySpreadConstraints: [spread] },
+  });
+  const expected = {
+    ...spread,
+    labelSelector: {
+      ...labelSelector,
+      matchExpressions: [{ key: "hash", operator: "In", values: ["1"] }],
+    },
+  };
+  assert.deepEqual(valuesAt(made, ["spec", "topologySpreadConstraints", "*"]), [expected]);
+});
+
+test("ServiceCIDRStatusFieldWiping: a creator's status is dropped", () => {
+  const strategy = strategyFor("networking.k8s.io", "servicecidrs");
+  const status = { conditions: [{ type: "Ready", status: "True" }] };
+  const made = strategy.prepareForCreate({ metadata: { name: "a" }, spec: {}, status });
+  assert.notDeepEqual(made["status"], status);
+});

@@ -104,6 +104,17 @@ const cases: Readonly<Record<string, readonly (readonly [string, readonly string
       ],
     ],
   ],
+  HostnameOverride: [
+    [pod(", hostnameOverride: a.b.c"), []],
+    [
+      pod(", hostnameOverride: a, hostNetwork: true"),
+      ["spec.hostnameOverride: Forbidden: may not be specified when hostNetwork is true"],
+    ],
+  ],
+  RelaxedServiceNameValidation: [
+    [service("clusterIP: None").replace("name: s", "name: 1-a"), []],
+    [service("clusterIP: None").replace("name: s", 'name: "9"'), []],
+  ],
   PodLevelResources: [
     [pod(", resources: {}", ", resources: {requests: {cpu: 1}}"), []],
     [pod(", resources: {requests: {memory: 1Gi}}", ", resources: {requests: {cpu: 1}}"), []],

@@ -68,6 +68,18 @@ describe("a definition", () => {
     }),
   );
 
+  test(
+    "keeps what others observed of it",
+    withCronTabs({}, async (plane) => {
+      const body = { status: { observedGeneration: 7 } };
+      const patched = await ask(plane, "PATCH", `${definitionPath}/status`, { type: merge, body });
+      assert.equal(patched.status, 200, patched.text);
+      const { json } = await ask(plane, "GET", definitionPath);
+      assert.equal((json["status"] as { observedGeneration?: number }).observedGeneration, 7);
+      assert.equal(conditionOf(json, "Established"), "True");
+    }),
+  );
+
   test("that wants the names of another is not served, and is once they are free", () =>
     withCustomPlane(async (plane) => {
       await define(plane, cronTabDefinition());
