@@ -22,7 +22,7 @@ export interface Wanted {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-export type Granted =
+type Granted =
   /** `groups`: of a node and a service account, those it always has. */
   | { readonly kind: "granted"; readonly groups: readonly string[]; readonly constraint: string }
   | { readonly kind: "refused"; readonly attributes: Attributes; readonly reason: string };

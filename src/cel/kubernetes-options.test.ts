@@ -193,6 +193,6 @@ test("a field read by its keyword has no declared size", () => {
   assert.deepEqual(
     costs.map((max) => max > 1e15),
     [false, true],
-    `${costs}`,
+    costs.join(),
   );
 });

@@ -75,7 +75,7 @@ export function checkKey(key: Value): void {
 
 function goTypeName(value: Value): string {
   if (value === null) return "types.Null";
-  if (typeof value !== "object") return goTypes[typeof value] ?? "types.Null";
+  if (typeof value !== "object") return ownEntry(goTypes, typeof value) ?? "types.Null";
   if (value instanceof Uint8Array) return "types.Bytes";
   if (value instanceof Uint) return "types.Uint";
   if (value instanceof Duration) return "types.Duration";

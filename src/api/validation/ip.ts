@@ -79,7 +79,7 @@ export function rangeContains(range: Range, address: Address): boolean {
 }
 
 /** The range starts at its own first address: no bits are set behind the prefix. */
-export function isNetworkAddress(range: Range): boolean {
+function isNetworkAddress(range: Range): boolean {
   const shift = BigInt(bitsOf(range.address) - range.prefixLength);
   return (range.address.value >> shift) << shift === range.address.value;
 }
@@ -169,7 +169,7 @@ export function checkCanonicalRange(out: FieldError[], text: string, path: strin
 }
 
 /** RFC 5952: small letters, the longest run of at least two zero groups left out. */
-export function formatAddress({ family, value }: Address): string {
+function formatAddress({ family, value }: Address): string {
   const bits = family === "IPv4" ? 8 : 16;
   const count = family === "IPv4" ? 4 : 8;
   const mask = (1n << BigInt(bits)) - 1n;
