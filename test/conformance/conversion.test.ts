@@ -11,6 +11,7 @@ import {
   openConversionWorld,
   versions,
 } from "./conversion-world.ts";
+import { bindingOf, bindings, policies, policy } from "./policy-world.ts";
 
 const name = "[sig-api-machinery] CustomResourceConversionWebhook [Privileged:ClusterAdmin]";
 
@@ -194,6 +195,44 @@ describe("a conversion webhook", () => {
       [own, "patched:2"],
       [own, "patched:1"],
     ]);
+  });
+
+  test("a policy reads its parameters in the version that it names", async () => {
+    await world.create(
+      v1,
+      custom("v1", "param", { metadata: { name: "param", labels: { a: "b" } } }),
+    );
+    const paramKind = { apiVersion: "stable.example.com/v2", kind: "E2eTest" };
+    const expression = "has(params.host) && params.host == object.data.host";
+    const spec = { paramKind, validations: [{ expression }], failurePolicy: "Fail" };
+    const paramRefs = [
+      { name: "param", namespace: "default", parameterNotFoundAction: "Deny" },
+      { selector: { matchLabels: { a: "b" } }, parameterNotFoundAction: "Deny" },
+    ];
+    for (const paramRef of paramRefs) {
+      const bodies = [
+        policy("validating", "by-host", spec),
+        bindingOf("validating", "by-host", { paramRef }),
+      ];
+      for (const [at, body] of [policies("validating"), bindings("validating")].map(
+        (path, index) => [path, bodies[index] ?? {}] as const,
+      )) {
+        const made = await world.create(at, body);
+        assert.equal(made.status, 201, made.text);
+      }
+      const write = (host: string): ReturnType<ConversionWorld["ask"]> =>
+        world.ask("POST", "/api/v1/namespaces/default/configmaps?dryRun=All", {
+          body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c" }, data: { host } },
+        });
+      const refused = await write("elsewhere");
+      assert.equal(refused.status, 422, refused.text);
+      const asked = world.questions().length;
+      assert.equal((await write("local")).status, 201);
+      assert.equal(world.questions().length, asked, "what was converted is kept");
+      for (const path of [bindings("validating"), policies("validating")]) {
+        await world.ask("DELETE", `${path}/by-host`);
+      }
+    }
   });
 
   test("a whole collection is deleted in any version", async () => {

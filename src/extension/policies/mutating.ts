@@ -107,7 +107,12 @@ class Change {
       const found =
         bound.kind === "error"
           ? bound
-          : collectParams(compiled.policy, binding.object, this.#request.namespace, findParams);
+          : await collectParams(
+              compiled.policy,
+              binding.object,
+              this.#request.namespace,
+              findParams,
+            );
       if (found.kind === "error") {
         this.#fail(compiled, binding.name, `failed to configure binding: ${found.message}`);
       } else {

@@ -1,6 +1,7 @@
 /**
  * The parameter objects of a binding: by name or by selector, of any served kind.
  *
+ * Waits  where a webhook converts the objects to the version of the paramKind.
  * Holds  a policy without paramKind, or a binding without paramRef, is evaluated once, with null.
  * Texts as upstream's `CollectParams`.
  */
@@ -15,10 +16,12 @@ import {
 /** A served kind as parameters are read from it. */
 export interface ParamSource {
   readonly namespaced: boolean;
-  get(namespace: string, name: string): AnyObject | undefined;
+  get(namespace: string, name: string): Waited<AnyObject | undefined>;
   /** `namespace` "" lists all namespaces. */
-  list(namespace: string): readonly AnyObject[];
+  list(namespace: string): Waited<readonly AnyObject[]>;
 }
+
+type Waited<T> = T | Promise<T>;
 
 /** Finds the source of `paramKind`; undefined: no such kind is served. */
 export type FindParams = (apiVersion: string, kind: string) => ParamSource | undefined;
@@ -34,7 +37,7 @@ export function collectParams(
   binding: AnyObject,
   namespace: string,
   findParams: FindParams,
-): Params {
+): Waited<Params> {
   const paramKind = maybe(specOf(policy), "paramKind");
   const paramRef = maybe(specOf(binding), "paramRef");
   if (paramKind === undefined || paramRef === undefined) return withoutParams;
@@ -52,7 +55,7 @@ export function collectParams(
 
 type Fields = Parameters<typeof text>[0];
 
-function select(source: ParamSource, paramRef: Fields, requested: string): Params {
+function select(source: ParamSource, paramRef: Fields, requested: string): Waited<Params> {
   const given = text(paramRef, "namespace");
   if (given !== "" && !source.namespaced) {
     return failed("paramRef.namespace must not be provided for a cluster-scoped `paramKind`");
@@ -65,6 +68,14 @@ function select(source: ParamSource, paramRef: Fields, requested: string): Param
   }
   const params = named(source, paramRef, namespace);
   if (params === undefined) return failed("one of name or selector must be provided");
+  if (!(params instanceof Promise)) return foundOf(params, paramRef);
+  return params.then(
+    (all) => foundOf(all, paramRef),
+    (error: Error) => failed(error.message),
+  );
+}
+
+function foundOf(params: readonly AnyObject[], paramRef: Fields): Params {
   if (params.length === 0 && text(paramRef, "parameterNotFoundAction") === "Deny") {
     return failed("no params found for policy binding with `Deny` parameterNotFoundAction");
   }
@@ -75,16 +86,23 @@ function named(
   source: ParamSource,
   paramRef: Fields,
   namespace: string,
-): readonly AnyObject[] | undefined {
+): Waited<readonly AnyObject[]> | undefined {
   const name = text(paramRef, "name");
-  if (name !== "") {
-    const found = source.get(namespace, name);
-    return found === undefined ? [] : [found];
-  }
+  if (name !== "") return whenKnown(source.get(namespace, name), asList);
   const spec = maybe(paramRef, "selector");
   if (spec === undefined) return undefined;
   const selector = selectorFromLabelSelector(spec as LabelSelectorSpec); // validated on its write
-  return source.list(namespace).filter(({ metadata }) => labelsMatch(selector, metadata?.labels));
+  return whenKnown(source.list(namespace), (all) =>
+    all.filter(({ metadata }) => labelsMatch(selector, metadata?.labels)),
+  );
+}
+
+function asList(found: AnyObject | undefined): readonly AnyObject[] {
+  return found === undefined ? [] : [found];
+}
+
+function whenKnown<T, R>(value: Waited<T>, use: (value: T) => R): Waited<R> {
+  return value instanceof Promise ? value.then(use) : use(value);
 }
 
 function specOf(object: AnyObject): Fields {

@@ -4,6 +4,7 @@ import type { Lister } from "#api/lister.ts";
 import { type AnyObject, apiVersionOf } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { ResourceCatalog } from "#apiserver/catalog.ts";
+import type { ServedKind } from "#apiserver/kind.ts";
 import type { Authorizer } from "#auth/auth.ts";
 import type { ExpressionRunner } from "../expressions/runner.ts";
 import { objectView } from "../webhooks/object-view.ts";
@@ -128,13 +129,34 @@ function paramsOf(
     if (info === undefined || storage === undefined) return undefined;
     const form = catalog.find(info.group, info.version, info.resource);
     if (form === undefined) return undefined;
+    const shown = (one: AnyObject): AnyObject | Promise<AnyObject> => shownAs(form, one);
     return {
       namespaced: info.namespaced,
       get(namespace, name) {
         const found = lookup.get(storage, namespace, name);
-        return found === undefined ? undefined : form.fromStored(found);
+        return found === undefined ? undefined : shown(found);
       },
-      list: (namespace) => lookup.list(storage, namespace).map((one) => form.fromStored(one)),
+      list(namespace) {
+        const all = lookup.list(storage, namespace).map(shown);
+        return all.some((one) => one instanceof Promise) ? Promise.all(all) : (all as AnyObject[]); // no promise among them
+      },
     };
   };
+}
+
+/** What webhooks made of stored objects, as long as these are held and their definition is the same. */
+const converted = new WeakMap<ServedKind, WeakMap<AnyObject, Promise<AnyObject>>>();
+
+/** A stored object in the version of the kind. */
+function shownAs(form: ServedKind, stored: AnyObject): AnyObject | Promise<AnyObject> {
+  if (form.convert === undefined || stored.apiVersion === form.apiVersion) {
+    return form.fromStored(stored);
+  }
+  const known = converted.get(form) ?? new WeakMap<AnyObject, Promise<AnyObject>>();
+  converted.set(form, known);
+  const made = known.get(stored) ?? form.convert(stored, form.apiVersion);
+  known.set(stored, made);
+  // A failure is tried again by the next request.
+  made.catch(() => known.delete(stored));
+  return made;
 }

@@ -90,7 +90,8 @@ class Judgement {
       }
       const { policy } = compiled;
       const { namespace } = this.#request;
-      const params = collectParams(policy, binding.object, namespace, this.#deps.findParams);
+      const known = collectParams(policy, binding.object, namespace, this.#deps.findParams);
+      const params = known instanceof Promise ? await known : known;
       if (params.kind === "error") {
         const why = `failed to configure binding: ${params.message}`;
         this.#fail(compiled, name, binding.name, why);
