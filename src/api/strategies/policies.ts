@@ -2,7 +2,17 @@
 import type { AnyObject } from "../object.ts";
 import { formatTime } from "../time.ts";
 import type { Fields } from "../validation/fields.ts";
-import { flag, items, part, text, texts, without } from "../validation/fields.ts";
+import {
+  count,
+  flag,
+  has,
+  items,
+  maybe,
+  part,
+  text,
+  texts,
+  without,
+} from "../validation/fields.ts";
 import type { StrategyRow } from "./build.ts";
 
 const spec = ["spec"] as const;
@@ -12,15 +22,26 @@ const specWithStatus: StrategyRow = { status: {}, generation: spec };
 
 const noNames = { acceptedNames: { plural: "", kind: "" } };
 
-/** The storage version is one of the versions objects may be stored in, from the first moment. */
+/** The (first) storage version is one of the versions objects may be stored in, from the first moment. */
 function withStoredVersion(definition: AnyObject): AnyObject {
   const status = part(definition, "status");
   const stored = new Set(texts(status, "storedVersions"));
-  for (const version of items(part(definition, "spec"), "versions")) {
-    const name = text(version, "name");
-    if (flag(version, "storage")) stored.add(name);
-  }
-  return { ...definition, status: { ...status, storedVersions: [...stored] } };
+  const versions = items(part(definition, "spec"), "versions");
+  const storage = versions.find((version) => flag(version, "storage"));
+  if (storage !== undefined) stored.add(text(storage, "name"));
+  const kept = withoutEmptyWebhook(definition);
+  return { ...kept, status: { ...status, storedVersions: [...stored] } };
+}
+
+/** Upstream's own form has no place for a webhook that says nothing. */
+function withoutEmptyWebhook(definition: AnyObject): AnyObject {
+  const spec = part(definition, "spec");
+  const conversion = part(spec, "conversion");
+  const webhook = maybe(conversion, "webhook");
+  if (webhook === undefined || has(webhook, "clientConfig")) return definition;
+  if (count(webhook, "conversionReviewVersions") > 0) return definition;
+  const { webhook: _, ...rest } = conversion;
+  return { ...definition, spec: { ...spec, conversion: rest } };
 }
 
 const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";

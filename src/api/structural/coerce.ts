@@ -154,8 +154,7 @@ function coerceMeta(walk: Walk, value: JsonValue, path: string): JsonValue {
     return whole.metadata;
   }
   if (!walk.dropInvalid) {
-    walk.error = invalidValue(path, value, whole.message);
-    if (path === "metadata") walk.ownMessage = whole.message;
+    refuseMeta(walk, sortFields(value), path);
     return value;
   }
   if (!isRecord(value)) return value;
@@ -169,6 +168,25 @@ function coerceMeta(walk: Walk, value: JsonValue, path: string): JsonValue {
     }
   }
   return kept;
+}
+
+/** As Go tells it, which writes the map as JSON before it reads it: in the order of names. */
+function refuseMeta(walk: Walk, value: JsonValue, path: string): void {
+  const decoded = decodeMetadata(value);
+  const message = decoded.kind === "error" ? decoded.message : "";
+  walk.error = invalidValue(path, value, message);
+  if (path === "metadata") walk.ownMessage = message;
+}
+
+function sortFields(value: JsonValue): JsonValue {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return (value as readonly JsonValue[]).map(sortFields);
+  const sorted: MutableObject = {};
+  const object = value as JsonObject;
+  for (const name of Object.keys(object).sort(byText)) {
+    setField(sorted, name, sortFields(object[name] ?? null) as MutableJson); // made here
+  }
+  return sorted;
 }
 
 function tellUnknown(walk: Walk, fields: readonly string[], path: string): void {

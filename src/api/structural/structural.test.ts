@@ -263,3 +263,25 @@ test("formats that mean nothing are warned of once, and not again on an update",
   ]);
   assert.deepEqual(definitionWarnings(next, withFormats("nope")), ['unrecognized format "other"']);
 });
+
+const wrongMetadata: readonly (readonly [JsonObject, string])[] = [
+  [
+    { labels: { a: 1 }, annotations: { b: true } },
+    "json: cannot unmarshal bool into Go struct field ObjectMeta.annotations of type string",
+  ],
+  [
+    { name: "a", labels: { z: "x", b: 1, a: [] } },
+    "json: cannot unmarshal array into Go struct field ObjectMeta.labels of type string",
+  ],
+];
+
+test("of several wrong values in metadata the first by name is told, as Go writes the map before it reads it", () => {
+  for (const [metadata, message] of wrongMetadata) {
+    const options = { dropInvalid: false, isResourceRoot: true };
+    const own = coerceMetadata({ metadata }, undefined, options);
+    assert.equal(own.message, message);
+    const inner = coerceMetadata({ e: { metadata } }, node({ e: embedded }), options);
+    const first = Object.keys(metadata).sort()[0] ?? "";
+    assert.ok(inner.message?.startsWith(`e.metadata: Invalid value: {"${first}":`), first);
+  }
+});

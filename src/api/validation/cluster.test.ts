@@ -150,6 +150,7 @@ const cases: readonly Case[] = [
     [
       'spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null},{"Name":"v2","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must have exactly one version marked as storage version',
       "spec.validation.openAPIV3Schema.type: Required value: must not be empty at the root",
+      'status.storedVersions: Invalid value: ["v1"]: must have the storage version v2',
     ],
   ],
   [

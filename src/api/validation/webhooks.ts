@@ -1,4 +1,5 @@
 /** Admission webhooks. Texts as upstream's admissionregistration/validation. */
+import { dnsSubdomainName } from "../names.ts";
 import type { FieldError } from "../status.ts";
 import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { validateLabelSelector } from "../meta.ts";
@@ -220,14 +221,19 @@ function checkService(out: FieldError[], service: Fields, path: string): void {
   const urlPath = text(service, "path");
   if (urlPath === "" || urlPath === "/") return;
   const at = child(path, "path");
+  if (urlPath === "//") {
+    out.push(invalidValue(at, urlPath, "segment[0] may not be empty"));
+    return;
+  }
   if (!urlPath.startsWith("/")) out.push(invalidValue(at, urlPath, "must start with a '/'"));
-  urlPath
-    .slice(1)
-    .split("/")
-    .forEach((step, i, steps) => {
-      if (step !== "" || i === steps.length - 1) return;
-      out.push(invalidValue(at, urlPath, `segment[${i}] may not be empty`));
-    });
+  const steps = urlPath.slice(1).replace(/\/$/, "").split("/");
+  steps.forEach((step, i) => {
+    if (step === "") out.push(invalidValue(at, urlPath, `segment[${i}] may not be empty`));
+    else {
+      const errors = dnsSubdomainName(step, false).map((why) => `segment[${i}]: ${why}`);
+      append(out, invalidEach(at, urlPath, errors));
+    }
+  });
 }
 
 /** Names and presence; whether an expression compiles is the evaluator's question. */
