@@ -12,6 +12,8 @@ export interface UpdateStrategy {
   /** Wipes what this (sub)resource may not change by copying it from `old`; sets generation. */
   prepareForUpdate(next: AnyObject, old: AnyObject): AnyObject;
   validateUpdate(next: AnyObject, old: AnyObject): readonly FieldError[];
+  /** Texts for Warning headers; absent: there are none. `old` is undefined when the object is made. */
+  warnings?(next: AnyObject, old: AnyObject | undefined): readonly string[];
   /**
    * Findings besides `found`, which are those of `validate` or `validateUpdate`. They may take longer than the loop may
    * be held, and are then made elsewhere. Absent: there are none.
@@ -34,6 +36,8 @@ export interface Strategy extends UpdateStrategy {
   validate(object: AnyObject): readonly FieldError[];
   /** Texts for Warning headers. */
   warnings(object: AnyObject, old: AnyObject | undefined): readonly string[];
+  /** Of an object that is made, as it was sent; absent: none. */
+  readonly sentWarnings?: (object: AnyObject) => readonly string[];
   /** Of an object that validation has just refused; absent: none. */
   warningsOfRefused?(object: AnyObject): readonly string[];
   /**

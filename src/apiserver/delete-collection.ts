@@ -7,7 +7,7 @@ import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import { formFor } from "./answer.ts";
-import { deleteOne, readDeleteQuery } from "./delete.ts";
+import { deleteOne, readDeleteQuery, warnOfOrphans } from "./delete.ts";
 import type { DeleteQuery } from "./delete-options.ts";
 import type { ApiDeps } from "./deps.ts";
 import { answerList, pageOptions } from "./list.ts";
@@ -23,6 +23,7 @@ export async function handleDeleteCollection(
   const form = formFor(context, kind);
   const query = listQuery(kind.resource, context.query, false, kind.selectableFields);
   const deletion = await readDeleteQuery(deps, context);
+  warnOfOrphans(context, kind, deletion);
   const { namespace } = context.place;
   const found: CachedObject[] = [];
   let token = "";

@@ -35,6 +35,7 @@ export async function handleDelete(
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
   const query = await readDeleteQuery(deps, context);
+  warnOfOrphans(context, kind, query);
   const result = await deleteOne(deps, context, kind, query, context.place);
   const orphaning = query.options.orphanDependents;
   const status = result.kind === "pending" && orphaning === false ? 202 : 200;
@@ -43,6 +44,19 @@ export async function handleDelete(
     return answerCached(context, kind, form, status, result.object);
   }
   return answerPlain(context, { ...form }, status, makeDeletedStatus(kind, result.object.object));
+}
+
+/** Pods of a Job stay behind by default, which few expect. */
+export function warnOfOrphans(
+  context: RequestContext,
+  { resource: { group, resource } }: StoredKind,
+  { options }: DeleteQuery,
+): void {
+  if (group !== "batch" || resource !== "jobs") return;
+  if (options.propagationPolicy !== undefined || options.orphanDependents !== undefined) return;
+  context.warnings.add(
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
+  );
 }
 
 /** @throws ApiError 400, 413, 415, 422. */

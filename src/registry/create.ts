@@ -63,13 +63,14 @@ export async function prepareCreate(
     creationTimestamp: formatTime(context.clock.nowMs()),
     random: context.random,
   });
+  for (const text of context.strategy.sentWarnings?.(filled) ?? []) options.warn?.(text);
   const next = context.strategy.prepareForCreate(filled);
   const { pace } = options;
   if (pace?.isLong === true) await pace.turn();
   const errors = await validateCreate(context, next);
   if (pace?.isLong === true) await pace.turn();
   refuseInvalid(context, next, errors, options);
-  passWarnings(context, next, undefined, options);
+  passWarnings(context.strategy, next, undefined, options);
   await options.admit?.(next, undefined);
   if (pace?.isLong === true) await pace.turn();
   return next;

@@ -6,7 +6,7 @@ import { failure, internalError, invalid } from "#api/status.ts";
 import type { ApiError } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
 import { apiVersionOf } from "#api/object.ts";
-import type { Strategy } from "#api/strategy-types.ts";
+import type { Strategy, UpdateStrategy } from "#api/strategy-types.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import type { KeyValue, LeaseId, Revision, Store, WriteRefused } from "#store/store.ts";
@@ -74,14 +74,15 @@ export function refuseInvalid(
   throw invalid({ group: info.group, kind }, name, errors);
 }
 
+/** `rules` are those of the object, or of the subresource that is written. */
 export function passWarnings(
-  context: ResourceStorage,
+  rules: UpdateStrategy,
   next: AnyObject,
   old: AnyObject | undefined,
   options: WriteOptions,
 ): void {
   if (options.warn === undefined) return;
-  for (const text of context.strategy.warnings(next, old)) options.warn(text);
+  for (const text of rules.warnings?.(next, old) ?? []) options.warn(text);
 }
 
 /** The bytes of an object, in the storage version unless it says otherwise itself. */

@@ -115,7 +115,7 @@ async function updateExisting(attempt: Attempt, current: SharedObject): Promise<
   const errors = await validateUpdate(attempt, next, old);
   if (pace?.isLong === true) await pace.turn();
   refuseInvalid(context, next, errors, options);
-  passWarnings(context, next, old, options);
+  passWarnings(rulesOf(attempt), next, old, options);
   const settled = withOldTimes(next, old);
   await options.admit?.(settled, old);
   if (pace?.isLong === true) await pace.turn();

@@ -23,6 +23,10 @@ export interface Rules {
     Record<string, (next: Fields, old: Fields) => readonly FieldError[]>
   >;
   readonly warnings?: (object: Fields, old: Fields | undefined) => readonly string[];
+  /** Of an object that is made, as it was sent: before it is prepared. */
+  readonly sentWarnings?: (object: Fields) => readonly string[];
+  /** Of subresources, by name; those of `scale` are the object's own. */
+  readonly subresourceWarnings?: Readonly<Record<string, (next: Fields) => readonly string[]>>;
 }
 
 export interface StrategyRow {
@@ -68,6 +72,7 @@ export function buildStrategy(row: StrategyRow, rules: Rules): Strategy {
     prepareForCreate: (object) => prepareCreate(row, object),
     validate: (object) => rules.validate?.(object) ?? [],
     warnings: (object, old) => rules.warnings?.(object, old) ?? [],
+    ...(rules.sentWarnings === undefined ? {} : { sentWarnings: rules.sentWarnings }),
     gracePeriodSeconds: row.gracePeriodSeconds ?? (() => undefined),
     ...(row.markForDeletion === undefined ? {} : { markForDeletion: row.markForDeletion }),
     defaultPropagation: row.orphansByDefault === true ? "Orphan" : "Background",
@@ -87,17 +92,25 @@ function buildSubresources(
 ): Readonly<Record<string, UpdateStrategy>> {
   const built = dictionary<UpdateStrategy>();
   const validator = (name: string) => rules.subresources?.[name] ?? (() => []);
+  const warner = (name: string) => rules.subresourceWarnings?.[name] ?? (() => []);
   if (row.status !== undefined) {
     built["status"] = {
       prepareForUpdate: (next, old) => prepareStatus(row, next, old),
       validateUpdate: validator("status"),
+      warnings: warner("status"),
     };
   }
-  if (row.scale === true) built["scale"] = update;
+  if (row.scale === true) {
+    built["scale"] = { ...update, warnings: (next, old) => rules.warnings?.(next, old) ?? [] };
+  }
   for (const [name, prepare] of Object.entries(row.subresources ?? {})) {
     const prepareForUpdate: UpdateStrategy["prepareForUpdate"] = (next, old) =>
       prepare(dropGatedFields(row.gated ?? [], next, old), old);
-    built[name] = { prepareForUpdate, validateUpdate: validator(name) };
+    built[name] = {
+      prepareForUpdate,
+      validateUpdate: validator(name),
+      warnings: warner(name),
+    };
   }
   return built;
 }

@@ -1,7 +1,7 @@
 /** Rows of the core group, but for pods and services. */
 import type { AnyObject } from "../object.ts";
 import type { Fields } from "../validation/fields.ts";
-import { has, items, maybe, part, text, texts } from "../validation/fields.ts";
+import { has, items, maybe, part, text, texts, without } from "../validation/fields.ts";
 import type { StrategyRow } from "./build.ts";
 import { pods } from "./pod.ts";
 import { services } from "./service.ts";
@@ -94,6 +94,12 @@ function stampPhase(volume: AnyObject): AnyObject {
 
 const wantedPending: Fields = { phase: "Pending" };
 
+/** The feature is gone: only a node that has it keeps it. */
+function withoutConfigSource(node: AnyObject): AnyObject {
+  const spec = part(node, "spec");
+  return has(spec, "configSource") ? { ...node, spec: without(spec, ["configSource"]) } : node;
+}
+
 export const coreRows: Readonly<Record<string, StrategyRow>> = {
   pods,
   services,
@@ -103,7 +109,7 @@ export const coreRows: Readonly<Record<string, StrategyRow>> = {
     prepareForUpdate: keepFinalizers,
     subresources: { finalize: prepareFinalize },
   },
-  nodes: { status: {}, statusOnCreate: true },
+  nodes: { status: {}, statusOnCreate: true, prepareForCreate: withoutConfigSource },
   persistentvolumes: { status: wantedPending, prepareForCreate: stampPhase },
   persistentvolumeclaims: {
     status: wantedPending,

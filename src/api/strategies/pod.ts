@@ -18,6 +18,7 @@ import {
   textMap,
   texts,
 } from "../validation/fields.ts";
+import { withAnnotatedProfiles } from "../validation/apparmor.ts";
 import type { StrategyRow } from "./build.ts";
 import { countGeneration } from "./build.ts";
 import { podQosClass } from "./qos.ts";
@@ -53,7 +54,7 @@ function prepareForCreate(pod: AnyObject): AnyObject {
     ...(gated ? { conditions: [gatedCondition] } : {}),
     qosClass: podQosClass(podSpec),
   };
-  return { ...withSpec(pod, podSpec), status };
+  return withAnnotatedProfiles({ ...withSpec(pod, podSpec), status });
 }
 
 const gatedCondition = {

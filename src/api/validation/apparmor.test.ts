@@ -29,19 +29,21 @@ test("an AppArmor annotation names a container of the pod and a profile of a kno
 });
 
 test("an AppArmor annotation is neither added nor changed nor removed on a pod that is there", () => {
-  const [without, unconfined] = [pod({}), pod(profile("unconfined"))];
+  // The field is copied from the annotation when the pod is made, so a replacement says it, too.
+  const field = ", securityContext: {appArmorProfile: {type: Unconfined}}";
+  const [without, unconfined] = [pod({}, field), pod(profile("unconfined"), field)];
   for (const door of [undefined, "status"]) {
     assert.deepEqual(onUpdate(without, unconfined, door), [
       `${at()}: Forbidden: may not add AppArmor annotations`,
     ]);
-    for (const next of [pod(profile("runtime/default")), without]) {
+    for (const next of [pod(profile("runtime/default"), field), without]) {
       assert.deepEqual(onUpdate(unconfined, next, door), [
         `${at()}: Forbidden: may not remove or update AppArmor annotations`,
       ]);
     }
   }
-  assert.deepEqual(onUpdate(unconfined, pod({ ...profile("unconfined"), x: "y" })), []);
-  assert.deepEqual(onUpdate(without, pod(profile("nonsense", "z"))), [
+  assert.deepEqual(onUpdate(unconfined, pod({ ...profile("unconfined"), x: "y" }, field)), []);
+  assert.deepEqual(onUpdate(without, pod(profile("nonsense", "z"), field)), [
     `${at("z")}: Invalid value: "z": container not found`,
     `${at("z")}: Invalid value: "nonsense": invalid AppArmor profile name: "nonsense"`,
     `${at("z")}: Forbidden: may not add AppArmor annotations`,

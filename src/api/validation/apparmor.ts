@@ -2,21 +2,90 @@
  * AppArmor profiles in annotations, a container's name behind the prefix: of a known container, of a known
  * form, set when the pod is made and never changed, and not at odds with the field that replaces them.
  */
+import { ownEntry } from "#base/own.ts";
+import type { AnyObject } from "../object.ts";
 import type { FieldError } from "../status.ts";
 import { child, forbiddenField, index, invalidValue, key } from "./errors.ts";
 import type { Fields } from "./fields.ts";
 import { items, maybe, part, text } from "./fields.ts";
+import { semanticEqual } from "./equal.ts";
 
 type Annotations = Readonly<Record<string, string>>;
 
 const prefix = "container.apparmor.security.beta.kubernetes.io/";
 const localhost = "localhost/";
-const containerLists = ["containers", "initContainers", "ephemeralContainers"];
+const profileLengthMax = 4095;
+const containerLists = ["initContainers", "containers", "ephemeralContainers"];
 /** By the value of the annotation. */
 const types = new Map([
   ["runtime/default", "RuntimeDefault"],
   ["unconfined", "Unconfined"],
 ]);
+
+/** What the field would say; undefined for what has no form. */
+export function profileOfAnnotation(annotation: string): Fields | undefined {
+  const type = types.get(annotation);
+  if (type !== undefined) return { type };
+  if (!annotation.startsWith(localhost)) return undefined;
+  const localhostProfile = annotation.slice(localhost.length);
+  const isValid =
+    localhostProfile !== "" &&
+    localhostProfile === localhostProfile.trim() &&
+    localhostProfile.length <= profileLengthMax;
+  return isValid ? { type: "Localhost", localhostProfile } : undefined;
+}
+
+/** What a container's annotation says, where its field says nothing; `name` is the annotation's. */
+interface AnnotatedProfile {
+  readonly name: string;
+  /** undefined: what the annotation says has no form. */
+  readonly profile: Fields | undefined;
+}
+
+/** Of a pod, but for one of Windows: there is no AppArmor. */
+function annotatedProfile(pod: Fields, container: Fields): AnnotatedProfile | undefined {
+  const annotations = part(part(pod, "metadata"), "annotations");
+  const name = prefix + text(container, "name");
+  const said = ownEntry(annotations, name);
+  if (typeof said !== "string") return undefined;
+  if (maybe(part(container, "securityContext"), "appArmorProfile") !== undefined) return undefined;
+  if (text(part(part(pod, "spec"), "os"), "name") === "windows") return undefined;
+  const profile = profileOfAnnotation(said);
+  const ofPod = maybe(part(part(pod, "spec"), "securityContext"), "appArmorProfile");
+  if (profile !== undefined && ofPod !== undefined && semanticEqual(profile, ofPod))
+    return undefined;
+  return { name, profile };
+}
+
+/** As the pod is sent, before what they say is copied to fields. */
+export function appArmorWarnings(pod: Fields): readonly string[] {
+  const containers = containerLists.flatMap((list) => items(part(pod, "spec"), list));
+  return containers.flatMap((container) => {
+    const found = annotatedProfile(pod, container);
+    if (found === undefined) return [];
+    const at = key("metadata.annotations", found.name);
+    return [`${at}: deprecated since v1.30; use the "appArmorProfile" field instead`];
+  });
+}
+
+/** A pod whose annotations say profiles has them in its fields, too. */
+export function withAnnotatedProfiles(pod: AnyObject): AnyObject {
+  const spec = part(pod, "spec");
+  let next: Fields = spec;
+  for (const list of containerLists) {
+    const before = items(spec, list);
+    const after = before.map((container) => withProfile(pod, container));
+    if (after.some((container, at) => container !== before[at])) next = { ...next, [list]: after };
+  }
+  return next === spec ? pod : { ...pod, spec: next };
+}
+
+function withProfile(pod: Fields, container: Fields): Fields {
+  const appArmorProfile = annotatedProfile(pod, container)?.profile;
+  if (appArmorProfile === undefined) return container;
+  const securityContext = { ...part(container, "securityContext"), appArmorProfile };
+  return { ...container, securityContext };
+}
 
 function profilesIn(annotations: Annotations): readonly string[] {
   return Object.keys(annotations)

@@ -197,10 +197,6 @@ function checkSlicePorts(out: FieldError[], ports: readonly Fields[]): void {
     if (names.has(name)) out.push(duplicate(child(path, "name"), name));
     names.add(name);
     checkOneOf(out, text(port, "protocol"), protocols, child(path, "protocol"));
-    const value = number(port, "port");
-    if (port["port"] !== undefined && (value < 1 || value > 65_535)) {
-      append(out, invalidEach(child(path, "port"), value, portNumberErrors(value)));
-    }
     const app = maybeText(port, "appProtocol");
     if (app === undefined) return;
     append(out, invalidEach(child(path, "appProtocol"), app, qualifiedNameErrors(app)));

@@ -1,5 +1,5 @@
 /** IP addresses and ranges as numbers, and upstream's findings about them. */
-import { parseIpv4 } from "../ipv4.ts";
+import { ipv4Text, parseIpv4 } from "../ipv4.ts";
 import type { FieldError } from "../status.ts";
 import { invalidValue } from "./errors.ts";
 
@@ -8,7 +8,7 @@ interface Address {
   readonly value: bigint;
 }
 
-interface Range {
+export interface Range {
   readonly address: Address;
   readonly prefixLength: number;
 }
@@ -76,6 +76,35 @@ export function rangeContains(range: Range, address: Address): boolean {
   if (range.address.family !== address.family) return false;
   const shift = BigInt(bitsOf(address) - range.prefixLength);
   return range.address.value >> shift === address.value >> shift;
+}
+
+/** As Go prints it; of IPv6 that is the form of RFC 5952. */
+export function addressText({ family, value }: Address): string {
+  if (family === "IPv4") return ipv4Text(Number(value));
+  const groups = Array.from({ length: 8 }, (_, at) =>
+    Number((value >> BigInt(16 * (7 - at))) & 0xffffn).toString(16),
+  );
+  const run = longestZeros(groups);
+  if (run === undefined) return groups.join(":");
+  return `${groups.slice(0, run.start).join(":")}::${groups.slice(run.end).join(":")}`;
+}
+
+/** Of at least two groups; the first of the longest. */
+function longestZeros(groups: readonly string[]): { start: number; end: number } | undefined {
+  let longest = { start: 0, end: 1 };
+  for (let start = 0; start < groups.length; start++) {
+    let end = start;
+    while (groups[end] === "0") end++;
+    if (end - start > longest.end - longest.start) longest = { start, end };
+  }
+  return longest.end - longest.start < 2 ? undefined : longest;
+}
+
+/** The range with its own first address. */
+export function networkText({ address, prefixLength }: Range): string {
+  const shift = BigInt(bitsOf(address) - prefixLength);
+  const first = { ...address, value: (address.value >> shift) << shift };
+  return `${addressText(first)}/${prefixLength}`;
 }
 
 /** The range starts at its own first address: no bits are set behind the prefix. */

@@ -206,7 +206,7 @@ test("Repeated variables and fractions of bytes are accepted with a warning", ()
     "{name: c, image: i, env: [{name: A, value: a}, {name: A, value: b}], resources: {requests: {memory: 0.5}}}",
   );
   assert.deepEqual(warnings(yaml), [
-    'spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply',
     'spec.containers[0].resources.requests[memory]: fractional byte value "500m" is invalid, must be an integer',
+    'spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply',
   ]);
 });

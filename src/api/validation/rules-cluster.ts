@@ -78,22 +78,47 @@ import {
 import { validateMutatingPolicy } from "./mutating-policies.ts";
 import { validateAdmissionPolicy, validateValidatingBinding } from "./validating-policies.ts";
 import { validateMutatingBinding, validatePolicyBinding } from "./policy-bindings.ts";
-import { ingressWarnings } from "./warnings.ts";
+import {
+  driverWarnings,
+  ingressWarnings,
+  resourceSliceWarnings,
+  staticNameWarnings,
+} from "./warnings.ts";
+import { loadBalancerWarnings, networkPolicyWarnings } from "./warnings-addresses.ts";
+import {
+  runtimeClassWarnings,
+  storageCapacityWarnings,
+  storageClassWarnings,
+} from "./warnings-labels.ts";
 import { validateWebhooks } from "./webhooks.ts";
 
 const admission: Readonly<Record<string, Rules>> = {
-  "admissionregistration.k8s.io/mutatingwebhookconfigurations": { validate: validateWebhooks },
-  "admissionregistration.k8s.io/validatingwebhookconfigurations": { validate: validateWebhooks },
-  "admissionregistration.k8s.io/mutatingadmissionpolicies": { validate: validateMutatingPolicy },
-  "admissionregistration.k8s.io/validatingadmissionpolicies": { validate: validateAdmissionPolicy },
+  "admissionregistration.k8s.io/mutatingwebhookconfigurations": {
+    validate: validateWebhooks,
+    warnings: staticNameWarnings,
+  },
+  "admissionregistration.k8s.io/validatingwebhookconfigurations": {
+    validate: validateWebhooks,
+    warnings: staticNameWarnings,
+  },
+  "admissionregistration.k8s.io/mutatingadmissionpolicies": {
+    validate: validateMutatingPolicy,
+    warnings: staticNameWarnings,
+  },
+  "admissionregistration.k8s.io/validatingadmissionpolicies": {
+    validate: validateAdmissionPolicy,
+    warnings: staticNameWarnings,
+  },
   "admissionregistration.k8s.io/validatingadmissionpolicybindings": {
     validate: (binding) => [
       ...validatePolicyBinding(binding),
       ...validateValidatingBinding(binding),
     ],
+    warnings: staticNameWarnings,
   },
   "admissionregistration.k8s.io/mutatingadmissionpolicybindings": {
     validate: (binding) => [...validatePolicyBinding(binding), ...validateMutatingBinding(binding)],
+    warnings: staticNameWarnings,
   },
 };
 
@@ -123,6 +148,7 @@ const machinery: Readonly<Record<string, Rules>> = {
   "resource.k8s.io/resourceslices": {
     validate: validateResourceSlice,
     validateUpdate: validateResourceSliceUpdate,
+    warnings: resourceSliceWarnings,
   },
   "resource.k8s.io/resourceclaims": {
     validate: validateResourceClaim,
@@ -143,6 +169,7 @@ const network: Readonly<Record<string, Rules>> = {
     validateUpdate: validateIngressUpdate,
     subresources: { status: validateIngressStatus },
     warnings: ingressWarnings,
+    subresourceWarnings: { status: loadBalancerWarnings },
   },
   "networking.k8s.io/ingressclasses": {
     validate: validateIngressClass,
@@ -151,6 +178,7 @@ const network: Readonly<Record<string, Rules>> = {
   "networking.k8s.io/networkpolicies": {
     validate: validateNetworkPolicy,
     validateUpdate: validateNetworkPolicyUpdate,
+    warnings: networkPolicyWarnings,
   },
   "networking.k8s.io/servicecidrs": {
     validate: validateServiceCidr,
@@ -178,6 +206,7 @@ const policy: Readonly<Record<string, Rules>> = {
   "node.k8s.io/runtimeclasses": {
     validate: validateRuntimeClass,
     validateUpdate: validateRuntimeClassUpdate,
+    warnings: runtimeClassWarnings,
   },
   "rbac.authorization.k8s.io/roles": { validate: validateRole },
   "rbac.authorization.k8s.io/clusterroles": { validate: validateClusterRole },
@@ -195,15 +224,18 @@ const storage: Readonly<Record<string, Rules>> = {
   "storage.k8s.io/storageclasses": {
     validate: validateStorageClass,
     validateUpdate: validateStorageClassUpdate,
+    warnings: storageClassWarnings,
   },
   "storage.k8s.io/csidrivers": {
     validate: validateCsiDriver,
     validateUpdate: validateCsiDriverUpdate,
+    warnings: driverWarnings,
   },
   "storage.k8s.io/csinodes": { validate: validateCsiNode, validateUpdate: validateCsiNodeUpdate },
   "storage.k8s.io/csistoragecapacities": {
     validate: validateStorageCapacity,
     validateUpdate: validateStorageCapacityUpdate,
+    warnings: storageCapacityWarnings,
   },
   "storage.k8s.io/volumeattachments": {
     validate: validateAttachment,

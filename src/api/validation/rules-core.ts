@@ -22,7 +22,16 @@ import { validateNode, validateNodeStatus, validateNodeUpdate } from "./nodes.ts
 import { validateVolume, validateVolumeUpdate } from "./persistent-volumes.ts";
 import { validateQuota, validateQuotaStatus, validateQuotaUpdate } from "./quotas.ts";
 import { validateService, validateServiceStatus, validateServiceUpdate } from "./services.ts";
-import { claimWarnings, serviceWarnings } from "./warnings.ts";
+import {
+  claimWarnings,
+  nodeWarnings,
+  quotaWarnings,
+  secretWarnings,
+  serviceAccountWarnings,
+  serviceWarnings,
+  volumeWarnings,
+} from "./warnings.ts";
+import { endpointsWarnings, loadBalancerWarnings, sliceWarnings } from "./warnings-addresses.ts";
 
 export const coreRules: Readonly<Record<string, Rules>> = {
   "/services": {
@@ -30,10 +39,20 @@ export const coreRules: Readonly<Record<string, Rules>> = {
     validateUpdate: validateServiceUpdate,
     subresources: { status: validateServiceStatus },
     warnings: serviceWarnings,
+    subresourceWarnings: { status: loadBalancerWarnings },
   },
-  "/endpoints": { validate: validateEndpoints, validateUpdate: validateEndpointsUpdate },
+  "/endpoints": {
+    validate: validateEndpoints,
+    validateUpdate: validateEndpointsUpdate,
+    warnings: endpointsWarnings,
+  },
+  "/serviceaccounts": { warnings: serviceAccountWarnings },
   "/configmaps": { validate: validateConfigMap, validateUpdate: validateConfigMapUpdate },
-  "/secrets": { validate: validateSecret, validateUpdate: validateSecretUpdate },
+  "/secrets": {
+    validate: validateSecret,
+    validateUpdate: validateSecretUpdate,
+    warnings: secretWarnings,
+  },
   "/namespaces": {
     validate: validateNamespace,
     subresources: { status: validateNamespaceStatus, finalize: validateNamespace },
@@ -42,8 +61,13 @@ export const coreRules: Readonly<Record<string, Rules>> = {
     validate: validateNode,
     validateUpdate: validateNodeUpdate,
     subresources: { status: validateNodeStatus },
+    warnings: nodeWarnings,
   },
-  "/persistentvolumes": { validate: validateVolume, validateUpdate: validateVolumeUpdate },
+  "/persistentvolumes": {
+    validate: validateVolume,
+    validateUpdate: validateVolumeUpdate,
+    warnings: volumeWarnings,
+  },
   "/persistentvolumeclaims": {
     validate: validateClaim,
     validateUpdate: validateClaimUpdate,
@@ -54,6 +78,7 @@ export const coreRules: Readonly<Record<string, Rules>> = {
     validate: validateQuota,
     validateUpdate: validateQuotaUpdate,
     subresources: { status: validateQuotaStatus },
+    warnings: quotaWarnings,
   },
   "/limitranges": { validate: validateLimitRange },
   "/events": { validate: validateCoreEvent },
@@ -62,5 +87,6 @@ export const coreRules: Readonly<Record<string, Rules>> = {
   "discovery.k8s.io/endpointslices": {
     validate: validateSlice,
     validateUpdate: validateEndpointSliceUpdate,
+    warnings: sliceWarnings,
   },
 };

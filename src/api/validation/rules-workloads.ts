@@ -19,7 +19,17 @@ import {
   validateStatefulSetStatus,
   validateStatefulSetUpdate,
 } from "./stateful-sets.ts";
-import { podWarnings, templateWarnings, warnJobName } from "./warnings.ts";
+import {
+  controllerWarnings,
+  daemonWarnings,
+  jobSpecWarnings,
+  namedWarnings,
+  scheduleWarnings,
+  statefulSetWarnings,
+  templateWarnings,
+} from "./warnings.ts";
+import { appArmorWarnings } from "./apparmor.ts";
+import { podStatusWarnings, podWarnings } from "./warnings-pods.ts";
 import {
   validateDaemonSet,
   validateDaemonSetStatus,
@@ -42,41 +52,49 @@ export const podRules: Readonly<Record<string, Rules>> = {
       ephemeralcontainers: validateEphemeralContainers,
       resize: validateResize,
     },
+    sentWarnings: appArmorWarnings,
     warnings: podWarnings,
+    subresourceWarnings: { status: podStatusWarnings },
   },
   "/bindings": { validate: validateBinding },
   "/podtemplates": { validate: validatePodTemplate, warnings: templateWarnings(["template"]) },
   "/replicationcontrollers": {
     validate: validateReplicationController,
     subresources: { status: validateReplicaStatus },
-    warnings: templateWarnings(["spec", "template"]),
+    warnings: (object, old) => [...namedWarnings(object, old), ...controllerWarnings(object, old)],
   },
 };
+
+const template = templateWarnings(["spec", "template"]);
+const namedTemplateWarnings: Rules["warnings"] = (object, old) => [
+  ...namedWarnings(object, old),
+  ...template(object, old),
+];
 
 export const appsRules: Readonly<Record<string, Rules>> = {
   "apps/deployments": {
     validate: validateDeployment,
     validateUpdate: validateDeploymentUpdate,
     subresources: { status: validateDeploymentStatus },
-    warnings: templateWarnings(["spec", "template"]),
+    warnings: namedTemplateWarnings,
   },
   "apps/replicasets": {
     validate: validateReplicaSet,
     validateUpdate: validateReplicaSetUpdate,
     subresources: { status: validateReplicaStatus },
-    warnings: templateWarnings(["spec", "template"]),
+    warnings: namedTemplateWarnings,
   },
   "apps/daemonsets": {
     validate: validateDaemonSet,
     validateUpdate: validateDaemonSetUpdate,
     subresources: { status: validateDaemonSetStatus },
-    warnings: templateWarnings(["spec", "template"]),
+    warnings: daemonWarnings,
   },
   "apps/statefulsets": {
     validate: validateStatefulSet,
     validateUpdate: validateStatefulSetUpdate,
     subresources: { status: validateStatefulSetStatus },
-    warnings: templateWarnings(["spec", "template"]),
+    warnings: statefulSetWarnings,
   },
   "apps/controllerrevisions": {
     validate: validateRevision,
@@ -84,19 +102,23 @@ export const appsRules: Readonly<Record<string, Rules>> = {
   },
 };
 
-const jobWarnings = templateWarnings(["spec", "template"]);
-const cronJobWarnings = templateWarnings(["spec", "jobTemplate", "spec", "template"]);
+const jobWarnings = jobSpecWarnings(["spec"]);
+const cronJobWarnings = jobSpecWarnings(["spec", "jobTemplate", "spec"]);
 
 export const batchRules: Readonly<Record<string, Rules>> = {
   "batch/jobs": {
     validate: validateJob,
     validateUpdate: validateJobUpdate,
     subresources: { status: validateJobStatus },
-    warnings: (job, old) => [...warnJobName(job, old), ...jobWarnings(job, old)],
+    warnings: (job, old) => [...namedWarnings(job, old), ...jobWarnings(job, old)],
   },
   "batch/cronjobs": {
     validate: validateCronJob,
     validateUpdate: validateCronJobUpdate,
-    warnings: (job, old) => [...warnJobName(job, old), ...cronJobWarnings(job, old)],
+    warnings: (job, old) => [
+      ...namedWarnings(job, old),
+      ...cronJobWarnings(job, old),
+      ...scheduleWarnings(job, old),
+    ],
   },
 };

@@ -37,7 +37,7 @@ export function validateStatefulSet(set: Fields): FieldError[] {
   checkPodManagement(out, spec);
   checkUpdateStrategy(out, part(spec, "updateStrategy"), "spec.updateStrategy");
   checkRetention(out, spec);
-  checkCounters(out, spec, ["replicas", "minReadySeconds", "revisionHistoryLimit"], "spec");
+  checkCounters(out, spec, ["replicas", "minReadySeconds"], "spec");
   checkCounters(out, part(spec, "ordinals"), ["start"], "spec.ordinals");
   const service = text(spec, "serviceName");
   if (service !== "") {

@@ -220,6 +220,25 @@ const checkNfs: SourceCheck = (out, source, path) => {
   }
 };
 
+const hostPortPair = /^(?:\[[^[\]]*\]|[^:[\]]*):[^:[\]]*$/;
+const tenantLengthMax = 64;
+
+const checkQuobyte: SourceCheck = (out, source, path) => {
+  const registry = text(source, "registry");
+  const pairs = "must be a host:port pair or multiple pairs separated by commas";
+  if (registry === "") out.push(required(child(path, "registry"), pairs));
+  else if (text(source, "tenant").length > tenantLengthMax) {
+    const tenant = "must be a UUID and may not exceed a length of 64 characters";
+    out.push(required(child(path, "tenant"), tenant));
+  } else {
+    for (const pair of registry.split(",")) {
+      if (!hostPortPair.test(pair))
+        out.push(invalidValue(child(path, "registry"), registry, pairs));
+    }
+  }
+  requires("volume")(out, source, path);
+};
+
 const checkGitRepo: SourceCheck = (out, source, path) => {
   requires("repository")(out, source, path);
   checkRelativePath(out, text(source, "directory"), child(path, "directory"));
@@ -279,7 +298,7 @@ export const sourceChecks: Readonly<Record<string, SourceCheck>> = {
   rbd: requires("monitors", "image"),
   cinder: requires("volumeID"),
   cephfs: requires("monitors"),
-  quobyte: requires("registry", "volume"),
+  quobyte: checkQuobyte,
   downwardAPI: checkDownwardApi,
   fc: checkFibreChannel,
   flexVolume: requires("driver"),

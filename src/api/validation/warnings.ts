@@ -1,214 +1,306 @@
 /**
- * Texts clients see as Warning headers: what is accepted and will still not do what was meant.
- * Texts as upstream's api/pod GetWarningsForPodSpec. Templates warn when they changed only.
+ * Texts clients see as Warning headers: what is accepted and will still not do what was meant. One function per kind,
+ * in upstream's words and order; those of pods, of addresses and of nodes' labels are files of their own.
  */
-import { ownEntry } from "#base/own.ts";
-import { dns1123LabelErrors } from "../names.ts";
-import type { Fields } from "./fields.ts";
-import { count, has, items, part, sortKeys, text, textMap } from "./fields.ts";
-import { child, index, key, repeatedAt } from "./errors.ts";
+import { compareQuantities, tryParseQuantity } from "../quantity.ts";
+import { decodeBase64Text } from "../defaults/base64.ts";
 import { semanticEqual } from "./equal.ts";
-import { isFractionalBytes } from "./resources.ts";
+import type { Fields } from "./fields.ts";
+import { count, has, items, maybeNumber, part, text, textMap, texts } from "./fields.ts";
+import { child, index, key } from "./errors.ts";
+import { pemBlocks } from "./pem.ts";
+import { warnAddress, warnRange } from "./warnings-addresses.ts";
+import { claimSpecWarnings } from "./warnings-fractions.ts";
+import { warnNodeSelectorTerm } from "./warnings-labels.ts";
+import { nameWarnings, templateSpecWarnings } from "./warnings-pods.ts";
 
-const lists = ["initContainers", "containers", "ephemeralContainers"];
+type Warnings = (object: Fields, old: Fields | undefined) => readonly string[];
 
-export function podWarnings(pod: Fields, old: Fields | undefined): readonly string[] {
-  const out: string[] = [];
-  if (old === undefined) warnPodName(out, pod);
-  warnTemplate(out, { template: pod, old, path: "" });
-  return out;
+const podNames = "used in Pod names and hostnames";
+
+/** Of kinds whose pods are called after them. */
+export const namedWarnings: Warnings = (object, old) =>
+  old === undefined ? nameWarnings(object, podNames) : [];
+
+/** Upstream looks at a template again whenever its owner has a new generation. */
+function isNewGeneration(object: Fields, old: Fields | undefined): boolean {
+  if (old === undefined) return true;
+  return generationOf(object) !== generationOf(old);
 }
 
-function warnPodName(out: string[], pod: Fields): void {
-  const name = text(part(pod, "metadata"), "name");
-  const errors = dns1123LabelErrors(name);
-  if (name === "" || errors.length === 0) return;
-  out.push(
-    `metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [${errors.join(" ")}]`,
-  );
+function generationOf(object: Fields): unknown {
+  return part(object, "metadata")["generation"] ?? 0;
 }
 
-export function warnJobName(job: Fields, old: Fields | undefined): readonly string[] {
-  if (old !== undefined) return [];
-  const errors = dns1123LabelErrors(text(part(job, "metadata"), "name"));
-  if (errors.length === 0) return [];
+/** Of a kind that holds a pod template at `at`. */
+export function templateWarnings(at: readonly string[]): Warnings {
+  return (object, old) =>
+    isNewGeneration(object, old)
+      ? templateSpecWarnings(at.reduce(part, object), at.join("."), "template")
+      : [];
+}
+
+const specTemplate = ["spec", "template"];
+
+/** Upstream looks at the old template of a controller that is updated. */
+export const controllerWarnings: Warnings = (object, old) =>
+  isNewGeneration(object, old) ? templateWarnings(specTemplate)(old ?? object, undefined) : [];
+
+/** Of daemons only a template that has changed. */
+export const daemonWarnings: Warnings = (object, old) => {
+  const template = part(part(object, "spec"), "template");
+  const before = old && part(part(old, "spec"), "template");
+  if (before !== undefined && semanticEqual(template, before)) return [];
+  return templateSpecWarnings(template, specTemplate.join("."), "template");
+};
+
+export const statefulSetWarnings: Warnings = (object, old) => {
+  const spec = part(object, "spec");
+  // The name of the field in Go, on updates.
+  const field = old === undefined ? [] : ["Spec"];
+  const claims = items(spec, "volumeClaimTemplates").flatMap((claim, at) => {
+    const path = child(index(child("spec", "volumeClaimTemplates"), at), ...field);
+    return claimSpecWarnings(part(claim, "spec"), path);
+  });
+  const history = maybeNumber(spec, "revisionHistoryLimit") ?? 0;
+  const kept =
+    "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended";
   return [
-    `metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [${errors.join(" ")}]`,
+    ...templateWarnings(specTemplate)(object, old),
+    ...claims,
+    ...(history < 0 ? [kept] : []),
   ];
-}
+};
 
-/** Warnings of a kind that holds a pod template at `at`. */
-export function templateWarnings(
-  at: readonly string[],
-): (object: Fields, old: Fields | undefined) => readonly string[] {
+const completionsTracked = 100_000;
+const parallelismTracked = 10_000;
+
+/** Of a kind that holds the spec of a job at `at`. */
+export function jobSpecWarnings(at: readonly string[]): Warnings {
+  const template = templateWarnings([...at, "template"]);
   return (object, old) => {
-    const template = at.reduce(part, object);
-    const before = old === undefined ? undefined : at.reduce(part, old);
-    const out: string[] = [];
-    if (before !== undefined && semanticEqual(template, before)) return out;
-    warnTemplate(out, { template, old: before, path: at.join(".") });
-    return out;
+    if (!isNewGeneration(object, old)) return [];
+    const spec = at.reduce(part, object);
+    const isMany =
+      text(spec, "completionMode") === "Indexed" &&
+      (maybeNumber(spec, "completions") ?? 0) > completionsTracked &&
+      (maybeNumber(spec, "parallelism") ?? 0) > parallelismTracked;
+    const many =
+      "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail";
+    return [...(isMany ? [`${at.join(".")}: ${many}`] : []), ...template(object, old)];
   };
 }
 
-interface Given {
-  readonly template: Fields;
-  readonly old: Fields | undefined;
-  readonly path: string;
-}
+const zoneInSchedule =
+  "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details";
 
-function warnTemplate(out: string[], given: Given): void {
-  const spec = part(given.template, "spec");
-  if (given.old !== undefined && semanticEqual(spec, part(given.old, "spec"))) return;
-  const path = child(given.path, "spec");
-  warnLabels(out, spec, path);
-  const ips = items(spec, "hostAliases").map((alias) => text(alias, "ip"));
-  for (const at of repeatedAt(ips)) {
-    const here = child(index(child(path, "hostAliases"), at), "ip");
-    out.push(`${here}: duplicate ip "${ips[at] ?? ""}"`);
-  }
-  warnPullSecrets(out, spec, path);
-  for (const list of lists) {
-    items(spec, list).forEach((container, at) => {
-      const here = index(child(path, list), at);
-      warnRepeatedEnv(out, container, here);
-      warnFractions(out, container, here);
-    });
-  }
-  warnPorts(out, spec, path);
-  warnGrace(out, spec, path);
-}
-
-const deprecatedLabels: Readonly<Record<string, string>> = {
-  "beta.kubernetes.io/arch": 'use "kubernetes.io/arch" instead',
-  "beta.kubernetes.io/os": 'use "kubernetes.io/os" instead',
-  "failure-domain.beta.kubernetes.io/region": 'use "topology.kubernetes.io/region" instead',
-  "failure-domain.beta.kubernetes.io/zone": 'use "topology.kubernetes.io/zone" instead',
-  "beta.kubernetes.io/instance-type": 'use "node.kubernetes.io/instance-type" instead',
-};
-
-function warnLabels(out: string[], spec: Fields, path: string): void {
-  for (const label of sortKeys(textMap(spec, "nodeSelector"))) {
-    const advice = ownEntry(deprecatedLabels, label);
-    if (advice === undefined) continue;
-    const since = `deprecated since v1.${label === "beta.kubernetes.io/arch" || label === "beta.kubernetes.io/os" ? 14 : 17}`;
-    out.push(`${key(child(path, "nodeSelector"), label)}: ${since}; ${advice}`);
-  }
-}
-
-function warnPullSecrets(out: string[], spec: Fields, path: string): void {
-  items(spec, "imagePullSecrets").forEach((secret, at) => {
-    if (text(secret, "name") !== "") return;
-    const here = index(child(path, "imagePullSecrets"), at);
-    out.push(`${here}: invalid empty name ""`);
-  });
-}
-
-function warnRepeatedEnv(out: string[], container: Fields, path: string): void {
-  const seen = new Set<string>();
-  items(container, "env").forEach((variable, at) => {
-    const name = text(variable, "name");
-    const value = text(variable, "value");
-    // A second value that builds on the first is meant.
-    const reference = `$(${name})`;
-    const builds = !has(variable, "valueFrom") && value !== reference && value.includes(reference);
-    if (seen.has(name) && !builds) {
-      const here = index(child(path, "env"), at);
-      out.push(
-        `${here}: hides previous definition of "${name}", which may be dropped when using apply`,
-      );
-    }
-    seen.add(name);
-  });
-}
-
-function warnFractions(out: string[], container: Fields, path: string): void {
-  const resources = part(container, "resources");
-  for (const list of ["limits", "requests"]) {
-    const amounts = part(resources, list);
-    for (const name of sortKeys(amounts)) {
-      if (!isFractionalBytes(name, amounts[name])) continue;
-      const here = key(child(path, "resources", list), name);
-      out.push(
-        `${here}: fractional byte value "${text(amounts, name)}" is invalid, must be an integer`,
-      );
-    }
-  }
-}
-
-function warnPorts(out: string[], spec: Fields, path: string): void {
-  const owners = new Map<string, string>();
-  for (const list of ["containers", "initContainers"]) {
-    items(spec, list).forEach((container, at) => {
-      if (list === "initContainers" && text(container, "restartPolicy") !== "Always") return;
-      items(container, "ports").forEach((port, i) => {
-        const here = index(child(index(child(path, list), at), "ports"), i);
-        const name = `${String(port["containerPort"])}/${text(port, "protocol")}`;
-        const previous = owners.get(name);
-        if (previous !== undefined && !has(port, "hostPort")) {
-          out.push(`${here}: duplicate port definition with ${previous}`);
-        }
-        owners.set(name, here);
-      });
-    });
-  }
-}
-
-function warnGrace(out: string[], spec: Fields, path: string): void {
-  const grace = spec["terminationGracePeriodSeconds"];
-  if (typeof grace === "number" && grace < 0) {
-    out.push(
-      `${child(path, "terminationGracePeriodSeconds")}: must be >= 0; negative values are invalid and will be treated as 1`,
-    );
-  }
-}
-
-const ingressAnnotation = "kubernetes.io/ingress.class";
+export const scheduleWarnings: Warnings = (object, old) =>
+  old !== undefined && text(part(object, "spec"), "schedule").includes("TZ")
+    ? [zoneInSchedule]
+    : [];
 
 export function ingressWarnings(ingress: Fields, old: Fields | undefined): readonly string[] {
-  if (old !== undefined) return [];
-  const given = textMap(part(ingress, "metadata"), "annotations")[ingressAnnotation];
-  if (given === undefined) return [];
-  return [
-    `annotation "${ingressAnnotation}" is deprecated, please use 'spec.ingressClassName' instead`,
-  ];
+  const annotation = "kubernetes.io/ingress.class";
+  const given = textMap(part(ingress, "metadata"), "annotations")[annotation];
+  if (old !== undefined || given === undefined) return [];
+  if (has(part(ingress, "spec"), "ingressClassName")) return [];
+  return [`annotation "${annotation}" is deprecated, please use 'spec.ingressClassName' instead`];
 }
 
 export function claimWarnings(claim: Fields): readonly string[] {
-  const out: string[] = [];
-  const beta = "volume.beta.kubernetes.io/storage-class";
-  if (textMap(part(claim, "metadata"), "annotations")[beta] !== undefined) {
-    out.push(
-      `metadata.annotations[${beta}]: deprecated since v1.8; use "storageClassName" attribute instead`,
-    );
+  return [
+    ...annotated(claim, [storageClassAnnotation]),
+    ...claimSpecWarnings(part(claim, "spec"), "spec"),
+  ];
+}
+
+type Annotation = readonly [name: string, why: string];
+
+const storageClassAnnotation: Annotation = [
+  "volume.beta.kubernetes.io/storage-class",
+  'deprecated since v1.8; use "storageClassName" attribute instead',
+];
+const mountOptionsAnnotation: Annotation = [
+  "volume.beta.kubernetes.io/mount-options",
+  'deprecated since v1.31; use "mountOptions" attribute instead',
+];
+const mountableSecrets: Annotation = [
+  "kubernetes.io/enforce-mountable-secrets",
+  "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets",
+];
+
+function annotated(object: Fields, annotations: readonly Annotation[]): readonly string[] {
+  const given = textMap(part(object, "metadata"), "annotations");
+  return annotations
+    .filter(([name]) => given[name] !== undefined)
+    .map(([name, why]) => `${key("metadata.annotations", name)}: ${why}`);
+}
+
+export function serviceAccountWarnings(
+  account: Fields,
+  old: Fields | undefined,
+): readonly string[] {
+  if (old !== undefined && annotated(old, [mountableSecrets]).length > 0) return [];
+  return annotated(account, [mountableSecrets]);
+}
+
+/** In upstream's order. */
+const goneVolumes: readonly (readonly [string, string])[] = [
+  ["cephfs", "deprecated in v1.28, non-functional in v1.31+"],
+  ["photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"],
+  ["scaleIO", "deprecated in v1.16, non-functional in v1.22+"],
+  ["storageos", "deprecated in v1.22, non-functional in v1.25+"],
+  ["glusterfs", "deprecated in v1.25, non-functional in v1.26+"],
+  ["rbd", "deprecated in v1.28, non-functional in v1.31+"],
+];
+
+export function volumeWarnings(volume: Fields): readonly string[] {
+  const spec = part(volume, "spec");
+  const out = [...annotated(volume, [storageClassAnnotation, mountOptionsAnnotation])];
+  if (text(spec, "persistentVolumeReclaimPolicy") === "Recycle") {
+    const why =
+      "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.";
+    out.push(`spec.persistentVolumeReclaimPolicy: ${why}`);
   }
-  const amounts = part(part(part(claim, "spec"), "resources"), "requests");
-  if (isFractionalBytes("storage", amounts["storage"])) {
-    out.push(
-      `spec.resources.requests[storage]: fractional byte value "${text(amounts, "storage")}" is invalid, must be an integer`,
-    );
+  const terms = child("spec", "nodeAffinity", "required", "nodeSelectorTerms");
+  items(part(part(spec, "nodeAffinity"), "required"), "nodeSelectorTerms").forEach((term, at) =>
+    warnNodeSelectorTerm(out, term, index(terms, at), "names"),
+  );
+  for (const [source, why] of goneVolumes) {
+    const shown = source === "storageos" ? "storageOS" : source;
+    if (has(spec, source)) out.push(`${child("spec", shown)}: ${why}`);
   }
   return out;
 }
 
-export function serviceWarnings(service: Fields, old: Fields | undefined): readonly string[] {
+export function nodeWarnings(node: Fields): readonly string[] {
+  const out: string[] = [];
+  const spec = part(node, "spec");
+  if (has(spec, "configSource")) out.push("spec.configSource: the feature is removed");
+  if (text(spec, "externalID") !== "") {
+    out.push("spec.externalID: this field is deprecated, and is unused by Kubernetes");
+  }
+  texts(spec, "podCIDRs").forEach((range, at) => warnRange(out, range, index("spec.podCIDRs", at)));
+  return out;
+}
+
+export function serviceWarnings(service: Fields): readonly string[] {
   const out: string[] = [];
   const spec = part(service, "spec");
-  if (old !== undefined && semanticEqual(spec, part(old, "spec"))) return out;
   const isName = text(spec, "type") === "ExternalName";
-  const isHeadless = text(spec, "clusterIP") === "None";
+  const isHeadless = text(spec, "type") === "ClusterIP" && text(spec, "clusterIP") === "None";
+  warnTopologyHints(out, service);
+  if (text(spec, "clusterIP") !== "" && text(spec, "clusterIP") !== "None") {
+    texts(spec, "clusterIPs").forEach((ip, at) =>
+      warnAddress(out, ip, index("spec.clusterIPs", at)),
+    );
+  }
+  if (isHeadless) warnHeadless(out, spec);
+  texts(spec, "externalIPs").forEach((ip, at) =>
+    warnAddress(out, ip, index("spec.externalIPs", at)),
+  );
   const hasExternalIPs = count(spec, "externalIPs") > 0;
-  if (text(spec, "loadBalancerIP") !== "") out.push("spec.loadBalancerIP is deprecated");
-  if (hasExternalIPs && isHeadless) {
-    out.push("spec.externalIPs is ignored for headless services");
-  } else if (hasExternalIPs && !isName) {
+  if (hasExternalIPs && !isHeadless && !isName) {
     out.push("spec.externalIPs is deprecated and may no longer be implemented in some clusters");
   }
+  warnAddress(out, text(spec, "loadBalancerIP"), "spec.loadBalancerIP");
+  texts(spec, "loadBalancerSourceRanges").forEach((range, at) =>
+    warnRange(out, range, index("spec.loadBalancerSourceRanges", at)),
+  );
   if (isName && hasExternalIPs) {
     out.push('spec.externalIPs is ignored when spec.type is "ExternalName"');
   }
   if (!isName && text(spec, "externalName") !== "") {
     out.push('spec.externalName is ignored when spec.type is not "ExternalName"');
   }
+  if (text(spec, "trafficDistribution") === "PreferClose") {
+    out.push('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"');
+  }
   return out;
+}
+
+function warnTopologyHints(out: string[], service: Fields): void {
+  const hints = "service.kubernetes.io/topology-aware-hints";
+  if (textMap(part(service, "metadata"), "annotations")[hints] === undefined) return;
+  const mode = "service.kubernetes.io/topology-mode";
+  out.push(`annotation ${hints} is deprecated, please use ${mode} instead`);
+}
+
+function warnHeadless(out: string[], spec: Fields): void {
+  const ignored = "is ignored for headless services";
+  if (text(spec, "loadBalancerIP") !== "") out.push(`spec.loadBalancerIP ${ignored}`);
+  if (count(spec, "externalIPs") > 0) out.push(`spec.externalIPs ${ignored}`);
+  if (text(spec, "sessionAffinity") !== "None") out.push(`spec.SessionAffinity ${ignored}`);
+}
+
+/** Of a quota that is made: requests above limits. */
+export function quotaWarnings(quota: Fields, old: Fields | undefined): readonly string[] {
+  if (old !== undefined) return [];
+  const hard = part(part(quota, "spec"), "hard");
+  return ["cpu", "memory", "storage", "ephemeral-storage"].flatMap((resource) => {
+    const asked = `requests.${resource}`;
+    const isPlain = !has(hard, asked) && (resource === "cpu" || resource === "memory");
+    return aboveLimit(hard, isPlain ? resource : asked, `limits.${resource}`);
+  });
+}
+
+function aboveLimit(hard: Fields, request: string, limit: string): readonly string[] {
+  const [askedText, mostText] = [text(hard, request), text(hard, limit)];
+  const [asked, most] = [tryParseQuantity(askedText), tryParseQuantity(mostText)];
+  if (asked === undefined || most === undefined || compareQuantities(asked, most) <= 0) return [];
+  return [`ResourceQuota ${request} (${askedText}) should be less than ${limit} (${mostText})`];
+}
+
+/** Of a pair for TLS: what Go says that cannot find it. Whether key and certificate fit is not looked at. */
+export function secretWarnings(secret: Fields): readonly string[] {
+  if (text(secret, "type") !== "kubernetes.io/tls") return [];
+  const data = textMap(secret, "data");
+  const why =
+    pairFault(data["tls.crt"] ?? "", "certificate") ?? pairFault(data["tls.key"] ?? "", "key");
+  return why === undefined ? [] : [`tls: ${why}`];
+}
+
+function pairFault(base64: string, what: "certificate" | "key"): string | undefined {
+  const labels = pemBlocks(decodeBase64Text(base64) ?? "").map(({ label }) => label);
+  const isCertificate = (label: string): boolean => label === "CERTIFICATE";
+  const isKey = (label: string): boolean =>
+    label === "PRIVATE KEY" || label.endsWith(" PRIVATE KEY");
+  if (labels.length === 0) return `failed to find any PEM data in ${what} input`;
+  if (labels.some(what === "key" ? isKey : isCertificate)) return undefined;
+  const skipped = `after skipping PEM blocks of the following types: [${labels.join(" ")}]`;
+  const [only = ""] = labels;
+  if (what === "key") {
+    return labels.length === 1 && isCertificate(only)
+      ? "found a certificate rather than a key in the PEM for the private key"
+      : `failed to find PEM block with type ending in "PRIVATE KEY" in key input ${skipped}`;
+  }
+  return labels.length === 1 && isKey(only)
+    ? "failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched"
+    : `failed to find "CERTIFICATE" PEM block in certificate input ${skipped}`;
+}
+
+export function driverWarnings(driver: Fields, old: Fields | undefined): readonly string[] {
+  const spec = part(driver, "spec");
+  const isSame =
+    old !== undefined && semanticEqual(part(old, "spec")["tokenRequests"], spec["tokenRequests"]);
+  if (isSame || count(spec, "tokenRequests") === 0) return [];
+  if (has(spec, "serviceAccountTokenInSecrets")) return [];
+  return [
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes",
+  ];
+}
+
+export function resourceSliceWarnings(slice: Fields): readonly string[] {
+  const driver = text(part(slice, "spec"), "driver");
+  if (driver === driver.toLowerCase()) return [];
+  const shown = JSON.stringify(driver);
+  return [`spec.driver: driver names should be lowercase; ${shown} contains uppercase characters`];
+}
+
+/** Of admission's own kinds. */
+export function staticNameWarnings(object: Fields): readonly string[] {
+  if (!text(part(object, "metadata"), "name").endsWith(".static.k8s.io")) return [];
+  return [
+    'metadata.name: names ending with ".static.k8s.io" are reserved for static manifest-based configurations and cannot be managed via the API',
+  ];
 }

@@ -29,6 +29,7 @@ const plurals: Readonly<Record<string, string>> = {
   RuntimeClass: "runtimeclasses",
   StorageClass: "storageclasses",
   ValidatingAdmissionPolicy: "validatingadmissionpolicies",
+  MutatingAdmissionPolicy: "mutatingadmissionpolicies",
 };
 
 function strategyOf(object: AnyObject) {
@@ -62,6 +63,17 @@ export function onUpdate(old: string, next: string, subresource = ""): string[] 
 }
 
 export function warnings(yaml: string): readonly string[] {
-  const object = created(yaml);
-  return strategyOf(object).warnings(object, undefined);
+  const sent = read(yaml);
+  const strategy = strategyOf(sent);
+  const object = strategy.prepareForCreate(sent);
+  return [...(strategy.sentWarnings?.(sent) ?? []), ...strategy.warnings(object, undefined)];
+}
+
+/** Of replacing the created `old` by `next`, or of writing one of its subresources. */
+export function warningsOfUpdate(old: string, next: string, subresource = ""): readonly string[] {
+  const before = created(old);
+  const strategy = strategyOf(before);
+  const update = subresource === "" ? strategy : strategy.subresources[subresource];
+  if (update === undefined) throw new Error(`no subresource ${subresource}`);
+  return update.warnings?.(update.prepareForUpdate(read(next), before), before) ?? [];
 }
