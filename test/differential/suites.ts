@@ -19,6 +19,8 @@ import { server } from "./cases/server.ts";
 import { syntax } from "./cases/syntax.ts";
 import { subresources } from "./cases/subresources.ts";
 import { invalid } from "./cases/invalid.ts";
+import { warned } from "./cases/warnings.ts";
+import { zeros } from "./cases/zeros.ts";
 import { versions } from "./cases/versions.ts";
 import { writes } from "./cases/writes.ts";
 import type { Suite } from "./exchange.ts";
@@ -47,4 +49,6 @@ export const suites: readonly Suite[] = [
   health,
   devices,
   reviewed,
+  zeros,
+  warned,
 ];
