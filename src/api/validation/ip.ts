@@ -108,7 +108,7 @@ export function networkText({ address, prefixLength }: Range): string {
 }
 
 /** The range starts at its own first address: no bits are set behind the prefix. */
-function isNetworkAddress(range: Range): boolean {
+export function isNetworkAddress(range: Range): boolean {
   const shift = BigInt(bitsOf(range.address) - range.prefixLength);
   return (range.address.value >> shift) << shift === range.address.value;
 }
