@@ -1,13 +1,15 @@
 #!/usr/bin/env node
 /**
  * The launcher: runs the product on a Node that can. On an older host Node it starts the pinned one
- * and stays only to pass signals and the exit code on. From a checkout it runs src, else dist.
+ * and stays only to pass signals and the exit code on; a pipe between the two ends with it, so that a
+ * launcher that is killed outright leaves no server behind. From a checkout it runs src, else dist.
  *
  * A role whose host needs flags (host-flags.json) gets them: V8 takes those of its heap at its start only,
  * so the process becomes itself once more, with them (execve; 20 ms of CPU). docs/adr/0014.
  */
 import { existsSync, readFileSync } from "node:fs";
 import module from "node:module";
+import { Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { hostMajorMin, pinnedNode } from "../tools/node-path.mjs";
@@ -15,6 +17,9 @@ import { resolveOwnModules } from "./own-modules.mjs";
 
 /** The modules of a start are compiled by then. */
 const keepCompiledMs = 1000;
+/** Of the pipe; in the started process's environment until it has read it. */
+const launcherPipe = 3;
+const launcherVariable = "PILOTHOUSE_LAUNCHER_PID";
 const self = fileURLToPath(import.meta.url);
 const root = join(dirname(self), "..");
 
@@ -22,6 +27,7 @@ if (Number(process.versions.node.split(".")[0]) >= hostMajorMin) await start();
 else await startPinned();
 
 async function start() {
+  stopWithLauncher();
   const flags = missingFlags();
   // Not of a forked process, which shares a channel with its maker and has its maker's flags.
   if (flags.length > 0 && process.send === undefined) becomeWith(flags);
@@ -38,7 +44,9 @@ async function start() {
 async function startPinned() {
   const { spawn } = await import("node:child_process");
   const args = [...missingFlags(), self, ...process.argv.slice(2)];
-  const child = spawn(pinnedNode(root), args, { stdio: "inherit" });
+  const env = { ...process.env, [launcherVariable]: String(process.pid) };
+  const stdio = ["inherit", "inherit", "inherit", "pipe"];
+  const child = spawn(pinnedNode(root), args, { stdio, env });
   // The terminal sends Ctrl-C to both; a signal sent to the launcher alone must reach the child.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
     process.on(signal, () => child.kill(signal));
@@ -47,6 +55,20 @@ async function startPinned() {
     process.exit(1);
   });
   child.on("exit", (code, signal) => process.exit(code ?? (signal === "SIGINT" ? 130 : 143)));
+}
+
+/** As by a SIGTERM to this process, when the launcher that waits for it is gone. */
+function stopWithLauncher() {
+  const launcher = process.env[launcherVariable];
+  delete process.env[launcherVariable];
+  if (launcher === undefined) return;
+  const stop = () => process.kill(process.pid, "SIGTERM");
+  if (launcher !== String(process.ppid)) return stop();
+  const pipe = new Socket({ fd: launcherPipe, readable: true, writable: false }).unref();
+  pipe
+    .on("error", () => {})
+    .once("close", stop)
+    .resume();
 }
 
 /** What an operator has set, by NODE_OPTIONS too, stays. */

@@ -3,8 +3,11 @@
  * Exit codes: 0 success, 1 a reported error, 2 a bug; `doctor` has its own.
  */
 import { CommanderError } from "commander";
+import { endWithReaders } from "./closed-output.ts";
 import { makeProgram } from "./program.ts";
 import { UsageError } from "./usage-error.ts";
+
+endWithReaders();
 
 try {
   await makeProgram().parseAsync(process.argv);

@@ -26,8 +26,6 @@ export async function storeCheck(directory: string): Promise<void> {
 /** Every key at the newest revision, one line of JSON each; bytes that are no text in base64. */
 export async function storeDump(directory: string): Promise<void> {
   const { mvcc } = await over(directory, (deps) => loadReadOnly(deps, directory));
-  // The reader of the pipe has closed it (`| head`).
-  process.stdout.on("error", () => process.exit(0));
   for (const kv of everything({ mvcc })) {
     if (!process.stdout.write(`${JSON.stringify(dumpLine(kv))}\n`)) {
       await new Promise((resolve) => process.stdout.once("drain", resolve));

@@ -1,18 +1,20 @@
 /**
  * The process's side of the supervisor: uncaught errors and unhandled rejections go to it, and a bug
- * ends the process here and nowhere else.
+ * ends the process here and nowhere else. That nobody reads what it prints is no failure.
  */
 import type { AssertionError } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { Supervisor } from "#platform/supervisor.ts";
 import type { MetricSet } from "#server/metric-set.ts";
+import { outliveReaders } from "./closed-output.ts";
 
 /** `host` with supervised timers, and its supervisor. Call once in a process. */
 export function supervised<H extends { readonly clock: Clock; readonly log: Log }>(
   host: H,
 ): H & { readonly supervisor: Supervisor } {
   const supervisor = new Supervisor({ clock: host.clock, log: host.log, onBug: endOnBug });
+  outliveReaders();
   process.on("uncaughtException", (error) => supervisor.failed("uncaught", error));
   process.on("unhandledRejection", (reason) => supervisor.failed("unhandled", reason));
   return { ...host, clock: supervisor.clock, supervisor };
