@@ -9,6 +9,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from "node:n
 import { createServer as createTlsServer, TLSSocket } from "node:tls";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
+import { OpenSockets } from "#platform/node/http/open-sockets.ts";
 import { takeAnyAnchor } from "#platform/node/trust.ts";
 import type { Method } from "./call.ts";
 import { ConnectionGate, type GateLimits } from "./connection-gate.ts";
@@ -73,10 +74,12 @@ export async function listenEtcd(deps: ServerDeps, options: ListenOptions): Prom
   const connections = new Map<Socket, H2Connection>();
   const http1 = http1Server(deps.http, limits.headMs);
   const gate = new ConnectionGate(deps, limits);
+  const sockets = new OpenSockets(deps.log);
   const tell = tellRefused(deps);
   const mayStay = clientCheck(options, tell);
   const server = makeServer(options, tell, (socket) => {
     if (!mayStay(socket)) return;
+    if (socket instanceof TLSSocket) sockets.noteCertificate(socket);
     socket.setNoDelay(true);
     const serveHttp2 = (): void => {
       gate.served(socket);
@@ -90,7 +93,10 @@ export async function listenEtcd(deps: ServerDeps, options: ListenOptions): Prom
     };
     tellProtocol(socket, { ...deps, http1, http2: serveHttp2 }, limits.headMs);
   });
-  server.prependListener("connection", (socket: Socket) => gate.admit(socket));
+  server.prependListener("connection", (socket: Socket) => {
+    sockets.add(socket);
+    gate.admit(socket);
+  });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, () => {

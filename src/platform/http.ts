@@ -14,9 +14,17 @@ export type Peer =
       readonly certificateProblem?: string;
       /** The verified certificate, DER, if the front proxies' authority signed it: its headers name users. */
       readonly proxyCertificate?: Uint8Array;
+      /** Absent when it is closed already. */
+      readonly connection?: PeerConnection;
     }
   /** Same process: `cmd` vouches for the identity; bodies may be frozen objects, no bytes are made. */
   | { readonly kind: "direct"; readonly user: UserInfo };
+
+/** The connection of a request. */
+interface PeerConnection {
+  /** The user that its credentials name: among too many connections those of nobody are closed first. */
+  belongsTo(user: string): void;
+}
 
 export interface UserInfo {
   readonly name: string;

@@ -13,6 +13,11 @@ export interface ProcessFigures {
   readonly virtualBytes: number | undefined;
   readonly openFiles: number | undefined;
   readonly openFilesMax: number | undefined;
+  /** Of all listeners. */
+  readonly connections: number;
+  readonly connectionsMax: number;
+  /** Closed to make room for others. */
+  readonly connectionsClosed: number;
   /** Since the epoch. */
   readonly startSeconds: number;
   readonly heapUsedBytes: number;
@@ -53,6 +58,18 @@ const declared: readonly Declared[] = [
   gauge("process_virtual_memory_bytes", "Virtual memory, in bytes.", (f) => f.virtualBytes),
   gauge("process_open_fds", "File descriptors that are open.", (f) => f.openFiles),
   gauge("process_max_fds", "File descriptors that may be open.", (f) => f.openFilesMax),
+  gauge("pilothouse_connections", "Connections of clients that are open.", (f) => f.connections),
+  gauge(
+    "pilothouse_connections_max",
+    "Connections of clients that may be open, below the limit of open files.",
+    (f) => f.connectionsMax,
+  ),
+  {
+    name: "pilothouse_connections_closed_total",
+    kind: "counter",
+    help: "Connections that were closed to make room for others.",
+    read: (f) => f.connectionsClosed,
+  },
   gauge("process_start_time_seconds", "Start, in seconds since the epoch.", (f) => f.startSeconds),
   gauge("nodejs_heap_size_used_bytes", "The heap's objects, in bytes.", (f) => f.heapUsedBytes),
   gauge("nodejs_heap_size_total_bytes", "The heap's pages, in bytes.", (f) => f.heapTotalBytes),

@@ -1,6 +1,7 @@
 /**
  * The host's disk, by callbacks of node:fs: each operation is one trip to libuv's thread pool, and
  * costs about a third less than the promise API's file handles. Only `writeDurablyAtOnce` makes none.
+ * A file is opened even where all descriptors are taken, as long as there are spares (spare-descriptors.ts).
  */
 import {
   close,
@@ -9,7 +10,6 @@ import {
   fstat,
   fsync,
   ftruncate,
-  open,
   read,
   writev,
   writevSync,
@@ -20,6 +20,7 @@ import type { Disk, DiskFile, DiskLock } from "../disk.ts";
 import { diskError, asDiskError } from "./disk-error.ts";
 import { lockDirectory, lockDirectoryForReading } from "./disk-lock.ts";
 import { packBytes, unpackBytes } from "./disk-pack.ts";
+import { openWithSpare, withSpare } from "./spare-descriptors.ts";
 
 /**
  * A write through a descriptor with this flag is durable when it returns: one trip through the
@@ -38,7 +39,8 @@ export class NodeDisk implements Disk {
   }
 
   async list(directory: string): Promise<readonly string[]> {
-    return (await asDiskError("list", directory, readdir(directory))).toSorted();
+    const names = withSpare(() => readdir(directory));
+    return (await asDiskError("list", directory, names)).toSorted();
   }
 
   async makeDirectory(directory: string): Promise<void> {
@@ -54,7 +56,8 @@ export class NodeDisk implements Disk {
   }
 
   async syncDirectory(directory: string): Promise<void> {
-    const handle = await asDiskError("open", directory, openHandle(directory, "r"));
+    const opening = withSpare(() => openHandle(directory, "r"));
+    const handle = await asDiskError("open", directory, opening);
     try {
       await asDiskError("sync", directory, handle.sync());
     } finally {
@@ -210,7 +213,7 @@ class NodeFile implements DiskFile {
 
 function openFd(path: string, flags: string | number): Promise<number> {
   return new Promise((resolve, reject) => {
-    open(path, flags, 0o600, (error, fd) => {
+    openWithSpare(path, flags, 0o600, (error, fd) => {
       if (error !== null) reject(diskError("open", path, error));
       else resolve(fd);
     });

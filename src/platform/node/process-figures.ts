@@ -2,7 +2,9 @@
  * What this process takes, from Node and from Linux's /proc; elsewhere without what only that tells.
  * Cost: 0.1 ms, most of it the list of descriptors.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
+import { openFilesMax, procFile, tryTo } from "./open-files.ts";
+import { processConnections } from "./process-connections.ts";
 import type { ProcessFigures } from "../process-metrics.ts";
 
 export function readProcessFigures(): ProcessFigures {
@@ -15,6 +17,10 @@ export function readProcessFigures(): ProcessFigures {
     virtualBytes: virtualBytes(),
     openFiles: tryTo(() => readdirSync("/proc/self/fd").length - 1),
     openFilesMax: openFilesMax(),
+    connections: processConnections.count,
+    connectionsMax: processConnections.limits.connectionsMax,
+    connectionsClosed:
+      processConnections.closedCount("anonymous") + processConnections.closedCount("user"),
     startSeconds: startSeconds(),
     heapUsedBytes: heapUsed,
     heapTotalBytes: heapTotal,
@@ -32,24 +38,6 @@ function virtualBytes(): number | undefined {
   return kilobytes(/^VmSize:\s+(\d+) kB$/m.exec(tryTo(() => procFile("status")) ?? ""));
 }
 
-function openFilesMax(): number | undefined {
-  const found = /^Max open files\s+(\d+)/m.exec(tryTo(() => procFile("limits")) ?? "");
-  return found === null ? undefined : Number(found[1]);
-}
-
 function kilobytes(found: RegExpExecArray | null): number | undefined {
   return found === null ? undefined : Number(found[1]) * 1024;
-}
-
-function procFile(name: string): string {
-  return readFileSync(`/proc/self/${name}`, "utf8");
-}
-
-/** Undefined where the host has no such file. */
-function tryTo<Result>(read: () => Result): Result | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
 }

@@ -60,6 +60,8 @@ async function publicCaller(
   // Who does not say who they are acts for nobody else.
   if (isNobody(user) && isImpersonating(request))
     throw failure(401, "Unauthorized", "Unauthorized");
+  const { peer } = request;
+  if (peer.kind === "socket" && !isNobody(user)) peer.connection?.belongsTo(user.name);
   note.user = user;
   const acting = await actingUser(access, user, request);
   if (acting !== user) note.impersonator = user;

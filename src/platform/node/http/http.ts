@@ -38,6 +38,7 @@ import { mayUpgrade, serveUpgrade } from "./http1-upgrade.ts";
 import { serveHttp2 } from "./http2.ts";
 import { Rim } from "./http-rim.ts";
 import { createServer } from "./node-http.ts";
+import { OpenSockets } from "./open-sockets.ts";
 import { takeAnyAnchor } from "../trust.ts";
 import { awaitHello } from "./tls-hello.ts";
 
@@ -107,16 +108,14 @@ export async function listen(
 ): Promise<Listening> {
   const { limits, refused } = options;
   const rim = new Rim({ handler, log, ...(refused === undefined ? {} : { refused }) }, limits);
-  const server = options.key === undefined ? clearServer(options, rim) : secureServer(options, rim);
-  const sockets = new Set<Socket>();
-  // Not closures of each socket: an idle one is as small as it can be.
-  const gone = function (this: Socket): void {
-    sockets.delete(this);
-  };
-  server.on("connection", (socket: Socket) => {
+  const sockets = new OpenSockets(log);
+  const server =
+    options.key === undefined
+      ? clearServer(options, rim, sockets)
+      : secureServer(options, rim, sockets);
+  server.prependListener("connection", (socket: Socket) => {
     socket.setNoDelay(true);
     sockets.add(socket);
-    socket.on("error", destroySocket).on("close", gone);
   });
   server.maxConnections = options.limits.connectionsMax;
   await bind(server, options);
@@ -127,10 +126,6 @@ export async function listen(
     address: addressOf(bound),
     close: (deadlineMs) => (closing ??= shut(server, rim, sockets, deadlineMs)),
   };
-}
-
-function destroySocket(this: Socket): void {
-  this.destroy();
 }
 
 function addressOf(bound: AddressInfo | string): Listening["address"] {
@@ -210,21 +205,19 @@ function refuseUnread(server: AnyServer, rim: Rim): void {
     refuseConnect(rim, message, socket)) as never);
 }
 
-function clearServer(options: ListenOptions, rim: Rim): Server {
+function clearServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): Server {
   const server = createServer(http1Options(options.limits));
   refuseUnread(server, rim);
-  server.on("request", (message, response) => {
-    const address = message.socket.remoteAddress ?? "";
-    void serveHttp1(rim, { kind: "socket", address }, message, response).catch(fault(rim));
-  });
-  server.on("upgrade", (message, socket, head) => {
-    const address = message.socket.remoteAddress ?? "";
-    const peer = { kind: "socket", address } as const;
-    void serveUpgrade(rim, peer, message, socket, head).catch(fault(rim));
-  });
   const peerOf = (socket: Socket): Peer => ({
     kind: "socket",
     address: socket.remoteAddress ?? "",
+    ...connectionOf(sockets, socket),
+  });
+  server.on("request", (message, response) => {
+    void serveHttp1(rim, peerOf(message.socket), message, response).catch(fault(rim));
+  });
+  server.on("upgrade", (message, socket, head) => {
+    void serveUpgrade(rim, peerOf(message.socket), message, socket, head).catch(fault(rim));
   });
   if (options.ownHttp1 === true) {
     inFront(server, "connection", { rim, peerOf, ...options.limits }, () => true);
@@ -256,7 +249,12 @@ function listenersTaken(server: AnyServer, event: string): (socket: Socket) => v
   };
 }
 
-function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
+function connectionOf(sockets: OpenSockets, socket: Socket): Pick<SocketPeer, "connection"> {
+  const connection = sockets.accountOf(socket);
+  return connection === undefined ? {} : { connection };
+}
+
+function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): Http2SecureServer {
   const { clientCa: ca, proxyCa } = options;
   const trusted = [ca ?? [], proxyCa ?? []].flat();
   const judge = proxyCa === undefined ? undefined : authorityJudge(ca ?? [], proxyCa);
@@ -286,7 +284,7 @@ function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
   refuseUnread(server, rim);
   const authorities = readableAuthorities(trusted);
   const known = new WeakMap<object, Peer>();
-  const peers: Peers = { known, authorities, ...(judge === undefined ? {} : { judge }) };
+  const peers: Peers = { known, sockets, authorities, ...(judge === undefined ? {} : { judge }) };
   // HTTP/2 streams are taken below, so what arrives here is always of node:http.
   server.on("request", ((message: IncomingMessage, response: ServerResponse) => {
     const socket = message.socket as TLSSocket;
@@ -312,6 +310,7 @@ function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
   }
   // Before whatever reads from the connection.
   server.prependListener("secureConnection", forgetVerification);
+  server.prependListener("secureConnection", (socket) => sockets.noteCertificate(socket));
   const behind = listenersTaken(server, "connection");
   server.on("connection", (socket: Socket) => awaitHello(socket, options.limits.headMs, behind));
   server.on("session", (session: ServerHttp2Session) => guardSession(session, options.limits));
@@ -347,14 +346,13 @@ function countStream(session: object, stream: ServerHttp2Stream): void {
   stream.once("close", () => streamCounts.set(session, (streamCounts.get(session) ?? 1) - 1));
 }
 
-type CertifiedBy = Pick<
-  Peer & { kind: "socket" },
-  "certificate" | "proxyCertificate" | "certificateProblem"
->;
+type SocketPeer = Extract<Peer, { kind: "socket" }>;
+type CertifiedBy = Pick<SocketPeer, "certificate" | "proxyCertificate" | "certificateProblem">;
 
 interface Peers {
   /** By socket or session. */
   readonly known: WeakMap<object, Peer>;
+  readonly sockets: OpenSockets;
   /** What a verified certificate is good for; absent: to be a client. */
   readonly judge?: (socket: TLSSocket) => CertifiedBy;
   /** Of all who are trusted. */
@@ -376,19 +374,24 @@ function authorityJudge(clientCa: string | readonly string[], proxyCa: string): 
 }
 
 /** The peer, determined once per connection. */
-function peerOf({ known: peers, judge, authorities }: Peers, key: object, socket: TLSSocket): Peer {
+function peerOf(
+  { known: peers, sockets, judge, authorities }: Peers,
+  key: object,
+  socket: TLSSocket,
+): Peer {
   const known = peers.get(key);
   if (known !== undefined) return known;
   const address = socket.remoteAddress ?? "";
   const certificate = socket.getPeerCertificate();
   const raw = certificate?.raw;
   const problem = raw === undefined ? "" : certificateProblem(socket, authorities);
+  const common = { kind: "socket", address, ...connectionOf(sockets, socket) } as const;
   const peer: Peer =
     raw === undefined
-      ? { kind: "socket", address }
+      ? common
       : problem === ""
-        ? { kind: "socket", address, ...(judge?.(socket) ?? { certificate: raw }) }
-        : { kind: "socket", address, certificateProblem: problem };
+        ? { ...common, ...(judge?.(socket) ?? { certificate: raw }) }
+        : { ...common, certificateProblem: problem };
   peers.set(key, peer);
   return peer;
 }
@@ -400,15 +403,13 @@ function fault(rim: Rim): (error: unknown) => void {
 async function shut(
   server: AnyServer,
   rim: Rim,
-  sockets: ReadonlySet<Socket>,
+  sockets: OpenSockets,
   deadlineMs: number,
 ): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   rim.drain();
   if ("closeIdleConnections" in server) server.closeIdleConnections();
-  const timer = setTimeout(() => {
-    for (const socket of sockets) socket.destroy();
-  }, deadlineMs);
+  const timer = setTimeout(() => sockets.destroyAll(), deadlineMs);
   await closed;
   clearTimeout(timer);
 }

@@ -1,0 +1,199 @@
+/**
+ * How many connections a process has at most, and which one goes when there is one more.
+ *
+ *   admit ──► newcomer ──(newcomersMax others came)──► settled, without credentials
+ *                └──────────── belongsTo ─────────────► of a user
+ *
+ * Bounds `connectionsMax` in sum. For one more the newest settled connection without credentials goes; where
+ *        there is none, the newest of the user who has most, if that is more than `userMin`; else the oldest
+ *        newcomer, the one that comes included. So a newcomer has the time in which `newcomersMax` others come to show its credentials,
+ *        however many connections are held without any.
+ * Holds  a connection counts until it leaves or is closed here.
+ * Cost   constant per connection; at the bound, where nothing without credentials is left, a look at each user.
+ */
+
+interface ConnectionLimits {
+  readonly connectionsMax: number;
+  readonly newcomersMax: number;
+}
+
+/** Of a limit of open files kept back for the store, the log, files that are read again, and own requests. */
+const keptShare = 1 / 8;
+const keptMin = 96;
+const keptMax = 8_192;
+/** Handshakes that are under way at once. */
+const newcomersShare = 1 / 4;
+const newcomersMost = 1_024;
+
+/** Of a process that may open so many files. */
+export function connectionLimits(openFilesMax: number): ConnectionLimits {
+  const kept = Math.min(keptMax, Math.max(keptMin, Math.ceil(openFilesMax * keptShare)));
+  const connectionsMax = Math.max(1, openFilesMax - kept);
+  const newcomersMax = Math.min(newcomersMost, Math.ceil(connectionsMax * newcomersShare));
+  return { connectionsMax, newcomersMax };
+}
+
+/** What a connection is closed for: it has shown no credentials, or its user has more than others. */
+export type ClosedFor = "anonymous" | "user";
+
+export interface ConnectionAccount {
+  /** Its client has credentials, which say so. Of several users the last one counts. */
+  belongsTo(user: string): void;
+  /** It is closed. Idempotent. */
+  leave(): void;
+}
+
+/** A user's connections go to others only beyond these. */
+const userMin = 4;
+
+export class ConnectionBudget {
+  readonly limits: ConnectionLimits;
+  readonly #newcomers = new Connections();
+  readonly #settled = new Connections();
+  readonly #users = new Map<string, Connections>();
+  #count = 0;
+  readonly #closed: Record<ClosedFor, number> = { anonymous: 0, user: 0 };
+
+  constructor(limits: ConnectionLimits) {
+    this.limits = limits;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Of them, those without credentials so far. */
+  get anonymousCount(): number {
+    return this.#newcomers.count + this.#settled.count;
+  }
+
+  closedCount(reason: ClosedFor): number {
+    return this.#closed[reason];
+  }
+
+  /** `close` is called at most once, from within this or a later `admit`. */
+  admit(close: (reason: ClosedFor) => void): ConnectionAccount {
+    const isFull = this.#count >= this.limits.connectionsMax;
+    const entry = new Entry(this.#book, close);
+    this.#count++;
+    const hasRoom = !isFull || this.#closeSettled();
+    this.#newcomers.add(entry);
+    if (!hasRoom) this.#close(this.#newcomers.takeOldest(), "anonymous");
+    if (this.#newcomers.count > this.limits.newcomersMax) {
+      const oldest = this.#newcomers.takeOldest();
+      if (oldest !== undefined) this.#settled.add(oldest);
+    }
+    return entry;
+  }
+
+  #closeSettled(): boolean {
+    if (this.#close(this.#settled.takeNewest(), "anonymous")) return true;
+    const [user, most] = this.#largest();
+    if (most === undefined || most.count <= userMin) return false;
+    const newest = most.takeNewest();
+    if (most.count === 0) this.#users.delete(user);
+    return this.#close(newest, "user");
+  }
+
+  #close(entry: Entry | undefined, reason: ClosedFor): boolean {
+    if (entry === undefined) return false;
+    this.#closed[reason]++;
+    entry.leave();
+    entry.close(reason);
+    return true;
+  }
+
+  #largest(): readonly [string, Connections | undefined] {
+    let found: readonly [string, Connections | undefined] = ["", undefined];
+    for (const one of this.#users) if (one[1].count > (found[1]?.count ?? 0)) found = one;
+    return found;
+  }
+
+  readonly #book: Book = {
+    move: (entry, user) => {
+      this.#takeOut(entry);
+      const list = this.#users.get(user) ?? new Connections();
+      this.#users.set(user, list);
+      list.add(entry);
+    },
+    forget: (entry) => {
+      this.#count--;
+      this.#takeOut(entry);
+    },
+  };
+
+  #takeOut(entry: Entry): void {
+    entry.list?.delete(entry);
+    const { user } = entry;
+    if (user !== undefined && this.#users.get(user)?.count === 0) this.#users.delete(user);
+  }
+}
+
+interface Book {
+  move(entry: Entry, user: string): void;
+  forget(entry: Entry): void;
+}
+
+class Entry implements ConnectionAccount {
+  readonly #book: Book;
+  readonly close: (reason: ClosedFor) => void;
+  /** In which it is; undefined: it was asked to close, or has left. */
+  list: Connections | undefined;
+  user: string | undefined;
+  #hasLeft = false;
+
+  constructor(book: Book, close: (reason: ClosedFor) => void) {
+    this.#book = book;
+    this.close = close;
+  }
+
+  belongsTo(user: string): void {
+    if (this.list === undefined || this.user === user) return;
+    this.#book.move(this, user);
+    this.user = user;
+  }
+
+  leave(): void {
+    if (this.#hasLeft) return;
+    this.#hasLeft = true;
+    this.#book.forget(this);
+  }
+}
+
+/** By age. A Set iterates from the oldest; the newest is found by the end of an array, which is swept. */
+class Connections {
+  readonly #set = new Set<Entry>();
+  #byAge: Entry[] = [];
+
+  get count(): number {
+    return this.#set.size;
+  }
+
+  add(entry: Entry): void {
+    entry.list = this;
+    this.#set.add(entry);
+    this.#byAge.push(entry);
+    if (this.#byAge.length > 2 * this.#set.size + sweepAt) this.#byAge = [...this.#set];
+  }
+
+  delete(entry: Entry): void {
+    if (this.#set.delete(entry)) entry.list = undefined;
+  }
+
+  takeOldest(): Entry | undefined {
+    const [oldest] = this.#set;
+    if (oldest !== undefined) this.delete(oldest);
+    return oldest;
+  }
+
+  takeNewest(): Entry | undefined {
+    for (let last = this.#byAge.pop(); last !== undefined; last = this.#byAge.pop()) {
+      if (last.list !== this) continue;
+      this.delete(last);
+      return last;
+    }
+    return undefined;
+  }
+}
+
+const sweepAt = 32;

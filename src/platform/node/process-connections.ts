@@ -1,0 +1,66 @@
+/**
+ * The connections of this process, of all its listeners, below its limit of open files. Node raises the soft
+ * limit to the hard one when it starts.
+ */
+import type { Socket } from "node:net";
+import {
+  type ClosedFor,
+  type ConnectionAccount,
+  ConnectionBudget,
+  connectionLimits,
+} from "../connection-budget.ts";
+import type { Log } from "../log.ts";
+import { openFilesMax } from "./open-files.ts";
+
+/** Below this many open files a crowd of clients does not fit, and it is said at the start. */
+const lowOpenFiles = 4_096;
+/** Where the host does not tell its limit. */
+const unknownOpenFiles = 65_536;
+const tellEveryMs = 1_000;
+
+const openFiles = openFilesMax();
+
+export const processConnections = new ConnectionBudget(
+  connectionLimits(openFiles ?? unknownOpenFiles),
+);
+
+/** At the start of a process that serves. */
+export function warnOfFewOpenFiles(log: Log): void {
+  if (openFiles === undefined || openFiles >= lowOpenFiles) return;
+  const { connectionsMax } = processConnections.limits;
+  log.warn("the limit of open files is low", {
+    openFilesMax: openFiles,
+    connectionsMax,
+    hint: "raise LimitNOFILE of the unit, the container's nofile, or ulimit -Hn",
+  });
+}
+
+let quietUntilMs = 0;
+let closedSince = 0;
+
+/** To be left when the socket is closed. It is destroyed when it is one too many, now or later. */
+export function countSocket(socket: Socket, log: Log): ConnectionAccount {
+  return processConnections.admit((reason) => {
+    socket.destroy();
+    tell(log, reason);
+  });
+}
+
+function tell(log: Log, reason: ClosedFor): void {
+  closedSince++;
+  const nowMs = performance.now();
+  if (nowMs < quietUntilMs) return;
+  quietUntilMs = nowMs + tellEveryMs;
+  const { count, anonymousCount, limits } = processConnections;
+  const what =
+    reason === "anonymous"
+      ? "connections without credentials were closed: there are too many"
+      : "connections of the user with most were closed: there are too many";
+  log.warn(what, {
+    closed: closedSince,
+    connections: count,
+    anonymous: anonymousCount,
+    connectionsMax: limits.connectionsMax,
+  });
+  closedSince = 0;
+}
