@@ -114,7 +114,8 @@ const relay = createRelay(
     limits: { ...relayLimits, ...(rate === 0 ? { flushMs: 0 } : {}), reviewStreamsMs: 600_000 },
   },
 );
-const limits = { ...httpLimits, connectionsMax: 60_000 };
+/** More streams a connection than a server offers: what is measured is the fan-out. */
+const limits = { ...httpLimits, connectionsMax: 60_000, streamsPerConnectionMax: 1_000 };
 const tls =
   values.key === undefined || values.cert === undefined
     ? {}

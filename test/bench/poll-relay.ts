@@ -130,7 +130,7 @@ const relay = createRelay(
     limits: relayLimits,
   },
 );
-const limits = { ...httpLimits, connectionsMax: 120_000 };
+const limits = { ...httpLimits, connectionsMax: 120_000, streamsPerConnectionMax: 1_000 };
 const pem = Object.fromEntries(
   Object.entries({ key: values.key, cert: values.cert, clientCa: values.clientCa }).flatMap(
     ([name, file]) => (file === undefined ? [] : [[name, readFileSync(file, "utf8")]]),

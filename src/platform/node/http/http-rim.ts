@@ -2,6 +2,7 @@
 import type { EventEmitter } from "node:events";
 import type { ByteSink, PlainHandler, TakeRefused } from "../../http.ts";
 import type { Log } from "../../log.ts";
+import { processTurns } from "./process-turns.ts";
 
 /** One for all: without a reason, Node makes a DOMException with its stack at every request's end. */
 const clientLeft = new Error("the client went away");
@@ -31,6 +32,7 @@ export class Rim {
   readonly handler: PlainHandler;
   readonly log: Log;
   readonly headBytesMax: number;
+  readonly turns = processTurns;
   /** Is told of what the handler never sees. */
   readonly refused: TakeRefused | undefined;
   /** Of clients that read (http1-connection.ts). */

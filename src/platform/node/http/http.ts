@@ -44,7 +44,7 @@ import { awaitHello } from "./tls-hello.ts";
 
 interface HttpLimits {
   readonly connectionsMax: number;
-  /** Streams one HTTP/2 connection may have open at once; a client's watches share one connection. */
+  /** Streams one HTTP/2 connection may have open at once; a client with more opens further connections. */
   readonly streamsPerConnectionMax: number;
   readonly headBytesMax: number;
   /** Time for the head, and for head and body together, to arrive. */
@@ -56,7 +56,8 @@ interface HttpLimits {
 /** What a server without special needs runs with. */
 export const httpLimits: HttpLimits = {
   connectionsMax: 20_000,
-  streamsPerConnectionMax: 1_000,
+  // As a stock API server without --http2-max-streams-per-connection.
+  streamsPerConnectionMax: 100,
   headBytesMax: 64 * 1024,
   headMs: 10_000,
   requestMs: 60_000,
@@ -269,8 +270,11 @@ function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): H
     minVersion: "TLSv1.2",
     ...(options.curves === undefined ? {} : { ecdhCurve: options.curves }),
     handshakeTimeout: options.limits.headMs,
-    // MB of session state (heads and unsent data) before Node refuses streams: 1,000 watches fit.
+    // MB of session state (heads and unsent data) before Node refuses streams.
     maxSessionMemory: 128,
+    // Requests that their client takes back, at once and per second: beyond it GOAWAY.
+    streamResetBurst: options.limits.streamsPerConnectionMax,
+    streamResetRate: options.limits.streamsPerConnectionMax,
     settings: {
       maxConcurrentStreams: options.limits.streamsPerConnectionMax,
       // Up to there a head is read to be answered 431 (http2.ts); past it Node resets the stream.
@@ -312,12 +316,25 @@ function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): H
   server.prependListener("secureConnection", forgetVerification);
   server.prependListener("secureConnection", (socket) => sockets.noteCertificate(socket));
   const behind = listenersTaken(server, "connection");
-  server.on("connection", (socket: Socket) => awaitHello(socket, options.limits.headMs, behind));
+  server.on("connection", (socket: Socket) =>
+    awaitHello(socket, options.limits.headMs, (hello) => void handshakeInTurn(rim, hello, behind)),
+  );
   server.on("session", (session: ServerHttp2Session) => guardSession(session, options.limits));
   server.on("tlsClientError", (error) =>
     rim.log.debug("tls handshake failed", { error: String(error) }),
   );
   return server;
+}
+
+/** A handshake takes a millisecond: a thousand that come at once hold nobody up. */
+async function handshakeInTurn(
+  rim: Rim,
+  socket: Socket,
+  secure: (socket: Socket) => void,
+): Promise<void> {
+  const turn = rim.turns.enter(socket);
+  if (turn !== undefined) await turn;
+  if (!socket.destroyed) secure(socket);
 }
 
 /**

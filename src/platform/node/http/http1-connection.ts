@@ -195,6 +195,10 @@ class Http1Connection implements StreamOwner {
     const { rim, peerOf } = this.#front;
     const departure = new Departure();
     this.#departure = departure;
+    const turn = rim.turns.enter(this.#socket);
+    if (turn !== undefined) await turn;
+    // Left before its turn came: nothing was begun.
+    if (departure.hasLeft) return;
     const answer = await answerOf(rim, new PlainRead(head, peerOf(this.#socket), departure));
     if (this.#state === "left" || !this.#socket.writable) return abandon(answer);
     try {

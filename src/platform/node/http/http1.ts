@@ -58,7 +58,9 @@ export async function serveHttp1(
   response.on("error", leave);
   takeTurn({ message, response });
   if (response.socket === null) await untilAssigned(message, response);
-  if (response.socket === null) return;
+  const turn = rim.turns.enter(message.socket);
+  if (turn !== undefined) await turn;
+  if (response.socket === null || response.destroyed) return;
   const target = splitTarget(message.url ?? "");
   const refusal = target === undefined ? badRequest : hostRefusal(message);
   if (target === undefined || refusal !== undefined)

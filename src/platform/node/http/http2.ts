@@ -32,6 +32,10 @@ export async function serveHttp2(
   const leave = (): void => gone.leave();
   stream.on("close", leave);
   stream.on("error", leave);
+  const turn = rim.turns.enter(stream.session ?? stream);
+  if (turn !== undefined) await turn;
+  // Reset before its turn came: nothing of it was begun.
+  if (gone.hasLeft || stream.destroyed) return;
   const target = splitTarget(headers[":path"] ?? "");
   if (headBytes(rawHeaders) > rim.headBytesMax) return refuse(rim, peer, stream, headers, tooLarge);
   if (target === undefined) return refuse(rim, peer, stream, headers, badRequest);

@@ -1,0 +1,14 @@
+/** The turns of this process's loop: there is one, for all its listeners. */
+import { RimTurns, type TurnHost } from "./rim-turns.ts";
+
+/** Node runs ticks that a microtask asked for when no microtask is left. */
+const nodeTurnHost: TurnHost = {
+  nowMs: () => performance.now(),
+  nextTurn: (f) => void setImmediate(f),
+  settled: (f) => queueMicrotask(() => process.nextTick(f)),
+};
+
+/** A bystander's requests, among those of attackers, are to be answered within 20 ms. */
+const turnMs = 4;
+
+export const processTurns = new RimTurns(nodeTurnHost, { turnMs });
