@@ -183,8 +183,8 @@ async function runChainIdentity(deps: ChainDeps, state: RequestState): Promise<U
   if (!isNamed && hasExtraSpace(request.headers)) state.warnings.add(extraSpaceWarning);
   if (result.kind !== "user") throw unauthorizedError();
   state.user = result.user;
-  if (peer.kind === "socket" && result.user.name !== anonymousName)
-    peer.connection?.belongsTo(result.user.name);
+  const { peer } = request;
+  if (peer.kind === "socket" && isNamed) peer.connection?.belongsTo(result.user.name);
   state.refusing = true;
   const wish = impersonate(request, result.user, deps.authorizer, () =>
     askedBy(deps, state, result.user),
