@@ -16,6 +16,7 @@ import { refuseBeyondLimits } from "#api/object-limits.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
 import { hasValues } from "#api/value-count.ts";
 import { badRequest, tooLarge, tooManyRequests } from "#api/status.ts";
+import { chargeDecoding, refused } from "#server/charges.ts";
 import type { RequestContext } from "#server/context.ts";
 import {
   contentType,
@@ -38,12 +39,14 @@ import type { ServedKind } from "./kind.ts";
 import { decodeProtobuf, TooManyFieldsError } from "#server/protobuf/decode.ts";
 import type { FieldValidation } from "./write-options.ts";
 
-/** The bytes, or 413. A body that is a frozen object has none. */
+/** The bytes, or 413, 429. A body that is a frozen object has none. */
 async function readBytes(context: RequestContext, { bytesMax }: Bodies): Promise<Uint8Array> {
-  const { request } = context;
+  const { request, holding } = context;
   if (request.body.kind !== "bytes") return new Uint8Array(0);
-  const bytes = await request.body.read(bytesMax);
+  const bytes = await request.body.read(bytesMax, holding);
   if (bytes === "too-large") throw tooLarge(`limit is ${bytesMax}`);
+  if (bytes === "refused") throw refused(holding);
+  chargeDecoding(holding, bytes.length);
   context.pace.note(bytes.length);
   if (context.pace.isLong) await context.pace.turn();
   return bytes;

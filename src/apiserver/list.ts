@@ -4,6 +4,7 @@
 import type { AnyObject } from "#api/object.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { ListPage } from "#registry/resource-store.ts";
+import { charge } from "#server/charges.ts";
 import type { RequestContext } from "#server/context.ts";
 import { type ItemForm, madeForm, protobufForm, storedForm } from "#server/list-body.ts";
 import { type Negotiated, protobufType } from "#server/negotiate.ts";
@@ -47,12 +48,16 @@ export function pageOptions(query: ListQuery): Parameters<StoredKind["store"]["l
   };
 }
 
+/** A reference in the page, and one in the blocks that are made of it. */
+const snapshotBytesPerItem = 16;
+
 export async function answerList(
   context: RequestContext,
   kind: StoredKind,
   form: Negotiated,
   page: ListPage,
 ): Promise<PlainResponse> {
+  charge(context.holding, "snapshot", page.items.length * snapshotBytesPerItem);
   if (kind.prepared === undefined) return answerShown(context, kind, form, page);
   using _held = await kind.prepared.hold(page.items);
   return await answerShown(context, kind, form, page);
@@ -70,7 +75,7 @@ async function answerShown(
   if (!inBlocks || form.transform?.kind === "Table") return answerWhole(context, kind, form, page);
   const head = listHeadOf(kind, form, page);
   const body = await kind.blocks.bodyInTurns(head, page.items, itemForm(kind, form), context.pace);
-  return bytesResponse(200, body, form.mediaType, contentHeaders(form));
+  return { ...bytesResponse(200, body, form.mediaType, contentHeaders(form)), isShared: true };
 }
 
 function itemForm(kind: StoredKind, form: Negotiated): ItemForm {

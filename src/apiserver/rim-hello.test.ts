@@ -5,6 +5,7 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { test } from "node:test";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
+import { uncharged } from "#platform/ledger.ts";
 import type { PlainHandler } from "#platform/http.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { curvesOf } from "#platform/node/http/tls-curves.ts";
@@ -18,7 +19,7 @@ const authority = makeAuthority("test-ca", issue);
 const served = makeServerCertificate(authority, "server", ["127.0.0.1"], issue);
 
 const echo: PlainHandler = async ({ headers, body }) => {
-  const read = body.kind === "bytes" ? await body.read(2 ** 20) : new Uint8Array(0);
+  const read = body.kind === "bytes" ? await body.read(2 ** 20, uncharged) : new Uint8Array(0);
   if (read === "too-large") throw new Error("more than was sent");
   const told = `${(headers["authorization"] ?? "").length} and ${read.length}`;
   return { kind: "bytes", status: 200, headers: {}, body: [Buffer.from(told)] };

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { test as runTest, type TestContext } from "node:test";
+import { uncharged } from "#platform/ledger.ts";
 import type { ByteSink, PlainHandler, RefusedRequest } from "#platform/http.ts";
 import { silentLog } from "#platform/log.ts";
 import { httpLimits, listen } from "#platform/node/http/http.ts";
@@ -145,7 +146,7 @@ test("a request whose body breaks is refused, though its handler waits for more"
   const outcome = Promise.withResolvers<string>();
   const served = await Served.start(context, async ({ body }) => {
     if (body.kind !== "bytes") return text("no body");
-    const read = await body.read(1_000).then(String, (error: Error) => error.message);
+    const read = await body.read(1_000, uncharged).then(String, (error: Error) => error.message);
     outcome.resolve(read);
     return text("read");
   });

@@ -10,10 +10,12 @@ import type { Lister } from "#api/lister.ts";
 import type { Authenticator, Authorizer, TokenAuthenticator } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainHandler, RefusedRequest } from "#platform/http.ts";
+import type { Ledger } from "#platform/ledger.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Registry } from "#registry/resource-store.ts";
 import { type AuditSink, AuditTrail } from "#server/audit.ts";
+import { describeLedger } from "#server/charges.ts";
 import { createChain } from "#server/chain.ts";
 import type { Gate } from "#server/gate.ts";
 import { type Health, type HealthCheck, logging, ping } from "#server/health.ts";
@@ -47,6 +49,8 @@ interface ApiServerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Charged with what requests and answers hold. */
+  readonly ledger: Ledger;
   /** The request metrics are added to it; /metrics shows all of it. */
   readonly metrics: MetricSet;
   readonly version: VersionInfo;
@@ -106,6 +110,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
   const documents = documentsOf(deps, catalog, delegates);
   const nonResource = { health: healthOf(deps, life, audit), metrics, version, documents, log };
   storageMetrics(deps, catalog);
+  describeLedger(deps.metrics, deps.ledger);
   const handler = createChain(
     {
       ...plain,

@@ -6,7 +6,9 @@ import type { Admission, AdmissionRequest } from "#admission/admission.ts";
 import type { AnyObject } from "#api/object.ts";
 import { badRequest } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
+import type { Holding } from "#platform/ledger.ts";
 import type { UpdateResult } from "#registry/resource-store.ts";
+import { charge } from "#server/charges.ts";
 import type { RequestContext } from "#server/context.ts";
 import type { Place } from "#server/place.ts";
 import { authorizationError } from "#auth/forbidden.ts";
@@ -87,11 +89,26 @@ export async function writeThrough(
       ...(write.isAdmitted === true ? {} : { admit: (next, old) => attempts.validate(old, next) }),
       warn: (text) => context.warnings.add(text),
       pace: context.pace,
+      charge: copiesChargedTo(context.holding),
     });
   } catch (error) {
     await attempts.abandon();
     throw error;
   }
+}
+
+/** Of each byte stored: the object as data, the next one, the same with its managed fields, and its bytes. */
+const copiesPerByte = 4;
+
+/** Each attempt takes the place of the one before. The registry reads the object; a patch of a few bytes has copies of it, too. */
+function copiesChargedTo(holding: Holding): (bytes: number) => void {
+  let charged = 0;
+  return (bytes) => {
+    holding.give("patch", charged);
+    charged = 0;
+    charge(holding, "patch", bytes * copiesPerByte);
+    charged = bytes * copiesPerByte;
+  };
 }
 
 /** Admission of one update over its attempts: an attempt that gave way to the next is abandoned. */

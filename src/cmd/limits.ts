@@ -1,4 +1,5 @@
 /** The limits `up` runs with: libraries have no defaults of their own, this file decides them. */
+import type { LedgerLimits } from "#platform/ledger.ts";
 
 /** History kept at least, for watchers that resume and lists that go on (upstream: 5 min). */
 export const compactEverySeconds = 300;
@@ -70,6 +71,36 @@ export const aggregatedConnections = {
 
 /** From a deletion to the end of a hollow pod that stops when asked to: a kubelet takes one or two seconds. */
 export const hollowStopMs = 1_000;
+
+/**
+ * What requests, answers and watches may hold in sum, of a heap of this size: a quarter, for what is charged is
+ * partly off the heap, and the caches of 50,000 pods take a quarter. One caller may hold a quarter of
+ * that (17 bodies of the largest size at work, 80 answers of 3 MB that nobody reads, 65,000 watches of a heap of 4 GB), one
+ * namespace half. The reserve serves hundreds of callers that hold up to a megabyte each.
+ */
+export function ledgerLimits(heapBytesMax: number): LedgerLimits {
+  const totalBytesMax = Math.max(ledgerBytesMin, Math.floor(heapBytesMax / 4));
+  return {
+    totalBytesMax,
+    callerBytesMax: totalBytesMax / 4,
+    namespaceBytesMax: totalBytesMax / 2,
+    reservedBytes: totalBytesMax / 4,
+    smallBytesMax: 2 ** 20,
+    sharedAnswerBytesMax: 64 * 2 ** 20,
+    accountsMax: 65_536,
+  };
+}
+
+/**
+ * Of a relay: its whole lists are shared by a crowd that is often one user, and bounded by
+ * `largeBytesInFlightMax` in full.
+ */
+export function relayLedgerLimits(heapBytesMax: number): LedgerLimits {
+  return { ...ledgerLimits(heapBytesMax), sharedAnswerBytesMax: 4 * 2 ** 20 };
+}
+
+/** One caller may have one body of the largest size at work, in the smallest heap there is. */
+const ledgerBytesMin = 128 * 2 ** 20;
 
 /** Audit lines that wait for the disk: some 30,000; beyond it lines are dropped and counted. */
 export const auditBufferBytesMax = 16 * 2 ** 20;

@@ -2,7 +2,9 @@
 import { SelectorError } from "#api/selectors/label-selector.ts";
 import { CertificateAuthenticator } from "#auth/x509.ts";
 import type { Clock } from "#platform/clock.ts";
+import { Ledger } from "#platform/ledger.ts";
 import type { Log } from "#platform/log.ts";
+import { heapBytesMax } from "#platform/node/heap.ts";
 import type { Listening } from "#platform/node/http/http.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
@@ -20,7 +22,7 @@ import { type XdsLimits, xdsLimits } from "#relay/xds/limits.ts";
 import { gatewayResources, xdsResources } from "#relay/xds/xds-face.ts";
 import type { AuditSink } from "#server/audit.ts";
 import type { MetricSet } from "#server/metric-set.ts";
-import { shutdownMs } from "./limits.ts";
+import { relayLedgerLimits, shutdownMs } from "./limits.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import { openTimers, type Parts } from "./parts.ts";
 import type { MirrorFlags } from "./relay-flags.ts";
@@ -58,9 +60,10 @@ async function makeRelay(
   const views = definitions.map((definition) => viewOn(all, definition, flags));
   const { kinds, awaited, custom } = resourcesOf(all, flags, views);
   const random = new NodeRandom();
+  const ledger = new Ledger(relayLedgerLimits(heapBytesMax()));
   const peers = flags.peers === undefined ? {} : { peerStreams: peersOf(flags, flags.peers) };
   const running = createRelay(
-    { ...up, random, log, ...more, ...peers, peers: new CertificateAuthenticator(up) },
+    { ...up, random, log, ledger, ...more, ...peers, peers: new CertificateAuthenticator(up) },
     {
       resources: kinds,
       views: more.followsViews === false ? [] : views,
@@ -98,9 +101,10 @@ export async function openRelay(
   parts: Parts,
   stopping: AbortSignal,
 ): Promise<Made | undefined> {
-  const clock = await openTimers(more.clock, parts);
+  const { clock: hostClock, ...rest } = more;
+  const clock = await openTimers(hostClock, parts);
   const up = await parts.open("upstream", () => connect(clock), { close: closeUpstreams });
-  return parts.open("mirrors", () => makeRelay(flags, up, stopping, more), {
+  return parts.open("mirrors", () => makeRelay(flags, up, stopping, rest), {
     close: (made) => made?.running.stop(),
   });
 }

@@ -28,6 +28,7 @@ export type TimerName =
   | "registry.wait"
   | "registry.rehome"
   | "server.deadline"
+  | "server.answer"
   | "server.watch"
   | "server.drain"
   | "server.audit"

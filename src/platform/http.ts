@@ -3,6 +3,8 @@
  * adapters at the rim of the same handler chain: `(PlainRequest) => Promise<PlainResponse>`.
  */
 
+import type { Holding } from "./ledger.ts";
+
 /** The peer of a request, as far as the transport can tell. */
 export type Peer =
   /** A socket: `certificate` is the verified client certificate, DER; absent when none was given. */
@@ -37,12 +39,15 @@ export type TakeChunk = (chunk: Uint8Array) => void | Promise<void>;
 
 export type PlainBody =
   | { readonly kind: "none" }
-  /** `read` may be called once. Resolves to "too-large" as soon as more than `limitBytes` arrived. */
+  /**
+   * `read` may be called once; what arrives is charged to `holding`, whose owner closes it. Resolves to
+   * "too-large" as soon as more than `limitBytes` arrived, to "refused" when `holding` may not hold more.
+   */
   | {
       readonly kind: "bytes";
       /** Content-Length; undefined when the client did not say. */
       readonly declaredBytes?: number | undefined;
-      read(limitBytes: number): Promise<Uint8Array | "too-large">;
+      read(limitBytes: number, holding: Holding): Promise<Uint8Array | "too-large" | "refused">;
       /** Instead of `read`: chunks as they come; a promise that `take` returns holds the client back. */
       readonly stream?: (take: TakeChunk) => Promise<void>;
     }
@@ -117,6 +122,8 @@ export type PlainResponse =
       readonly status: number;
       readonly headers: Headers;
       readonly body: readonly Uint8Array[];
+      /** Its pieces are kept for other answers as well, as long as they are new. */
+      readonly isShared?: boolean;
       /** Called when the answer has left or its client has; perhaps twice. For what is worth counting. */
       readonly left?: () => void;
     }
@@ -132,6 +139,8 @@ export type PlainResponse =
       readonly kind: "stream";
       readonly status: number;
       readonly headers: Headers;
+      /** What its client has not taken is charged to it. Closed by the stream's closer. */
+      readonly held?: Holding;
       open(sink: ByteSink): () => void;
     }
   /** 101: only to a request that offered `upgrade`. The rim sends the head, then calls `open` once. */
@@ -139,6 +148,8 @@ export type PlainResponse =
       readonly kind: "tunnel";
       readonly status: 101;
       readonly headers: Headers;
+      /** Closed by the rim, with the connection. */
+      readonly held?: Holding;
       open(client: ByteDuplex): void;
     }
   /** A watch for a direct caller. */

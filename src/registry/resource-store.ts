@@ -40,6 +40,8 @@ export interface UpdateOptions extends WriteOptions {
   readonly subresource: string;
   /** Given: a missing object is created (PUT of a kind that allows it, server-side apply). */
   readonly createIfMissing?: boolean;
+  /** Called at each attempt with the bytes of the current object, before it is read. May throw. */
+  charge?(bytes: number): void;
 }
 
 /**

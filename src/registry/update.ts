@@ -105,6 +105,7 @@ async function updateExisting(attempt: Attempt, current: SharedObject): Promise<
   const { context, key, options } = attempt;
   const { pace } = options;
   pace?.note(current.value.length);
+  options.charge?.(current.value.length);
   const own = context.rules !== undefined;
   const old = own ? await readStored(context, current) : current.object;
   if (pace?.isLong === true) await pace.turn();

@@ -9,6 +9,7 @@ import { type AddressInfo, connect } from "node:net";
 import { test } from "node:test";
 import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
 import { httpLimits, listen } from "#platform/node/http/http.ts";
+import { uncharged } from "#platform/ledger.ts";
 import { silentLog } from "#platform/log.ts";
 import { relayLimits } from "./limits.ts";
 import { passThrough } from "./pass-through.ts";
@@ -92,7 +93,7 @@ async function relayed(
   const limits = { ...relayLimits, wholeBytesMax: 1_024 };
   const front = await listen(
     at,
-    (request) => passThrough(deps, limits, request, undefined),
+    (request) => passThrough(deps, limits, request, undefined, uncharged),
     silentLog,
   );
   const socket = connect({ port: front.address.port, host: "127.0.0.1" });

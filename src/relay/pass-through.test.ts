@@ -11,6 +11,7 @@ import { after, before, describe, it } from "node:test";
 import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import type { ByteDuplex, UserInfo } from "#platform/http.ts";
+import { uncharged } from "#platform/ledger.ts";
 import { silentLog } from "#platform/log.ts";
 import { statusResponse } from "#server/status.ts";
 import { relayLimits } from "./limits.ts";
@@ -54,7 +55,7 @@ void describe("what passes through", () => {
     front = await listen(
       { host: "127.0.0.1", port: 0, limits: httpLimits },
       (request) =>
-        passThrough(deps, limits, request, ann).catch((error: unknown) =>
+        passThrough(deps, limits, request, ann, uncharged).catch((error: unknown) =>
           statusResponse(request, new URLSearchParams(), error),
         ),
       silentLog,

@@ -25,6 +25,8 @@ import type {
 } from "#platform/http.ts";
 import { isBearerProtocol } from "#platform/bearer-token.ts";
 import { offeredProtocols } from "#wire/websocket/frames.ts";
+import type { Holding } from "#platform/ledger.ts";
+import { refused } from "#server/charges.ts";
 import type { Caller } from "./access/entry-point.ts";
 import { impersonationHeaders } from "./access/impersonation.ts";
 import type { RelayLimits } from "./limits.ts";
@@ -65,6 +67,7 @@ export async function passThrough(
   limits: RelayLimits,
   request: PlainRequest,
   caller: Caller,
+  holding: Holding,
 ): Promise<PlainResponse> {
   const ending = new AbortController();
   const gone = (): void => ending.abort();
@@ -74,7 +77,7 @@ export async function passThrough(
       retryAfterSeconds: 1,
     });
   }
-  const response = await passOn(deps, limits, request, caller, ending.signal);
+  const response = await passOn(deps, limits, request, caller, ending.signal, holding);
   if (response.upgraded !== undefined) return tunnel(deps, response, response.upgraded);
   const headers = answerHeaders(response);
   const length = Number(response.headers["content-length"] ?? Number.NaN);
@@ -98,8 +101,9 @@ async function passOn(
   request: PlainRequest,
   caller: Caller,
   signal: AbortSignal,
+  holding: Holding,
 ): Promise<ByteResponse> {
-  const body = await bodyOf(request, limits);
+  const body = await bodyOf(request, limits, holding);
   const { upgrade } = request;
   const path = encodePath(request.path);
   const acting = caller === undefined ? {} : impersonationHeaders(caller);
@@ -125,13 +129,15 @@ async function passOn(
 async function bodyOf(
   { body }: PlainRequest,
   limits: RelayLimits,
+  holding: Holding,
 ): Promise<Pick<ByteRequest, "body" | "bodyStream">> {
   if (body.kind !== "bytes") return {};
   const { declaredBytes, stream } = body;
   const { requestBytesMax: bytesMax, wholeBytesMax } = limits;
   if (declaredBytes !== undefined && declaredBytes > bytesMax) throw tooLong(bytesMax);
   if (stream === undefined || (declaredBytes ?? Infinity) <= wholeBytesMax) {
-    const whole = await body.read(bytesMax);
+    const whole = await body.read(bytesMax, holding);
+    if (whole === "refused") throw refused(holding);
     if (whole === "too-large") throw tooLong(bytesMax);
     return { body: whole };
   }

@@ -16,9 +16,11 @@ import type { Client } from "#client/client.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { PlainHandler } from "#platform/http.ts";
+import type { Ledger } from "#platform/ledger.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { type AuditSink, AuditTrail } from "#server/audit.ts";
+import { describeLedger } from "#server/charges.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { FrameJoiner } from "#server/watch-frames.ts";
 import { streamDeadlines } from "#server/watch-stream.ts";
@@ -63,6 +65,8 @@ interface RelayDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Charged with what is held for clients. */
+  readonly ledger: Ledger;
   readonly metrics: MetricSet;
   /** For the mirrors' own streams and for reviews. */
   readonly http: ByteTransport;
@@ -175,6 +179,7 @@ class RelayServer implements Relay {
       {
         clock,
         log: deps.log,
+        ledger: deps.ledger,
         ...this.#audit(),
         loop,
         metrics: this.#metrics,
@@ -282,7 +287,8 @@ class RelayServer implements Relay {
   }
 
   #describe(access: Access, largeAnswers: LargeResponseLimiter): void {
-    const { metrics } = this.#deps;
+    const { metrics, ledger } = this.#deps;
+    describeLedger(metrics, ledger);
     describeViews(metrics, () => this.#views.values());
     describeRelay(
       metrics,

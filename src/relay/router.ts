@@ -4,13 +4,16 @@
  */
 import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
+import type { Ledger } from "#platform/ledger.ts";
 import type { Log } from "#platform/log.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { requestInfo, type RequestInfo } from "#server/request-info.ts";
 import { statusResponse } from "#server/status.ts";
 import { switched } from "#server/websocket-stream.ts";
 import type { RelayAudit } from "./access/audit.ts";
+import { chargedResponse, openRequest } from "./access/charged.ts";
 import { type DiscoveryCache, isDiscovery } from "./discovery-cache.ts";
+import type { Asked } from "./access/asked.ts";
 import type { CallerNote, EntryPoint } from "./access/entry-point.ts";
 import type { RelayLimits } from "./limits.ts";
 import type { LoopGuard } from "./fleet/loop-guard.ts";
@@ -27,6 +30,8 @@ export interface RouterDeps {
   readonly audit?: RelayAudit;
   readonly loop: LoopGuard;
   readonly metrics: RelayMetrics;
+  /** Charged with what is held for clients. */
+  readonly ledger: Ledger;
   readonly own: OwnPages;
   readonly polls: Polls;
   readonly reads: MirroredReads;
@@ -66,7 +71,7 @@ export class Router {
     const { via } = request.headers;
     try {
       if (via !== undefined) this.#deps.loop.check(via);
-      const routed = await this.#route(request, query, door, caller);
+      const routed = await this.#charged(request, query, door, caller);
       this.#deps.metrics.answered(routed.by, routed.response, query);
       // For a client that is a relay: the IDs of this relay and its upstreams.
       if (via === undefined) return routed;
@@ -77,6 +82,18 @@ export class Router {
       if (!(error instanceof ApiError)) this.#failed(request, error);
       return { by: "refused", response };
     }
+  }
+
+  async #charged(
+    request: PlainRequest,
+    query: URLSearchParams,
+    door: EntryPoint,
+    note: CallerNote,
+  ): Promise<Routed> {
+    const { ledger } = this.#deps;
+    const routed = await this.#route(request, query, door, note);
+    const response = chargedResponse(ledger, request, door, note, routed.response);
+    return { by: routed.by, response };
   }
 
   /** A poll reads a list, whatever its path. */
@@ -103,10 +120,20 @@ export class Router {
     if (page !== undefined) return { by: "relay", response: page };
     const caller = await door.caller(request, note);
     if (own) return { by: "relay", response: await this.#deps.own.answer(request, door, caller) };
-    const asked = { request, query, door, caller };
+    const info = requestInfo(request.method, request.path, query);
+    note.namespace = info.namespace;
+    const holding = openRequest(this.#deps.ledger, request, door, note);
+    try {
+      return await this.#answer({ request, query, door, caller, holding }, info);
+    } finally {
+      holding.close();
+    }
+  }
+
+  async #answer(asked: Asked, info: RequestInfo): Promise<Routed> {
+    const { request, door, caller, holding } = asked;
     const poll = await this.#deps.polls.answer(asked);
     if (poll !== undefined) return { by: "etag", response: poll };
-    const info = requestInfo(request.method, request.path, query);
     const read = await this.#deps.reads.answer(asked, info);
     if (read !== "pass") return { by: "mirror", response: withoutCaching(read) };
     if (isDiscovery(request)) {
@@ -115,7 +142,7 @@ export class Router {
       if (response !== undefined) return { by: "discovery", response };
     }
     await door.admit(caller, request.path);
-    const response = await passThrough(this.#deps.pass, this.#limits, request, caller);
+    const response = await passThrough(this.#deps.pass, this.#limits, request, caller, holding);
     return { by: "upstream", response };
   }
 }

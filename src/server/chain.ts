@@ -7,6 +7,9 @@
  *        leaves its sample when it closes. Identity is settled before a body byte is read. What is
  *        authorised and what a handler may reach are one value (place.ts); a path that does not fit the
  *        scope of its kind is 404 after authorization, as upstream's router answers it.
+ * Bytes  what a request and its answer hold is charged to its caller (charges.ts): the body until the handler
+ *        ends, the answer until the socket has taken it, a stream until it closes. The seat of a long answer
+ *        is held as long, at most the time of a short request: a client that does not read is at work here.
  * Time   short requests have `requestTimeoutMs` (or less, by ?timeout=); then 504 and an aborted
  *        signal. Watches and container streams have none here.
  */
@@ -26,11 +29,23 @@ import type {
   PlainResponse,
   UserInfo,
 } from "#platform/http.ts";
+import type { Holding, Ledger } from "#platform/ledger.ts";
 import type { Log } from "#platform/log.ts";
 import { Pace } from "#platform/pace.ts";
 import type { Random } from "#platform/random.ts";
 import { attributesOf } from "./attributes.ts";
 import type { AuditTrail } from "./audit.ts";
+import {
+  bodyBytes,
+  type Charged,
+  chargedAnswer,
+  closeUnopened,
+  heldStream,
+  type OpenAnswer,
+  openHolding,
+  openStream,
+  refused,
+} from "./charges.ts";
 import type { AuditNote, RequestContext } from "./context.ts";
 import { runWithDeadline, allowedTimeoutMs } from "./deadline.ts";
 import type { Gate } from "./gate.ts";
@@ -53,6 +68,7 @@ interface ChainDeps {
   /** Absent: every request passes. */
   readonly gate?: Gate;
   readonly metrics: RequestMetrics;
+  readonly ledger: Ledger;
   readonly audit?: AuditTrail;
   /** Of the kind the path leads to; undefined: this server has none. */
   readonly scopeOf: (info: RequestInfo) => Reach | undefined;
@@ -77,9 +93,22 @@ interface RequestState {
   /** Of constrained impersonation; else "". */
   constraint: string;
   gateHeaders: Headers;
+  /** Of an answer that is given back when it has left. */
+  seat: Seat | undefined;
+  /** Of a watch, from before its handler on. */
+  stream: Holding | undefined;
+  /** The answer was made: a handler that ends later is not listened to. */
+  finished: boolean;
   /** Set while the chain itself decides: its refusals of a known user carry nosniff, as upstream's do. */
   refusing: boolean;
 }
+
+interface Seat {
+  release(): void;
+}
+
+/** Shorter answers fit into what the kernel takes at once: their seats are free when they are made. */
+const seatAnswerBytesMin = 64 * 1024;
 
 export function createChain(
   deps: ChainDeps,
@@ -96,7 +125,8 @@ export function createChain(
       response = answerError(deps, state, error);
     }
     left();
-    return finishRequest(deps, state, response);
+    state.finished = true;
+    return finishRequest(deps, state, chargeAnswer(deps, options, state, response));
   };
 }
 
@@ -116,6 +146,9 @@ function beginRequest(deps: ChainDeps, request: PlainRequest): RequestState {
     impersonator: undefined,
     constraint: "",
     gateHeaders: {},
+    seat: undefined,
+    stream: undefined,
+    finished: false,
     refusing: false,
   };
 }
@@ -152,10 +185,12 @@ async function runChain(
   });
   if (seat !== undefined) state.gateHeaders = seat.headers;
   if (seat?.kind === "rejected") return answerTooManyRequests(seat.retryAfterSeconds);
+  const holding = openHolding(deps.ledger, chargedTo(state));
   try {
     const granted = runChainAuthorize(deps, state, user);
     const nowMs = state.receivedWallMs;
-    return await handler({
+    if (info.verb === "watch") state.stream = openStream(deps.ledger, chargedTo(state));
+    const response = await handler({
       request,
       requestInfo: info,
       ...granted,
@@ -169,11 +204,26 @@ async function runChain(
       },
       receivedMs,
       nowMs,
+      holding,
       pace: new Pace(deps.clock),
     });
+    if (seat !== undefined && !state.finished && holdsSeat(request, response)) state.seat = seat;
+    return response;
   } finally {
-    seat?.release();
+    holding.close();
+    if (seat !== undefined && seat !== state.seat) seat.release();
+    if (state.finished) state.stream?.close();
   }
+}
+
+function chargedTo({ request, user, info }: RequestState): Charged {
+  const { namespace } = info;
+  return { peer: request.peer, user, namespace, queryBytes: request.query.length };
+}
+
+function holdsSeat({ peer }: PlainRequest, response: PlainResponse): boolean {
+  if (peer.kind === "direct" || response.kind !== "bytes") return false;
+  return bodyBytes(response.body) >= seatAnswerBytesMin;
 }
 
 async function runChainIdentity(deps: ChainDeps, state: RequestState): Promise<UserInfo> {
@@ -246,6 +296,56 @@ function answerError(deps: ChainDeps, state: RequestState, error: unknown): Plai
     deps.log.error("request failed", { method, path, auditId: state.auditId, error: trace });
   }
   return response;
+}
+
+/** What the answer holds is charged before it leaves; a caller that holds too much gets 429 instead. */
+function chargeAnswer(
+  deps: ChainDeps,
+  options: ChainOptions,
+  state: RequestState,
+  response: PlainResponse,
+): PlainResponse {
+  const { stream, request } = state;
+  if (request.peer.kind === "direct") return response;
+  if (response.kind === "stream" || response.kind === "tunnel") {
+    return chargeStream(deps, state, response);
+  }
+  stream?.close();
+  if (response.kind !== "bytes") return response;
+  const holding = openHolding(deps.ledger, chargedTo(state));
+  const seat = seatUntilLeft(deps, options, state);
+  const answer = chargedAnswer(deps.ledger, holding, response, seat);
+  return answer ?? chargeAnswer(deps, options, state, answerError(deps, state, refused(holding)));
+}
+
+function chargeStream(deps: ChainDeps, state: RequestState, response: OpenAnswer): PlainResponse {
+  try {
+    return heldStream(response, state.stream ?? openStream(deps.ledger, chargedTo(state)));
+  } catch (error) {
+    closeUnopened(response);
+    return answerError(deps, state, error);
+  }
+}
+
+/** Gives the seat back once: when the answer has left, or a short request would have to be over. */
+function seatUntilLeft(
+  { clock }: ChainDeps,
+  { requestTimeoutMs }: ChainOptions,
+  state: RequestState,
+): (() => void) | undefined {
+  const { seat } = state;
+  if (seat === undefined) return undefined;
+  state.seat = undefined;
+  const leave = (): void => {
+    timer.cancel();
+    if (isOver) return;
+    isOver = true;
+    seat.release();
+  };
+  let isOver = false;
+  const leftMs = state.receivedMs + requestTimeoutMs - clock.monotonicMs();
+  const timer = clock.after("server.answer", Math.max(0, leftMs), leave);
+  return leave;
 }
 
 function finishRequest(
@@ -337,7 +437,7 @@ function finishSample(deps: ChainDeps, state: RequestState, response: PlainRespo
     method: request.method,
     code: response.status,
     seconds,
-    bytes: response.kind === "bytes" ? bodyLength(response.body) : 0,
+    bytes: response.kind === "bytes" ? bodyBytes(response.body) : 0,
     dryRun: state.query.has("dryRun"),
   });
   deps.audit?.record({
@@ -361,10 +461,4 @@ function finishSample(deps: ChainDeps, state: RequestState, response: PlainRespo
 /** Of another server's resources any text may come: none of them becomes a label. */
 function isKnown(reach: Reach | undefined): boolean {
   return reach !== undefined && reach !== "delegated";
-}
-
-function bodyLength(body: readonly Uint8Array[]): number {
-  let length = 0;
-  for (const chunk of body) length += chunk.length;
-  return length;
 }

@@ -1,6 +1,7 @@
 /** One request on its way through the chain, as every handler sees it. */
 import type { Attributes } from "#auth/auth.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
+import type { Holding } from "#platform/ledger.ts";
 import type { Pace } from "#platform/pace.ts";
 import type { Place } from "./place.ts";
 import type { RequestInfo } from "./request-info.ts";
@@ -29,6 +30,8 @@ export interface RequestContext {
   readonly receivedMs: number;
   /** Wall clock at the same moment; ages in tables are relative to it. */
   readonly nowMs: number;
+  /** Whom memory is charged to until the handler ends (charges.ts). */
+  readonly holding: Holding;
   /** Gives way to others between the steps of long work. */
   readonly pace: Pace;
 }

@@ -13,7 +13,7 @@ interface GateRequest {
 }
 
 type GateAnswer =
-  /** `release` is called exactly once: when the answer is ready; for a watch, when it has started. */
+  /** `release` is called exactly once: when the answer has left; for a watch, when it has started. */
   | { readonly kind: "seated"; readonly headers: Headers; release(): void }
   /** 429 as plain text. */
   | { readonly kind: "rejected"; readonly headers: Headers; readonly retryAfterSeconds: number };

@@ -14,7 +14,10 @@ import type { Client } from "../../src/client/client.ts";
 import { NodeClock } from "../../src/platform/node/clock.ts";
 import { httpLimits, listen } from "../../src/platform/node/http/http.ts";
 import { NodeRandom } from "../../src/platform/node/random.ts";
+import { relayLedgerLimits } from "../../src/cmd/limits.ts";
+import { Ledger } from "../../src/platform/ledger.ts";
 import { silentLog } from "../../src/platform/log.ts";
+import { heapBytesMax } from "../../src/platform/node/heap.ts";
 import { relayLimits } from "../../src/relay/limits.ts";
 import { createRelay } from "../../src/relay/relay.ts";
 import { type Counter, MetricSet } from "../../src/server/metric-set.ts";
@@ -98,6 +101,7 @@ const relay = createRelay(
     clock,
     random: new NodeRandom(),
     log: silentLog,
+    ledger: new Ledger(relayLedgerLimits(heapBytesMax())),
     metrics,
     http,
     passHttp: http,

@@ -12,7 +12,10 @@ import { CertificateAuthenticator } from "../../src/auth/x509.ts";
 import type { ByteTransport } from "../../src/platform/byte-transport.ts";
 import { ByteTransportError } from "../../src/platform/byte-transport.ts";
 import type { Client } from "../../src/client/client.ts";
+import { relayLedgerLimits } from "../../src/cmd/limits.ts";
+import { Ledger } from "../../src/platform/ledger.ts";
 import { silentLog } from "../../src/platform/log.ts";
+import { heapBytesMax } from "../../src/platform/node/heap.ts";
 import { NodeClock } from "../../src/platform/node/clock.ts";
 import { httpLimits, listen } from "../../src/platform/node/http/http.ts";
 import { NodeRandom } from "../../src/platform/node/random.ts";
@@ -114,6 +117,7 @@ const relay = createRelay(
     clock,
     random: new NodeRandom(),
     log: silentLog,
+    ledger: new Ledger(relayLedgerLimits(heapBytesMax())),
     metrics: new MetricSet(),
     http,
     passHttp: http,

@@ -10,6 +10,7 @@ import { failure } from "#api/status.ts";
 import { assert } from "#base/assert.ts";
 import type { ByteRequest, ByteResponse } from "#platform/byte-transport.ts";
 import type { PlainResponse } from "#platform/http.ts";
+import { refused } from "#server/charges.ts";
 import type { RequestContext } from "#server/context.ts";
 import { bytesResponse } from "#server/respond.ts";
 import { admitProxy } from "../connect.ts";
@@ -102,11 +103,15 @@ async function exchange(
 }
 
 /** As it comes. */
-async function bodyOf({ request: { body } }: RequestContext): Promise<Partial<ByteRequest>> {
+async function bodyOf({
+  request: { body },
+  holding,
+}: RequestContext): Promise<Partial<ByteRequest>> {
   if (body.kind !== "bytes") return {};
   const { declaredBytes, stream } = body;
   if (stream !== undefined) return { bodyStream: { bytes: declaredBytes, stream } };
-  const whole = await body.read(wholeBodyBytesMax);
+  const whole = await body.read(wholeBodyBytesMax, holding);
+  if (whole === "refused") throw refused(holding);
   if (whole !== "too-large") return { body: whole };
   throw failure(413, "RequestEntityTooLarge", `request body exceeds ${wholeBodyBytesMax} bytes`);
 }

@@ -12,6 +12,7 @@ import type { Status } from "#api/status.ts";
 import { alwaysAllow } from "#auth/testing/always-allow.ts";
 import type { Authenticator, Authorizer } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
+import type { Ledger } from "#platform/ledger.ts";
 import { silentLog } from "#platform/log.ts";
 import type { ByteSink, Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
 import { createLister } from "#registry/lister.ts";
@@ -25,6 +26,7 @@ import { MetricSet } from "#server/metric-set.ts";
 import { versionInfo } from "#server/version.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
+import { roomyLedger } from "#platform/testing/roomy-ledger.ts";
 import { openMemoryStore } from "#store/open.ts";
 import type { Store } from "#store/store.ts";
 import { recommendedOptions } from "#store/options.ts";
@@ -55,6 +57,8 @@ interface PlaneOptions {
   readonly around?: (registry: Registry) => Registry;
   /** Components of the cluster that are said to run in this process; absent: none. */
   readonly runsBeside?: readonly string[];
+  /** Absent: one with room for everything a test does. */
+  readonly ledger?: Ledger;
   /** Absent: the strategies of `api`. */
   readonly strategyFor?: (info: ResourceInfo) => Strategy;
   /** Other servers that answer parts of the API. */
@@ -111,6 +115,7 @@ export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Pro
       authenticator: options.authenticator ?? everybodyIsTester,
       authorizer: options.authorizer ?? alwaysAllow,
       admission: createAdmission(options.plugins ?? []),
+      ledger: options.ledger ?? roomyLedger(),
       version: versionInfo(build),
     },
     { requestTimeoutMs: 60_000, limits: apiLimits },

@@ -10,6 +10,8 @@ import { apiLimits } from "#apiserver/deps.ts";
 import { type ApiServer, createApiServer } from "#apiserver/server.ts";
 import { readCertificateRequest } from "#auth/certificate-request.ts";
 import { must } from "#base/assert.ts";
+import { Ledger } from "#platform/ledger.ts";
+import { heapBytesMax } from "#platform/node/heap.ts";
 import { createLister } from "#registry/lister.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { Gate } from "#flowcontrol/gate.ts";
@@ -51,6 +53,7 @@ export async function openApiServer(
       authenticator: access.authenticator,
       authorizer: access.authorizer,
       admission: planeAdmission(host, options, deps),
+      ledger: new Ledger(limits.ledgerLimits(heapBytesMax())),
       metrics,
       version,
       startChecks: deps.startChecks,

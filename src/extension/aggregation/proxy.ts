@@ -232,24 +232,25 @@ class Exchange {
 }
 
 /** As it comes; an object of a caller in this process as JSON. */
-function bodyOf({ request: { body } }: RequestContext): Partial<ByteRequest> {
+function bodyOf({ request: { body }, holding }: RequestContext): Partial<ByteRequest> {
   if (body.kind === "none") return {};
   if (body.kind === "object")
     return { body: new TextEncoder().encode(JSON.stringify(body.object)) };
   const { declaredBytes, stream } = body;
   if (stream !== undefined) return { bodyStream: { bytes: declaredBytes, stream } };
-  return { bodyStream: { bytes: declaredBytes, stream: wholeBody((limit) => body.read(limit)) } };
+  const whole = wholeBody((limit) => body.read(limit, holding));
+  return { bodyStream: { bytes: declaredBytes, stream: whole } };
 }
 
 /** Of a body that cannot be streamed; bodies of sockets can. */
 const wholeBodyBytesMax = 3 * 1024 * 1024;
 
 function wholeBody(
-  read: (limitBytes: number) => Promise<Uint8Array | "too-large">,
+  read: (limitBytes: number) => Promise<Uint8Array | "too-large" | "refused">,
 ): NonNullable<ByteRequest["bodyStream"]>["stream"] {
   return async (take) => {
     const whole = await read(wholeBodyBytesMax);
-    if (whole === "too-large") throw new Error("the request's body is too large");
+    if (typeof whole === "string") throw new Error(`the request's body is ${whole}`);
     await take(whole);
   };
 }

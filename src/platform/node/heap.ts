@@ -6,11 +6,16 @@
  * is loaded, and twice a second while it fills. Counted into the one limit that grows with the live size,
  * there are a third as many collections. What a collection frees is the same.
  */
-import { setFlagsFromString } from "node:v8";
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
 
 export const offHeapFlag = "--external-memory-accounted-in-global-limit";
 
 /** For a process that keeps most of its memory off the heap; before it takes any. */
 export function countOffHeapWithHeap(): void {
   setFlagsFromString(offHeapFlag);
+}
+
+/** The bytes at which the host ends this process. */
+export function heapBytesMax(): number {
+  return getHeapStatistics().heap_size_limit;
 }

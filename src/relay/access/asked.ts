@@ -1,5 +1,6 @@
 /** A request with its entry point, its caller, and its authorization attributes. */
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
+import type { Holding } from "#platform/ledger.ts";
 import { type Place, type Target, targetOf } from "#server/place.ts";
 import type { RequestInfo } from "#server/request-info.ts";
 import type { Caller, EntryPoint } from "./entry-point.ts";
@@ -12,6 +13,8 @@ export interface Asked {
   readonly query: URLSearchParams;
   readonly door: EntryPoint;
   readonly caller: Caller;
+  /** Charged until the request is answered. */
+  readonly holding: Holding;
 }
 
 /** What the upstream is asked about a read, and the place the mirror is read at: of one value. */

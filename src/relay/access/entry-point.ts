@@ -19,9 +19,13 @@ export interface CallerNote {
   user?: UserInfo;
   /** Who acts as `user`. */
   impersonator?: UserInfo;
+  /** Of what was asked for, as far as it is in one. */
+  namespace?: string;
 }
 
 export interface EntryPoint {
+  /** Of the relay's own serving workers: they charge their clients themselves. */
+  readonly isOwn: boolean;
   /** Throws 401, 403 (may not act for somebody), 429 (too many unknown credentials) and 503. */
   caller(request: PlainRequest, note?: CallerNote): Promise<Caller>;
   /** Throws 401 for a caller without credentials whom the upstream would not take at `path`. */
@@ -36,6 +40,7 @@ export interface EntryPoint {
 /** The relay itself may do what its credential upstream may: nothing is refused to it here. */
 export function publicEntryPoint(access: Access): EntryPoint {
   return {
+    isOwn: false,
     caller: (request, note = {}) => publicCaller(access, request, note),
     admit: async (caller, path) => {
       if (caller !== undefined && isNobody(caller)) await access.admitNobody(caller, path);
@@ -71,6 +76,7 @@ async function publicCaller(
 
 /** Only for a listener that no other process than the relay's own can reach. */
 export const innerEntryPoint: EntryPoint = {
+  isOwn: true,
   caller: async (request) => requestedUser(request),
   admit: () => Promise.resolve(),
   authorize: () => Promise.resolve(),

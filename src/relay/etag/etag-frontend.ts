@@ -150,11 +150,11 @@ export class EtagFrontend {
     const headers = { ...pollHeaders(now), "content-type": view.spec.form.contentType };
     if (coding === undefined) {
       const plain = await body.plain(new Pace(this.#deps.clock));
-      return { kind: "bytes", status: 200, headers, body: plain };
+      return { kind: "bytes", status: 200, headers, body: plain, isShared: true };
     }
     const packed = await body.packed(coding);
     const coded = { ...headers, "content-encoding": coding };
-    return { kind: "bytes", status: 200, headers: coded, body: [packed] };
+    return { kind: "bytes", status: 200, headers: coded, body: [packed], isShared: true };
   }
 
   /** The newest state of everything that changed after `since`, and the names of what went. */
@@ -172,7 +172,7 @@ export class EtagFrontend {
       this.#deps.metrics.expired.add([]);
       throw made;
     });
-    return { kind: "bytes", status: 200, headers, body };
+    return { kind: "bytes", status: 200, headers, body, isShared: true };
   }
 
   #events(read: EtagRead): PlainResponse {

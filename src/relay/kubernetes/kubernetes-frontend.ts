@@ -146,12 +146,13 @@ export class KubernetesFrontend {
     if (body.bytes >= turnBytesMin) await pace.turn();
     if (body.bytes < gzipBytesMin || !acceptsGzip(request.headers["accept-encoding"])) {
       const left = this.#deps.largeAnswers.enter(body.bytes);
-      return { ...bytesResponse(200, body.chunks, form.contentType, headers), left };
+      const whole = bytesResponse(200, body.chunks, form.contentType, headers);
+      return { ...whole, left, isShared: true };
     }
     const packed = { ...headers, "content-encoding": "gzip", vary: "Accept-Encoding" };
     const bytes = await body.packed();
     const left = this.#deps.largeAnswers.enter(bytes.length);
-    return { ...bytesResponse(200, [bytes], form.contentType, packed), left };
+    return { ...bytesResponse(200, [bytes], form.contentType, packed), left, isShared: true };
   }
 
   #listFresh(resource: Mirrored, asked: ListQuery): Promise<Headers> {

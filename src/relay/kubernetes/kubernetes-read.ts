@@ -7,6 +7,7 @@
  */
 import type { Clock } from "#platform/clock.ts";
 import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
+import type { Holding } from "#platform/ledger.ts";
 import type { Random } from "#platform/random.ts";
 import type { Place } from "#server/place.ts";
 import type { WatchStreamDeps } from "#server/watch-stream.ts";
@@ -33,6 +34,7 @@ export interface Read {
   /** What was authorised, and the only place to read at. */
   readonly place: Place;
   readonly query: URLSearchParams;
+  readonly holding: Holding;
 }
 
 /** "pass": cannot be said exactly here; it is the upstream's to answer. */

@@ -74,6 +74,7 @@ export class MirroredReads {
       verb: info.verb,
       place,
       query,
+      holding: read.holding,
     });
     if (response === "pass") return response;
     if (response.kind === "stream")

@@ -9,6 +9,7 @@ import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeHttpServer, wholeAnswer } from "#platform/testing/http-server.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
+import { roomyLedger } from "#platform/testing/roomy-ledger.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { everything, TestSink } from "#watch/testing/feed.ts";
 import { type RelayLimits, relayLimits } from "../limits.ts";
@@ -41,6 +42,7 @@ class World {
         clock,
         random: new FakeRandom(seed),
         log: silentLog,
+        ledger: roomyLedger(),
         metrics: this.metrics,
         http: upstream,
         passHttp: upstream,

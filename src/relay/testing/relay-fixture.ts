@@ -5,6 +5,7 @@ import type { ByteSink, PlainRequest } from "#platform/http.ts";
 import { FakeHttpServer, wholeAnswer } from "#platform/testing/http-server.ts";
 import { silentLog } from "#platform/log.ts";
 import type { FakeClock } from "#platform/testing/clock.ts";
+import { roomyLedger } from "#platform/testing/roomy-ledger.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import type { createRelay } from "../relay.ts";
@@ -25,6 +26,7 @@ export function relayDeps(
     clock,
     random: new FakeRandom(3),
     log: silentLog,
+    ledger: roomyLedger(),
     metrics: new MetricSet(),
     http: upstream,
     passHttp: upstream,

@@ -1,11 +1,13 @@
 /**
  * Reading a request body with a bound: Node stream in, bytes or "too-large" out.
  *
- * Holds  at most `limitBytes` plus one network read in memory; nothing is read before it is asked for.
+ * Holds  at most `limitBytes` plus one network read in memory, charged as it arrives; nothing is read before
+ *        it is asked for. Pieces of a few bytes are joined: a client may send them one by one.
  * Fails  with an Error when the client goes away in the middle.
  */
 import type { Readable } from "node:stream";
 import type { PlainBody, TakeChunk } from "../../http.ts";
+import type { Holding } from "../../ledger.ts";
 import { asciiTarget } from "./header-text.ts";
 
 export const noBody: PlainBody = { kind: "none" };
@@ -16,11 +18,11 @@ export function streamBody(source: Readable, declaredBytes: number | undefined):
     kind: "bytes",
     declaredBytes,
     stream: (take) => streamReadable(source, take),
-    read: (limitBytes) => {
+    read: (limitBytes, holding) => {
       if (declaredBytes !== undefined && declaredBytes > limitBytes) {
         return Promise.resolve("too-large");
       }
-      return streamBodyRead(source, limitBytes);
+      return streamBodyRead(source, limitBytes, holding);
     },
   };
 }
@@ -50,14 +52,19 @@ export function streamReadable(source: Readable, take: TakeChunk): Promise<void>
   });
 }
 
-function streamBodyRead(source: Readable, limitBytes: number): Promise<Uint8Array | "too-large"> {
+function streamBodyRead(
+  source: Readable,
+  limitBytes: number,
+  holding: Holding,
+): Promise<Uint8Array | "too-large" | "refused"> {
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];
     let length = 0;
     source.on("data", (chunk: Uint8Array) => {
       length += chunk.length;
       if (length > limitBytes) return settle(() => resolve("too-large"));
-      chunks.push(chunk);
+      if (!holding.take("body", chunk.length)) return settle(() => resolve("refused"));
+      keepChunk(chunks, chunk);
     });
     const onEnd = (): void =>
       settle(() => resolve(chunks.length === 1 ? first(chunks) : Buffer.concat(chunks, length)));
@@ -72,6 +79,20 @@ function streamBodyRead(source: Readable, limitBytes: number): Promise<Uint8Arra
     };
     source.on("end", onEnd).on("close", onGone).on("error", onGone);
   });
+}
+
+/** Pieces below this are joined with their neighbours, so that a byte costs no object. */
+const pieceBytesMin = 1_024;
+
+function keepChunk(chunks: Uint8Array[], chunk: Uint8Array): void {
+  let last = chunk;
+  for (let before = chunks.at(-1); before !== undefined; before = chunks.at(-1)) {
+    // As long as the shorter one is the last: each byte is copied a few times, not once per piece.
+    if (last.length >= pieceBytesMin || before.length > last.length) break;
+    chunks.pop();
+    last = Buffer.concat([before, last]);
+  }
+  chunks.push(last);
 }
 
 function first(chunks: readonly Uint8Array[]): Uint8Array {

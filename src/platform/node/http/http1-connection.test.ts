@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
+import { uncharged } from "../../ledger.ts";
 import type { PlainHandler, PlainRequest, PlainResponse } from "../../http.ts";
 import { silentLog } from "../../log.ts";
 import type { Replay, ReplayableResponse } from "../../replay.ts";
@@ -70,7 +71,7 @@ class Served {
     this.requests.push(request);
     const { body, path } = request;
     if (path === "/slow") await this.slow.promise;
-    if (body.kind === "bytes") await body.read(1_000);
+    if (body.kind === "bytes") await body.read(1_000, uncharged);
     const again: Replay = () => (this.known ? shortWay : undefined);
     const head = { kind: "bytes", status: 304, headers: { "x-path": path } } as const;
     const answer: ReplayableResponse = { ...head, body: [], again };

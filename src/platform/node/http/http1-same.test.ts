@@ -11,6 +11,7 @@ import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
+import { uncharged } from "../../ledger.ts";
 import type { ByteSink, PlainRequest, PlainResponse } from "../../http.ts";
 import { silentLog } from "../../log.ts";
 import { httpLimits, listen, type Listening } from "./http.ts";
@@ -29,7 +30,7 @@ async function answer(request: PlainRequest): Promise<PlainResponse> {
   const turns = Number(/^\/slow(\d)/.exec(path)?.[1] ?? 0);
   for (let turn = 0; turn < turns; turn++) await nextTurn();
   // Read first: whether a connection outlasts an unread body depends on when the body arrived.
-  const read = body.kind === "bytes" ? await body.read(100) : "none";
+  const read = body.kind === "bytes" ? await body.read(100, uncharged) : "none";
   if (path.startsWith("/watch")) return { kind: "stream", status: 200, headers: {}, open };
   const { date: _, ...told } = headers;
   const seen = JSON.stringify([method, path, query, told, String(read)]);

@@ -1,5 +1,6 @@
 /** For tests of the HTTP rim: a server that says what it was asked, and one call to it. */
 import type { request as httpRequest } from "node:http";
+import { uncharged } from "../../ledger.ts";
 import type { PlainRequest, PlainResponse } from "../../http.ts";
 import { httpLimits, type listen } from "../http/http.ts";
 
@@ -11,8 +12,9 @@ export const text = (status: number, body: string): PlainResponse => ({
 });
 
 export async function echo(request: PlainRequest): Promise<PlainResponse> {
-  const body = request.body.kind === "bytes" ? await request.body.read(1000) : new Uint8Array(0);
-  if (body === "too-large") return text(413, "too large");
+  const body =
+    request.body.kind === "bytes" ? await request.body.read(1000, uncharged) : new Uint8Array(0);
+  if (typeof body === "string") return text(413, "too large");
   const line = `${request.method} ${request.path} ${request.query} ${Buffer.from(body).toString()}`;
   return text(200, line);
 }

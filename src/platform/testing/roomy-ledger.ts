@@ -1,0 +1,15 @@
+/** A ledger that refuses nothing a test does, but what the test is about. */
+import { Ledger, type LedgerLimits } from "../ledger.ts";
+
+export function roomyLedger(limits: Partial<LedgerLimits> = {}): Ledger {
+  return new Ledger({
+    callerBytesMax: 2 ** 40,
+    namespaceBytesMax: 2 ** 40,
+    totalBytesMax: 2 ** 42,
+    reservedBytes: 2 ** 40,
+    smallBytesMax: 2 ** 20,
+    sharedAnswerBytesMax: 2 ** 30,
+    accountsMax: 1_000,
+    ...limits,
+  });
+}

@@ -1,0 +1,207 @@
+/**
+ * What requests and answers hold, charged to who sent the request (#platform/ledger.ts): one place each for
+ * bodies, answers and open streams, so that no handler has to think of it.
+ *
+ *   request ─► workOf ───────► body, object, snapshot, patch     until its handler ends
+ *   answer  ─► chargedAnswer ► answer                             until the socket has taken it
+ *   stream  ─► openStream ───► watch, frames                      until it closes
+ *
+ * At a limit  429 with Retry-After, or 413 for what this caller could never hold. Refusals themselves are a few
+ *        words, and always charged.
+ * In this process  callers share objects with the caches: nothing is charged.
+ */
+import type { ApiError } from "#api/status.ts";
+import { failure, tooManyRequests } from "#api/status.ts";
+import { anonymousName } from "#auth/groups.ts";
+import {
+  type HeldKind,
+  heldKinds,
+  type Holding,
+  type Ledger,
+  type LedgerLimits,
+  type Refusal,
+  uncharged,
+} from "#platform/ledger.ts";
+import type { ByteSink, Peer, PlainResponse, UserInfo } from "#platform/http.ts";
+import type { MetricSet } from "./metric-set.ts";
+
+/**
+ * Bytes that a body is while it is decoded, beside itself: its text, the data of it, the checked object, and
+ * that object's bytes. Measured at 1.4 bytes per byte of JSON for data; texts of one byte a character.
+ */
+const objectBytesPerByte = 4;
+/** A cursor, a stream, its frames' format and what the transport keeps of a stream. */
+const watchBytes = 4 * 1024;
+/** A requirement of three characters (`!a,`) is an object and its texts. */
+const watchBytesPerQueryByte = 48;
+/** What a query without a long selector has: it is in `watchBytes`. */
+const plainQueryBytes = 512;
+/** Chunks of an answer that the transport has copied: encrypted, or framed. */
+const copiedBytesMax = 512 * 1024;
+/** A second is enough for a client that reads. */
+const retryAfterSeconds = 1;
+
+/** Who asks, and where. */
+export interface Charged {
+  readonly peer: Peer;
+  readonly user: UserInfo | undefined;
+  /** "": none. */
+  readonly namespace: string;
+  /** Of its query: selectors are kept as long as a watch is open. */
+  readonly queryBytes: number;
+}
+
+/** Open until its owner closes it. */
+export function openHolding(ledger: Ledger, { peer, user, namespace }: Charged): Holding {
+  if (peer.kind === "direct") return uncharged;
+  if (user === undefined || user.name === anonymousName)
+    return ledger.open(`address:${peer.address}`, namespace);
+  return ledger.open(`user:${user.name}`, namespace === "" ? ownNamespace(user) : namespace);
+}
+
+/** Service accounts are many and made by who may write in their namespace: together they are one tenant. */
+function ownNamespace({ name }: UserInfo): string {
+  if (!name.startsWith(accountPrefix)) return "";
+  return name.slice(accountPrefix.length).split(":", 1)[0] ?? "";
+}
+
+const accountPrefix = "system:serviceaccount:";
+
+/** Charges `bytes`. @throws ApiError 429 or 413. */
+export function charge(holding: Holding, kind: HeldKind, bytes: number): void {
+  if (!holding.take(kind, bytes)) throw refused(holding);
+}
+
+/** The body's bytes have been read: what will be made of them. @throws ApiError 429 or 413. */
+export function chargeDecoding(holding: Holding, bodyBytes: number): void {
+  charge(holding, "object", bodyBytes * objectBytesPerByte);
+}
+
+/** Of the last `take` that was refused. */
+export function refused({ refusal }: Holding): ApiError {
+  if (refusal === undefined) return tooManyRequests("too much is held for this caller", 1);
+  const text = refusalText(refusal);
+  if (refusal.asked > refusal.most) return failure(413, "RequestEntityTooLarge", text);
+  return tooManyRequests(text, retryAfterSeconds);
+}
+
+function refusalText({ by, asked, held, limit }: Refusal): string {
+  const whose =
+    by === "caller"
+      ? "of one caller"
+      : by === "namespace"
+        ? "of one namespace"
+        : "of all callers of this server";
+  const numbers = `${inUnits(asked)} more were asked for, ${inUnits(held)} are held for this caller`;
+  const hint = "read or end the answers that are open, or ask for less at once, and come again";
+  return `the limit of ${inUnits(limit)} ${whose} is reached: ${numbers}; ${hint}`;
+}
+
+function inUnits(bytes: number): string {
+  if (bytes < 2 ** 20) return `${Math.ceil(bytes / 2 ** 10)} KiB`;
+  return `${Math.ceil(bytes / 2 ** 20)} MiB`;
+}
+
+type BytesAnswer = Extract<PlainResponse, { kind: "bytes" }>;
+
+/**
+ * The answer, charged until it has left; then `left` is called, too. Undefined: its caller holds too much,
+ * `refused(holding)` says what to answer instead, and `left` has been called.
+ */
+export function chargedAnswer(
+  { limits }: Ledger,
+  holding: Holding,
+  answer: BytesAnswer,
+  left?: () => void,
+): BytesAnswer | undefined {
+  const size = answerBytes(answer, limits);
+  const leave = (): void => {
+    holding.close();
+    left?.();
+    answer.left?.();
+  };
+  if (answer.status >= 400) holding.force("answer", size);
+  else if (!holding.take("answer", size)) {
+    leave();
+    return undefined;
+  }
+  return { ...answer, left: leave };
+}
+
+/** Its pieces, and what the transport has copied of them. */
+function answerBytes({ body, isShared }: BytesAnswer, limits: LedgerLimits): number {
+  const bytes = bodyBytes(body);
+  const own = isShared === true ? Math.min(bytes, limits.sharedAnswerBytesMax) : bytes;
+  return own + Math.min(bytes, copiedBytesMax);
+}
+
+export function bodyBytes(body: readonly Uint8Array[]): number {
+  let bytes = 0;
+  for (const chunk of body) bytes += chunk.length;
+  return bytes;
+}
+
+/** For a stream that is about to open. @throws ApiError 429 or 413. */
+export function openStream(ledger: Ledger, charged: Charged): Holding {
+  const holding = openHolding(ledger, charged);
+  const selector = Math.max(0, charged.queryBytes - plainQueryBytes);
+  if (holding.take("watch", watchBytes + selector * watchBytesPerQueryByte)) return holding;
+  const error = refused(holding);
+  holding.close();
+  throw error;
+}
+
+export type OpenAnswer = Extract<PlainResponse, { kind: "stream" | "tunnel" }>;
+
+/** The answer with what it holds, which the stream's closer closes; a tunnel's, the rim. */
+export function heldStream(answer: OpenAnswer, held: Holding): OpenAnswer {
+  if (answer.kind === "tunnel") return { ...answer, held };
+  const open = (sink: ByteSink): (() => void) => {
+    const close = answer.open(sink);
+    return () => {
+      try {
+        close();
+      } finally {
+        held.close();
+      }
+    };
+  };
+  return { ...answer, held, open };
+}
+
+/** A stream or tunnel that will not be opened must be closed by its maker. */
+export function closeUnopened(answer: PlainResponse): void {
+  if (answer.kind === "stream") answer.open(closedSink)();
+  if (answer.kind === "bytes") answer.left?.();
+  if (answer.kind === "tunnel") answer.open(closedDuplex);
+}
+
+const closedSink: ByteSink = { write: () => true, onDrain: () => {}, end: () => {}, closed: true };
+
+const closedDuplex = {
+  ...closedSink,
+  stream: () => Promise.reject(new Error("the caller of a tunnel holds too much")),
+  abort: () => {},
+};
+
+/** What is held, by kind, and what was refused, by whose limit. */
+export function describeLedger(metrics: MetricSet, ledger: Ledger): void {
+  const held = "Bytes held for callers, by what they are.";
+  metrics.gaugeOf("pilothouse_held_bytes", held, ["kind"], function* () {
+    for (const kind of heldKinds) yield [[kind], ledger.held(kind)] as const;
+  });
+  const most = "The most bytes that were held for callers at once.";
+  metrics.gaugeOf("pilothouse_held_bytes_peak", most, [], () => [[[], ledger.mostBytes]]);
+  const refusals = "What was refused as too much was held, by whose limit.";
+  metrics.gaugeOf("pilothouse_held_refusals_total", refusals, ["by"], function* () {
+    for (const by of ["caller", "namespace", "process"] as const)
+      yield [[by], ledger.refused(by)] as const;
+  });
+  const limits = "The most that may be held, by whom.";
+  metrics.gaugeOf("pilothouse_held_bytes_limit", limits, ["by"], function* () {
+    const { callerBytesMax, namespaceBytesMax, totalBytesMax } = ledger.limits;
+    yield [["caller"], callerBytesMax];
+    yield [["namespace"], namespaceBytesMax];
+    yield [["process"], totalBytesMax];
+  });
+}
