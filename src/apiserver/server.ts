@@ -90,6 +90,8 @@ export interface ApiServer {
   ready(): Promise<void>;
   /** For the HTTP rim: a request that it refused itself, for the audit trail. */
   refused(request: RefusedRequest): void;
+  /** For the HTTP rim: little more may be held for clients. */
+  isTight(): boolean;
   shutdown(): void;
   /** Ends all watches cleanly; registry and store are their owners' to close. */
   close(): void;
@@ -136,6 +138,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
       life.synced = true;
     },
     refused: (request) => audit?.recordRefused(request, deps.random.uuid(), deps.clock.nowMs()),
+    isTight: () => deps.ledger.isTight,
     shutdown: () => {
       life.leaving = true;
     },

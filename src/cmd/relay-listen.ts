@@ -58,6 +58,7 @@ export function listenTo(
       ...curves,
       limits: relayHttpLimits,
       ownHttp1: true,
+      isTight: () => running.isTight,
     },
     running.handler,
     log,

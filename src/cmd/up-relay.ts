@@ -69,10 +69,12 @@ export async function openRelayOf(
   const connect = (clock: Clock) => upstreamOf(access, clock);
   const made = await openRelay(mirrors, connect, more, parts, stopping);
   if (made === undefined) throw new StartStopped();
-  const options = { ...at, ...keys, limits: relayHttpLimits, ownHttp1: true };
-  const start = () => listen(options, made.running.handler, host.log);
+  const { running } = made;
+  const isTight = (): boolean => running.isTight;
+  const options = { ...at, ...keys, limits: relayHttpLimits, ownHttp1: true, isTight };
+  const start = () => listen(options, running.handler, host.log);
   const listening = await openListener(made, 0, start, parts);
-  const { xds: face } = made.running;
+  const { xds: face } = running;
   const deps = { clock: host.clock, log: host.log };
   const xds =
     face === undefined || xdsAt === undefined
@@ -80,7 +82,7 @@ export async function openRelayOf(
       : await parts.open("xds-listener", () => listenXds({ ...deps, face }, xdsAt, keys), {
           close: (listener) => listener.close(),
         });
-  await made.running.untilReady(stopping);
+  await running.untilReady(stopping);
   const { address } = listening;
   plane.ownAddresses.addPort(address.port);
   if (xds !== undefined) plane.ownAddresses.addPort(xds.port);

@@ -27,6 +27,7 @@ export type TimerName =
   | "watch.flush"
   | "registry.wait"
   | "registry.rehome"
+  | "http.stall"
   | "server.deadline"
   | "server.answer"
   | "server.watch"

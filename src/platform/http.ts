@@ -177,4 +177,10 @@ export interface RefusedRequest {
 /** Called once per refusal, synchronously; must not throw. */
 export type TakeRefused = (request: RefusedRequest) => void;
 
+/**
+ * Bytes of an answer that are given to a socket at once: what a transport has copied of it. Smaller ones would cost
+ * a turn of the loop more often.
+ */
+export const answerRunBytes = 256 * 1024;
+
 export type PlainHandler = (request: PlainRequest) => Promise<PlainResponse>;

@@ -116,6 +116,8 @@ export interface Relay {
   /** Every mirror has its first list, or passes through for want of one. */
   readonly ready: boolean;
   readonly resources: readonly Mirrored[];
+  /** Little more may be held for clients: for the listener. */
+  readonly isTight: boolean;
   readonly xds: XdsFace | undefined;
   /** Resolves when every mirror has its first list, or `signal` aborts. */
   untilReady(signal: AbortSignal): Promise<void>;
@@ -202,6 +204,10 @@ class RelayServer implements Relay {
 
   get resources(): readonly Mirrored[] {
     return this.#mirrors.all;
+  }
+
+  get isTight(): boolean {
+    return this.#deps.ledger.isTight;
   }
 
   get ready(): boolean {

@@ -22,7 +22,13 @@ import {
   type Refusal,
   uncharged,
 } from "#platform/ledger.ts";
-import type { ByteSink, Peer, PlainResponse, UserInfo } from "#platform/http.ts";
+import {
+  answerRunBytes,
+  type ByteSink,
+  type Peer,
+  type PlainResponse,
+  type UserInfo,
+} from "#platform/http.ts";
 import type { MetricSet } from "./metric-set.ts";
 
 /**
@@ -36,8 +42,6 @@ const watchBytes = 4 * 1024;
 const watchBytesPerQueryByte = 48;
 /** What a query without a long selector has: it is in `watchBytes`. */
 const plainQueryBytes = 512;
-/** Chunks of an answer that the transport has copied: encrypted, or framed. */
-const copiedBytesMax = 512 * 1024;
 /** A second is enough for a client that reads. */
 const retryAfterSeconds = 1;
 
@@ -132,7 +136,7 @@ export function chargedAnswer(
 function answerBytes({ body, isShared }: BytesAnswer, limits: LedgerLimits): number {
   const bytes = bodyBytes(body);
   const own = isShared === true ? Math.min(bytes, limits.sharedAnswerBytesMax) : bytes;
-  return own + Math.min(bytes, copiedBytesMax);
+  return own + Math.min(bytes, answerRunBytes);
 }
 
 export function bodyBytes(body: readonly Uint8Array[]): number {

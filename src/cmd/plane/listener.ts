@@ -24,6 +24,7 @@ export function listenTls(
       ...(options.frontProxy === undefined ? {} : { proxyCa: options.frontProxy.clientCa }),
       limits: httpLimits,
       refused: (request) => server.refused(request),
+      isTight: () => server.isTight(),
     },
     server.handler,
     host.log,

@@ -8,6 +8,7 @@
 import type { Readable } from "node:stream";
 import type { PlainBody, TakeChunk } from "../../http.ts";
 import type { Holding } from "../../ledger.ts";
+import { BodyPieces } from "./body-pieces.ts";
 import { asciiTarget } from "./header-text.ts";
 
 export const noBody: PlainBody = { kind: "none" };
@@ -58,16 +59,13 @@ function streamBodyRead(
   holding: Holding,
 ): Promise<Uint8Array | "too-large" | "refused"> {
   return new Promise((resolve, reject) => {
-    const chunks: Uint8Array[] = [];
-    let length = 0;
+    const pieces = new BodyPieces();
     source.on("data", (chunk: Uint8Array) => {
-      length += chunk.length;
-      if (length > limitBytes) return settle(() => resolve("too-large"));
+      if (pieces.bytes + chunk.length > limitBytes) return settle(() => resolve("too-large"));
       if (!holding.take("body", chunk.length)) return settle(() => resolve("refused"));
-      keepChunk(chunks, chunk);
+      pieces.add(chunk);
     });
-    const onEnd = (): void =>
-      settle(() => resolve(chunks.length === 1 ? first(chunks) : Buffer.concat(chunks, length)));
+    const onEnd = (): void => settle(() => resolve(pieces.joined()));
     const onGone = (): void =>
       settle(() => reject(new Error("the client went away before its body ended")));
     const settle = (f: () => void): void => {
@@ -79,24 +77,6 @@ function streamBodyRead(
     };
     source.on("end", onEnd).on("close", onGone).on("error", onGone);
   });
-}
-
-/** Pieces below this are joined with their neighbours, so that a byte costs no object. */
-const pieceBytesMin = 1_024;
-
-function keepChunk(chunks: Uint8Array[], chunk: Uint8Array): void {
-  let last = chunk;
-  for (let before = chunks.at(-1); before !== undefined; before = chunks.at(-1)) {
-    // As long as the shorter one is the last: each byte is copied a few times, not once per piece.
-    if (last.length >= pieceBytesMin || before.length > last.length) break;
-    chunks.pop();
-    last = Buffer.concat([before, last]);
-  }
-  chunks.push(last);
-}
-
-function first(chunks: readonly Uint8Array[]): Uint8Array {
-  return chunks[0] ?? new Uint8Array(0);
 }
 
 function ignore(): void {}

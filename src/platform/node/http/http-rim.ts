@@ -1,6 +1,7 @@
 /** What both HTTP rims share: the handler, the log, and the open streams that `close` must end. */
 import type { EventEmitter } from "node:events";
 import type { ByteSink, PlainHandler, TakeRefused } from "../../http.ts";
+import type { AnswerProgress } from "./answer-progress.ts";
 import type { Log } from "../../log.ts";
 import { processTurns } from "./process-turns.ts";
 
@@ -35,18 +36,26 @@ export class Rim {
   readonly turns = processTurns;
   /** Is told of what the handler never sees. */
   readonly refused: TakeRefused | undefined;
+  /** Answers that are not taken yet. */
+  readonly progress: AnswerProgress;
   /** Of clients that read (http1-connection.ts). */
   readonly connections = new Set<{ drain(): void }>();
   readonly #open = new Map<ByteSink, () => void>();
   #draining = false;
 
   constructor(
-    deps: { readonly handler: PlainHandler; readonly log: Log; readonly refused?: TakeRefused },
+    deps: {
+      readonly handler: PlainHandler;
+      readonly log: Log;
+      readonly progress: AnswerProgress;
+      readonly refused?: TakeRefused;
+    },
     limits: { readonly headBytesMax: number },
   ) {
     this.handler = deps.handler;
     this.log = deps.log;
     this.refused = deps.refused;
+    this.progress = deps.progress;
     this.headBytesMax = limits.headBytesMax;
   }
 

@@ -4,7 +4,7 @@
  *
  * In     sockets.                 Out  PlainRequest -> handler -> PlainResponse.
  * Limits `HttpLimits`; past them a connection is refused (count), cut (slow head, idle) or answered
- *        431 (head size; http1-refusal.ts, http2.ts). Body limits are the handler's argument to `body.read`.
+ *        431 (head size; http1-refusal.ts, http2.ts); an answer that is not taken is cut (answer-progress.ts). Body limits are the handler's argument to `body.read`.
  * Close  stop accepting; end streams; let short requests finish; destroy what is left at the deadline.
  * Upgrades (WebSocket, SPDY) become raw tunnels where the handler answers with one (`http1-upgrade.ts`).
  */
@@ -24,6 +24,8 @@ import {
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import type { Peer, PlainHandler, TakeRefused } from "../../http.ts";
+import { NodeClock } from "../clock.ts";
+import { AnswerProgress, type StallLimits } from "./answer-progress.ts";
 import {
   authoritiesOf,
   certificateProblem,
@@ -42,7 +44,7 @@ import { OpenSockets } from "./open-sockets.ts";
 import { takeAnyAnchor } from "../trust.ts";
 import { awaitHello } from "./tls-hello.ts";
 
-interface HttpLimits {
+interface HttpLimits extends StallLimits {
   readonly connectionsMax: number;
   /** Streams one HTTP/2 connection may have open at once; a client with more opens further connections. */
   readonly streamsPerConnectionMax: number;
@@ -62,6 +64,9 @@ export const httpLimits: HttpLimits = {
   headMs: 10_000,
   requestMs: 60_000,
   idleMs: 180_000,
+  // A client below 9 KB/s is no client; a pager may stand still while somebody reads, for as long as a watch lasts.
+  stallMs: 30_000,
+  streamStallMs: 1_800_000,
 };
 
 /** Connections that wait for accept, when many clients reconnect at once. Node's 511 makes SYNs repeat. */
@@ -92,6 +97,8 @@ interface ListenOptions {
   readonly ownHttp1?: boolean;
   /** Is told of requests that the handler never sees, as their heads could not be read. */
   readonly refused?: TakeRefused;
+  /** Little more may be held for clients: answers that stand still end sooner. Absent: never. */
+  readonly isTight?: () => boolean;
 }
 
 export interface Listening {
@@ -107,8 +114,10 @@ export async function listen(
   handler: PlainHandler,
   log: Log,
 ): Promise<Listening> {
-  const { limits, refused } = options;
-  const rim = new Rim({ handler, log, ...(refused === undefined ? {} : { refused }) }, limits);
+  const { limits, refused, isTight = () => false } = options;
+  const progress = new AnswerProgress(new NodeClock(), limits, isTight);
+  const more = refused === undefined ? {} : { refused };
+  const rim = new Rim({ handler, log, progress, ...more }, limits);
   const sockets = new OpenSockets(log);
   const server =
     options.key === undefined

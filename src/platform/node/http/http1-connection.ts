@@ -19,9 +19,10 @@
 import type { Socket } from "node:net";
 import type { Peer, PlainRequest, PlainResponse } from "../../http.ts";
 import { type Replay, replayOf } from "../../replay.ts";
+import { Backlog } from "./backlog.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { noBody } from "./http-body.ts";
-import { abandon, answerOf } from "./http1.ts";
+import { abandon, answerOf, UnsentAnswer } from "./http1.ts";
 import { answerHead, hasBody, isLast, lengthOf, replayBytes } from "./http1-answer.ts";
 import { type PlainHead, plainHead } from "./http1-head.ts";
 import { Http1Stream, type StreamOwner } from "./http1-stream.ts";
@@ -235,12 +236,21 @@ class Http1Connection implements StreamOwner {
     const head = Buffer.from(text, "latin1");
     for (const run of runsOf(hasBody(method, status) ? [head, ...body] : [head])) {
       if (!socket.writable) break;
-      if (!writeTogether(socket, run)) await untilDrained(socket);
+      if (!writeTogether(socket, run)) await this.#taken();
     }
     left?.();
     if (this.#state !== "answering") return;
     if (last || this.#front.rim.draining) this.#end();
     else this.#idle();
+  }
+
+  /** Until the client has taken what is with the socket, or it was cut as it takes nothing. */
+  async #taken(): Promise<void> {
+    const { progress } = this.#front.rim;
+    const unsent = new UnsentAnswer(this.#socket);
+    progress.begin(unsent);
+    await untilDrained(this.#socket);
+    progress.done(unsent);
   }
 
   #sendStream(method: string, answer: StreamAnswer): void {
@@ -255,7 +265,8 @@ class Http1Connection implements StreamOwner {
     this.#state = "streaming";
     this.#socket.setTimeout(0);
     this.#writer ??= socketWriter(this.#socket);
-    const stream = new Http1Stream(this.#socket, this.#writer, this);
+    const backlog = new Backlog(this.#front.rim.progress, answer.held, this.#socket);
+    const stream = new Http1Stream(this.#socket, this.#writer, this, backlog);
     this.#stream = stream;
     const close = answer.open(stream);
     // It may have ended, or its client have gone, while it opened.

@@ -7,6 +7,7 @@
 import type { Socket } from "node:net";
 import type { ByteSink } from "../../http.ts";
 import { frameOf } from "./http1.ts";
+import type { Backlog } from "./backlog.ts";
 import type { SocketWriter } from "./socket-writer.ts";
 
 /** The owner of the socket; notified once the last chunk is with the socket. */
@@ -19,10 +20,12 @@ const lastChunk = "0\r\n\r\n";
 export class Http1Stream implements ByteSink {
   readonly #socket: Socket;
   readonly #writer: SocketWriter;
+  readonly #backlog: Backlog;
   /** Undefined: it has ended. */
   #owner: StreamOwner | undefined;
 
-  constructor(socket: Socket, writer: SocketWriter, owner: StreamOwner) {
+  constructor(socket: Socket, writer: SocketWriter, owner: StreamOwner, backlog: Backlog) {
+    this.#backlog = backlog;
     this.#socket = socket;
     this.#writer = writer;
     this.#owner = owner;
@@ -30,11 +33,18 @@ export class Http1Stream implements ByteSink {
 
   write(chunks: readonly Uint8Array[]): boolean {
     // Whether the socket still is one the writer sees.
-    return this.#owner === undefined || this.#writer.write(frameOf(chunks));
+    if (this.#owner === undefined) return true;
+    const frame = frameOf(chunks);
+    if (this.#writer.write(frame)) return true;
+    this.#backlog.add(frame.length);
+    return false;
   }
 
   onDrain(f: () => void): void {
-    this.#writer.onDrain(f);
+    this.#writer.onDrain(() => {
+      this.#backlog.clear();
+      f();
+    });
   }
 
   end(): void {

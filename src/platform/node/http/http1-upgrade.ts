@@ -7,6 +7,7 @@ import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import type { Peer } from "../../http.ts";
 import { headerOf } from "./header-text.ts";
+import { Backlog } from "./backlog.ts";
 import { serveHttp1, type Tunnel } from "./http1.ts";
 import { isAnswering } from "./http1-turns.ts";
 import type { Rim } from "./http-rim.ts";
@@ -40,8 +41,12 @@ export async function serveUpgrade(
   response.on("finish", () => socket.end());
   await serveHttp1(rim, peer, message, response, (answer) => {
     response.detachSocket(socket as Socket);
+    const { held } = answer;
+    if (held !== undefined) socket.once("close", () => held.close());
+    // A shell may stand still for hours.
+    const backlog = new Backlog(undefined, held, socket);
     socket.write(headText(answer), "latin1");
-    answer.open(new SocketDuplex(socket, head));
+    answer.open(new SocketDuplex(socket, head, backlog));
   });
 }
 

@@ -20,7 +20,9 @@ import type {
   PlainRequest,
   PlainResponse,
 } from "../../http.ts";
-import { runsOf, writeTogether } from "./body-runs.ts";
+import type { Unsent } from "./answer-progress.ts";
+import { Backlog, type Full } from "./backlog.ts";
+import { isOneRun, runsOf, writeTogether } from "./body-runs.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { headersOf, textOf } from "./header-text.ts";
 import { frontProxyLines, impersonateLines } from "./http-lines.ts";
@@ -160,7 +162,7 @@ async function send(
 ): Promise<void> {
   switch (answer.kind) {
     case "bytes":
-      return sendBytes(message, response, answer, gone);
+      return sendBytes(rim, message, response, answer, gone);
     case "stream":
       return sendStream(rim, message, response, answer);
     case "object":
@@ -174,6 +176,7 @@ async function send(
 }
 
 async function sendBytes(
+  rim: Rim,
   message: IncomingMessage,
   response: ServerResponse,
   answer: Extract<PlainResponse, { kind: "bytes" }>,
@@ -181,12 +184,46 @@ async function sendBytes(
 ): Promise<void> {
   writeHead(response, answer.status, answer.headers, lengthOf(answer.status, answer.body));
   if (message.method === "HEAD" || answer.body.length === 0) return void response.end();
-  if (answer.body.length === 1) return void response.end(answer.body[0]);
+  if (isOneRun(answer.body)) {
+    response.end(answer.body[0]);
+    if (!response.writableFinished) track(rim, response);
+    return;
+  }
+  const unsent = track(rim, response);
   for (const run of runsOf(answer.body)) {
     if (gone.hasLeft || response.destroyed) return;
-    if (!writeTogether(response, run)) await untilDrained(response);
+    if (writeTogether(response, run)) continue;
+    await untilDrained(response);
+    rim.progress.moved(unsent);
   }
   response.end();
+}
+
+/** Until the socket has taken all of it. */
+function track({ progress }: Rim, response: ServerResponse): Unsent {
+  const unsent = new UnsentAnswer(response);
+  progress.begin(unsent);
+  response.once("close", () => progress.done(unsent));
+  return unsent;
+}
+
+/** Of either HTTP: cut by ending its connection, or its stream. */
+export class UnsentAnswer implements Unsent {
+  movedAt = 0;
+  readonly isStream = false;
+  readonly #transport: Full;
+
+  constructor(transport: Full) {
+    this.#transport = transport;
+  }
+
+  get isOver(): boolean {
+    return this.#transport.destroyed;
+  }
+
+  cut(): void {
+    this.#transport.destroy(new Error("the answer was not taken"));
+  }
 }
 
 function sendStream(
@@ -209,7 +246,11 @@ function sendStream(
   );
   response.flushHeaders();
   const socket = response.socket;
-  const sink = chunked && socket !== null ? new ChunkSink(socket, response) : plainSink(response);
+  const backlog = new Backlog(rim.progress, answer.held, response);
+  const sink =
+    chunked && socket !== null
+      ? new ChunkSink(socket, response, backlog)
+      : plainSink(response, backlog);
   rim.track(response, sink, answer.open(sink));
 }
 
@@ -218,19 +259,28 @@ class ChunkSink implements ByteSink {
   readonly #socket: Socket;
   readonly #response: ServerResponse;
   readonly #writer: SocketWriter;
+  readonly #backlog: Backlog;
 
-  constructor(socket: Socket, response: ServerResponse) {
+  constructor(socket: Socket, response: ServerResponse, backlog: Backlog) {
     this.#socket = socket;
     this.#response = response;
     this.#writer = socketWriter(socket);
+    this.#backlog = backlog;
   }
 
   write(chunks: readonly Uint8Array[]): boolean {
-    return this.closed || this.#writer.write(frameOf(chunks));
+    if (this.closed) return true;
+    const frame = frameOf(chunks);
+    if (this.#writer.write(frame)) return true;
+    this.#backlog.add(frame.length);
+    return false;
   }
 
   onDrain(f: () => void): void {
-    this.#writer.onDrain(f);
+    this.#writer.onDrain(() => {
+      this.#backlog.clear();
+      f();
+    });
   }
 
   end(): void {
@@ -251,15 +301,23 @@ class ChunkSink implements ByteSink {
   }
 }
 
-function plainSink(response: ServerResponse): ByteSink {
+function plainSink(response: ServerResponse, backlog: Backlog): ByteSink {
   const closed = (): boolean => response.destroyed || response.writableEnded;
   return {
     write: (chunks) => {
       let room = true;
-      for (const chunk of chunks) if (!closed()) room = response.write(chunk);
+      for (const chunk of chunks) {
+        if (closed()) break;
+        room = response.write(chunk);
+        if (!room) backlog.add(chunk.length);
+      }
       return room;
     },
-    onDrain: (f) => void response.once("drain", f),
+    onDrain: (f) =>
+      void response.once("drain", () => {
+        backlog.clear();
+        f();
+      }),
     end: () => {
       if (!closed()) response.end();
     },

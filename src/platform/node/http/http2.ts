@@ -6,12 +6,15 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { constants } from "node:http2";
 import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../../http.ts";
 import { type ReplayHead, replayOf } from "../../replay.ts";
-import { runsOf, writeTogether } from "./body-runs.ts";
+import type { Unsent } from "./answer-progress.ts";
+import { Backlog } from "./backlog.ts";
+import { isOneRun, runsOf, writeTogether } from "./body-runs.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { headerOf, textOf } from "./header-text.ts";
 import { frontProxyLines, impersonateLines } from "./http-lines.ts";
 import { hasBody, lengthOf } from "./http1-answer.ts";
-import { abandon, answerOf, untilDrained } from "./http1.ts";
+import { abandon, answerOf, UnsentAnswer, untilDrained } from "./http1.ts";
+import { cuttable } from "./http2-deaf.ts";
 import { badRequest, type Refusal, tooLarge } from "./http1-refusal.ts";
 import { recallAnswer, rememberAnswer } from "./http2-again.ts";
 import { Departure, type Rim } from "./http-rim.ts";
@@ -102,7 +105,7 @@ async function send(
 ): Promise<void> {
   switch (answer.kind) {
     case "bytes":
-      return sendBytes(stream, answer, method);
+      return sendBytes(rim, stream, answer, method);
     case "stream":
       return sendStream(rim, stream, answer, method);
     case "object":
@@ -116,6 +119,7 @@ async function send(
 }
 
 async function sendBytes(
+  rim: Rim,
   stream: ServerHttp2Stream,
   answer: Extract<PlainResponse, { kind: "bytes" }>,
   method: string,
@@ -127,21 +131,34 @@ async function sendBytes(
   if (!hasBody(method, answer.status) || answer.body.length === 0)
     return stream.respond(head, { endStream: true });
   stream.respond(head);
-  if (answer.body.length === 1) stream.end(answer.body[0]);
-  else await sendBytesMany(stream, answer.body);
+  const unsent = track(rim, stream);
+  if (isOneRun(answer.body)) stream.end(answer.body[0]);
+  else await sendBytesMany(rim, stream, answer.body, unsent);
   // An unread body (the request was refused before decoding) must not hold the stream's window.
   if (!stream.readableEnded) stream.resume();
 }
 
 async function sendBytesMany(
+  rim: Rim,
   stream: ServerHttp2Stream,
   chunks: readonly Uint8Array[],
+  unsent: Unsent,
 ): Promise<void> {
   for (const run of runsOf(chunks)) {
     if (stream.destroyed) return;
-    if (!writeTogether(stream, run)) await untilDrained(stream);
+    if (writeTogether(stream, run)) continue;
+    await untilDrained(stream);
+    rim.progress.moved(unsent);
   }
   if (!stream.destroyed) stream.end();
+}
+
+/** Until the stream has closed: then all of it is with the client, or nobody waits for it. */
+function track({ progress }: Rim, stream: ServerHttp2Stream): Unsent {
+  const unsent = new UnsentAnswer(cuttable(progress.clock, stream));
+  progress.begin(unsent);
+  stream.once("close", () => progress.done(unsent));
+  return unsent;
 }
 
 function sendStream(
@@ -156,19 +173,27 @@ function sendStream(
     return stream.respond(head, { endStream: true });
   }
   stream.respond(head);
-  const sink = streamSink(stream);
+  const { progress } = rim;
+  const backlog = new Backlog(progress, answer.held, cuttable(progress.clock, stream));
+  const sink = streamSink(stream, backlog);
   rim.track(stream, sink, answer.open(sink));
 }
 
-function streamSink(stream: ServerHttp2Stream): ByteSink {
+function streamSink(stream: ServerHttp2Stream, backlog: Backlog): ByteSink {
   const closed = (): boolean => stream.destroyed || stream.closed || stream.writableEnded;
   return {
     write: (chunks) => {
       if (closed()) return true;
-      const only = chunks.length === 1 ? chunks[0] : undefined;
-      return stream.write(only ?? Buffer.concat(chunks));
+      const block = (chunks.length === 1 ? chunks[0] : undefined) ?? Buffer.concat(chunks);
+      if (stream.write(block)) return true;
+      backlog.add(block.length);
+      return false;
     },
-    onDrain: (f) => void stream.once("drain", f),
+    onDrain: (f) =>
+      void stream.once("drain", () => {
+        backlog.clear();
+        f();
+      }),
     end: () => {
       if (!closed()) stream.end();
     },

@@ -7,15 +7,19 @@
 import type { Duplex } from "node:stream";
 import { Socket } from "node:net";
 import type { ByteDuplex, TakeChunk } from "../../http.ts";
+import type { Backlog } from "./backlog.ts";
 import { streamReadable } from "./http-body.ts";
 
 const keepAliveMs = 60_000;
 
 export class SocketDuplex implements ByteDuplex {
   readonly #socket: Duplex;
+  readonly #backlog: Backlog | undefined;
 
-  constructor(socket: Duplex, head: Uint8Array) {
+  /** `backlog`: of a client of ours; absent: the other end is asked by us. */
+  constructor(socket: Duplex, head: Uint8Array, backlog?: Backlog) {
     this.#socket = socket;
+    this.#backlog = backlog;
     socket.on("error", () => socket.destroy());
     if (socket instanceof Socket) socket.setTimeout(0).setKeepAlive(true, keepAliveMs);
     if (head.length > 0) socket.unshift(head);
@@ -31,7 +35,9 @@ export class SocketDuplex implements ByteDuplex {
 
   write(chunks: readonly Uint8Array[]): boolean {
     if (this.closed) return true;
-    for (const chunk of chunks) this.#socket.write(chunk);
+    for (const chunk of chunks) {
+      if (!this.#socket.write(chunk)) this.#backlog?.add(chunk.length);
+    }
     return !this.#socket.writableNeedDrain;
   }
 
@@ -39,6 +45,7 @@ export class SocketDuplex implements ByteDuplex {
   onDrain(f: () => void): void {
     const once = (): void => {
       this.#socket.off("drain", once).off("close", once);
+      this.#backlog?.clear();
       f();
     };
     this.#socket.on("drain", once).on("close", once);
