@@ -34,7 +34,7 @@ export async function handleList(
   const options = { ...pageOptions(query), pace: context.pace };
   const page = await listPage(kind, context.place.namespace, query, options);
   const response = await answerList(context, kind, form, page);
-  return compressBody(context.request, response);
+  return compressBody(context.request, response, context.holding);
 }
 
 export function pageOptions(query: ListQuery): Parameters<StoredKind["store"]["list"]>[1] {
@@ -198,7 +198,7 @@ async function answerEntries(
   // Indexes are within the page.
   const entry = (at: number): object => show(items[at] as (typeof items)[number]);
   const entries = { count: items.length, entry };
-  const body = await wholeList(head, field, entries, form, context.pace);
+  const body = await wholeList(head, field, entries, form, context.pace, context.holding);
   return bytesResponse(200, body, form.mediaType, contentHeaders(form));
 }
 

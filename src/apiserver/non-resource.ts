@@ -75,7 +75,7 @@ async function serveDocument(
 ): Promise<PlainResponse> {
   for (const documents of deps.documents) {
     const response = await documents.serve(context);
-    if (response !== undefined) return compressBody(context.request, response);
+    if (response !== undefined) return compressBody(context.request, response, context.holding);
   }
   return textResponse(404, "404 page not found\n");
 }

@@ -7,8 +7,10 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { stringify } from "yaml";
 import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
+import type { Holding } from "#platform/ledger.ts";
 import { objectText } from "#api/kept-json.ts";
 import type { AnyObject } from "#api/object.ts";
+import { bodyBytes, charge } from "./charges.ts";
 import { acceptsGzip, gzipBytesMin, gzipLevel } from "./gzip.ts";
 import { type Negotiated, protobufType } from "./negotiate.ts";
 import { objectBytes } from "./protobuf/envelope.ts";
@@ -70,19 +72,23 @@ export function textResponse(status: number, text: string, headers: Headers = {}
   return bytesResponse(status, [encoder.encode(text)], "text/plain; charset=utf-8", plain);
 }
 
-/** The same answer compressed, where the client takes gzip and the body is long enough. */
+/** The same answer compressed, where the client takes gzip and the body is long enough. @throws ApiError 429, 413. */
 export async function compressBody(
   request: PlainRequest,
   response: PlainResponse,
+  holding: Holding,
 ): Promise<PlainResponse> {
   if (response.kind !== "bytes" || response.headers["content-encoding"] !== undefined) {
     return response;
   }
-  const length = response.body.reduce((sum, chunk) => sum + chunk.length, 0);
+  const length = bodyBytes(response.body);
   if (length < gzipBytesMin || !acceptsGzip(request.headers["accept-encoding"])) return response;
+  // Of many pieces a copy in one is made, and what it is packed to; of one piece both are kept with it.
+  const isShared = response.body.length === 1 && response.isShared === true;
+  if (response.body.length > 1) charge(holding, "answer", length);
   const packed = await packedBody(response.body);
   const headers = { ...response.headers, "content-encoding": "gzip", vary: "Accept-Encoding" };
-  return { ...response, headers, body: [packed] };
+  return { ...response, headers, body: [packed], isShared };
 }
 
 /** Compressed forms of bodies that are sent again and again (OpenAPI); they die with the body. */

@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stringify } from "yaml";
+import { uncharged } from "#platform/ledger.ts";
 import { Pace } from "#platform/pace.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
+import { roomyLedger } from "#platform/testing/roomy-ledger.ts";
 import type { Negotiated } from "./negotiate.ts";
 import { encodeObject, yamlOptions } from "./respond.ts";
 import { wholeList } from "./whole-list.ts";
@@ -37,10 +39,28 @@ for (const form of forms) {
       };
       const clock = new FakeClock();
       const entries = { count, entry: objectAt };
-      const body = await wholeList(head, "items", entries, form, new Pace(clock));
+      const body = await wholeList(head, "items", entries, form, new Pace(clock), uncharged);
       const whole = encodeWhole({ ...head, items }, form);
       assert.equal(Buffer.concat(body).toString(), whole);
       assert.ok(count < 600 || clock.turns > 1, `${clock.turns} turns`);
     }
   });
 }
+
+test("a list ends in the making when its caller may hold no more, having made no more than that", async () => {
+  const ledger = roomyLedger({ callerBytesMax: 100_000, smallBytesMax: 0 });
+  const holding = ledger.open("user:ann");
+  const clock = new FakeClock();
+  let made = 0;
+  const entry = (): object => ({ text: "x".repeat(1_000), at: made++ });
+  const entries = { count: 10_000, entry };
+  const form: Negotiated = { mediaType: "application/json", isPretty: false };
+  const head = { kind: "List", items: [] };
+  const list = wholeList(head, "items", entries, form, new Pace(clock), holding);
+  const refusal = assert.rejects(list, /the limit of 98 KiB of one caller is reached/);
+  await clock.advance(100);
+  await refusal;
+  assert.ok(made < 600, String(made));
+  holding.close();
+  assert.equal(ledger.bytes, 0);
+});

@@ -3,8 +3,10 @@
  * loop, to the very bytes that the whole list would be encoded to.
  */
 import { concatBytes } from "#base/bytes.ts";
+import type { Holding } from "#platform/ledger.ts";
 import type { Pace } from "#platform/pace.ts";
 import { stringify } from "yaml";
+import { charge } from "./charges.ts";
 import type { Negotiated } from "./negotiate.ts";
 import { encodeObject, yamlOptions } from "./respond.ts";
 
@@ -14,7 +16,7 @@ const encoder = new TextEncoder();
 
 /**
  * `head` with the entries in its last field, `field`, which is an empty list there.
- * @throws ApiError as `entry` does.
+ * Charged as it grows: it is nobody else's. @throws ApiError as `entry` does, and 429 or 413.
  */
 export async function wholeList(
   head: object,
@@ -22,6 +24,7 @@ export async function wholeList(
   entries: { readonly count: number; entry(index: number): object },
   form: Negotiated,
   pace: Pace,
+  holding: Holding,
 ): Promise<readonly Uint8Array[]> {
   if (entries.count === 0) return [encodeObject({ ...head, [field]: [] }, form)];
   const yaml = form.mediaType === "application/yaml";
@@ -33,7 +36,9 @@ export async function wholeList(
     const end = Math.min(at + perTurn, entries.count);
     let text = "";
     for (; at < end; at++) text += write(entries.entry(at), at);
-    chunks.push(encoder.encode(text));
+    const chunk = encoder.encode(text);
+    charge(holding, "answer", chunk.length);
+    chunks.push(chunk);
     if (at < entries.count) await pace.turn();
   }
   chunks.push(encoder.encode(after));

@@ -7,6 +7,7 @@
 import { notFound } from "#api/status.ts";
 import type { Headers } from "#platform/http.ts";
 import { Pace } from "#platform/pace.ts";
+import { uncharged } from "#platform/ledger.ts";
 import { bytesResponse, compressBody } from "#server/respond.ts";
 import { gzipBytesMin } from "#server/gzip.ts";
 import { wholeList } from "#server/whole-list.ts";
@@ -95,23 +96,25 @@ export class KubernetesFrontend {
     const pace = new Pace(this.#deps.clock);
     const page = await pageOf(resource, asked, place, pace);
     if (page === undefined) return "pass";
-    const body = await this.#pageBody(resource, form, page, pace);
-    return compressBody(request, bytesResponse(200, body, form.contentType, headers));
+    const body = await this.#pageBody(read, form, page, pace);
+    const whole = bytesResponse(200, body, form.contentType, headers);
+    return compressBody(request, whole, read.holding);
   }
 
   #pageBody(
-    resource: Mirrored,
+    { resource, holding }: Pick<Read, "resource" | "holding">,
     form: ReadForm,
     { items, metadata }: Page,
     pace: Pace,
   ): Promise<readonly Uint8Array[]> {
-    if (form.kind === "table") return this.#tableBody(resource, form, { items, metadata }, pace);
+    if (form.kind === "table")
+      return this.#tableBody({ resource, holding }, form, { items, metadata }, pace);
     const head = listHead(resource, form, metadata);
     return resource.blocks.bodyInTurns(head, items, listItem(resource, form), pace);
   }
 
   #tableBody(
-    resource: Mirrored,
+    { resource, holding }: Pick<Read, "resource" | "holding">,
     form: Extract<ReadForm, { kind: "table" }>,
     { items, metadata }: Page,
     pace: Pace,
@@ -122,7 +125,8 @@ export class KubernetesFrontend {
     // Indexes are within the page.
     const entry = (at: number): object => row((items[at] as SharedObject).object);
     const rows = { count: items.length, entry };
-    return wholeList(head, "rows", rows, { mediaType: form.contentType, isPretty: false }, pace);
+    const negotiated = { mediaType: form.contentType, isPretty: false };
+    return wholeList(head, "rows", rows, negotiated, pace, holding);
   }
 
   /** A whole list as many clients request it: one encoding and one compression per state for all of them. */
@@ -137,7 +141,8 @@ export class KubernetesFrontend {
     const pace = new Pace(this.#deps.clock);
     const make = async (): Promise<readonly Uint8Array[]> => {
       const page = await presentPage(resource, asked, pace);
-      return this.#pageBody(resource, form, page, pace);
+      // For all who ask for it.
+      return this.#pageBody({ resource, holding: uncharged }, form, page, pace);
     };
     const key = `${asked.predicate.from} ${item.key}`;
     const at = `${mirror.cache.state.revision}/${mirror.proven}`;
