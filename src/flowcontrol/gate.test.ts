@@ -297,3 +297,45 @@ test("clients are told to stay away longer while refusals last", () => {
   for (let second = 100; second < 140; second += 40) retry.note(second * 1000);
   assert.ok(retry.seconds < 8);
 });
+
+test("answers on their way keep one seat per flow, and as many as they leave free", async () => {
+  const { gate, level } = setup();
+  const current = (): { currentSeats: number; seatsInUse: number } =>
+    level("workload-low") ?? assert.fail("no level");
+  const linger = async (name: string): Promise<GateAnswer[]> => {
+    const made: GateAnswer[] = [];
+    for (let at = 0; at < current().currentSeats; at++) {
+      const caller = user(`system:serviceaccount:green:${name}`, "system:serviceaccounts");
+      const answer = await gate.enter(request({ user: caller }));
+      assert.equal(answer.kind, "seated");
+      if (answer.kind === "seated" && answer.linger()) made.push(answer);
+      else release(answer);
+    }
+    return made;
+  };
+  const all = current().currentSeats;
+  const ann = await linger("ann");
+  assert.ok(ann.length >= all / 2 - 1 && ann.length <= all / 2, `${ann.length} of ${all}`);
+  const bob = await linger("bob");
+  assert.ok(bob.length >= all / 4 - 1 && bob.length <= all / 4, `${bob.length} of ${all}`);
+  assert.ok(current().seatsInUse < all);
+  for (const one of [...ann, ...bob]) release(one);
+  assert.equal(current().seatsInUse, 0);
+  assert.equal((await linger("ann")).length, ann.length);
+});
+
+test("a level that runs one work at a time sends one answer at a time", async () => {
+  const { gate } = setup({ seats: 1 });
+  const caller = user("system:serviceaccount:green:ann", "system:serviceaccounts");
+  const first = await gate.enter(request({ user: caller }));
+  assert.ok(first.kind === "seated" && first.linger());
+  let isSeated = false;
+  const second = gate.enter(request({ user: caller })).then((answer) => {
+    isSeated = true;
+    return answer;
+  });
+  await settle();
+  assert.equal(isSeated, false);
+  release(first);
+  release(await second);
+});

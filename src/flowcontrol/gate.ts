@@ -41,6 +41,8 @@ export type GateAnswer =
       readonly headers: Readonly<Record<string, string>>;
       /** Exactly once. */
       release(): void;
+      /** The answer is made, and on its way: false when the seat is to be released now. At most once. */
+      linger(): boolean;
     }
   | {
       readonly kind: "rejected";
@@ -108,7 +110,8 @@ class FlowGate implements Gate {
   }
 
   async enter(request: FlowRequest): Promise<GateAnswer> {
-    if (isLongRunning(request.info)) return { kind: "seated", headers: {}, release: () => {} };
+    if (isLongRunning(request.info))
+      return { kind: "seated", headers: {}, release: () => {}, linger: () => false };
     this.#refresh();
     const { info, user } = request;
     const schema = classify(this.#schemas, info, user);
@@ -118,13 +121,14 @@ class FlowGate implements Gate {
     const flow: Flow = {
       level,
       schema: schemaName,
+      distinguisher,
       seats: 1,
       headers: {
         "x-kubernetes-pf-flowschema-uid": schema?.metadata?.uid ?? "",
         "x-kubernetes-pf-prioritylevel-uid": level.uid,
       },
     };
-    return this.#seat(request, flow, distinguisher);
+    return this.#seat(request, flow);
   }
 
   levels(): readonly LevelState[] {
@@ -141,14 +145,14 @@ class FlowGate implements Gate {
     return named ?? must(this.#levels.get("catch-all"), "catch-all is mandatory");
   }
 
-  #seat(request: FlowRequest, flow: Flow, distinguisher: string): Promise<GateAnswer> | GateAnswer {
+  #seat(request: FlowRequest, flow: Flow): Promise<GateAnswer> | GateAnswer {
     const { level } = flow;
     const size = estimateWork(request.info, request.query, this.#deps.load, level.requestSeatsMax);
     flow.seats = Math.max(size.seats, size.finalSeats);
     const startMs = this.#deps.clock.monotonicMs();
     let seatedLater = (): void => {};
     const work = { ...size, onSeat: () => seatedLater() };
-    const seating = level.queue.submit(work, hashFlow(flow.schema, distinguisher));
+    const seating = level.queue.submit(work, hashFlow(flow.schema, flow.distinguisher));
     if (seating === undefined) return this.#reject(flow, level.refusal);
     // Making the signal costs more than the seat, so it is only read for requests that wait.
     if (seating.state === "seated") return this.#seated(flow, seating, startMs);
@@ -191,11 +195,16 @@ class FlowGate implements Gate {
     const seatedMs = clock.monotonicMs();
     flow.level.noteSeated();
     observer?.seated(flow.level.name, flow.schema, seatedMs - startMs, flow.seats);
+    const { level, seats } = flow;
+    const name = (): string => `${flow.schema} ${flow.distinguisher}`;
+    let lingers = false;
     const release = (): void => {
-      flow.level.queue.finish(seating);
-      observer?.finished(flow.level.name, flow.schema, clock.monotonicMs() - seatedMs);
+      if (lingers) level.leave(name(), seats);
+      level.queue.finish(seating);
+      observer?.finished(level.name, flow.schema, clock.monotonicMs() - seatedMs);
     };
-    return { kind: "seated", headers: flow.headers, release };
+    const linger = (): boolean => (lingers = level.linger(name(), seats));
+    return { kind: "seated", headers: flow.headers, release, linger };
   }
 
   #reject(flow: Flow, reason: RejectReason): GateAnswer {
@@ -283,6 +292,7 @@ class FlowGate implements Gate {
 interface Flow {
   readonly level: Level;
   readonly schema: string;
+  readonly distinguisher: string;
   /** Reckoned once its level is known. */
   seats: number;
   readonly headers: Readonly<Record<string, string>>;

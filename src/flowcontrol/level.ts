@@ -40,6 +40,8 @@ export class Level {
   #max = 0;
   #seatedCount = 0;
   #rejectedCount = 0;
+  /** Seats of answers that are on their way, by flow. */
+  readonly #lingering = new Map<string, number>();
 
   constructor(deps: { readonly clock: Clock }, name: string) {
     this.name = name;
@@ -103,6 +105,24 @@ export class Level {
 
   noteSeated(): void {
     this.#seatedCount += 1;
+  }
+
+  /**
+   * Whether a work whose answer is on its way may keep its seats: each flow may with one, and with as many as it
+   * leaves free. Readers that stand still then take no level from the others. Ended with `leave`.
+   */
+  linger(flow: string, seats: number): boolean {
+    if (this.isExempt) return false;
+    const others = this.#lingering.get(flow) ?? 0;
+    if (others > 0 && others + seats > this.queue.seatsMax - this.queue.seatsInUse) return false;
+    this.#lingering.set(flow, others + seats);
+    return true;
+  }
+
+  leave(flow: string, seats: number): void {
+    const others = (this.#lingering.get(flow) ?? 0) - seats;
+    if (others > 0) this.#lingering.set(flow, others);
+    else this.#lingering.delete(flow);
   }
 
   /** `nowMs` absent: the client left by itself, which says nothing about the load. */

@@ -126,6 +126,8 @@ export type PlainResponse =
       readonly isShared?: boolean;
       /** Called when the answer has left or its client has; perhaps twice. For what is worth counting. */
       readonly left?: () => void;
+      /** Called when a part of a long answer was taken, and more of it waits. */
+      readonly moved?: () => void;
     }
   /** To direct callers only: a frozen object instead of bytes. */
   | {

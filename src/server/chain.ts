@@ -9,7 +9,7 @@
  *        scope of its kind is 404 after authorization, as upstream's router answers it.
  * Bytes  what a request and its answer hold is charged to its caller (charges.ts): the body until the handler
  *        ends, the answer until the socket has taken it, a stream until it closes. The seat of a long answer
- *        is held as long, at most the time of a short request: a client that does not read is at work here.
+ *        is kept while its client takes it, at most for the time of a short request.
  * Time   short requests have `requestTimeoutMs` (or less, by ?timeout=); then 504 and an aborted
  *        signal. Watches and container streams have none here.
  */
@@ -49,6 +49,7 @@ import {
 import type { AuditNote, RequestContext } from "./context.ts";
 import { runWithDeadline, allowedTimeoutMs } from "./deadline.ts";
 import type { Gate } from "./gate.ts";
+import { LingeringSeat } from "./lingering-seat.ts";
 import type { RequestMetrics } from "./metrics.ts";
 import { type Place, type Reach, targetOf } from "./place.ts";
 import { requestInfo, isLongRunning, type RequestInfo } from "./request-info.ts";
@@ -207,7 +208,8 @@ async function runChain(
       holding,
       pace: new Pace(deps.clock),
     });
-    if (seat !== undefined && !state.finished && holdsSeat(request, response)) state.seat = seat;
+    if (seat !== undefined && !state.finished && isLong(request, response) && seat.linger())
+      state.seat = seat;
     return response;
   } finally {
     holding.close();
@@ -221,7 +223,7 @@ function chargedTo({ request, user, info }: RequestState): Charged {
   return { peer: request.peer, user, namespace, queryBytes: request.query.length };
 }
 
-function holdsSeat({ peer }: PlainRequest, response: PlainResponse): boolean {
+function isLong({ peer }: PlainRequest, response: PlainResponse): boolean {
   if (peer.kind === "direct" || response.kind !== "bytes") return false;
   return bodyBytes(response.body) >= seatAnswerBytesMin;
 }
@@ -313,8 +315,7 @@ function chargeAnswer(
   stream?.close();
   if (response.kind !== "bytes") return response;
   const holding = openHolding(deps.ledger, chargedTo(state));
-  const seat = seatUntilLeft(deps, options, state);
-  const answer = chargedAnswer(deps.ledger, holding, response, seat);
+  const answer = chargedAnswer(deps.ledger, holding, response, lingering(deps, options, state));
   return answer ?? chargeAnswer(deps, options, state, answerError(deps, state, refused(holding)));
 }
 
@@ -327,25 +328,15 @@ function chargeStream(deps: ChainDeps, state: RequestState, response: OpenAnswer
   }
 }
 
-/** Gives the seat back once: when the answer has left, or a short request would have to be over. */
-function seatUntilLeft(
+function lingering(
   { clock }: ChainDeps,
   { requestTimeoutMs }: ChainOptions,
   state: RequestState,
-): (() => void) | undefined {
-  const { seat } = state;
+): LingeringSeat | undefined {
+  const { seat, receivedMs } = state;
   if (seat === undefined) return undefined;
   state.seat = undefined;
-  const leave = (): void => {
-    timer.cancel();
-    if (isOver) return;
-    isOver = true;
-    seat.release();
-  };
-  let isOver = false;
-  const leftMs = state.receivedMs + requestTimeoutMs - clock.monotonicMs();
-  const timer = clock.after("server.answer", Math.max(0, leftMs), leave);
-  return leave;
+  return new LingeringSeat(clock, seat, receivedMs + requestTimeoutMs);
 }
 
 function finishRequest(

@@ -35,11 +35,16 @@ function setup(handler: (context: RequestContext) => Promise<PlainResponse>) {
   const ledger = new Ledger(limits);
   const metrics = new MetricSet();
   describeLedger(metrics, ledger);
-  const seats = { taken: 0 };
+  const seats = { taken: 0, linger: true };
   const gate: Gate = {
     enter: () => {
       seats.taken++;
-      return Promise.resolve({ kind: "seated", headers: {}, release: () => seats.taken-- });
+      return Promise.resolve({
+        kind: "seated",
+        headers: {},
+        release: () => seats.taken--,
+        linger: () => seats.linger,
+      });
     },
   };
   const chain: PlainHandler = createChain(
@@ -229,24 +234,41 @@ test("a failed watch leaves nothing behind", async () => {
   assert.equal(ledger.bytes, 0);
 });
 
-test("the seat of a long answer is held until it has left", async () => {
+test("the seat of a long answer is held until it has left, if its level lets it", async () => {
   const { chain, seats } = setup(async () => bytes(100_000));
   const answer = await chain(request("ann"));
   assert.equal(seats.taken, 1);
   leave(answer);
   leave(answer);
   assert.equal(seats.taken, 0);
+  seats.linger = false;
+  await chain(request("ann"));
+  assert.equal(seats.taken, 0);
 });
 
-test("the seat of a long answer is held no longer than a short request may take", async () => {
+test("a reader that stands still keeps its seat for half a second, and its bytes until it has left", async () => {
   const { chain, seats, clock, ledger } = setup(async () => bytes(100_000));
   const answer = await chain(request("ann"));
-  await clock.advance(59_000);
+  await clock.advance(499);
   assert.equal(seats.taken, 1);
-  await clock.advance(1_000);
+  await clock.advance(1);
   assert.equal(seats.taken, 0);
   assert.equal(ledger.held("answer"), 200_000);
   leave(answer);
+  assert.equal(seats.taken, 0);
+});
+
+test("a slow reader keeps its seat, but no longer than a short request may take", async () => {
+  const { chain, seats, clock } = setup(async () => bytes(100_000));
+  const answer = await chain(request("ann"));
+  const move = (): void => (answer.kind === "bytes" ? answer.moved?.() : undefined);
+  for (let elapsedMs = 0; elapsedMs < 59_600; elapsedMs += 400) {
+    move();
+    await clock.advance(400);
+    assert.equal(seats.taken, 1);
+  }
+  move();
+  await clock.advance(400);
   assert.equal(seats.taken, 0);
 });
 

@@ -29,6 +29,7 @@ import {
   type PlainResponse,
   type UserInfo,
 } from "#platform/http.ts";
+import type { LingeringSeat } from "./lingering-seat.ts";
 import type { MetricSet } from "./metric-set.ts";
 
 /**
@@ -109,19 +110,19 @@ function inUnits(bytes: number): string {
 type BytesAnswer = Extract<PlainResponse, { kind: "bytes" }>;
 
 /**
- * The answer, charged until it has left; then `left` is called, too. Undefined: its caller holds too much,
- * `refused(holding)` says what to answer instead, and `left` has been called.
+ * The answer, charged until it has left; `seat` hears so, too. Undefined: its caller holds too much,
+ * `refused(holding)` says what to answer instead, and the seat was left.
  */
 export function chargedAnswer(
   { limits }: Ledger,
   holding: Holding,
   answer: BytesAnswer,
-  left?: () => void,
+  seat?: LingeringSeat,
 ): BytesAnswer | undefined {
   const size = answerBytes(answer, limits);
   const leave = (): void => {
     holding.close();
-    left?.();
+    seat?.left();
     answer.left?.();
   };
   if (answer.status >= 400) holding.force("answer", size);
@@ -129,7 +130,8 @@ export function chargedAnswer(
     leave();
     return undefined;
   }
-  return { ...answer, left: leave };
+  if (seat === undefined) return { ...answer, left: leave };
+  return { ...answer, left: leave, moved: () => seat.moved() };
 }
 
 /** Its pieces, and what the transport has copied of them. */

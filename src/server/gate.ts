@@ -14,7 +14,13 @@ interface GateRequest {
 
 type GateAnswer =
   /** `release` is called exactly once: when the answer has left; for a watch, when it has started. */
-  | { readonly kind: "seated"; readonly headers: Headers; release(): void }
+  | {
+      readonly kind: "seated";
+      readonly headers: Headers;
+      release(): void;
+      /** A long answer is made: whether it may keep the seat while its client takes it. */
+      linger(): boolean;
+    }
   /** 429 as plain text. */
   | { readonly kind: "rejected"; readonly headers: Headers; readonly retryAfterSeconds: number };
 

@@ -229,14 +229,19 @@ class Http1Connection implements StreamOwner {
     }
   }
 
-  async #sendBytes(method: string, { status, headers, body, left }: BytesAnswer): Promise<void> {
+  async #sendBytes(
+    method: string,
+    { status, headers, body, left, moved }: BytesAnswer,
+  ): Promise<void> {
     const socket = this.#socket;
     const last = isLast(headers) || this.#front.rim.draining;
     const text = answerHead(status, headers, lengthOf(status, body), this.#persistence(last));
     const head = Buffer.from(text, "latin1");
     for (const run of runsOf(hasBody(method, status) ? [head, ...body] : [head])) {
       if (!socket.writable) break;
-      if (!writeTogether(socket, run)) await this.#taken();
+      if (writeTogether(socket, run)) continue;
+      await this.#taken();
+      moved?.();
     }
     left?.();
     if (this.#state !== "answering") return;

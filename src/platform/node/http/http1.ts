@@ -195,6 +195,7 @@ async function sendBytes(
     if (writeTogether(response, run)) continue;
     await untilDrained(response);
     rim.progress.moved(unsent);
+    answer.moved?.();
   }
   response.end();
 }

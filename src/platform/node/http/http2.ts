@@ -118,10 +118,12 @@ async function send(
   }
 }
 
+type BytesAnswer = Extract<PlainResponse, { kind: "bytes" }>;
+
 async function sendBytes(
   rim: Rim,
   stream: ServerHttp2Stream,
-  answer: Extract<PlainResponse, { kind: "bytes" }>,
+  answer: BytesAnswer,
   method: string,
 ): Promise<void> {
   const head = {
@@ -133,7 +135,7 @@ async function sendBytes(
   stream.respond(head);
   const unsent = track(rim, stream);
   if (isOneRun(answer.body)) stream.end(answer.body[0]);
-  else await sendBytesMany(rim, stream, answer.body, unsent);
+  else await sendBytesMany(rim, stream, answer, unsent);
   // An unread body (the request was refused before decoding) must not hold the stream's window.
   if (!stream.readableEnded) stream.resume();
 }
@@ -141,14 +143,15 @@ async function sendBytes(
 async function sendBytesMany(
   rim: Rim,
   stream: ServerHttp2Stream,
-  chunks: readonly Uint8Array[],
+  { body, moved }: BytesAnswer,
   unsent: Unsent,
 ): Promise<void> {
-  for (const run of runsOf(chunks)) {
+  for (const run of runsOf(body)) {
     if (stream.destroyed) return;
     if (writeTogether(stream, run)) continue;
     await untilDrained(stream);
     rim.progress.moved(unsent);
+    moved?.();
   }
   if (!stream.destroyed) stream.end();
 }

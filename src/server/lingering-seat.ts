@@ -1,0 +1,54 @@
+/**
+ * The seat of a long answer on its way to the client: kept while the client takes it, so that a level of one
+ * seat sends one list at a time.
+ *
+ * Time   given back when the answer has left; when nothing of it was taken for `stillMs`, for then it costs
+ *        memory, which is charged, and no more time of the server; and at the end of the request's time.
+ */
+import type { Clock, Timer } from "#platform/clock.ts";
+
+/** Two round trips around the world. A reader that stands still keeps a seat from others no longer. */
+const stillMs = 500;
+
+interface Seat {
+  release(): void;
+}
+
+export class LingeringSeat {
+  readonly #clock: Clock;
+  readonly #seat: Seat;
+  readonly #untilMs: number;
+  #timer: Timer;
+  #hasMoved = false;
+  #isOver = false;
+
+  /** `untilMs`: monotonic. */
+  constructor(clock: Clock, seat: Seat, untilMs: number) {
+    this.#clock = clock;
+    this.#seat = seat;
+    this.#untilMs = untilMs;
+    this.#timer = this.#look();
+  }
+
+  /** A part was taken. */
+  moved(): void {
+    this.#hasMoved = true;
+  }
+
+  /** The answer has left, or will not. Idempotent. */
+  left(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#timer.cancel();
+    this.#seat.release();
+  }
+
+  #look(): Timer {
+    const leftMs = Math.max(0, this.#untilMs - this.#clock.monotonicMs());
+    return this.#clock.after("server.answer", Math.min(stillMs, leftMs), () => {
+      if (!this.#hasMoved || this.#clock.monotonicMs() >= this.#untilMs) return this.left();
+      this.#hasMoved = false;
+      this.#timer = this.#look();
+    });
+  }
+}
