@@ -57,6 +57,10 @@ const breaches: Readonly<Record<RuleName, { readonly path: string; readonly text
   "default-export": { path: "src/store/a.ts", text: `${header}export default 1;\n` },
   idiom: { path: "src/store/a.ts", text: `${header}// Whoever reads this is told twice.\n` },
   unbounded: { path: "src/store/a.ts", text: `${header}const queueMax = Infinity;\n` },
+  charged: {
+    path: "src/apiserver/a.ts",
+    text: `${header}import { type Holding, uncharged } from "#platform/ledger.ts";\n`,
+  },
   inherited: {
     path: "src/api/a.ts",
     text: `${header}const verbs: Readonly<Record<string, string>> = {\n  GET: "get",\n};\nexport const verb = (m: string) => verbs[m];\n`,
@@ -79,6 +83,18 @@ test("a table that is filled by names from outside is found, one by names of our
   assert.deepEqual(rulesOf("(bag[part.key] ??= []).push(name);"), ["inherited"]);
   assert.deepEqual(rulesOf('bag["a"] = [];'), []);
   assert.deepEqual(rulesOf("// own keys: a list of ours.\nbag[name] = [];"), []);
+});
+
+test("what charges nothing needs a reason, and a listener is for cmd", () => {
+  const rulesOf = (path: string, text: string): readonly string[] =>
+    tidy({ path, text: header + text }).map(({ rule }) => rule);
+  const free = 'import {\n  type Holding,\n  uncharged,\n} from "#platform/ledger.ts";\n';
+  assert.deepEqual(rulesOf("src/server/a.ts", free), ["charged"]);
+  assert.deepEqual(rulesOf("src/server/a.ts", `// uncharged: shared by all.\n${free}`), []);
+  assert.deepEqual(rulesOf("src/server/a.test.ts", free), []);
+  const listener = 'import { httpLimits, listen } from "#platform/node/http/http.ts";\n';
+  assert.deepEqual(rulesOf("src/relay/a.ts", listener), ["charged"]);
+  assert.deepEqual(rulesOf("src/cmd/a.ts", listener), []);
 });
 
 test("the fake world is for tests and sim; the fakes of a room are for tests", () => {

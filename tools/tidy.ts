@@ -34,6 +34,7 @@ export type RuleName =
   | "default-export"
   | "unbounded"
   | "inherited"
+  | "charged"
   | "idiom";
 
 /** Longer files and functions must say why: `// long: <reason>` in the file, or above the function. */
@@ -68,6 +69,7 @@ export function tidy(file: SourceFile): readonly Finding[] {
     ...lineFindings(file, lines),
     ...inheritedFindings(file, lines),
     ...importFindings(file, lines),
+    ...chargedFindings(file, lines),
     ...fakeWorldFindings(file, lines),
   ];
 }
@@ -158,6 +160,36 @@ function isComment(line: string): boolean {
 function inCode(line: string, pattern: RegExp): boolean {
   const trimmed = line.trimStart();
   return !trimmed.startsWith("*") && !trimmed.startsWith("//") && pattern.test(line);
+}
+
+/**
+ * What is held for a caller is charged to the caller (`#platform/ledger.ts`): bodies cannot be read and lists not
+ * made without a Holding, and the one that charges nothing needs a reason. A listener outside of `cmd` would be
+ * a door past the chain and the router that charge answers.
+ * `// uncharged: why` on the line of the import or the one before.
+ */
+function chargedFindings(file: SourceFile, lines: readonly string[]): Finding[] {
+  const room = roomOf(file.path);
+  if (room === undefined || isTest(file.path) || isForTests(file.path)) return [];
+  const imports = /^import (?:type )?\{([^}]*)\} from "([^"]+)"/gm;
+  const found: Finding[] = [];
+  for (const match of file.text.matchAll(imports)) {
+    const [, names = "", target = ""] = match;
+    const message = chargedFault(room, names, target);
+    if (message === undefined) continue;
+    const at = file.text.slice(0, match.index).split("\n").length - 1;
+    if ([lines[at - 1], lines[at]].some((line) => line?.includes("// uncharged:"))) continue;
+    found.push({ rule: "charged", path: file.path, line: at + 1, message });
+  }
+  return found;
+}
+
+function chargedFault(room: string, names: string, target: string): string | undefined {
+  if (target.endsWith("/ledger.ts") && /\buncharged\b/.test(names))
+    return "charge it to its caller, or say `// uncharged: why`";
+  if (target.endsWith("/http/http.ts") && room !== "cmd" && /\blisten\b/.test(names))
+    return "answers of a listener must come from the chain or the router, which charge them";
+  return undefined;
 }
 
 /**

@@ -13,6 +13,7 @@
 import type { ApiError } from "#api/status.ts";
 import { failure, tooManyRequests } from "#api/status.ts";
 import { anonymousName } from "#auth/groups.ts";
+// uncharged: for callers in this process, see above.
 import {
   type HeldKind,
   heldKinds,

@@ -4,6 +4,7 @@
  * their clients themselves.
  */
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
+// uncharged: for the relay's own workers, see above.
 import { type Holding, type Ledger, uncharged } from "#platform/ledger.ts";
 import {
   type Charged,

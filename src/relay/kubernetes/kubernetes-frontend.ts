@@ -7,6 +7,7 @@
 import { notFound } from "#api/status.ts";
 import type { Headers } from "#platform/http.ts";
 import { Pace } from "#platform/pace.ts";
+// uncharged: whole lists are made once for all who ask, and bounded (`bodiesMax`).
 import { uncharged } from "#platform/ledger.ts";
 import { bytesResponse, compressBody } from "#server/respond.ts";
 import { gzipBytesMin } from "#server/gzip.ts";
