@@ -1,4 +1,5 @@
 /** A kubeconfig with everything embedded, as kubectl and client libraries read it. */
+import { createPrivateKey } from "node:crypto";
 
 interface KubeconfigOptions {
   /** `https://127.0.0.1:6443`. */
@@ -35,7 +36,17 @@ export function kubeconfigYaml(options: KubeconfigOptions): string {
     `- name: ${quote(options.user)}`,
     "  user:",
     `    client-certificate-data: ${base64(options.cert)}`,
-    `    client-key-data: ${base64(options.key)}`,
+    `    client-key-data: ${base64(readByAll(options.key))}`,
     "",
   ].join("\n");
+}
+
+/**
+ * In the form that says in its first line that it is an EC key, as kubeadm's: the most used client in Java takes
+ * "PRIVATE KEY" for one of RSA, and ends with "Invalid DER". All others read either.
+ */
+function readByAll(pem: string): string {
+  const key = createPrivateKey(pem);
+  if (key.asymmetricKeyType !== "ec") return pem;
+  return key.export({ type: "sec1", format: "pem" }).toString();
 }
