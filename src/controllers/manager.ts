@@ -29,6 +29,7 @@ import { CertificateApprovingController } from "./certificates/approving.ts";
 import { CertificateCleaner } from "./certificates/cleaner.ts";
 import { certificateRole } from "./certificates/role.ts";
 import { CertificateSigningController, type SigningOptions } from "./certificates/signing.ts";
+import { isChosen } from "./controller-names.ts";
 import { CronJobController, cronJobRole } from "./cronjob/controller.ts";
 import { DaemonSetController, daemonSetRole } from "./daemonset/controller.ts";
 import { DeploymentController, deploymentRole } from "./deployment/controller.ts";
@@ -99,7 +100,7 @@ export interface ManagerOptions {
   readonly certificates?: SigningOptions;
   /** Absent: cluster-info is not signed. */
   readonly signDetached?: SignDetached;
-  /** As upstream's --controllers: `*`, `name`, `-name`; absent: all. */
+  /** As upstream's --controllers: `*`, `name`, `-name` (controller-names.ts); absent: all. */
   readonly controllers?: readonly string[];
   /** Absent: the status of policies is not written. */
   readonly checkPolicyTypes?: CheckPolicyTypes;
@@ -215,12 +216,6 @@ export function createControllerManager(
       await Promise.all(controllers.map((one) => runSupervised(deps.supervisor, one, signal)));
     },
   };
-}
-
-/** The first entry that names a controller decides, `*` those that none names: upstream's rule. */
-function isChosen(component: string, chosen: readonly string[]): boolean {
-  if (chosen.includes(`-${component}`)) return false;
-  return chosen.includes(component) || chosen.includes("*");
 }
 
 /** Only a control plane that signs tokens itself has this controller. */
