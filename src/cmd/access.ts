@@ -33,6 +33,9 @@ const policyKinds = ["clusterroles", "clusterrolebindings", "roles", "rolebindin
   (resource) => ({ group: "rbac.authorization.k8s.io", resource }),
 );
 
+/** Of upstream's modes, those that are built in. */
+export type AuthorizationMode = "Node" | "RBAC";
+
 interface AccessDeps {
   readonly clock: Clock;
   readonly random: Random;
@@ -47,6 +50,10 @@ interface AccessDeps {
   readonly anonymousPaths: readonly string[] | "all";
   /** By fingerprint: a certificate that this server shows to others. Absent: none is. */
   readonly isOwnCertificate?: (fingerprint: string) => boolean;
+  /** Absent: both. */
+  readonly authorizationModes?: readonly AuthorizationMode[];
+  /** Whether tokens of bootstrap Secrets count; absent: they do. */
+  readonly hasBootstrapTokens?: boolean;
   /** Of service account tokens; absent: upstream's default. */
   readonly issuer?: string;
 }
@@ -100,14 +107,18 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
           ? []
           : [forApiServer(deps.staticTokens, tokens.apiAudiences)]),
         tokens,
-        forApiServer(new BootstrapTokens(deps), tokens.apiAudiences),
+        ...(deps.hasBootstrapTokens === false
+          ? []
+          : [forApiServer(new BootstrapTokens(deps), tokens.apiAudiences)]),
       ],
     },
     { anonymousPaths: deps.anonymousPaths },
   );
   const rbac = new RbacAuthorizer({ lookup, policyVersion: changesOf(deps.registry, policyKinds) });
   const nodes = new NodeAuthorizer({ lookup, rules: bootstrapClusterRoleRules("system:node") });
-  const authorizer = unionAuthorizer([mastersAuthorizer, nodes, rbac]);
+  const modes = { Node: nodes, RBAC: rbac };
+  const asked = (deps.authorizationModes ?? ["Node", "RBAC"]).map((mode) => modes[mode]);
+  const authorizer = unionAuthorizer([mastersAuthorizer, ...asked]);
   return {
     authenticator,
     authorizer,

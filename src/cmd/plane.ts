@@ -136,9 +136,11 @@ async function openListener(
 
 function planeAccess(
   host: SupervisedHost,
-  { pki, staticTokens, frontProxy, issuer, anonymousPaths = "all" }: PlaneOptions,
+  options: PlaneOptions,
   { registry, metrics, kubelets: { isShown } }: Storage & Pick<Ways, "kubelets">,
 ): ServerAccess {
+  const { pki, staticTokens, frontProxy, issuer, anonymousPaths = "all" } = options;
+  const { authorizationModes, hasBootstrapTokens } = options;
   return serverAccess({
     ...host,
     lookup: createLister(registry),
@@ -150,5 +152,7 @@ function planeAccess(
     ...(frontProxy === undefined ? {} : { frontProxy }),
     ...(issuer === undefined ? {} : { issuer }),
     ...(isShown === undefined ? {} : { isOwnCertificate: isShown }),
+    ...(authorizationModes === undefined ? {} : { authorizationModes }),
+    ...(hasBootstrapTokens === undefined ? {} : { hasBootstrapTokens }),
   });
 }

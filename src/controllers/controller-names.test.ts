@@ -1,7 +1,7 @@
 /** `--controllers` takes upstream's names. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isChosen } from "./controller-names.ts";
+import { isChosen, unknownController } from "./controller-names.ts";
 
 test("upstream's names, older spellings and our own name one controller", () => {
   const same = [
@@ -26,4 +26,11 @@ test("the first entry that names a controller decides, and * stands for the rest
   assert.equal(isChosen("job-controller", ["job"]), true);
   assert.equal(isChosen("job-controller", ["job", "-job"]), true);
   assert.equal(isChosen("job-controller", []), false);
+});
+
+test("a name that upstream does not know is found", () => {
+  const known = ["*", "-ttl-controller", "bootstrapsigner", "service", "svm", "-podgc"];
+  assert.equal(unknownController(known), undefined);
+  for (const name of ["deployments", "Deployment", "", "deployment-controller-controller", "--job"])
+    assert.equal(unknownController(["*", name]), name.replace(/^-/, ""));
 });

@@ -87,3 +87,9 @@ export function isChosen(component: string, chosen: readonly string[]): boolean 
   }
   return chosen.includes("*");
 }
+
+/** The first entry that names no controller; undefined: all do. */
+export function unknownController(chosen: readonly string[]): string | undefined {
+  const names = chosen.filter((entry) => entry !== "*").map((entry) => entry.replace(/^-/, ""));
+  return names.find((name) => componentOf(name) === undefined);
+}

@@ -247,7 +247,7 @@ void describe("roles refuse what they cannot do, in one sentence", () => {
     [["controller-manager", "--service-account-private-key-file", "/nonexistent"], /cannot read/],
     [
       ["apiserver", "--authorization-mode", "AlwaysAllow"],
-      /AlwaysAllow is not built in: the modes are Node,RBAC/,
+      /AlwaysAllow is not built in: the modes are Node and RBAC/,
     ],
     [["apiserver", "--service-cluster-ip-range", "fd00::/108"], /one IPv4 range/],
     [["apiserver", "--service-node-port-range", "40000-30000"], /FIRST-LAST/],

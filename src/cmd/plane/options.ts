@@ -1,4 +1,5 @@
 /** What decides a plane, beyond the host it runs on. */
+import type { AuthorizationMode } from "../access.ts";
 import type { ServiceAddressOptions } from "#admission/service-addresses.ts";
 import type { PluginChoice } from "#admission/plugin-choice.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
@@ -44,6 +45,10 @@ export interface PlaneOptions extends StoreOptions {
   readonly webhooks?: OpenTransport;
   /** Where a request without a credential is system:anonymous, and not 401; absent: everywhere. */
   readonly anonymousPaths?: readonly string[] | "all";
+  /** Absent: both. */
+  readonly authorizationModes?: readonly AuthorizationMode[];
+  /** Whether tokens of bootstrap Secrets count; absent: they do. */
+  readonly hasBootstrapTokens?: boolean;
   /** What certificate requests are signed by, read at each; absent: the authority of `pki`. */
   readonly signingAuthority?: (signer: string) => IssuedCertificate;
   /** Signers that it signs for; absent: all of kubernetes.io. */

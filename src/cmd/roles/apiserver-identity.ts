@@ -12,6 +12,8 @@ import { UsageError } from "../usage-error.ts";
 export interface IdentityFlags {
   readonly tlsCertFile?: string;
   readonly tlsPrivateKeyFile?: string;
+  /** Not used where the two are given. */
+  readonly certDir?: string;
   readonly clientCaFile?: string;
   readonly serviceAccountKeyFile: readonly string[];
   readonly serviceAccountSigningKeyFile?: string;
@@ -43,7 +45,7 @@ export function identityOf(flags: IdentityFlags): Identity {
       ...(clientCa === undefined ? {} : { clientCa }),
       ...(serviceAccountIssuer === undefined ? {} : { issuer: issuer(serviceAccountIssuer) }),
     },
-    isOwn: server === undefined && clientCa === undefined,
+    isOwn: server === undefined && flags.certDir === undefined && clientCa === undefined,
   };
 }
 

@@ -1,8 +1,10 @@
 /** `pilothouse apiserver`: the API server alone, over a store of its own, until SIGTERM. */
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { certificateHosts, type IssuedCertificate } from "#auth/pki.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import { keepLittleFreeMemory } from "#platform/node/spare-memory.ts";
+import type { AuthorizationMode } from "../access.ts";
 import { advertisedAddress } from "../advertise.ts";
 import type { ApiServerFlags } from "../api-flags.ts";
 import { clusterPki } from "../cluster-pki.ts";
@@ -20,6 +22,7 @@ import { openSpareMemory } from "../spare-memory.ts";
 import { startError } from "../start-error.ts";
 import { exitOnStoreFailure } from "../store-failure.ts";
 import { type IdentityFlags, identityOf, withFiles } from "./apiserver-identity.ts";
+import { certDirPair } from "./cert-dir.ts";
 import { type EtcdFlags, etcdStorage } from "./etcd-storage.ts";
 import { firstAddress, type ServiceFlags, servicesOf } from "./apiserver-services.ts";
 
@@ -29,6 +32,8 @@ export interface ApiServerRoleFlags extends ApiServerFlags, IdentityFlags, Servi
   readonly securePort: number;
   /** Milliseconds. */
   readonly eventTtl: number;
+  readonly authorizationMode: readonly AuthorizationMode[];
+  readonly enableBootstrapTokenAuth: boolean;
 }
 
 export function apiServerRole(flags: ApiServerRoleFlags): Promise<void> {
@@ -59,12 +64,24 @@ export async function openApiServer(
     serviceAddresses,
     identity: hostname(),
     eventTtlSeconds: Math.ceil(flags.eventTtl / 1_000),
-    pki: withFiles(own, identity),
+    pki: withFiles(own, { ...servingPair(host, flags, own), ...identity }),
+    authorizationModes: flags.authorizationMode,
+    hasBootstrapTokens: flags.enableBootstrapTokenAuth,
   };
   const plane = await openPlane(host, { directory, flags, planeOptions }, parts.nest("plane"));
   const written = identity.isOwn ? writeKubeconfigs(directory, plane, own) : [];
   await openSpareMemory(host.clock, parts);
   return { text: readyText(plane, directory, written), failed: plane.failed };
+}
+
+/** For the names of the data directory's own; absent: that one is shown, or one of files. */
+function servingPair(
+  host: SupervisedHost,
+  { certDir, tlsCertFile }: ApiServerRoleFlags,
+  { server }: Pki,
+): { readonly server?: IssuedCertificate } {
+  if (certDir === undefined || tlsCertFile !== undefined) return {};
+  return { server: certDirPair(host, certDir, certificateHosts(server.certificate)) };
 }
 
 interface PlaneDeps {

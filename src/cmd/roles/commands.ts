@@ -12,6 +12,8 @@ import {
   nameList,
   patterns,
 } from "../flag-values.ts";
+import { unknownController } from "#controllers/controller-names.ts";
+import type { AuthorizationMode } from "../access.ts";
 import { addApiServerFlags } from "../api-flags.ts";
 import { eventTtlSeconds, nodesMax, serviceAddresses, signingLifetimeMs } from "../limits.ts";
 import type { ApiServerRoleFlags } from "./apiserver.ts";
@@ -72,6 +74,10 @@ function addApiServer(program: Command): void {
     )
     .option("--tls-private-key-file <file>", "its private key, PEM")
     .option(
+      "--cert-dir <dir>",
+      "where apiserver.crt and apiserver.key are, or are made, signed by nobody else; not used with --tls-cert-file",
+    )
+    .option(
       "--client-ca-file <file>",
       "authorities whose client certificates count, PEM; absent: the data directory's own",
     )
@@ -103,8 +109,15 @@ function addApiServer(program: Command): void {
     .addOption(
       new Option("--authorization-mode <list>", "who may do what; nothing else is built in")
         .argParser(authorizationMode)
-        .default("Node,RBAC"),
+        .default(["Node", "RBAC"], "Node,RBAC"),
     )
+    .option(
+      "--enable-bootstrap-token-auth [boolean]",
+      "tokens of Secrets of type bootstrap.kubernetes.io/token in kube-system name system:bootstrap:ID",
+      boolean,
+      true,
+    )
+    .option("--allow-privileged [boolean]", "privileged pods may be made", allowPrivileged, true)
     .addOption(featureGates());
   addApiServerFlags(command);
   command
@@ -157,8 +170,8 @@ function addControllerManager(program: Command): void {
     )
     .option(
       "--controllers <list>",
-      "which to run: * for all, NAME for one, -NAME for all but it",
-      nameList,
+      "which to run: * for all, NAME for one, -NAME for all but it; names are upstream's, as deployment-controller, or older ones",
+      controllerList,
       ["*"],
     )
     .option(
@@ -185,7 +198,7 @@ Examples:
   pilothouse controller-manager --kubeconfig controller-manager.conf --use-service-account-credentials
   pilothouse controller-manager --kubeconfig controller-manager.conf \\
     --cluster-signing-cert-file ca.crt --cluster-signing-key-file ca.key      signs certificate requests too
-  pilothouse controller-manager --controllers '*,-horizontal-pod-autoscaler' --kubeconfig controller-manager.conf`,
+  pilothouse controller-manager --controllers '*,-horizontal-pod-autoscaler-controller' --kubeconfig controller-manager.conf`,
     )
     .action(async (flags: ControllerManagerFlags) => {
       const { controllerManagerRole } = await import("./controller-manager.ts");
@@ -348,12 +361,33 @@ function featureGates(): Option {
   return new Option("--feature-gates <list>", text).argParser(refuseGates);
 }
 
-function authorizationMode(text: string): string {
+function controllerList(text: string): readonly string[] {
+  const chosen = nameList(text);
+  const unknown = unknownController(chosen);
+  if (unknown === undefined) return chosen;
+  const what = JSON.stringify(unknown);
+  throw new InvalidArgumentError(`${what} is not in the list of known controllers.`);
+}
+
+function authorizationMode(text: string): readonly AuthorizationMode[] {
   const modes = text.split(",");
+  const known = modes.filter((mode) => mode === "Node" || mode === "RBAC");
   const others = modes.filter((mode) => mode !== "Node" && mode !== "RBAC");
-  if (others.length === 0 && modes.length === 2 && new Set(modes).size === 2) return text;
-  const told = others.length === 0 ? "" : `${others.join(", ")} is not built in: `;
-  throw new InvalidArgumentError(`${told}the modes are Node,RBAC.`);
+  if (others.length > 0)
+    throw new InvalidArgumentError(
+      `${others.join(", ")} is not built in: the modes are Node and RBAC.`,
+    );
+  const twice = known.find((mode, at) => known.indexOf(mode) !== at);
+  if (twice === undefined) return known;
+  const what = JSON.stringify(twice);
+  throw new InvalidArgumentError(`authorization-mode ${what} has mode specified more than once.`);
+}
+
+function allowPrivileged(text: string): boolean {
+  if (boolean(text)) return true;
+  throw new InvalidArgumentError(
+    "privileged pods are taken here; refuse them by namespace with the levels of Pod Security.",
+  );
 }
 
 /** Of a flag that may be given again. */
