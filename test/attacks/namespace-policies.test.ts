@@ -191,6 +191,40 @@ describe("a policy about Namespaces", () => {
   });
 });
 
+describe("an owner given to a Namespace", () => {
+  let world: PolicyWorld;
+  before(async () => {
+    const plugin = "OwnerReferencesPermissionEnforcement";
+    world = await openPolicyWorld({
+      staticTokens: new StaticTokens(`${staticToken},alice,u1\n`),
+      admissionPlugins: { enable: [plugin], disable: [] },
+    });
+  });
+  after(() => world.stop());
+
+  test("takes the right to delete it, which a Role of the Namespace may give", async () => {
+    const statuses: number[] = [];
+    for (const verbs of [["patch"], ["patch", "delete"]]) {
+      const name = `owned-${verbs.length}`;
+      await world.create("/api/v1/namespaces", namespace(name));
+      const within = `${rbac}/namespaces/${name}`;
+      const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "r" };
+      const subjects = [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "alice" }];
+      const rules = [{ apiGroups: [""], resources: ["namespaces"], verbs }];
+      await world.create(`${within}/roles`, { metadata: { name: "r" }, rules });
+      await world.create(`${within}/rolebindings`, { metadata: { name: "r" }, roleRef, subjects });
+      const owner = { apiVersion: "v1", kind: "Namespace", name: "default", uid: "u" };
+      const patched = await world.ask("PATCH", `/api/v1/namespaces/${name}`, {
+        body: { metadata: { ownerReferences: [owner] } },
+        type: "application/merge-patch+json",
+        token: staticToken,
+      });
+      statuses.push(patched.status);
+    }
+    assert.deepEqual(statuses, [403, 200]);
+  });
+});
+
 describe("a webhook about Namespaces", () => {
   let world: WebhookWorld;
   before(async () => {
