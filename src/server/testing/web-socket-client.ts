@@ -86,7 +86,7 @@ export function opened(response: PlainResponse): WebSocketClient {
 }
 
 /** Frames of a server: unmasked, each a whole message. */
-function messagesOf(bytes: Buffer): readonly Message[] {
+export function messagesOf(bytes: Buffer): readonly Message[] {
   const messages: Message[] = [];
   for (let at = 0; at < bytes.length;) {
     const short = bytes.readUInt8(at + 1);
