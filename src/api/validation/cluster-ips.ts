@@ -25,7 +25,7 @@ export function isHeadless(spec: Fields): boolean {
 }
 
 export function checkClusterIps(out: FieldError[], spec: Fields, old: Fields | undefined): void {
-  const kept = texts(part(old ?? {}, "spec"), "clusterIPs");
+  const kept = new Set(texts(part(old ?? {}, "spec"), "clusterIPs"));
   const ips = texts(spec, "clusterIPs");
   const first = text(spec, "clusterIP");
   if (first !== "" && ips.length === 0) out.push(required(path));
@@ -55,7 +55,7 @@ function checkFamilies(out: FieldError[], spec: Fields): void {
 }
 
 /** @returns whether every address can be read. */
-function checkEach(out: FieldError[], ips: readonly string[], kept: readonly string[]): boolean {
+function checkEach(out: FieldError[], ips: readonly string[], kept: ReadonlySet<string>): boolean {
   let fine = true;
   ips.forEach((ip, at) => {
     if (at === 0 && ip === "None") {

@@ -19,6 +19,7 @@ const mappedAddress = "must not be an IPv4-mapped IPv6 address";
 const invalidRange = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 const zeroRange = "must not have leading 0s in IP or prefix length";
 const mappedRange = "must not have an IPv4-mapped IPv6 address";
+const nothing: ReadonlySet<string> = new Set();
 const rangeBits = "must not have bits set beyond the prefix length";
 
 /** Undefined for what is no address. Octets with leading zeros are refused. */
@@ -129,9 +130,9 @@ export function checkAddress(
   out: FieldError[],
   text: string,
   path: string,
-  kept: readonly string[] = [],
+  kept: ReadonlySet<string> = nothing,
 ): boolean {
-  if (kept.includes(text)) return true;
+  if (kept.has(text)) return true;
   const why = addressFault(text);
   if (why !== undefined) out.push(invalidValue(path, text, why));
   return why === undefined;
@@ -153,9 +154,9 @@ export function checkRange(
   out: FieldError[],
   text: string,
   path: string,
-  kept: readonly string[] = [],
+  kept: ReadonlySet<string> = nothing,
 ): boolean {
-  if (kept.includes(text)) return true;
+  if (kept.has(text)) return true;
   const why = rangeFault(text);
   if (why !== undefined) out.push(invalidValue(path, text, why));
   return why === undefined;

@@ -30,12 +30,12 @@ const protocols = ["TCP", "UDP", "SCTP"];
 const policyTypes = ["Ingress", "Egress"];
 
 export function validateNetworkPolicy(policy: Fields): FieldError[] {
-  return checkPolicy(policy, []);
+  return checkPolicy(policy, new Set());
 }
 
 /** Ranges that were accepted once stay acceptable. */
 export function validateNetworkPolicyUpdate(next: Fields, old: Fields): FieldError[] {
-  return checkPolicy(next, rangesOf(part(old, "spec")));
+  return checkPolicy(next, new Set(rangesOf(part(old, "spec"))));
 }
 
 function rangesOf(spec: Fields): readonly string[] {
@@ -47,7 +47,7 @@ function rangesOf(spec: Fields): readonly string[] {
   return blocks.flatMap((block) => [text(block, "cidr"), ...texts(block, "except")]);
 }
 
-function checkPolicy(policy: Fields, kept: readonly string[]): FieldError[] {
+function checkPolicy(policy: Fields, kept: ReadonlySet<string>): FieldError[] {
   const out: FieldError[] = [];
   const spec = part(policy, "spec");
   append(out, validateLabelSelector(maybe(spec, "podSelector"), "spec.podSelector"));
@@ -70,7 +70,7 @@ function checkRules(
   out: FieldError[],
   rules: readonly Fields[],
   peers: "from" | "to",
-  kept: readonly string[],
+  kept: ReadonlySet<string>,
 ): void {
   const path = peers === "from" ? "spec.ingress" : "spec.egress";
   rules.forEach((rule, at) => {
@@ -104,7 +104,7 @@ function checkPolicyPort(out: FieldError[], port: Fields, path: string): void {
   }
 }
 
-function checkPeer(out: FieldError[], peer: Fields, kept: readonly string[], path: string): void {
+function checkPeer(out: FieldError[], peer: Fields, kept: ReadonlySet<string>, path: string): void {
   let given = 0;
   for (const field of ["podSelector", "namespaceSelector"]) {
     if (!has(peer, field)) continue;
@@ -119,7 +119,12 @@ function checkPeer(out: FieldError[], peer: Fields, kept: readonly string[], pat
   }
 }
 
-function checkBlock(out: FieldError[], block: Fields, kept: readonly string[], path: string): void {
+function checkBlock(
+  out: FieldError[],
+  block: Fields,
+  kept: ReadonlySet<string>,
+  path: string,
+): void {
   const cidr = text(block, "cidr");
   const at = child(path, "cidr");
   if (cidr === "") {

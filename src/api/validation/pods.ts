@@ -323,7 +323,7 @@ function checkPodAddresses(out: FieldError[], status: Fields, before: Fields): v
   for (const list of ["podIPs", "hostIPs"]) {
     const path = child("status", list);
     const addresses = items(status, list).map((entry) => text(entry, "ip"));
-    const kept = items(before, list).map((entry) => text(entry, "ip"));
+    const kept = new Set(items(before, list).map((entry) => text(entry, "ip")));
     addresses.forEach((address, at) => checkAddress(out, address, index(path, at), kept));
     if (addresses.length <= 1) continue;
     if (!isDualStack(addresses) || addresses.length > 2) {

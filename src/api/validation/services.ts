@@ -246,7 +246,7 @@ function checkSourceRanges(
     const path = "spec.LoadBalancerSourceRanges";
     if (!balances) out.push(forbiddenField(path, onlyLoadBalancer));
     const before = texts(part(old ?? {}, "spec"), "loadBalancerSourceRanges");
-    const kept = before.map((range) => range.trim());
+    const kept = new Set(before.map((range) => range.trim()));
     ranges.forEach((range, at) => checkRange(out, range.trim(), index(path, at), kept));
     return;
   }
@@ -306,9 +306,9 @@ export function validateServiceStatus(next: Fields, old: Fields): FieldError[] {
 }
 
 /** Of a Service's or an Ingress's load balancer. */
-export function ingressAddresses(object: Fields): readonly string[] {
+export function ingressAddresses(object: Fields): ReadonlySet<string> {
   const entries = items(part(part(object, "status"), "loadBalancer"), "ingress");
-  return entries.map((entry) => text(entry, "ip"));
+  return new Set(entries.map((entry) => text(entry, "ip")));
 }
 
 /** An address or a name under which a load balancer is reached. */
@@ -316,7 +316,7 @@ export function checkIngressPoint(
   out: FieldError[],
   entry: Fields,
   path: string,
-  kept: readonly string[],
+  kept: ReadonlySet<string>,
 ): void {
   const ip = text(entry, "ip");
   if (ip !== "") checkAddress(out, ip, child(path, "ip"), kept);
