@@ -182,7 +182,7 @@ function unmapped(text: string): string {
 export function checkCanonicalAddress(out: FieldError[], text: string, path: string): boolean {
   if (!checkAddress(out, text, path)) return false;
   const address = parseAddress(text);
-  const canonical = address === undefined ? text : formatAddress(address);
+  const canonical = address === undefined ? text : addressText(address);
   if (canonical === text) return true;
   out.push(invalidValue(path, text, `must be in canonical form (${JSON.stringify(canonical)})`));
   return false;
@@ -192,39 +192,10 @@ export function checkCanonicalRange(out: FieldError[], text: string, path: strin
   if (!checkRange(out, text, path)) return false;
   const range = parseRange(text);
   if (range === undefined) return true;
-  const canonical = `${formatAddress(range.address)}/${range.prefixLength}`;
+  const canonical = networkText(range);
   if (canonical === text) return true;
   out.push(invalidValue(path, text, `must be in canonical form (${JSON.stringify(canonical)})`));
   return false;
-}
-
-/** RFC 5952: small letters, the longest run of at least two zero groups left out. */
-function formatAddress({ family, value }: Address): string {
-  const bits = family === "IPv4" ? 8 : 16;
-  const count = family === "IPv4" ? 4 : 8;
-  const mask = (1n << BigInt(bits)) - 1n;
-  const groups = Array.from({ length: count }, (_, at) => {
-    return Number((value >> BigInt(bits * (count - 1 - at))) & mask);
-  });
-  if (family === "IPv4") return groups.join(".");
-  const run = longestZeroRun(groups);
-  const texts = groups.map((group) => group.toString(16));
-  if (run.length < 2) return texts.join(":");
-  return `${texts.slice(0, run.at).join(":")}::${texts.slice(run.at + run.length).join(":")}`;
-}
-
-function longestZeroRun(groups: readonly number[]): {
-  readonly at: number;
-  readonly length: number;
-} {
-  let best = { at: 0, length: 0 };
-  for (let at = 0; at < groups.length; at++) {
-    let length = 0;
-    while (groups[at + length] === 0) length++;
-    if (length > best.length) best = { at, length };
-    at += length;
-  }
-  return best;
 }
 
 export function checkFamily(
