@@ -105,6 +105,22 @@ test("A job selects its pods by its uid", () => {
   });
 });
 
+test("A job without labels has those of its template, generated ones too; with labels it keeps its own", () => {
+  const spec =
+    "spec: {template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}";
+  const job = (metadata: string): AnyObject =>
+    created(`{apiVersion: batch/v1, kind: Job, metadata: {name: j, uid: u${metadata}}, ${spec}}`);
+  const generated = {
+    "job-name": "j",
+    "batch.kubernetes.io/job-name": "j",
+    "controller-uid": "u",
+    "batch.kubernetes.io/controller-uid": "u",
+  };
+  assert.deepEqual(job("").metadata?.labels, { ...generated, a: "b" });
+  assert.deepEqual(job(", labels: {a: b}").metadata?.labels, { a: "b" });
+  assert.deepEqual(job(", labels: {x: y}").metadata?.labels, { x: "y" });
+});
+
 test("A namespace starts active and is held by the one who empties it", () => {
   const made = created("{apiVersion: v1, kind: Namespace, metadata: {name: n}}");
   assert.deepEqual(made["spec"], { finalizers: ["kubernetes"] });

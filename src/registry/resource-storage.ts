@@ -71,7 +71,8 @@ export function refuseInvalid(
   for (const text of strategy.warningsOfRefused?.(object) ?? []) warn?.(text);
   const { name = "" } = object.metadata ?? {};
   const kind = rules === undefined ? info.kind : (object.kind ?? info.kind);
-  throw invalid({ group: info.group, kind }, name, errors);
+  // What is refused is the stored form: an Event of events.k8s.io is called one of the core group.
+  throw invalid({ group: (info.storage ?? info).group, kind }, name, errors);
 }
 
 /** `rules` are those of the object, or of the subresource that is written. */

@@ -19,6 +19,9 @@ import { server } from "./cases/server.ts";
 import { syntax } from "./cases/syntax.ts";
 import { subresources } from "./cases/subresources.ts";
 import { invalid } from "./cases/invalid.ts";
+import { defaults } from "./cases/defaults.ts";
+import { events } from "./cases/events.ts";
+import { serviceTypes } from "./cases/services.ts";
 import { warned } from "./cases/warnings.ts";
 import { zeros } from "./cases/zeros.ts";
 import { versions } from "./cases/versions.ts";
@@ -50,5 +53,8 @@ export const suites: readonly Suite[] = [
   devices,
   reviewed,
   zeros,
+  serviceTypes,
+  events,
+  defaults,
   warned,
 ];

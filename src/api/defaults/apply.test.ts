@@ -359,17 +359,66 @@ for (const { name, input, output } of cases) {
 }
 
 test("The tag of an image decides its pull policy", () => {
-  const tags: readonly (readonly [string, string])[] = [
-    ["nginx", "latest"],
-    ["nginx:1.2", "1.2"],
-    ["reg:5000/nginx", "latest"],
-    ["reg:5000/a/nginx:v1", "v1"],
-    ["nginx@sha256:abc", ""],
-    ["nginx:v1@sha256:abc", "v1"],
-  ];
-  for (const [image, tag] of tags) assert.equal(imageTag(image), tag, image);
+  const hex = "a".repeat(64);
+  const tags: Readonly<Record<string, readonly string[]>> = {
+    latest: [
+      "nginx",
+      "nginx:latest",
+      "localhost/a",
+      "Foo/bar",
+      "A.b/c",
+      "a_b.c/d",
+      "foo.bar/baz",
+      "reg:5000/a",
+      "[::1]:5000/a",
+      "[::1]/a",
+      "a__b",
+      "a--b",
+      "index.docker.io/a",
+      `a:latest@sha256:${hex}`,
+      `${"a".repeat(247)}`,
+      `b/${"a".repeat(253)}`,
+    ],
+    // Refused by the grammar, or with a digest alone.
+    "": [
+      "",
+      "Nginx",
+      "<X>",
+      "ko://github.com/x/y",
+      "foo/Bar",
+      "a//b",
+      "a___b",
+      "a-",
+      "-a",
+      "a..b",
+      "a:",
+      "a:-x",
+      "a b",
+      " a",
+      "$(IMG)",
+      "{{ .Values.image }}",
+      "a.b:x/c",
+      "a:b/c",
+      "ä",
+      "a/ä",
+      hex,
+      `a@sha256:${hex}`,
+      `a@sha256:${hex}a`,
+      `a@sha256:${hex.toUpperCase()}`,
+      `a@md5:${"0".repeat(32)}`,
+      "a".repeat(248),
+      `b/${"a".repeat(254)}`,
+      `a:${"a".repeat(129)}`,
+    ],
+    "1": ["a:1", "reg:5000/a:1", `a:1@sha256:${hex}`],
+    "5000": ["a:5000"],
+  };
+  for (const [tag, images] of Object.entries(tags)) {
+    for (const image of images) assert.equal(imageTag(image), tag, image);
+  }
   assert.equal(pullPolicyFor("a:latest"), "Always");
-  assert.equal(pullPolicyFor(""), "IfNotPresent");
+  assert.equal(pullPolicyFor("a:1"), "IfNotPresent");
+  assert.equal(pullPolicyFor("Nginx"), "IfNotPresent");
 });
 
 test("Base64 round trips text and knows its length", () => {

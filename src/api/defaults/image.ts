@@ -1,16 +1,55 @@
-/** The tag of an image reference, as far as the pull policy needs it (distribution reference grammar). */
+/**
+ * Image references as far as the pull policy needs them: the grammar of distribution/reference, with the names that
+ * Docker leaves out. What the grammar refuses has no tag, not even `latest`.
+ */
 
-/** `latest` for a reference with neither tag nor digest; "" for one with only a digest. */
+const component = "[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?";
+const host = `(?:${component}(?:\\.${component})*|\\[[a-fA-F0-9:]+\\])`;
+const pathComponent = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
+const tag = "[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}";
+const digest = "[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}";
+const grammar = new RegExp(
+  `^(?:${host}(?::[0-9]+)?/)?(${pathComponent}(?:/${pathComponent})*)(?::(${tag}))?(?:@(${digest}))?$`,
+);
+
+/** Of the path behind the registry. */
+const pathLengthMax = 255;
+/** The grammar allows no longer reference than registry, path, tag and digest; this is far above them. */
+const referenceLengthMax = 4096;
+/** A reference that looks like the digest of an image is none. */
+const identifier = /^[a-f0-9]{64}$/;
+
+/** By algorithm: hexadecimal digits. */
+const digestLengths: ReadonlyMap<string, number> = new Map([
+  ["sha256", 64],
+  ["sha384", 96],
+  ["sha512", 128],
+]);
+
+/** `latest` for a reference with neither tag nor digest; "" for one with only a digest, and for what is none. */
 export function imageTag(reference: string): string {
-  const at = reference.indexOf("@");
-  const named = at < 0 ? reference : reference.slice(0, at);
-  const last = named.slice(named.lastIndexOf("/") + 1);
-  const colon = last.indexOf(":");
-  if (colon >= 0) return last.slice(colon + 1);
-  return at < 0 ? "latest" : "";
+  if (reference.length > referenceLengthMax || identifier.test(reference)) return "";
+  const [, path = "", given = "", pinned = ""] = grammar.exec(withRegistry(reference)) ?? [];
+  if (path === "" || path.length > pathLengthMax) return "";
+  if (pinned !== "" && !isDigest(pinned)) return "";
+  return given === "" && pinned === "" ? "latest" : given;
 }
 
-/** Always for `latest`, else IfNotPresent; an unreadable reference counts as having no tag. */
+function isDigest(text: string): boolean {
+  const [algorithm = "", digits = ""] = text.split(":");
+  return digits.length === digestLengths.get(algorithm) && /^[a-f0-9]+$/.test(digits);
+}
+
+/** `a` is docker.io/library/a; a first part that cannot be a path is a registry. */
+function withRegistry(reference: string): string {
+  const slash = reference.indexOf("/");
+  const first = reference.slice(0, Math.max(slash, 0));
+  if (slash < 0) return `docker.io/library/${reference}`;
+  const isRegistry = first === "localhost" || /[.:]/.test(first) || first !== first.toLowerCase();
+  return isRegistry ? reference : `docker.io/${reference}`;
+}
+
+/** Always for `latest`, else IfNotPresent. */
 export function pullPolicyFor(reference: string): "Always" | "IfNotPresent" {
-  return reference !== "" && imageTag(reference) === "latest" ? "Always" : "IfNotPresent";
+  return imageTag(reference) === "latest" ? "Always" : "IfNotPresent";
 }

@@ -2,7 +2,6 @@
 import type { AnyObject } from "../object.ts";
 import type { Fields } from "../validation/fields.ts";
 import { flag, part, text, textMap } from "../validation/fields.ts";
-import { semanticEqual } from "../validation/equal.ts";
 import type { StrategyRow } from "./build.ts";
 
 export const controllerUidLabel = "batch.kubernetes.io/controller-uid";
@@ -49,10 +48,13 @@ function generateSelector(job: AnyObject): AnyObject {
   );
 }
 
-/** A job without labels of its own carries those of its pods, as defaulting has it on every read. */
+/**
+ * A job without labels of its own carries those of its pods. Defaulting has given it the very map of its template, which
+ * upstream then writes into; a client's equal labels are a map of their own.
+ */
 function withJobLabels(job: AnyObject, given: Fields, labels: Record<string, string>): AnyObject {
   const own = job.metadata?.labels ?? {};
-  if (Object.keys(own).length > 0 && !semanticEqual(own, given)) return job;
+  if (Object.keys(own).length > 0 && own !== given) return job;
   return { ...job, metadata: { ...job.metadata, labels } };
 }
 

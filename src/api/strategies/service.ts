@@ -14,7 +14,8 @@ import { append } from "../validation/errors.ts";
 export const services: StrategyRow = {
   status: { loadBalancer: {} },
   createOnUpdate: true,
-  prepareForCreate: (service) => withSpec(service, clusterIpList(part(service, "spec"))),
+  prepareForCreate: (service) =>
+    withSpec(service, withoutTrafficPolicy(clusterIpList(part(service, "spec")))),
   prepareForUpdate,
 };
 
@@ -32,10 +33,16 @@ function prepareForUpdate(next: AnyObject, old: AnyObject): AnyObject {
   const before = part(old, "spec");
   let spec = keepAllocated(part(next, "spec"), before);
   spec = followClusterIp(spec, before);
-  spec = dropUnused(spec, before);
+  spec = withoutTrafficPolicy(dropUnused(spec, before));
   const service = withSpec(next, spec);
-  const released = isLoadBalancer(before) && !isLoadBalancer(spec);
-  return released ? { ...service, status: { loadBalancer: {} } } : service;
+  if (isLoadBalancer(spec)) return service;
+  return { ...service, status: { ...part(service, "status"), loadBalancer: {} } };
+}
+
+/** A name has no traffic inside the cluster: stock leaves its policy out whenever it reads one. */
+function withoutTrafficPolicy(spec: Fields): Fields {
+  const isUnused = !needsClusterIp(spec) && has(spec, "internalTrafficPolicy");
+  return isUnused ? without(spec, ["internalTrafficPolicy"]) : spec;
 }
 
 function needsClusterIp(spec: Fields): boolean {

@@ -1,25 +1,38 @@
-/** Events, in both their groups. Texts as upstream's core/validation. */
+/**
+ * Events, in both their groups, in the form of the core group in which both are stored. Texts as upstream's
+ * core/validation, which names fields so as well.
+ */
+import { ownEntry } from "#base/own.ts";
 import type { FieldError } from "../status.ts";
 import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
-import { has, maybe, number, part, text } from "./fields.ts";
-import { invalidEach, invalidValue, required, append } from "./errors.ts";
-import { checkImmutable } from "./immutable.ts";
+import { has, isFields, maybe, number, part, text } from "./fields.ts";
+import { invalidEach, invalidJson, invalidValue, required, append } from "./errors.ts";
+import { immutableText } from "./immutable.ts";
+import { semanticEqual } from "./equal.ts";
 
 const textMax = 128;
 const messageMax = 1024;
 const types = ["Normal", "Warning"];
 
-/** Events about things outside of namespaces live in `default`. */
-function checkNamespace(
-  out: FieldError[],
-  event: Fields,
-  about: "involvedObject" | "regarding",
-): void {
+/** An old event is where its object is; one about something outside of namespaces is in `default`. */
+function checkNamespace(out: FieldError[], event: Fields): void {
   const namespace = text(part(event, "metadata"), "namespace");
-  const involved = text(part(event, about), "namespace");
+  const involved = text(part(event, "involvedObject"), "namespace");
   const isFree = involved === "" && (namespace === "" || namespace === "default");
-  if (isFree || namespace === involved) return;
+  if (!isFree && namespace !== involved) refuseNamespace(out, involved);
+}
+
+/** One with an eventTime only has to be in a namespace of the system when its object is in none. */
+function checkTimedNamespace(out: FieldError[], event: Fields): void {
+  const namespace = text(part(event, "metadata"), "namespace");
+  const involved = text(part(event, "involvedObject"), "namespace");
+  if (involved === "" && !systemNamespaces.has(namespace)) refuseNamespace(out, involved);
+}
+
+const systemNamespaces = new Set(["default", "kube-system"]);
+
+function refuseNamespace(out: FieldError[], involved: string): void {
   const detail = "does not match event.namespace";
   out.push(invalidValue("involvedObject.namespace", involved, detail));
 }
@@ -32,41 +45,47 @@ function checkShort(out: FieldError[], event: Fields, field: string): void {
   }
 }
 
-/** Fields about the reporter that events with an eventTime must have. */
-function checkReporter(out: FieldError[], event: Fields, controller: string): void {
-  const name = text(event, controller);
-  if (name === "") out.push(required(controller));
-  append(out, invalidEach(controller, name, qualifiedNameErrors(name)));
+/** Fields about the reporter that events with an eventTime must have; `shown` is its name in the group. */
+function checkReporter(out: FieldError[], event: Fields, shown: string): void {
+  const name = text(event, "reportingComponent");
+  if (name === "") out.push(required(shown));
+  append(out, invalidEach(shown, name, qualifiedNameErrors(name)));
   for (const field of ["reportingInstance", "action", "reason"]) checkShort(out, event, field);
 }
 
-/** Old style events of the core group may leave all of it out. */
+/** What holds in both groups: events without an eventTime may leave all but their namespace out. */
+function checkEither(out: FieldError[], event: Fields, reporter: string): void {
+  if (!has(event, "eventTime")) return checkNamespace(out, event);
+  checkTimedNamespace(out, event);
+  checkReporter(out, event, reporter);
+  if (text(event, "message").length > messageMax) {
+    out.push(invalidValue("message", "", `can have at most ${messageMax} characters`));
+  }
+}
+
 export function validateCoreEvent(event: Fields): FieldError[] {
   const out: FieldError[] = [];
-  checkNamespace(out, event, "involvedObject");
-  if (has(event, "eventTime")) {
-    checkReporter(out, event, "reportingComponent");
-    const message = text(event, "message");
-    if (message.length > messageMax) {
-      out.push(invalidValue("message", "", `can have at most ${messageMax} characters`));
-    }
-  }
+  checkEither(out, event, "reportingComponent");
   return out;
 }
 
+/** Of events.k8s.io, whose events have none of the fields that it has deprecated. */
 export function validateEvent(event: Fields): FieldError[] {
   const out: FieldError[] = [];
-  checkNamespace(out, event, "regarding");
-  if (!has(event, "eventTime")) out.push(required("eventTime"));
+  checkEither(out, event, "reportingController");
   checkSeries(out, event);
+  if (!has(event, "eventTime")) out.push(required("eventTime"));
   const type = text(event, "type");
   if (!types.includes(type)) {
     out.push(invalidValue("type", "", `has invalid value: ${type}`));
   }
-  checkReporter(out, event, "reportingController");
-  const note = text(event, "note");
-  if (note.length > messageMax) {
-    out.push(invalidValue("message", "", `can have at most ${messageMax} characters`));
+  const unset = "needs to be unset";
+  for (const field of ["firstTimestamp", "lastTimestamp", "count"]) {
+    if (has(event, field)) out.push(invalidValue(field, "", unset));
+  }
+  const source = part(event, "source");
+  if (text(source, "component") !== "" || text(source, "host") !== "") {
+    out.push(invalidValue("source", "", unset));
   }
   return out;
 }
@@ -80,23 +99,60 @@ function checkSeries(out: FieldError[], event: Fields): void {
   if (!has(series, "lastObservedTime")) out.push(required("series.lastObservedTime"));
 }
 
+/** In upstream's order, which asks for the reason twice. */
+const fixed = [
+  "involvedObject",
+  "reason",
+  "message",
+  "source",
+  "firstTimestamp",
+  "lastTimestamp",
+  "count",
+  "reason",
+  "type",
+  "eventTime",
+  "action",
+  "related",
+  "reportingComponent",
+  "reportingInstance",
+];
+
 /** Only the series of an event goes on. */
 export function validateEventUpdate(next: Fields, old: Fields): FieldError[] {
   const out: FieldError[] = [];
-  checkNamespace(out, next, "regarding");
-  if (has(next, "series") || has(old, "series")) checkSeries(out, next);
-  const fields = [
-    "regarding",
-    "reason",
-    "reportingInstance",
-    "reportingController",
-    "action",
-    "type",
-    "eventTime",
-    "related",
-  ];
-  for (const field of fields) {
-    checkImmutable(out, next, old, { field, path: "" });
-  }
+  checkEither(out, next, "reportingController");
+  if (!semanticEqual(next["series"], old["series"])) checkSeries(out, next);
+  for (const field of fixed) checkFixed(out, next[field], old[field], field);
   return out;
+}
+
+function checkFixed(out: FieldError[], next: unknown, old: unknown, field: string): void {
+  if (semanticEqual(next, old)) return;
+  const shown = field === "reportingComponent" ? "reportingController" : field;
+  if (field === "involvedObject" || field === "related") {
+    out.push(invalidJson(shown, goStruct(next, referenceFields), immutableText));
+  } else if (field === "source") {
+    out.push(invalidJson(shown, goStruct(next, ["component", "host"]), immutableText));
+  } else out.push(invalidValue(shown, next, immutableText));
+}
+
+const referenceFields = [
+  "kind",
+  "namespace",
+  "name",
+  "uid",
+  "apiVersion",
+  "resourceVersion",
+  "fieldPath",
+];
+const goNames: Readonly<Record<string, string>> = { uid: "UID", apiVersion: "APIVersion" };
+
+/** As Go prints its own struct of texts: by its names, all of them. */
+function goStruct(value: unknown, fields: readonly string[]): string {
+  if (!isFields(value)) return "null";
+  const entries = fields.map((field) => [
+    ownEntry(goNames, field) ?? field.slice(0, 1).toUpperCase() + field.slice(1),
+    text(value, field),
+  ]);
+  return JSON.stringify(Object.fromEntries(entries));
 }

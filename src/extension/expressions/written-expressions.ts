@@ -71,7 +71,8 @@ export function strategiesWithExpressions(
   runner: ExpressionRunner,
 ): (info: ResourceInfo) => Strategy {
   return (info) => {
-    const { group, resource } = info.storage ?? info;
+    // By its own group: events.k8s.io is stricter with the events that it shares with the core group.
+    const { group, resource } = info;
     const base = strategyFor(group, resource);
     const find = finderOf({ group, resource });
     return find === undefined ? base : withFinder(runner, base, find, { group, resource });
