@@ -41,7 +41,13 @@ interface Budget extends AnyObject {
     readonly currentHealthy?: number;
     readonly desiredHealthy?: number;
     readonly disruptedPods?: Readonly<Record<string, string>>;
-    readonly conditions?: readonly { readonly type?: string }[];
+    readonly conditions?: readonly {
+      readonly type?: string;
+      readonly status?: string;
+      readonly reason?: string;
+      readonly message?: string;
+      readonly lastTransitionTime?: string | undefined;
+    }[];
   };
 }
 
@@ -251,19 +257,20 @@ function takeDisruption(current: AnyObject, podName: string, nowMs: number): Any
   };
 }
 
+/** A condition keeps its place, and its time as long as its status does. */
 function exhaustedError(budget: Budget, nowMs: number): readonly object[] {
-  const others = (budget.status?.conditions ?? []).filter(
-    ({ type }) => type !== "DisruptionAllowed",
-  );
+  const conditions = budget.status?.conditions ?? [];
+  const at = conditions.findIndex(({ type }) => type === "DisruptionAllowed");
+  const known = conditions[at];
   const mine = {
     type: "DisruptionAllowed",
     status: "False",
     reason: "InsufficientPods",
     message: "",
     observedGeneration: budget.status?.observedGeneration ?? 0,
-    lastTransitionTime: formatTime(nowMs),
+    lastTransitionTime: known?.status === "False" ? known.lastTransitionTime : formatTime(nowMs),
   };
-  return [...others, mine];
+  return at < 0 ? [...conditions, mine] : conditions.with(at, mine);
 }
 
 function checkBudget(budget: Budget, name: string): void {
@@ -278,9 +285,22 @@ function checkBudget(budget: Budget, name: string): void {
     throw forbidden(budgets, name, why);
   }
   if (allowed > 0) return;
-  const { desiredHealthy = 0, currentHealthy = 0 } = status;
-  const has = `needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
-  throw tooMany(`The disruption budget ${name} ${has}`, 0);
+  throw tooMany(`The disruption budget ${name} ${whyNone(budget)}`, 0);
+}
+
+/** Counts mean nothing after a sync that failed. */
+function whyNone({ status = {} }: Budget): string {
+  const { desiredHealthy = 0, currentHealthy = 0, conditions = [] } = status;
+  const condition = conditions.find(({ type }) => type === "DisruptionAllowed");
+  const { reason = "", message = "" } = condition?.status === "False" ? condition : {};
+  const none = "does not allow evicting pods currently";
+  if (message !== "" && reason === "SyncFailed") {
+    return `${none} because it failed sync: ${message}`;
+  }
+  if (currentHealthy <= desiredHealthy) {
+    return `needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
+  }
+  return message === "" ? none : `${none} (${reason}): ${message}`;
 }
 
 function tooMany(why: string, retryAfterSeconds: number): Error {

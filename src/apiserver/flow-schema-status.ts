@@ -69,6 +69,8 @@ function conditionOf({ spec }: FlowSchema, levels: ResourceStore): FlowSchemaCon
 }
 
 function withCondition(schema: FlowSchema, condition: FlowSchemaCondition): AnyObject {
-  const others = schema.status?.conditions?.filter(({ type }) => type !== condition.type) ?? [];
-  return { ...schema, status: { ...schema.status, conditions: [...others, condition] } };
+  const known = schema.status?.conditions ?? [];
+  const at = known.findIndex(({ type }) => type === condition.type);
+  const conditions = at < 0 ? [...known, condition] : known.with(at, condition);
+  return { ...schema, status: { ...schema.status, conditions } };
 }

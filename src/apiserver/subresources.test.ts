@@ -135,12 +135,44 @@ test("eviction asks the disruption budget", () =>
         message: "The disruption budget pdb needs 1 healthy pods and has 1 currently",
       },
     ]);
+    const causes = async (change: object): Promise<unknown> => {
+      await ask(plane, "PATCH", `${budgets}/pdb/status`, { body: { status: change }, type: merge });
+      const answer = await ask(plane, "POST", `${pods}/a/eviction`, { body: eviction });
+      return statusOf(answer).details?.causes?.map(({ message }) => message);
+    };
+    const condition = (reason: string, message: string) => ({
+      type: "DisruptionAllowed",
+      status: "False",
+      reason,
+      message,
+      observedGeneration: 1,
+      lastTransitionTime: "2026-01-02T03:04:05Z",
+    });
+    const budget429 = "The disruption budget pdb does not allow evicting pods currently";
+    const other = { ...condition("R", ""), type: "Other", status: "True" };
+    assert.deepEqual(await causes({ currentHealthy: 2 }), [budget429]);
+    assert.deepEqual(await causes({ conditions: [condition("R", "why")] }), [
+      `${budget429} (R): why`,
+    ]);
+    assert.deepEqual(await causes({ conditions: [condition("SyncFailed", "why"), other] }), [
+      `${budget429} because it failed sync: why`,
+    ]);
     const more = { status: { disruptionsAllowed: 1 } };
     await ask(plane, "PATCH", `${budgets}/pdb/status`, { body: more, type: merge });
     const done = await ask(plane, "POST", `${pods}/a/eviction`, { body: eviction });
     assert.equal(done.status, 201, done.text);
     const budget = await ask(plane, "GET", `${budgets}/pdb`);
-    const after = budget.json["status"] as { disruptionsAllowed?: number; disruptedPods?: object };
+    const after = budget.json["status"] as {
+      disruptionsAllowed?: number;
+      disruptedPods?: object;
+      conditions?: readonly { type: string; lastTransitionTime: string }[];
+    };
+    // A condition keeps its place, and its time while its status stays.
+    assert.deepEqual(
+      after.conditions?.map(({ type }) => type),
+      ["DisruptionAllowed", "Other"],
+    );
+    assert.equal(after.conditions?.[0]?.lastTransitionTime, "2026-01-02T03:04:05Z");
     assert.equal(after.disruptionsAllowed ?? 0, 0);
     assert.deepEqual(Object.keys(after.disruptedPods ?? {}), ["a"]);
   }));

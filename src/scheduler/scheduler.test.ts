@@ -25,7 +25,7 @@ test("why no node fits is told in upstream's words", async () => {
     api.put(podsRef, makePod("web", { cpu: "2" }));
   });
   const text =
-    "0/3 nodes are available: 1 node(s) had untolerated taint {dedicated: db}, 2 Insufficient cpu. " +
+    "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. " +
     "preemption: 0/3 nodes are available: 2 No preemption victims found for incoming pod, " +
     "1 Preemption is not helpful for scheduling.";
   assert.equal(rig.verdictOn("web"), text);

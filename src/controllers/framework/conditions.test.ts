@@ -68,3 +68,15 @@ function sortKeys(_key: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
+
+test("what changed last is last in a Deployment's conditions; elsewhere a condition keeps its place", () => {
+  const both = [
+    { type: "Available", status: "False", reason: "A" },
+    { type: "Progressing", status: "True", reason: "B" },
+  ];
+  const types = (list: readonly Condition[]): string[] => list.map(({ type }) => type);
+  const next = { type: "Available", status: "True", reason: "C" };
+  assert.deepEqual(types(withReason(both, next)), ["Progressing", "Available"]);
+  assert.deepEqual(types(withCondition(both, next)), ["Available", "Progressing"]);
+  assert.equal(withReason(both, { ...next, status: "False", reason: "A", message: "new" }), both);
+});

@@ -34,14 +34,18 @@ export function withCondition<C extends Condition>(
   return (conditions ?? []).map((condition) => (condition.type === next.type ? merged : condition));
 }
 
-/** As `withCondition`, but a new message alone does not count: workload statuses upstream. */
+/**
+ * As `withCondition`, but a new message alone does not count, and what changes moves to the end: statuses of
+ * Deployments, in whose lists the condition that changed last is last.
+ */
 export function withReason<C extends Condition>(
   conditions: readonly C[] | undefined,
   next: C,
 ): readonly C[] {
   const old = findCondition(conditions, next.type);
   if (old?.status === next.status && old.reason === next.reason) return conditions ?? [];
-  return withCondition(conditions, next);
+  const merged = findCondition(withCondition(conditions, next), next.type) ?? next;
+  return [...withoutCondition(conditions, next.type), merged];
 }
 
 function isSameContent(a: Condition, b: Condition): boolean {

@@ -99,6 +99,8 @@ export function withVerdict(
     current?.status === status ? current.lastTransitionTime : formatTime(nowMs);
   const next: Condition = { type: "Available", status, lastTransitionTime, reason, message };
   const stored = (object["status"] ?? {}) as { readonly conditions?: readonly Condition[] };
-  const others = (stored.conditions ?? []).filter(({ type }) => type !== "Available");
-  return { ...object, status: { ...stored, conditions: [...others, next] } } as AnyObject;
+  const known = stored.conditions ?? [];
+  const at = known.findIndex(({ type }) => type === "Available");
+  const conditions = at < 0 ? [...known, next] : known.with(at, next);
+  return { ...object, status: { ...stored, conditions } } as AnyObject;
 }

@@ -9,6 +9,7 @@ import { hintByNode } from "../hints.ts";
 import { reasonId } from "../reasons.ts";
 
 const name = "TaintToleration";
+const untolerated = reasonId(name, "node(s) had untolerated taint(s)", false);
 const isPreference = (taint: Taint): boolean => taint.effect === "PreferNoSchedule";
 
 export function taintToleration(): Plugin {
@@ -17,8 +18,7 @@ export function taintToleration(): Plugin {
     nodeFilter(info, node) {
       for (const taint of node.spec?.taints ?? []) {
         if (isPreference(taint) || tolerates(info.tolerations, taint)) continue;
-        const text = `node(s) had untolerated taint {${taint.key}: ${taint.value ?? ""}}`;
-        return reasonId(name, text, false);
+        return untolerated;
       }
       return -1;
     },
