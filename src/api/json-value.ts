@@ -19,6 +19,14 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** As Go's decoder names what it found. */
+export function jsonKind(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "boolean") return "bool";
+  if (typeof value === "bigint") return "number";
+  return value === null ? "null" : typeof value;
+}
+
 /** A deep copy; fields that are undefined are left out. */
 export function cloneJson(value: unknown): MutableJson {
   if (Array.isArray(value)) return value.map(cloneJson);

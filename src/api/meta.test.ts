@@ -173,10 +173,20 @@ test("One owner controls, not two", () => {
 test("An owner named twice counts once, with a warning", () => {
   const owner = { apiVersion: "v1", kind: "Pod", name: "p", uid: "u" };
   const { object: kept, warning } = dedupOwnerReferences(
-    object({ name: "a", ownerReferences: [owner, { ...owner }] }),
+    object({ name: "a", ownerReferences: [owner, { ...owner }, owner] }),
+    "as sent",
   );
   assert.equal(kept.metadata?.ownerReferences?.length, 1);
-  assert.match(warning ?? "", /duplicate UID\(s\) observed: u$/);
+  assert.match(warning ?? "", /duplicate entries; API .* duplicate UID\(s\) observed: u, u$/);
+});
+
+test("What admission named twice has a warning of its own", () => {
+  const owner = { apiVersion: "v1", kind: "Pod", name: "p", uid: "u" };
+  const { warning } = dedupOwnerReferences(
+    object({ name: "a", ownerReferences: [owner, owner] }),
+    "after admission",
+  );
+  assert.match(warning ?? "", /duplicate entries after mutating admission happens; API /);
 });
 
 test("A status write leaves labels and finalizers alone", () => {

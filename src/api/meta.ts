@@ -100,8 +100,14 @@ export function resetMetadataForStatus(next: AnyObject, old: AnyObject): AnyObje
   return { ...next, metadata: metadata as ObjectMeta };
 }
 
-/** Drops repeated owners (same uid... same everything); `warning` is the text for the client. */
-export function dedupOwnerReferences(object: AnyObject): {
+/**
+ * Drops repeated owners (same uid... same everything); `warning` is the text for the client. Upstream looks at
+ * what a create or update sent, and at what mutating admission made of any write.
+ */
+export function dedupOwnerReferences(
+  object: AnyObject,
+  when: "as sent" | "after admission",
+): {
   readonly object: AnyObject;
   readonly warning: string | undefined;
 } {
@@ -117,10 +123,11 @@ export function dedupOwnerReferences(object: AnyObject): {
     known.add(key);
   }
   if (repeated.length === 0) return { object, warning: undefined };
+  const after = when === "as sent" ? "" : " after mutating admission happens";
   const warning =
-    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in " +
-    "1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate " +
-    `UID(s) observed: ${[...new Set(repeated)].join(", ")}`;
+    `.metadata.ownerReferences contains duplicate entries${after}; API server dedups owner ` +
+    "references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; " +
+    `duplicate UID(s) observed: ${repeated.join(", ")}`;
   const metadata = { ...object.metadata, ownerReferences: kept };
   return { object: { ...object, metadata }, warning };
 }

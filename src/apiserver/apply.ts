@@ -2,8 +2,15 @@
  * Server-side apply: PATCH with apply-patch+yaml. The configuration is merged by ownership, defaulted,
  * and written like any update; a missing object is created.
  */
-import type { AnyObject } from "#api/object.ts";
+import { isJsonObject, jsonKind } from "#api/json-value.ts";
+import {
+  type AnyObject,
+  apiVersionOf,
+  type GroupVersionKind,
+  parseApiVersion,
+} from "#api/object.ts";
 import type { RequestContext } from "#server/context.ts";
+import type { Place } from "#server/place.ts";
 import type { Document } from "./body-text.ts";
 import type { ApiDeps } from "./deps.ts";
 import { mergeApplied } from "./managed.ts";
@@ -12,8 +19,8 @@ import { checkUid } from "./patched.ts";
 import { requireSameName, writeThrough } from "./update.ts";
 import type { WriteQuery } from "./write-options.ts";
 import { refuseBeyondLimits } from "#api/object-limits.ts";
-import { ApiError, badRequest, failure, tooLarge } from "#api/status.ts";
-import { fieldFindings, strictDecodingMessage } from "#api/schema/decode.ts";
+import { ApiError, badRequest, conflict, failure, tooLarge } from "#api/status.ts";
+import { fieldFindings } from "#api/schema/decode.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 
 export async function handleApply(
@@ -23,47 +30,72 @@ export async function handleApply(
   query: WriteQuery,
   patch: Document,
 ): ReturnType<typeof writeThrough> {
-  checkRepeats(context, query, patch);
   const { subresource } = context.requestInfo;
-  const sent = applyConfiguration(patch, kind);
-  const { namespace = "", name = "" } = sent.metadata ?? {};
-  const configuration = requireSameName(sent, kind, context.place);
+  const configuration = applyConfiguration(patch, kind.resource);
   const { pace } = context;
   const full = pace.isLong ? kind.overfull(configuration) : undefined;
   if (full !== undefined) throw tooLarge(`the object has ${full}`);
   if (pace.isLong) await pace.turn();
   return writeThrough(deps, context, kind, query, {
     subresource,
-    createIfMissing: subresource === "",
+    createIfMissing: subresource === "" || isMadeByStatus(kind, subresource),
     next: async (current) => {
-      checkUid(kind, configuration, current);
       const merged = await mergeApplied(context, kind, query, current, configuration);
       refuseBeyondLimits(merged);
-      return {
-        object: kind.applyDefaults(typed(kind, merged, `${namespace}/${name}`)),
-        tracked: true,
-      };
+      const object = kind.applyDefaults(typed(kind, merged, configuration));
+      checkRepeats(context, query, patch);
+      if (current === undefined) refuseUid(kind, object, context.place);
+      else checkUid(kind, object, current);
+      return { object: requireSameName(object, kind, context.place), tracked: true };
     },
   });
 }
 
-/**
- * A merge knows which scalar a field takes; ranges, formats and canonical forms are the decoder's.
- * @param sentAs namespace/name as the configuration says them, either may be empty.
- */
-function typed(kind: StoredKind, merged: AnyObject, sentAs: string): AnyObject {
+/** Upstream's storage of these lets a write of the status create the object. */
+const madeByStatus: ReadonlySet<string> = new Set([
+  "/services",
+  "admissionregistration.k8s.io/validatingadmissionpolicies",
+]);
+
+function isMadeByStatus({ resource }: StoredKind, subresource: string): boolean {
+  return subresource === "status" && madeByStatus.has(`${resource.group}/${resource.resource}`);
+}
+
+/** A configuration with a uid means an object that exists. */
+function refuseUid(kind: StoredKind, { metadata }: AnyObject, { name }: Place): void {
+  const { uid = "" } = metadata ?? {};
+  if (uid === "") return;
+  const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+  throw conflict(kind.resource, name, why);
+}
+
+/** namespace/name as the configuration says them, either may be empty. */
+function sentAs({ metadata }: AnyObject): string {
+  const { namespace = "", name = "" } = metadata ?? {};
+  return `${namespace}/${name}`;
+}
+
+/** A merge knows which scalar a field takes; ranges, formats and canonical forms are the decoder's. */
+function typed(kind: StoredKind, merged: AnyObject, configuration: AnyObject): AnyObject {
   if (kind.custom !== undefined) return merged;
   try {
     return kind.check(merged, undefined).object;
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 400) throw error;
-    const { group, version, kind: name } = kind.resource;
-    const gvk = `${group}/${version}, Kind=${name}`;
-    const what = `failed to convert new object (${sentAs}; ${gvk}) to proper version`;
-    const why = conversionText(error.message);
-    const text = `${what}: unable to convert unstructured object to ${gvk}: ${why}`;
-    throw failure(500, "", text); // as upstream
+    throw error instanceof ApiError ? conversionFault(error, configuration, kind.resource) : error;
   }
+}
+
+/** What the decoder says of a merged object, as upstream: a fault of the server. Other errors as they are. */
+export function conversionFault(
+  error: ApiError,
+  configuration: AnyObject,
+  { group, version, kind }: GroupVersionKind,
+): ApiError {
+  if (error.code !== 400) return error;
+  const gvk = `${group}/${version}, Kind=${kind}`;
+  const what = `failed to convert new object (${sentAs(configuration)}; ${gvk}) to proper version`;
+  const why = conversionText(error.message);
+  return failure(500, "", `${what}: unable to convert unstructured object to ${gvk}: ${why}`);
 }
 
 /** Upstream's converter names no field. */
@@ -77,22 +109,36 @@ function conversionText(message: string): string {
 
 const floatAsInt = "cannot convert float64 to int";
 
-/** Unlike other bodies, a configuration says itself what it is. */
-function applyConfiguration(patch: Document, kind: StoredKind): AnyObject {
-  const { value } = patch;
-  if (Array.isArray(value)) {
-    const said = "json: cannot unmarshal array into Go value of type map[string]interface {}";
+/**
+ * Unlike other bodies, a configuration says itself what it is. `apiVersion: /v1` is another spelling of `v1`.
+ * @throws ApiError 400.
+ */
+export function applyConfiguration({ value }: Document, expected: GroupVersionKind): AnyObject {
+  if (value !== null && !isJsonObject(value)) {
+    const said = `json: cannot unmarshal ${jsonKind(value)} into Go value of type map[string]interface {}`;
     throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${said}`);
   }
   const object = (value ?? {}) as AnyObject; // checked by the merge, which knows the schema
-  const { apiVersion = "", kind: name = "" } = object;
-  if (apiVersion === kind.apiVersion && name === kind.resource.kind) return object;
-  const shown = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
-  throw badRequest(`invalid object type: ${shown}, Kind=${name}`);
+  const { apiVersion } = object;
+  const gvk = statedKind(object);
+  const isExpected =
+    gvk.group === expected.group && gvk.version === expected.version && gvk.kind === expected.kind;
+  if (!isExpected) {
+    throw badRequest(`invalid object type: ${gvk.group}/${gvk.version}, Kind=${gvk.kind}`);
+  }
+  const canonical = apiVersionOf(expected);
+  return apiVersion === canonical ? object : { ...object, apiVersion: canonical };
 }
 
-/** Reports repeated keys; the merge itself refuses unknown fields. */
-function checkRepeats(context: RequestContext, query: WriteQuery, patch: Document): void {
+/** What is no text, or has two slashes, states nothing. */
+function statedKind({ apiVersion, kind }: AnyObject): GroupVersionKind {
+  const gv = parseApiVersion(typeof apiVersion === "string" ? apiVersion : "");
+  if (gv === undefined) return { group: "", version: "", kind: "" };
+  return { ...gv, kind: typeof kind === "string" ? kind : "" };
+}
+
+/** Reports repeated keys once the merge went well; it refuses unknown fields itself. */
+export function checkRepeats(context: RequestContext, query: WriteQuery, patch: Document): void {
   const duplicates = fieldFindings([], patch.duplicates);
   const lines = patch.repeatedKeys ?? [];
   if (query.fieldValidation === "Warn") {
@@ -100,5 +146,9 @@ function checkRepeats(context: RequestContext, query: WriteQuery, patch: Documen
   }
   if (query.fieldValidation !== "Strict") return;
   const all = [...(lines.length === 0 ? [] : [repeatedKeysMessage(lines)]), ...duplicates];
-  if (all.length > 0) throw badRequest(`error strict decoding YAML: ${strictDecodingMessage(all)}`);
+  if (all.length > 0) {
+    throw badRequest(
+      `error strict decoding YAML: error converting YAML to JSON: ${all.join(", ")}`,
+    );
+  }
 }

@@ -24,6 +24,8 @@ export interface Repeats {
 /** A decoded document; from direct callers without any repeats. */
 export interface Document extends Repeats {
   readonly value: unknown;
+  /** What it was read from, for messages that show it. */
+  readonly source?: Uint8Array;
 }
 
 /** Uses of YAML anchors; more is an attack, not a manifest. */

@@ -10,10 +10,10 @@ import {
   type GroupVersionKind,
   parseApiVersion,
 } from "#api/object.ts";
+import { isRecord } from "#api/json-value.ts";
 import { keepSpelling, keptField } from "#api/kept-json.ts";
 import { cannotBeHandled, strictDecodingMessage } from "#api/schema/decode.ts";
 import { refuseBeyondLimits } from "#api/object-limits.ts";
-import { schemaOfKind } from "#api/schema/schema.ts";
 import { hasValues } from "#api/value-count.ts";
 import { badRequest, tooLarge, tooManyRequests } from "#api/status.ts";
 import { chargeDecoding, refused } from "#server/charges.ts";
@@ -36,6 +36,7 @@ import { decodeUtf8 } from "#wire/json.ts";
 import { ProtobufError, readEnvelope } from "#wire/protobuf.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 import type { ServedKind } from "./kind.ts";
+import { checkCustomKind, notAnObject, unrecognized, withKind } from "./stated-kind.ts";
 import { decodeProtobuf, TooManyFieldsError } from "#server/protobuf/decode.ts";
 import type { FieldValidation } from "./write-options.ts";
 
@@ -156,41 +157,23 @@ function parseProtobuf(bytes: Uint8Array, kindName: string): Document {
   }
 }
 
+function unreadable(message: string): string {
+  return `couldn't get version/kind; json parse error: ${message}`;
+}
+
 function parseDocument(
   bytes: Uint8Array,
   format: BodyFormat,
   kindName: string,
   parsed: TextRead,
 ): Document {
-  if (parsed.kind === "ok" && isObjectOrNull(parsed.value)) return parsed;
-  const message = parsed.kind === "ok" ? notAnObject(parsed.value) : parsed.message;
-  const json = `couldn't get version/kind; json parse error: ${message}`;
-  throw unrecognizedError(kindName, format === "json" ? json : message, bytes);
-}
-
-const isObjectOrNull = (value: unknown): boolean =>
-  typeof value === "object" && !Array.isArray(value);
-
-function notAnObject(value: unknown): string {
-  const given = Array.isArray(value) ? "array" : typeof value;
-  const type = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`;
-  return `json: cannot unmarshal ${given === "boolean" ? "bool" : given} into Go value of type ${type}`;
-}
-
-/** How much of a body that is no object is shown. */
-const excerptBytesMax = 30;
-
-function unrecognizedError(kindName: string, said: string, bytes: Uint8Array): Error {
-  const text = `the object provided is unrecognized (must be of type ${kindName}): ${said}`;
-  return badRequest(`${text} (${excerpt(bytes)})`);
-}
-
-/** What looks like JSON is shown as text, anything else in hexadecimal. */
-function excerpt(bytes: Uint8Array): string {
-  if (bytes.length === 0) return "<empty>";
-  const start = Buffer.from(bytes.subarray(0, excerptBytesMax));
-  const shown = start[0] === 0x7b ? start.toString() : start.toString("hex");
-  return bytes.length > excerptBytesMax ? `${shown} ...` : shown;
+  if (parsed.kind === "ok") {
+    const { value } = parsed;
+    if (value === null || isRecord(value)) return { ...parsed, source: bytes };
+    throw unrecognized(kindName, unreadable(notAnObject(value)), bytes);
+  }
+  const { message } = parsed;
+  throw unrecognized(kindName, format === "json" ? unreadable(message) : message, bytes);
 }
 
 /** No schema says how a custom resource would travel in protobuf. */
@@ -213,10 +196,11 @@ export async function readObject(
   if (document === undefined) throw emptyBody(kind.resource.kind);
   const { pace } = context;
   if (pace.isLong) await pace.turn();
+  const { value, source } = document;
   const typed =
     kind.custom === undefined
-      ? withKind(document.value, kind)
-      : checkCustomKind(document.value, kind);
+      ? withKind(value, kind, source)
+      : checkCustomKind(value, kind, source);
   const frozen = context.request.body.kind === "object";
   const object = await decodeDocument(
     context,
@@ -231,7 +215,7 @@ export async function readObject(
 
 function emptyBody(kindName: string): Error {
   const said = "couldn't get version/kind; json parse error: unexpected end of JSON input";
-  return unrecognizedError(kindName, said, new Uint8Array(0));
+  return unrecognized(kindName, said, new Uint8Array(0));
 }
 
 /** Checks a document of `kind` and fills defaults; findings become warnings or a 400. */
@@ -269,78 +253,6 @@ export function overflowMessage(literal: string, into: string): string {
   return `json: cannot unmarshal number ${literal} into Go ${into} of type float64`;
 }
 
-interface NamedKind {
-  readonly apiVersion: string;
-  readonly resource: { readonly kind: string };
-}
-
-/** `value` as an object of `kind`: what it does not say of itself is filled in, a lie is a 400. */
-export function withKind(value: unknown, kind: NamedKind): AnyObject {
-  const expected = kind.resource.kind;
-  const object = objectOf(value, expected);
-  const { apiVersion = "", kind: name = "" } = object;
-  if (name !== "" && (name !== expected || !isKnown(kind.apiVersion, object))) {
-    throw wrongKind(object, kind);
-  }
-  if (apiVersion !== "" && apiVersion !== kind.apiVersion) {
-    const said = `the API version in the data (${apiVersion})`;
-    throw badRequest(`${said} does not match the expected API version (${kind.apiVersion})`);
-  }
-  if (apiVersion !== "" && name !== "") return object;
-  return { ...object, apiVersion: kind.apiVersion, kind: expected };
-}
-
-function objectOf(value: unknown, expected: string): AnyObject {
-  if (!isObjectOrNull(value)) {
-    const wrong = `couldn't get version/kind; json parse error: ${notAnObject(value)}`;
-    throw badRequest(`the object provided is unrecognized (must be of type ${expected}): ${wrong}`);
-  }
-  return (value ?? {}) as AnyObject; // a JSON object; its fields are checked by `check`
-}
-
-/** A custom object says itself what it is; that its kind is the right one is validation's to say. */
-export function checkCustomKind(value: unknown, kind: NamedKind): AnyObject {
-  const object = objectOf(value, kind.resource.kind);
-  const { apiVersion = "", kind: name = "" } = object;
-  if (name === "") {
-    const text = JSON.stringify(object);
-    const shown = text.length > excerptBytesMax ? `${text.slice(0, excerptBytesMax)} ...` : text;
-    const what = `the object provided is unrecognized (must be of type ${kind.resource.kind})`;
-    throw badRequest(`${what}: Object 'Kind' is missing in '${text}' (${shown})`);
-  }
-  if (apiVersion === kind.apiVersion) return object;
-  const said = `the API version in the data (${apiVersion})`;
-  throw badRequest(`${said} does not match the expected API version (${kind.apiVersion})`);
-}
-
-/** Whether some served kind is called so; what is not given is taken from the path. */
-function isKnown(apiVersion: string, object: AnyObject): boolean {
-  const given = String(object.apiVersion ?? "");
-  if (given === "" || given === apiVersion) return true;
-  const gv = parseApiVersion(given);
-  return gv !== undefined && schemaOfKind({ ...gv, kind: object.kind ?? "" }) !== undefined;
-}
-
-function wrongKind(object: AnyObject, kind: NamedKind): Error {
-  const given = String(object.apiVersion ?? "") || kind.apiVersion;
-  const name = object.kind ?? "";
-  const gv = parseApiVersion(given) ?? { group: "", version: "" };
-  const known = schemaOfKind({ ...gv, kind: name }) !== undefined;
-  const { group = "" } = parseApiVersion(kind.apiVersion) ?? {};
-  const goGroup = group === "" ? "core" : (group.split(".")[0] ?? "");
-  const said = known
-    ? `converting (${gv.version}.${name}) to (${goGroup}.${kind.resource.kind}): unknown conversion`
-    : noSuchKind(name, given);
-  const what = `${name} in version ${JSON.stringify(gv.version)}`;
-  return badRequest(`${what} cannot be handled as a ${kind.resource.kind}: ${said}`);
-}
-
-/** The scheme has a name in upstream's text: the line of code where it is made. */
-export function noSuchKind(kind: string, apiVersion: string): string {
-  const said = `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}`;
-  return `${said} in scheme "pkg/runtime/scheme.go:111"`;
-}
-
 /** A body of a kind that is no resource of its own: Scale, Binding, Eviction, reviews. */
 export async function readTyped(
   context: RequestContext,
@@ -351,7 +263,8 @@ export async function readTyped(
   const noting = validation !== "Ignore";
   const document = await readDocument(context, bodies, gvk.kind, noting);
   if (document === undefined) return undefined;
-  const typed = withKind(document.value, { apiVersion: apiVersionOf(gvk), resource: gvk });
+  const { value, source } = document;
+  const typed = withKind(value, { apiVersion: apiVersionOf(gvk), resource: gvk }, source);
   const { object, findings } = checkKind(gvk, typed, document.duplicates);
   refuseOverflow(gvk, document);
   if (validation === "Strict" && findings.length > 0) {

@@ -16,6 +16,7 @@ import type { ObjectSchema } from "#api/schema/schema-types.ts";
 import { badRequest, tooLarge } from "#api/status.ts";
 import { strategicMergePatch } from "#api/patch/strategic-merge.ts";
 import { strategyFor } from "#api/strategies.ts";
+import { templateGenerationFault } from "#api/template-generation.ts";
 import { must } from "#base/assert.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";
 import { ListBlocks } from "#server/list-body.ts";
@@ -78,7 +79,14 @@ function check(
   const result = checkFields(object, schema);
   if (result.kind === "too-many") throw tooLarge(`the object has ${result.message}`);
   if (result.kind === "error") throw badRequest(cannotBeHandled(gvk, result.message));
+  const fault = conversionFault(gvk, result.object);
+  if (fault !== undefined) throw badRequest(cannotBeHandled(gvk, fault));
   return { object: result.object, findings: fieldFindings(result.unknownFields, duplicates) };
+}
+
+/** What upstream finds when it makes its own form of what was decoded. */
+function conversionFault({ group, kind }: GroupVersionKind, object: AnyObject): string | undefined {
+  return group === "apps" && kind === "DaemonSet" ? templateGenerationFault(object) : undefined;
 }
 
 /** Of a kind that is no resource and has one version. */

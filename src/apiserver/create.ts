@@ -2,7 +2,7 @@
  * POST: decode, default, mutate, then registry's create, which runs validating admission last.
  */
 import type { Admission } from "#admission/admission.ts";
-import { checkNamespaceOf } from "#api/meta.ts";
+import { checkNamespaceOf, dedupOwnerReferences } from "#api/meta.ts";
 import type { AnyObject } from "#api/object.ts";
 import { forbidden } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
@@ -25,12 +25,19 @@ export async function handleCreate(
   const form = formFor(context, kind);
   const query = writeQuery("CreateOptions", context.query);
   const sent = await readObject(context, kind, deps.bodies, query.fieldValidation);
-  const object = setNamespace(sent, kind, context.place);
+  const object = withoutRepeatedOwners(context, setNamespace(sent, kind, context.place));
   refuseWhileTerminating(kind, object.metadata?.name ?? "");
   if (context.pace.isLong) await context.pace.turn();
   const cached = await createIn(deps, context, kind, object, query);
   context.note.createdName = nameOf(cached.object);
   return answerCached(context, kind, form, 201, cached);
+}
+
+/** Of what the client sent itself. What a patch or admission makes is looked at by the registry. */
+export function withoutRepeatedOwners({ warnings }: RequestContext, sent: AnyObject): AnyObject {
+  const { object, warning } = dedupOwnerReferences(sent, "as sent");
+  if (warning !== undefined) warnings.add(warning);
+  return object;
 }
 
 /** Upstream's admission refuses what would outlive its own kind. */

@@ -6,7 +6,7 @@ import { parseInt64, parseInt64Error } from "#api/go-integer.ts";
 import type { AnyObject } from "#api/object.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
 import type { DeleteOptions } from "#registry/resource-store.ts";
-import { noSuchKind } from "./body.ts";
+import { noSuchKind } from "./stated-kind.ts";
 import { isTrue } from "#server/request-info.ts";
 import { dryRunFaults } from "./write-options.ts";
 

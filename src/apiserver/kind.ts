@@ -5,6 +5,7 @@
  * Objects exist in two versions: the one of the request and the one that is stored. Decoding and
  * defaulting happen in the first; admission, strategies and the store see the second.
  */
+import type { ReplicasPath } from "#api/apply/scale-managers.ts";
 import type { ApplyTypes } from "#api/apply/updater.ts";
 import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
 import type { Printer } from "#api/printers/printer.ts";
@@ -86,6 +87,8 @@ export interface CustomFacts {
 export interface ScaleAccess {
   /** Of the replicas in an object: `spec`, `replicas`. */
   readonly path: readonly string[];
+  /** The same in any version. */
+  readonly pathOf: ReplicasPath;
   /** @throws ApiError 500, 400 when the object holds no number where its definition says. */
   read(object: AnyObject): AnyObject;
   /** The same for who writes it next: a number that is missing says so. */

@@ -8,6 +8,7 @@ import { applyPatch, type FieldManagement, trackUpdate } from "#api/apply/field-
 import { managerName } from "#api/apply/managers.ts";
 import type { ApplyTypes } from "#api/apply/updater.ts";
 import { type AnyObject, apiVersionOf, type GroupVersionKind } from "#api/object.ts";
+import { showTemplateGeneration } from "#api/template-generation.ts";
 import type { RequestContext } from "#server/context.ts";
 import { typesOfKind } from "./builtin-kind.ts";
 import type { ServedKind } from "./kind.ts";
@@ -20,8 +21,11 @@ const typesOf = new WeakMap<ServedKind, ApplyTypes>();
 function management(kind: ServedKind, subresource: string): FieldManagement {
   const types = typesOf.get(kind) ?? kind.types();
   typesOf.set(kind, types);
-  const { apiVersion } = kind;
-  return { types, apiVersion, subresource, resetFields: listResetFields(kind, subresource) };
+  const { apiVersion, resource } = kind;
+  const resetFields = listResetFields(kind, subresource);
+  const management = { types, apiVersion, subresource, resetFields };
+  const isDaemonSet = resource.group === "apps" && resource.resource === "daemonsets";
+  return isDaemonSet ? { ...management, complete: showTemplateGeneration } : management;
 }
 
 /** `next` with updated managedFields; `live` is the stored object, undefined on create. */
@@ -105,7 +109,7 @@ async function converting(
   }
 }
 
-function managerOf(context: RequestContext, query: WriteQuery): string {
+export function managerOf(context: RequestContext, query: WriteQuery): string {
   const userAgent = context.request.headers["user-agent"] ?? "";
   return managerName(query.fieldManager, userAgent.toWellFormed());
 }

@@ -19,6 +19,7 @@ import { overflowMessage, readText } from "./body.ts";
 import { decodePatched } from "./patched.ts";
 import type { Document } from "./body-text.ts";
 import type { ApiDeps } from "./deps.ts";
+import type { ServedKind } from "./kind.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { type WriteQuery, writeQuery } from "./write-options.ts";
 import { writeThrough } from "./update.ts";
@@ -30,7 +31,7 @@ export const patchTypes = {
   apply: "application/apply-patch+yaml",
 } as const;
 
-type PatchType = keyof typeof patchTypes;
+export type PatchType = keyof typeof patchTypes;
 
 export async function handlePatch(
   deps: ApiDeps,
@@ -56,6 +57,11 @@ function patchTypeOf(context: RequestContext, kind: StoredKind): PatchType {
   return found;
 }
 
+export function isTakenPatch({ request }: RequestContext, kind: ServedKind): boolean {
+  const given = contentType(request.headers);
+  return listPatchTypes(kind).some((type) => patchTypes[type] === given);
+}
+
 /** Of built-in kinds refused by upstream's router, not by its decoder: hence another text than for a PUT. */
 export function unsupportedPatchError(kind: StoredKind): Error {
   if (kind.custom !== undefined) {
@@ -64,7 +70,7 @@ export function unsupportedPatchError(kind: StoredKind): Error {
   return failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
 }
 
-function listPatchTypes(kind: StoredKind): readonly PatchType[] {
+function listPatchTypes(kind: ServedKind): readonly PatchType[] {
   if (kind.strategicMerge === undefined) return ["json", "merge", "apply"];
   return ["json", "merge", "strategic", "apply"];
 }

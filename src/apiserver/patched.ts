@@ -8,10 +8,11 @@ import type { AnyObject } from "#api/object.ts";
 import { refuseBeyondLimits } from "#api/object-limits.ts";
 import { ApiError, type FieldError, invalid } from "#api/status.ts";
 import type { RequestContext } from "#server/context.ts";
-import { checkCustomKind, decodeDocument, withKind } from "./body.ts";
+import { decodeDocument } from "./body.ts";
 import type { Document } from "./body-text.ts";
 import { goValue } from "#api/go-value.ts";
 import type { ServedKind } from "./kind.ts";
+import { checkCustomKind, withKind } from "./stated-kind.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { requireSameName } from "./update.ts";
 import type { WriteQuery } from "./write-options.ts";
@@ -47,13 +48,19 @@ async function checked(
   { patched, patch, type }: Patched,
 ): Promise<AnyObject> {
   try {
-    const typed =
-      kind.custom === undefined ? withKind(patched, kind) : checkCustomKind(patched, kind);
+    const typed = typedResult(kind, patched, type);
     copyLiterals(patched, typed);
     return await decodeDocument(context, kind, typed, patch, query.fieldValidation);
   } catch (error) {
     throw asPatchFault(error, { patched, patch, type });
   }
+}
+
+/** A strategic merge makes an object of the kind, whatever the patch says of it. */
+function typedResult(kind: ServedKind, patched: AnyObject, type: Patched["type"]): AnyObject {
+  if (kind.custom !== undefined) return checkCustomKind(patched, kind);
+  if (type !== "strategic") return withKind(patched, kind);
+  return { ...patched, apiVersion: kind.apiVersion, kind: kind.resource.kind };
 }
 
 /** What is wrong with a result of a patch, as a fault of the patch; other errors as they are. */
@@ -63,7 +70,7 @@ export function asPatchFault(
 ): unknown {
   if (!(error instanceof ApiError) || error.code !== 400) return error;
   const value = type === "strategic" ? goValue(patch.value) : stringifyWithLiterals(patched);
-  const said = error.message.replace(/^\S+ in version "[^"]*" cannot be handled as a \S+: /, "");
+  const said = error.message.replace(decodingOf, "");
   // Strategic merges work on values, not on text.
   const fraction = /^json: cannot unmarshal number .* of type (int\d+)$/.exec(said)?.[1];
   const isValue = type === "strategic" && fraction !== undefined;
@@ -73,6 +80,9 @@ export function asPatchFault(
     { reason: "FieldValueInvalid", field: "patch", message },
   ]);
 }
+
+const decodingOf =
+  /^(?:\S+ in version "[^"]*" cannot be handled as a \S+: |the object provided is unrecognized \(must be of type [^)]*\): )/;
 
 /** Upstream finds it twice: once with the metadata, once with the kind. */
 export function checkUid(kind: StoredKind, next: AnyObject, old: AnyObject | undefined): void {

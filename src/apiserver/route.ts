@@ -15,7 +15,7 @@ import { handleGet } from "./get.ts";
 import type { ServedKind } from "./kind.ts";
 import { handleList } from "./list.ts";
 import { methodNotAllowed } from "./method.ts";
-import { handlePatch } from "./patch.ts";
+import { handlePatch, isTakenPatch } from "./patch.ts";
 import { createReview, isReview } from "./reviews.ts";
 import { type StoredKind, storedKind } from "./stored-kind.ts";
 import { serveSubresource } from "./subresources.ts";
@@ -69,6 +69,8 @@ function warnOfDeprecation(context: RequestContext, kind: ServedKind): void {
   if (kind.custom?.warning !== undefined) context.warnings.add(kind.custom.warning);
   const { group, resource } = kind.resource;
   if (group !== "" || context.requestInfo.subresource !== "") return;
+  // Upstream's router refuses such a patch before anybody looks at the version.
+  if (context.requestInfo.verb === "patch" && !isTakenPatch(context, kind)) return;
   const text = Object.hasOwn(deprecated, resource) ? ownEntry(deprecated, resource) : undefined;
   if (text !== undefined) context.warnings.add(text);
 }

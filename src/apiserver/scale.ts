@@ -4,20 +4,28 @@ import type { AnyObject } from "#api/object.ts";
 import { printerFor } from "#api/printers/printers.ts";
 import { applyScale, scaleFromObject } from "#api/scale.ts";
 import { schemaOf, schemaOfKind } from "#api/schema/schema.ts";
-import { badRequest, notFound } from "#api/status.ts";
+import { badRequest, conflict, notFound } from "#api/status.ts";
 import { strategicMergePatch } from "#api/patch/strategic-merge.ts";
 import { must } from "#base/assert.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { contentType, type Negotiated } from "#server/negotiate.ts";
 import { answerMade, plainForm } from "./answer.ts";
+import { applyConfiguration, checkRepeats } from "./apply.ts";
 import { readTyped } from "./body.ts";
 import { checkKind } from "./builtin-kind.ts";
 import type { ApiDeps } from "./deps.ts";
 import { asPatchFault } from "./patched.ts";
-import { patchedInSteps, patchTypes, readPatch, unsupportedPatchError } from "./patch.ts";
+import {
+  patchedInSteps,
+  type PatchType,
+  patchTypes,
+  readPatch,
+  unsupportedPatchError,
+} from "./patch.ts";
+import { applyToScale, withManagedFields } from "./scale-apply.ts";
 import type { StoredKind } from "./stored-kind.ts";
-import { writeThrough } from "./update.ts";
+import { requireSameName, writeThrough } from "./update.ts";
 import { type WriteQuery, writeQuery } from "./write-options.ts";
 
 const scaleKind = { group: "autoscaling", version: "v1", kind: "Scale" };
@@ -51,10 +59,9 @@ export async function patchScale(
   kind: StoredKind,
 ): Promise<PlainResponse> {
   const given = contentType(context.request.headers);
-  const types = ["json", "merge", "strategic"] as const;
-  const taken = kind.custom === undefined ? types : types.slice(0, 2);
-  const type = taken.find((candidate) => patchTypes[candidate] === given);
+  const type = listScalePatchTypes(kind).find((candidate) => patchTypes[candidate] === given);
   if (type === undefined) throw unsupportedPatchError(kind);
+  if (type === "apply") return handleScaleApply(deps, context, kind);
   const query = writeQuery("PatchOptions", context.query, "other");
   const patch = await readPatch(deps, context, type, query);
   const schema = must(schemaOfKind(scaleKind), "Scale has a schema");
@@ -64,12 +71,48 @@ export async function patchScale(
   };
   return writeScale(deps, context, kind, query, async (current) => {
     const patched = await patchedInSteps(context.pace, merge, current, type, patch.value);
-    try {
-      return checkKind(scaleKind, patched, patch.duplicates).object;
-    } catch (error) {
-      throw asPatchFault(error, { patched, patch, type });
-    }
+    return withoutUid(kind, decodedScale({ patched, patch, type }), current);
   });
+}
+
+function decodedScale(result: Parameters<typeof asPatchFault>[1]): AnyObject {
+  try {
+    return checkKind(scaleKind, result.patched, result.patch.duplicates).object;
+  } catch (error) {
+    throw asPatchFault(error, result);
+  }
+}
+
+function listScalePatchTypes({ custom }: StoredKind): readonly PatchType[] {
+  return custom === undefined
+    ? ["json", "merge", "strategic", "apply"]
+    : ["json", "merge", "apply"];
+}
+
+async function handleScaleApply(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+): Promise<PlainResponse> {
+  const form = scaleForm(context, kind);
+  const query = writeQuery("PatchOptions", context.query, "apply");
+  const patch = await readPatch(deps, context, "apply", query);
+  const configuration = applyConfiguration(patch, scaleKind);
+  const result = await writeThrough(deps, context, kind, query, {
+    subresource: "scale",
+    createIfMissing: false,
+    next: (current) => {
+      if (current === undefined) throw notFound(kind.resource, context.place.name);
+      const before = scaleBefore(kind, current);
+      const applied = applyToScale(context, query, kind, { current, before, configuration });
+      checkRepeats(context, query, patch);
+      const named = requireSameName(applied.scale, kind, context.place);
+      const scale = withoutUid(kind, named, current);
+      const written = withScale(kind, current, scale);
+      return { object: withManagedFields(written, applied.managedFields), tracked: true };
+    },
+  });
+  return answerScale(context, kind, form, result.object.object);
 }
 
 async function writeScale(
@@ -80,20 +123,44 @@ async function writeScale(
   wanted: (current: AnyObject) => AnyObject | Promise<AnyObject>,
 ): Promise<PlainResponse> {
   const form = scaleForm(context, kind);
-  const { group, resource } = kind.resource;
   const result = await writeThrough(deps, context, kind, query, {
     subresource: "scale",
     createIfMissing: false,
     next: async (current) => {
       if (current === undefined) throw notFound(kind.resource, context.place.name);
-      const before = kind.custom?.scale?.readForUpdate(current) ?? scaleOf(kind, current);
-      const scale = (await wanted(before)) as unknown as Scale; // checked by readTyped, or made from one
-      const own = kind.custom?.scale?.write(current, scale as unknown as AnyObject);
-      const scaled = own ?? applyScale(group, resource, current, scale);
-      return { object: must(scaled, `${resource} has a scale`), tracked: false };
+      const scale = await wanted(scaleBefore(kind, current));
+      return { object: withScale(kind, current, scale), tracked: false };
     },
   });
   return answerScale(context, kind, form, result.object.object);
+}
+
+function scaleBefore(kind: StoredKind, current: AnyObject): AnyObject {
+  return kind.custom?.scale?.readForUpdate(current) ?? scaleOf(kind, current);
+}
+
+/** `scale`: checked, or made from one. @throws ApiError 422. */
+function withScale(kind: StoredKind, current: AnyObject, scale: AnyObject): AnyObject {
+  const { group, resource } = kind.resource;
+  const own = kind.custom?.scale?.write(current, scale);
+  const scaled = own ?? applyScale(group, resource, current, scale as unknown as Scale);
+  return withUid(must(scaled, `${resource} has a scale`), scale);
+}
+
+/** A uid in a whole Scale is a precondition of the object's update. */
+function withUid(object: AnyObject, { metadata }: AnyObject): AnyObject {
+  const { uid = "" } = metadata ?? {};
+  return uid === "" ? object : { ...object, metadata: { ...object.metadata, uid } };
+}
+
+/** A patch may not name another uid; that of a custom object's Scale counts for nothing. @throws ApiError 409. */
+function withoutUid({ custom, resource }: StoredKind, scale: AnyObject, old: AnyObject): AnyObject {
+  const { uid = "", ...metadata } = scale.metadata ?? {};
+  const { uid: oldUid = "" } = old.metadata ?? {};
+  if (custom !== undefined || uid === "" || uid === oldUid) return { ...scale, metadata };
+  const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${oldUid}`;
+  const part = { ...resource, resource: `${resource.resource}/scale` };
+  throw conflict(part, metadata.name ?? "", why);
 }
 
 function scaleForm(context: RequestContext, { custom }: StoredKind): Negotiated {

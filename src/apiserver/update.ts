@@ -15,7 +15,7 @@ import { authorizationError } from "#auth/forbidden.ts";
 import { admissionRequest } from "./admission-request.ts";
 import { answerCached, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
-import { refuseWhileTerminating, setNamespace } from "./create.ts";
+import { refuseWhileTerminating, setNamespace, withoutRepeatedOwners } from "./create.ts";
 import type { ApiDeps } from "./deps.ts";
 import { trackManagedFields } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
@@ -29,7 +29,7 @@ export async function handleUpdate(
   const form = formFor(context, kind);
   const query = writeQuery("UpdateOptions", context.query);
   const sent = await readObject(context, kind, deps.bodies, query.fieldValidation);
-  const object = requireSameName(sent, kind, context.place);
+  const object = withoutRepeatedOwners(context, requireSameName(sent, kind, context.place));
   if (context.pace.isLong) await context.pace.turn();
   const createIfMissing = kind.allowCreateOnUpdate && context.requestInfo.subresource === "";
   const result = await writeThrough(deps, context, kind, query, {
@@ -165,8 +165,9 @@ function authorizeCreate(deps: ApiDeps, context: RequestContext): void {
   if (!decision.allowed) throw authorizationError(attributes, decision.reason);
 }
 
-/** The body must name the object of the path. */
+/** The body must name the object of the path; what it says of the namespace is looked at first. */
 export function requireSameName(object: AnyObject, kind: StoredKind, place: Place): AnyObject {
+  const placed = setNamespace(object, kind, place);
   const { name } = place;
   const { name: ownName = "" } = object.metadata ?? {};
   if (ownName === "") {
@@ -177,5 +178,5 @@ export function requireSameName(object: AnyObject, kind: StoredKind, place: Plac
     const said = `the name of the object (${ownName})`;
     throw badRequest(`${said} does not match the name on the URL (${name})`);
   }
-  return setNamespace(object, kind, place);
+  return placed;
 }

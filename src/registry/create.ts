@@ -26,6 +26,7 @@ import {
   uncachedObject,
 } from "./resource-storage.ts";
 import { storageKey } from "./keys.ts";
+import { isVersionError, parseVersion } from "./resource-version.ts";
 import type { WriteOptions } from "./resource-store.ts";
 
 /** Enough for a million names of one base with 0.1 % risk of failing, upstream reckons. */
@@ -55,7 +56,7 @@ export async function prepareCreate(
   options: WriteOptions,
 ): Promise<AnyObject> {
   if (context.info.namespaced) checkNamespaceOf(object, namespace);
-  const deduped = dedupOwnerReferences(object);
+  const deduped = dedupOwnerReferences(object, "after admission");
   if (deduped.warning !== undefined) options.warn?.(deduped.warning);
   const filled = prepareMetadataForCreate(deduped.object, {
     namespace: context.info.namespaced ? namespace : "",
@@ -93,10 +94,16 @@ export async function storeCreated(
       object: uncachedObject(context, key, encodeForStorage(context, stored), 0),
     };
   }
-  if (resourceVersion !== "" && resourceVersion !== "0") {
+  if (namesVersion(resourceVersion)) {
     throw failure(500, "", "resourceVersion should not be set on objects to be created");
   }
   return putObject(context, key, stored, 0);
+}
+
+/** Upstream's store looks at the number only: what is none names no version, as 0 does. */
+function namesVersion(resourceVersion: string): boolean {
+  const asked = parseVersion(resourceVersion);
+  return !isVersionError(asked) && asked.kind === "revision";
 }
 
 async function validateCreate(

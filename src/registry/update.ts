@@ -19,7 +19,7 @@ import {
 import { jsonEqual } from "#api/json-value.ts";
 import { pathSegmentName } from "#api/names.ts";
 import type { FieldError } from "#api/status.ts";
-import { conflict, conflictModified, invalid, notFound } from "#api/status.ts";
+import { conflict, conflictModified, failure, invalid, notFound } from "#api/status.ts";
 import type { UpdateStrategy } from "#api/strategy-types.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
@@ -36,8 +36,10 @@ import {
 } from "./resource-storage.ts";
 import { existsError, prepareCreate, storeCreated } from "./create.ts";
 import { isHeld } from "./finalizers.ts";
-import { storageKey, storeKey } from "./keys.ts";
+import { storageKey } from "./keys.ts";
+import { versionFault } from "./resource-version.ts";
 import type { Transform, UpdateOptions, UpdateResult } from "./resource-store.ts";
+import { upstreamKey } from "./upstream-keys.ts";
 
 /** Upstream retries until the request's deadline; this many lost races in a row indicate a bug. */
 const attemptsMax = 100;
@@ -91,7 +93,8 @@ async function updateByCreating(attempt: Attempt): Promise<Outcome> {
     const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
     throw conflict(groupResource(context), name, why);
   }
-  const { resourceVersion: _, ...metadata } = wanted.metadata ?? {};
+  const { resourceVersion = "", ...metadata } = wanted.metadata ?? {};
+  refuseNoVersion(resourceVersion);
   const next = await prepareCreate(context, namespace, { ...wanted, metadata }, options);
   const written = await storeCreated(context, next, options);
   if (written.kind === "conflict") {
@@ -161,11 +164,11 @@ function checkVersion(attempt: Attempt, current: SharedObject, wanted: AnyObject
   const { uid = "", resourceVersion = "" } = wanted.metadata ?? {};
   const currentUid = current.object.metadata?.uid ?? "";
   if (uid !== "" && uid !== currentUid) {
-    // Upstream's key has no folder for the core group.
-    const key = storeKey(context.core.prefix, attempt.key).replace("/registry/core/", "/registry/");
+    const key = upstreamKey(context.info, attempt.key);
     const why = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${currentUid}`;
     throw conflict(groupResource(context), name, why);
   }
+  refuseNoVersion(resourceVersion);
   if (resourceVersion === "" || resourceVersion === "0") {
     if (!context.strategy.allowUnconditionalUpdate) throw versionRequired(context, name);
     return;
@@ -173,6 +176,12 @@ function checkVersion(attempt: Attempt, current: SharedObject, wanted: AnyObject
   if (resourceVersion !== current.resourceVersion) {
     throw conflict(groupResource(context), name, conflictModified);
   }
+}
+
+/** Upstream's store fails at it, whatever the object is. @throws ApiError 500. */
+function refuseNoVersion(resourceVersion: string): void {
+  const fault = versionFault(resourceVersion);
+  if (fault !== undefined) throw failure(500, "", fault);
 }
 
 function versionRequired(context: ResourceStorage, name: string): Error {
@@ -189,7 +198,7 @@ function versionRequired(context: ResourceStorage, name: string): Error {
 function prepareUpdate(attempt: Attempt, wanted: AnyObject, old: AnyObject): AnyObject {
   const { context, namespace, options } = attempt;
   if (context.info.namespaced) checkNamespaceOf(wanted, namespace);
-  const deduped = dedupOwnerReferences(wanted);
+  const deduped = dedupOwnerReferences(wanted, "after admission");
   if (deduped.warning !== undefined) options.warn?.(deduped.warning);
   const { namespace: _, ...given } = deduped.object.metadata ?? {};
   const metadata: ObjectMeta = {

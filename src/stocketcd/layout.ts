@@ -4,32 +4,13 @@
  *   ours      /registry/<group or core>/<resource>/<key within the resource>
  *   upstream  <prefix>/<folder>/<key within the resource>
  *
- * The folder is the resource's name, whatever its group, but for those below and for groups that are not
- * built in: `<group>/<resource>`. What follows is the same: `namespace/name`, or `name`.
- * After  k/k pkg/kubeapiserver/default_storage_factory_builder.go, SpecialDefaultResourcePrefixes.
+ * Which folder: `#registry/upstream-keys.ts`. What follows is the same: `namespace/name`, or `name`.
  */
 import type { GroupResource } from "#api/object.ts";
 import { must } from "#base/assert.ts";
 import { prefixOfKey, resourceOfPrefix, resourcePrefix } from "#registry/keys.ts";
+import { specialFolders } from "#registry/upstream-keys.ts";
 import type { Key } from "#store/store.ts";
-
-const specialFolders: readonly (readonly [group: string, resource: string, folder: string])[] = [
-  ["", "replicationcontrollers", "controllers"],
-  ["", "endpoints", "services/endpoints"],
-  ["", "services", "services/specs"],
-  ["", "nodes", "minions"],
-  ["networking.k8s.io", "ingresses", "ingress"],
-  // No served kinds: the node ports and the addresses of all servers.
-  ["", "masterleases", "masterleases"],
-  ["", "rangeallocations", "ranges"],
-  // Their servers keep them by group, as custom resources.
-  [
-    "apiextensions.k8s.io",
-    "customresourcedefinitions",
-    "apiextensions.k8s.io/customresourcedefinitions",
-  ],
-  ["apiregistration.k8s.io", "apiservices", "apiregistration.k8s.io/apiservices"],
-];
 
 export class KeyLayout {
   /** `/registry/` */

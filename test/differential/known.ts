@@ -83,6 +83,19 @@ export const known: readonly Known[] = [
     reason: "start hooks that have no like of them here; health.test.ts compares the rest",
   },
   {
+    at: /^patchedparts: scale .* managedFields \d time$/,
+    stock: /^$/,
+    reason: "as above; and who put or patched the replicas has the time of doing so",
+  },
+  {
+    at: /^patchedparts: scale .* 27 PATCH /,
+    reason: "an integer beyond its type is refused, not cut",
+  },
+  {
+    at: /^applies: conflicts in order > 11 .* causes/,
+    reason: "stock looks at the metadata twice on an update, and says so twice",
+  },
+  {
     at: /^devices: .* managedFields .* (?:f:pool \.|f:conditions)$/,
     reason:
       "a struct and a list that Go writes though they are empty count as there, or as set, in stock",

@@ -1,4 +1,5 @@
 /** All suites, in the order in which they run. */
+import { applies } from "./cases/applies.ts";
 import { appliedValues } from "./cases/applied.ts";
 import { customResources } from "./cases/customresources.ts";
 import { customObjects } from "./cases/custom-objects.ts";
@@ -9,6 +10,7 @@ import { health } from "./cases/health.ts";
 import { integers } from "./cases/integers.ts";
 import { kinds, wrongKinds } from "./cases/kinds.ts";
 import { lengths } from "./cases/lengths.ts";
+import { patchedParts } from "./cases/patched-parts.ts";
 import { plugins } from "./cases/plugins.ts";
 import { policies } from "./cases/policies.ts";
 import { reads } from "./cases/reads.ts";
@@ -47,6 +49,8 @@ export const suites: readonly Suite[] = [
   policies,
   syntax,
   plugins,
+  applies,
+  patchedParts,
   appliedValues,
   versions,
   health,

@@ -4,7 +4,7 @@
  */
 import { getField, isJsonObject, jsonEqual } from "../json-value.ts";
 import type { MutableJson, MutableObject } from "../json-value.ts";
-import { emptySet, isEmpty, memberOnly, setNode } from "./field-set.ts";
+import { emptySet, memberOnly, setNode } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { fieldElement } from "./fields-v1.ts";
 import type { Shape } from "./shape.ts";
@@ -23,11 +23,6 @@ const wholeModified: Comparison = { ...same, modified: memberOnly };
 const wholeRemoved: Comparison = { ...same, removed: memberOnly };
 
 type Side = MutableJson | undefined;
-
-export function isSame(comparison: Comparison): boolean {
-  const { added, modified, removed } = comparison;
-  return isEmpty(added) && isEmpty(modified) && isEmpty(removed);
-}
 
 /** From `before` to `after`; one of them may be undefined: absent. */
 export function compareValues(before: Side, after: Side, shape: Shape): Comparison {

@@ -44,6 +44,8 @@ export interface FieldManagement {
   readonly subresource: string;
   /** Paths by field names: `["status"]`, `["spec"]`, `["metadata", "labels"]`. */
   readonly resetFields: readonly (readonly string[])[];
+  /** What an object shows besides what it was sent with, before it is compared. Absent: nothing. */
+  readonly complete?: (object: AnyObject) => AnyObject;
 }
 
 interface UpdateRequest {
@@ -134,8 +136,9 @@ function updateManagers(
 ): Managers {
   const { types } = management;
   const ignored = listIgnoredPaths(management);
-  const before = toTyped(management, live ?? {});
-  const after = toTyped(management, next);
+  const { complete = (object) => object } = management;
+  const before = toTyped(management, live === undefined ? {} : complete(live));
+  const after = toTyped(management, complete(next));
   const changed = changeOwners({ types, before, after, managers, self: "", ignored });
   const { added, modified } = changed.comparison;
   const gained = difference(union(added, modified), unowned);
@@ -150,13 +153,18 @@ function listIgnoredPaths({ resetFields }: FieldManagement): FieldSet {
   return unionAll(resetFields.map((path) => setOfPath(path.map(fieldElement))));
 }
 
-function toTyped({ types, apiVersion }: FieldManagement, object: AnyObject): Typed {
-  const shape = types.shape(apiVersion);
-  if (shape === undefined) throw badRequest(`no schema for version ${apiVersion}`);
+function toTyped(management: FieldManagement, object: AnyObject): Typed {
+  const { types, apiVersion } = management;
   const sameVersion = object.apiVersion === undefined || object.apiVersion === apiVersion;
   const versioned = sameVersion ? object : types.convert(object, apiVersion);
-  const value = withEntries(versioned, undefined) as unknown as MutableObject; // plain JSON, not changed here
-  return { value, shape, apiVersion };
+  return toTypedAsSent(management, withEntries(versioned, undefined));
+}
+
+/** What a client applies: nobody knows of it yet whether its metadata are an object. */
+function toTypedAsSent({ types, apiVersion }: FieldManagement, object: AnyObject): Typed {
+  const shape = types.shape(apiVersion);
+  if (shape === undefined) throw badRequest(`no schema for version ${apiVersion}`);
+  return { value: object as unknown as MutableObject, shape, apiVersion }; // plain JSON, not changed here
 }
 
 function withManagers(object: AnyObject, managers: Managers): AnyObject {
@@ -183,13 +191,13 @@ export function applyPatch(management: FieldManagement, request: ApplyRequest): 
   const timed =
     result.isNoOp || own === undefined
       ? result.managers
-      : new Map(result.managers).set(application.self, hasChangedManagedFields(own, nowMs));
+      : new Map(result.managers).set(application.self, atTime(own, nowMs));
   const merged = withManagers(result.object as unknown as AnyObject, timed); // a merge of objects
   const object = manager === clientSideManager ? withLastApplied(merged, live, applied) : merged;
   return { object, changed: live === undefined || !jsonEqual(object, live) };
 }
 
-function hasChangedManagedFields(managed: ManagerSet, timeMs: number): ManagerSet {
+function atTime(managed: ManagerSet, timeMs: number): ManagerSet {
   const { entry: _, ...own } = managed;
   return { ...own, timeMs };
 }
@@ -198,7 +206,7 @@ function applicationOf(management: FieldManagement, request: ApplyRequest): Appl
   const { live, applied, manager, nowMs } = request;
   checkApplied(management, applied);
   const entry = entryOf(management, "Apply", manager, nowMs);
-  const typed = toTyped(management, applied);
+  const typed = toTypedAsSent(management, applied);
   const findings = checkValue(typed.value, typed.shape);
   if (findings.length > 0) throw untypable(applied, findings);
   return {
@@ -219,7 +227,7 @@ function checkApplied(management: FieldManagement, applied: AnyObject): void {
       `Incorrect version specified in apply patch. Specified patch version: ${applied.apiVersion ?? ""}, expected: ${management.apiVersion}`,
     );
   }
-  if (applied.metadata?.managedFields !== undefined) {
+  if (Array.isArray(applied.metadata?.managedFields)) {
     throw badRequest("metadata.managedFields must be nil");
   }
 }

@@ -120,9 +120,11 @@ export function withoutEmpty(managers: Managers): Managers {
   return new Map([...managers].filter(([, { set }]) => !isEmpty(set)));
 }
 
-/** The client asked for a fresh start: exactly one entry, with nothing in it. */
+/** The client asked for a fresh start: a list without entries, or with one that has nothing in it. */
 export function isReset(entries: readonly ManagedFieldsEntry[] | undefined): boolean {
-  const [entry, ...more] = entries ?? [];
+  if (entries === undefined) return false;
+  const [entry, ...more] = entries;
+  if (entry === undefined) return true;
   return isJsonObject(entry) && more.length === 0 && Object.keys(entry).length === 0;
 }
 

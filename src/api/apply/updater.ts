@@ -9,11 +9,11 @@
  * Owners are compared in the version they wrote in; `types` converts. An owner whose version is no
  * longer served owns nothing. After  structured-merge-diff merge/update.go.
  */
-import { isJsonObject } from "../json-value.ts";
+import { getField, isJsonObject, jsonEqual } from "../json-value.ts";
 import type { MutableObject } from "../json-value.ts";
 import type { AnyObject } from "../object.ts";
 import type { ObjectSchema } from "../schema/schema-types.ts";
-import { compareValues, isSame } from "./compare.ts";
+import { compareValues } from "./compare.ts";
 import type { Comparison } from "./compare.ts";
 import type { Conflict } from "./conflicts.ts";
 import {
@@ -167,7 +167,7 @@ export interface Applied {
   readonly object: MutableObject;
   readonly managers: Managers;
   readonly conflicts: readonly Conflict[];
-  /** Neither the object nor the applier's own entry changed. */
+  /** The object stays as it is; who owns what may change. Then the applier's entry keeps its time, if it has one. */
   readonly isNoOp: boolean;
 }
 
@@ -179,7 +179,7 @@ export function applyObject(application: Application): Applied {
   const set = difference(all, application.unowned);
   const same =
     last !== undefined && last.apiVersion === entry.apiVersion && setsEqual(last.set, set);
-  const own: ManagerSet = same ? last : { ...entry, set };
+  const own: ManagerSet = same ? last : { ...entry, set, timeMs: last?.timeMs };
   const managers = new Map(application.managers).set(self, own);
   const merged = mergeValues(live.value, applied.value, live.shape);
   const whole: Typed = { ...live, value: isJsonObject(merged) ? merged : {} };
@@ -192,8 +192,17 @@ export function applyObject(application: Application): Applied {
     object: after.value,
     managers: changed.managers,
     conflicts: changed.conflicts,
-    isNoOp: same && isSame(changed.comparison),
+    isNoOp: jsonEqual(after.value, live.value) && !hasNewNull(applied.value, live.value),
   };
+}
+
+/** A null for what is not there is a change to upstream, though nothing of it is stored. */
+function hasNewNull(applied: MutableObject, live: MutableObject): boolean {
+  return Object.entries(applied).some(([name, value]) => {
+    const before = getField(live, name);
+    if (value === null) return before === undefined;
+    return isJsonObject(value) && isJsonObject(before) && hasNewNull(value, before);
+  });
 }
 
 interface Pruning {

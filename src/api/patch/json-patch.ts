@@ -14,6 +14,7 @@ import {
   getField,
   isJsonObject,
   jsonEqual,
+  jsonKind,
   setField,
 } from "../json-value.ts";
 import type { MutableJson, MutableObject } from "../json-value.ts";
@@ -105,7 +106,7 @@ export function unprocessable(cause: Error): Error {
 
 function decodeOperations(patch: unknown): Operation[] {
   if (!Array.isArray(patch)) {
-    const text = `error decoding patch: json: cannot unmarshal ${goKind(patch)} into Go value of type []handlers.jsonPatchOp`;
+    const text = `error decoding patch: json: cannot unmarshal ${jsonKind(patch)} into Go value of type []handlers.jsonPatchOp`;
     throw badRequest(text);
   }
   if (patch.length > jsonPatchOperationsMax) {
@@ -118,7 +119,7 @@ function decodeOperations(patch: unknown): Operation[] {
 function decodeOperation(item: unknown): Operation {
   if (!isJsonObject(item)) {
     throw badRequest(
-      `json: cannot unmarshal ${goKind(item)} into Go value of type jsonpatch.Operation`,
+      `json: cannot unmarshal ${jsonKind(item)} into Go value of type jsonpatch.Operation`,
     );
   }
   const [op, path, from] = ["op", "path", "from"].map((field) => {
@@ -133,11 +134,6 @@ function decodeOperation(item: unknown): Operation {
     item,
     literal: literalOf(item, "value"),
   };
-}
-
-function goKind(value: unknown): string {
-  if (Array.isArray(value)) return "array";
-  return typeof value === "boolean" ? "bool" : typeof value;
 }
 
 interface PatchState {

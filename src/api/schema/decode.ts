@@ -9,7 +9,7 @@
  * Not    here: required fields, enums, ranges. Those are validation's, with validation's texts.
  */
 import { literalOf } from "#base/exact-json.ts";
-import { isRecord } from "../json-value.ts";
+import { isRecord, jsonKind } from "../json-value.ts";
 import type { AnyObject, GroupVersionKind } from "../object.ts";
 import type { FieldSchema, ObjectSchema } from "./schema-types.ts";
 import { objectLimits } from "../object-limits.ts";
@@ -227,7 +227,12 @@ function unknownField(walk: Walk): undefined {
 function walkField(value: unknown, field: FieldSchema, walk: Walk): unknown {
   if (value === null) return field.nullable === true ? value : undefined;
   const next = walkValue(value, field, walk);
-  return field.zero === "omitted" && isZero(next) ? undefined : next;
+  return field.zero === "omitted" && isZero(next) && !isReset(walk) ? undefined : next;
+}
+
+/** A list of no managed fields is a wish of its own: that they begin anew. */
+function isReset({ path }: Walk): boolean {
+  return path.length === 2 && path[0] === "metadata" && path[1] === "managedFields";
 }
 
 /** Of a field that is no struct. */
@@ -405,12 +410,6 @@ function pathText(path: FieldPath): string {
     else text += text === "" ? part : `.${part}`;
   }
   return text;
-}
-
-function jsonKind(value: unknown): string {
-  if (Array.isArray(value)) return "array";
-  if (typeof value === "boolean") return "bool";
-  return value === null ? "null" : typeof value;
 }
 
 function goType(field: FieldSchema): string {

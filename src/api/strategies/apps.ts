@@ -1,23 +1,15 @@
 /** Rows of apps, batch and autoscaling. */
-import { parseInt64 } from "../go-integer.ts";
 import type { AnyObject } from "../object.ts";
 import { part } from "../validation/fields.ts";
 import { semanticEqual } from "../validation/equal.ts";
+import { templateGenerationOf, withTemplateGeneration } from "../template-generation.ts";
 import type { StrategyRow } from "./build.ts";
 import { jobs } from "./job.ts";
 
-/** Where apps/v1 shows the counter that older versions had as a field. */
-const templateGeneration = "deprecated.daemonset.template.generation";
-
-function withTemplateGeneration(daemonSet: AnyObject, value: string): AnyObject {
-  const annotations = { ...daemonSet.metadata?.annotations, [templateGeneration]: value };
-  return { ...daemonSet, metadata: { ...daemonSet.metadata, annotations } };
-}
-
 function countTemplate(next: AnyObject, old: AnyObject): AnyObject {
-  const before = parseInt64(old.metadata?.annotations?.[templateGeneration] ?? "0") ?? 0n;
+  const before = templateGenerationOf(old);
   const same = semanticEqual(part(next, "spec")["template"], part(old, "spec")["template"]);
-  return withTemplateGeneration(next, String(same ? before : BigInt.asIntN(64, before + 1n)));
+  return withTemplateGeneration(next, same ? before : BigInt.asIntN(64, before + 1n));
 }
 
 const spec = ["spec"] as const;
@@ -43,7 +35,8 @@ export const appsRows: Readonly<Record<string, StrategyRow>> = {
       numberReady: 0,
     },
     generation: spec,
-    prepareForCreate: (daemonSet) => withTemplateGeneration(daemonSet, "1"),
+    prepareForCreate: (daemonSet) =>
+      templateGenerationOf(daemonSet) < 1n ? withTemplateGeneration(daemonSet, 1n) : daemonSet,
     prepareForUpdate: countTemplate,
   },
   controllerrevisions: {},

@@ -115,8 +115,11 @@ export function customKind(
 function customFacts({ definition, epoch }: KindDeps, version: DefinedVersion): CustomFacts {
   const warning = deprecationWarning(definition, version);
   const paths = version.subresources?.scale;
+  const { group, versions } = definition.spec;
+  const pathsOf = (name: string) =>
+    versions.find((one) => one.name === name && one.served)?.subresources?.scale;
   return {
-    ...(paths === undefined ? {} : { scale: scaleAccess(paths) }),
+    ...(paths === undefined ? {} : { scale: scaleAccess(group, paths, pathsOf) }),
     ...(warning === undefined ? {} : { warning }),
     get isTerminating() {
       return epoch.isTerminating;

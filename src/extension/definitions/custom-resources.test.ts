@@ -252,6 +252,39 @@ describe("a custom object", () => {
   );
 
   test(
+    "is scaled by server-side apply, and who applied owns the replicas at their own path",
+    withCronTabs(
+      {
+        subresources: {
+          scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" },
+        },
+      },
+      async (plane) => {
+        await create(plane, cronTab("a", { replicas: 2 }), "?fieldManager=maker");
+        const apply = (manager: string, replicas: number, force = "") =>
+          ask(plane, "PATCH", `${cronTabs}/a/scale?fieldManager=${manager}${force}`, {
+            type: "application/apply-patch+yaml",
+            body: { apiVersion: "autoscaling/v1", kind: "Scale", spec: { replicas } },
+          });
+        assert.equal((await apply("one", 3)).status, 409);
+        const forced = await apply("one", 3, "&force=true");
+        assert.equal(forced.status, 200, forced.text);
+        assert.deepEqual(forced.json["spec"], { replicas: 3 });
+        const conflict = await apply("two", 4);
+        assert.equal(
+          conflict.json["message"],
+          'Apply failed with 1 conflict: conflict with "one" with subresource "scale": .spec.replicas',
+        );
+        const { json } = await ask(plane, "GET", `${cronTabs}/a`);
+        const [entry] = json.metadata?.managedFields ?? [];
+        assert.equal(entry?.apiVersion, "stable.example.com/v1");
+        assert.deepEqual(entry?.fieldsV1, { "f:spec": { "f:replicas": {} } });
+        assert.equal(spec(json)["replicas"], 3);
+      },
+    ),
+  );
+
+  test(
     "is scaled at the paths of its definition",
     withCronTabs(
       {

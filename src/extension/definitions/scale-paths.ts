@@ -9,7 +9,7 @@ import {
   type MutableObject,
   setField,
 } from "#api/json-value.ts";
-import type { AnyObject, ObjectMeta } from "#api/object.ts";
+import { type AnyObject, type ObjectMeta, parseApiVersion } from "#api/object.ts";
 import { badRequest, type FieldError, internalError } from "#api/status.ts";
 import { invalidValue } from "#api/validation/errors.ts";
 import type { ScaleAccess } from "#apiserver/kind.ts";
@@ -21,10 +21,20 @@ type ScalePaths = NonNullable<NonNullable<DefinedVersion["subresources"]>["scale
 const unsetReplicas = -2_147_483_648;
 const replicasMax = 2_147_483_647;
 
-export function scaleAccess(paths: ScalePaths): ScaleAccess {
+/** `pathsOf`: of another version, by its name. */
+export function scaleAccess(
+  group: string,
+  paths: ScalePaths,
+  pathsOf: (version: string) => ScalePaths | undefined,
+): ScaleAccess {
   const { specReplicasPath: path } = paths;
   return {
     path: split(path),
+    pathOf(apiVersion) {
+      const gv = parseApiVersion(apiVersion);
+      const other = gv?.group === group ? pathsOf(gv.version) : undefined;
+      return other === undefined ? undefined : split(other.specReplicasPath);
+    },
     read(object) {
       const replicas = numberAt(object, path);
       if (replicas === undefined) {

@@ -1,0 +1,90 @@
+/**
+ * managedFields of an object as those of its Scale, and back: only the owners of the replicas count there, under
+ * another path and another version.
+ *
+ * Holds  as upstream, a write of the Scale moves the replicas of an updater of the object into a second entry
+ *        without a time. Both entries have one identity, so the next reader keeps the later one only: the updater
+ *        does not own the replicas any more.
+ * After  apimachinery pkg/util/managedfields/scalehandler.go.
+ */
+import type { ManagedFieldsEntry } from "../object.ts";
+import { failure } from "../status.ts";
+import { difference, type FieldSet, intersection, isEmpty, setOfPath } from "./field-set.ts";
+import { fieldElement } from "./fields-v1.ts";
+import {
+  decodeManagers,
+  encodeManagers,
+  managerId,
+  type ManagerSet,
+  type Managers,
+  withSet,
+} from "./managers.ts";
+
+const scaleApiVersion = "autoscaling/v1";
+const replicasOfScale = setOfPath(["spec", "replicas"].map(fieldElement));
+
+/** Where the replicas are in an object of this version; undefined: nowhere, or the version is not served. */
+export type ReplicasPath = (apiVersion: string) => readonly string[] | undefined;
+
+/** The entries of the Scale. @throws ApiError 500 when the object's are not what a server would have written. */
+export function scaleManagers(
+  entries: readonly ManagedFieldsEntry[] | undefined,
+  pathOf: ReplicasPath,
+): readonly ManagedFieldsEntry[] | undefined {
+  const owners = [...decode(entries).values()].filter((owner) => ownsReplicas(owner, pathOf));
+  return encodeManagers(new Map(owners.map(inScale).map((owner) => [managerId(owner), owner])));
+}
+
+interface Written {
+  readonly entries: readonly ManagedFieldsEntry[] | undefined;
+  /** As `scaleManagers`, changed by the write. */
+  readonly scaleEntries: readonly ManagedFieldsEntry[] | undefined;
+  readonly pathOf: ReplicasPath;
+  /** The version of the request: new entries are of this one. */
+  readonly apiVersion: string;
+}
+
+/** The object's entries after a write of its Scale. */
+export function managersAfterScale({
+  entries,
+  scaleEntries,
+  pathOf,
+  apiVersion,
+}: Written): readonly ManagedFieldsEntry[] | undefined {
+  const rest = new Map(decode(scaleEntries));
+  const next: ManagerSet[] = [];
+  for (const [id, owner] of decode(entries)) {
+    // An applier is the same in both; an updater is another one in another version.
+    const isKept = !ownsReplicas(owner, pathOf) || rest.delete(id);
+    const set = isKept ? owner.set : difference(owner.set, replicasOf(owner.apiVersion, pathOf));
+    next.push(withSet(owner, set));
+  }
+  const set = replicasOf(apiVersion, pathOf);
+  for (const { entry: _, ...owner } of rest.values()) {
+    // Of what it owns in a Scale only the replicas are in the object.
+    const isOwner = !isEmpty(intersection(owner.set, replicasOfScale));
+    if (isOwner) next.push({ ...owner, apiVersion, set, timeMs: undefined });
+  }
+  return encodeManagers(new Map(next.map((owner, at) => [String(at), owner])));
+}
+
+function inScale(managed: ManagerSet): ManagerSet {
+  const { entry: _, ...owner } = managed;
+  return { ...owner, apiVersion: scaleApiVersion, set: replicasOfScale };
+}
+
+function replicasOf(apiVersion: string, pathOf: ReplicasPath): FieldSet {
+  return setOfPath((pathOf(apiVersion) ?? []).map(fieldElement));
+}
+
+function ownsReplicas({ apiVersion, set }: ManagerSet, pathOf: ReplicasPath): boolean {
+  return (
+    pathOf(apiVersion) !== undefined && !isEmpty(intersection(set, replicasOf(apiVersion, pathOf)))
+  );
+}
+
+function decode(entries: readonly ManagedFieldsEntry[] | undefined): Managers {
+  const managers = decodeManagers(entries);
+  if (managers === undefined) throw failure(500, "", "failed to decode managed fields");
+  return managers;
+}

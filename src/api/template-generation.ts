@@ -1,0 +1,29 @@
+/**
+ * The counter of a DaemonSet's templates. Older versions had it as a field; apps/v1 shows it as an annotation,
+ * which is there in whatever the server compares, also when the client left it out.
+ */
+import { parseInt64, parseInt64Error } from "./go-integer.ts";
+import type { AnyObject } from "./object.ts";
+
+const annotation = "deprecated.daemonset.template.generation";
+
+/** 0 for what is no number, which is refused when it is read. */
+export function templateGenerationOf({ metadata }: AnyObject): bigint {
+  return parseInt64(metadata?.annotations?.[annotation] ?? "0") ?? 0n;
+}
+
+export function withTemplateGeneration(daemonSet: AnyObject, value: bigint): AnyObject {
+  const annotations = { ...daemonSet.metadata?.annotations, [annotation]: String(value) };
+  return { ...daemonSet, metadata: { ...daemonSet.metadata, annotations } };
+}
+
+/** As upstream's conversion to apps/v1 leaves it. */
+export function showTemplateGeneration(daemonSet: AnyObject): AnyObject {
+  return withTemplateGeneration(daemonSet, templateGenerationOf(daemonSet));
+}
+
+/** What Go's parser says of the annotation; undefined: it is a number. */
+export function templateGenerationFault({ metadata }: AnyObject): string | undefined {
+  const text = metadata?.annotations?.[annotation];
+  return text === undefined || parseInt64(text) !== undefined ? undefined : parseInt64Error(text);
+}

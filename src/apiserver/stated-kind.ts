@@ -1,0 +1,183 @@
+/**
+ * What a body says that it is, as upstream's decoders find out: first of all, by a look at two fields of it.
+ *
+ * Holds  `apiVersion: /v1` is `v1`; a body that names no kind, or no version of the group expected, is of the kind
+ *        expected; the two fields are found in any case of their letters, as by Go's encoding/json.
+ */
+import { isRecord, jsonKind } from "#api/json-value.ts";
+import {
+  type AnyObject,
+  apiVersionOf,
+  type GroupVersion,
+  type GroupVersionKind,
+  parseApiVersion,
+} from "#api/object.ts";
+import { checkFields } from "#api/schema/decode.ts";
+import { schemaOfKind } from "#api/schema/schema.ts";
+import { type ApiError, badRequest } from "#api/status.ts";
+import { decodeUtf8 } from "#wire/json.ts";
+
+interface NamedKind {
+  readonly apiVersion: string;
+  readonly resource: { readonly kind: string };
+}
+
+/** `value` as an object of `kind`: what it does not say of itself is filled in, a lie is a 400. */
+export function withKind(value: unknown, kind: NamedKind, source?: Uint8Array): AnyObject {
+  const expected = { ...gvOf(kind.apiVersion), kind: kind.resource.kind };
+  const object = objectOf(value, expected.kind, source);
+  const stated = withDefaults(statedKind(object, expected.kind, source), expected);
+  if (stated.version === "") throw missing("apiVersion", object, stated, expected.kind, source);
+  const schema = schemaOfKind(stated);
+  if (schema === undefined) {
+    throw handled(stated, expected.kind, noSuchKind(stated.kind, apiVersionOf(stated)));
+  }
+  if (stated.kind !== expected.kind) throw wrongKind(object, stated, expected);
+  const apiVersion = apiVersionOf(stated);
+  if (apiVersion !== kind.apiVersion) throw wrongVersion(apiVersion, kind.apiVersion);
+  if (object.apiVersion === apiVersion && object.kind === expected.kind) return object;
+  return { ...object, apiVersion, kind: expected.kind };
+}
+
+/** A custom object says itself what it is; that its kind is the right one is validation's to say. */
+export function checkCustomKind(value: unknown, kind: NamedKind, source?: Uint8Array): AnyObject {
+  const expected = kind.resource.kind;
+  const object = objectOf(value, expected, source);
+  const stated = statedKind(object, expected, source);
+  if (stated.kind === "" || (object.kind ?? "") === "") {
+    const text = originalOf(object, source);
+    throw unrecognized(expected, `Object 'Kind' is missing in '${text}'`, bytesOf(object, source));
+  }
+  const apiVersion = apiVersionOf(stated);
+  if (apiVersion !== kind.apiVersion) throw wrongVersion(apiVersion, kind.apiVersion);
+  return object;
+}
+
+function objectOf(value: unknown, expected: string, source: Uint8Array | undefined): AnyObject {
+  if (value !== null && !isRecord(value)) {
+    const said = `couldn't get version/kind; json parse error: ${notAnObject(value)}`;
+    throw unrecognized(expected, said, source);
+  }
+  return (value ?? {}) as AnyObject; // a JSON object; its fields are checked by `check`
+}
+
+export function notAnObject(value: unknown): string {
+  const type = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`;
+  return `json: cannot unmarshal ${jsonKind(value)} into Go value of type ${type}`;
+}
+
+/** @throws ApiError 400 when one of the two is no text, or the version has two slashes. */
+function statedKind(
+  object: AnyObject,
+  expected: string,
+  source: Uint8Array | undefined,
+): GroupVersionKind {
+  const apiVersion = textField(object, "apiVersion", expected, source);
+  const kind = textField(object, "kind", expected, source);
+  const gv = parseApiVersion(apiVersion === "/" ? "" : apiVersion);
+  if (gv !== undefined) return { ...gv, kind };
+  throw unrecognized(expected, `unexpected GroupVersion string: ${apiVersion}`, source);
+}
+
+function textField(
+  object: AnyObject,
+  name: "apiVersion" | "kind",
+  expected: string,
+  source: Uint8Array | undefined,
+): string {
+  const value = fieldInAnyCase(object, name) ?? "";
+  if (typeof value === "string") return value;
+  const said = `json: cannot unmarshal ${jsonKind(value)} into Go struct field .${name} of type string`;
+  throw unrecognized(expected, `couldn't get version/kind; json parse error: ${said}`, source);
+}
+
+/** The last one that is called so. */
+function fieldInAnyCase(object: AnyObject, name: string): unknown {
+  const names = Object.keys(object).filter((key) => key.length === name.length);
+  const found = names.findLast((key) => key.toLowerCase() === name.toLowerCase());
+  return found === undefined ? undefined : object[found];
+}
+
+function gvOf(apiVersion: string): GroupVersion {
+  return parseApiVersion(apiVersion) ?? { group: "", version: "" };
+}
+
+function withDefaults(stated: GroupVersionKind, expected: GroupVersionKind): GroupVersionKind {
+  const kind = stated.kind === "" ? expected.kind : stated.kind;
+  const isNothing = stated.group === "" && stated.version === "";
+  const isVersionless = stated.version === "" && stated.group === expected.group;
+  return isNothing || isVersionless ? { ...expected, kind } : { ...stated, kind };
+}
+
+function wrongKind(
+  object: AnyObject,
+  stated: GroupVersionKind,
+  expected: GroupVersionKind,
+): ApiError {
+  const schema = schemaOfKind(stated);
+  const decoded = schema === undefined ? undefined : checkFields(object, schema);
+  if (decoded?.kind === "error") return handled(stated, expected.kind, decoded.message);
+  const group = expected.group === "" ? "core" : (expected.group.split(".")[0] ?? "");
+  const said = `converting (${stated.version}.${stated.kind}) to (${group}.${expected.kind}): unknown conversion`;
+  return handled(stated, expected.kind, said);
+}
+
+/** The scheme has a name in upstream's text: the line of code where it is made. */
+export function noSuchKind(kind: string, apiVersion: string): string {
+  const said = `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}`;
+  return `${said} in scheme "pkg/runtime/scheme.go:111"`;
+}
+
+function wrongVersion(apiVersion: string, expected: string): ApiError {
+  const said = `the API version in the data (${apiVersion})`;
+  return badRequest(`${said} does not match the expected API version (${expected})`);
+}
+
+function handled({ kind, version }: GroupVersionKind, expected: string, said: string): ApiError {
+  const what = `${kind} in version ${JSON.stringify(version)}`;
+  return badRequest(`${what} cannot be handled as a ${expected}: ${said}`);
+}
+
+function missing(
+  field: string,
+  object: AnyObject,
+  stated: GroupVersionKind,
+  expected: string,
+  source: Uint8Array | undefined,
+): ApiError {
+  const text = originalOf(object, source);
+  return handled(stated, expected, `Object '${field}' is missing in '${text}'`);
+}
+
+/** Of a body that is repeated in a message; upstream repeats all of it. */
+const originalLengthMax = 64 * 1024;
+
+function originalOf(object: AnyObject, source: Uint8Array | undefined): string {
+  return decodeUtf8(bytesOf(object, source).subarray(0, originalLengthMax));
+}
+
+/** Of an object that came without a text, the one that it would have. */
+function bytesOf(object: AnyObject, source: Uint8Array | undefined): Uint8Array {
+  return source ?? new TextEncoder().encode(JSON.stringify(object));
+}
+
+/** 400 of a body that no decoder took. `source`: absent where nothing is shown of it. */
+export function unrecognized(
+  kindName: string,
+  said: string,
+  source: Uint8Array | undefined,
+): ApiError {
+  const text = `the object provided is unrecognized (must be of type ${kindName}): ${said}`;
+  return badRequest(source === undefined ? text : `${text} (${excerpt(source)})`);
+}
+
+/** How much of a body that is no object is shown. */
+const excerptBytesMax = 30;
+
+/** What looks like JSON is shown as text, anything else in hexadecimal. */
+function excerpt(bytes: Uint8Array): string {
+  if (bytes.length === 0) return "<empty>";
+  const start = bytes.subarray(0, excerptBytesMax);
+  const shown = start[0] === 0x7b ? decodeUtf8(start) : Buffer.from(start).toString("hex");
+  return bytes.length > excerptBytesMax ? `${shown} ...` : shown;
+}
