@@ -53,7 +53,7 @@ export async function bindPod(
 ): Promise<PlainResponse> {
   const form = plainForm(context, "none");
   const query = writeQuery("CreateOptions", context.query);
-  const binding = await readTyped(context, bindingKind, deps.bodies, "Ignore");
+  const binding = await readTyped(context, bindingKind, deps.bodies, query.fieldValidation);
   if (binding === undefined) throw badRequest("the body of the request holds no Binding");
   const name = boundName(context, binding);
   context.note.createdName = name;

@@ -1,7 +1,7 @@
 /** Text of a body to plain data, bounded, with repeated fields found. */
 import { objectLimits } from "#api/object-limits.ts";
 import type { JsonScan } from "#wire/json-scan.ts";
-import { decodeUtf8, parseJson, parseJsonNotingDuplicates } from "#wire/json.ts";
+import { decodeUtf8, jsonFault, parseJson, parseJsonNotingDuplicates } from "#wire/json.ts";
 import type { YamlReader, YamlReading } from "#wire/yaml-reader.ts";
 
 export type BodyFormat = "json" | "yaml";
@@ -17,6 +17,8 @@ export interface Repeats {
   readonly duplicates?: JsonScan;
   /** Of YAML: `line 3: key "a" already set in map`. */
   readonly repeatedKeys?: readonly string[];
+  /** Of a patch: findings about itself, told before those of the object. */
+  readonly patchFindings?: readonly string[];
   /** A number that nothing can hold: `1e400`. The document is refused, at the latest once its kind is checked. */
   readonly overflow?: string;
 }
@@ -28,8 +30,8 @@ export interface Document extends Repeats {
   readonly source?: Uint8Array;
 }
 
-/** Uses of YAML anchors; more is an attack, not a manifest. */
-const aliasMax = 100;
+/** Uses of YAML anchors; values and texts are bounded besides. */
+const aliasMax = 10_000;
 
 export async function parseBody(
   bytes: Uint8Array,
@@ -41,5 +43,15 @@ export async function parseBody(
   const limits = { depthMax, partsMax, keysMax, bytesMax: Math.max(bytes.length, 1) };
   if (format === "yaml") return bodies.yaml(bytes, { ...limits, aliasMax });
   const text = decodeUtf8(bytes);
-  return noting ? parseJsonNotingDuplicates(text, limits) : parseJson(text, limits);
+  const parsed = noting ? parseJsonNotingDuplicates(text, limits) : parseJson(text, limits);
+  if (parsed.kind !== "error" || isAscii(text)) return parsed;
+  // A text that nests too deep is not scanned.
+  const fault = parsed.message === tooDeep ? undefined : jsonFault(bytes);
+  return fault === undefined ? parsed : { kind: "error", message: fault };
+}
+
+const tooDeep = "exceeded max depth";
+
+function isAscii(text: string): boolean {
+  return !/[^\0-\x7f]/.test(text);
 }

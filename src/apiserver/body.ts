@@ -106,15 +106,16 @@ export async function readDocument(
   noting: boolean,
 ): Promise<Document | undefined> {
   const { request } = context;
-  if (request.body.kind === "none") return undefined;
+  const format = bodyFormats.get(contentType(request.headers));
+  if (request.body.kind === "none" && format !== "yaml") return undefined;
   if (request.body.kind === "object") {
     notePace(context, request.body.object);
     return { value: request.body.object };
   }
-  const format = bodyFormats.get(contentType(request.headers));
   if (format === undefined) throw unsupportedMediaType(objectMediaTypes);
   const bytes = await readBytes(context, bodies);
-  if (bytes.length === 0) return undefined;
+  // Of nothing, YAML is a document, too.
+  if (bytes.length === 0 && format !== "yaml") return undefined;
   if (format === "protobuf") return parseProtobuf(bytes, kindName);
   const read = await readParsed(bytes, format, noting, bodies);
   const document = parseDocument(bytes, format, kindName, read);
@@ -228,18 +229,29 @@ export async function decodeDocument(
 ): Promise<AnyObject> {
   const { object: checked, findings } = kind.check(object, repeats.duplicates);
   refuseOverflow(kind.resource, repeats);
-  const lines = repeats.repeatedKeys ?? [];
-  if (validation === "Strict") {
-    const all = [...(lines.length === 0 ? [] : [repeatedKeysMessage(lines)]), ...findings];
-    if (all.length > 0)
-      throw badRequest(cannotBeHandled(kind.resource, strictDecodingMessage(all)));
-  }
-  if (validation === "Warn") for (const text of [...lines, ...findings]) context.warnings.add(text);
+  reportFindings(context, kind.resource, validation, { ...repeats, findings });
   if (context.pace.isLong) await context.pace.turn();
   const defaulted = kind.applyDefaults(checked);
   // A short body may have thousands of defaults.
   if (kind.custom !== undefined && !context.pace.isLong) notePace(context, defaulted);
   return defaulted;
+}
+
+/** What was found, as warnings, or as a 400 under Strict. @throws ApiError */
+function reportFindings(
+  { warnings }: RequestContext,
+  gvk: GroupVersionKind,
+  validation: FieldValidation,
+  found: Repeats & { readonly findings: readonly string[] },
+): void {
+  const { repeatedKeys: lines = [], patchFindings: own = [], findings } = found;
+  if (validation === "Warn") {
+    for (const text of [...lines, ...own, ...findings]) warnings.add(text);
+  }
+  if (validation !== "Strict") return;
+  const repeated = lines.length === 0 ? [] : [repeatedKeysMessage(lines)];
+  const all = [...repeated, ...own, ...findings];
+  if (all.length > 0) throw badRequest(cannotBeHandled(gvk, strictDecodingMessage(all)));
 }
 
 /** A typed field that held it has been refused with its name before. */
@@ -267,9 +279,6 @@ export async function readTyped(
   const typed = withKind(value, { apiVersion: apiVersionOf(gvk), resource: gvk }, source);
   const { object, findings } = checkKind(gvk, typed, document.duplicates);
   refuseOverflow(gvk, document);
-  if (validation === "Strict" && findings.length > 0) {
-    throw badRequest(cannotBeHandled(gvk, strictDecodingMessage(findings)));
-  }
-  if (validation === "Warn") for (const text of findings) context.warnings.add(text);
+  reportFindings(context, gvk, validation, { ...document, findings });
   return object;
 }

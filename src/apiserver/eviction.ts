@@ -67,12 +67,13 @@ export async function evictPod(
 ): Promise<PlainResponse> {
   const form = plainForm(context, "none");
   const { namespace, name } = context.place;
-  const eviction = await readTyped(context, evictionKind, deps.bodies, "Ignore");
+  const created = writeQuery("CreateOptions", context.query);
+  const validation = created.fieldValidation;
+  const eviction = await readTyped(context, evictionKind, deps.bodies, validation);
   const own = eviction?.metadata?.name ?? "";
   if (own !== "" && own !== name) {
     throw badRequest("name in URL does not match name in Eviction object");
   }
-  const created = writeQuery("CreateOptions", context.query);
   const asked = (eviction?.["deleteOptions"] ?? {}) as AnyObject; // checked by readTyped
   const given = deleteQuery(asked, context.query);
   const query = { ...given, dryRun: given.dryRun || created.dryRun };

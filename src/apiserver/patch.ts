@@ -16,6 +16,7 @@ import { contentType, unsupportedMediaType } from "#server/negotiate.ts";
 import { answerCached, formFor } from "./answer.ts";
 import { handleApply } from "./apply.ts";
 import { overflowMessage, readText } from "./body.ts";
+import { checkMergePatch, checkOperations } from "./patch-findings.ts";
 import { decodePatched } from "./patched.ts";
 import type { Document } from "./body-text.ts";
 import type { ApiDeps } from "./deps.ts";
@@ -88,10 +89,21 @@ export async function readPatch(
   const parsed = await readText(context, deps.bodies, format, noting);
   if (parsed.kind === "ok") {
     if (parsed.overflow !== undefined) throw patchOverflow(type, parsed.overflow);
+    if (type === "json" && noting) checkOperations(parsed.value);
+    if (type === "merge" && noting) checkMergePatch(parsed.value);
     return parsed;
   }
-  const what = type === "apply" ? "error decoding YAML" : "error decoding patch";
-  throw badRequest(`${what}: ${parsed.message}`);
+  throw unreadable(type, parsed.message, noting);
+}
+
+/** Who decodes first, and what it makes of the decoder's message. */
+function unreadable(type: PatchType, message: string, noting: boolean): Error {
+  if (type === "apply") {
+    return badRequest(`error decoding YAML: error converting YAML to JSON: ${message}`);
+  }
+  if (type === "strategic") return badRequest(message);
+  if (noting) return badRequest(`error decoding patch: ${message}`);
+  return badRequest(type === "merge" ? "Invalid JSON Patch" : message);
 }
 
 function patchOverflow(type: PatchType, literal: string): Error {
@@ -161,7 +173,7 @@ function applyPatchTo(
       return applyMergePatch(document, patch);
     case "strategic":
       if (kind.strategicMerge === undefined) throw unsupportedMediaType([]);
-      return kind.strategicMerge(document, patch);
+      return kind.strategicMerge(document, patch ?? {});
     default:
       return type satisfies never;
   }

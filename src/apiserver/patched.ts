@@ -9,7 +9,8 @@ import { refuseBeyondLimits } from "#api/object-limits.ts";
 import { ApiError, type FieldError, invalid } from "#api/status.ts";
 import type { RequestContext } from "#server/context.ts";
 import { decodeDocument } from "./body.ts";
-import type { Document } from "./body-text.ts";
+import type { Document, Repeats } from "./body-text.ts";
+import { patchFindings } from "./patch-findings.ts";
 import { goValue } from "#api/go-value.ts";
 import type { ServedKind } from "./kind.ts";
 import { checkCustomKind, withKind } from "./stated-kind.ts";
@@ -50,10 +51,26 @@ async function checked(
   try {
     const typed = typedResult(kind, patched, type);
     copyLiterals(patched, typed);
-    return await decodeDocument(context, kind, typed, patch, query.fieldValidation);
+    return await decodeDocument(
+      context,
+      kind,
+      typed,
+      repeatsOf(type, patch),
+      query.fieldValidation,
+    );
   } catch (error) {
     throw asPatchFault(error, { patched, patch, type });
   }
+}
+
+function repeatsOf(type: Patched["type"], patch: Document): Repeats {
+  const { overflow } = patch;
+  const { own, duplicates } = patchFindings(type, patch);
+  return {
+    patchFindings: own,
+    duplicates,
+    ...(overflow === undefined ? {} : { overflow }),
+  };
 }
 
 /** A strategic merge makes an object of the kind, whatever the patch says of it. */
@@ -71,15 +88,34 @@ export function asPatchFault(
   if (!(error instanceof ApiError) || error.code !== 400) return error;
   const value = type === "strategic" ? goValue(patch.value) : stringifyWithLiterals(patched);
   const said = error.message.replace(decodingOf, "");
-  // Strategic merges work on values, not on text.
-  const fraction = /^json: cannot unmarshal number .* of type (int\d+)$/.exec(said)?.[1];
-  const isValue = type === "strategic" && fraction !== undefined;
-  const why = isValue ? `cannot convert float64 to ${fraction}` : said;
+  const why = type === "strategic" ? valueFault(said) : said;
   const message = `Invalid value: ${JSON.stringify(value)}: ${why}`;
   return invalid({ group: "", kind: "" }, "", [
     { reason: "FieldValueInvalid", field: "patch", message },
   ]);
 }
+
+/** Strategic merges work on values, not on text: upstream's converter has words of its own. */
+function valueFault(said: string): string {
+  const [, found = "", type = ""] =
+    /^json: cannot unmarshal (\w+)(?: \S+)? into Go struct field \S+ of type (\S.*)$/.exec(said) ??
+    [];
+  const source = sourceTypes.get(found) ?? found;
+  if (type === "") return said;
+  if (found === "number" && /^int\d+$/.test(type)) return `cannot convert float64 to ${type}`;
+  if (type.startsWith("[]")) return `cannot restore slice from ${source}`;
+  if (type.startsWith("map[")) return `cannot restore map from ${source}`;
+  return type.includes(".")
+    ? `cannot restore struct from: ${source}`
+    : `unrecognized type: ${type}`;
+}
+
+/** Go's kinds of what a patch was decoded to. */
+const sourceTypes: ReadonlyMap<string, string> = new Map([
+  ["object", "map"],
+  ["array", "slice"],
+  ["number", "int64"],
+]);
 
 const decodingOf =
   /^(?:\S+ in version "[^"]*" cannot be handled as a \S+: |the object provided is unrecognized \(must be of type [^)]*\): )/;

@@ -24,10 +24,10 @@ export async function mintToken(
   if (deps.tokenMinter === undefined) {
     throw failure(503, "ServiceUnavailable", "this server issues no service account tokens");
   }
-  const sent = await readTyped(context, tokenKind, deps.bodies, "Ignore");
+  const query = writeQuery("CreateOptions", context.query);
+  const sent = await readTyped(context, tokenKind, deps.bodies, query.fieldValidation);
   if (sent === undefined) throw badRequest("the body of the request holds no TokenRequest");
   const { namespace, name } = context.place;
-  const query = writeQuery("CreateOptions", context.query);
   const request = admissionRequest(context, accounts, {
     operation: "CREATE",
     subresource: "token",

@@ -122,7 +122,7 @@ function yamlValue(source: string): unknown {
   const read = parseYaml(source, limits);
   if (read.kind !== "ok") throw new SettingsError(read.message);
   const { repeatedKeys = [] } = read;
-  if (repeatedKeys.length > 0 || read.duplicates !== undefined)
+  if (repeatedKeys.length > 0)
     throw new SettingsError(`error converting YAML to JSON: ${repeatedKeysMessage(repeatedKeys)}`);
   return read.value;
 }

@@ -32,6 +32,6 @@ function fitting(texts: readonly string[]): readonly string[] {
 /** A quoted string after RFC 7234 5.5; control characters would break the header, so they go. */
 function warningHeader(text: string): string {
   // oxlint-disable-next-line no-control-regex -- these are the characters a header cannot hold
-  const clean = text.replace(/[\u0000-\u001f\u007f]/g, " ").replace(/[^\u0020-\u00ff]/g, "?");
+  const clean = text.replace(/[\u0000-\u001f\u007f]/g, " ").toWellFormed();
   return `299 - "${clean.replace(/\\/g, "\\\\").replace(/"/g, '\\"')}"`;
 }

@@ -298,5 +298,6 @@ function quoted(rune: number): string {
   const name = namedRunes.get(rune);
   if (name !== undefined) return `'${name}'`;
   if (rune < 32 || rune === 127) return `'\\x${rune.toString(16).padStart(2, "0")}'`;
+  if ((rune > 127 && rune <= 160) || rune === 173) return `'\\u00${rune.toString(16)}'`;
   return `'${String.fromCodePoint(rune)}'`;
 }

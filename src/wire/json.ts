@@ -36,13 +36,28 @@ type JsonResult =
   | { readonly kind: "too-many"; readonly message: string };
 
 /** Duplicate keys pass silently, the last one wins: fieldValidation=Ignore. */
-export function parseJson(text: string, limits: JsonLimits): JsonResult {
+export function parseJson(given: string, limits: JsonLimits): JsonResult {
+  const text = withoutHalves(given);
   const shape = measure(text, limits);
   return "kind" in shape ? shape : parse(text, shape);
 }
 
+/** An escape of half a character; behind one, the other half; any other escape. */
+const escapesOfHalves =
+  /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|[^])/g;
+const lengthOfHalf = 6;
+
+/** Half a character is none: as in Go it is U+FFFD, so that the value is a text for everybody. */
+function withoutHalves(text: string): string {
+  if (!/\\u[dD][89a-fA-F]/.test(text)) return text;
+  return text.replace(escapesOfHalves, (escape) =>
+    escape.length === lengthOfHalf ? "\\ufffd" : escape,
+  );
+}
+
 /** Also looks for duplicate keys: fieldValidation=Warn and Strict. */
-export function parseJsonNotingDuplicates(text: string, limits: JsonLimits): JsonResult {
+export function parseJsonNotingDuplicates(given: string, limits: JsonLimits): JsonResult {
+  const text = withoutHalves(given);
   const shape = measure(text, limits);
   if ("kind" in shape) return shape;
   const result = parse(text, shape);
@@ -51,8 +66,8 @@ export function parseJsonNotingDuplicates(text: string, limits: JsonLimits): Jso
 }
 
 /**
- * The same for a text that may be YAML, undefined when it is no JSON: nobody asks what is wrong with it. The
- * number's value counts, not its spelling: `1.0` is an integer in YAML.
+ * The same for a text that may be YAML, undefined when it is no JSON, or has a key twice: YAML tells that in other
+ * words. The number's value counts, not its spelling: `1.0` is an integer in YAML.
  */
 export function tryJson(text: string, limits: JsonLimits): JsonResult | undefined {
   const shape = measure(text, limits);
@@ -61,8 +76,7 @@ export function tryJson(text: string, limits: JsonLimits): JsonResult | undefine
   const noted = parsed(() => parseNumbers(text, { hasOddNumbers, areLiteralsNoted: false }));
   if (noted === undefined || noted.overflow !== undefined) return undefined;
   const { value } = noted;
-  if (countKeys(value) === shape.colons) return { kind: "ok", value };
-  return { kind: "ok", value, duplicates: scanJson(text) };
+  return countKeys(value) === shape.colons ? { kind: "ok", value } : undefined;
 }
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
@@ -70,6 +84,14 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 /** Invalid UTF-8 becomes U+FFFD, as in Go; a byte order mark stays and is then no JSON. */
 export function decodeUtf8(bytes: Uint8Array): string {
   return decoder.decode(bytes);
+}
+
+/**
+ * What is wrong with bytes that are no JSON, as Go says it: it names the byte that is in the wrong place, not the
+ * character that it begins. Undefined: nothing is. The nesting must have been bounded.
+ */
+export function jsonFault(bytes: Uint8Array): string | undefined {
+  return scanJson(Buffer.from(bytes).toString("latin1")).error;
 }
 
 function parse(text: string, { hasOddNumbers }: Shape): JsonResult {

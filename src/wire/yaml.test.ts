@@ -1,7 +1,9 @@
 /** YAML: scalars of YAML 1.1, repeated keys, bounds. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { parseYaml, repeatedKeysMessage } from "./yaml.ts";
+import { parseYaml, parseYamlDocument, parseYamlThatIsJson, repeatedKeysMessage } from "./yaml.ts";
+import { yamlSource } from "./yaml/source.ts";
 
 const limits = { bytesMax: 1 << 20, depthMax: 64, aliasMax: 100 };
 
@@ -53,7 +55,7 @@ test("scalars are read as go-yaml v2 reads them", () => {
 
 test("keys become strings", () => {
   assert.deepEqual(valueOf("on: 1\n2: b\ntrue: c\n"), { true: "c", 2: "b" });
-  assert.match(errorOf("[a]: 1"), /unsupported map key/);
+  assert.match(errorOf("[a]: 1"), /invalid map key/);
 });
 
 test("a manifest comes out as its JSON", () => {
@@ -81,14 +83,26 @@ list:
   });
 });
 
-test("JSON is YAML, and its duplicate keys are told as JSON's", () => {
-  const result = parseYaml('{"a":1,"b":{"c":1,"c":2}}', limits);
+test("JSON is YAML, and its repeated keys are told as YAML's", () => {
+  const result = parseYaml('{"a":1,"b":{"c":1,\n"c":2}}', limits);
   assert.ok(result.kind === "ok");
-  assert.deepEqual(
-    result.duplicates?.duplicates.map((d) => d.path),
-    [["b", "c"]],
-  );
+  assert.deepEqual(result.repeatedKeys, ['line 2: key "c" already set in map']);
   assert.deepEqual(valueOf("{a: 1, b: [x, z]}"), { a: 1, b: ["x", "z"] });
+});
+
+test("JSON that YAML reads otherwise is read as YAML", () => {
+  assert.match(errorOf('{"a":"\\/"}'), /unknown escape character/);
+  assert.match(errorOf('{"a":"\\ud83d\\ude00"}'), /invalid Unicode character/);
+  assert.match(errorOf(`{"${"k".repeat(1030)}":1}`), /did not find expected ',' or '}'/);
+  assert.match(errorOf('{"a":"\u007f"}'), /control characters/);
+  assert.deepEqual(valueOf('{"a":"x\u0085y"}'), { a: "x y" });
+});
+
+test("paths are in the order of their keys, whatever the order of the text", () => {
+  const result = parseYaml('{"b":1,"a":[{"d":1},{"c":1}]}', limits);
+  assert.ok(result.kind === "ok");
+  const paths = [["b"], ["a", 1, "c"], ["a", 0, "d"], ["a"]];
+  assert.deepEqual(result.duplicates?.ordersOf(paths), [3, 2, 1, 0]);
 });
 
 test("repeated keys keep the last value and are told by line", () => {
@@ -128,8 +142,8 @@ test("size, depth, several documents, infinities and broken texts are refused", 
   assert.match(errorOf("[".repeat(20_000)), /^yaml: /);
   assert.match(errorOf("a: 1\n---\nb: 2\n"), /single document/);
   assert.match(errorOf("a: .inf"), /unsupported value/);
-  assert.match(errorOf("a: [1, 2"), /^yaml: line 1: /);
-  assert.match(errorOf("a: b: c"), /^yaml: line 1: /);
+  assert.match(errorOf("\n\na: [1, 2"), /^yaml: line 3: did not find expected ',' or ']'$/);
+  assert.match(errorOf("a: b: c"), /^yaml: mapping values are not allowed in this context$/);
 });
 
 test("a text of nothing is null", () => {
@@ -139,4 +153,39 @@ test("a text of nothing is null", () => {
 
 test("__proto__ is a key like any other", () => {
   assert.ok(Object.hasOwn(valueOf("__proto__: 1\n") as object, "__proto__"));
+});
+
+interface Recorded {
+  /** The bytes, as latin1. */
+  readonly text: string;
+  readonly error?: string;
+  readonly json?: unknown;
+  /** What a strict reading says. */
+  readonly strict?: string;
+}
+
+test("texts of all kinds are read, and refused, as sigs.k8s.io/yaml does", () => {
+  const lines = readFileSync(new URL("testdata/go-yaml.jsonl", import.meta.url), "utf8").trim();
+  for (const line of lines.split("\n")) {
+    const { text, error, json, strict } = JSON.parse(line) as Recorded;
+    const bytes = Buffer.from(text, "latin1");
+    const result = parseYamlDocument(yamlSource(bytes), { ...limits, depthMax: 5000 });
+    const said = result.kind === "ok" ? undefined : result.message;
+    assert.equal(said, error, line);
+    if (result.kind !== "ok") continue;
+    assert.equal(JSON.stringify(result.value), JSON.stringify(json), line);
+    const repeated = result.repeatedKeys ?? [];
+    assert.equal(repeated.length === 0 ? undefined : repeatedKeysMessage(repeated), strict, line);
+  }
+});
+
+test("a text that is read the short way is read the same", () => {
+  const lines = readFileSync(new URL("testdata/go-yaml.jsonl", import.meta.url), "utf8").trim();
+  for (const line of lines.split("\n")) {
+    const { text, json } = JSON.parse(line) as Recorded;
+    const source = yamlSource(Buffer.from(text, "latin1"));
+    const short = source.fault === undefined ? parseYamlThatIsJson(source.text, limits) : undefined;
+    if (short !== undefined)
+      assert.deepEqual(short.kind === "ok" ? short.value : short, json, line);
+  }
 });

@@ -1,32 +1,23 @@
 /**
- * YAML from outside, to the JSON value that sigs.k8s.io/yaml makes of it: YAML 1.1 as go-yaml v2
- * reads it, keys made strings, one document.
+ * YAML from outside, to the JSON value that sigs.k8s.io/yaml makes of it: YAML 1.1 as go-yaml v2 reads it, mistakes
+ * in its words, keys made texts, the first document.
+ *
+ *   yaml/source.ts -> yaml/scanner.ts -> yaml/parser.ts -> yaml/compose.ts
+ *   characters        tokens             nodes             a JSON value
  *
  * Holds  the value is plain JSON data nested no deeper than `depthMax`; aliases may expand it to no
  *        more than `aliasMax` uses of anchors.
  * Rules  yes/no/on/off/y/n are booleans, 0777 is octal, 1_000 is 1000, dates stay strings, `<<`
  *        merges. A key that stands twice keeps its last value and is reported by line.
- * Cost   about 50 times JSON.parse; a text that is JSON already (kubectl's apply patches are) never
+ * Cost   about ten times JSON.parse; a text that is JSON already (kubectl's apply patches are) never
  *        gets here: see `parseYaml`'s first lines.
  */
-import {
-  LineCounter,
-  isAlias,
-  isMap,
-  isNode,
-  isScalar,
-  isSeq,
-  parseAllDocuments,
-  visit,
-  type Document,
-  type Node,
-  type Pair,
-  type ScalarTag,
-  type YAMLMap,
-} from "yaml";
-import { exactInteger } from "#base/exact-json.ts";
 import { tryJson, type JsonLimits } from "./json.ts";
 import type { JsonScan } from "./json-scan.ts";
+import { compose, type Composed, TooManyValues, UnsupportedValue } from "./yaml/compose.ts";
+import { YamlFault } from "./yaml/cursor.ts";
+import { parseTree, type YamlNode } from "./yaml/parser.ts";
+import { textSource, type YamlSource } from "./yaml/source.ts";
 
 export interface YamlLimits extends JsonLimits {
   /** How often anchored nodes may be used again, counting nested uses. */
@@ -37,26 +28,54 @@ export type YamlResult =
   | {
       readonly kind: "ok";
       readonly value: unknown;
-      /** The text was JSON, and a key stands twice in one object. */
+      /** For findings about the value: where a path stands among the keys, which are in order. No repetitions. */
       readonly duplicates?: JsonScan;
-      /** The text was YAML: `line 3: key "a" already set in map`, in order of lines. */
+      /** `line 3: key "a" already set in map`, in the order in which the values end. */
       readonly repeatedKeys?: readonly string[];
     }
   | { readonly kind: "error"; readonly message: string }
-  /** Of a text that is JSON: as of `parseJson`. */
   | { readonly kind: "too-many"; readonly message: string };
 
-/** Messages begin with `yaml: ` as upstream's do. */
+/** A file of an operator, where a second document is a mistake. Messages begin with `yaml: ` as upstream's do. */
 export function parseYaml(text: string, limits: YamlLimits): YamlResult {
-  return parseYamlThatIsJson(text, limits) ?? parseYamlDocument(text, limits);
+  const json = parseYamlThatIsJson(text, limits);
+  if (json !== undefined) return json;
+  const source = textSource(text);
+  const result = readDocument(source, limits, false);
+  const hasMore = result.kind === "ok" && parseTree(source, limits.depthMax).hasMore;
+  return hasMore ? failed("a single document is expected") : result;
 }
 
-/** The fast way; undefined for a text that is no JSON: flow YAML may look like it. */
+/**
+ * What JSON allows and YAML does not, or reads otherwise: escapes of `/` and of halves of a character, characters
+ * that YAML has no place for or breaks lines at, a key in another line than its colon.
+ */
+const notAsYaml =
+  /\\\/|\\u[dD][89a-fA-F]|[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\r]|"[ \t]*\n\s*:/;
+/** A key that is longer is none. Of any text in quotes, which costs less to look for. */
+const longText = /"(?:[^"\\]|\\.){1000}/;
+
+/** The fast way; undefined for a text that is no JSON, or not the same in YAML. */
 export function parseYamlThatIsJson(text: string, limits: YamlLimits): YamlResult | undefined {
   if (text.length > limits.bytesMax) {
     return failed(`the text exceeds the limit of ${limits.bytesMax}`);
   }
-  return /^\s*[{[]/.test(text) ? tryJson(text, limits) : undefined;
+  if (!/^[ \n]*[{[]/.test(text) || hasTabBehind(text) || notAsYaml.test(text)) return undefined;
+  const parsed = tryJson(text, limits);
+  if (parsed?.kind !== "ok") return parsed;
+  const isKeyLong = longText.test(text) && hasLongKey(parsed.value);
+  return isKeyLong ? undefined : { ...parsed, duplicates: orderOfKeys };
+}
+
+/** There it is no white space to YAML. */
+function hasTabBehind(text: string): boolean {
+  return text.includes("\t", text.trimEnd().length);
+}
+
+function hasLongKey(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (Array.isArray(value)) return value.some(hasLongKey);
+  return Object.entries(value).some(([key, member]) => key.length > 500 || hasLongKey(member));
 }
 
 /** What one `error converting YAML to JSON` says of all repeated keys. */
@@ -64,245 +83,117 @@ export function repeatedKeysMessage(repeatedKeys: readonly string[]): string {
   return `yaml: unmarshal errors:\n${repeatedKeys.map((line) => `  ${line}`).join("\n")}`;
 }
 
-/** The slow way, of any text. */
-export function parseYamlDocument(text: string, limits: YamlLimits): YamlResult {
-  const lines = new LineCounter();
-  let documents: readonly Document.Parsed[];
-  try {
-    documents = [
-      ...parseAllDocuments(text, {
-        schema: "failsafe",
-        version: "1.1",
-        customTags: [...scalarTags],
-        merge: true,
-        uniqueKeys: false,
-        prettyErrors: false,
-        logLevel: "error",
-        lineCounter: lines,
-      }),
-    ];
-  } catch (error) {
-    // Its parser is recursive, and stops where the host's stack ends.
-    if (error instanceof RangeError) return failed("exceeded max depth");
-    return failed(error instanceof Error ? error.message : String(error));
-  }
-  const [document] = documents;
-  if (document === undefined) return { kind: "ok", value: null };
-  if (documents.length > 1) return failed("expected a single document in the stream");
-  return convertDocument(document, lines, limits);
+/** Texts below aliases may be so many times as long as the document. */
+const growthMax = 8;
+const aliasedLengthMin = 64 * 1024;
+
+/** The slow way, of any text; keys are in the order of their characters. */
+export function parseYamlDocument(source: YamlSource, limits: YamlLimits): YamlResult {
+  return readDocument(source, limits, true);
 }
 
-function convertDocument(
-  document: Document.Parsed,
-  lines: LineCounter,
-  limits: YamlLimits,
-): YamlResult {
-  const [fault] = document.errors;
-  if (fault !== undefined) {
-    return failed(`line ${lines.linePos(fault.pos[0]).line}: ${fault.message}`);
-  }
-  const conversion: Conversion = { document, limits, aliasUses: 0 };
+function readDocument(source: YamlSource, limits: YamlLimits, areKeysSorted: boolean): YamlResult {
   try {
-    const value = convert(document.contents, conversion, 0);
-    // After the conversion, which bounds the depth that this walk recurses to.
-    const repeatedKeys = findRepeatedKeys(document, lines);
-    return { kind: "ok", value, ...(repeatedKeys.length > 0 ? { repeatedKeys } : {}) };
+    const { value, repeatedKeys } = composed(source, limits, areKeysSorted);
+    const repeated = repeatedKeys.length > 0 ? { repeatedKeys } : {};
+    return { kind: "ok", value, duplicates: orderOfKeys, ...repeated };
   } catch (error) {
-    if (error instanceof ConversionFault) return failed(error.message);
+    if (error instanceof YamlFault) return failed(error.message);
+    if (error instanceof UnsupportedValue) return { kind: "error", message: error.message };
+    if (error instanceof TooManyValues) {
+      return { kind: "too-many", message: `more than ${limits.partsMax ?? 0} values` };
+    }
     throw error;
   }
 }
 
-class ConversionFault extends Error {}
-
-interface Conversion {
-  readonly document: Document;
-  readonly limits: YamlLimits;
-  aliasUses: number;
+function composed(source: YamlSource, limits: YamlLimits, areKeysSorted: boolean): Composed {
+  const { depthMax, aliasMax, partsMax = Number.POSITIVE_INFINITY } = limits;
+  const aliasedLengthMax = Math.max(growthMax * source.text.length, aliasedLengthMin);
+  const { root } = parseTree(source, depthMax);
+  return compose(root, { aliasMax, valuesMax: partsMax, aliasedLengthMax, areKeysSorted });
 }
 
-function convert(node: Node | null | undefined, conversion: Conversion, depth: number): unknown {
-  if (depth > conversion.limits.depthMax) throw new ConversionFault("exceeded max depth");
-  if (isAlias(node)) {
-    if (++conversion.aliasUses > conversion.limits.aliasMax) {
-      throw new ConversionFault("document contains excessive aliasing");
-    }
-    const target = node.resolve(conversion.document);
-    if (target === undefined)
-      throw new ConversionFault(`unknown anchor '${node.source}' referenced`);
-    return convert(target, conversion, depth + 1);
-  }
-  if (isMap(node)) return convertMap(node, conversion, depth);
-  if (isSeq(node)) {
-    return node.items.map((item) => convert(asNode(item), conversion, depth + 1));
-  }
-  return isScalar(node) ? convertScalar(node.value) : null;
-}
-
-function convertScalar(value: unknown): unknown {
-  if (typeof value === "number" && !Number.isFinite(value)) {
-    throw new ConversionFault(`unsupported value: ${value}`);
-  }
-  return value ?? null;
-}
-
-function convertMap(map: YAMLMap, conversion: Conversion, depth: number): object {
-  const fields = new Map<string, unknown>();
-  const merged = new Map<string, unknown>();
-  for (const pair of map.items) {
-    const value = convert(asNode(pair.value), conversion, depth + 1);
-    if (isMergeKey(pair)) mergeFields(merged, value);
-    else fields.set(keyText(pair.key), value);
-  }
-  for (const [key, value] of merged) if (!fields.has(key)) fields.set(key, value);
-  // fromEntries defines own properties, so `__proto__` is a key like any other.
-  return Object.fromEntries(fields);
-}
-
-/** `<<` takes a map or a list of maps, the earlier of which win. */
-function mergeFields(merged: Map<string, unknown>, value: unknown): void {
-  for (const source of Array.isArray(value) ? value : [value]) {
-    if (typeof source !== "object" || source === null || Array.isArray(source)) {
-      throw new ConversionFault("map merge requires map or sequence of maps as the value");
-    }
-    for (const [key, member] of Object.entries(source)) {
-      if (!merged.has(key)) merged.set(key, member);
-    }
-  }
-}
-
-function isMergeKey(pair: Pair): boolean {
-  return isScalar(pair.key) && pair.key.source === "<<" && pair.key.type === "PLAIN";
-}
-
-/** JSON's keys are strings: numbers and booleans are written out, nothing else can be a key. */
-function keyText(key: unknown): string {
-  const value = isScalar(key) ? key.value : undefined;
-  if (typeof value === "string") return value;
-  if (["number", "bigint", "boolean"].includes(typeof value)) return String(value);
-  throw new ConversionFault("unsupported map key: a key must be a string, a number or a boolean");
-}
-
-function findRepeatedKeys(document: Document, lines: LineCounter): readonly string[] {
-  const found: { line: number; text: string }[] = [];
-  visit(document, {
-    Map(_key, map) {
-      const seen = new Set<string>();
-      for (const { key } of map.items) {
-        if (!isScalar(key)) continue;
-        const name = String(key.value);
-        const line = lines.linePos(key.range?.[0] ?? 0).line;
-        if (seen.has(name)) {
-          found.push({
-            line,
-            text: `line ${line}: key ${JSON.stringify(name)} already set in map`,
-          });
-        }
-        seen.add(name);
-      }
+/**
+ * Findings in the order of keys, whatever the order of the text: keys by their characters, elements by their index.
+ * `repeated`: paths of keys that stand twice.
+ */
+export function orderedScan(repeated: readonly (readonly (string | number)[])[]): JsonScan {
+  let ranks: readonly number[] = repeated.map((_path, at) => at);
+  return {
+    get duplicates() {
+      return repeated.map((path, at) => ({ path, order: ranks[at] ?? 0 }));
     },
-  });
-  return found.sort((a, b) => a.line - b.line).map(({ text }) => text);
+    error: undefined,
+    ordersOf(paths) {
+      const all = ranksOf([...repeated, ...paths]);
+      ranks = all.slice(0, repeated.length);
+      return all.slice(repeated.length);
+    },
+  };
 }
 
-function asNode(value: unknown): Node | null {
-  // The parser puts nothing but nodes and null into its trees.
-  return value as Node | null;
+/** Without any repetition. */
+export const orderOfKeys: JsonScan = orderedScan([]);
+
+function ranksOf(paths: readonly Path[]): readonly number[] {
+  const order = paths.map((_path, at) => at).sort((a, b) => comparePaths(paths[a], paths[b]));
+  const ranks = paths.map(() => 0);
+  for (const [rank, at] of order.entries()) ranks[at] = rank;
+  return ranks;
+}
+
+type Path = readonly (string | number)[] | undefined;
+
+function comparePaths(a: Path = [], b: Path = []): number {
+  for (let at = 0; at < a.length && at < b.length; at++) {
+    const [one, other] = [a[at] ?? 0, b[at] ?? 0];
+    if (one !== other) return one < other ? -1 : 1;
+  }
+  return a.length - b.length;
 }
 
 function failed(message: string): YamlResult {
-  const text = message.startsWith("yaml: ") ? message : `yaml: ${message}`;
-  return { kind: "error", message: text };
+  return { kind: "error", message: `yaml: ${message}` };
 }
 
-/** Plain scalars as go-yaml v2 resolves them; order matters, the first that fits wins. */
-const scalarTags: readonly ScalarTag[] = [
-  {
-    tag: "tag:yaml.org,2002:null",
-    default: true,
-    test: /^(?:~|null|Null|NULL)?$/,
-    resolve: () => null,
-  },
-  {
-    tag: "tag:yaml.org,2002:bool",
-    default: true,
-    test: /^(?:y|Y|yes|Yes|YES|true|True|TRUE|on|On|ON)$/,
-    resolve: () => true,
-  },
-  {
-    tag: "tag:yaml.org,2002:bool",
-    default: true,
-    test: /^(?:n|N|no|No|NO|false|False|FALSE|off|Off|OFF)$/,
-    resolve: () => false,
-  },
-  {
-    tag: "tag:yaml.org,2002:int",
-    default: true,
-    test: /^[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)$/,
-    resolve: integer,
-  },
-  {
-    tag: "tag:yaml.org,2002:float",
-    default: true,
-    test: /^[-+]?(?:\.[0-9_]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?$/,
-    resolve: (text) => Number(text.replaceAll("_", "")),
-  },
-  {
-    tag: "tag:yaml.org,2002:float",
-    default: true,
-    test: /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/,
-    resolve: (text) => (/nan/i.test(text) ? Number.NaN : Number.POSITIVE_INFINITY),
-  },
-];
-
-/** 0b, 0x, 0o and a bare leading zero say the base; underscores say nothing. */
-function integer(text: string): number | bigint {
-  const plain = text.replaceAll("_", "");
-  const negative = plain.startsWith("-");
-  const digits = plain.replace(/^[-+]/, "");
-  const literal = /^0[0-7]+$/.test(digits) ? `0o${digits.slice(1)}` : digits;
-  const value = literal.length < exactDigitsMax ? Number(literal) : longInteger(literal);
-  return negative ? -value : value;
-}
-
-/** Shorter texts are below 2^53 in every base. */
-const exactDigitsMax = 16;
-/** Of an integer of 64 bits in base 2; what is longer is rounded in one step. */
-const longDigitsMax = 66;
-
-function longInteger(literal: string): number | bigint {
-  if (literal.length > longDigitsMax) return Number(literal);
-  const value = BigInt(literal);
-  return value <= int64Max ? exactInteger(value) : Number(value);
-}
-
-const int64Max = 2n ** 63n - 1n;
+/** Nesting of an operator's file. */
+const fileDepthMax = 1000;
 
 /** The line, from 1, where the value at `path` begins; of its nearest parent that is there. */
 export function yamlLine(text: string, path: readonly (string | number)[]): number {
-  const lines = new LineCounter();
-  const document = parseAllDocuments(text, { lineCounter: lines, version: "1.1" })[0];
-  for (let length = path.length; document !== undefined && length > 0; length--) {
-    const node = keyOrItem(document as Document, path, length);
-    if (node?.range) return lines.linePos(node.range[0]).line;
+  let node = treeOf(text);
+  let line = 1;
+  for (const part of path) {
+    const found = node === undefined ? undefined : memberOf(node, part);
+    if (found === undefined) return line;
+    line = found.line;
+    node = found.node;
   }
-  return 1;
+  return line;
 }
 
-/** A map's key, so that a value on the next line is reported with its key's line. */
-function keyOrItem(
-  document: Document,
-  path: readonly (string | number)[],
-  length: number,
-): Node | undefined {
-  const parent = length === 1 ? document.contents : document.getIn(path.slice(0, length - 1), true);
-  const last = path[length - 1];
-  if (isSeq(parent)) return asItem(parent.items[Number(last)]);
-  if (!isMap(parent)) return undefined;
-  const pair = parent.items.find(({ key }) => isScalar(key) && String(key.value) === String(last));
-  return asItem(pair?.key);
+function treeOf(text: string): YamlNode | undefined {
+  try {
+    return parseTree(textSource(text), fileDepthMax).root;
+  } catch (error) {
+    if (error instanceof YamlFault) return undefined;
+    throw error;
+  }
 }
 
-function asItem(value: unknown): Node | undefined {
-  return isNode(value) ? value : undefined;
+/** The line is a map's key's, so that a value on the next line is reported with its key's line. */
+function memberOf(
+  node: YamlNode,
+  part: string | number,
+): { readonly node: YamlNode; readonly line: number } | undefined {
+  const at = node.kind === "alias" ? node.target : node;
+  if (at.kind === "list") {
+    const item = at.items[Number(part)];
+    return item === undefined ? undefined : { node: item, line: item.line + 1 };
+  }
+  if (at.kind !== "mapping") return undefined;
+  const isAsked = (key: YamlNode): boolean => key.kind === "scalar" && key.value === String(part);
+  const pair = at.pairs.find(([key]) => isAsked(key));
+  return pair === undefined ? undefined : { node: pair[1], line: pair[0].line + 1 };
 }

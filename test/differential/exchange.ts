@@ -10,6 +10,8 @@ export interface Step {
   readonly headers?: Readonly<Record<string, string>>;
   /** An object is sent as JSON, a string as it is. `{name}` is replaced in both. */
   readonly body?: object | string;
+  /** Each character of the body is a byte. */
+  readonly isBinary?: true;
   /** Content-Type of the body; "" sends none. */
   readonly type?: string;
   /** Dotted paths into the answer, kept under a name for later steps of the case. */

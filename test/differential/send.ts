@@ -40,11 +40,13 @@ export async function send(target: Target, step: Step): Promise<Answer> {
 export function begin(target: Target, step: Step, signal: AbortSignal): Promise<IncomingMessage> {
   const { body, type = "application/json" } = step;
   const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+  const bytes =
+    text === undefined ? undefined : Buffer.from(text, step.isBinary === true ? "latin1" : "utf8");
   const headers: Record<string, string> = {
     "user-agent": "differential/1",
     ...target.headers,
     ...(text === undefined || type === "" ? {} : { "content-type": type }),
-    ...(text === undefined ? {} : { "content-length": String(Buffer.byteLength(text)) }),
+    ...(bytes === undefined ? {} : { "content-length": String(bytes.length) }),
     ...step.headers,
   };
   return new Promise((resolve, reject) => {
@@ -54,7 +56,7 @@ export function begin(target: Target, step: Step, signal: AbortSignal): Promise<
       resolve,
     );
     request.on("error", reject);
-    request.end(text);
+    request.end(bytes);
   });
 }
 

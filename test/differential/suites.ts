@@ -1,10 +1,12 @@
 /** All suites, in the order in which they run. */
 import { applies } from "./cases/applies.ts";
 import { appliedValues } from "./cases/applied.ts";
+import { bodies } from "./cases/bodies.ts";
 import { customResources } from "./cases/customresources.ts";
 import { customObjects } from "./cases/custom-objects.ts";
 import { definitions } from "./cases/definitions.ts";
 import { devices } from "./cases/devices.ts";
+import { fieldValidation } from "./cases/field-validation.ts";
 import { forms } from "./cases/forms.ts";
 import { health } from "./cases/health.ts";
 import { integers } from "./cases/integers.ts";
@@ -51,6 +53,8 @@ export const suites: readonly Suite[] = [
   plugins,
   applies,
   patchedParts,
+  fieldValidation,
+  bodies,
   appliedValues,
   versions,
   health,

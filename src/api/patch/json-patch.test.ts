@@ -61,7 +61,7 @@ const refusals: readonly Refusal[] = [
     {},
     {},
     400,
-    /^error decoding patch: json: cannot unmarshal object into Go value of type \[\]handlers.jsonPatchOp$/,
+    /^json: cannot unmarshal object into Go value of type jsonpatch.Patch$/,
   ],
   ["an operation that is no object", {}, ["x"], 400, /cannot unmarshal string/],
   ["an unknown operation", {}, [{ op: "frob", path: "/a" }], 422, /^Unexpected kind: frob$/],

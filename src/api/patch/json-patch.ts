@@ -105,8 +105,9 @@ export function unprocessable(cause: Error): Error {
 }
 
 function decodeOperations(patch: unknown): Operation[] {
+  if (patch === null) return [];
   if (!Array.isArray(patch)) {
-    const text = `error decoding patch: json: cannot unmarshal ${jsonKind(patch)} into Go value of type []handlers.jsonPatchOp`;
+    const text = `json: cannot unmarshal ${jsonKind(patch)} into Go value of type jsonpatch.Patch`;
     throw badRequest(text);
   }
   if (patch.length > jsonPatchOperationsMax) {
@@ -116,7 +117,8 @@ function decodeOperations(patch: unknown): Operation[] {
   return patch.map(decodeOperation);
 }
 
-function decodeOperation(item: unknown): Operation {
+function decodeOperation(given: unknown): Operation {
+  const item = given ?? {};
   if (!isJsonObject(item)) {
     throw badRequest(
       `json: cannot unmarshal ${jsonKind(item)} into Go value of type jsonpatch.Operation`,

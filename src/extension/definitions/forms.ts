@@ -196,6 +196,16 @@ interface Decoded {
   readonly error: string | undefined;
 }
 
+/** The object's own metadata, the object, then the metadata of what is embedded. */
+function inUpstreamsOrder(
+  ofMetadata: readonly string[],
+  pruned: readonly string[],
+): readonly string[] {
+  const isOwn = (path: string): boolean => path.startsWith("metadata.");
+  const embedded = ofMetadata.filter((path) => !isOwn(path));
+  return [...ofMetadata.filter(isOwn), ...pruned, ...embedded];
+}
+
 export function decode(
   object: AnyObject,
   structural: Structural | undefined,
@@ -211,7 +221,7 @@ export function decode(
     return { object, unknown: [], error: isOwn ? own : `${field}: ${message}` };
   }
   const pruned = prune(coerced.object, structural, true);
-  const unknown = [...coerced.unknownFields, ...pruned.unknownFields];
+  const unknown = inUpstreamsOrder(coerced.unknownFields, pruned.unknownFields);
   const kept = structural === undefined ? pruned.object : dropNulls(pruned.object, structural);
   return { object: kept as unknown as AnyObject, unknown, error: undefined };
 }

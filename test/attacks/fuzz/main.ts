@@ -11,6 +11,7 @@ import { FakeRandom } from "#platform/testing/random.ts";
 import { decodeProtobuf, TooManyFieldsError } from "#server/protobuf/decode.ts";
 import { parseJsonNotingDuplicates } from "#wire/json.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
+import { yamlSource } from "#wire/yaml/source.ts";
 import { yamlOutput } from "#wire/yaml-reader.ts";
 
 const microsPerByteMax = 1;
@@ -107,7 +108,7 @@ function decodeTyped(input: Buffer): void {
 }
 
 function decodeYaml(input: Buffer): void {
-  yamlOutput({ text: input.toString(), limits: parseLimits });
+  yamlOutput({ source: yamlSource(input), limits: parseLimits });
 }
 
 function decodeBytes(input: Buffer): void {
