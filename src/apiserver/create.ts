@@ -13,6 +13,7 @@ import { admissionRequest } from "./admission-request.ts";
 import { answerCached, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
+import { keepManagedFields } from "./kept-managers.ts";
 import { trackManagedFields } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { writeOptions, type WriteQuery, writeQuery } from "./write-options.ts";
@@ -70,7 +71,8 @@ async function createIn(
     options: writeOptions("CreateOptions", query),
   });
   return unreserveOnError(deps.admission, request, async () => {
-    const mutated = await deps.admission.mutate(request);
+    const admitted = await deps.admission.mutate(request);
+    const mutated = keepManagedFields(context, stored, admitted);
     if (pace.isLong) await pace.turn();
     return kind.store.create(context.place.namespace, mutated, {
       dryRun: query.dryRun,

@@ -17,6 +17,7 @@ import { answerCached, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
 import { refuseWhileTerminating, setNamespace, withoutRepeatedOwners } from "./create.ts";
 import type { ApiDeps } from "./deps.ts";
+import { keepManagedFields } from "./kept-managers.ts";
 import { trackManagedFields } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { writeOptions, type WriteQuery, writeQuery } from "./write-options.ts";
@@ -115,6 +116,7 @@ function copiesChargedTo(holding: Holding): (bytes: number) => void {
 class Attempts {
   readonly #admission: Admission;
   readonly #request: (old: AnyObject | undefined, next: AnyObject | undefined) => AdmissionRequest;
+  readonly #context: RequestContext;
   #attempt: object = {};
   #open: AdmissionRequest | undefined;
 
@@ -126,6 +128,7 @@ class Attempts {
     query: WriteQuery,
   ) {
     this.#admission = admission;
+    this.#context = context;
     this.#request = (oldObject, object) =>
       admissionRequest(context, kind, {
         operation: oldObject === undefined ? "CREATE" : "UPDATE",
@@ -143,7 +146,7 @@ class Attempts {
     await this.abandon();
     this.#attempt = {};
     this.#open = this.#request(old, next);
-    return this.#admission.mutate(this.#open);
+    return keepManagedFields(this.#context, next, await this.#admission.mutate(this.#open));
   }
 
   validate(old: AnyObject | undefined, next: AnyObject | undefined): Promise<void> {

@@ -70,6 +70,34 @@ function decodeEntry(entry: ManagedFieldsEntry): ManagerSet | undefined {
   return { set, apiVersion, operation, manager, subresource, timeMs: parseTime(entry.time), entry };
 }
 
+/**
+ * What is wrong with entries that somebody else made, in upstream's words; undefined: nothing.
+ * `entries`: not looked at by a decoder yet.
+ */
+export function managedFieldsFault(entries: unknown): string | undefined {
+  const list: readonly unknown[] = Array.isArray(entries) ? entries : [];
+  for (const [at, entry] of list.entries()) {
+    const fault = entryFault(isJsonObject(entry) ? (entry as ManagedFieldsEntry) : {}, at); // each field is checked
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+function entryFault(entry: ManagedFieldsEntry, at: number): string | undefined {
+  const { operation, apiVersion = "", fieldsType = "" } = entry;
+  if (operation !== "Apply" && operation !== "Update") {
+    return "operation must be `Apply` or `Update`";
+  }
+  if (apiVersion === "") return "apiVersion must not be empty";
+  const where = `fieldsType in managed fields entry ${at}`;
+  if (fieldsType === "") return `missing ${where}`;
+  if (fieldsType !== "FieldsV1") {
+    return `invalid fieldsType ${JSON.stringify(fieldsType)} in managed fields entry ${at}`;
+  }
+  const isSet = parseFieldsV1(entry.fieldsV1 ?? {}) !== undefined;
+  return isSet ? undefined : `error decoding versioned set from managed fields entry ${at}`;
+}
+
 /** Appliers first, then by time, manager, version and subresource. undefined when there are none. */
 export function encodeManagers(managers: Managers): readonly ManagedFieldsEntry[] | undefined {
   const sorted = [...managers.values()].filter(({ set }) => !isEmpty(set)).sort(compareManagers);

@@ -17,7 +17,6 @@ import { giveWay, patchedInTurns } from "../patched-in-turns.ts";
 import { askWebhook } from "./ask.ts";
 import { candidatesOf, isCalled, VersionCache, type WebhookDeps } from "./dispatch.ts";
 import type { Hook, HookSource } from "./hook.ts";
-import { checkManagedFields } from "./managed-fields.ts";
 import type { Verdict } from "./verdict.ts";
 
 const name = "MutatingAdmissionWebhook";
@@ -81,7 +80,7 @@ async function mutateBy(
     if (hook.isReinvocable) rounds.asked.add(hook.id);
   }
   rounds.output = seen.object;
-  return checkManagedFields(request, seen.object ?? {});
+  return seen.object ?? {};
 }
 
 function inVersion(versions: VersionCache, candidate: Candidate<Hook>) {
