@@ -13,12 +13,14 @@ import type { PlainHandler, RefusedRequest } from "#platform/http.ts";
 import type { Ledger } from "#platform/ledger.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
+import type { TurnTimes } from "#platform/turn-log.ts";
 import type { Registry } from "#registry/resource-store.ts";
 import { type AuditSink, AuditTrail } from "#server/audit.ts";
 import { describeLedger } from "#server/charges.ts";
 import { createChain } from "#server/chain.ts";
 import type { Gate } from "#server/gate.ts";
 import { type Health, type HealthCheck, logging, ping } from "#server/health.ts";
+import { LongTurns } from "#server/long-turns.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { RequestMetrics } from "#server/metrics.ts";
 import type { Reach } from "#server/place.ts";
@@ -61,6 +63,8 @@ interface ApiServerDeps {
   readonly gate?: Gate;
   /** Where audit lines go; absent: nowhere. */
   readonly audit?: AuditSink;
+  /** By which it is found out which request held the loop; absent: it is not. */
+  readonly turnTimes?: TurnTimes;
   /** What must be done at the start; shown by healthz, livez and readyz. Absent: nothing more. */
   readonly startChecks?: readonly HealthCheck[];
   /** Why each store does not answer, undefined when it does; the first has what is in none of the others. */
@@ -117,6 +121,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
     {
       ...plain,
       ...(audit === undefined ? {} : { audit }),
+      ...longTurnsOf(deps, catalog),
       log,
       metrics: requestMetrics,
       scopeOf: (info) => scopeOf(catalog, delegates, info),
@@ -146,6 +151,16 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
       for (const stream of streams) stream.end();
     },
   };
+}
+
+function longTurnsOf(
+  { turnTimes: times, metrics, log }: ApiServerDeps,
+  catalog: ResourceCatalog,
+): { readonly longTurns?: LongTurns } {
+  if (times === undefined) return {};
+  const isKnown = ({ group, version, resource }: RequestInfo): boolean =>
+    catalog.find(group, version, resource) !== undefined;
+  return { longTurns: new LongTurns({ times, metrics, log, isKnown }) };
 }
 
 function scopeOf(

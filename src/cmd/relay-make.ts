@@ -20,6 +20,7 @@ import {
 } from "#relay/views/view-definition.ts";
 import { type XdsLimits, xdsLimits } from "#relay/xds/limits.ts";
 import { gatewayResources, xdsResources } from "#relay/xds/xds-face.ts";
+import { nodeTurnHost } from "#platform/node/http/process-turns.ts";
 import type { AuditSink } from "#server/audit.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { relayLedgerLimits, shutdownMs } from "./limits.ts";
@@ -63,7 +64,16 @@ async function makeRelay(
   const ledger = new Ledger(relayLedgerLimits(heapBytesMax()));
   const peers = flags.peers === undefined ? {} : { peerStreams: peersOf(flags, flags.peers) };
   const running = createRelay(
-    { ...up, random, log, ledger, ...more, ...peers, peers: new CertificateAuthenticator(up) },
+    {
+      ...up,
+      random,
+      log,
+      ledger,
+      turnTimes: nodeTurnHost,
+      ...more,
+      ...peers,
+      peers: new CertificateAuthenticator(up),
+    },
     {
       resources: kinds,
       views: more.followsViews === false ? [] : views,

@@ -12,6 +12,7 @@ import { largeLists } from "./rules/large-lists.ts";
 import { leaders } from "./rules/leaders.ts";
 import { listStorm } from "./rules/list-storm.ts";
 import { stuckNamespaces } from "./rules/namespaces.ts";
+import { longTurns } from "./rules/long-turns.ts";
 import { objectGrowth } from "./rules/object-growth.ts";
 import { openFiles } from "./rules/open-files.ts";
 import { podHerd } from "./rules/pod-herd.ts";
@@ -54,6 +55,7 @@ export const rules: readonly Rule[] = [
   largeLists,
   watchCacheRestart,
   serverBusy,
+  longTurns,
   afterBurst,
   endpoints,
   storeDisk,

@@ -12,10 +12,13 @@ const longBytesMin = 8 * 1024;
 
 export class Pace {
   readonly clock: Clock;
+  readonly #goesOn: (() => void) | undefined;
   #isLong = false;
 
-  constructor(clock: Clock) {
+  /** `goesOn` is called when the request has a turn again. */
+  constructor(clock: Clock, goesOn?: () => void) {
     this.clock = clock;
+    this.#goesOn = goesOn;
   }
 
   get isLong(): boolean {
@@ -29,7 +32,14 @@ export class Pace {
 
   /** `if (pace.isLong) await pace.turn();` */
   turn(): Promise<void> {
-    return nextTurn(this.clock);
+    const goesOn = this.#goesOn;
+    if (goesOn === undefined) return nextTurn(this.clock);
+    return new Promise((resolve) => {
+      onNextTurn(this.clock, () => {
+        goesOn();
+        resolve();
+      });
+    });
   }
 }
 

@@ -19,6 +19,7 @@ import type { PlainHandler } from "#platform/http.ts";
 import type { Ledger } from "#platform/ledger.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
+import type { TurnTimes } from "#platform/turn-log.ts";
 import { type AuditSink, AuditTrail } from "#server/audit.ts";
 import { describeLedger } from "#server/charges.ts";
 import type { MetricSet } from "#server/metric-set.ts";
@@ -35,6 +36,7 @@ import { EtagFrontend } from "./etag/etag-frontend.ts";
 import { LargeResponseLimiter } from "./fleet/large-response-limiter.ts";
 import { KubernetesFrontend } from "./kubernetes/kubernetes-frontend.ts";
 import type { RelayLimits } from "./limits.ts";
+import { watchedForLongTurns } from "./long-turns.ts";
 import { LoopGuard } from "./fleet/loop-guard.ts";
 import {
   describeLargeResponses,
@@ -86,6 +88,8 @@ interface RelayDeps {
   readonly peerStreams?: () => Promise<readonly number[]>;
   /** Where audit lines go; absent: nowhere. */
   readonly audit?: AuditSink;
+  /** By which it is found out which request held the loop; absent: it is not. */
+  readonly turnTimes?: TurnTimes;
   /** Of all processes of this relay; absent: this one is the only one. */
   readonly metricsText?: () => Promise<string>;
 }
@@ -192,7 +196,7 @@ class RelayServer implements Relay {
       },
       limits,
     );
-    this.handler = (request) => router.handle(request, door);
+    this.handler = watchedForLongTurns(deps, (request) => router.handle(request, door));
     this.innerHandler = (request) => router.handle(request, innerEntryPoint);
     this.#describe(access, largeAnswers);
     void this.#balance();

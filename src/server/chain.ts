@@ -50,6 +50,7 @@ import type { AuditNote, RequestContext } from "./context.ts";
 import { runWithDeadline, allowedTimeoutMs } from "./deadline.ts";
 import type { Gate } from "./gate.ts";
 import { LingeringSeat } from "./lingering-seat.ts";
+import type { LongTurns } from "./long-turns.ts";
 import type { RequestMetrics } from "./metrics.ts";
 import { type Place, type Reach, targetOf } from "./place.ts";
 import { requestInfo, isLongRunning, type RequestInfo } from "./request-info.ts";
@@ -71,6 +72,8 @@ interface ChainDeps {
   readonly metrics: RequestMetrics;
   readonly ledger: Ledger;
   readonly audit?: AuditTrail;
+  /** Absent: nobody asks which request held the loop. */
+  readonly longTurns?: LongTurns;
   /** Of the kind the path leads to; undefined: this server has none. */
   readonly scopeOf: (info: RequestInfo) => Reach | undefined;
 }
@@ -118,6 +121,7 @@ export function createChain(
 ): PlainHandler {
   return async (request) => {
     const state = beginRequest(deps, request);
+    deps.longTurns?.mark(state, "authentication");
     const left = deps.metrics.begin(state.info);
     let response: PlainResponse;
     try {
@@ -127,6 +131,7 @@ export function createChain(
     }
     left();
     state.finished = true;
+    deps.longTurns?.mark(state, "answer");
     return finishRequest(deps, state, chargeAnswer(deps, options, state, response));
   };
 }
@@ -176,6 +181,7 @@ async function runChain(
 ): Promise<PlainResponse> {
   const { request, info, query, auditId, receivedMs, warnings, note } = state;
   const user = await runChainIdentity(deps, state);
+  deps.longTurns?.mark(state, "fairness");
   const seat = await deps.gate?.enter({
     info,
     user,
@@ -188,7 +194,9 @@ async function runChain(
   if (seat?.kind === "rejected") return answerTooManyRequests(seat.retryAfterSeconds);
   const holding = openHolding(deps.ledger, chargedTo(state));
   try {
+    deps.longTurns?.mark(state, "authorization");
     const granted = runChainAuthorize(deps, state, user);
+    deps.longTurns?.mark(state, "handler");
     const nowMs = state.receivedWallMs;
     if (info.verb === "watch") state.stream = openStream(deps.ledger, chargedTo(state));
     const response = await handler({
@@ -206,7 +214,7 @@ async function runChain(
       receivedMs,
       nowMs,
       holding,
-      pace: new Pace(deps.clock),
+      pace: new Pace(deps.clock, () => deps.longTurns?.mark(state, "handler")),
     });
     if (seat !== undefined && !state.finished && isLong(request, response) && seat.linger())
       state.seat = seat;

@@ -1,4 +1,5 @@
 /** The API server of a plane: admission and fairness over its storage and extensions. */
+import { nodeTurnHost } from "#platform/node/http/process-turns.ts";
 import { type Admission } from "#admission/admission.ts";
 import { createAdmission } from "#admission/chain.ts";
 import { defaultPlugins } from "#admission/default-plugins.ts";
@@ -47,6 +48,7 @@ export async function openApiServer(
   return createApiServer(
     {
       ...host,
+      turnTimes: nodeTurnHost,
       registry,
       catalog: deps.catalog,
       lookup: createLister(registry),

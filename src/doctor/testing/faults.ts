@@ -204,6 +204,9 @@ const fromServerToo: readonly Fault[] = [
   fault("server-busy", "bytes sent", (pick) => ({
     pairs: [grew("process_cpu_seconds_total", pick(65, 80))],
   })),
+  fault("long-turns", "get of widgets.x.y by eve", (pick) => ({
+    pairs: heldBy("eve", "get", pick(5, 90), pick(1.1, 9)),
+  })),
   fault("after-burst", "burst", (pick) => ({
     pairs: afterBurst(pick),
   })),
@@ -223,6 +226,14 @@ const fromServerToo: readonly Fault[] = [
     calls: [caller("crawler/1", "list-whole", "events", Math.round(pick(50, 900)))],
   })),
 ];
+
+function heldBy(user: string, verb: string, turns: number, seconds: number): readonly Pair[] {
+  const of = `user="${user}",verb="${verb}",group="x.y",resource="widgets",stage="handler"`;
+  return [
+    grew(`pilothouse_long_turns_total{${of}}`, Math.ceil(turns)),
+    grew(`pilothouse_long_turn_seconds_total{${of}}`, seconds),
+  ];
+}
 
 function afterBurst(pick: Pick): readonly Pair[] {
   const name = "apiserver_request_sli_duration_seconds";

@@ -92,6 +92,16 @@ function requestsOf(kind: string, pick: Pick): readonly Pair[] {
   ];
 }
 
+/** Fewer turns than are a finding, or shorter ones. */
+function heldNowAndThen(pick: Pick): readonly Pair[] {
+  const of = 'user="ops",verb="list",group="",resource="pods",stage="handler"';
+  const turns = Math.round(pick(0, 30));
+  return [
+    grew(`pilothouse_long_turns_total{${of}}`, turns),
+    grew(`pilothouse_long_turn_seconds_total{${of}}`, turns < 5 ? pick(0, 9) : pick(0, 0.9)),
+  ];
+}
+
 function serverOf(pick: Pick): readonly Pair[] {
   const files = Math.round(pick(1_000, 60_000));
   return [
@@ -99,6 +109,7 @@ function serverOf(pick: Pick): readonly Pair[] {
     gauge("process_max_fds", files),
     gauge("go_sched_gomaxprocs_threads", 8),
     grew("process_cpu_seconds_total", pick(0.1, 6)),
+    ...heldNowAndThen(pick),
     gauge("process_start_time_seconds", nowMs / 1_000 - pick(10, 1_000_000)),
     gauge("apiserver_storage_size_bytes", pick(10 * 2 ** 20, 1.6 * 2 ** 30)),
     gauge(

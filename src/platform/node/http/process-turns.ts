@@ -1,9 +1,14 @@
 /** The turns of this process's loop: there is one, for all its listeners. */
+import type { TurnTimes } from "../../turn-log.ts";
 import { RimTurns, type TurnHost } from "./rim-turns.ts";
 
 /** Node runs ticks that a microtask asked for when no microtask is left. */
-const nodeTurnHost: TurnHost = {
+export const nodeTurnHost: TurnHost & TurnTimes = {
   nowMs: () => performance.now(),
+  cpuMs: () => {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1000;
+  },
   nextTurn: (f) => void setImmediate(f),
   settled: (f) => queueMicrotask(() => process.nextTick(f)),
 };
