@@ -70,8 +70,7 @@ export class OpenapiHttp implements Documents {
     if (path === "/openapi/v2") return this.#v2(context);
     if (path === "/openapi/v3") {
       // Whatever is asked for, as upstream: the index is JSON and is called text.
-      await this.#documents.prepareV3Index(context.pace);
-      return documentResponse(request, this.#v3Index(), indexType, {});
+      return documentResponse(request, await this.#v3Index(context), indexType, {});
     }
     if (!path.startsWith("/openapi/v3/")) return undefined;
     const name = path.slice("/openapi/v3/".length);
@@ -79,8 +78,8 @@ export class OpenapiHttp implements Documents {
   }
 
   /** With the documents of other servers, which say by themselves under which hash. */
-  #v3Index(): EncodedDocument {
-    const own = this.#documents.v3Index();
+  async #v3Index(context: RequestContext): Promise<EncodedDocument> {
+    const own = await this.#documents.v3Index(context.pace);
     const remote = this.#delegates.openapiV3();
     if (remote.size === 0) return own;
     if (this.#mergedIndex?.own === own) return this.#mergedIndex.merged;
@@ -119,8 +118,7 @@ export class OpenapiHttp implements Documents {
     const type = chooseMediaType(context, [json, protobufV2, protobufV2Old]);
     if (type === undefined) return { ...notAcceptable, headers: v2Headers };
     const protobuf = type !== json;
-    await this.#documents.prepareV2(protobuf ? "protobuf" : "json", context.pace);
-    const document = protobuf ? this.#documents.v2Protobuf() : this.#documents.v2Json();
+    const document = await this.#documents.v2(protobuf ? "protobuf" : "json", context.pace);
     const contentType = protobuf ? protobufV2 : json;
     return documentResponse(context.request, document, contentType, v2Headers);
   }
@@ -130,8 +128,8 @@ export class OpenapiHttp implements Documents {
     const type = chooseMediaType(context, [json, protobufV3, protobufV3Old]);
     if (type === undefined) return notAcceptable;
     const protobuf = type !== json;
-    await this.#documents.prepareV3(name, protobuf ? "protobuf" : "json", context.pace);
-    const document = protobuf ? this.#documents.v3Protobuf(name) : this.#documents.v3(name);
+    const form = protobuf ? "protobuf" : "json";
+    const document = await this.#documents.v3(name, form, context.pace);
     if (document === undefined) return notFound;
     const contentType = protobuf ? protobufV3 : json;
     const hash = context.query.get("hash") ?? "";

@@ -11,7 +11,7 @@ import {
   type GroupVersionKind,
 } from "#api/object.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
-import { allSteps, type Steps } from "#base/steps.ts";
+import type { Steps } from "#base/steps.ts";
 import { builtinDefinition, type OpenApiVersion } from "./definitions.ts";
 import {
   groupPath,
@@ -34,12 +34,7 @@ export function hasOpenapiV3(surface: ApiSurface, name: string): boolean {
   return pathsByDocument(surface).has(name);
 }
 
-/** @returns undefined for a name not in `openapiV3Names`. */
-export function openapiV3Document(surface: ApiSurface, name: string): JsonObject | undefined {
-  return allSteps(openapiV3Steps(surface, name));
-}
-
-/** The same, a step for each path and definition. */
+/** A step for each path and definition. @returns undefined for a name not in `openapiV3Names`. */
 export function* openapiV3Steps(surface: ApiSurface, name: string): Steps<JsonObject | undefined> {
   const document = pathsByDocument(surface).get(name);
   if (document === undefined) return undefined;
@@ -59,11 +54,7 @@ export function* openapiV3Steps(surface: ApiSurface, name: string): Steps<JsonOb
   };
 }
 
-export function openapiV2Document(surface: ApiSurface): JsonObject {
-  return allSteps(openapiV2Steps(surface));
-}
-
-/** The same in some thousand steps. */
+/** In some thousand steps. */
 export function* openapiV2Steps(surface: ApiSurface): Steps<JsonObject> {
   const paths: PathModel[] = [];
   for (const { make } of pathsByDocument(surface).values()) {

@@ -4,11 +4,12 @@ import { test } from "node:test";
 import type { JsonObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { stableResources } from "#api/schema/testing/stable-resources.ts";
-import { openapiV2Document, openapiV3Document, openapiV3Names } from "./documents.ts";
+import { openapiV3Names } from "./documents.ts";
 import type { ApiSurface, CustomDefinition } from "./model.ts";
 import type { EncodedDocument } from "./encoded-document.ts";
 import { OpenapiDocuments } from "./openapi.ts";
 import { encodeOpenapiV2 } from "./proto-v2.ts";
+import { openapiV2Document, openapiV3Document } from "./testing/whole-documents.ts";
 
 const builtin: ApiSurface = { version: "v1.36.0", resources: stableResources(), custom: [] };
 
@@ -146,37 +147,82 @@ function json(document: EncodedDocument | undefined): unknown {
   return JSON.parse(new TextDecoder().decode(document?.body));
 }
 
-test("the index carries the hash of each document", () => {
+const pace = { turn: (): Promise<void> => Promise.resolve() };
+
+test("the index carries the hash of each document", async () => {
   const documents = new OpenapiDocuments(() => builtin);
-  const url = at(json(documents.v3Index()), "paths", "apis/apps/v1", "serverRelativeURL");
-  const hash = documents.v3("apis/apps/v1")?.hash ?? "";
+  const index = json(await documents.v3Index(pace));
+  const url = at(index, "paths", "apis/apps/v1", "serverRelativeURL");
+  const hash = (await documents.v3("apis/apps/v1", "json", pace))?.hash ?? "";
   assert.match(hash, /^[0-9A-F]{128}$/);
   assert.equal(url, `/openapi/v3/apis/apps/v1?hash=${hash}`);
-  assert.equal(documents.v3("apis/none/v1"), undefined);
+  assert.equal(await documents.v3("apis/none/v1", "json", pace), undefined);
 });
 
-test("a change of the surface makes anew only what it touched", () => {
+test("a change of the surface makes anew only what it touched", async () => {
   let surface = builtin;
   const documents = new OpenapiDocuments(() => surface);
   const show = (next: ApiSurface): void => {
     surface = next;
     documents.surfaceChanged();
   };
-  const core = documents.v3("api/v1");
-  const v2 = documents.v2Json();
-  const index = documents.v3Index();
+  const custom3 = () => documents.v3("apis/stable.example.com/v1", "json", pace);
+  const core = await documents.v3("api/v1", "json", pace);
+  const v2 = await documents.v2("json", pace);
+  const index = await documents.v3Index(pace);
   show(extended);
-  assert.equal(documents.v3("api/v1"), core);
-  assert.notEqual(documents.v3Index().hash, index.hash);
-  assert.notEqual(documents.v2Json().hash, v2.hash);
-  const before = documents.v3("apis/stable.example.com/v1");
+  assert.equal(await documents.v3("api/v1", "json", pace), core);
+  assert.notEqual((await documents.v3Index(pace)).hash, index.hash);
+  assert.notEqual((await documents.v2("json", pace)).hash, v2.hash);
+  const before = await custom3();
   const changed = custom("CronTab", { spec: { type: "string" } });
   show({ ...extended, custom: [changed, ...definitions.slice(1)] });
-  assert.notEqual(documents.v3("apis/stable.example.com/v1")?.hash, before?.hash);
+  assert.notEqual((await custom3())?.hash, before?.hash);
   show(builtin);
-  assert.equal(documents.v3("apis/stable.example.com/v1"), undefined);
-  assert.equal(documents.v3Index().hash, index.hash);
+  assert.equal(await custom3(), undefined);
+  assert.equal((await documents.v3Index(pace)).hash, index.hash);
 });
+
+/** A stand-in for the loop that counts how often a document was begun: each takes turns of its own. */
+function countedTurns() {
+  let turns = 0;
+  return { turn: (): Promise<void> => Promise.resolve(void turns++), count: () => turns };
+}
+
+const products: readonly (readonly [
+  string,
+  (documents: OpenapiDocuments, turns: { turn: () => Promise<void> }) => Promise<unknown>,
+])[] = [
+  ["version 2 in JSON", (documents, turns) => documents.v2("json", turns)],
+  ["version 2 in protobuf", (documents, turns) => documents.v2("protobuf", turns)],
+  ["the version 3 index", (documents, turns) => documents.v3Index(turns)],
+  ["a version 3 document in JSON", (documents, turns) => documents.v3("api/v1", "json", turns)],
+  ["the same in protobuf", (documents, turns) => documents.v3("api/v1", "protobuf", turns)],
+];
+
+for (const [name, ask] of products) {
+  test(`900 that ask for ${name} before it is made cost what one does`, async () => {
+    const alone = countedTurns();
+    await ask(new OpenapiDocuments(() => extended), alone);
+    const crowd = countedTurns();
+    const documents = new OpenapiDocuments(() => extended);
+    const answers = await Promise.all(Array.from({ length: 900 }, () => ask(documents, crowd)));
+    assert.equal(crowd.count(), alone.count());
+    assert.equal(new Set(answers).size, 1);
+  });
+
+  test(`${name}, asked for after a change while it is made, is of the changed surface`, async () => {
+    let surface = builtin;
+    const documents = new OpenapiDocuments(() => surface);
+    const early = ask(documents, pace);
+    await Promise.resolve();
+    surface = extended;
+    documents.surfaceChanged();
+    const late = ask(documents, pace);
+    assert.deepEqual(await late, await ask(new OpenapiDocuments(() => extended), pace));
+    await early;
+  });
+}
 
 /** A message as its fields: number -> values in order; nested messages stay bytes. */
 function fields(bytes: Uint8Array): ReadonlyMap<number, readonly (number | Uint8Array)[]> {

@@ -2,7 +2,7 @@
  * The version 2 document in protobuf: `application/com.github.proto-openapi.spec.v2@v1.0+protobuf`,
  * which is all that older client-go and kubectl ask for.
  *
- * In     a document as `openapiV2Document` makes it, or any of the same shape.
+ * In     a document as `openapiV2Steps` makes it, or any of the same shape.
  * Out    message Document of gnostic's OpenAPIv2.proto (google/gnostic openapiv2); the numbers in
  *        this file are its field numbers. Maps are lists of (name, value); x- fields carry their
  *        value as YAML text, for which JSON is good enough.

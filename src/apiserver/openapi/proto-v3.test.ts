@@ -7,9 +7,9 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import { stableResources } from "#api/schema/testing/stable-resources.ts";
-import { openapiV3Document, openapiV3Names } from "./documents.ts";
-import { encodeOpenapiV3 } from "./proto-v3.ts";
+import { openapiV3Names } from "./documents.ts";
 import { readOpenapiV3 } from "./testing/proto-v3-reader.ts";
+import { encodeOpenapiV3, openapiV3Document } from "./testing/whole-documents.ts";
 
 interface Recorded {
   readonly document: JsonObject;

@@ -2,13 +2,13 @@
  * A version 3 document in protobuf: `application/com.github.proto-openapi.spec.v3.v1.0+protobuf`, which
  * kubectl and client-go ask for first.
  *
- * In     a document as `openapiV3Document` makes it.
+ * In     a document as `openapiV3Steps` makes it.
  * Out    message Document of gnostic's OpenAPIv3.proto (google/gnostic openapiv3); the numbers in this
  *        file are its field numbers. A default that is an object or a list is an empty message: the
  *        type has no place for it.
  * How this changes  a key of a schema that is not in `schemaFields` is lost: add it there.
  */
-import { allSteps, type Steps } from "#base/steps.ts";
+import type { Steps } from "#base/steps.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import {
   any,
@@ -29,11 +29,7 @@ import { ProtobufWriter } from "./protobuf-writer.ts";
 /** Most documents take less; more grows the buffer. */
 const initialBytes = 128 * 1024;
 
-export function encodeOpenapiV3(document: JsonObject): Uint8Array {
-  return allSteps(openapiV3ProtobufSteps(document));
-}
-
-/** The same, a step for each schema and path. */
+/** A step for each schema and path. */
 export function* openapiV3ProtobufSteps(document: JsonObject): Steps<Uint8Array> {
   const w = new ProtobufWriter(initialBytes);
   const { schemas, securitySchemes } = objectAt(document, "components");

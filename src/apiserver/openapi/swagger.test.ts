@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from "#api/object.ts";
 import { builtinResources } from "#api/schema/resources.ts";
 import { definitionNames } from "#api/schema/schema.ts";
 import { builtinDefinition } from "./definitions.ts";
-import { openapiV2Document } from "./documents.ts";
+import { openapiV2Document } from "./testing/whole-documents.ts";
 import { readSwagger, swaggerMissing, type Swagger } from "./testing/swagger.ts";
 
 const surface = { version: "v1.36.0", resources: builtinResources(), custom: [] };
