@@ -3,8 +3,7 @@
  * what the server knows of its parts.
  */
 import type { AnyObject } from "#api/object.ts";
-import { fieldsMatch } from "#api/selectors/field-selector.ts";
-import { labelsMatch } from "#api/selectors/label-selector.ts";
+import { compactFields, compactLabels } from "#api/selectors/compact-selector.ts";
 import { notFound } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -54,10 +53,10 @@ function selected(
 ): readonly AnyObject[] {
   const { labels, fields } = listQuery(kind.resource, context.query, false, []);
   return items.filter(({ metadata }) => {
-    if (labels !== undefined && !labelsMatch(labels, {})) return false;
+    if (labels !== undefined && !compactLabels(labels).matches({})) return false;
     const name = (field: string): string =>
       field === "metadata.name" ? (metadata?.name ?? "") : "";
-    return fields === undefined || fieldsMatch(fields, name);
+    return fields === undefined || compactFields(fields).matches(name);
   });
 }
 

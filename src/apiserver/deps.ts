@@ -6,6 +6,7 @@ import type { Authorizer, TokenAuthenticator } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
+import type { SelectorPool } from "#watch/selector-pool.ts";
 import type { WatchStreamDeps } from "#server/watch-stream.ts";
 import type { RequestMetrics } from "#server/metrics.ts";
 import type { Bodies } from "./body-text.ts";
@@ -31,6 +32,8 @@ export interface ApiDeps {
   readonly metrics: RequestMetrics;
   /** What all watches share but their counts, which are per kind. */
   readonly streams: Omit<WatchStreamDeps, "sent">;
+  /** Of open watches. */
+  readonly selectors: SelectorPool;
   readonly limits: ApiLimits;
   readonly bodies: Bodies;
 }

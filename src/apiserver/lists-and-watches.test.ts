@@ -127,3 +127,26 @@ test("integers of a query take all of Go's int64, and nothing beyond it", () =>
     const gone = await ask(plane, "DELETE", `${pods}/a?dryRun=All&${grace}`);
     assert.equal(gone.status, 200, gone.text);
   }));
+
+/** Long keys: some 1.5 MB that a watch keeps. */
+function longSelector(mark: string): string {
+  const prefix = `${"p".repeat(60)}.`.repeat(4);
+  return Array.from({ length: 2_000 }, (_, at) => `!${prefix}com/${mark}${at}`).join();
+}
+
+test("watches of one user hold so many bytes of long selectors, then 429; equal ones count once, and closed ones not", () =>
+  withPlane(async (plane) => {
+    const path = (mark: string): string => `${pods}?watch=1&labelSelector=${longSelector(mark)}`;
+    const open = [await watch(plane, path("a")), await watch(plane, path("b"))];
+    const refused = await ask(plane, "GET", path("c"));
+    assert.equal(refused.status, 429);
+    assert.equal(refused.headers["retry-after"], "10");
+    assert.equal(statusOf(refused).reason, "TooManyRequests");
+    assert.match(statusOf(refused).message ?? "", /^too many long selectors are held by watches/);
+    open.push(await watch(plane, path("a")));
+    open.push(await watch(plane, `${pods}?watch=1&labelSelector=app`));
+    assert.equal((await ask(plane, "GET", path("c").replace("watch=1&", ""))).status, 200);
+    open[1]?.close();
+    open.push(await watch(plane, path("c")));
+    for (const one of open) one.close();
+  }));

@@ -26,6 +26,8 @@ import { RequestMetrics } from "#server/metrics.ts";
 import type { Reach } from "#server/place.ts";
 import type { RequestInfo } from "#server/request-info.ts";
 import type { VersionInfo } from "#server/version.ts";
+import { selectorLimits } from "#server/kept-selectors.ts";
+import { SelectorPool } from "#watch/selector-pool.ts";
 import { FrameJoiner } from "#server/watch-frames.ts";
 import { streamDeadlines, type WatchStream } from "#server/watch-stream.ts";
 import { inlineYaml, type YamlReader } from "#wire/yaml-reader.ts";
@@ -212,6 +214,7 @@ function routeDeps(
     ...(kubelets === undefined ? {} : { kubelets }),
     metrics,
     streams: { deadlines: streamDeadlines(deps.clock), joiner: new FrameJoiner(), open: streams },
+    selectors: new SelectorPool(selectorLimits),
     limits: options.limits,
     bodies: { bytesMax: options.limits.bodyBytesMax, yaml: deps.yaml ?? inlineYaml },
     components: () => componentsOf(deps),

@@ -9,12 +9,17 @@
  *        and its token leads to the first one that was not looked at.
  * Cost   every object of the scope is shown once per list and event, so built-in kinds never come here.
  */
-import { fieldsMatch, type FieldRequirement } from "#api/selectors/field-selector.ts";
-import { labelsMatch } from "#api/selectors/label-selector.ts";
+import type { FieldRequirement } from "#api/selectors/field-selector.ts";
 import { plainFieldValue } from "#api/selectors/selectable-fields.ts";
 import { encodeContinue } from "#registry/continue-token.ts";
-import type { ListOptions, ListPage, ResourceWatch } from "#registry/resource-store.ts";
+import type {
+  ListOptions,
+  ListPage,
+  ResourceWatch,
+  WatchOptions,
+} from "#registry/resource-store.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
+import { compilePredicate } from "#watch/predicate.ts";
 import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
 import type { ListQuery } from "./list-options.ts";
 import type { StoredKind } from "./stored-kind.ts";
@@ -30,8 +35,12 @@ type Selectors = Pick<ListQuery, "labels" | "fields">;
 
 const keyFields: ReadonlySet<string> = new Set(["metadata.name", "metadata.namespace"]);
 
-/** undefined: the store selects. */
-export function shownSelection(kind: StoredKind, query: Selectors): ShownSelection | undefined {
+/** undefined: the store selects. `keep`: of a watch, as `WatchOptions` has it. */
+export function shownSelection(
+  kind: StoredKind,
+  query: Selectors,
+  keep: WatchOptions["keep"] = (predicate) => predicate,
+): ShownSelection | undefined {
   if (kind.custom === undefined) return undefined;
   const { labels, fields = { requirements: [] } } = query;
   const isOfKey = ({ field }: FieldRequirement): boolean => keyFields.has(field);
@@ -41,12 +50,14 @@ export function shownSelection(kind: StoredKind, query: Selectors): ShownSelecti
   if (own.requirements.length === 0 && !(hasLabels && kind.prepared !== undefined)) {
     return undefined;
   }
+  const { namespaced } = kind.resource;
+  const shown = keep(compilePredicate({ namespace: "", namespaced, labels, fields: own }));
   return {
     stored: { fields: { requirements: fields.requirements.filter(isOfKey) } },
     matches(cached) {
       const object = kind.show(cached);
-      if (labels !== undefined && !labelsMatch(labels, object.metadata?.labels ?? {})) return false;
-      return fieldsMatch(own, (field) => plainFieldValue(object, field));
+      const fieldOf = (field: string): string => plainFieldValue(object, field);
+      return shown.selects(object.metadata?.labels ?? {}, fieldOf);
     },
   };
 }

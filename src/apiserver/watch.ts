@@ -9,11 +9,13 @@ import { badRequest } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { ResourceWatch, WatchOptions } from "#registry/resource-store.ts";
 import type { RequestContext } from "#server/context.ts";
+import { KeptSelectors } from "#server/kept-selectors.ts";
 import { protobufType, streamable, streamType } from "#server/negotiate.ts";
 import { isExpired } from "#server/watch-frames.ts";
 import { type WatchRegister, WatchStream } from "#server/watch-stream.ts";
 import { messageFormat } from "#server/websocket-format.ts";
 import { handshakeOf } from "#server/websocket-handshake.ts";
+import type { Predicate } from "#watch/predicate.ts";
 import { formFor } from "./answer.ts";
 import type { ApiDeps } from "./deps.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
@@ -31,7 +33,13 @@ export async function handleWatch(
   const query = listQuery(kind.resource, context.query, true, kind.selectableFields);
   const stream = watchStream(deps, kind, query);
   if (handshake.kind === "refused") return handshake.response;
-  await attach(context, kind, query, stream);
+  const selectors = new KeptSelectors(deps.selectors, context.user.name);
+  try {
+    await attach(context, kind, query, { stream, selectors });
+  } catch (error) {
+    selectors[Symbol.dispose]();
+    throw error;
+  }
   if (context.request.peer.kind === "direct") return stream.eventResponse();
   const format = watchFormat(deps.clock, context, kind, form);
   if (handshake.kind === "agreed") {
@@ -41,11 +49,17 @@ export async function handleWatch(
   return stream.byteResponse(format, { "content-type": streamType(form.mediaType) });
 }
 
+interface Opening {
+  readonly stream: WatchStream;
+  /** Given back when the stream closes its watch, or here when there is none. */
+  readonly selectors: KeptSelectors;
+}
+
 async function attach(
   context: RequestContext,
   kind: StoredKind,
   query: ListQuery,
-  stream: WatchStream,
+  { stream, selectors }: Opening,
 ): Promise<void> {
   const { namespace, name } = context.place;
   const fields = withPathName(query.fields, name);
@@ -57,11 +71,21 @@ async function attach(
       ? {}
       : { sendInitialEvents: query.sendInitialEvents }),
     allowBookmarks: query.allowWatchBookmarks,
+    keep: (predicate: Predicate) => selectors.keep(predicate),
   };
   try {
-    stream.attach(await openWatch(kind, namespace, options, stream));
+    const watch = await openWatch(kind, namespace, options, stream);
+    stream.attach({
+      resume: () => watch.resume(),
+      bookmark: () => watch.bookmark(),
+      close: () => {
+        selectors[Symbol.dispose]();
+        watch.close();
+      },
+    });
   } catch (error) {
     if (!isExpired(error)) throw error;
+    selectors[Symbol.dispose]();
     stream.end(error);
   }
 }
@@ -72,7 +96,7 @@ function openWatch(
   options: WatchOptions,
   stream: WatchStream,
 ): Promise<ResourceWatch> {
-  const selection = shownSelection(kind, options);
+  const selection = shownSelection(kind, options, options.keep);
   if (selection === undefined) return kind.store.watch(namespace, options, stream);
   const { labels: _, ...rest } = options;
   const sink = new ShownSelectionSink(kind, selection, stream);

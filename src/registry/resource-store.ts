@@ -13,6 +13,7 @@ import type { LabelSelector } from "#api/selectors/label-selector.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { Strategy } from "#api/strategy-types.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
+import type { Predicate } from "#watch/predicate.ts";
 import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
 
 export type { WatchItem, WatchSink };
@@ -99,6 +100,8 @@ export interface WatchOptions {
   readonly resourceVersion?: string;
   readonly sendInitialEvents?: boolean;
   readonly allowBookmarks: boolean;
+  /** The selection as it is kept for as long as the watch is open; may throw. Absent: as it was compiled. */
+  readonly keep?: (predicate: Predicate) => Predicate;
 }
 
 export interface ResourceWatch {

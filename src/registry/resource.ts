@@ -101,14 +101,15 @@ export class Resource implements ResourceStore {
     await this.#reached(asked);
     const { cache } = this.#context.core;
     cache.advance(this.#context.freshness.revision);
+    const predicate = compilePredicate({
+      namespace: this.#scope(namespace),
+      namespaced: this.info.namespaced,
+      labels: options.labels,
+      fields: options.fields,
+    });
     const cursor = cache.watch(
       {
-        predicate: compilePredicate({
-          namespace: this.#scope(namespace),
-          namespaced: this.info.namespaced,
-          labels: options.labels,
-          fields: options.fields,
-        }),
+        predicate: options.keep?.(predicate) ?? predicate,
         bookmarks: options.allowBookmarks,
         start: this.#watchStart(options, asked),
       },

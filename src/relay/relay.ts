@@ -24,6 +24,8 @@ import { type AuditSink, AuditTrail } from "#server/audit.ts";
 import { describeLedger } from "#server/charges.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { FrameJoiner } from "#server/watch-frames.ts";
+import { selectorLimits } from "#server/kept-selectors.ts";
+import { SelectorPool } from "#watch/selector-pool.ts";
 import { streamDeadlines } from "#server/watch-stream.ts";
 import { startBookmarks } from "#watch/bookmarks.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
@@ -262,6 +264,7 @@ class RelayServer implements Relay {
       },
       metrics: this.#metrics,
       largeAnswers,
+      selectors: new SelectorPool(selectorLimits),
       consistency: options.consistency,
     };
     const common = { clock, mirrors, streams, reviews };

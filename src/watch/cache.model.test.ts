@@ -26,8 +26,13 @@ const writes: fc.Arbitrary<Write> = fc.record({
   }),
   node: fc.constantFrom("", "n1", "n2"),
 });
+/** Requirements that every object here meets: a selector with them is long. */
+const many = Array.from({ length: 40 }, (_, at) => `!z${at}`).join();
 const predicates = [
   everything,
+  predicate("", `app in (web),${many}`),
+  predicate("a", `${many},app!=db`),
+  predicate("", many, "spec.nodeName!=n1"),
   predicate("a"),
   predicate("a", "", "metadata.name=x"),
   predicate("", "app=web"),
@@ -163,6 +168,7 @@ function checkWatcher(feed: TestFeed, watcher: Watcher): void {
   const { sink, cursor } = watcher;
   sink.room = Number.POSITIVE_INFINITY;
   cursor.resume();
+  while (feed.turn());
   checkViews(feed, watcher);
   const isPlainBookmark = (line: string): boolean => /^BOOKMARK @\d+$/.test(line);
   checkBookmarks(sink);

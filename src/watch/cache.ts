@@ -174,6 +174,7 @@ export class WatchCache {
   /** Ends every watch and all timers. */
   close(): void {
     this.end();
+    this.#watchers.close();
     this.#dispatcher.close();
   }
 }

@@ -4,7 +4,8 @@
  * A cursor is in exactly one bucket, by the narrowest thing its predicate fixes: one key, one value
  * of the indexed field (pods: spec.nodeName), one value of a label (in one namespace or in all), one
  * namespace, or everything. A bucket keeps cursors with nothing more to check (`plain`: all get one
- * shared array) apart from those with selectors.
+ * shared array) apart from those with selectors, and those whose selectors are long apart from these, so that
+ * nobody else waits for them.
  *
  * Invariant: the buckets of an event hold every live cursor whose predicate it can satisfy, before
  * or after the change; empty buckets are removed.
@@ -15,12 +16,14 @@
 import { must } from "#base/assert.ts";
 import type { CacheEvent } from "./cache-event.ts";
 import type { Cursor, CursorSlice } from "./cursor.ts";
+import { lookupsPerTurn } from "./judged-portion.ts";
 import type { SharedObject } from "./shared-object.ts";
 import { type Slice, Slices } from "./slice.ts";
 
 export interface Bucket {
   readonly plain: Slices;
   readonly selective: Slices;
+  readonly long: Slices;
   /** Events of the dispatch under way; empty between dispatches. */
   readonly events: CacheEvent[];
 }
@@ -71,7 +74,7 @@ export class CursorIndex {
     this.#labelPlaces.delete(cursor);
     const bucket = place === undefined ? this.#all : must(place.map.get(place.key), "no bucket");
     side(bucket, cursor).remove(cursor, slice);
-    if (place === undefined || bucket.plain.size + bucket.selective.size > 0) return;
+    if (place === undefined || cursorsOf(bucket) > 0) return;
     place.map.delete(place.key);
     if (place.label !== undefined && place.map.size === 0) this.#byLabel.delete(place.label);
   }
@@ -127,17 +130,27 @@ export class CursorIndex {
   }
 }
 
-function emptyBucket(sliceCursorsMax: number): Bucket {
-  const plain = new Slices(sliceCursorsMax);
-  return { plain, selective: new Slices(sliceCursorsMax), events: [] };
+function emptyBucket(cursorsMax: number): Bucket {
+  const all = { cursorsMax, selectorSizeMax: Number.POSITIVE_INFINITY };
+  return {
+    plain: new Slices(all),
+    selective: new Slices(all),
+    long: new Slices({ cursorsMax, selectorSizeMax: lookupsPerTurn }),
+    events: [],
+  };
 }
 
-function side(bucket: Bucket, cursor: Cursor): Slices {
-  return cursor.predicate.selective ? bucket.selective : bucket.plain;
+function side(bucket: Bucket, { predicate }: Cursor): Slices {
+  if (predicate.isLong) return bucket.long;
+  return predicate.selective ? bucket.selective : bucket.plain;
+}
+
+function cursorsOf({ plain, selective, long }: Bucket): number {
+  return plain.size + selective.size + long.size;
 }
 
 function assignTo(touched: Bucket[], bucket: Bucket | undefined, event: CacheEvent): void {
-  if (bucket === undefined || bucket.plain.size + bucket.selective.size === 0) return;
+  if (bucket === undefined || cursorsOf(bucket) === 0) return;
   if (bucket.events.length === 0) touched.push(bucket);
   bucket.events.push(event);
 }

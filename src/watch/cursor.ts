@@ -28,6 +28,7 @@ import { watchItem } from "./cache-event.ts";
 import type { KnownState } from "./cache-state.ts";
 import type { History, HistoryReader } from "./history.ts";
 import { InitialEvents, type StateStart } from "./initial-events.ts";
+import { judgedPortion, lookupsOf, lookupsPerTurn } from "./judged-portion.ts";
 import type { Predicate } from "./predicate.ts";
 import type { SharedSelection } from "./shared-selection.ts";
 import type { ViewSum } from "./view-sum.ts";
@@ -46,8 +47,8 @@ export interface CursorHome {
   /** From now on dispatch serves `cursor` with its slice; `leave` is the opposite. */
   join(cursor: Cursor): CursorSlice;
   leave(cursor: Cursor, slice: CursorSlice): void;
-  /** `cursor` resumes in a later turn of the loop. */
-  resumeLater(cursor: Cursor): void;
+  /** `cursor` goes on (`proceed`) in a later turn of the loop. */
+  proceedLater(cursor: Cursor): void;
   /** Whether a bookmark may name `revision` now; if not, `cursor` is asked again when it may. */
   admitBookmark(cursor: Cursor, revision: number): boolean;
   ended(cursor: Cursor): void;
@@ -63,6 +64,9 @@ export interface CursorSlice {
 }
 
 export type CursorStart = { readonly kind: "after"; readonly revision: number } | StateStart;
+
+/** A cursor that judged so much and sent nothing gives way before it goes on. */
+const restLookups = lookupsPerTurn / 4;
 
 type Phase = "initial" | "behind" | "history" | "live" | "ended";
 
@@ -85,6 +89,10 @@ export class Cursor {
   #reader: HistoryReader | undefined;
   #busy = false;
   #again = false;
+  /** It goes on in a later turn. */
+  #isDue = false;
+  /** Look-ups that its selectors made while it was not live. */
+  #lookups = 0;
   /** Of a live one. */
   #slice: CursorSlice | undefined;
 
@@ -127,10 +135,29 @@ export class Cursor {
     return Math.max(this.#after, this.#slice?.behindAt ?? this.#home.dispatched);
   }
 
-  /** Starts, or goes on after the sink refused a batch. */
+  /** Starts, or goes on after the sink refused a batch: one with a long selector in a turn with others like it. */
   resume(): void {
+    if (this.predicate.isLong) this.#proceedLater();
+    else this.#proceed();
+  }
+
+  /** For its home, when its turn has come. @returns the look-ups it took. */
+  proceed(): number {
+    this.#isDue = false;
+    this.#lookups = 0;
+    this.#proceed();
+    return this.#lookups;
+  }
+
+  #proceed(): void {
     if (this.#phase === "history" && !this.#busy) this.#reader?.resume();
     else this.#drain();
+  }
+
+  #proceedLater(): void {
+    if (this.#isDue || this.#phase === "ended") return;
+    this.#isDue = true;
+    this.#home.proceedLater(this);
   }
 
   /**
@@ -141,12 +168,12 @@ export class Cursor {
     if (this.#phase !== "live" || this.#after >= last) return;
     if (this.#after > base) {
       this.#fallBehind(this.#after);
-      this.#drain();
+      this.resume();
       return;
     }
     if (items.length === 0 || this.#deliver(items)) return;
     if (this.#phase === "live") this.#fallBehind(base);
-    if (this.#again) this.#drain();
+    if (this.#again) this.resume();
   }
 
   /** Events of (base, last] from the ring, as `offer`. */
@@ -245,25 +272,32 @@ export class Cursor {
   #stepInitial(): boolean {
     const initial = this.#initial;
     if (initial === undefined) return false;
-    const { items, next } = initial.batch();
+    const { items, next, lookups } = initial.batch();
     if (items.length > 0 && !this.#deliver(items)) return false;
     if (this.#phase !== "initial") return false;
     initial.taken(next);
-    // A sink gives way between batches; a selector that selects nothing gives it none.
-    if (next !== undefined && items.length === 0 && this.predicate.selective) {
-      this.#home.resumeLater(this);
-      return false;
-    }
-    if (next !== undefined) return true;
+    // A whole batch was parsed, however little the selector is.
+    if (next !== undefined) return this.#hasTurnLeft(Math.max(lookups, restLookups), items.length);
     this.#initial = undefined;
     this.#phase = "behind";
-    return true;
+    return this.#hasTurnLeft(lookups, items.length);
+  }
+
+  /** A sink gives way between batches; a selector that selects nothing gives it none. */
+  #hasTurnLeft(lookups: number, items: number): boolean {
+    this.#lookups += lookups;
+    const { selective, isLong } = this.predicate;
+    if (!selective || (items > 0 && !isLong) || lookups < restLookups) return true;
+    this.#proceedLater();
+    return false;
   }
 
   #stepBehind(): boolean {
     const { state } = this.#home;
     if (this.#after < state.floor) return this.#openHistory();
-    const events = state.ringAfter(this.#after, state.revision, this.latest);
+    const read = state.ringAfter(this.#after, state.revision, this.latest);
+    const judges = { size: this.predicate.size, count: 1 };
+    const events = judgedPortion(read, judges, lookupsPerTurn);
     const last = events.at(-1);
     if (last === undefined) {
       this.#phase = "live";
@@ -271,9 +305,10 @@ export class Cursor {
       this.#slice = this.#home.join(this);
       return false;
     }
-    if (!this.#deliverSelected(events)) return false;
+    const sent = this.#deliverSelected(events);
+    if (sent === undefined) return false;
     this.#passed(last.revision);
-    return true;
+    return this.#hasTurnLeft(lookupsOf(events, judges), sent);
   }
 
   /** The sink has got every event of interest up to `revision`. */
@@ -282,12 +317,13 @@ export class Cursor {
     this.#after = revision;
   }
 
-  #deliverSelected(events: readonly CacheEvent[]): boolean {
+  /** @returns how many items that were; undefined: the sink refused them. */
+  #deliverSelected(events: readonly CacheEvent[]): number | undefined {
     const { selection } = this.#home;
     const { items, coalesced } = selection.of(events, this);
-    if (items.length > 0 && !this.#deliver(items)) return false;
+    if (items.length > 0 && !this.#deliver(items)) return undefined;
     selection.coalesced += coalesced;
-    return true;
+    return items.length;
   }
 
   #openHistory(): boolean {
@@ -305,7 +341,7 @@ export class Cursor {
   #takeHistory(events: readonly CacheEvent[]): boolean {
     const last = events.at(-1);
     if (this.#phase !== "history" || last === undefined) return true;
-    if (!this.#deliverSelected(events)) return false;
+    if (this.#deliverSelected(events) === undefined) return false;
     if ((this.#phase as Phase) === "ended") return true;
     this.#passed(last.revision);
     if (this.#after >= this.#home.state.floor) this.#leaveHistory();

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { FakeClock } from "#platform/testing/clock.ts";
 import type { Cursor } from "./cursor.ts";
+import { lookupsPerTurn } from "./judged-portion.ts";
 import { type DeliveryPolicy, DeliveryScheduler } from "./delivery-scheduler.ts";
 import { Slice } from "./slice.ts";
 import { testDelivery } from "./testing/feed.ts";
@@ -20,7 +21,10 @@ class World {
     const deps = {
       clock: this.clock,
       dispatch: () => this.#note("dispatch"),
-      serve: (slice: Slice) => this.#note(this.#names.get(slice) ?? ""),
+      serve: (slice: Slice, lookups: number): number => {
+        this.#note(this.#names.get(slice) ?? "");
+        return this.#judge(slice, lookups);
+      },
     };
     this.scheduler = new DeliveryScheduler(deps, { ...testDelivery, ...policy });
   }
@@ -32,6 +36,14 @@ class World {
     slice.behindAt = 1;
     this.#names.set(slice, name);
     return slice;
+  }
+
+  /** As a slice does: what it still has to judge is its selectors' size. */
+  #judge(slice: Slice, lookups: number): number {
+    const taken = Math.min(lookups, slice.selectorSize);
+    slice.selectorSize -= taken;
+    if (taken > 0 && slice.selectorSize === 0) slice.behindAt = undefined;
+    return taken;
   }
 
   #note(name: string): void {
@@ -101,8 +113,25 @@ void describe("turns", () => {
     assert.deepEqual(log, ["a@0", "b@0"], "the next turn is scheduled already");
     clock.tick(0);
     assert.deepEqual(log, ["a@0", "b@0", "c@0", "d@0"]);
-    assert.equal(scheduler.isCrowd(2), false);
-    assert.equal(scheduler.isCrowd(3), true);
+    assert.equal(scheduler.isCrowd(2, 0), false);
+    assert.equal(scheduler.isCrowd(3, 0), true);
+    assert.equal(scheduler.isCrowd(1, lookupsPerTurn), false);
+    assert.equal(scheduler.isCrowd(1, lookupsPerTurn + 1), true);
+  });
+
+  void it("take so many look-ups for selectors, and a slice that needs more is last again", () => {
+    const world = new World({ turns: { cursorsMin: 1, cursorsPerTurn: 100 } });
+    const { scheduler, clock, log } = world;
+    const sizes = { a: 2.5, b: 0.25, c: 0.5 };
+    for (const [name, turnsNeeded] of Object.entries(sizes)) {
+      const slice = world.slice(name, 1);
+      slice.selectorSize = turnsNeeded * lookupsPerTurn;
+      scheduler.waitForTurn(slice);
+    }
+    scheduler.startTurns();
+    assert.deepEqual(log, ["a@0"]);
+    for (let turn = 0; turn < 3; turn++) clock.tick(0);
+    assert.deepEqual(log.join(), "a@0,b@0,c@0,a@0,a@0,a@0");
   });
 
   void it("go on after a slice that threw", () => {

@@ -9,13 +9,14 @@
  *         event loop, `latest` is for watchers that asked for the latest state only.
  * Holds   an applied event waits `gather.windowMs` at most before it is dispatched. A slice that waits has a
  *         position of its own and one place in the order. A turn begins no further slice once it has served
- *         `cursorsPerTurn` cursors. What throws in one turn or window does not stop the next.
+ *         `cursorsPerTurn` cursors or made `lookupsPerTurn` look-ups for selectors (judged-portion.ts). What throws in one turn or window does not stop the next.
  * Cost    a set entry per waiting slice and three timers; nothing is queued per event or cursor. A slice
  *         reads the ring when its turn comes, so a busy crowd is written less often, not later: an event
  *         waits for one round, not two.
  */
 import { assert } from "#base/assert.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
+import { lookupsPerTurn } from "./judged-portion.ts";
 import type { Slice } from "./slice.ts";
 
 export interface DeliveryPolicy {
@@ -24,7 +25,10 @@ export interface DeliveryPolicy {
    * least `windowMs` apart; the first after a quiet window is at once.
    */
   readonly gather: { readonly watchersMin: number; readonly windowMs: number };
-  /** Events that concern at least `cursorsMin` cursors are served in turns of about `cursorsPerTurn`. */
+  /**
+   * Events that concern at least `cursorsMin` cursors are served in turns of about `cursorsPerTurn`; so are
+   * events with more than `lookupsPerTurn` look-ups, in turns of about so many.
+   */
   readonly turns: { readonly cursorsMin: number; readonly cursorsPerTurn: number };
   /** Watchers of the latest state: one batch per window. Undefined: they get every event. */
   readonly latest: { readonly windowMs: number } | undefined;
@@ -40,8 +44,11 @@ interface DeliveryDeps {
   readonly clock: Clock;
   /** Brings what was applied to the cursors it concerns, or makes their slices wait. */
   readonly dispatch: () => void;
-  /** Brings a slice that waited to the dispatched position. */
-  readonly serve: (slice: Slice) => void;
+  /**
+   * Brings a slice that waited to the dispatched position, or as far as `lookups` take it.
+   * @returns the look-ups it took.
+   */
+  readonly serve: (slice: Slice, lookups: number) => number;
 }
 
 export class DeliveryScheduler {
@@ -82,9 +89,9 @@ export class DeliveryScheduler {
     this.#gather.run();
   }
 
-  /** Whether `cursors` are too many for one turn. */
-  isCrowd(cursors: number): boolean {
-    return cursors >= this.#policy.turns.cursorsMin;
+  /** Whether `cursors` are too many for one turn, or have too much to judge. */
+  isCrowd(cursors: number, lookups: number): boolean {
+    return cursors >= this.#policy.turns.cursorsMin || lookups > lookupsPerTurn;
   }
 
   /** `slice` is served in a turn of its own, once `startTurns` is called. */
@@ -137,11 +144,14 @@ export class DeliveryScheduler {
 
   #serveTurn(): void {
     let left = this.#policy.turns.cursorsPerTurn;
+    let lookups = lookupsPerTurn;
     for (const slice of this.#waiting) {
-      if (left <= 0) return;
+      if (left <= 0 || lookups <= 0) return;
       this.#waiting.delete(slice);
       left -= slice.cursors.size;
-      this.#deps.serve(slice);
+      lookups -= this.#deps.serve(slice, lookups);
+      // It has more to judge than this turn takes: it is last in the order again.
+      if (lookups <= 0 && slice.behindAt !== undefined) this.#waiting.add(slice);
     }
   }
 }

@@ -60,6 +60,74 @@ void describe("a crowd", () => {
   });
 });
 
+/** `count` requirements that every object meets that has no such labels. */
+function absent(count: number): string {
+  return Array.from({ length: count }, (_, at) => `!z${at}`).join();
+}
+
+void describe("a crowd of long selectors", () => {
+  const labels = Object.fromEntries(Array.from({ length: 3_000 }, (_, at) => [`l${at}`, ""]));
+
+  function crowd(feed: TestFeed, count: number): TestSink[] {
+    const sinks = Array.from({ length: count }, () => new TestSink());
+    for (const [at, sink] of sinks.entries())
+      start(feed, sink, 1, predicate("", `${absent(4_000)},l${at}`));
+    while (feed.turn());
+    return sinks;
+  }
+
+  const told = (sinks: readonly TestSink[]): number =>
+    sinks.filter(({ items }) => items.length > 0).length;
+
+  void it("judges an object of many labels in turns, and everybody is told in the end", () => {
+    const feed = new TestFeed();
+    const sinks = crowd(feed, 40);
+    feed.write({ key: "a/x", labels });
+    const first = told(sinks);
+    assert.ok(first >= 1 && first <= 8, `${first} in the first turn`);
+    let turns = 0;
+    while (feed.turn()) turns++;
+    assert.ok(turns >= 4, `${turns} turns`);
+    assert.equal(told(sinks), 40);
+  });
+
+  void it("does not keep anybody else waiting", () => {
+    const feed = new TestFeed();
+    crowd(feed, 40);
+    const [plain, selective] = [new TestSink(), new TestSink()];
+    start(feed, plain, 1);
+    start(feed, selective, 1, predicate("", "l7"));
+    feed.write({ key: "a/x", labels });
+    assert.equal(told([plain, selective]), 2);
+  });
+
+  void it("is told at once of an object of few labels", () => {
+    const feed = new TestFeed();
+    const sinks = Array.from({ length: 40 }, () => new TestSink());
+    for (const sink of sinks) start(feed, sink, 1, predicate("", absent(4_000)));
+    while (feed.turn());
+    feed.write({ key: "a/x", labels: { app: "web" } });
+    assert.equal(told(sinks), 40);
+  });
+});
+
+void describe("a long selector that finds nothing", () => {
+  void it("reads the state and the ring in turns", () => {
+    const feed = new TestFeed({ ringBytesMax: 64 << 20 });
+    const labels = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`l${at}`, ""]));
+    for (let at = 0; at < 60; at++) feed.write({ key: `a/${at}`, labels });
+    for (const from of ["state", 1] as const) {
+      const sink = new TestSink();
+      const cursor = start(feed, sink, from, predicate("", `${absent(1_500)},none`));
+      let turns = 0;
+      while (feed.turn()) turns++;
+      assert.ok(turns >= 3, `${turns} turns from ${from}`);
+      assert.equal(cursor.live, true);
+      assert.ok(sink.items.every(({ type }) => type === "BOOKMARK"));
+    }
+  });
+});
+
 void describe("a slice that waits", () => {
   void it("is forgotten with its cursors when the feed begins anew at a lower revision", () => {
     const feed = new TestFeed({ crowd: 1 });

@@ -16,6 +16,7 @@ import type { Cursor, CursorSlice } from "./cursor.ts";
 import { type Bucket, CursorIndex } from "./cursor-index.ts";
 import { type DeliveryPolicy, DeliveryScheduler } from "./delivery-scheduler.ts";
 import { batchBytesMax } from "./event-ring.ts";
+import { lookupsOf } from "./judged-portion.ts";
 import { SharedSelection } from "./shared-selection.ts";
 import type { Slice, Slices, SliceSource } from "./slice.ts";
 import type { ViewSums } from "./view-sum.ts";
@@ -58,7 +59,7 @@ export class Dispatcher implements SliceSource {
     this.#index = new CursorIndex(index);
     this.#latestIndex = new CursorIndex(index);
     const dispatch = (): void => this.#dispatch();
-    const serve = (slice: Slice): void => slice.catchUp(this);
+    const serve = (slice: Slice, lookups: number): number => slice.catchUp(this, lookups);
     this.#scheduler = new DeliveryScheduler({ clock, dispatch, serve }, delivery);
   }
 
@@ -140,21 +141,28 @@ export class Dispatcher implements SliceSource {
   #dispatchRun(events: readonly CacheEvent[], base: number, last: number): void {
     this.#views.take(events, last);
     const buckets = this.#index.assign(events);
-    const isCrowd = this.#scheduler.isCrowd(
-      buckets.reduce((sum, { plain }) => sum + plain.size, 0),
-    );
-    for (const bucket of buckets) {
-      if (isCrowd) this.#postpone(bucket.plain, base);
-      if (this.#scheduler.isCrowd(bucket.selective.size)) this.#postpone(bucket.selective, base);
-      dispatchBucket(bucket, base, last);
+    for (const kind of bucketKinds) {
+      if (this.#isCrowd(buckets, kind))
+        for (const bucket of buckets) this.#postpone(bucket[kind], base);
     }
+    for (const bucket of buckets) dispatchBucket(bucket, base, last);
     for (const bucket of this.#latestIndex.assign(events)) {
       bucket.events.length = 0;
-      this.#postponeToWindow(bucket.plain, base);
-      this.#postponeToWindow(bucket.selective, base);
+      for (const kind of bucketKinds) this.#postponeToWindow(bucket[kind], base);
     }
     this.#dispatched = Math.max(this.#dispatched, last);
     this.#scheduler.startTurns();
+  }
+
+  /** Whether those that one kind of cursors an event concerns are too many, or have too much to judge, for one turn. */
+  #isCrowd(buckets: readonly Bucket[], kind: (typeof bucketKinds)[number]): boolean {
+    let cursors = 0;
+    let lookups = 0;
+    for (const bucket of buckets) {
+      cursors += bucket[kind].size;
+      lookups += lookupsOf(bucket.events, bucket[kind].judges);
+    }
+    return this.#scheduler.isCrowd(cursors, lookups);
   }
 
   /** Makes all cursors of these slices wait for a turn. */
@@ -172,6 +180,8 @@ export class Dispatcher implements SliceSource {
     }
   }
 }
+
+const bucketKinds = ["plain", "selective", "long"] as const;
 
 /**
  * Finds the end of the run of whole revisions from `start` that one delivery takes. However many events
@@ -191,10 +201,10 @@ function runEnd(events: readonly CacheEvent[], start: number): number {
 }
 
 /** Delivers to the cursors that do not wait for a turn. */
-function dispatchBucket({ plain, selective, events }: Bucket, base: number, last: number): void {
-  const these = events.splice(0);
-  dispatchPlain(present(plain), these, base, last);
-  for (const { cursors } of present(selective)) {
+function dispatchBucket(bucket: Bucket, base: number, last: number): void {
+  const these = bucket.events.splice(0);
+  dispatchPlain(present(bucket.plain), these, base, last);
+  for (const { cursors } of [...present(bucket.selective), ...present(bucket.long)]) {
     for (const cursor of cursors) cursor.serve(these, base, last);
   }
 }

@@ -5,7 +5,9 @@
  *        requested, is part of the last batch.
  */
 import { assert } from "#base/assert.ts";
+import { lookupsMax } from "#api/selectors/compact-selector.ts";
 import { watchItem } from "./cache-event.ts";
+import { lookupsPerTurn } from "./judged-portion.ts";
 import type { Predicate } from "./predicate.ts";
 import type { SharedObject } from "./shared-object.ts";
 import type { SortedSet } from "./sorted-set.ts";
@@ -21,8 +23,16 @@ export interface StateStart {
   readonly view?: ViewState | undefined;
 }
 
-/** Objects looked at per batch. */
+/** Objects looked at per batch; fewer where a selector has much to judge. */
 const batchItems = 250;
+
+interface InitialBatch {
+  readonly items: readonly WatchItem[];
+  /** The key after them; undefined: there are no more. */
+  readonly next: string | undefined;
+  /** What its selectors took. */
+  readonly lookups: number;
+}
 
 export class InitialEvents {
   readonly #start: StateStart;
@@ -35,21 +45,24 @@ export class InitialEvents {
     this.#from = predicate.from;
   }
 
-  /** @returns the next items, and the key after them; `next` undefined: there are no more. */
-  batch(): { readonly items: readonly WatchItem[]; readonly next: string | undefined } {
+  /** The next items. */
+  batch(): InitialBatch {
     const items: WatchItem[] = [];
+    const { size } = this.#predicate;
     let seen = 0;
+    let lookups = 0;
     let next: string | undefined;
     this.#start.objects.scan(this.#from, this.#predicate.to, (object) => {
-      if (seen++ === batchItems) {
+      if (seen++ === batchItems || lookups >= lookupsPerTurn) {
         next = object.key;
         return false;
       }
+      lookups += lookupsMax(size, 1, object.value.length);
       if (this.#predicate.matches(object)) items.push(watchItem("ADDED", object, object.revision));
       return true;
     });
     if (next === undefined && this.#start.marker) items.push(this.#end());
-    return { items, next };
+    return { items, next, lookups };
   }
 
   /** The watcher has the batch before `next`. */

@@ -5,12 +5,13 @@
  * Scope   all, one namespace, or one key. The key of an object never changes, so scope needs no
  *         before-and-after comparison.
  * Rest    label and field requirements the scope does not already guarantee; `selective` says that
- *         there is any. Looking at them parses the object, once for all watchers.
+ *         there is any. Looking at them parses the object, once for all watchers. They are kept compact:
+ *         what was parsed of the selector's text is let go of (`#api/selectors/compact-selector.ts`).
  */
-import type { FieldSelector } from "#api/selectors/field-selector.ts";
-import { fieldsMatch, findRequiredValue } from "#api/selectors/field-selector.ts";
+import type { Clause } from "#api/selectors/clauses.ts";
+import { compactFields, compactLabels } from "#api/selectors/compact-selector.ts";
+import { type FieldSelector, findRequiredValue } from "#api/selectors/field-selector.ts";
 import type { LabelSelector } from "#api/selectors/label-selector.ts";
-import { labelsMatch } from "#api/selectors/label-selector.ts";
 import type { CachedObject } from "./cached-object.ts";
 import { keyOfText } from "./shared-object.ts";
 
@@ -35,46 +36,65 @@ export interface Predicate extends KeyRange {
   readonly selective: boolean;
   /** One text per selection: watchers of the same share what is kept of it. */
   readonly text: string;
+  /** Bytes it keeps. */
+  readonly bytes: number;
+  /** Keys and values of its selectors, each once. */
+  readonly size: number;
+  /** Its selectors are longer than people write them: it is served apart from others, and shared by `SelectorPool`. */
+  readonly isLong: boolean;
   /** Labels that must have one value: let an index serve them. */
   readonly requiredLabels: readonly { readonly key: string; readonly value: string }[];
   /** Labels and fields; the key is known to be in the range. */
   matches(object: CachedObject): boolean;
+  /** The same of labels and fields that another form of the object has. */
+  selects(labels: CachedObject["labels"], fieldOf: CachedObject["field"]): boolean;
   /** The value required of a field, when there is one: lets an index serve it. */
   required(field: string): string | undefined;
 }
 
+/** Keys and values of a selector that needs no care: 500 watchers of such cost a turn of the loop some ms. */
+const sizeMax = 32;
+/** Of the record itself, with its functions. */
+const recordBytes = 600;
+
 /** Above every key: keys are bytes as chars, and no name holds a byte 0xff (it is never UTF-8). */
 const keyEnd = "\xff";
-const none: FieldSelector = { requirements: [] };
+const none = { requirements: [] };
 
 export function compilePredicate(selection: Selection): Predicate {
-  const labels = selection.labels ?? { requirements: [] };
   const scope = compileScope(selection, selection.fields ?? none);
   const range = compileRange(scope);
-  const selective = labels.requirements.length > 0 || scope.fields.requirements.length > 0;
+  const labels = compactLabels(selection.labels ?? none);
+  const fields = compactFields(scope.fields);
+  const size = labels.size + fields.size;
+  const text = `${range.from}\n${labels.text}\n\n${fields.text}`;
+  const requiredFields = requiredOf(fields.clauses);
   return {
     ...range,
     namespace: scope.namespace,
     key: scope.key,
-    selective,
-    text: JSON.stringify([range.from, labels.requirements, scope.fields.requirements]),
-    requiredLabels: requiredLabels(labels),
+    selective: size > 0,
+    text,
+    bytes: recordBytes + labels.bytes + fields.bytes + text.length,
+    size,
+    isLong: size > sizeMax,
+    requiredLabels: requiredOf(labels.clauses),
     matches: (object) =>
-      !selective ||
-      ((labels.requirements.length === 0 || labelsMatch(labels, object.labels)) &&
-        fieldsMatch(scope.fields, (field) => object.field(field))),
-    required: (field) => findRequiredValue(scope.fields, field),
+      size === 0 ||
+      ((labels.size === 0 || labels.matches(object.labels)) &&
+        (fields.size === 0 || fields.matches((field) => object.field(field)))),
+    selects: (own, fieldOf) => labels.matches(own) && fields.matches(fieldOf),
+    required: (field) => requiredFields.find(({ key }) => key === field)?.value,
   };
 }
 
-function requiredLabels({ requirements }: LabelSelector): Predicate["requiredLabels"] {
-  const required: { readonly key: string; readonly value: string }[] = [];
-  for (const { key, operator, values } of requirements) {
+/** What must have one value: of a long selector nothing, so it is found by namespace. */
+function requiredOf(clauses: readonly Clause[]): Predicate["requiredLabels"] {
+  return clauses.flatMap(({ key, operator, values }) => {
     const [value] = values;
-    const equal = operator === "=" || operator === "==" || operator === "in";
-    if (equal && value !== undefined && values.length === 1) required.push({ key, value });
-  }
-  return required;
+    const isOne = operator === "in" && values.length === 1 && value !== undefined;
+    return isOne ? [{ key, value }] : [];
+  });
 }
 
 interface Scope {

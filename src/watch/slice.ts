@@ -2,14 +2,16 @@
  * Live cursors in portions that are served together: what one turn of the event loop may bring to sockets,
  * and one position for all of them, so that falling behind together costs nothing per cursor.
  *
- * Holds  a slice has at most `cursorsMax` cursors, and none is empty. Its cursors have got every event that
- *        concerns them up to `behindAt`, or to the dispatched position when that is undefined.
+ * Holds  a slice has at most `cursorsMax` cursors, and none is empty; `selectorSizeMax` bounds their selectors in
+ *        sum, but for one that is larger alone. Its cursors have got every event that concerns them up to
+ *        `behindAt`, or to the dispatched position when that is undefined.
  * Cost   add and remove O(1); finding room again after departures O(slices).
  */
 import { assert } from "#base/assert.ts";
 import type { CacheEvent } from "./cache-event.ts";
 import type { KnownState } from "./cache-state.ts";
 import type { Cursor, CursorSlice } from "./cursor.ts";
+import { judgedPortion, lookupsOf } from "./judged-portion.ts";
 import type { SharedSelection } from "./shared-selection.ts";
 
 /** Where a slice that waited reads what it has not got. */
@@ -21,6 +23,8 @@ export interface SliceSource {
 
 export class Slice implements CursorSlice {
   readonly cursors = new Set<Cursor>();
+  /** Keys and values of their selectors. */
+  selectorSize = 0;
   behindAt: number | undefined;
   /** Cursors that get a bookmark once they reach the dispatched position: before, it has no checksum. */
   readonly #bookmarksDue: Cursor[] = [];
@@ -30,20 +34,28 @@ export class Slice implements CursorSlice {
   }
 
   /**
-   * Serves a slice that waited, up to the dispatched position. Once the ring no longer holds its position,
-   * its cursors catch up one by one.
+   * Serves a slice that waited, up to the dispatched position or until some `lookups` have been made for its
+   * selectors: `behindAt` says which. Once the ring no longer holds its position, its cursors catch up one by one.
+   * @returns the look-ups it took.
    */
-  catchUp(source: SliceSource): void {
+  catchUp(source: SliceSource, lookups: number): number {
     // Without cursors it is no part of the cache any more: the feed may have begun anew below its position.
     const [first] = this.cursors;
-    if (first === undefined) return;
+    if (first === undefined) return 0;
+    let left = lookups;
     let at = this.behindAt ?? source.dispatched;
     assert(at <= source.dispatched, "a slice is ahead of dispatch");
     while (at < source.dispatched && this.cursors.size > 0) {
-      if (at < source.state.floor) return this.#dissolve(at);
-      const events = source.state.ringAfter(at, source.dispatched, first.latest);
+      if (left <= 0) return lookups - left;
+      if (at < source.state.floor) {
+        this.#dissolve(at);
+        return lookups - left;
+      }
+      const read = source.state.ringAfter(at, source.dispatched, first.latest);
+      const events = judgedPortion(read, this.judges, left);
       const last = events.at(-1)?.revision;
       if (last === undefined) break;
+      left -= lookupsOf(events, this.judges);
       if (first.predicate.selective)
         for (const cursor of this.cursors) cursor.serve(events, at, last);
       else this.#serveAlike(source, events, last);
@@ -51,6 +63,12 @@ export class Slice implements CursorSlice {
     }
     this.behindAt = undefined;
     for (const cursor of this.#bookmarksDue.splice(0)) cursor.bookmark();
+    return lookups - left;
+  }
+
+  /** Its selectors, as those who judge events. */
+  get judges(): { readonly size: number; readonly count: number } {
+    return { size: this.selectorSize, count: this.cursors.size };
   }
 
   /** Cursors without selectors see exactly what their slice selects, so their predicates are not evaluated. */
@@ -76,14 +94,20 @@ export class Slice implements CursorSlice {
   }
 }
 
+interface SlicesOptions {
+  readonly cursorsMax: number;
+  readonly selectorSizeMax: number;
+}
+
 /** The slices of one bucket and one kind of cursor. */
 export class Slices {
-  readonly #cursorsMax: number;
+  readonly #options: SlicesOptions;
   readonly #slices: Slice[] = [];
   #size = 0;
+  #selectorSize = 0;
 
-  constructor(cursorsMax: number) {
-    this.#cursorsMax = cursorsMax;
+  constructor(options: SlicesOptions) {
+    this.#options = options;
   }
 
   /** Cursors in all of them. */
@@ -95,26 +119,41 @@ export class Slices {
     return this.#slices;
   }
 
+  /** The selectors of all of them, as those who judge events. */
+  get judges(): { readonly size: number; readonly count: number } {
+    return { size: this.#selectorSize, count: this.#size };
+  }
+
   add(cursor: Cursor): Slice {
+    const { size } = cursor.predicate;
     let slice = this.#slices.at(-1);
-    if (slice === undefined || slice.cursors.size >= this.#cursorsMax) slice = this.#withRoom();
+    if (slice === undefined || !this.#hasRoom(slice, size)) slice = this.#withRoom(size);
     slice.cursors.add(cursor);
+    slice.selectorSize += size;
     this.#size++;
-    assert(slice.cursors.size <= this.#cursorsMax, "a slice has too many cursors");
+    this.#selectorSize += size;
+    assert(slice.cursors.size <= this.#options.cursorsMax, "a slice has too many cursors");
     return slice;
   }
 
-  remove(cursor: Cursor, slice: CursorSlice): void {
+  remove(cursor: Cursor, left: CursorSlice): void {
+    const at = this.#slices.findIndex((known) => known === left);
+    const slice = this.#slices[at];
+    assert(slice !== undefined, "a slice leaves slices that it is not in");
     assert(slice.cursors.delete(cursor), "a cursor leaves a slice that it is not in");
+    slice.selectorSize -= cursor.predicate.size;
     this.#size--;
-    if (slice.cursors.size > 0) return;
-    const at = this.#slices.findIndex((known) => known === slice);
-    assert(at >= 0, "a slice leaves slices that it is not in");
-    this.#slices.splice(at, 1);
+    this.#selectorSize -= cursor.predicate.size;
+    if (slice.cursors.size === 0) this.#slices.splice(at, 1);
   }
 
-  #withRoom(): Slice {
-    const known = this.#slices.find(({ cursors }) => cursors.size < this.#cursorsMax);
+  #hasRoom({ cursors, selectorSize }: Slice, size: number): boolean {
+    const { cursorsMax, selectorSizeMax } = this.#options;
+    return cursors.size < cursorsMax && selectorSize + size <= selectorSizeMax;
+  }
+
+  #withRoom(size: number): Slice {
+    const known = this.#slices.find((slice) => this.#hasRoom(slice, size));
     if (known !== undefined) return known;
     const slice = new Slice();
     this.#slices.push(slice);

@@ -10,6 +10,7 @@ import { onNextTurn } from "#platform/pace.ts";
 import { wholeRevision } from "./cache-event.ts";
 import type { KnownState } from "./cache-state.ts";
 import { Cursor, type CursorHome, type CursorSlice, type CursorStart } from "./cursor.ts";
+import { CursorTurns } from "./cursor-turns.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { History } from "./history.ts";
 import type { Predicate } from "./predicate.ts";
@@ -50,10 +51,12 @@ export class Watchers implements CursorHome {
   readonly #isWhole: () => boolean;
   readonly #cursors = new Set<Cursor>();
   readonly #bookmarksDue = new Set<Cursor>();
+  readonly #turns: CursorTurns;
   #startedCount = 0;
 
   constructor({ clock, state, history, dispatcher, views, isWhole }: WatchersDeps) {
     this.#clock = clock;
+    this.#turns = new CursorTurns(clock);
     this.state = state;
     this.history = history;
     this.selection = dispatcher.selection;
@@ -123,6 +126,11 @@ export class Watchers implements CursorHome {
     for (const cursor of this.#cursors) if (lost(cursor.startedAfter)) cursor.end(error);
   }
 
+  /** Nothing goes on by a timer any more. */
+  close(): void {
+    this.#turns.close();
+  }
+
   /** Ends every watch; `error` as WatchSink.end. */
   end(error?: Error): void {
     for (const cursor of this.#cursors) cursor.end(error);
@@ -146,8 +154,9 @@ export class Watchers implements CursorHome {
     return false;
   }
 
-  resumeLater(cursor: Cursor): void {
-    onNextTurn(this.#clock, () => cursor.resume());
+  proceedLater(cursor: Cursor): void {
+    if (cursor.predicate.isLong) this.#turns.add(cursor);
+    else onNextTurn(this.#clock, () => cursor.proceed());
   }
 
   ended(cursor: Cursor): void {

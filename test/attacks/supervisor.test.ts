@@ -215,7 +215,7 @@ describe("a periodic loop whose turn throws goes on:", () => {
     const s = supervised();
     const { clock } = s.supervisor;
     const delivery = { ...testDelivery, gather: { watchersMin: 0, windowMs: 4 } };
-    const serve = (): void => {};
+    const serve = (): number => 0;
     let served = 0;
     let isBroken = false;
     const broken = (): void => {

@@ -86,14 +86,6 @@ function unescapeValue(character: string): SelectorError {
   return new SelectorError(`invalid field selector: unescaped character in value: ${code}`);
 }
 
-/** `get` gives a field's value, "" when absent. */
-export function fieldsMatch(selector: FieldSelector, get: (field: string) => string): boolean {
-  for (const { field, operator, value } of selector.requirements) {
-    if ((get(field) === value) !== (operator === "=")) return false;
-  }
-  return true;
-}
-
 /** The value every match must have in `field`, when one requirement says so: an index can serve it. */
 export function findRequiredValue(selector: FieldSelector, field: string): string | undefined {
   return selector.requirements.find((r) => r.field === field && r.operator === "=")?.value;

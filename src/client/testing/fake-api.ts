@@ -7,8 +7,9 @@
  *        microtask later, in order.
  * Tests  look at `calls`, seed with `put`, break things with `fail`, `cutWatches`, `compact`.
  */
-import { parseFieldSelector, fieldsMatch } from "#api/selectors/field-selector.ts";
-import { labelsMatch, parseLabelSelector } from "#api/selectors/label-selector.ts";
+import { compactFields, compactLabels } from "#api/selectors/compact-selector.ts";
+import { parseFieldSelector } from "#api/selectors/field-selector.ts";
+import { parseLabelSelector } from "#api/selectors/label-selector.ts";
 import type { AnyObject, KubeObject, ObjectMeta } from "#api/object.ts";
 import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { alreadyExists, badRequest, conflict, conflictModified } from "#api/status.ts";
@@ -507,13 +508,13 @@ class MemoryApi implements FakeApi {
   }
 
   #selector(ref: ResourceRef, call: ListCall): (object: AnyObject) => boolean {
-    const labels = parseLabelSelector(call.labelSelector ?? "");
-    const fields = parseFieldSelector(call.fieldSelector ?? "");
+    const labels = compactLabels(parseLabelSelector(call.labelSelector ?? ""));
+    const fields = compactFields(parseFieldSelector(call.fieldSelector ?? ""));
     const namespace = call.namespace ?? "";
     return (object) =>
       (namespace === "" || object.metadata?.namespace === namespace) &&
-      labelsMatch(labels, object.metadata?.labels) &&
-      fieldsMatch(fields, (field) => fieldValue(ref.group, ref.resource, object, field));
+      labels.matches(object.metadata?.labels ?? {}) &&
+      fields.matches((field) => fieldValue(ref.group, ref.resource, object, field));
   }
 
   #publish(table: Table, happened: Happened): void {

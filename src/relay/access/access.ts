@@ -148,7 +148,7 @@ export class Access implements Authorizer {
     if (peer.kind !== "socket" || isImpersonating(request)) return () => false;
     const checks = questions.map((asked) => {
       const spec = reviewSpec(user, attributes(asked));
-      return this.#decisions.recall(JSON.stringify(spec), () => this.#review(spec));
+      return this.#decisions.recall(decisionKey(spec), () => this.#review(spec));
     });
     if (isNobody(user)) checks.push(...questions.map((one) => this.#anonymous.recall(pathOf(one))));
     checks.push(this.#recallUser(request, peer.certificate !== undefined));
@@ -176,7 +176,7 @@ export class Access implements Authorizer {
   }
 
   #decide(spec: object): Promise<Answer> {
-    return this.#decisions.get(JSON.stringify(spec), () => this.#review(spec)).catch(unavailable);
+    return this.#decisions.get(decisionKey(spec), () => this.#review(spec)).catch(unavailable);
   }
 
   async #review(spec: object): Promise<Answer> {
@@ -261,6 +261,14 @@ function pathOf(question: Question): string {
 
 function tokenKey(token: string): string {
   return hash("sha256", token, "base64");
+}
+
+/** Names, groups, place; longer are selectors, of which a request may have 64 KB, and there are `reviewsMax` of these. */
+const keyTextMax = 2_048;
+
+function decisionKey(spec: object): string {
+  const text = JSON.stringify(spec);
+  return text.length <= keyTextMax ? text : hash("sha256", text, "base64");
 }
 
 function reviewSpec({ name, uid, groups, extra }: UserInfo, what: object): object {

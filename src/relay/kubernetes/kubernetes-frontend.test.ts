@@ -191,3 +191,21 @@ void describe("a watch of a mirrored resource", () => {
     await world.stop();
   });
 });
+
+void describe("watches with long selectors", () => {
+  void it("are refused beyond so many bytes of one user, until some are closed", async () => {
+    const world = await filled(1);
+    const prefix = `${"p".repeat(60)}.`.repeat(4);
+    const path = (mark: string): string => {
+      const keys = Array.from({ length: 2_000 }, (_, at) => `!${prefix}com/${mark}${at}`);
+      return `/api/v1/pods?watch=1&labelSelector=${keys.join()}`;
+    };
+    const open = [await world.watch(path("a")), await world.watch(path("b"))];
+    assert.equal((await world.get(path("c"))).status, 429);
+    open.push(await world.watch(path("a")));
+    open[1]?.close?.();
+    open.push(await world.watch(path("c")));
+    for (const one of open) one.close?.();
+    await world.stop();
+  });
+});

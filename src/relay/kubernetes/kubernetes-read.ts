@@ -10,6 +10,7 @@ import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Holding } from "#platform/ledger.ts";
 import type { Random } from "#platform/random.ts";
 import type { Place } from "#server/place.ts";
+import type { SelectorPool } from "#watch/selector-pool.ts";
 import type { WatchStreamDeps } from "#server/watch-stream.ts";
 import type { LargeResponseLimiter } from "../fleet/large-response-limiter.ts";
 import type { RelayMetrics } from "../metrics.ts";
@@ -22,6 +23,8 @@ export interface FrontendDeps {
   readonly streams: WatchStreamDeps;
   readonly metrics: RelayMetrics;
   readonly largeAnswers: LargeResponseLimiter;
+  /** Of open watches. */
+  readonly selectors: SelectorPool;
   /** "verify": as Kubernetes promises. "cache": the newest state the mirror has counts as most recent. */
   readonly consistency: "verify" | "cache";
 }
@@ -35,6 +38,8 @@ export interface Read {
   readonly place: Place;
   readonly query: URLSearchParams;
   readonly holding: Holding;
+  /** Whom what a watch keeps is counted for. */
+  readonly callerName: string;
 }
 
 /** "pass": cannot be said exactly here; it is the upstream's to answer. */

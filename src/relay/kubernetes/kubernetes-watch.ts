@@ -3,6 +3,7 @@
  * stream. A position that means nothing here is a stream of one 410.
  */
 import type { AnyObject } from "#api/object.ts";
+import { KeptSelectors } from "#server/kept-selectors.ts";
 import { protobufType, streamType } from "#server/negotiate.ts";
 import { WatchStream } from "#server/watch-stream.ts";
 import { messageFormat } from "#server/websocket-format.ts";
@@ -14,34 +15,39 @@ import type { Mirrored } from "../mirror/mirrored.ts";
 import { type ReadForm, readForm, watchFormat } from "./read-form.ts";
 import { type WatchQuery, watchQuery } from "./read-query.ts";
 
+type CursorHandle = Pick<Cursor, "live" | "resume" | "bookmark" | "close">;
+
 export interface WatchLimits {
   readonly watchMsMin: number;
 }
 
 export async function answerWatch(
   deps: FrontendDeps,
-  { resource, request, place, query }: Read,
+  { resource, request, place, query, callerName }: Read,
   limits: WatchLimits,
 ): Promise<Answer> {
-  const asked = watchQuery(resource.kind, place, request, query);
-  if (asked === "pass") return "pass";
-  const form = readForm(resource, asked.form, query);
+  const parsed = watchQuery(resource.kind, place, request, query);
+  if (parsed === "pass") return "pass";
+  const form = readForm(resource, parsed.form, query);
   if (form === undefined) return "pass";
   const handshake = handshakeOf(request);
   if (handshake.kind === "refused") return handshake.response;
-  const headers = await freshEnough(deps, resource, asked.version);
+  const headers = await freshEnough(deps, resource, parsed.version);
   if (!resource.mirror.serving) return "pass";
-  const left = enterHerd(deps, resource, asked);
+  const selectors = new KeptSelectors(deps.selectors, callerName);
+  const asked = { ...parsed, predicate: selectors.keep(parsed.predicate) };
+  const left = enterHerdOr(() => selectors[Symbol.dispose](), deps, resource, asked);
   const stream = openStream(deps, resource, asked, limits);
   const { after } = asked;
   const refused = after === undefined ? undefined : resource.mirror.refusal(after);
   const begun = after === undefined ? "state" : refused === undefined ? "resumed" : "refused";
   deps.metrics.watchesStarted.add([begun]);
   if (refused === undefined) {
-    const cursor = startCursor(resource, asked, form, stream);
+    const cursor = keeping(startCursor(resource, asked, form, stream), selectors);
     if (left === undefined) stream.attach(cursor);
     else attachHerd(stream, cursor, left);
   } else {
+    selectors[Symbol.dispose]();
     deps.metrics.expired.add([]);
     stream.end(refused);
   }
@@ -52,6 +58,21 @@ export async function answerWatch(
   }
   const contentType = streamType(form.contentType);
   return stream.byteResponse(format, { "content-type": contentType, ...headers });
+}
+
+/** `giveUp` runs when the watch is turned away. */
+function enterHerdOr(
+  giveUp: () => void,
+  deps: FrontendDeps,
+  resource: Mirrored,
+  asked: WatchQuery,
+): (() => void) | undefined {
+  try {
+    return enterHerd(deps, resource, asked);
+  } catch (error) {
+    giveUp();
+    throw error;
+  }
 }
 
 /** A watch that begins with a whole state is a list by another name. Undefined: it does not. */
@@ -102,8 +123,23 @@ function startCursor(
   );
 }
 
+/** Gives the selectors back when the watch is closed. */
+function keeping(cursor: Cursor, selectors: KeptSelectors): CursorHandle {
+  return {
+    get live() {
+      return cursor.live;
+    },
+    resume: () => cursor.resume(),
+    bookmark: () => cursor.bookmark(),
+    close() {
+      selectors[Symbol.dispose]();
+      cursor.close();
+    },
+  };
+}
+
 /** Leaves the limiter when its watcher has the state, or is gone; from then on it is a watcher like any other. */
-function attachHerd(stream: WatchStream, cursor: Cursor, left: () => void): void {
+function attachHerd(stream: WatchStream, cursor: CursorHandle, left: () => void): void {
   stream.attach({
     resume() {
       cursor.resume();

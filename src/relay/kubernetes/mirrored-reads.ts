@@ -75,6 +75,7 @@ export class MirroredReads {
       place,
       query,
       holding: read.holding,
+      callerName: caller?.name ?? "",
     });
     if (response === "pass") return response;
     if (response.kind === "stream")

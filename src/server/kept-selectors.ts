@@ -1,0 +1,40 @@
+/**
+ * The selectors of one watch, in the pool of all (`#watch/selector-pool.ts`) for as long as the watch is open.
+ */
+import { tooManyRequests } from "#api/status.ts";
+import type { Predicate } from "#watch/predicate.ts";
+import type { KeptSelector, SelectorLimits, SelectorPool } from "#watch/selector-pool.ts";
+
+/** 20 watches with selectors as long as a request may be, and as many callers who have as many. */
+export const selectorLimits: SelectorLimits = {
+  callerBytesMax: 4 * 2 ** 20,
+  bytesMax: 64 * 2 ** 20,
+};
+
+const retryAfterSeconds = 10;
+const full = "too many long selectors are held by watches, please try again later";
+
+/** Of one watch of `caller`. */
+export class KeptSelectors implements Disposable {
+  readonly #pool: SelectorPool;
+  readonly #caller: string;
+  #kept: KeptSelector[] = [];
+
+  constructor(pool: SelectorPool, caller: string) {
+    this.#pool = pool;
+    this.#caller = caller;
+  }
+
+  /** @throws 429 when the caller, or all together, hold as much as they may. */
+  keep(predicate: Predicate): Predicate {
+    const kept = this.#pool.keep(this.#caller, predicate);
+    if (kept === undefined) throw tooManyRequests(full, retryAfterSeconds);
+    this.#kept.push(kept);
+    return kept.predicate;
+  }
+
+  [Symbol.dispose](): void {
+    for (const kept of this.#kept) kept[Symbol.dispose]();
+    this.#kept = [];
+  }
+}

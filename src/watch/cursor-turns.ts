@@ -1,0 +1,50 @@
+/**
+ * Cursors with long selectors that have something to read: they go on in turns of the loop, as many in one as
+ * `lookupsPerTurn` and `cursorsPerTurn` allow, so that neither one nor a crowd of them holds the loop.
+ *
+ * Why not the turns of all requests (`onNextTurn`): there one goes on per turn, and a crowd of watchers would
+ * stand before everybody else.
+ */
+import type { Clock, Timer } from "#platform/clock.ts";
+import type { Cursor } from "./cursor.ts";
+import { lookupsPerTurn } from "./judged-portion.ts";
+
+/** Each writes to its socket. */
+const cursorsPerTurn = 100;
+
+export class CursorTurns {
+  readonly #clock: Clock;
+  /** In the order of their turns. */
+  readonly #waiting = new Set<Cursor>();
+  #timer: Timer | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(cursor: Cursor): void {
+    this.#waiting.add(cursor);
+    this.#timer ??= this.#clock.after("watch.flush", 0, () => this.#run());
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#waiting.clear();
+  }
+
+  #run(): void {
+    this.#timer = undefined;
+    // Those that go on again in this turn are last in the order.
+    if (this.#waiting.size > 1)
+      this.#timer = this.#clock.after("watch.flush", 0, () => this.#run());
+    let lookups = lookupsPerTurn;
+    let cursors = cursorsPerTurn;
+    for (const cursor of this.#waiting) {
+      if (lookups <= 0 || cursors <= 0) return;
+      this.#waiting.delete(cursor);
+      cursors--;
+      lookups -= cursor.proceed();
+    }
+  }
+}
