@@ -6,9 +6,11 @@ import { boolean, commaList, integer, ipAddress, logLevelOption, nameList } from
 import type { KubeletFlags } from "./kubelets.ts";
 import { compactEverySeconds } from "./limits.ts";
 import type { RequestHeaderFlags } from "./request-header.ts";
+import type { QuotaFlags } from "./state-quota.ts";
 import { runtimeConfig, type RuntimeConfig } from "./runtime-config.ts";
 
-export interface ApiServerFlags extends KubeletFlags, AggregationFlags, RequestHeaderFlags {
+export interface ApiServerFlags
+  extends KubeletFlags, AggregationFlags, RequestHeaderFlags, QuotaFlags {
   readonly compactEvery: number;
   readonly logLevel: LogLevel;
   readonly auditLog?: string;
@@ -35,6 +37,16 @@ function addServerFlags(command: Command): void {
       "history kept at least for watchers and lists that go on; what is older is forgotten",
       integer("seconds", 1, 1_000_000),
       compactEverySeconds,
+    )
+    .option(
+      "--quota-backend-bytes <bytes>",
+      "bytes of stored objects, in the store of this process; beyond it creates answer that the database space is exceeded; absent: an eighth of what the heap may take",
+      integer("bytes", 1, Number.MAX_SAFE_INTEGER),
+    )
+    .option(
+      "--quota-objects <count>",
+      "the same for the number of stored objects; absent: one for every 16 KiB that the heap may take",
+      integer("count", 1, Number.MAX_SAFE_INTEGER),
     )
     .addOption(logLevelOption())
     .option(

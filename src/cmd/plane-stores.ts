@@ -3,14 +3,16 @@
  * that live elsewhere.
  */
 import type { GroupResource } from "#api/object.ts";
+import { heapBytesMax } from "#platform/node/heap.ts";
 import { createRegistry, type OpenRegistry } from "#registry/registry.ts";
 import { recommendedRegistryOptions } from "#registry/registry.ts";
 import { splitRegistry } from "#registry/split-registry.ts";
 import type { ObserveRequest, OpenedStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
-import { recommendedOptions } from "#store/options.ts";
+import { recommendedOptions, type StateQuota } from "#store/options.ts";
 import type { Host } from "./host.ts";
 import * as limits from "./limits.ts";
+import { stateQuota } from "./state-quota.ts";
 
 interface StoreElsewhere {
   /** By storage group and name. */
@@ -21,6 +23,8 @@ interface StoreElsewhere {
 export interface StoreOptions {
   /** Where the store lives; absent: in memory, gone at the end. */
   readonly storeDirectory?: string;
+  /** What that store takes; absent: what the heap carries. */
+  readonly stateQuota?: StateQuota;
   /** Instead of a store of its own: one that the caller opens, which is closed at the stop. */
   readonly openStore?: (host: Host) => Promise<OpenedStore>;
   /** Resources that live in other stores; absent: none do. */
@@ -100,11 +104,11 @@ export class PlaneStores {
 function openMain(host: Host, options: StoreOptions): Promise<OpenedStore> {
   const { storeDirectory, openStore: open } = options;
   if (open !== undefined) return open(host);
-  if (storeDirectory === undefined) {
-    return openStore(host, { ...recommendedOptions, engine: "memory" });
-  }
+  const quota = options.stateQuota ?? stateQuota({}, heapBytesMax());
+  const limited = { ...recommendedOptions, stateQuota: quota };
+  if (storeDirectory === undefined) return openStore(host, { ...limited, engine: "memory" });
   return openStore(host, {
-    ...recommendedOptions,
+    ...limited,
     engine: "local",
     directory: storeDirectory,
     ...limits.localEngine,

@@ -1,6 +1,7 @@
 /** An API server's options from its flags: what is wrong with one of them is said before anything is opened. */
 import { choiceFault, type PluginChoice } from "#admission/plugin-choice.ts";
 import { StaticTokens } from "#auth/token-file.ts";
+import { heapBytesMax } from "#platform/node/heap.ts";
 import { admissionConfiguration } from "./admission-configuration.ts";
 import { aggregationAccess } from "./aggregation.ts";
 import type { ApiServerFlags } from "./api-flags.ts";
@@ -12,6 +13,7 @@ import type { Parts } from "./parts.ts";
 import type { PlaneOptions } from "./plane/options.ts";
 import { frontProxyTrust } from "./request-header.ts";
 import { servedResources } from "./runtime-config.ts";
+import { stateQuota } from "./state-quota.ts";
 import { UsageError } from "./usage-error.ts";
 
 type ServerOptions = Partial<PlaneOptions> & Pick<PlaneOptions, "anonymousPaths">;
@@ -38,6 +40,7 @@ export async function serverOptions(
     admission,
     anonymousPaths: flags.anonymousPaths,
     compactPeriodMs: flags.compactEvery * 1000,
+    stateQuota: stateQuota(flags, heapBytesMax()),
     ...(frontProxy === undefined ? {} : { frontProxy }),
     ...(audit === undefined ? {} : { audit }),
     ...(staticTokens === undefined ? {} : { staticTokens }),

@@ -239,8 +239,9 @@ export function uncachedObject(
 export function writeRefused(refused: WriteRefused): ApiError {
   switch (refused.kind) {
     case "too-large":
-    case "no-space":
       return failure(500, "", refused.message);
+    case "no-space":
+      return failure(500, "", "etcdserver: mvcc: database space exceeded");
     case "lease-not-found":
       return internalError("the lease of the object is gone");
     case "stopped":

@@ -597,3 +597,25 @@ void it("an unknown subresource falls back on the rules of the object", async ()
   );
   assert.equal(result.object.resourceVersion, "3");
 });
+
+void describe("a full store", () => {
+  void it("refuses creates in etcd's words, takes updates and deletes, and takes creates when there is room again", async () => {
+    const stateQuota = { keysMax: 2, bytesMax: 2 ** 20 };
+    const { resource } = await newWorld({}, new FakeRandom(7), { stateQuota });
+    const maps = resource("configmaps");
+    const create = (name: string) => maps.create("default", configMap(name), plainWrite);
+    const made = await create("a");
+    await create("b");
+    await assert.rejects(create("c"), (error: unknown) => {
+      assert.ok(error instanceof ApiError);
+      const { status } = error;
+      assert.equal(status.code, 500);
+      assert.equal(status.message, "etcdserver: mvcc: database space exceeded");
+      assert.equal(status.reason ?? "", "");
+      return true;
+    });
+    await put(maps, "default/a", () => ({ ...made.object, data: { k: "v" } }));
+    await maps.delete("default", "b", {}, plainWrite);
+    await create("c");
+  });
+});

@@ -252,12 +252,14 @@ export class EmbeddedStore implements FullStore {
 
   stats(): StoreStats {
     const { mvcc, leases, engine } = this.#deps;
+    const { stateQuota } = this.#options;
     return {
       ...stateStats(mvcc),
       leases: leases.size,
       commits: this.#committer.stats(),
       watches: this.#watches.stats(),
       engine: engine.stats(),
+      ...(stateQuota === undefined ? {} : { stateQuota }),
     };
   }
 

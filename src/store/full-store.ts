@@ -5,6 +5,7 @@
 import type { CommitStats } from "./commit.ts";
 import type { EngineStats } from "./engines/engine.ts";
 import type { LeaseInfo } from "./leases.ts";
+import type { StateQuota } from "./options.ts";
 import type { StoredVersion } from "./stored-versions.ts";
 import type {
   CommitSink,
@@ -37,11 +38,15 @@ export interface StoreStats {
   readonly bytes: number;
   /** Of them, what compaction will forget: older versions, and deletes. */
   readonly historyBytes: number;
+  /** Keys that are there: without those that were deleted and are history. */
+  readonly stateKeys: number;
   readonly slabHeldBytes: number;
   readonly slabLiveBytes: number;
   readonly commits: CommitStats;
   readonly watches: WatchStats;
   readonly engine: EngineStats;
+  /** Of the store as it runs; absent: none. */
+  readonly stateQuota?: StateQuota;
 }
 
 /** A Store with what `cmd` needs besides. */

@@ -1,5 +1,6 @@
 /** What a store holds in memory and on disk, as metrics: one declaration for every role that has one. */
 import type { StoreStats } from "./full-store.ts";
+import type { StateQuota } from "./options.ts";
 
 interface StoreMetric {
   readonly name: string;
@@ -10,9 +11,11 @@ interface StoreMetric {
 /** All are gauges. */
 export function storeMetrics(stats: StoreStats): readonly StoreMetric[] {
   const { versions, leases, bytes, historyBytes, slabHeldBytes, slabLiveBytes, engine } = stats;
+  const { stateKeys, stateQuota } = stats;
   return [
     gauge("versions", "Versions held, of all keys.", versions),
     gauge("leases", "Leases alive.", leases),
+    gauge("state_keys", "Keys that are there.", stateKeys),
     gauge(
       "state_bytes",
       "Records of the newest version of each key, in bytes.",
@@ -28,6 +31,14 @@ export function storeMetrics(stats: StoreStats): readonly StoreMetric[] {
       engine.storedBytes - engine.logBytes,
     ),
     gauge("checkpoint_revision", "Revision of the newest checkpoint.", engine.checkpointRevision),
+    ...(stateQuota === undefined ? [] : quotaMetrics(stateQuota)),
+  ];
+}
+
+function quotaMetrics({ keysMax, bytesMax }: StateQuota): readonly StoreMetric[] {
+  return [
+    gauge("quota_keys", "Keys from which on no key is added.", keysMax),
+    gauge("quota_bytes", "Bytes of state from which on no key is added.", bytesMax),
   ];
 }
 

@@ -55,6 +55,7 @@ export class Mvcc {
   };
   #bytes = 0;
   #stateBytes = 0;
+  #stateKeys = 0;
 
   constructor(slabs: Slabs, baseRevision: number) {
     this.slabs = slabs;
@@ -72,6 +73,11 @@ export class Mvcc {
   /** Of them, the newest version of each key. */
   get stateBytes(): number {
     return this.#stateBytes;
+  }
+
+  /** Keys that are there. */
+  get stateKeys(): number {
+    return this.#stateKeys;
   }
 
   get headRevision(): number {
@@ -108,6 +114,7 @@ export class Mvcc {
     this.versions = new Versions();
     this.#bytes = 0;
     this.#stateBytes = 0;
+    this.#stateKeys = 0;
     this.pruning.rebase(revision);
     this.log = new RevisionLog(revision);
     this.#commitRevision = revision;
@@ -129,7 +136,9 @@ export class Mvcc {
     this.index.set(fields.key, row);
     this.slabs.retain(this.slabs.get(fields.slab), size);
     this.#bytes += size;
-    this.#stateBytes += size - this.#putBytes(before);
+    const bytesBefore = this.#putBytes(before);
+    this.#stateBytes += size - bytesBefore;
+    if (bytesBefore === 0) this.#stateKeys++;
     return row;
   }
 
@@ -138,7 +147,9 @@ export class Mvcc {
     const row = this.versions.addTombstone(key, revision, before);
     this.index.set(key, row);
     this.#bytes += tombstoneBytes;
-    this.#stateBytes -= this.#putBytes(before);
+    const bytesBefore = this.#putBytes(before);
+    this.#stateBytes -= bytesBefore;
+    if (bytesBefore > 0) this.#stateKeys--;
     return row;
   }
 

@@ -7,6 +7,8 @@ export interface StoreOptions {
   readonly valueBytesMax: number;
   /** State and uncompacted history together, headers included; a put beyond it is `no-space`. */
   readonly quotaBytes: number;
+  /** What is held for readers besides: of a store whose readers keep it in a heap. Absent: no more than `quotaBytes`. */
+  readonly stateQuota?: StateQuota;
   /** A commit takes at most this many bytes (one record may exceed it alone) ... */
   readonly batchBytesMax: number;
   /** ... and at most this many records; further ones wait, in order, for the next batch. */
@@ -17,6 +19,15 @@ export interface StoreOptions {
   readonly watchBatchCommitsMax: number;
   /** Leases alive at once; `grantLease` rejects beyond. */
   readonly leasesMax: number;
+}
+
+/**
+ * The newest versions alone. At either a put of a new key is `no-space`; one of a key that is there may still make the
+ * state an eighth larger than `bytesMax`, so that what is there can be marked, finished and deleted.
+ */
+export interface StateQuota {
+  readonly keysMax: number;
+  readonly bytesMax: number;
 }
 
 /** What `cmd` uses unless told otherwise, and a fair choice for tests. */

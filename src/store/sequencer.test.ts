@@ -7,6 +7,7 @@ import { Batch } from "./batch.ts";
 import type { Command, Decision } from "./command.ts";
 import { Leases } from "./leases.ts";
 import { Mvcc } from "./mvcc.ts";
+import type { StateQuota } from "./options.ts";
 import { Sequencer } from "./sequencer.ts";
 import { Slabs } from "./slabs.ts";
 import type { LeaseId } from "./store.ts";
@@ -20,10 +21,15 @@ interface Turn {
   readonly send: (command: Command) => Decision;
 }
 
-function newTurn(quotaBytes = 2 ** 20): Turn {
+function newTurn(quotaBytes = 2 ** 20, stateQuota?: StateQuota): Turn {
   const mvcc = new Mvcc(new Slabs(4096), 1);
   const leases = new Leases(newWorld(1).clock);
-  const limits = { epoch: 1, quotaBytes, valueBytesMax: 100 };
+  const limits = {
+    epoch: 1,
+    quotaBytes,
+    valueBytesMax: 100,
+    ...(stateQuota === undefined ? {} : { stateQuota }),
+  };
   const sequencer = new Sequencer({ mvcc, leases }, limits);
   const batch = new Batch(1);
   return { mvcc, batch, send: (command) => sequencer.sequence(batch, command) };
@@ -152,3 +158,46 @@ void test("the same commands give the same decisions and the same bytes", () => 
 function kindAndAfter({ answer, after }: Decision): readonly [string, number | "all"] {
   return [answer.kind, after];
 }
+
+function putOf(name: string, size: number): Command {
+  const value = new Uint8Array(size);
+  return { kind: "put", key: key(name), value, guard: undefined, lease: noLease };
+}
+
+void test("at its quota of keys no key is added, those that are there are updated, and a delete makes room", () => {
+  const { mvcc, send } = newTurn(2 ** 20, { keysMax: 2, bytesMax: 2 ** 20 });
+  const kinds = (...commands: readonly Command[]): string[] =>
+    commands.map((command) => kindAndAfter(send(command))[0] as string);
+  assert.deepEqual(kinds(put("a"), put("b"), put("c")), ["committed", "committed", "no-space"]);
+  assert.deepEqual(kinds(putOf("a", 90), put("a")), ["committed", "committed"]);
+  const both: Command = {
+    kind: "transact",
+    run(transaction) {
+      transaction.put(key("a"), bytes("v"), noLease);
+      transaction.put(key("d"), bytes("v"), noLease);
+    },
+    noSpace: undefined,
+  };
+  assert.deepEqual(kinds(both), ["no-space"]);
+  assert.equal(mvcc.stateKeys, 2);
+  assert.deepEqual(kinds(remove("b"), put("c"), put("d")), ["committed", "committed", "no-space"]);
+  assert.equal(mvcc.stateKeys, 2);
+});
+
+void test("at its quota of bytes no key is added, and those that are there grow by an eighth of it in all", () => {
+  const { mvcc, send } = newTurn(2 ** 20, { keysMax: 100, bytesMax: 400 });
+  const kindOf = (command: Command): unknown => kindAndAfter(send(command))[0];
+  let at = 0;
+  while (kindOf(putOf(`k${at}`, 10)) === "committed") at++;
+  assert.ok(mvcc.stateBytes <= 400);
+  const grown: unknown[] = [];
+  for (let key = 0; key < at; key++) grown.push(kindOf(putOf(`k${key}`, 50)));
+  assert.equal(grown[0], "committed");
+  assert.equal(grown.at(-1), "no-space");
+  assert.ok(mvcc.stateBytes > 400 && mvcc.stateBytes <= 450, `${mvcc.stateBytes}`);
+  assert.equal(kindOf(putOf("k0", 50)), "committed", "an update that does not grow");
+  assert.equal(kindOf(putOf("new", 0)), "no-space");
+  for (let key = 0; key < at; key++) assert.equal(kindOf(remove(`k${key}`)), "committed");
+  assert.equal(mvcc.stateBytes, 0);
+  assert.equal(kindOf(putOf("new", 30)), "committed");
+});

@@ -28,7 +28,8 @@ import type { Mvcc } from "./mvcc.ts";
 import { recordSize } from "./record.ts";
 import { tooLarge } from "./refusals.ts";
 import { StateWriter } from "./state-writer.ts";
-import type { Key, Revision, WriteRefused } from "./store.ts";
+import type { StateQuota } from "./options.ts";
+import type { Key, KeyValue, Revision, WriteRefused } from "./store.ts";
 import { Staging } from "./transaction.ts";
 import type { Change } from "./transaction.ts";
 import type { Row } from "./versions.ts";
@@ -36,7 +37,15 @@ import type { Row } from "./versions.ts";
 interface SequencerOptions {
   readonly epoch: number;
   readonly quotaBytes: number;
+  readonly stateQuota?: StateQuota;
   readonly valueBytesMax: number;
+}
+
+/** What puts would add: records, and of the state keys and bytes. */
+interface Growth {
+  records: number;
+  keys: number;
+  bytes: number;
 }
 
 export class Sequencer {
@@ -98,9 +107,9 @@ export class Sequencer {
       return this.#conflict(key, before);
     }
     if (lease !== 0n && !this.#leases.has(lease)) return decide({ kind: "lease-not-found" }, "all");
-    const refused = this.#overQuota(recordSize(key.length, value.length));
-    if (refused !== undefined) return decide(refused, 0);
     const previous = before === undefined ? undefined : mvcc.keyValue(before);
+    const refused = this.#overQuota(growthOf(key, value, previous));
+    if (refused !== undefined) return decide(refused, 0);
     const revision = this.#writer.put(batch, key, value, lease, previous) as Revision;
     return decide({ kind: "committed", revision, previous }, revision);
   }
@@ -168,24 +177,58 @@ export class Sequencer {
     changes: readonly Change[],
     noSpace: WriteRefused | undefined,
   ): WriteRefused | undefined {
-    let size = 0;
+    const sum: Growth = { records: 0, keys: 0, bytes: 0 };
     for (const change of changes) {
       if (change.kind !== "put") continue;
       const { key, value } = change.kv;
       const refused = tooLarge(key, value, this.#options.valueBytesMax) ?? noSpace;
       if (refused !== undefined) return refused;
-      size += recordSize(key.length, value.length);
+      addGrowth(sum, growthOf(key, value, change.before));
     }
-    return size === 0 ? undefined : this.#overQuota(size);
+    return sum.records === 0 ? undefined : this.#overQuota(sum);
   }
 
-  #overQuota(size: number): WriteRefused | undefined {
+  #overQuota(growth: Growth): WriteRefused | undefined {
     const { quotaBytes } = this.#options;
     const { bytes } = this.#mvcc;
-    if (bytes + size <= quotaBytes) return undefined;
-    const message = `database is full: ${bytes} bytes held, ${size} more asked for, quota ${quotaBytes}; compact or delete`;
+    const asked = growth.records;
+    if (bytes + asked <= quotaBytes) return this.#overStateQuota(growth);
+    const message = `database is full: ${bytes} bytes held, ${asked} more asked for, quota ${quotaBytes}; compact or delete`;
     return { kind: "no-space", message };
   }
+
+  #overStateQuota(growth: Growth): WriteRefused | undefined {
+    const { stateQuota } = this.#options;
+    if (stateQuota === undefined || growth.bytes <= 0) return undefined;
+    const { keysMax, bytesMax } = stateQuota;
+    const { stateBytes } = this.#mvcc;
+    const keys = this.#mvcc.stateKeys;
+    const isNew = growth.keys > 0;
+    if (isNew && keys + growth.keys > keysMax) {
+      const message = `database is full: ${keys} keys of ${keysMax}; delete`;
+      return { kind: "no-space", message };
+    }
+    const bound = isNew ? bytesMax : bytesMax + bytesMax / reserveShare;
+    if (stateBytes + growth.bytes <= bound) return undefined;
+    const message = `database is full: ${stateBytes} bytes of state, ${growth.bytes} more asked for, quota ${bytesMax}; delete`;
+    return { kind: "no-space", message };
+  }
+}
+
+/** Of the quota of the state, kept for keys that are there. */
+const reserveShare = 8;
+
+function growthOf(key: Key, value: Uint8Array, previous: KeyValue | undefined): Growth {
+  const size = recordSize(key.length, value.length);
+  if (previous === undefined) return { records: size, keys: 1, bytes: size };
+  const before = recordSize(key.length, previous.value.length);
+  return { records: size, keys: 0, bytes: size - before };
+}
+
+function addGrowth(sum: Growth, { records, keys, bytes }: Growth): void {
+  sum.records += records;
+  sum.keys += keys;
+  sum.bytes += bytes;
 }
 
 const durable = { kind: "durable" } as const;

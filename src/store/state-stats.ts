@@ -8,6 +8,7 @@ export function stateStats(mvcc: Mvcc): StateStats {
   return {
     keys: mvcc.index.size,
     versions: mvcc.versions.size,
+    stateKeys: mvcc.stateKeys,
     bytes: mvcc.bytes,
     historyBytes: mvcc.bytes - mvcc.stateBytes,
     slabHeldBytes: mvcc.slabs.heldBytes,

@@ -26,3 +26,23 @@ test("a small store, and a large one with a large quota, are well", () => {
   assert.deepEqual(storeSize.judge(sampled("", size(1))), []);
   assert.deepEqual(storeSize.judge(sampled("", size(4))), []);
 });
+
+test("a store in the API server is judged by the quotas that it tells", () => {
+  const inside = (keys: number, bytes: number) =>
+    storeSize.judge(
+      sampled(
+        "",
+        `pilothouse_store_state_keys ${keys}
+pilothouse_store_quota_keys 1000
+pilothouse_store_state_bytes ${bytes}
+pilothouse_store_quota_bytes 5000\n`,
+      ),
+    );
+  assert.deepEqual(inside(850, 4_000), []);
+  assert.equal(inside(860, 0)[0]?.severity, "warn");
+  assert.equal(inside(1_000, 0)[0]?.severity, "page");
+  assert.match(
+    inside(0, 4_990)[0]?.sentence ?? "",
+    /holds 4990 of 5000 bytes; at its quota nothing/,
+  );
+});

@@ -1,4 +1,7 @@
-/** A store at its quota refuses every write. Only etcd tells the quota; else the two that are in use are assumed. */
+/**
+ * A store at its quota refuses every write. Only etcd tells the quota; else the two that are in use are assumed. A
+ * store inside of the API server tells its own, of keys and of bytes, at which nothing more is created.
+ */
 import { type Evidence, gaugeOf, samplesOf, seriesOf } from "../evidence.ts";
 import type { Rule } from "../rule.ts";
 
@@ -10,10 +13,22 @@ const ownSizeName = "etcd_mvcc_db_total_size_in_bytes";
 const warnShare = 0.85;
 const pageShare = 0.95;
 
+const insideQuotas = [
+  { held: "pilothouse_store_state_keys", quota: "pilothouse_store_quota_keys", what: "objects" },
+  { held: "pilothouse_store_state_bytes", quota: "pilothouse_store_quota_bytes", what: "bytes" },
+];
+
+type Finding = ReturnType<Rule["judge"]>[number];
+
 export const storeSize: Rule = {
   id: "store-size",
   title: "The store is near its quota",
-  reads: ["apiserver_storage_size_bytes", ownSizeName, quotaName],
+  reads: [
+    "apiserver_storage_size_bytes",
+    ownSizeName,
+    quotaName,
+    ...insideQuotas.flatMap(({ held, quota }) => [held, quota]),
+  ],
   threshold:
     "85 % of the quota, 95 % pages; of an unknown one 85 % of 2 GiB, etcd's default, or of 8 GiB, and 95 % of 8 GiB pages",
   source: "etcd mixin etcdDatabaseQuotaLowSpace (95 %); etcd's limits",
@@ -28,32 +43,59 @@ export const storeSize: Rule = {
       above: pageShare,
       severity: "page",
     },
+    ...insideQuotas.map(({ held, quota }) => ({
+      query: `${held} / ${quota}`,
+      above: warnShare,
+      severity: "warn" as const,
+    })),
   ],
-  judge: (evidence) =>
-    sizes(evidence).flatMap(({ cluster, value }) => {
-      // Zero is etcd's word for its default.
-      const told = gaugeOf(samplesOf(evidence, "etcd"), quotaName) || undefined;
-      const quota = told ?? (value > defaultQuota ? largestQuota : defaultQuota);
-      if (!(value > warnShare * quota)) return [];
-      // A store near 2 GiB may have the larger quota.
-      const isQuotaSure = told !== undefined || quota === largestQuota;
-      const isFull = isQuotaSure && value > pageShare * quota;
-      const gigabytes = (value / 2 ** 30).toFixed(1);
-      return [
-        {
-          sentence: `the store ${cluster} holds ${gigabytes} GiB; at its quota every write is refused`,
-          culprit: `store ${cluster}`,
-          severity: isFull ? ("page" as const) : ("warn" as const),
-          figures: { bytes: value, [told === undefined ? "assumedQuota" : "quota"]: quota },
-          remedy:
-            "etcdctl compact to the current revision, then etcdctl defrag one member at a time; the kinds that take the room: kubectl get --raw /metrics | grep -E 'apiserver_(storage|resource)_objects' | sort -k2 -n | tail",
-          ...(told === undefined
-            ? { certainty: isFull ? 0.8 : 0.6, unseen: "the quota: --etcd URL shows it" }
-            : { certainty: 0.98 }),
-        },
-      ];
-    }),
+  judge: (evidence) => [...insideFindings(evidence), ...sizeFindings(evidence)],
 };
+
+/** Of a store in the process of the API server. */
+function insideFindings(evidence: Evidence): readonly Finding[] {
+  return insideQuotas.flatMap(({ held, quota, what }) => {
+    const [value, most] = [held, quota].map((name) => seriesOf(evidence, name)[0]?.value);
+    if (value === undefined || most === undefined || !(value > warnShare * most)) return [];
+    return [
+      {
+        sentence: `the store of the API server holds ${value} of ${most} ${what}; at its quota nothing is created`,
+        culprit: "store in the API server",
+        severity: value > pageShare * most ? ("page" as const) : ("warn" as const),
+        figures: { held: value, quota: most },
+        remedy:
+          "delete what is not needed: kubectl get --raw /metrics | grep apiserver_storage_objects | sort -k2 -n | tail shows of what there is most; or give it more memory, or a larger --quota-objects and --quota-backend-bytes",
+        certainty: 0.98,
+      },
+    ];
+  });
+}
+
+function sizeFindings(evidence: Evidence): readonly Finding[] {
+  return sizes(evidence).flatMap(({ cluster, value }) => {
+    // Zero is etcd's word for its default.
+    const told = gaugeOf(samplesOf(evidence, "etcd"), quotaName) || undefined;
+    const quota = told ?? (value > defaultQuota ? largestQuota : defaultQuota);
+    if (!(value > warnShare * quota)) return [];
+    // A store near 2 GiB may have the larger quota.
+    const isQuotaSure = told !== undefined || quota === largestQuota;
+    const isFull = isQuotaSure && value > pageShare * quota;
+    const gigabytes = (value / 2 ** 30).toFixed(1);
+    return [
+      {
+        sentence: `the store ${cluster} holds ${gigabytes} GiB; at its quota every write is refused`,
+        culprit: `store ${cluster}`,
+        severity: isFull ? ("page" as const) : ("warn" as const),
+        figures: { bytes: value, [told === undefined ? "assumedQuota" : "quota"]: quota },
+        remedy:
+          "etcdctl compact to the current revision, then etcdctl defrag one member at a time; the kinds that take the room: kubectl get --raw /metrics | grep -E 'apiserver_(storage|resource)_objects' | sort -k2 -n | tail",
+        ...(told === undefined
+          ? { certainty: isFull ? 0.8 : 0.6, unseen: "the quota: --etcd URL shows it" }
+          : { certainty: 0.98 }),
+      },
+    ];
+  });
+}
 
 /** An API server that does not tell the sizes of its stores: etcd does. */
 function sizes(

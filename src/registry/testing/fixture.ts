@@ -12,7 +12,7 @@ import { ApiError } from "#api/status.ts";
 import { strategyFor } from "#api/strategies.ts";
 import type { Store } from "#store/store.ts";
 import { openMemoryStore } from "#store/open.ts";
-import { recommendedOptions } from "#store/options.ts";
+import { recommendedOptions, type StoreOptions } from "#store/options.ts";
 import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
 import type { OpenRegistry, RegistryOptions } from "../registry.ts";
 import { createRegistry, recommendedRegistryOptions } from "../registry.ts";
@@ -28,10 +28,11 @@ export interface World {
 export async function newWorld(
   options: Partial<RegistryOptions> = {},
   random: Random = new FakeRandom(7),
+  limits: Partial<StoreOptions> = {},
 ): Promise<World> {
   const clock = new FakeClock();
   const deps = { clock, random, log: silentLog };
-  const store = await openMemoryStore(deps, recommendedOptions);
+  const store = await openMemoryStore(deps, { ...recommendedOptions, ...limits });
   return { clock, store, ...openRegistry({ clock, random, store }, options) };
 }
 
