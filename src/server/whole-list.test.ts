@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stringify } from "yaml";
+import type { Clock } from "#platform/clock.ts";
 import { uncharged } from "#platform/ledger.ts";
 import { Pace } from "#platform/pace.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
@@ -63,4 +64,29 @@ test("a list ends in the making when its caller may hold no more, having made no
   assert.ok(made < 600, String(made));
   holding.close();
   assert.equal(ledger.bytes, 0);
+});
+
+test("entries that take long are made a few per turn", async () => {
+  const fake = new FakeClock();
+  let passedMs = 0;
+  const clock: Clock = {
+    nowMs: () => 0,
+    monotonicMs: () => passedMs,
+    after: (name, delayMs, f) => fake.after(name, delayMs, f),
+  };
+  const entry = (at: number): object => {
+    passedMs += 3;
+    return objectAt(at);
+  };
+  const [form] = forms;
+  assert.ok(form);
+  await wholeList(
+    { items: [] },
+    "items",
+    { count: 40, entry },
+    form,
+    new Pace(clock),
+    uncharged("a list of a test"),
+  );
+  assert.equal(fake.turns, 19);
 });

@@ -12,6 +12,8 @@ import { encodeObject, yamlOptions } from "./respond.ts";
 
 /** Weighed by what an entry takes: some 10 µs as JSON, 150 as YAML. */
 const entriesPerTurn = { json: 256, yaml: 32 } as const;
+/** Some take much longer: a row of a definition with many columns some milliseconds. No further one begins then. */
+const turnMsMax = 5;
 const encoder = new TextEncoder();
 
 /**
@@ -34,8 +36,10 @@ export async function wholeList(
   const chunks: Uint8Array[] = [encoder.encode(before)];
   for (let at = 0; at < entries.count;) {
     const end = Math.min(at + perTurn, entries.count);
+    const endMs = pace.clock.monotonicMs() + turnMsMax;
     let text = "";
-    for (; at < end; at++) text += write(entries.entry(at), at);
+    do text += write(entries.entry(at), at++);
+    while (at < end && pace.clock.monotonicMs() < endMs);
     const chunk = encoder.encode(text);
     charge(holding, "answer", chunk.length);
     chunks.push(chunk);

@@ -46,13 +46,27 @@ export function findValues(path: JsonPath, data: unknown): readonly unknown[] {
   return evaluate(path.nodes, [data]).map(plain);
 }
 
-/** What a printer column shows: undefined when the path leads nowhere or fails. */
-export function firstValue(path: JsonPath, data: unknown): unknown {
+/** Values that several evaluations may still visit together. */
+export interface PathBudget {
+  left: number;
+}
+
+/** What a printer column shows: undefined when the path leads nowhere or fails, or the budget is used up. */
+export function firstValue(
+  path: JsonPath,
+  data: unknown,
+  budget: PathBudget = { left: valuesMax },
+): unknown {
+  valuesLeft = Math.min(valuesMax, budget.left);
+  const before = valuesLeft;
   try {
-    return findValues(path, data)[0];
+    if (before <= 0) return undefined;
+    return evaluate(path.nodes, [data]).map(plain)[0];
   } catch (error) {
     if (error instanceof JsonPathError) return undefined;
     throw error;
+  } finally {
+    budget.left -= before - valuesLeft;
   }
 }
 

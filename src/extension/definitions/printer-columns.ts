@@ -2,13 +2,8 @@
  * Tables of custom resources: the name, then what additionalPrinterColumns lead to. Without any, the age.
  * After  tableconvertor.go: a path that does not parse leaves the name alone.
  */
-import {
-  JsonPathError,
-  type JsonPath,
-  firstValue,
-  parseJsonPath,
-  printValue,
-} from "#api/json-path/json-path.ts";
+import { JsonPathError, type JsonPath } from "#api/json-path/json-path.ts";
+import { ColumnPaths, RowValues } from "#api/json-path/row-values.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Cell, Printer, TableColumnDefinition } from "#api/printers/printer.ts";
 import { ageOf, parseTime } from "#api/time.ts";
@@ -29,21 +24,22 @@ const nameOf = (object: AnyObject): string => object.metadata?.name ?? "";
 
 export function customPrinter({ additionalPrinterColumns = [] }: DefinedVersion): Printer {
   const given = additionalPrinterColumns.length === 0 ? [ageColumn()] : additionalPrinterColumns;
-  const columns = given.flatMap((column) => parseColumn(column.jsonPath, column.type));
+  const paths = new ColumnPaths();
+  const columns = given.flatMap((column) => parseColumn(paths, column));
   const isWhole = columns.length === given.length;
   const shown = isWhole ? given : [];
   return {
     columns: [nameColumn(), ...shown.map(header)],
-    row: (object, nowMs) => [
-      nameOf(object),
-      ...(isWhole ? columns.map((column) => cellOf(column, object, nowMs)) : []),
-    ],
+    row(object, nowMs) {
+      const values = new RowValues(object);
+      return [nameOf(object), ...(isWhole ? columns.map((one) => cellOf(one, values, nowMs)) : [])];
+    },
   };
 }
 
-function parseColumn(path: string, type: string): readonly Column[] {
+function parseColumn(paths: ColumnPaths, { jsonPath, type }: GivenColumn): readonly Column[] {
   try {
-    return [{ path: parseJsonPath(path), type }];
+    return [{ path: paths.parse(jsonPath), type }];
   } catch (error) {
     if (error instanceof JsonPathError) return [];
     throw error;
@@ -70,11 +66,10 @@ function header(column: GivenColumn): TableColumnDefinition {
   return { name, type, format, description: description === "" ? said : description, priority };
 }
 
-function cellOf({ path, type }: Column, object: AnyObject, nowMs: number): Cell {
-  const value = firstValue(path, object);
-  if (value === undefined) return null;
-  if (type === "string") return printValue(value);
-  return valueCell(type, value, nowMs);
+function cellOf({ path, type }: Column, values: RowValues, nowMs: number): Cell {
+  if (type === "string") return values.text(path) ?? null;
+  const value = values.value(path);
+  return value === undefined ? null : valueCell(type, value, nowMs);
 }
 
 function valueCell(type: string, value: unknown, nowMs: number): Cell {

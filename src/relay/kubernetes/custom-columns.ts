@@ -8,13 +8,8 @@
  * After  apiextensions-apiserver tableconvertor; the descriptions of Name and Age are our own words.
  */
 import type { CustomResourceColumnDefinition } from "#api/gen/types.ts";
-import {
-  firstValue,
-  type JsonPath,
-  JsonPathError,
-  parseJsonPath,
-  printValue,
-} from "#api/json-path/json-path.ts";
+import { type JsonPath, JsonPathError } from "#api/json-path/json-path.ts";
+import { ColumnPaths, RowValues } from "#api/json-path/row-values.ts";
 import {
   ageColumn,
   type Cell,
@@ -22,7 +17,6 @@ import {
   type Printer,
   type TableColumnDefinition,
 } from "#api/printers/printer.ts";
-import type { AnyObject } from "#api/object.ts";
 import { ageOf, parseTime } from "#api/time.ts";
 
 type ColumnType = TableColumnDefinition["type"];
@@ -48,10 +42,10 @@ export function customPrinter(
   const columns = customColumns(wanted);
   return {
     columns: [nameColumn, ...columns.map(({ definition }) => definition)],
-    row: (object, nowMs) => [
-      object.metadata?.name ?? "",
-      ...columns.map((column) => cell(column, object, nowMs)),
-    ],
+    row(object, nowMs) {
+      const values = new RowValues(object);
+      return [object.metadata?.name ?? "", ...columns.map((one) => cell(one, values, nowMs))];
+    },
   };
 }
 
@@ -60,9 +54,10 @@ function customColumns(
   declared: readonly CustomResourceColumnDefinition[],
 ): readonly CustomColumn[] {
   const columns: CustomColumn[] = [];
+  const paths = new ColumnPaths();
   for (const column of declared) {
     try {
-      columns.push({ definition: header(column), path: parseJsonPath(column.jsonPath) });
+      columns.push({ definition: header(column), path: paths.parse(column.jsonPath) });
     } catch (error) {
       if (error instanceof JsonPathError) break;
       throw error;
@@ -79,12 +74,12 @@ function header(column: CustomResourceColumnDefinition): TableColumnDefinition {
   return { name, type: known, format, description: description || text, priority };
 }
 
-function cell({ definition, path }: CustomColumn, object: AnyObject, nowMs: number): Cell {
-  const value = firstValue(path, object);
+function cell({ definition, path }: CustomColumn, values: RowValues, nowMs: number): Cell {
+  const value = values.value(path);
   if (value === undefined) return null;
   switch (definition.type) {
     case "string":
-      return value === null ? "<no value>" : printValue(value);
+      return value === null ? "<no value>" : (values.text(path) ?? null);
     case "integer":
       if (typeof value === "bigint") return value;
       return typeof value === "number" ? Math.trunc(value) : null;

@@ -1,0 +1,73 @@
+/**
+ * What the printer columns of one object lead to. The author of a definition chooses how many there are and where
+ * they lead, so a whole row is bounded: by what its paths visit, and by what its texts take.
+ *
+ * Holds  equal paths are followed once per row; once the bound is reached the other cells are empty, as a cell is
+ *        whose path fails.
+ * Cost   `valuesMax` values: some milliseconds.
+ */
+import { hasValues } from "../value-count.ts";
+import {
+  firstValue,
+  type JsonPath,
+  parseJsonPath,
+  type PathBudget,
+  printValue,
+} from "./json-path.ts";
+
+/** Of one row: values visited, and printed. */
+const valuesMax = 100_000;
+/** Characters that cost as much as a value; one text, however long, always fits. */
+const charactersPerValue = 8;
+/** An object that is printed costs as much as visiting it so many times. */
+const printShare = 4;
+
+/** The values, and texts, of the columns of one object. */
+export class RowValues {
+  readonly #object: unknown;
+  readonly #budget: PathBudget = { left: valuesMax };
+  readonly #values = new Map<JsonPath, unknown>();
+  readonly #texts = new Map<JsonPath, string | undefined>();
+
+  constructor(object: unknown) {
+    this.#object = object;
+  }
+
+  /** Undefined: it leads nowhere, fails, or there is too much in the row. Equal paths are one object. */
+  value(path: JsonPath): unknown {
+    if (this.#values.has(path)) return this.#values.get(path);
+    const value = firstValue(path, this.#object, this.#budget);
+    this.#values.set(path, value);
+    return value;
+  }
+
+  text(path: JsonPath): string | undefined {
+    const text = this.#texts.has(path) ? this.#texts.get(path) : this.#print(path);
+    this.#texts.set(path, text);
+    if (text === undefined || this.#budget.left <= 0) return undefined;
+    this.#budget.left -= text.length / charactersPerValue;
+    return text;
+  }
+
+  #print(path: JsonPath): string | undefined {
+    const value = this.value(path);
+    if (value === undefined) return undefined;
+    const most = this.#budget.left / printShare;
+    if (most > 0 && !hasValues(value, most)) return printValue(value);
+    // The row is full: what is looked at in vain costs as well.
+    this.#budget.left = 0;
+    return undefined;
+  }
+}
+
+/** Paths of the columns of one definition: equal ones are one object. */
+export class ColumnPaths {
+  readonly #known = new Map<string, JsonPath>();
+
+  /** Throws JsonPathError. */
+  parse(text: string): JsonPath {
+    const path = this.#known.get(text) ?? parseJsonPath(text);
+    this.#known.set(text, path);
+    return path;
+  }
+}
