@@ -9,7 +9,7 @@ import type { RequestContext } from "#server/context.ts";
 import { type ItemForm, madeForm, protobufForm, storedForm } from "#server/list-body.ts";
 import { type Negotiated, protobufType } from "#server/negotiate.ts";
 import { bytesResponse, compressBody } from "#server/respond.ts";
-import { wholeList } from "#server/whole-list.ts";
+import { isLongList, wholeList } from "#server/whole-list.ts";
 import { contentHeaders, formFor, isList } from "./answer.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
 import { listPage } from "./shown-selection.ts";
@@ -197,7 +197,7 @@ async function answerEntries(
 ): Promise<PlainResponse> {
   // Indexes are within the page.
   const entry = (at: number): object => show(items[at] as (typeof items)[number]);
-  const entries = { count: items.length, entry };
+  const entries = { count: items.length, isLong: isLongList(items), entry };
   const body = await wholeList(head, field, entries, form, context.pace, context.holding);
   return bytesResponse(200, body, form.mediaType, contentHeaders(form));
 }

@@ -39,7 +39,7 @@ for (const form of forms) {
         items: [],
       };
       const clock = new FakeClock();
-      const entries = { count, entry: objectAt };
+      const entries = { count, isLong: false, entry: objectAt };
       const body = await wholeList(head, "items", entries, form, new Pace(clock), uncharged);
       const whole = encodeWhole({ ...head, items }, form);
       assert.equal(Buffer.concat(body).toString(), whole);
@@ -54,7 +54,7 @@ test("a list ends in the making when its caller may hold no more, having made no
   const clock = new FakeClock();
   let made = 0;
   const entry = (): object => ({ text: "x".repeat(1_000), at: made++ });
-  const entries = { count: 10_000, entry };
+  const entries = { count: 10_000, isLong: true, entry };
   const form: Negotiated = { mediaType: "application/json", isPretty: false };
   const head = { kind: "List", items: [] };
   const list = wholeList(head, "items", entries, form, new Pace(clock), holding);
@@ -80,13 +80,28 @@ test("entries that take long are made a few per turn", async () => {
   };
   const [form] = forms;
   assert.ok(form);
-  await wholeList(
-    { items: [] },
-    "items",
-    { count: 40, entry },
-    form,
-    new Pace(clock),
-    uncharged("a list of a test"),
-  );
+  const entries = { count: 40, isLong: false, entry };
+  await wholeList({ items: [] }, "items", entries, form, new Pace(clock), uncharged);
   assert.equal(fake.turns, 19);
+});
+
+test("large entries end their turn, and lists of them take turns", async () => {
+  const clock = new FakeClock();
+  const made: number[] = [];
+  const form: Negotiated = { mediaType: "application/json", isPretty: true };
+  const list = (at: number): Promise<readonly Uint8Array[]> => {
+    const entry = (): object => {
+      made.push(at);
+      return { text: "x".repeat(200_000) };
+    };
+    const head = { kind: "List", items: [] };
+    const entries = { count: 3, isLong: true, entry };
+    return wholeList(head, "items", entries, form, new Pace(clock), uncharged);
+  };
+  const lists = [list(0), list(1)];
+  assert.deepEqual(made, []);
+  await clock.advance(10);
+  assert.deepEqual(made, [0, 1, 0, 1, 0, 1]);
+  const [one, other] = await Promise.all(lists);
+  assert.deepEqual(one, other);
 });

@@ -14,7 +14,18 @@ import { encodeObject, yamlOptions } from "./respond.ts";
 const entriesPerTurn = { json: 256, yaml: 32 } as const;
 /** Some take much longer: a row of a definition with many columns some milliseconds. No further one begins then. */
 const turnMsMax = 5;
+/** Beyond it an entry is the last of its turn: some 2 ms. */
+const charactersPerTurn = 128 * 1024;
+/** Items of half a megabyte, as they are rare, come in small numbers. */
+const looksMax = 16;
 const encoder = new TextEncoder();
+
+interface Entries {
+  readonly count: number;
+  /** See `isLongList`. */
+  readonly isLong: boolean;
+  entry(index: number): object;
+}
 
 /**
  * `head` with the entries in its last field, `field`, which is an empty list there.
@@ -23,7 +34,7 @@ const encoder = new TextEncoder();
 export async function wholeList(
   head: object,
   field: string,
-  entries: { readonly count: number; entry(index: number): object },
+  entries: Entries,
   form: Negotiated,
   pace: Pace,
   holding: Holding,
@@ -34,19 +45,28 @@ export async function wholeList(
   const perTurn = yaml ? entriesPerTurn.yaml : entriesPerTurn.json;
   const { before, after } = around(head, field, form);
   const chunks: Uint8Array[] = [encoder.encode(before)];
+  // Large ones that are asked for together begin one after the other.
+  if (entries.isLong) await pace.turn();
   for (let at = 0; at < entries.count;) {
     const end = Math.min(at + perTurn, entries.count);
     const endMs = pace.clock.monotonicMs() + turnMsMax;
     let text = "";
     do text += write(entries.entry(at), at++);
-    while (at < end && pace.clock.monotonicMs() < endMs);
+    while (at < end && text.length < charactersPerTurn && pace.clock.monotonicMs() < endMs);
     const chunk = encoder.encode(text);
     charge(holding, "answer", chunk.length);
     chunks.push(chunk);
     if (at < entries.count) await pace.turn();
   }
   chunks.push(encoder.encode(after));
-  return entries.count <= perTurn ? [concatBytes(chunks)] : chunks;
+  return chunks.length <= 3 ? [concatBytes(chunks)] : chunks;
+}
+
+/** Whether to make a list of these takes longer than a request should hold the loop. Looks at a few of them. */
+export function isLongList(items: readonly { readonly json: Uint8Array }[]): boolean {
+  let bytes = 0;
+  for (const { json } of items.slice(0, looksMax)) bytes += json.length;
+  return bytes >= charactersPerTurn;
 }
 
 function around(

@@ -11,7 +11,7 @@ import { Pace } from "#platform/pace.ts";
 import { uncharged } from "#platform/ledger.ts";
 import { bytesResponse, compressBody } from "#server/respond.ts";
 import { gzipBytesMin } from "#server/gzip.ts";
-import { wholeList } from "#server/whole-list.ts";
+import { isLongList, wholeList } from "#server/whole-list.ts";
 import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
 import { acceptsGzip } from "../etag/accept-encoding.ts";
 import { type Answer, type FrontendDeps, freshEnough, type Read } from "./kubernetes-read.ts";
@@ -125,7 +125,7 @@ export class KubernetesFrontend {
     const row = rowMaker(resource, form, nowMs);
     // Indexes are within the page.
     const entry = (at: number): object => row((items[at] as SharedObject).object);
-    const rows = { count: items.length, entry };
+    const rows = { count: items.length, isLong: isLongList(items), entry };
     const negotiated = { mediaType: form.contentType, isPretty: false };
     return wholeList(head, "rows", rows, negotiated, pace, holding);
   }
