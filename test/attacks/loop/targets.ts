@@ -19,13 +19,19 @@ export interface Targets {
   stop(): Promise<void>;
 }
 
-export async function startTargets(name: string, withRelay: boolean): Promise<Targets> {
+/** `mirrored`: by the relay; absent: as it does by default. */
+export async function startTargets(
+  name: string,
+  withRelay: boolean,
+  mirrored?: string,
+): Promise<Targets> {
   const directory = temporaryDirectory(`attacks-${name.replaceAll(/\W/g, "-")}`);
   const args = ["--data-dir", join(directory, "data"), "--port", "0", "--nodes", "1"];
   const plane = await startUp(args, measuredEnvironment);
   const { kubeconfig } = plane;
   const pki = join(directory, "data", "pki");
-  const options = { kubeconfig, directory, name: "relay", pki, args: [] };
+  const relayArgs = mirrored === undefined ? [] : ["--resources", mirrored];
+  const options = { kubeconfig, directory, name: "relay", pki, args: relayArgs };
   const relay = withRelay
     ? await startRelay({ ...options, environment: measuredEnvironment })
     : undefined;
