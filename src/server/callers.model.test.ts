@@ -178,11 +178,11 @@ for (let run = 0; run < 4; run++) {
       await step(world);
       const before = world.open.length;
       assert.equal(await world.ask(quiet, "bytes=2000"), 200);
-      for (const { close } of world.open.splice(before)) close();
+      for (const one of world.open.splice(before)) one.close();
       world.check();
     }
     assert.ok(world.served > 50 && world.refused > 50, `${world.served} and ${world.refused}`);
-    for (const { close } of world.open) close();
+    for (const one of world.open) one.close();
     await world.clock.advance(60_000);
     assert.equal(world.ledger.bytes, 0);
     assert.equal(world.seatsInUse(), 0);

@@ -126,7 +126,7 @@ for (const name of ["plane", "relay"] as const) {
   });
 }
 
-async function attacked(name: "plane" | "relay", { attack }: Run): Promise<void> {
+async function attacked(name: "plane" | "relay", run: Run): Promise<void> {
   const target = targets[name];
   assert.ok(target, "the target runs");
   const prey = { url: target.url, credentials: targets.credentials };
@@ -138,7 +138,7 @@ async function attacked(name: "plane" | "relay", { attack }: Run): Promise<void>
   await askHeld(target.child, "reset");
   let mostBytes = 0;
   const sampling = setInterval(() => (mostBytes = Math.max(mostBytes, residentBytes(target))), 50);
-  const end = await quiet.during(() => attack(prey));
+  const end = await quiet.during(() => run.attack(prey));
   clearInterval(sampling);
   const { heldCpuMs } = await askHeld(target.child, "read");
   const held = await metricOf(prey, "pilothouse_held_bytes_peak");
