@@ -138,7 +138,9 @@ function paramsOf(
       },
       list(namespace) {
         const all = lookup.list(storage, namespace).map(shown);
-        return all.some((one) => one instanceof Promise) ? Promise.all(all) : (all as AnyObject[]); // no promise among them
+        const waits = all.some((one) => one instanceof Promise);
+        if (!waits) return all as AnyObject[]; // no promise among them
+        return Promise.all(all.map((one) => Promise.resolve(one)));
       },
     };
   };
