@@ -28,26 +28,30 @@ function pathOf(group: string, name: string, resource: string, isNamespaced: boo
   return `${root}/${isNamespaced ? "namespaces/{ns}/" : ""}${resource}/none`;
 }
 
-const gone = builtinResources()
-  .filter((info) => isServed(info) && info.verbs.includes("patch"))
-  .map((info): Case => {
-    const { group, version: name, resource, kind, subresources } = info;
-    const path = pathOf(group, name, resource, info.namespaced);
-    const own = { group, version: name, kind };
-    const parts = [
-      { suffix: "", gvk: own },
-      ...subresources.map((part) => ({
-        suffix: `/${part.name}`,
-        gvk: {
-          ...own,
-          kind: part.kind,
-          ...(part.group === undefined ? {} : { group: part.group, version: part.version ?? "" }),
-        },
-      })),
-    ].filter(({ suffix }) => !/\/(?:proxy|exec|attach|portforward)$/.test(suffix));
-    const steps = parts.flatMap(({ suffix, gvk }) => patches(`${path}${suffix}`, gvk));
-    return { name: `${resource}.${group} that is not there`, steps };
-  });
+const patchable = builtinResources().filter(
+  (info) => isServed(info) && info.verbs.includes("patch"),
+);
+/** By resource and group, in its newest version: answers are kept by the name of a case. */
+const newest = new Map(patchable.map((info) => [`${info.resource}.${info.group}`, info]));
+
+const gone = [...newest.values()].map((info): Case => {
+  const { group, version: name, resource, kind, subresources } = info;
+  const path = pathOf(group, name, resource, info.namespaced);
+  const own = { group, version: name, kind };
+  const parts = [
+    { suffix: "", gvk: own },
+    ...subresources.map((part) => ({
+      suffix: `/${part.name}`,
+      gvk: {
+        ...own,
+        kind: part.kind,
+        ...(part.group === undefined ? {} : { group: part.group, version: part.version ?? "" }),
+      },
+    })),
+  ].filter(({ suffix }) => !/\/(?:proxy|exec|attach|portforward)$/.test(suffix));
+  const steps = parts.flatMap(({ suffix, gvk }) => patches(`${path}${suffix}`, gvk));
+  return { name: `${resource}.${group} that is not there`, steps };
+});
 
 interface Gvk {
   readonly group: string;
