@@ -4,11 +4,18 @@
  * Works on objects in the version of the request, before admission: fields that admission adds have no
  * owner. Writing a field that a strategy copies from the old object gives no ownership.
  */
-import { applyPatch, type FieldManagement, trackUpdate } from "#api/apply/field-manager.ts";
+import {
+  applyingPatch,
+  type FieldManagement,
+  trackingUpdate,
+  trackUpdate,
+} from "#api/apply/field-manager.ts";
 import { managerName } from "#api/apply/managers.ts";
+import type { Steps } from "#api/apply/steps.ts";
 import type { ApplyTypes } from "#api/apply/updater.ts";
 import { type AnyObject, apiVersionOf, type GroupVersionKind } from "#api/object.ts";
 import { showTemplateGeneration } from "#api/template-generation.ts";
+import type { Pace } from "#platform/pace.ts";
 import type { RequestContext } from "#server/context.ts";
 import { typesOfKind } from "./builtin-kind.ts";
 import type { ServedKind } from "./kind.ts";
@@ -42,12 +49,11 @@ export function trackManagedFields(
     manager: managerOf(context, query),
     nowMs: context.nowMs,
   };
-  const { subresource } = context.requestInfo;
-  return converting(kind, subresource, (managed) => trackUpdate(managed, update));
+  return converting(context, kind, (managed) => trackingUpdate(managed, update));
 }
 
 /** The applied configuration merged into the live object, in the version of the request. */
-export function mergeApplied(
+export async function mergeApplied(
   context: RequestContext,
   kind: ServedKind,
   query: WriteQuery,
@@ -61,8 +67,8 @@ export function mergeApplied(
     force: query.force ?? false,
     nowMs: context.nowMs,
   };
-  const { subresource } = context.requestInfo;
-  return converting(kind, subresource, (managed) => applyPatch(managed, patch).object);
+  const { object } = await converting(context, kind, (managed) => applyingPatch(managed, patch));
+  return object;
 }
 
 /** Field management needs an object in the version of one of its managers. */
@@ -83,13 +89,13 @@ class ConversionNeeded extends Error {
  * Field management converts at once; where that takes a call, it ends there, and runs again with what the
  * call made. Ends: it asks for the same objects each time, a few for each served version.
  */
-async function converting(
+async function converting<T>(
+  { pace, requestInfo }: RequestContext,
   kind: ServedKind,
-  subresource: string,
-  run: (managed: FieldManagement) => AnyObject,
-): Promise<AnyObject> {
-  const managed = management(kind, subresource);
-  if (kind.convert === undefined) return run(managed);
+  run: (managed: FieldManagement) => Steps<T>,
+): Promise<T> {
+  const managed = management(kind, requestInfo.subresource);
+  if (kind.convert === undefined) return inTurns(pace, run(managed));
   const known = new Map<string, AnyObject>();
   const convert = (object: AnyObject, apiVersion: string): AnyObject => {
     const key = `${apiVersion} ${JSON.stringify(object)}`;
@@ -100,12 +106,21 @@ async function converting(
   const types = { ...managed.types, convert };
   for (;;) {
     try {
-      return run({ ...managed, types });
+      return await inTurns(pace, run({ ...managed, types }));
     } catch (error) {
       if (!(error instanceof ConversionNeeded)) throw error;
       const { key, object, apiVersion } = error;
       known.set(key, await kind.convert(object, apiVersion));
     }
+  }
+}
+
+/** There is a second step only if the managers own thousands of paths. */
+async function inTurns<T>(pace: Pace, steps: Steps<T>): Promise<T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await pace.turn();
   }
 }
 

@@ -12,15 +12,12 @@ export interface Conflict {
   readonly fields: FieldSet;
 }
 
-/** 409 with one cause for every field. */
+/**
+ * 409 with one cause for every field, at most `fieldsTold`.
+ * Cost  linear in the paths that conflict; what is made of them is bounded.
+ */
 export function conflictError(conflicts: readonly Conflict[]): ApiError {
-  const owners = conflicts
-    .map(({ owner, fields }) => ({
-      name: printOwner(owner),
-      paths: pathsOf(fields, pathsTold).map(printPath),
-      count: countPaths(fields),
-    }))
-    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  const owners = ownersTold(conflicts);
   const causes = owners.flatMap(({ name, paths }) =>
     paths.map((field) => ({
       reason: "FieldManagerConflict",
@@ -31,8 +28,11 @@ export function conflictError(conflicts: readonly Conflict[]): ApiError {
   return failure(409, "Conflict", conflictMessage(owners), { causes });
 }
 
-/** Fields listed per owner. Upstream lists all; beyond this the message says how many it left out. */
-const pathsTold = 1000;
+/**
+ * Fields listed, of all owners together. Upstream lists all; beyond this the message says how many it left
+ * out. Hundreds of owners of hundreds of fields each would be 60,000 causes, 6 MB of an answer.
+ */
+const fieldsTold = 2_000;
 
 interface OwnerPaths {
   readonly name: string;
@@ -41,17 +41,34 @@ interface OwnerPaths {
   readonly count: number;
 }
 
+/** The first owners by name are listed with their paths. */
+function ownersTold(conflicts: readonly Conflict[]): readonly OwnerPaths[] {
+  const sorted = conflicts
+    .map(({ owner, fields }) => ({ name: printOwner(owner), fields }))
+    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  let left = fieldsTold;
+  return sorted.map(({ name, fields }) => {
+    const paths = pathsOf(fields, left).map(printPath);
+    left -= paths.length;
+    return { name, paths, count: countPaths(fields) };
+  });
+}
+
 function conflictMessage(owners: readonly OwnerPaths[]): string {
   const count = owners.reduce((sum, owner) => sum + owner.count, 0);
   const [first] = owners;
   if (count === 1 && first !== undefined) {
     return `Apply failed with 1 conflict: conflict with ${first.name}: ${first.paths[0] ?? ""}`;
   }
-  const lines = owners.flatMap(({ name, paths, count: all }) => [
+  const told = owners.filter(({ paths }) => paths.length > 0);
+  const lines = told.flatMap(({ name, paths, count: all }) => [
     `conflicts with ${name}:`,
     ...paths.map((path) => `- ${path}`),
     ...(all > paths.length ? [`- and ${all - paths.length} more`] : []),
   ]);
+  const untold = owners.slice(told.length);
+  const more = untold.reduce((sum, owner) => sum + owner.count, 0);
+  if (more > 0) lines.push(`and ${more} more conflicts with ${untold.length} other managers`);
   return `Apply failed with ${count} conflicts: ${lines.join("\n")}`;
 }
 

@@ -7,6 +7,8 @@
  *               the result afterwards (defaulted fields have no owner), then admit and validate.
  *               A result equal to `live` need not be written; `changed` says so.
  *
+ * Both are also there in steps (trackingUpdate, applyingPatch): what many managers own takes long.
+ *
  * In both, `live` is the stored object in the request's version, undefined when there is none. For a
  * subresource, `resetFields` are the fields its strategy copies from the old object, as for the main
  * resource (`status`, say): writing them there gives no ownership.
@@ -25,13 +27,15 @@ import { fieldElement } from "./fields-v1.ts";
 import { clientSideManager, lastAppliedFields, withLastApplied } from "./last-applied.ts";
 import {
   capManagers,
-  decodeManagers,
-  encodeManagers,
+  decodingManagers,
+  encodingManagers,
   isReset,
   managerId,
   noManagers,
 } from "./managers.ts";
 import type { ManagerSet, Managers } from "./managers.ts";
+import { finished } from "./steps.ts";
+import type { Steps } from "./steps.ts";
 import { applyObject, changeOwners, reconcileManagers } from "./updater.ts";
 import type { Application, Applied, ApplyTypes, Typed } from "./updater.ts";
 
@@ -95,26 +99,35 @@ const unowned: FieldSet = unionAll(
 const beforeFirstApply = "before-first-apply";
 
 export function trackUpdate(management: FieldManagement, request: UpdateRequest): AnyObject {
+  return finished(trackingUpdate(management, request));
+}
+
+/** `trackUpdate`, in steps. */
+export function* trackingUpdate(
+  management: FieldManagement,
+  request: UpdateRequest,
+): Steps<AnyObject> {
   const { live, next, nowMs } = request;
-  const managers = managersOfUpdate(management, request);
+  const managers = yield* managersOfUpdate(management, request);
   // An object whose managed fields were reset is not tracked until the next apply.
-  if (managers.size === 0 && live !== undefined) return withManagers(next, noManagers);
+  if (managers.size === 0 && live !== undefined) return withEntries(next, undefined);
   const entry = entryOf(management, "Update", request.manager, nowMs);
-  const tracked = updateManagers(management, live, next, managers, entry);
-  return withManagers(next, capManagers(tracked));
+  const tracked = yield* updateManagers(management, live, next, managers, entry);
+  return yield* withManagers(next, capManagers(tracked));
 }
 
 /** From the request if it brings any, so that clients can edit them, else from the live object. */
-function managersOfUpdate(
+function* managersOfUpdate(
   { types, subresource }: FieldManagement,
   { live, next }: UpdateRequest,
-): Managers {
+): Steps<Managers> {
   const liveEntries = live?.metadata?.managedFields;
   const nextEntries = next.metadata?.managedFields;
   if (subresource === "" && isReset(nextEntries)) return noManagers;
-  const fromNext = subresource === "" ? (decodeManagers(nextEntries) ?? noManagers) : noManagers;
-  const managers = fromNext.size > 0 ? fromNext : (decodeManagers(liveEntries) ?? noManagers);
-  return reconcileManagers(types, managers);
+  const sent = subresource === "" ? yield* decodingManagers(nextEntries) : undefined;
+  const fromNext = sent !== undefined && sent.size > 0 ? sent : undefined;
+  const managers = fromNext ?? (yield* decodingManagers(liveEntries)) ?? noManagers;
+  return yield* reconcileManagers(types, managers);
 }
 
 function entryOf(
@@ -127,19 +140,19 @@ function entryOf(
 }
 
 /** Gives `entry` the fields that differ between `live` and `next`; its time changes only if there are any. */
-function updateManagers(
+function* updateManagers(
   management: FieldManagement,
   live: AnyObject | undefined,
   next: AnyObject,
   managers: Managers,
   entry: Omit<ManagerSet, "set">,
-): Managers {
+): Steps<Managers> {
   const { types } = management;
   const ignored = listIgnoredPaths(management);
   const { complete = (object) => object } = management;
   const before = toTyped(management, live === undefined ? {} : complete(live));
   const after = toTyped(management, complete(next));
-  const changed = changeOwners({ types, before, after, managers, self: "", ignored });
+  const changed = yield* changeOwners({ types, before, after, managers, self: "", ignored });
   const { added, modified } = changed.comparison;
   const gained = difference(union(added, modified), unowned);
   if (isEmpty(gained)) return changed.managers;
@@ -167,8 +180,8 @@ function toTypedAsSent({ types, apiVersion }: FieldManagement, object: AnyObject
   return { value: object as unknown as MutableObject, shape, apiVersion }; // plain JSON, not changed here
 }
 
-function withManagers(object: AnyObject, managers: Managers): AnyObject {
-  return withEntries(object, encodeManagers(managers));
+function* withManagers(object: AnyObject, managers: Managers): Steps<AnyObject> {
+  return withEntries(object, yield* encodingManagers(managers));
 }
 
 function withEntries(
@@ -184,15 +197,24 @@ function withEntries(
 
 /** Throws ApiError: 409 with all conflicts, 400 and 500 as upstream for what cannot be applied. */
 export function applyPatch(management: FieldManagement, request: ApplyRequest): ApplyResult {
+  return finished(applyingPatch(management, request));
+}
+
+/** `applyPatch`, in steps. */
+export function* applyingPatch(
+  management: FieldManagement,
+  request: ApplyRequest,
+): Steps<ApplyResult> {
   const { live, applied, manager, force, nowMs } = request;
-  const application = applicationOf(management, request);
-  const result = resolveConflicts(application, applyObject(application), manager, force);
+  const application = yield* applicationOf(management, request);
+  const merge = yield* applyObject(application);
+  const result = resolveConflicts(application, merge, manager, force);
   const own = result.managers.get(application.self);
   const timed =
     result.isNoOp || own === undefined
       ? result.managers
       : new Map(result.managers).set(application.self, atTime(own, nowMs));
-  const merged = withManagers(result.object as unknown as AnyObject, timed); // a merge of objects
+  const merged = yield* withManagers(result.object as unknown as AnyObject, timed); // a merge of objects
   const object = manager === clientSideManager ? withLastApplied(merged, live, applied) : merged;
   return { object, changed: live === undefined || !jsonEqual(object, live) };
 }
@@ -202,7 +224,7 @@ function atTime(managed: ManagerSet, timeMs: number): ManagerSet {
   return { ...own, timeMs };
 }
 
-function applicationOf(management: FieldManagement, request: ApplyRequest): Application {
+function* applicationOf(management: FieldManagement, request: ApplyRequest): Steps<Application> {
   const { live, applied, manager, nowMs } = request;
   checkApplied(management, applied);
   const entry = entryOf(management, "Apply", manager, nowMs);
@@ -213,7 +235,7 @@ function applicationOf(management: FieldManagement, request: ApplyRequest): Appl
     types: management.types,
     live: toTyped(management, live ?? {}),
     applied: typed,
-    managers: managersOfLive(management, live, nowMs),
+    managers: yield* managersOfLive(management, live, nowMs),
     self: managerId(entry),
     entry,
     ignored: listIgnoredPaths(management),
@@ -249,20 +271,20 @@ function untypable(applied: AnyObject, findings: readonly string[]): Error {
 }
 
 /** The live object's managers; for one that has none, a manager of everything there is. */
-function managersOfLive(
+function* managersOfLive(
   management: FieldManagement,
   live: AnyObject | undefined,
   nowMs: number,
-): Managers {
+): Steps<Managers> {
   if (live === undefined) return noManagers;
-  const decoded = decodeManagers(live.metadata?.managedFields);
+  const decoded = yield* decodingManagers(live.metadata?.managedFields);
   if (decoded === undefined) {
     throw failure(500, "", "failed to decode managed fields");
   }
-  const managers = reconcileManagers(management.types, decoded);
+  const managers = yield* reconcileManagers(management.types, decoded);
   if (managers.size > 0) return managers;
   const entry = entryOf(management, "Update", beforeFirstApply, nowMs);
-  return updateManagers(management, undefined, live, noManagers, entry);
+  return yield* updateManagers(management, undefined, live, noManagers, entry);
 }
 
 /**

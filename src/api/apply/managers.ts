@@ -11,6 +11,8 @@ import { formatTime, parseTime } from "../time.ts";
 import { emptySet, isEmpty, setsEqual, unionAll } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { formatFieldsV1, parseFieldsV1 } from "./fields-v1.ts";
+import { finished, StepMeter } from "./steps.ts";
+import type { Steps } from "./steps.ts";
 
 export interface ManagerSet {
   readonly set: FieldSet;
@@ -51,11 +53,20 @@ export function managerId({ manager, operation, apiVersion, subresource }: Ident
 export function decodeManagers(
   entries: readonly ManagedFieldsEntry[] | undefined,
 ): Managers | undefined {
+  return finished(decodingManagers(entries));
+}
+
+/** `decodeManagers`, in steps. */
+export function* decodingManagers(
+  entries: readonly ManagedFieldsEntry[] | undefined,
+): Steps<Managers | undefined> {
   const managers = new Map<string, ManagerSet>();
+  const meter = new StepMeter();
   for (const entry of entries ?? []) {
     const decoded = decodeEntry(entry);
     if (decoded === undefined) return undefined;
     managers.set(managerId(decoded), decoded);
+    if (meter.isFull(decoded.set)) yield;
   }
   return managers;
 }
@@ -100,8 +111,21 @@ function entryFault(entry: ManagedFieldsEntry, at: number): string | undefined {
 
 /** Appliers first, then by time, manager, version and subresource. undefined when there are none. */
 export function encodeManagers(managers: Managers): readonly ManagedFieldsEntry[] | undefined {
+  return finished(encodingManagers(managers));
+}
+
+/** `encodeManagers`, in steps. */
+export function* encodingManagers(
+  managers: Managers,
+): Steps<readonly ManagedFieldsEntry[] | undefined> {
   const sorted = [...managers.values()].filter(({ set }) => !isEmpty(set)).sort(compareManagers);
-  return sorted.length === 0 ? undefined : sorted.map(encodeEntry);
+  const entries: ManagedFieldsEntry[] = [];
+  const meter = new StepMeter();
+  for (const managed of sorted) {
+    entries.push(encodeEntry(managed));
+    if (managed.entry === undefined && meter.isFull(managed.set)) yield;
+  }
+  return entries.length === 0 ? undefined : entries;
 }
 
 function compareManagers(a: ManagerSet, b: ManagerSet): number {

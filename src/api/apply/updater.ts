@@ -32,6 +32,8 @@ import type { ManagerSet, Managers } from "./managers.ts";
 import { mergeValues, removePaths } from "./merge.ts";
 import { ShapeSource } from "./shape.ts";
 import type { StructShape } from "./shape.ts";
+import { StepMeter } from "./steps.ts";
+import type { Steps } from "./steps.ts";
 import { reconcileSet, setOfContent, setOfValue, withNamedFields } from "./value-set.ts";
 
 /** The versions of one kind. Make it once per resource; it keeps what it computes of the schemas. */
@@ -98,7 +100,7 @@ interface Changed {
 }
 
 /** What a change does to all managers but `self`. */
-export function changeOwners(change: Change): Changed {
+export function* changeOwners(change: Change): Steps<Changed> {
   const comparisons = new Map<string, VersionComparison | undefined>();
   const compareAt = (apiVersion: string): VersionComparison | undefined => {
     if (!comparisons.has(apiVersion))
@@ -107,7 +109,9 @@ export function changeOwners(change: Change): Changed {
   };
   const managers = new Map<string, ManagerSet>();
   const conflicts: Conflict[] = [];
+  const meter = new StepMeter();
   for (const [id, owner] of change.managers) {
+    if (meter.isFull(owner.set)) yield;
     const comparison = id === change.self ? undefined : compareAt(owner.apiVersion);
     if (id === change.self) managers.set(id, owner);
     if (comparison === undefined) continue; // itself, or of a version that is not served
@@ -142,12 +146,16 @@ function compareVersions(change: Change, apiVersion: string): VersionComparison 
 }
 
 /** Sets of all managers as the present schemas can hold them. */
-export function reconcileManagers(types: ApplyTypes, managers: Managers): Managers {
-  const next = [...managers].map(([id, owner]): [string, ManagerSet] => {
+export function* reconcileManagers(types: ApplyTypes, managers: Managers): Steps<Managers> {
+  const next = new Map<string, ManagerSet>();
+  const meter = new StepMeter();
+  for (const [id, owner] of managers) {
     const shape = types.shape(owner.apiVersion);
-    return [id, shape === undefined ? owner : withSet(owner, reconcileSet(owner.set, shape))];
-  });
-  return new Map(next);
+    const set = shape === undefined ? owner.set : reconcileSet(owner.set, shape);
+    next.set(id, withSet(owner, set));
+    if (meter.isFull(set)) yield;
+  }
+  return next;
 }
 
 export interface Application {
@@ -172,7 +180,7 @@ export interface Applied {
 }
 
 /** Merges, prunes and finds conflicts; the caller decides what to do with conflicts. */
-export function applyObject(application: Application): Applied {
+export function* applyObject(application: Application): Steps<Applied> {
   const { types, live, applied, self, entry, ignored } = application;
   const last = application.managers.get(self);
   const all = recursiveDifference(setOfValue(applied.value, applied.shape), ignored);
@@ -187,7 +195,7 @@ export function applyObject(application: Application): Applied {
   const holders = new Map(managers).set(self, { ...entry, set: all });
   const isDropping = last !== undefined && !isEmpty(difference(last.set, all));
   const after = isDropping ? prune({ types, managers: holders, last }, whole) : whole;
-  const changed = changeOwners({ types, before: live, after, managers, self, ignored });
+  const changed = yield* changeOwners({ types, before: live, after, managers, self, ignored });
   return {
     object: after.value,
     managers: changed.managers,

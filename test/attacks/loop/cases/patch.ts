@@ -1,5 +1,12 @@
 /** Patches just within what an object and a patch may be built of: JSON, merge, strategic, server-side apply. */
-import { type Api, type Attack, filled, json, keyedItemsMax } from "../attack.ts";
+import {
+  type Api,
+  type Attack,
+  type AttackRequest,
+  filled,
+  json,
+  keyedItemsMax,
+} from "../attack.ts";
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const types = {
@@ -140,6 +147,7 @@ export const patchAttacks: readonly Attack[] = [
     data: map(keys, "a"),
     patch: (name) => applied(name, {}, { data: map(keys, "b") }),
   }),
+  sharedKeys(300, 200),
   patched({
     name: "4,000 fields that no schema has",
     type: "apply",
@@ -272,6 +280,28 @@ export const patchAttacks: readonly Attack[] = [
     expect: [201, 413],
   },
 ];
+
+/** An apply over keys that `managers` managers own already: refused, then forced. */
+function sharedKeys(managers: number, count: number): Attack {
+  const path = `${configMaps}/shared-keys`;
+  const config = (value: string): string =>
+    JSON.stringify(applied("shared-keys", {}, { data: map(count, value) }));
+  const apply = (manager: string, value: string): AttackRequest => ({
+    method: "PATCH",
+    path: `${path}?fieldManager=${manager}`,
+    contentType: types.apply,
+    body: () => config(value),
+  });
+  const conflicting = apply("next", "b");
+  return {
+    name: `apply: ${count} keys that ${managers} others own, refused and forced`,
+    prepare: async (plane) => {
+      for (let at = 0; at < managers; at++) await plane.send(apply(`m${at}`, "a"));
+    },
+    requests: [conflicting, { ...conflicting, path: `${conflicting.path}&force=true` }],
+    expect: [409, 200],
+  };
+}
 
 function entry(manager: string, fieldsV1: object): object {
   return { manager, operation: "Update", apiVersion: "v1", fieldsType: "FieldsV1", fieldsV1 };

@@ -1,0 +1,35 @@
+/**
+ * Work on the sets of all managers, in steps: an object may have hundreds of managers with hundreds of
+ * paths each, and between two steps the server serves others.
+ *
+ * Bounds  a step is at most `stepPathsMax` paths and those of one more manager.
+ */
+import { countPaths } from "./field-set.ts";
+import type { FieldSet } from "./field-set.ts";
+
+/** Stops after each step; what it returns is the result. */
+export type Steps<T> = Generator<undefined, T, undefined>;
+
+/** 2 ms of decoding. */
+const stepPathsMax = 8_192;
+
+/** Of one walk over sets: says after which of them a step ends. */
+export class StepMeter {
+  #paths = 0;
+
+  /** Counts the set; true: the step ends here. A set counts at least one. */
+  isFull(set: FieldSet): boolean {
+    this.#paths += countPaths(set) + 1;
+    if (this.#paths < stepPathsMax) return false;
+    this.#paths = 0;
+    return true;
+  }
+}
+
+/** All steps at once. */
+export function finished<T>(steps: Steps<T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
