@@ -15,7 +15,9 @@ async function start(count: number): Promise<readonly TestReplica[]> {
   const replicas: TestReplica[] = [];
   for (let i = 0; i < count; i++) replicas.push(await startReplica(log));
   started.push(...replicas);
-  while (!replicas.every(({ role }) => role.holder !== "")) await pause(5);
+  const isSettled = (): boolean =>
+    replicas.some(({ role }) => role.isOwner) && replicas.every(({ role }) => role.holder !== "");
+  while (!isSettled()) await pause(5);
   return replicas;
 }
 

@@ -535,7 +535,15 @@ describe("work that is not waited for", () => {
     "platform/node/offload.ts": ["this.#end("],
     // Where the collection cannot be begun, nothing is collected.
     "platform/spare-memory.ts": ["this.#host.collectInSteps("],
-    "platform/node/http/http.ts": ["serveHttp1(", "serveUpgrade(", "serveHttp2("],
+    // A handshake that fails is an event of its server.
+    "platform/node/http/http.ts": [
+      "serveHttp1(",
+      "serveUpgrade(",
+      "serveHttp2(",
+      "handshakeInTurn(",
+    ],
+    // A host call: what its function throws is uncaught, as a timer's.
+    "platform/node/http/process-turns.ts": ["setImmediate("],
     "platform/node/http/http1-connection.ts": ["this.#answer("],
     "relay/kubernetes/mirrored-reads.ts": ["this.#deps.shadow?.look("],
     "relay/pass-through.ts": ["Promise.all("],
@@ -545,6 +553,8 @@ describe("work that is not waited for", () => {
     "scheduler/bind.ts": ["this.#bind(", "this.#prepare("],
     "scheduler/conditions.ts": ["this.#patch("],
     "scheduler/scheduler.ts": ["evictVictim("],
+    // It catches what its client does.
+    "server/websocket-stream.ts": ["sink.untilLeft("],
     // What could not be written fails its session.
     "sinks/drivers/kafka.ts": ["this.#writing?.then("],
     "stocketcd/compactor.ts": ["this.#round("],
