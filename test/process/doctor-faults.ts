@@ -200,6 +200,8 @@ const podOf = (more: object): object => ({
 /** Of the silent nodes above: their pods go, and come again. */
 const podHerd: LiveFault = {
   rule: "pod-herd",
+  // On a busy machine the herd is felt by the other requests.
+  also: ["slow-requests"],
   culprit: /^node live-gone-\d/,
   fault: (world) => Promise.resolve({ load: () => replacePods(world, 60) }),
   neighbour: (world) => Promise.resolve({ load: () => replacePods(world, 60) }),
