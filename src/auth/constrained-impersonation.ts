@@ -1,7 +1,7 @@
 /**
  * Constrained impersonation (ConstrainedImpersonation, on in 1.36; KEP-5284): the right to act as somebody for some
  * requests only. Of a mode it takes `impersonate-on:MODE:VERB` for the request itself and `impersonate:MODE` for
- * each part of who is meant.
+ * each part of the wanted identity: name, UID, groups, extra.
  *
  * associated-node  a service account whose token names a node, as that node; no other part
  * arbitrary-node   any node, by its user name alone
@@ -14,7 +14,7 @@ import type { UserInfo } from "#platform/http.ts";
 import type { Attributes, Authorizer } from "./auth.ts";
 import { groups, nodeNameOf, serviceAccountGroups, splitServiceAccount } from "./groups.ts";
 
-/** Who is meant, as the headers say it: nothing is added. */
+/** The user that the headers name, with nothing added. */
 export interface Wanted {
   readonly name: string;
   readonly uid: string;

@@ -65,7 +65,7 @@ export function openHolding(ledger: Ledger, { peer, user, namespace }: Charged):
   return ledger.open(`user:${user.name}`, namespace === "" ? ownNamespace(user) : namespace);
 }
 
-/** Service accounts are many and made by who may write in their namespace: together they are one tenant. */
+/** A user of a namespace can make any number of service accounts there: together they are one tenant. */
 function ownNamespace({ name }: UserInfo): string {
   if (!name.startsWith(accountPrefix)) return "";
   return name.slice(accountPrefix.length).split(":", 1)[0] ?? "";

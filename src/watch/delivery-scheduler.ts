@@ -27,7 +27,7 @@ export interface DeliveryPolicy {
   readonly gather: { readonly watchersMin: number; readonly windowMs: number };
   /**
    * Events that concern at least `cursorsMin` cursors are served in turns of about `cursorsPerTurn`; so are
-   * events with more than `lookupsPerTurn` look-ups, in turns of about so many.
+   * events with more than `lookupsPerTurn` look-ups, in turns of about that many look-ups.
    */
   readonly turns: { readonly cursorsMin: number; readonly cursorsPerTurn: number };
   /** Watchers of the latest state: one batch per window. Undefined: they get every event. */

@@ -83,7 +83,7 @@ export function repeatedKeysMessage(repeatedKeys: readonly string[]): string {
   return `yaml: unmarshal errors:\n${repeatedKeys.map((line) => `  ${line}`).join("\n")}`;
 }
 
-/** Texts below aliases may be so many times as long as the document. */
+/** Texts below aliases are in sum at most this many times as long as the document. */
 const growthMax = 8;
 const aliasedLengthMin = 64 * 1024;
 

@@ -40,7 +40,7 @@ const stringBytes = 32;
 /** In the JSON of an object a label takes at least these bytes: `"a":"",`. */
 const labelBytesMin = 7;
 
-/** At most so many look-ups does it take to match selectors of `size` keys and values, `count` of them, with an object. */
+/** Upper bound of the look-ups that match `count` selectors, of `size` keys and values in sum, with one object. */
 export function lookupsMax(size: number, count: number, objectBytes: number): number {
   return Math.min(size, count * Math.ceil(objectBytes / labelBytesMin));
 }

@@ -59,7 +59,7 @@ export interface PlaneOptions extends StoreOptions {
   readonly rootCa?: string;
   /** Where Endpoints `kubernetes` says the server is; absent: `host`, unless that is loopback. */
   readonly advertiseAddress?: string;
-  /** PEM: who is trusted to say who a client is; absent: the authority of `pki`. */
+  /** PEM: authorities of client certificates; absent: the authority of `pki`. */
   readonly clientCa?: string;
   /** Of service account tokens; absent: as access.ts has it. */
   readonly issuer?: string;

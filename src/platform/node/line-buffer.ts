@@ -6,7 +6,7 @@
  *
  * Bounds `bytesMax` of lines in sum. Beyond it lines of strangers (requests without credentials) give way
  *        to any other; among equals the newest line of the writer that holds most bytes, perhaps the new one.
- *        `holdersMax` writers are told apart, further ones share one account.
+ *        at most `holdersMax` writers have an account each; further ones share one.
  * Holds  what `chunk` returned stays first until `take` has said how much of it was written.
  * Cost   constant per line; at the limit a look at each writer.
  */
