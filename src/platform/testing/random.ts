@@ -3,7 +3,7 @@
  * Not for secrets.
  *
  * sfc32 by Chris Doty-Humphrey (PractRand): 128 bits of state, passes PractRand to 32 TB, ~2 ns. Seeds in
- * docs/bugs.md count on this stream: a change of it, or of how many numbers a method takes, ends them.
+ * docs/project/bugs.md count on this stream: a change of it, or of how many numbers a method takes, ends them.
  */
 import { assert } from "#base/assert.ts";
 import type { Random } from "../random.ts";
