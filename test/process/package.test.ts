@@ -43,6 +43,7 @@ const project = mkdtempSync(join(tmpdir(), "pilothouse-package-"));
 const exampleNames = ["list-pods", "operator", "web-service"];
 /** The code blocks of the guide; the last two are tests. */
 const guide = codeOf(readFileSync(join(root, "docs/client.md"), "utf8"));
+const readme = codeOf(readFileSync(join(root, "README.md"), "utf8"));
 
 const compilerOptions = {
   target: "es2024",
@@ -68,6 +69,7 @@ before(() => {
     cpSync(join(root, "examples", `${name}.ts`), join(project, `${name}.ts`));
   }
   for (const [at, code] of guide.entries()) writeFileSync(join(project, `guide-${at}.ts`), code);
+  for (const [at, code] of readme.entries()) writeFileSync(join(project, `readme-${at}.ts`), code);
   writeFileSync(join(project, "package.json"), JSON.stringify({ type: "module" }));
   writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions }));
 });
@@ -106,7 +108,7 @@ test("every subpath of the package can be imported, and its declarations are the
   assert.match(run(["every.ts"]), /^(object ?)+\n$/);
 });
 
-test("the examples and the guide's code type-check against the package", () => {
+test("the examples and the code of the guide and the README type-check against the package", () => {
   assert.equal(guide.length, 4);
   const definition = join(root, "examples/website-crd.json");
   const types = run([join(root, "src/cmd/main.ts"), "types", "--crd", definition]);
