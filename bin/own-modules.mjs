@@ -9,11 +9,14 @@ import module from "node:module";
 
 const formats = { ".ts": "module-typescript", ".js": "module" };
 
-/** `folder` is src or dist, as a file URL that ends in a slash, without symbolic links. */
-export function resolveOwnModules(folder) {
+/**
+ * `folder` is src or dist, as a file URL that ends in a slash, without symbolic links; `imports` is what
+ * package.json says of `#room/*`. Imports of dist are relative.
+ */
+export function resolveOwnModules(folder, imports) {
   module.registerHooks?.({
     resolve(specifier, context, nextResolve) {
-      const url = ownModule(folder, specifier, context.parentURL);
+      const url = ownModule({ folder, imports }, specifier, context.parentURL);
       if (url === undefined) return nextResolve(specifier, context);
       return { url, format: formats[url.slice(-3)], shortCircuit: true };
     },
@@ -21,10 +24,19 @@ export function resolveOwnModules(folder) {
 }
 
 /** Its URL; undefined for what is not the product's own code. */
-export function ownModule(folder, specifier, parentUrl) {
+export function ownModule({ folder, imports }, specifier, parentUrl) {
   const isRoom = specifier.startsWith("#");
   const mayBeOwn = isRoom || specifier.startsWith("./") || specifier.startsWith("../");
   if (!mayBeOwn || parentUrl?.startsWith(folder) !== true) return undefined;
-  const { href } = isRoom ? new URL(specifier.slice(1), folder) : new URL(specifier, parentUrl);
+  const { href } = isRoom
+    ? new URL(pathInSource(specifier, imports), folder)
+    : new URL(specifier, parentUrl);
   return href.startsWith(folder) && href.slice(-3) in formats ? href : undefined;
+}
+
+/** `#store/open.ts` -> `commit/store/open.ts`. */
+function pathInSource(specifier, imports) {
+  const slash = specifier.indexOf("/");
+  const room = imports[`${specifier.slice(0, slash)}/*`];
+  return `${room?.slice("./src/".length, -1)}${specifier.slice(slash + 1)}`;
 }

@@ -35,9 +35,10 @@ async function start() {
   // By itself it is written when the process ends well, and some are only ever killed. Once written it
   // costs 0.2 ms, the first time 30; it saves every later start half of its CPU.
   setTimeout(() => module.flushCompileCache?.(), keepCompiledMs).unref();
-  const source = join(root, "src", "cmd", "main.ts");
-  const main = existsSync(source) ? source : join(root, "dist", "cmd", "main.js");
-  resolveOwnModules(pathToFileURL(join(dirname(main), "..", "/")).href);
+  const source = join(root, "src", "run", "cmd", "main.ts");
+  const main = existsSync(source) ? source : join(root, "dist", "run", "cmd", "main.js");
+  const { imports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  resolveOwnModules(pathToFileURL(join(dirname(main), "..", "..", "/")).href, imports);
   await import(pathToFileURL(main).href);
 }
 

@@ -3,6 +3,8 @@
  * a new edge is a commit of its own that touches this file. See ARCHITECTURE.md for the invariants.
  */
 export interface Room {
+  /** The folder of `src` that it stands in; src/README.md says what each wing is for. */
+  readonly wing: "core" | "commit" | "gate" | "crowd" | "loops" | "run";
   readonly level: number;
   readonly mayImport: readonly string[];
   /** No host types, no ambient world: no node: imports, no Date.now, no setTimeout, no process. */
@@ -23,53 +25,74 @@ const level3 = [
 ];
 
 export const layers: Readonly<Record<string, Room>> = {
-  base: { level: 0, pure: true, mayImport: [] },
-  platform: { level: 1, pure: false, mayImport: ["base"] },
-  wire: { level: 1, pure: false, mayImport: ["base"] },
-  api: { level: 1, pure: true, mayImport: ["base"] },
-  store: { level: 2, pure: true, mayImport: ["base", "platform"] },
-  flowcontrol: { level: 2, pure: true, mayImport: ["base", "platform", "api"] },
-  watch: { level: 2, pure: true, mayImport: ["base", "platform", "wire", "api"] },
-  auth: { level: 2, pure: false, mayImport: ["base", "platform", "api"] },
-  admission: { level: 2, pure: true, mayImport: ["base", "platform", "api"] },
-  cel: { level: 2, pure: true, mayImport: ["base", "api"] },
-  xds: { level: 2, pure: true, mayImport: ["base", "wire", "api"] },
+  base: { wing: "core", level: 0, pure: true, mayImport: [] },
+  platform: { wing: "core", level: 1, pure: false, mayImport: ["base"] },
+  wire: { wing: "core", level: 1, pure: false, mayImport: ["base"] },
+  api: { wing: "core", level: 1, pure: true, mayImport: ["base"] },
+  store: { wing: "commit", level: 2, pure: true, mayImport: ["base", "platform"] },
+  flowcontrol: { wing: "gate", level: 2, pure: true, mayImport: ["base", "platform", "api"] },
+  watch: { wing: "crowd", level: 2, pure: true, mayImport: ["base", "platform", "wire", "api"] },
+  auth: { wing: "gate", level: 2, pure: false, mayImport: ["base", "platform", "api"] },
+  admission: { wing: "gate", level: 2, pure: true, mayImport: ["base", "platform", "api"] },
+  cel: { wing: "core", level: 2, pure: true, mayImport: ["base", "api"] },
+  xds: { wing: "crowd", level: 2, pure: true, mayImport: ["base", "wire", "api"] },
   registry: {
+    wing: "commit",
     level: 3,
     pure: true,
     mayImport: ["base", "platform", "wire", "api", "store", "watch"],
   },
-  etcd: { level: 3, pure: false, mayImport: ["base", "platform", "wire", "store"] },
-  client: { level: 3, pure: true, mayImport: ["base", "platform", "wire", "api"] },
+  etcd: { wing: "commit", level: 3, pure: false, mayImport: ["base", "platform", "wire", "store"] },
+  client: { wing: "crowd", level: 3, pure: true, mayImport: ["base", "platform", "wire", "api"] },
   server: {
+    wing: "gate",
     level: 3,
     pure: false,
     mayImport: ["base", "platform", "wire", "api", "auth", "flowcontrol", "watch"],
   },
-  apiserver: { level: 4, pure: false, mayImport: level3 },
+  apiserver: { wing: "gate", level: 4, pure: false, mayImport: level3 },
   // Makes the served kinds, plugins and proxies that apiserver and admission have places for.
-  extension: { level: 4, pure: false, mayImport: [...level3, "cel", "apiserver"] },
+  extension: { wing: "gate", level: 4, pure: false, mayImport: [...level3, "cel", "apiserver"] },
   // The registry's store on an etcd cluster that stock API servers write as well.
   stocketcd: {
+    wing: "commit",
     level: 4,
     pure: false,
     mayImport: ["base", "platform", "wire", "api", "store", "watch", "etcd", "registry", "server"],
   },
   relay: {
+    wing: "crowd",
     level: 4,
     pure: false,
     mayImport: ["base", "platform", "wire", "api", "watch", "xds", "client", "server"],
   },
-  scheduler: { level: 4, pure: true, mayImport: ["base", "platform", "api", "client"] },
-  controllers: { level: 4, pure: true, mayImport: ["base", "platform", "api", "client"] },
-  hollow: { level: 4, pure: true, mayImport: ["base", "platform", "api", "client"] },
+  scheduler: {
+    wing: "loops",
+    level: 4,
+    pure: true,
+    mayImport: ["base", "platform", "api", "client"],
+  },
+  controllers: {
+    wing: "loops",
+    level: 4,
+    pure: true,
+    mayImport: ["base", "platform", "api", "client"],
+  },
+  hollow: { wing: "loops", level: 4, pure: true, mayImport: ["base", "platform", "api", "client"] },
   sinks: {
+    wing: "crowd",
     level: 4,
     pure: false,
     mayImport: ["base", "platform", "wire", "api", "client", "server"],
   },
-  doctor: { level: 4, pure: true, mayImport: ["base", "platform", "wire", "api", "client"] },
+  doctor: {
+    wing: "loops",
+    level: 4,
+    pure: true,
+    mayImport: ["base", "platform", "wire", "api", "client"],
+  },
   cmd: {
+    wing: "run",
     level: 5,
     pure: false,
     mayImport: [
@@ -99,6 +122,7 @@ export const layers: Readonly<Record<string, Room>> = {
     ],
   },
   sim: {
+    wing: "run",
     level: 5,
     pure: false,
     mayImport: [
@@ -128,3 +152,15 @@ export const layers: Readonly<Record<string, Room>> = {
     ],
   },
 };
+
+/** Where a room is, from the repository's root; undefined for a name that is no room's. */
+export function folderOf(room: string): string | undefined {
+  const wing = layers[room]?.wing;
+  return wing === undefined ? undefined : `src/${wing}/${room}`;
+}
+
+/** The path that `#room/file.ts` names; a room that is not in the table is looked for beside the wings. */
+export function pathOfImport(specifier: string): string {
+  const [room = "", ...rest] = specifier.slice(1).split("/");
+  return [folderOf(room) ?? `src/${room}`, ...rest].join("/");
+}

@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { pathOfImport } from "./layers.ts";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const skipped = new Set(["node_modules", ".git", "dist"]);
@@ -32,14 +33,14 @@ function deadNames(text: string, folder: string): readonly string[] {
   const names = [
     ...found(link).map((name) => [name, join(folder, name)] as const),
     ...found(path).map((name) => [name, join(root, name)] as const),
-    ...found(roomPath).map((name) => [`#${name}`, join(root, "src", name)] as const),
+    ...found(roomPath).map((name) => [`#${name}`, join(root, pathOfImport(`#${name}`))] as const),
   ];
   return names
     .filter(([name, full]) => !isPattern(name) && !existsSync(full))
     .map(([name]) => name);
 }
 
-/** `src/store/engines/NAME.ts` and `#room/file.ts` stand for others. */
+/** `src/commit/store/engines/NAME.ts` and `#room/file.ts` stand for others. */
 function isPattern(name: string): boolean {
   return name.includes("NAME") || name === "#room/file.ts";
 }
@@ -78,7 +79,7 @@ test("every file that a comment names is there", () => {
 });
 
 test("a file that only a comment knows is found, one named by the end of its path is not", () => {
-  const all = ["src/client/api-errors.ts", "src/client/client.ts"];
+  const all = ["src/crowd/client/api-errors.ts", "src/crowd/client/client.ts"];
   const text =
     "/** As `client/gone.ts` and #client/api-errors.ts. */\n// See client.ts\nf('x.ts');";
   assert.deepEqual(deadInComments("src/a/b.ts", text, all), ["client/gone.ts"]);

@@ -12,11 +12,12 @@ import { hostMajorMin, pinnedNode } from "./node-path.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const dist = resolve(process.argv[2] ?? join(root, "dist"));
+const { imports: rooms } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 /** What other projects' tests use (`pilothouse/client/testing`). */
 const testKit = new Set([
-  "cmd/testing/test-tools.ts",
-  "platform/testing/clock.ts",
-  "platform/testing/random.ts",
+  "run/cmd/testing/test-tools.ts",
+  "core/platform/testing/clock.ts",
+  "core/platform/testing/random.ts",
 ]);
 
 if (Number(process.versions.node.split(".")[0]) < hostMajorMin) runPinned();
@@ -57,7 +58,7 @@ function shipped() {
     .filter((path) => /\.(ts|json|txt|gz|bin)$/.test(path))
     .filter(
       (path) =>
-        testKit.has(path) || !/\.(test|bench)\.ts$|\/testing\/|\/testdata\/|^sim\//.test(path),
+        testKit.has(path) || !/\.(test|bench)\.ts$|\/testing\/|\/testdata\/|^run\/sim\//.test(path),
     );
 }
 
@@ -67,12 +68,18 @@ function relink(code, path, extension) {
     /(from\s+|import\s*\(\s*|import\s+|new URL\()"([#.][^"]*)\.ts"/g,
     (_all, head, specifier) => {
       const target = specifier.startsWith("#")
-        ? specifier.slice(1)
+        ? pathInSrc(specifier)
         : posix.join(posix.dirname(path), specifier);
       const link = posix.relative(posix.dirname(path), target);
       return `${head}"${link.startsWith(".") ? link : `./${link}`}${extension}"`;
     },
   );
+}
+
+/** `#store/open` -> `commit/store/open`, as `imports` of package.json says. */
+function pathInSrc(specifier) {
+  const [room, ...rest] = specifier.split("/");
+  return posix.join(rooms[`${room}/*`].replace("./src/", "").replace("*", ""), ...rest);
 }
 
 function declarations() {

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { layers } from "./layers.ts";
+import { folderOf, layers } from "./layers.ts";
 
 const root = join(import.meta.dirname, "..");
 
@@ -14,10 +14,10 @@ interface Project {
 
 test("the pure project compiles exactly the rooms that the layer table calls pure", () => {
   const project = JSON.parse(readFileSync(join(root, "tsconfig.pure.json"), "utf8")) as Project;
-  const compiled = project.include
-    .filter((path) => path.startsWith("src/"))
-    .map((path) => path.slice(4));
-  const pure = Object.keys(layers).filter((name) => layers[name]?.pure === true);
+  const compiled = project.include.filter((path) => path.startsWith("src/"));
+  const pure = Object.keys(layers)
+    .filter((name) => layers[name]?.pure === true)
+    .map((name) => folderOf(name) ?? name);
   assert.deepEqual(compiled.toSorted(), pure.toSorted());
 });
 

@@ -46,8 +46,8 @@ test("the reading page has three ways, and each stop names its file and its func
 
 test("a file that is gone and a function that is called, but not declared, are found", () => {
   assert.deepEqual(missing("1. **`src/gone.ts`** - `run`"), ["src/gone.ts"]);
-  assert.deepEqual(missing("1. **`src/store/commit.ts`** - `#start`, `append`, `Place.of`"), [
-    "append",
-    "of",
-  ]);
+  assert.deepEqual(
+    missing("1. **`src/commit/store/commit.ts`** - `#start`, `append`, `Place.of`"),
+    ["append", "of"],
+  );
 });

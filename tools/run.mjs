@@ -58,7 +58,7 @@ const commands = {
   takeover: (...args) => run(node, ["test/process/takeover.ts", ...args]),
   "real-definitions": (...args) => run(node, ["test/extension/real-definitions.ts", ...args]),
   "real-controllers": (...args) => run(node, ["test/extension/real-controllers.ts", ...args]),
-  sim: (...args) => run(node, ["src/sim/main.ts", ...args]),
+  sim: (...args) => run(node, ["src/run/sim/main.ts", ...args]),
   soak(...given) {
     const named = given[0] !== undefined && !given[0].startsWith("-");
     const [name, ...args] = named ? given : ["relay", ...given];
@@ -161,7 +161,7 @@ function treeSeed() {
 
 /** Rooms whose tests run in a second or two; the rest belongs to `npm test`. */
 function fast(path) {
-  return /^src\/(base|platform|wire|api|flowcontrol|auth|admission)\//.test(path);
+  return /^src\/\w+\/(base|platform|wire|api|flowcontrol|auth|admission)\//.test(path);
 }
 
 function testFiles(folders) {

@@ -28,7 +28,7 @@ export function bundleTests(root, files) {
 
 /** The room whose bundle takes the file; empty for a file that runs alone. */
 function roomOf(root, path) {
-  const room = /^src\/([a-z0-9]+)\//.exec(path)?.[1] ?? "";
+  const room = /^src\/[a-z]+\/([a-z0-9]+)\//.exec(path)?.[1] ?? "";
   if (ownProcess.has(room)) return "";
   return rootHook.test(readFileSync(join(root, path), "utf8")) ? "" : room;
 }

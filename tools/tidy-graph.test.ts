@@ -25,9 +25,9 @@ test("the list of permits only becomes shorter", () => {
 });
 
 const none: Permits = { entryPoints: [], testOnly: {}, cycles: [] };
-const user = { path: "src/store/user.ts", text: 'import { a } from "./a.ts";\n' };
-const tester = { path: "src/store/a.test.ts", text: 'import { a } from "./a.ts";\n' };
-const declared = { path: "src/store/a.ts", text: "export function a(): void {}\n" };
+const user = { path: "src/commit/store/user.ts", text: 'import { a } from "./a.ts";\n' };
+const tester = { path: "src/commit/store/a.test.ts", text: 'import { a } from "./a.ts";\n' };
+const declared = { path: "src/commit/store/a.ts", text: "export function a(): void {}\n" };
 
 const breaches: Readonly<
   Record<GraphRule, { readonly files: readonly SourceFile[]; readonly permits?: Partial<Permits> }>
@@ -36,13 +36,13 @@ const breaches: Readonly<
   "test-only-export": { files: [declared, tester] },
   "stale-permit": {
     files: [declared, user],
-    permits: { testOnly: { "once needed": ["src/store/a.ts a"] } },
+    permits: { testOnly: { "once needed": ["src/commit/store/a.ts a"] } },
   },
   cycle: {
     files: [
-      { path: "src/store/a.ts", text: 'import type { B } from "./b.ts";\n' },
-      { path: "src/store/b.ts", text: 'import { c } from "#store/c.ts";\n' },
-      { path: "src/store/c.ts", text: 'import {\n  type A,\n} from "../store/a.ts";\n' },
+      { path: "src/commit/store/a.ts", text: 'import type { B } from "./b.ts";\n' },
+      { path: "src/commit/store/b.ts", text: 'import { c } from "#store/c.ts";\n' },
+      { path: "src/commit/store/c.ts", text: 'import {\n  type A,\n} from "../store/a.ts";\n' },
     ],
   },
 };
@@ -56,17 +56,17 @@ for (const [rule, { files, permits: given }] of Object.entries(breaches)) {
 
 test("an import by another name, of types, of a whole module or at run time is a use", () => {
   const files = (line: string): readonly SourceFile[] => [
-    { path: "src/store/a.ts", text: "export class A {}\n" },
-    { path: "src/cmd/user.ts", text: `${line}\n` },
+    { path: "src/commit/store/a.ts", text: "export class A {}\n" },
+    { path: "src/run/cmd/user.ts", text: `${line}\n` },
   ];
   for (const line of [
     'import { A as B } from "#store/a.ts";',
-    'import type { A } from "../store/a.ts";',
+    'import type { A } from "../../commit/store/a.ts";',
     'import {\n  x,\n  type A,\n} from "#store/a.ts";',
     'import * as a from "#store/a.ts";',
     'export { A } from "#store/a.ts";',
     'const { A } = await import("#store/a.ts");',
-    'new Worker(new URL("../store/a.ts", import.meta.url));',
+    'new Worker(new URL("../../commit/store/a.ts", import.meta.url));',
   ]) {
     assert.deepEqual(tidyGraph(files(line), none), [], line);
   }
@@ -76,14 +76,14 @@ test("an import by another name, of types, of a whole module or at run time is a
 
 test("tests may have a type or a permitted export for themselves, and folders of their own", () => {
   const imports = (path: string) => ({
-    path: "src/cmd/a.test.ts",
+    path: "src/run/cmd/a.test.ts",
     text: `import { a } from "${path}";`,
   });
-  const type = { path: "src/store/a.ts", text: "export interface a {}\n" };
+  const type = { path: "src/commit/store/a.ts", text: "export interface a {}\n" };
   assert.deepEqual(tidyGraph([type, imports("#store/a.ts")], none), []);
-  const fixture = { path: "src/store/testing/a.ts", text: declared.text };
+  const fixture = { path: "src/commit/store/testing/a.ts", text: declared.text };
   assert.deepEqual(tidyGraph([fixture, imports("#store/testing/a.ts")], none), []);
-  const testOnly = { "a reason": ["src/store/a.ts a"] };
+  const testOnly = { "a reason": ["src/commit/store/a.ts a"] };
   assert.deepEqual(tidyGraph([declared, tester], { ...none, testOnly }), []);
 });
 

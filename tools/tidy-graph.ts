@@ -6,6 +6,7 @@
  * two files that need each other's types are read as one, so they are one, or a third file has the types.
  */
 import { posix } from "node:path";
+import { pathOfImport } from "./layers.ts";
 import type { SourceFile } from "./tidy.ts";
 
 export type GraphRule = "unused-export" | "test-only-export" | "stale-permit" | "cycle";
@@ -52,7 +53,7 @@ function importsOf(file: SourceFile): Import[] {
 
 function importOf(file: SourceFile, specifier: string, names: readonly string[]): Import {
   const target = specifier.startsWith("#")
-    ? `src/${specifier.slice(1)}`
+    ? pathOfImport(specifier)
     : posix.join(posix.dirname(file.path), specifier);
   return { from: file.path, target, names };
 }

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { layers } from "./layers.ts";
+import { folderOf, layers } from "./layers.ts";
 import { tidy, type RuleName } from "./tidy.ts";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
@@ -27,13 +27,27 @@ test("the layer table is a table of layers: edges go down, or sideways within th
   }
 });
 
+test("every room stands in its wing, where `#room/...` leads", () => {
+  const { imports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    readonly imports: Readonly<Record<string, string>>;
+  };
+  const wanted = Object.keys(layers).map((name) => [`#${name}/*`, `./${folderOf(name)}/*`]);
+  assert.deepEqual(Object.entries(imports).toSorted(), wanted.toSorted());
+  const folders = readdirSync(join(root, "src"), { withFileTypes: true })
+    .filter((wing) => wing.isDirectory())
+    .flatMap((wing) =>
+      readdirSync(join(root, "src", wing.name)).map((room) => `src/${wing.name}/${room}`),
+    );
+  assert.deepEqual(folders.toSorted(), Object.keys(layers).map(folderOf).toSorted());
+});
+
 test("every room with code has a README that names its invariants", () => {
   for (const name of Object.keys(layers)) {
-    const folder = join(root, "src", name);
-    if (!existsSync(folder) || sources(`src/${name}`).length === 0) continue;
+    const folder = folderOf(name) ?? name;
+    if (!existsSync(join(root, folder)) || sources(folder).length === 0) continue;
     const readme = join(folder, "README.md");
-    assert.ok(existsSync(readme), `src/${name}/README.md is missing`);
-    assert.match(readFileSync(readme, "utf8"), /[Ii]nvariant/, `src/${name}/README.md`);
+    assert.ok(existsSync(readme), `${folder}/README.md is missing`);
+    assert.match(readFileSync(readme, "utf8"), /[Ii]nvariant/, `${folder}/README.md`);
   }
 });
 
@@ -41,28 +55,37 @@ const header = "/** What it is. */\n";
 const longBody = "  a();\n".repeat(75);
 const breaches: Readonly<Record<RuleName, { readonly path: string; readonly text: string }>> = {
   testing: {
-    path: "src/store/a.ts",
+    path: "src/commit/store/a.ts",
     text: `${header}import { FakeDisk } from "#platform/testing/disk.ts";\n`,
   },
-  sim: { path: "src/store/a.test.ts", text: `${header}import { x } from "#sim/recorder.ts";\n` },
-  edge: { path: "src/store/a.ts", text: `${header}import { x } from "#server/chain.ts";\n` },
-  relative: { path: "src/store/a.ts", text: `${header}import { x } from "../api/object.ts";\n` },
-  pure: { path: "src/scheduler/a.ts", text: `${header}const now = Date.now();\n` },
-  name: { path: "src/store/utils.ts", text: header },
-  header: { path: "src/store/a.ts", text: "export const a = 1;\n" },
-  "file-length": { path: "src/store/a.ts", text: header + "const a = 1;\n".repeat(601) },
-  "function-length": { path: "src/store/a.ts", text: `${header}function f() {\n${longBody}}\n` },
-  todo: { path: "src/store/a.ts", text: `${header}// TODO later\n` },
-  word: { path: "src/store/a.ts", text: `${header}// see /${"work"}/x\n` },
-  "default-export": { path: "src/store/a.ts", text: `${header}export default 1;\n` },
-  idiom: { path: "src/store/a.ts", text: `${header}// Whoever reads this is told twice.\n` },
-  unbounded: { path: "src/store/a.ts", text: `${header}const queueMax = Infinity;\n` },
+  sim: {
+    path: "src/commit/store/a.test.ts",
+    text: `${header}import { x } from "#sim/recorder.ts";\n`,
+  },
+  edge: { path: "src/commit/store/a.ts", text: `${header}import { x } from "#server/chain.ts";\n` },
+  relative: {
+    path: "src/commit/store/a.ts",
+    text: `${header}import { x } from "../api/object.ts";\n`,
+  },
+  pure: { path: "src/loops/scheduler/a.ts", text: `${header}const now = Date.now();\n` },
+  name: { path: "src/commit/store/utils.ts", text: header },
+  header: { path: "src/commit/store/a.ts", text: "export const a = 1;\n" },
+  "file-length": { path: "src/commit/store/a.ts", text: header + "const a = 1;\n".repeat(601) },
+  "function-length": {
+    path: "src/commit/store/a.ts",
+    text: `${header}function f() {\n${longBody}}\n`,
+  },
+  todo: { path: "src/commit/store/a.ts", text: `${header}// TODO later\n` },
+  word: { path: "src/commit/store/a.ts", text: `${header}// see /${"work"}/x\n` },
+  "default-export": { path: "src/commit/store/a.ts", text: `${header}export default 1;\n` },
+  idiom: { path: "src/commit/store/a.ts", text: `${header}// Whoever reads this is told twice.\n` },
+  unbounded: { path: "src/commit/store/a.ts", text: `${header}const queueMax = Infinity;\n` },
   charged: {
-    path: "src/apiserver/a.ts",
+    path: "src/gate/apiserver/a.ts",
     text: `${header}import { type Holding, uncharged } from "#platform/ledger.ts";\n`,
   },
   inherited: {
-    path: "src/api/a.ts",
+    path: "src/core/api/a.ts",
     text: `${header}const verbs: Readonly<Record<string, string>> = {\n  GET: "get",\n};\nexport const verb = (m: string) => verbs[m];\n`,
   },
 };
@@ -78,7 +101,7 @@ test("a table that is filled by names from outside is found, one by names of our
   const table = (line: string): string =>
     `${header}const bag: Record<string, string[]> = {};\n${line}\n`;
   const rulesOf = (line: string): readonly string[] =>
-    tidy({ path: "src/api/a.ts", text: table(line) }).map(({ rule }) => rule);
+    tidy({ path: "src/core/api/a.ts", text: table(line) }).map(({ rule }) => rule);
   assert.deepEqual(rulesOf("bag[name] = [];"), ["inherited"]);
   assert.deepEqual(rulesOf("(bag[part.key] ??= []).push(name);"), ["inherited"]);
   assert.deepEqual(rulesOf('bag["a"] = [];'), []);
@@ -89,33 +112,33 @@ test("what charges nothing needs a reason, and a listener is for cmd", () => {
   const rulesOf = (path: string, text: string): readonly string[] =>
     tidy({ path, text: header + text }).map(({ rule }) => rule);
   const free = 'import {\n  type Holding,\n  uncharged,\n} from "#platform/ledger.ts";\n';
-  assert.deepEqual(rulesOf("src/server/a.ts", free), ["charged"]);
-  assert.deepEqual(rulesOf("src/server/a.ts", `// uncharged: shared by all.\n${free}`), []);
-  assert.deepEqual(rulesOf("src/server/a.test.ts", free), []);
+  assert.deepEqual(rulesOf("src/gate/server/a.ts", free), ["charged"]);
+  assert.deepEqual(rulesOf("src/gate/server/a.ts", `// uncharged: shared by all.\n${free}`), []);
+  assert.deepEqual(rulesOf("src/gate/server/a.test.ts", free), []);
   const listener = 'import { httpLimits, listen } from "#platform/node/http/http.ts";\n';
-  assert.deepEqual(rulesOf("src/relay/a.ts", listener), ["charged"]);
-  assert.deepEqual(rulesOf("src/cmd/a.ts", listener), []);
+  assert.deepEqual(rulesOf("src/crowd/relay/a.ts", listener), ["charged"]);
+  assert.deepEqual(rulesOf("src/run/cmd/a.ts", listener), []);
 });
 
 test("the fake world is for tests and sim; the fakes of a room are for tests", () => {
   const rulesOf = (path: string, target: string): readonly string[] =>
     tidy({ path, text: `${header}import { x } from "${target}";\n` }).map(({ rule }) => rule);
   const allowed = [
-    ["src/store/a.test.ts", "#platform/testing/disk.ts"],
-    ["src/store/testing/a.ts", "#platform/testing/clock.ts"],
-    ["src/scheduler/testing.ts", "#platform/testing/clock.ts"],
-    ["src/platform/a.test.ts", "./testing/clock.ts"],
-    ["src/sim/a.ts", "#platform/testing/network.ts"],
-    ["src/sim/testing/a.ts", "#relay/testing/fake-upstream.ts"],
-    ["src/cmd/a.ts", "#api/testing-ground.ts"],
+    ["src/commit/store/a.test.ts", "#platform/testing/disk.ts"],
+    ["src/commit/store/testing/a.ts", "#platform/testing/clock.ts"],
+    ["src/loops/scheduler/testing.ts", "#platform/testing/clock.ts"],
+    ["src/core/platform/a.test.ts", "./testing/clock.ts"],
+    ["src/run/sim/a.ts", "#platform/testing/network.ts"],
+    ["src/run/sim/testing/a.ts", "#relay/testing/fake-upstream.ts"],
+    ["src/run/cmd/a.ts", "#api/testing-ground.ts"],
   ] as const;
   for (const [path, target] of allowed) assert.deepEqual(rulesOf(path, target), [], path);
   const refused = [
-    ["src/cmd/a.ts", "#client/testing/fake-api.ts", "testing"],
-    ["src/platform/a.ts", "./testing/clock.ts", "testing"],
-    ["src/auth/a.ts", "./testing.ts", "testing"],
-    ["src/sim/a.ts", "#relay/testing/fake-upstream.ts", "testing"],
-    ["src/relay/testing/a.ts", "#sim/testing/fed.ts", "sim"],
+    ["src/run/cmd/a.ts", "#client/testing/fake-api.ts", "testing"],
+    ["src/core/platform/a.ts", "./testing/clock.ts", "testing"],
+    ["src/gate/auth/a.ts", "./testing.ts", "testing"],
+    ["src/run/sim/a.ts", "#relay/testing/fake-upstream.ts", "testing"],
+    ["src/crowd/relay/testing/a.ts", "#sim/testing/fed.ts", "sim"],
   ] as const;
   for (const [path, target, rule] of refused) {
     assert.deepEqual(rulesOf(path, target), [rule], `${path} ${target}`);
@@ -124,7 +147,7 @@ test("the fake world is for tests and sim; the fakes of a room are for tests", (
 
 test("a long function with a stated reason passes", () => {
   const text = `${header}// long: one table, read top to bottom\nfunction f() {\n${longBody}}\n`;
-  assert.deepEqual(tidy({ path: "src/store/a.ts", text }), []);
+  assert.deepEqual(tidy({ path: "src/commit/store/a.ts", text }), []);
 });
 
 function sources(folder: string): string[] {

@@ -4,10 +4,10 @@
  * `tidy.test.ts` runs them over the tree and plants one breach per rule to prove that each bites.
  * The formatter has run before, so indentation tells structure; no parser is needed.
  */
-import { layers } from "./layers.ts";
+import { folderOf, layers } from "./layers.ts";
 
 export interface SourceFile {
-  /** From the repository's root, forward slashes: `src/store/log.ts`. */
+  /** From the repository's root, forward slashes: `src/commit/store/log.ts`. */
   readonly path: string;
   readonly text: string;
 }
@@ -74,9 +74,9 @@ export function tidy(file: SourceFile): readonly Finding[] {
   ];
 }
 
-/** `src/store/engines/local/engine.ts` is of room `store`; files outside src are of no room. */
+/** `src/commit/store/engines/local/engine.ts` is of room `store`; files outside src are of no room. */
 export function roomOf(path: string): string | undefined {
-  return /^src\/([^/]+)\//.exec(path)?.[1];
+  return /^src\/[^/]+\/([^/]+)\//.exec(path)?.[1];
 }
 
 function nameFindings(file: SourceFile): Finding[] {
@@ -240,12 +240,12 @@ function hasOwnKeys(lines: readonly string[], at: number): boolean {
 }
 
 function isForTests(path: string): boolean {
-  return /\/testing\/|testing\.ts$|^src\/sim\//.test(path);
+  return /\/testing\/|testing\.ts$|^src\/run\/sim\//.test(path);
 }
 
 /**
  * Fakes are for tests: production code imports no `testing` folder, and sim only the fake world it runs on.
- * That world is below all rooms (`src/platform/testing`), so no other room's tests need sim.
+ * That world is below all rooms (`src/core/platform/testing`), so no other room's tests need sim.
  */
 function fakeWorldFindings(file: SourceFile, lines: readonly string[]): Finding[] {
   const room = roomOf(file.path);
@@ -309,7 +309,8 @@ function relativeFault(path: string, room: string, specifier: string): string | 
     if (part === "..") folder.pop();
     else if (part !== ".") folder.push(part);
   }
-  return folder[0] === "src" && folder[1] === room ? undefined : `${specifier} leaves room ${room}`;
+  const isInside = `${folder.join("/")}/`.startsWith(`${folderOf(room)}/`);
+  return isInside ? undefined : `${specifier} leaves room ${room}`;
 }
 
 function isTest(path: string): boolean {

@@ -2,7 +2,7 @@
  * Records what a stock kube-controller-manager signs: certificate requests made by openssl, and the
  * certificates or Failed conditions that come of them, as JSON on standard output.
  *
- *   KCM=/path/kube-controller-manager node test/attacks/record-signatures.ts > src/auth/testdata/stock-signatures.json
+ *   KCM=/path/kube-controller-manager node test/attacks/record-signatures.ts > src/gate/auth/testdata/stock-signatures.json
  *
  * Needs kube-apiserver, kube-controller-manager and openssl. Not a test: signing.test.ts reads the record.
  */

@@ -78,7 +78,9 @@ function once(f: () => void = () => {}): () => void {
 }
 
 const timerNames = [
-  ...readFileSync(join(root, "src/platform/clock.ts"), "utf8").matchAll(/^ {2}\| "([\w.]+)"/gm),
+  ...readFileSync(join(root, "src/core/platform/clock.ts"), "utf8").matchAll(
+    /^ {2}\| "([\w.]+)"/gm,
+  ),
 ].map(([, name]) => name as TimerName);
 
 describe("a timer", () => {
@@ -514,62 +516,62 @@ describe("work that is not waited for", () => {
 
   /** Why each cannot reject; a line that is added to the code is added here, or waited for. */
   const dropped: Readonly<Record<string, readonly string[]>> = {
-    "admission/resource-quota.ts": ["this.#subtract(", "this.#rounds("],
+    "gate/admission/resource-quota.ts": ["this.#subtract(", "this.#rounds("],
     // A WebSocket's and a tunnel's ends are caught where they are read; `send` never rejects.
-    "apiserver/kubelet/exec-translation.ts": ["peer.send(", "this.#peer.send("],
-    "apiserver/kubelet/exec-upgrade.ts": ["over.then("],
-    "apiserver/kubelet/join.ts": ["Promise.all("],
-    "apiserver/kubelet/logs.ts": ["sendMessages("],
-    "apiserver/kubelet/spdy-tunnel.ts": ["tunnel("],
-    "client/events.ts": ["this.#sendOne("],
-    "etcd/endpoints.ts": ["client.gone.then("],
-    "etcd/handover.ts": ["this.#look("],
-    "etcd/holder-link.ts": ["this.#client.gone.then("],
-    "etcd/kv.ts": ["this.#stream("],
-    "etcd/lease.ts": ["this.#sendGone(", "this.#sendConfirmed("],
-    "etcd/log-cluster.ts": ["this.#watchOn("],
-    "etcd/maintenance.ts": ["sendSnapshot("],
-    "etcd/replica-methods.ts": ["send("],
-    "etcd/replica-role.ts": ["run(", "this.#follow(", "this.#takeOver("],
+    "gate/apiserver/kubelet/exec-translation.ts": ["peer.send(", "this.#peer.send("],
+    "gate/apiserver/kubelet/exec-upgrade.ts": ["over.then("],
+    "gate/apiserver/kubelet/join.ts": ["Promise.all("],
+    "gate/apiserver/kubelet/logs.ts": ["sendMessages("],
+    "gate/apiserver/kubelet/spdy-tunnel.ts": ["tunnel("],
+    "crowd/client/events.ts": ["this.#sendOne("],
+    "commit/etcd/endpoints.ts": ["client.gone.then("],
+    "commit/etcd/handover.ts": ["this.#look("],
+    "commit/etcd/holder-link.ts": ["this.#client.gone.then("],
+    "commit/etcd/kv.ts": ["this.#stream("],
+    "commit/etcd/lease.ts": ["this.#sendGone(", "this.#sendConfirmed("],
+    "commit/etcd/log-cluster.ts": ["this.#watchOn("],
+    "commit/etcd/maintenance.ts": ["sendSnapshot("],
+    "commit/etcd/replica-methods.ts": ["send("],
+    "commit/etcd/replica-role.ts": ["run(", "this.#follow(", "this.#takeOver("],
     // `terminate` of a worker always resolves.
-    "platform/node/offload.ts": ["this.#end("],
+    "core/platform/node/offload.ts": ["this.#end("],
     // Where the collection cannot be begun, nothing is collected.
-    "platform/spare-memory.ts": ["this.#host.collectInSteps("],
+    "core/platform/spare-memory.ts": ["this.#host.collectInSteps("],
     // A handshake that fails is an event of its server.
-    "platform/node/http/http.ts": [
+    "core/platform/node/http/http.ts": [
       "serveHttp1(",
       "serveUpgrade(",
       "serveHttp2(",
       "handshakeInTurn(",
     ],
     // A host call: what its function throws is uncaught, as a timer's.
-    "platform/node/http/process-turns.ts": ["setImmediate("],
-    "platform/node/http/http1-connection.ts": ["this.#answer("],
-    "relay/kubernetes/mirrored-reads.ts": ["this.#deps.shadow?.look("],
-    "relay/pass-through.ts": ["Promise.all("],
-    "relay/relay.ts": ["this.#balance("],
-    "relay/access/stream-review.ts": ["this.#look("],
-    "relay/xds/xds-call.ts": ["this.#identify(", "this.#decide(", "this.#review("],
-    "scheduler/bind.ts": ["this.#bind(", "this.#prepare("],
-    "scheduler/conditions.ts": ["this.#patch("],
-    "scheduler/scheduler.ts": ["evictVictim("],
+    "core/platform/node/http/process-turns.ts": ["setImmediate("],
+    "core/platform/node/http/http1-connection.ts": ["this.#answer("],
+    "crowd/relay/kubernetes/mirrored-reads.ts": ["this.#deps.shadow?.look("],
+    "crowd/relay/pass-through.ts": ["Promise.all("],
+    "crowd/relay/relay.ts": ["this.#balance("],
+    "crowd/relay/access/stream-review.ts": ["this.#look("],
+    "crowd/relay/xds/xds-call.ts": ["this.#identify(", "this.#decide(", "this.#review("],
+    "loops/scheduler/bind.ts": ["this.#bind(", "this.#prepare("],
+    "loops/scheduler/conditions.ts": ["this.#patch("],
+    "loops/scheduler/scheduler.ts": ["evictVictim("],
     // It catches what its client does.
-    "server/websocket-stream.ts": ["sink.untilLeft("],
+    "gate/server/websocket-stream.ts": ["sink.untilLeft("],
     // What could not be written fails its session.
-    "sinks/drivers/kafka.ts": ["this.#writing?.then("],
-    "stocketcd/compactor.ts": ["this.#round("],
-    "store/auto-compact.ts": ["this.#tick("],
-    "store/embedded.ts": ["deps.engine.deposed?.then("],
-    "store/engines/local/room.ts": ["this.look("],
+    "crowd/sinks/drivers/kafka.ts": ["this.#writing?.then("],
+    "commit/stocketcd/compactor.ts": ["this.#round("],
+    "commit/store/auto-compact.ts": ["this.#tick("],
+    "commit/store/embedded.ts": ["deps.engine.deposed?.then("],
+    "commit/store/engines/local/room.ts": ["this.look("],
     // `failed` never rejects.
-    "store/replica.ts": ["owner.failed.then("],
-    "store/watches.ts": ["Promise.resolve("],
+    "commit/store/replica.ts": ["owner.failed.then("],
+    "commit/store/watches.ts": ["Promise.resolve("],
   };
 
   test("every promise that nobody waits for is known, and catches what goes wrong", () => {
     const found: string[] = [];
     for (const file of globSync("**/*.ts", { cwd: join(root, "src") })) {
-      if (/^sim\/|\/gen\/|\/testing\/|\.(?:test|bench)\.ts$/.test(file)) continue;
+      if (/^run\/sim\/|\/gen\/|\/testing\/|\.(?:test|bench)\.ts$/.test(file)) continue;
       const text = readFileSync(join(root, "src", file), "utf8");
       for (const [, call = ""] of text.matchAll(/(?:^|[{;>]|else)\s*void ([\w.#?]+\()/gm)) {
         // Synchronous calls whose result is dropped.

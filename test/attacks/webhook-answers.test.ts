@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { CallError } from "../../src/extension/webhooks/call-error.ts";
-import { readVerdict } from "../../src/extension/webhooks/verdict.ts";
+import { CallError } from "../../src/gate/extension/webhooks/call-error.ts";
+import { readVerdict } from "../../src/gate/extension/webhooks/verdict.ts";
 
 const seed = Number(process.env["PILOTHOUSE_SEED"] ?? 1);
 const asked = { type: "mutating", version: "v1", uid: "u" } as const;

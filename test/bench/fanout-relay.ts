@@ -8,19 +8,19 @@
 import { readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { parseArgs } from "node:util";
-import { CertificateAuthenticator } from "../../src/auth/x509.ts";
-import { ByteTransportError, type ByteTransport } from "../../src/platform/byte-transport.ts";
-import type { Client } from "../../src/client/client.ts";
-import { NodeClock } from "../../src/platform/node/clock.ts";
-import { httpLimits, listen } from "../../src/platform/node/http/http.ts";
-import { NodeRandom } from "../../src/platform/node/random.ts";
-import { relayLedgerLimits } from "../../src/cmd/limits.ts";
-import { Ledger } from "../../src/platform/ledger.ts";
-import { silentLog } from "../../src/platform/log.ts";
-import { heapBytesMax } from "../../src/platform/node/heap.ts";
-import { relayLimits } from "../../src/relay/limits.ts";
-import { createRelay } from "../../src/relay/relay.ts";
-import { type Counter, MetricSet } from "../../src/server/metric-set.ts";
+import { CertificateAuthenticator } from "../../src/gate/auth/x509.ts";
+import { ByteTransportError, type ByteTransport } from "../../src/core/platform/byte-transport.ts";
+import type { Client } from "../../src/crowd/client/client.ts";
+import { NodeClock } from "../../src/core/platform/node/clock.ts";
+import { httpLimits, listen } from "../../src/core/platform/node/http/http.ts";
+import { NodeRandom } from "../../src/core/platform/node/random.ts";
+import { relayLedgerLimits } from "../../src/run/cmd/limits.ts";
+import { Ledger } from "../../src/core/platform/ledger.ts";
+import { silentLog } from "../../src/core/platform/log.ts";
+import { heapBytesMax } from "../../src/core/platform/node/heap.ts";
+import { relayLimits } from "../../src/crowd/relay/limits.ts";
+import { createRelay } from "../../src/crowd/relay/relay.ts";
+import { type Counter, MetricSet } from "../../src/gate/server/metric-set.ts";
 
 const { values } = parseArgs({
   options: {

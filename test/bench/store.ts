@@ -6,7 +6,7 @@
  * between the two; CPU is the server's own in the measured time, RSS its at the end of it.
  */
 import { availableParallelism } from "node:os";
-import { findEtcd } from "../../src/etcd/testing/servers.ts";
+import { findEtcd } from "../../src/commit/etcd/testing/servers.ts";
 import { flagsOf } from "./flags.ts";
 import { cases } from "./store/cases.ts";
 import { pinned } from "./store/servers.ts";

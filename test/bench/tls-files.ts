@@ -2,7 +2,11 @@
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeAuthority, makeClientCertificate, makeServerCertificate } from "../../src/auth/pki.ts";
+import {
+  makeAuthority,
+  makeClientCertificate,
+  makeServerCertificate,
+} from "../../src/gate/auth/pki.ts";
 
 export interface KeyFiles {
   readonly key: string;

@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
-import { startControlPlane } from "../../src/cmd/embed.ts";
+import { startControlPlane } from "../../src/run/cmd/embed.ts";
 import * as harness from "../process/harness.ts";
 import { credentialsOf, KubeHttp, type Json } from "../process/kube-http.ts";
 import { flagsOf } from "./flags.ts";

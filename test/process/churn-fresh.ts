@@ -4,14 +4,14 @@
  */
 import { cpSync, lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { silentLog } from "../../src/platform/log.ts";
-import { NodeClock } from "../../src/platform/node/clock.ts";
-import { NodeDisk } from "../../src/platform/node/disk.ts";
-import { NodeRandom } from "../../src/platform/node/random.ts";
-import { localEngine } from "../../src/cmd/limits.ts";
-import { openStore } from "../../src/store/open.ts";
-import { recommendedOptions } from "../../src/store/options.ts";
-import type { Key } from "../../src/store/store.ts";
+import { silentLog } from "../../src/core/platform/log.ts";
+import { NodeClock } from "../../src/core/platform/node/clock.ts";
+import { NodeDisk } from "../../src/core/platform/node/disk.ts";
+import { NodeRandom } from "../../src/core/platform/node/random.ts";
+import { localEngine } from "../../src/run/cmd/limits.ts";
+import { openStore } from "../../src/commit/store/open.ts";
+import { recommendedOptions } from "../../src/commit/store/options.ts";
+import type { Key } from "../../src/commit/store/store.ts";
 
 /** Events go on to end by themselves. */
 const leaseSeconds = 3600;

@@ -1,5 +1,5 @@
 /**
- * The promises of a sink's driver (src/sinks/sink-driver.ts, D1 - D3), held by the driver of Kafka at a real
+ * The promises of a sink's driver (src/crowd/sinks/sink-driver.ts, D1 - D3), held by the driver of Kafka at a real
  * broker: over plain TCP, and over TLS with SASL as a user that has the documented rights and no others.
  */
 import assert from "node:assert/strict";

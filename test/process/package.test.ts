@@ -111,7 +111,7 @@ test("every subpath of the package can be imported, and its declarations are the
 test("the examples and the code of the guide and the README type-check against the package", () => {
   assert.equal(guide.length, 4);
   const definition = join(root, "examples/website-crd.json");
-  const types = run([join(root, "src/cmd/main.ts"), "types", "--crd", definition]);
+  const types = run([join(root, "src/run/cmd/main.ts"), "types", "--crd", definition]);
   writeFileSync(join(project, "website.ts"), types);
   writeFileSync(join(project, "uses-website.ts"), usesWebsite);
   const tsc = join(root, "node_modules/typescript/bin/tsc");
@@ -180,7 +180,7 @@ async function runOperator({ client, informers }: Connection, kubeconfig: string
   await client.create(definitions, "", exampleDefinition());
   const pages = informers.informer<ConfigMap>(configMaps);
   await informers.informer(websites).synced; // its first list succeeds when the definition is served
-  const main = join(root, "src/cmd/main.ts");
+  const main = join(root, "src/run/cmd/main.ts");
   const typed = await execute(process.execPath, [main, "types", "--kubeconfig", kubeconfig]);
   assert.match(typed.stdout, /interface Website extends KubeObject \{ readonly "spec": /);
   const { child, ended } = startExample("operator.ts", kubeconfig);

@@ -2,8 +2,8 @@
  * Loaded into a role before it starts (`--import`): memory is looked at each 20 ms, there is more of it at each
  * look, and a collection is a line on standard output. What is left is whether the role looks at all.
  */
-import { NodeClock } from "../../src/platform/node/clock.ts";
-import { nodeMemory } from "../../src/platform/node/spare-memory.ts";
+import { NodeClock } from "../../src/core/platform/node/clock.ts";
+import { nodeMemory } from "../../src/core/platform/node/spare-memory.ts";
 
 const lookMs = 20;
 const clock = new NodeClock();

@@ -9,36 +9,44 @@ import { pathToFileURL } from "node:url";
 import { root } from "./harness.ts";
 
 const { ownModule } = (await import("../../bin/own-modules.mjs" as string)) as {
-  readonly ownModule: (folder: string, specifier: string, parentUrl?: string) => string | undefined;
+  readonly ownModule: (
+    own: { readonly folder: string; readonly imports: Readonly<Record<string, string>> },
+    specifier: string,
+    parentUrl?: string,
+  ) => string | undefined;
 };
 
 const src = pathToFileURL(join(root, "src", "/")).href;
+const { imports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  readonly imports: Readonly<Record<string, string>>;
+};
+const own = { folder: src, imports };
 
 void test("the launcher finds each import of the product where Node finds it", () => {
-  let own = 0;
+  let found = 0;
   for (const file of sources()) {
     const parent = pathToFileURL(file).href;
     const { resolve } = createRequire(file);
     for (const [, fixed, dynamic = ""] of readFileSync(file, "utf8").matchAll(imported)) {
       const specifier = fixed ?? dynamic;
-      const url = ownModule(src, specifier, parent);
+      const url = ownModule(own, specifier, parent);
       if (url === undefined)
         assert.doesNotMatch(specifier, /^[#.].*\.ts$/, `${file}: ${specifier}`);
       else assert.equal(url, pathToFileURL(resolve(specifier)).href);
-      own += url === undefined ? 0 : 1;
+      found += url === undefined ? 0 : 1;
     }
   }
-  assert.ok(own > 3000, `${own} imports of own modules`);
+  assert.ok(found > 3000, `${found} imports of own modules`);
 });
 
 void test("the launcher leaves to Node what is not the product's own code", () => {
-  const parent = `${src}cmd/main.ts`;
-  assert.equal(ownModule(src, "yaml", parent), undefined);
-  assert.equal(ownModule(src, "node:fs", parent), undefined);
-  assert.equal(ownModule(src, "../../package.json", parent), undefined);
-  assert.equal(ownModule(src, "../../tools/layers.ts", parent), undefined);
-  assert.equal(ownModule(src, "./main.ts", pathToFileURL(join(root, "x.ts")).href), undefined);
-  assert.equal(ownModule(src, "./main.ts", undefined), undefined);
+  const parent = `${src}run/cmd/main.ts`;
+  assert.equal(ownModule(own, "yaml", parent), undefined);
+  assert.equal(ownModule(own, "node:fs", parent), undefined);
+  assert.equal(ownModule(own, "../../../package.json", parent), undefined);
+  assert.equal(ownModule(own, "../../../tools/layers.ts", parent), undefined);
+  assert.equal(ownModule(own, "./main.ts", pathToFileURL(join(root, "x.ts")).href), undefined);
+  assert.equal(ownModule(own, "./main.ts", undefined), undefined);
 });
 
 void test("a start of up does not load undici", () => {
@@ -57,7 +65,7 @@ function sources(): readonly string[] {
 
 /** Built-in modules of Node that are loaded with the role, among them its internal ones. */
 function builtinsOfUp(): readonly string[] {
-  const program = `await import("${src}cmd/up.ts"); console.log(process.moduleLoadList.join("\\n"))`;
+  const program = `await import("${src}run/cmd/up.ts"); console.log(process.moduleLoadList.join("\\n"))`;
   const args = ["--input-type=module", "--eval", program];
   const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: "utf8" });
   assert.equal(status, 0, stderr);

@@ -316,7 +316,7 @@ test("somebody else's directory is left alone; a store of a newer format is not 
 
 test("a directory of the first format is upgraded by a start, and not by a look", async () => {
   const directory = join(scratch, "first");
-  cpSync(join(root, "src/store/testdata/format-1"), directory, { recursive: true });
+  cpSync(join(root, "src/commit/store/testdata/format-1"), directory, { recursive: true });
   const said = (): string => readFileSync(join(directory, "FORMAT"), "utf8").split("\n")[0] ?? "";
   const dump = pilothouse(["store", "dump", directory]).stdout;
   assert.equal(pilothouse(["store", "check", directory]).code, 0);

@@ -1,9 +1,9 @@
 /**
  * Joins model classes and overlay into one definition per upstream type, in the shape that
- * `src/api/schema/schema-types.ts` fixes. Throws when class and overlay do not fit together.
+ * `src/core/api/schema/schema-types.ts` fixes. Throws when class and overlay do not fit together.
  */
-import type { JsonValue } from "../../src/api/object.ts";
-import type { FieldSchema, ObjectSchema } from "../../src/api/schema/schema-types.ts";
+import type { JsonValue } from "../../src/core/api/object.ts";
+import type { FieldSchema, ObjectSchema } from "../../src/core/api/schema/schema-types.ts";
 import type { Attribute, ModelClass } from "./models.ts";
 import type { PackageFacts } from "./overlay/packages.ts";
 import {

@@ -1,5 +1,5 @@
 /**
- * Generates `src/api/gen/` (ignored by git): types.ts, schema.json, descriptions.json.
+ * Generates `src/core/api/gen/` (ignored by git): types.ts, schema.json, descriptions.json.
  *
  * In     the model classes of @kubernetes/client-node and the overlay beside this file.
  * Out    the same bytes for the same input; nothing is written when the stamp says so already.
@@ -16,7 +16,7 @@ import { printTypes } from "./typescript.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = join(here, "..", "..");
-const target = join(root, "src", "api", "gen");
+const target = join(root, "src", "core", "api", "gen");
 const stampFile = join(target, "stamp");
 
 const stamp = inputStamp();
@@ -32,7 +32,7 @@ function generate(): void {
   write("descriptions.json", printDescriptions(definitions));
   // Last, so that a generation cut short is done again.
   write("stamp", stamp);
-  console.log(`generate: ${definitions.length} definitions -> src/api/gen`);
+  console.log(`generate: ${definitions.length} definitions -> src/core/api/gen`);
 }
 
 /** Hash of this generator's own text and the library's version: all that the output depends on. */

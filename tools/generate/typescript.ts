@@ -5,7 +5,7 @@
  * lower), other versions append theirs (`HorizontalPodAutoscalerV1`); types of one name in several
  * groups carry their group's name before it (`EventsEvent`), except one (`plainNames`).
  */
-import type { FieldSchema } from "../../src/api/schema/schema-types.ts";
+import type { FieldSchema } from "../../src/core/api/schema/schema-types.ts";
 import type { Definition } from "./definitions.ts";
 import { packageNamed, words } from "./facts.ts";
 import { handWritten, plainNames, scalars } from "./overlay/kinds.ts";

@@ -1,5 +1,5 @@
 /** How long a writer and a watcher at a follower wait when the holder of the log goes. */
-import { EtcdClient } from "../../../src/etcd/client.ts";
+import { EtcdClient } from "../../../src/commit/etcd/client.ts";
 import { figure, median, printTable, progress, progressDone, type Cell } from "../store/table.ts";
 import { withReplicas, type CaseOptions, type Setting } from "./setting.ts";
 

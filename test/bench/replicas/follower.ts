@@ -1,5 +1,5 @@
 /** What a client of a follower waits for: a consistent read, and the events of writes made elsewhere. */
-import { EtcdClient } from "../../../src/etcd/client.ts";
+import { EtcdClient } from "../../../src/commit/etcd/client.ts";
 import { Histogram } from "../store/sample.ts";
 import { figure, median, printTable, progress, progressDone, type Cell } from "../store/table.ts";
 import { withReplicas, type CaseOptions, type Setting } from "./setting.ts";

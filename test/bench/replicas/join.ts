@@ -1,5 +1,5 @@
 /** A new replica over many objects: until it serves, and what a writer feels meanwhile. */
-import { EtcdClient } from "../../../src/etcd/client.ts";
+import { EtcdClient } from "../../../src/commit/etcd/client.ts";
 import { residentBytes } from "../process-cost.ts";
 import { Histogram } from "../store/sample.ts";
 import { figure, median, printTable, progress, progressDone } from "../store/table.ts";

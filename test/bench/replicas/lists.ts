@@ -1,5 +1,5 @@
 /** Lists at the holder alone, and spread over three replicas: what a byte of them costs the holder. */
-import { EtcdClient } from "../../../src/etcd/client.ts";
+import { EtcdClient } from "../../../src/commit/etcd/client.ts";
 import { cpuSeconds } from "../process-cost.ts";
 import { figure, median, printTable, progress, progressDone } from "../store/table.ts";
 import { withReplicas, type CaseOptions, type Setting } from "./setting.ts";

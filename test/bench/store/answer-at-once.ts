@@ -2,20 +2,20 @@
  * What a client of the etcd API can reach at most: our gRPC server, which answers each put at once
  * with the same bytes and stores nothing. `node answer-at-once.ts PORT`.
  */
-import { Alarms } from "../../../src/etcd/alarms.ts";
-import type { Method } from "../../../src/etcd/call.ts";
-import { listenEtcd, recommendedServerLimits } from "../../../src/etcd/server.ts";
-import { recommendedEtcdLimits, etcdMethods } from "../../../src/etcd/services.ts";
-import { etcdHttpFrontend } from "../../../src/etcd/http-frontend.ts";
-import { silentLog } from "../../../src/platform/log.ts";
-import { NodeClock } from "../../../src/platform/node/clock.ts";
-import { NodeDisk } from "../../../src/platform/node/disk.ts";
-import { readProcessFigures } from "../../../src/platform/node/process-figures.ts";
-import { NodeRandom } from "../../../src/platform/node/random.ts";
-import { openStore } from "../../../src/store/open.ts";
-import { recommendedOptions } from "../../../src/store/options.ts";
-import * as m from "../../../src/wire/etcd-messages.ts";
-import { framed, prefixBytes } from "../../../src/wire/grpc.ts";
+import { Alarms } from "../../../src/commit/etcd/alarms.ts";
+import type { Method } from "../../../src/commit/etcd/call.ts";
+import { listenEtcd, recommendedServerLimits } from "../../../src/commit/etcd/server.ts";
+import { recommendedEtcdLimits, etcdMethods } from "../../../src/commit/etcd/services.ts";
+import { etcdHttpFrontend } from "../../../src/commit/etcd/http-frontend.ts";
+import { silentLog } from "../../../src/core/platform/log.ts";
+import { NodeClock } from "../../../src/core/platform/node/clock.ts";
+import { NodeDisk } from "../../../src/core/platform/node/disk.ts";
+import { readProcessFigures } from "../../../src/core/platform/node/process-figures.ts";
+import { NodeRandom } from "../../../src/core/platform/node/random.ts";
+import { openStore } from "../../../src/commit/store/open.ts";
+import { recommendedOptions } from "../../../src/commit/store/options.ts";
+import * as m from "../../../src/core/wire/etcd-messages.ts";
+import { framed, prefixBytes } from "../../../src/core/wire/grpc.ts";
 
 const log = silentLog;
 const host = { clock: new NodeClock(), random: new NodeRandom(), disk: new NodeDisk(), log };

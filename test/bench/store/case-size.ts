@@ -3,7 +3,7 @@
  * list of all of them as a stream. A real etcd is measured beside it where that takes no minutes.
  */
 import { readdirSync } from "node:fs";
-import { EtcdClient } from "../../../src/etcd/client.ts";
+import { EtcdClient } from "../../../src/commit/etcd/client.ts";
 import { fill, valueBytes } from "./case-calls.ts";
 import type { CaseOptions } from "./case-options.ts";
 import { generate, loadOn, startEtcd, startOurs, type Server } from "./servers.ts";

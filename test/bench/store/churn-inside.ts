@@ -4,9 +4,9 @@
  * the checkpoints they bring. Prints one ChurnSample.
  */
 import { readdirSync, readFileSync } from "node:fs";
-import { countOffHeapWithHeap } from "../../../src/platform/node/heap.ts";
-import type { FullStore } from "../../../src/store/full-store.ts";
-import type { Key } from "../../../src/store/store.ts";
+import { countOffHeapWithHeap } from "../../../src/core/platform/node/heap.ts";
+import type { FullStore } from "../../../src/commit/store/full-store.ts";
+import type { Key } from "../../../src/commit/store/store.ts";
 import { onOpenStore } from "./open-inside.ts";
 import { rssMiB } from "./sample.ts";
 

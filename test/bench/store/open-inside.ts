@@ -2,13 +2,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { silentLog } from "../../../src/platform/log.ts";
-import { NodeClock } from "../../../src/platform/node/clock.ts";
-import { NodeDisk } from "../../../src/platform/node/disk.ts";
-import { NodeRandom } from "../../../src/platform/node/random.ts";
-import type { FullStore } from "../../../src/store/full-store.ts";
-import { openStore } from "../../../src/store/open.ts";
-import { recommendedOptions } from "../../../src/store/options.ts";
+import { silentLog } from "../../../src/core/platform/log.ts";
+import { NodeClock } from "../../../src/core/platform/node/clock.ts";
+import { NodeDisk } from "../../../src/core/platform/node/disk.ts";
+import { NodeRandom } from "../../../src/core/platform/node/random.ts";
+import type { FullStore } from "../../../src/commit/store/full-store.ts";
+import { openStore } from "../../../src/commit/store/open.ts";
+import { recommendedOptions } from "../../../src/commit/store/options.ts";
 
 export const insideDeps = {
   clock: new NodeClock(),

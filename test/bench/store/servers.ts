@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
-import { EtcdClient } from "../../../src/etcd/client.ts";
+import { EtcdClient } from "../../../src/commit/etcd/client.ts";
 import type { LoadOptions } from "./generate.ts";
 import type { Sample } from "./sample.ts";
 import { bound } from "../../process/bound-child.ts";

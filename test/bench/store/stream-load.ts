@@ -2,8 +2,8 @@
  * One RangeStream of everything, by a client that stops reading for a while halfway: prints one
  * StreamSample, with the server's memory as it was before and at its highest.
  */
-import * as m from "../../../src/wire/etcd-messages.ts";
-import { framed, prefixBytes } from "../../../src/wire/grpc.ts";
+import * as m from "../../../src/core/wire/etcd-messages.ts";
+import { framed, prefixBytes } from "../../../src/core/wire/grpc.ts";
 import { H2Client } from "./h2-client.ts";
 import { rssMiB, sleep } from "./sample.ts";
 

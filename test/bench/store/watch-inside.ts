@@ -3,9 +3,9 @@
  * on disk at a rate while watchers of all keys look on, and prints one Sample. Lag counts from when
  * the put was due until the watcher's sink is called, which is after it was durable.
  */
-import { AutoCompactor } from "../../../src/store/auto-compact.ts";
-import type { FullStore } from "../../../src/store/full-store.ts";
-import type { Commit, Key } from "../../../src/store/store.ts";
+import { AutoCompactor } from "../../../src/commit/store/auto-compact.ts";
+import type { FullStore } from "../../../src/commit/store/full-store.ts";
+import type { Commit, Key } from "../../../src/commit/store/store.ts";
 import { fail } from "./h2-client.ts";
 import { insideDeps, onOpenStore } from "./open-inside.ts";
 import { Histogram, sleep, Window } from "./sample.ts";

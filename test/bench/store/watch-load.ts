@@ -5,8 +5,8 @@
  * Every watcher has a stream of its own. Each value carries when its put was due and its number, so
  * lag counts from there; revisions must rise, and no event come twice to a watcher, or not at all.
  */
-import * as m from "../../../src/wire/etcd-messages.ts";
-import { Deframer, framed, prefixBytes } from "../../../src/wire/grpc.ts";
+import * as m from "../../../src/core/wire/etcd-messages.ts";
+import { Deframer, framed, prefixBytes } from "../../../src/core/wire/grpc.ts";
 import { fail, H2Client } from "./h2-client.ts";
 import { Histogram, sleep, Window, type Sample } from "./sample.ts";
 

@@ -2,8 +2,8 @@
  * What the clients of a load call: requests made, answers looked at. An answer that is not what was
  * asked for ends the run.
  */
-import * as m from "../../../src/wire/etcd-messages.ts";
-import { framed, prefixBytes } from "../../../src/wire/grpc.ts";
+import * as m from "../../../src/core/wire/etcd-messages.ts";
+import { framed, prefixBytes } from "../../../src/core/wire/grpc.ts";
 import { fail } from "./h2-client.ts";
 
 export interface Workload {

@@ -179,5 +179,5 @@ export const plainNames: Readonly<Record<string, string>> = {
   WebhookClientConfig: "admissionregistration.v1",
 };
 
-/** Written by hand in `src/api/object.ts`. */
+/** Written by hand in `src/core/api/object.ts`. */
 export const handWritten = "ObjectMeta OwnerReference ManagedFieldsEntry";

@@ -1,8 +1,8 @@
 // Derives, from upstream's Go types, what their JSON does with the zero value of each field.
 //
 //	go mod tidy
-//	go run . facts ../../../src/api/gen/schema.json > ../overlay/zeros.txt
-//	go run . answers ../../../src/api/gen/schema.json > ../../../src/api/schema/testdata/zeros.txt
+//	go run . facts ../../../src/core/api/gen/schema.json > ../overlay/zeros.txt
+//	go run . answers ../../../src/core/api/gen/schema.json > ../../../src/core/api/schema/testdata/zeros.txt
 //
 // facts    one line per definition, `<definition> <field><flags> ...`: `*` a pointer, `!` never left out,
 //          `*!` both; a field that is not named is left out when it is zero.

@@ -1,0 +1,83 @@
+/**
+ * Where the chunks of checkpoints lie when not in etcd itself: a directory that all replicas share, or a bucket. It
+ * opens nothing: `src/commit/etcd` has both, tests a model.
+ *
+ * Holds  a chunk that was put is there whole once `put` has resolved, for every replica; a name is put once or more
+ *        often with the same bytes. Chunks count only once the pointer in etcd names them, so a deposed
+ *        opening's late ones are never read; ids grow, so its late removal takes nothing that counts.
+ */
+import type { CheckpointSource } from "../engine.ts";
+import { CorruptionError } from "../engine.ts";
+import type { Pointer } from "./layout.ts";
+import { encodePart, Joiner } from "./parts.ts";
+
+export interface ChunkStore {
+  /** `place` is a log's, `id` a checkpoint's. Rejects when that failed; it may have happened. */
+  put(chunk: ChunkName, bytes: Uint8Array): Promise<void>;
+  /** Undefined: it does not exist. */
+  get(chunk: ChunkName): Promise<Uint8Array | undefined>;
+  /** Removes the chunks of all checkpoints with smaller ids. */
+  removeBefore(place: string, id: string): Promise<void>;
+}
+
+export interface ChunkName {
+  readonly place: string;
+  readonly id: string;
+  readonly number: number;
+}
+
+/** A piece is at least as large, but for the last: fewer requests than etcd's own limit would take. */
+const pieceBytesMin = 4 * 2 ** 20;
+
+/** Puts all records under the id. @returns how many chunks and bytes that took. */
+export async function putOutside(
+  store: ChunkStore,
+  { place, id }: Omit<ChunkName, "number">,
+  source: CheckpointSource,
+): Promise<{ readonly chunks: number; readonly bytes: number }> {
+  let chunks = 0;
+  let bytes = 0;
+  for (const pieces of gathered(source)) {
+    const size = pieces.reduce((sum, { length }) => sum + length, 0);
+    const header = { epoch: 0, index: 0, isLast: true, lastRevision: source.revision };
+    await store.put({ place, id, number: chunks++ }, encodePart(header, pieces, 0, size));
+    bytes += size;
+  }
+  return { chunks, bytes };
+}
+
+/** `take` gets whole records and the name that they come from. Rejects with CorruptionError. */
+export async function readOutside(
+  store: ChunkStore | undefined,
+  { id, chunks, place = "" }: Pointer,
+  take: (bytes: Uint8Array, name: string) => void,
+): Promise<void> {
+  if (store === undefined) {
+    throw new Error("the log's checkpoint lies outside of etcd: say where with --checkpoints");
+  }
+  const joiner = new Joiner();
+  for (let number = 0; number < chunks; number++) {
+    const name = `${place}/${id}/${number}`;
+    const found = await store.get({ place, id, number });
+    if (found === undefined)
+      throw new CorruptionError(`${name} is missing: the checkpoint is not whole`);
+    const joined = joiner.take(name, found);
+    if (joined === undefined) throw new CorruptionError(`${name} is not a whole chunk`);
+    take(joined.bytes, name);
+  }
+}
+
+function* gathered(source: CheckpointSource): Generator<readonly Uint8Array[]> {
+  let held: Uint8Array[] = [];
+  let bytes = 0;
+  for (let chunk = source.next(); chunk !== undefined; chunk = source.next()) {
+    // Borrowed until the next one is asked for.
+    held.push(chunk.slice());
+    bytes += chunk.length;
+    if (bytes < pieceBytesMin) continue;
+    yield held;
+    held = [];
+    bytes = 0;
+  }
+  if (bytes > 0) yield held;
+}
