@@ -1,11 +1,12 @@
-/** Work queue and workers: once waiting, once working, backoff. */
+/** The work queue as a script (`testdata/workqueue.txt`), and its workers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tooManyRequests } from "#api/status.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock, settle } from "#platform/testing/clock.ts";
+import { testScript } from "#platform/testing/script.ts";
 import { runWorkers } from "./run-workers.ts";
-import { WorkQueue } from "./workqueue.ts";
+import { WorkQueue, type WorkQueueMetrics } from "./workqueue.ts";
 
 function setup() {
   const clock = new FakeClock();
@@ -13,15 +14,56 @@ function setup() {
   return { clock, queue, stop: new AbortController() };
 }
 
-test("a key waits at most once and keys come in the order they were added", async () => {
-  const { queue } = setup();
-  queue.add("a");
-  queue.add("b");
-  queue.add("a");
-  assert.equal(await queue.take(), "a");
-  assert.equal(await queue.take(), "b");
-  assert.equal(queue.metrics().waiting, 0);
-});
+/** Commands of the script; each prints what it tells its caller. */
+function queueCommands() {
+  const clock = new FakeClock();
+  let lines: string[] = [];
+  let isObserved = false;
+  const say = (line: string): void => void lines.push(line);
+  const hear = (line: string): void => void (isObserved && say(`  ${line}`));
+  const observer = {
+    added: () => hear("added"),
+    taken: (ms: number) => hear(`taken after ${ms} ms`),
+    done: (ms: number) => hear(`done after ${ms} ms`),
+    retried: () => hear("retried"),
+  };
+  const queue = new WorkQueue({ clock, log: silentLog, observer }, { name: "test" });
+  const wait = async (): Promise<void> => say(`got ${(await queue.take()) ?? "the end"}`);
+  const isEmpty = (): boolean => queue.metrics().waiting === 0;
+  const commands: Readonly<Record<string, (...args: string[]) => unknown>> = {
+    observe: () => (isObserved = true),
+    add: (...keys) => keys.forEach((key) => queue.add(key)),
+    after: (ms, key = "") => queue.addAfter(key, Number(ms)),
+    take: () => (isEmpty() ? say("nothing waits") : wait()),
+    wait: () => void wait(),
+    done: (key = "") => queue.done(key),
+    fail(key = "", times = "1") {
+      for (let n = 1; n < Number(times); n++) queue.failed(key);
+      const delayMs = queue.failed(key);
+      queue.addAfter(key, delayMs);
+      say(`again after ${delayMs} ms`);
+    },
+    forget: (key = "") => queue.forget(key),
+    advance: (ms) => clock.advance(Number(ms)),
+    close: () => queue.close(),
+    state: () => say(printState(queue.metrics())),
+  };
+  return async (command: string, args: readonly string[]): Promise<readonly string[]> => {
+    lines = [];
+    const run = commands[command];
+    assert.ok(run !== undefined, command);
+    await run(...args);
+    await settle();
+    return lines;
+  };
+}
+
+function printState(state: WorkQueueMetrics): string {
+  const shown = Object.entries(state).filter(([, value]) => value !== 0);
+  return shown.map(([name, value]) => `${name}=${value}`).join(" ");
+}
+
+testScript(new URL("testdata/workqueue.txt", import.meta.url), queueCommands);
 
 test("a key under work is never given out twice; added meanwhile it comes once more", async () => {
   const { clock, queue, stop } = setup();
@@ -52,15 +94,6 @@ test("a key under work is never given out twice; added meanwhile it comes once m
   await running;
 });
 
-test("failures back off from 5 ms, doubling, until the key is forgotten", async () => {
-  const { queue } = setup();
-  assert.deepEqual([queue.failed("a"), queue.failed("a"), queue.failed("a")], [5, 10, 20]);
-  queue.forget("a");
-  assert.equal(queue.failed("a"), 5);
-  for (let i = 0; i < 60; i++) queue.failed("a");
-  assert.equal(queue.failed("a"), 1_000_000);
-});
-
 test("a failed key is tried again after its backoff, or after what a 429 asked for", async () => {
   const { clock, queue, stop } = setup();
   const at: number[] = [];
@@ -81,34 +114,4 @@ test("a failed key is tried again after its backoff, or after what a 429 asked f
   assert.equal(queue.metrics().failing, 0);
   stop.abort();
   await running;
-});
-
-test("of two delays for one key the sooner counts, on one timer", async () => {
-  const { clock, queue } = setup();
-  queue.addAfter("a", 1_000);
-  queue.addAfter("a", 100);
-  queue.addAfter("b", 500);
-  assert.deepEqual(clock.armed(), ["client.delay"]);
-  await clock.advance(100);
-  assert.equal(await queue.take(), "a");
-  await clock.advance(2_000);
-  assert.equal(queue.metrics().waiting, 1);
-  assert.equal(await queue.take(), "b");
-});
-
-test("metrics show how long the oldest key has waited", async () => {
-  const { clock, queue } = setup();
-  queue.add("a");
-  await clock.advance(3_000);
-  queue.add("b");
-  assert.equal(queue.metrics().oldestWaitingMs, 3_000);
-});
-
-test("closing wakes the takers and drops what waited", async () => {
-  const { queue } = setup();
-  const taken = queue.take();
-  queue.close();
-  assert.equal(await taken, undefined);
-  queue.add("a");
-  assert.equal(await queue.take(), undefined);
 });

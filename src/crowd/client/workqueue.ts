@@ -20,7 +20,7 @@ interface WorkQueueOptions {
   readonly retryMostMs?: number;
 }
 
-/** What a watchdog needs to tell progress from liveness. */
+/** The state of a queue when it is asked: what a watchdog needs to tell progress from liveness. */
 export interface WorkQueueMetrics {
   /** Ready to be taken now. */
   readonly waiting: number;
@@ -28,12 +28,36 @@ export interface WorkQueueMetrics {
   readonly delayed: number;
   /** Keys with at least one failure that was not forgotten. */
   readonly failing: number;
-  /** Since the queue was made. */
+  /** Since the queue was made, as the observer is called. */
   readonly added: number;
   readonly done: number;
   readonly retries: number;
-  /** How long the oldest ready key has waited; 0 when none waits. */
+  /** Since the key that waits longest was added; 0 when none waits. */
   readonly oldestWaitingMs: number;
+  /** Of the keys under work, the time since each was taken: summed, and the longest. */
+  readonly unfinishedMs: number;
+  readonly longestRunningMs: number;
+}
+
+/**
+ * Called at each step of a key, synchronously, for counters and histograms. Steps are counted as client-go's
+ * `workqueue_*` metrics count them, but for retries.
+ */
+export interface WorkQueueObserver {
+  /** A key that was not waiting yet was added: `adds_total`. */
+  added(): void;
+  /** A worker took a key so long after it was added: `queue_duration_seconds`. */
+  taken(waitedMs: number): void;
+  /** A worker gave a key back so long after it took it: `work_duration_seconds`. */
+  done(workedMs: number): void;
+  /** A key failed and is tried again: `retries_total`. client-go counts keys to look at again later as well. */
+  retried(): void;
+}
+
+interface WorkQueueDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly observer?: WorkQueueObserver;
 }
 
 const upstreamRetry = { firstMs: 5, mostMs: 1_000_000 };
@@ -44,11 +68,13 @@ export class WorkQueue {
   readonly #clock: Clock;
   readonly #retry: { readonly firstMs: number; readonly mostMs: number };
   readonly #delayed: DelayHeap;
-  /** Ready keys in order, with the time they got ready. A Map, so taking the first is O(1). */
+  readonly #observer: WorkQueueObserver | undefined;
+  /** Ready keys in order, with the time they were added. A Map, so taking the first is O(1). */
   readonly #waiting = new Map<string, number>();
-  readonly #working = new Set<string>();
-  /** Added while under work. */
-  readonly #again = new Set<string>();
+  /** With the time they were taken. */
+  readonly #working = new Map<string, number>();
+  /** Added while under work, with the time they were added. */
+  readonly #again = new Map<string, number>();
   readonly #failures = new Map<string, number>();
   readonly #takers: ((key: string | undefined) => void)[] = [];
   #closed = false;
@@ -56,10 +82,11 @@ export class WorkQueue {
   #done = 0;
   #retries = 0;
 
-  constructor(deps: { clock: Clock; log: Log }, options: WorkQueueOptions) {
+  constructor(deps: WorkQueueDeps, options: WorkQueueOptions) {
     this.name = options.name;
     this.log = deps.log.child({ queue: options.name });
     this.#clock = deps.clock;
+    this.#observer = deps.observer;
     this.#retry = {
       firstMs: options.retryFirstMs ?? upstreamRetry.firstMs,
       mostMs: options.retryMostMs ?? upstreamRetry.mostMs,
@@ -72,7 +99,9 @@ export class WorkQueue {
   }
 
   metrics(): WorkQueueMetrics {
-    const oldest = this.#waiting.values().next();
+    const nowMs = this.#clock.monotonicMs();
+    const [oldestMs = nowMs] = this.#waiting.values();
+    const runningMs = [...this.#working.values()].map((takenMs) => nowMs - takenMs);
     return {
       waiting: this.#waiting.size,
       working: this.#working.size,
@@ -81,19 +110,32 @@ export class WorkQueue {
       added: this.#added,
       done: this.#done,
       retries: this.#retries,
-      oldestWaitingMs: oldest.done === true ? 0 : this.#clock.monotonicMs() - oldest.value,
+      oldestWaitingMs: nowMs - oldestMs,
+      unfinishedMs: runningMs.reduce((sum, ms) => sum + ms, 0),
+      longestRunningMs: Math.max(0, ...runningMs),
     };
   }
 
   add(key: string): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#waiting.has(key) || this.#again.has(key)) return;
     this.#added++;
-    if (this.#working.has(key)) return void this.#again.add(key);
-    if (this.#waiting.has(key)) return;
+    this.#observer?.added();
+    const addedMs = this.#clock.monotonicMs();
+    if (this.#working.has(key)) this.#again.set(key, addedMs);
+    else this.#makeReady(key, addedMs);
+  }
+
+  #makeReady(key: string, addedMs: number): void {
     const taker = this.#takers.shift();
-    if (taker === undefined) return void this.#waiting.set(key, this.#clock.monotonicMs());
-    this.#working.add(key);
+    if (taker === undefined) return void this.#waiting.set(key, addedMs);
+    this.#startWork(key, addedMs);
     taker(key);
+  }
+
+  #startWork(key: string, addedMs: number): void {
+    const nowMs = this.#clock.monotonicMs();
+    this.#working.set(key, nowMs);
+    this.#observer?.taken(nowMs - addedMs);
   }
 
   /** Adds the key after `delayMs`; of two delays for one key the sooner counts. */
@@ -113,6 +155,7 @@ export class WorkQueue {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
     this.#retries++;
+    this.#observer?.retried();
     return stepMs(this.#retry, failures);
   }
 
@@ -128,17 +171,23 @@ export class WorkQueue {
   /** The next key, which the taker must give back by `done`; undefined once the queue is closed. */
   take(): Promise<string | undefined> {
     if (this.#closed) return Promise.resolve(undefined);
-    const first = this.#waiting.keys().next();
-    if (first.done === true) return new Promise((resolve) => void this.#takers.push(resolve));
-    this.#waiting.delete(first.value);
-    this.#working.add(first.value);
-    return Promise.resolve(first.value);
+    const [first] = this.#waiting;
+    if (first === undefined) return new Promise((resolve) => void this.#takers.push(resolve));
+    const [key, addedMs] = first;
+    this.#waiting.delete(key);
+    this.#startWork(key, addedMs);
+    return Promise.resolve(key);
   }
 
   done(key: string): void {
+    const nowMs = this.#clock.monotonicMs();
+    this.#observer?.done(nowMs - (this.#working.get(key) ?? nowMs));
     this.#working.delete(key);
     this.#done++;
-    if (this.#again.delete(key)) this.add(key);
+    const addedMs = this.#again.get(key);
+    if (addedMs === undefined) return;
+    this.#again.delete(key);
+    this.#makeReady(key, addedMs);
   }
 
   /** Drops what waits and wakes all takers with undefined. Keys under work may still call `done`. */
