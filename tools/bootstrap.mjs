@@ -17,8 +17,7 @@ generate();
 function install() {
   if (installed()) return;
   console.log("pilothouse: installing dependencies (once; about 10 s) ...");
-  // Not `npm ci`: it refuses a lock file made where optional packages of other platforms were not to be had.
-  const args = ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"];
+  const args = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
   const npm = process.platform === "win32" ? "npm.cmd" : "npm";
   const status = withNpmCache(process.env, (env) => statusOf(npm, args, env));
   endUnless(status, npm, args, "install dependencies");
