@@ -24,7 +24,8 @@ interface PolicyWrite {
 }
 
 export interface Access {
-  isAllowed(question: AccessQuestion): boolean;
+  /** At once from memory, or later from a webhook. */
+  isAllowed(question: AccessQuestion): boolean | Promise<boolean>;
   /** The refusal of a role or binding that holds more than its writer does, or undefined. */
-  escalation(write: PolicyWrite): ApiError | undefined;
+  escalation(write: PolicyWrite): ApiError | undefined | Promise<ApiError | undefined>;
 }

@@ -95,9 +95,9 @@ export function certificateSubjectRestriction(deps: Reader): AdmissionPlugin {
 export function certificateApproval(deps: { readonly access: Access }): AdmissionPlugin {
   return {
     name: "CertificateApproval",
-    validate(request: AdmissionRequest): void {
+    validate(request: AdmissionRequest): void | Promise<void> {
       if (!isSubresource(request, group, resource, "approval")) return;
-      requireSigner(deps.access, request, "approve");
+      return requireSigner(deps.access, request, "approve");
     },
   };
 }
@@ -105,22 +105,26 @@ export function certificateApproval(deps: { readonly access: Access }): Admissio
 export function certificateSigning(deps: { readonly access: Access }): AdmissionPlugin {
   return {
     name: "CertificateSigning",
-    validate(request: AdmissionRequest): void {
+    validate(request: AdmissionRequest): void | Promise<void> {
       if (!isSubresource(request, group, resource, "status")) return;
       const next = part(request.object ?? {}, "status");
       const old = part(request.oldObject ?? {}, "status");
       const signs =
         text(next, "certificate") !== text(old, "certificate") ||
         !semanticEqual(items(next, "conditions"), items(old, "conditions"));
-      if (signs) requireSigner(deps.access, request, "sign");
+      return signs ? requireSigner(deps.access, request, "sign") : undefined;
     },
   };
 }
 
 /** Asked of the stored request: the new one could name a signer its sender may use. */
-function requireSigner(access: Access, request: AdmissionRequest, verb: "approve" | "sign"): void {
+async function requireSigner(
+  access: Access,
+  request: AdmissionRequest,
+  verb: "approve" | "sign",
+): Promise<void> {
   const signer = signerOf(request.oldObject);
-  if (mayUseSigner(access, request, verb, signer)) return;
+  if (await mayUseSigner(access, request, verb, signer)) return;
   throw forbiddenError(
     request,
     `user not permitted to ${verb} requests with signerName ${quote(signer)}`,
@@ -132,32 +136,39 @@ function signerOf(object: AnyObject | undefined): string {
 }
 
 /** The right to a signer, or to all signers of its domain: `example.com/*`. */
-function mayUseSigner(
+async function mayUseSigner(
   access: Access,
   request: AdmissionRequest,
   verb: string,
   signer: string,
-): boolean {
-  const domain = `${signer.split("/")[0] ?? ""}/*`;
-  return [signer, domain].some((name) =>
-    access.isAllowed({ user: request.user, verb, group, resource: "signers", namespace: "", name }),
-  );
+): Promise<boolean> {
+  const asked = { user: request.user, verb, group, resource: "signers", namespace: "" };
+  if (await access.isAllowed({ ...asked, name: signer })) return true;
+  return access.isAllowed({ ...asked, name: `${signer.split("/")[0] ?? ""}/*` });
 }
 
 export function clusterTrustBundleAttest(deps: { readonly access: Access }): AdmissionPlugin {
   return {
     name: "ClusterTrustBundleAttest",
-    validate(request: AdmissionRequest): void {
+    validate(request: AdmissionRequest): void | Promise<void> {
       const { operation, object, oldObject } = request;
       if (operation !== "CREATE" && operation !== "UPDATE") return;
       if (!isResource(request, group, "clustertrustbundles")) return;
       const signer = signerOf(object);
       if (signer === "") return;
       if (operation === "UPDATE" && changesOwnershipOnly(object ?? {}, oldObject ?? {})) return;
-      if (mayUseSigner(deps.access, request, "attest", signer)) return;
-      throw forbiddenError(request, `user not permitted to attest for signerName ${quote(signer)}`);
+      return requireAttestation(deps.access, request, signer);
     },
   };
+}
+
+async function requireAttestation(
+  access: Access,
+  request: AdmissionRequest,
+  signer: string,
+): Promise<void> {
+  if (await mayUseSigner(access, request, "attest", signer)) return;
+  throw forbiddenError(request, `user not permitted to attest for signerName ${quote(signer)}`);
 }
 
 /** The garbage collector's writes, and writes that change nothing. */
@@ -174,17 +185,22 @@ function withoutOwnership(object: AnyObject): Fields {
 export function podCertificateSigning(deps: { readonly access: Access }): AdmissionPlugin {
   return {
     name: "PodCertificateSigning",
-    validate(request: AdmissionRequest): void {
-      const { object, oldObject, user } = request;
+    validate(request: AdmissionRequest): void | Promise<void> {
+      const { object, oldObject } = request;
       if (!isSubresource(request, group, "podcertificaterequests", "status")) return;
       if (semanticEqual(part(object ?? {}, "status"), part(oldObject ?? {}, "status"))) return;
-      const signer = signerOf(oldObject);
-      if (mayUseSigner(deps.access, request, "sign", signer)) return;
-      const kind = { group, kind: "PodCertificateRequest" };
-      const message = `Forbidden: User ${quote(user.name)} is not permitted to "sign" for signer ${quote(signer)}`;
-      throw invalid(kind, oldObject?.metadata?.name ?? request.name, [
-        { reason: "FieldValueForbidden", field: "spec.signerName", message },
-      ]);
+      return requirePodSigner(deps.access, request);
     },
   };
+}
+
+async function requirePodSigner(access: Access, request: AdmissionRequest): Promise<void> {
+  const { oldObject, user } = request;
+  const signer = signerOf(oldObject);
+  if (await mayUseSigner(access, request, "sign", signer)) return;
+  const kind = { group, kind: "PodCertificateRequest" };
+  const message = `Forbidden: User ${quote(user.name)} is not permitted to "sign" for signer ${quote(signer)}`;
+  throw invalid(kind, oldObject?.metadata?.name ?? request.name, [
+    { reason: "FieldValueForbidden", field: "spec.signerName", message },
+  ]);
 }

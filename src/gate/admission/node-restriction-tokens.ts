@@ -20,7 +20,11 @@ interface Deps {
   readonly access: Access;
 }
 
-export function checkToken(request: AdmissionRequest, node: string, deps: Deps): void {
+export async function checkToken(
+  request: AdmissionRequest,
+  node: string,
+  deps: Deps,
+): Promise<void> {
   if (request.operation !== "CREATE" || request.subresource !== "token") return;
   const spec = part(request.object ?? {}, "spec");
   const ref = part(spec, "boundObjectRef");
@@ -44,17 +48,17 @@ export function checkToken(request: AdmissionRequest, node: string, deps: Deps):
       "node requested token bound to a pod scheduled on a different node",
     );
   }
-  const fault = audienceFault(request, texts(spec, "audiences"), pod, deps);
+  const fault = await audienceFault(request, texts(spec, "audiences"), pod, deps);
   if (fault !== undefined) throw forbiddenError(request, fault);
 }
 
 /** No audience means the API server's, which pods mount as "". */
-function audienceFault(
+async function audienceFault(
   request: AdmissionRequest,
   audiences: readonly string[],
   pod: Pod,
   deps: Deps,
-): string | undefined {
+): Promise<string | undefined> {
   if (audiences.length > 1) return "node may only request 0 or 1 audiences";
   const audience = audiences[0] ?? "";
   const found = mountsAudience(pod, audience, deps.lookup);
@@ -66,7 +70,7 @@ function audienceFault(
   }
   const { user, namespace, name } = request;
   const question = { user, verb: audienceVerb, group: "", resource: audience, namespace, name };
-  if (deps.access.isAllowed(question)) return undefined;
+  if (await deps.access.isAllowed(question)) return undefined;
   return `audience ${quote(audience)} not found in pod spec volume, ${user.name} is not authorized to request tokens for this audience`;
 }
 

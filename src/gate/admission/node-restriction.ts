@@ -33,7 +33,11 @@ interface NodeRestrictionDeps {
   readonly readCertificateRequest: ReadCertificateRequest;
 }
 
-type Check = (request: AdmissionRequest, node: string, deps: NodeRestrictionDeps) => void;
+type Check = (
+  request: AdmissionRequest,
+  node: string,
+  deps: NodeRestrictionDeps,
+) => void | Promise<void>;
 
 const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["/pods", checkPod],
@@ -48,7 +52,7 @@ const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
 ]);
 
 export function nodeRestriction(deps: NodeRestrictionDeps): AdmissionPlugin {
-  const check = (request: AdmissionRequest): void => {
+  const check = (request: AdmissionRequest): void | Promise<void> => {
     const node = nodeOf(request.user);
     if (node === undefined || request.operation === "CONNECT") return;
     if (node === "") {
@@ -57,17 +61,17 @@ export function nodeRestriction(deps: NodeRestrictionDeps): AdmissionPlugin {
         `could not determine node from user ${quote(request.user.name)}`,
       );
     }
-    checks.get(`${request.info.group}/${request.info.resource}`)?.(request, node, deps);
+    return checks.get(`${request.info.group}/${request.info.resource}`)?.(request, node, deps);
   };
   return {
     name: "NodeRestriction",
-    mutate(request: AdmissionRequest): AnyObject {
-      check(request);
-      return request.object ?? {};
+    mutate(request: AdmissionRequest): AnyObject | Promise<AnyObject> {
+      const object = request.object ?? {};
+      return check(request)?.then(() => object) ?? object;
     },
     // Deletions have no mutating pass.
-    validate(request: AdmissionRequest): void {
-      if (request.operation === "DELETE") check(request);
+    validate(request: AdmissionRequest): void | Promise<void> {
+      return request.operation === "DELETE" ? check(request) : undefined;
     },
   };
 }

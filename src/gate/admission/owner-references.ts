@@ -18,18 +18,18 @@ interface OwnerReferencesDeps {
 export function ownerReferences(deps: OwnerReferencesDeps): AdmissionPlugin {
   return {
     name: "OwnerReferencesPermissionEnforcement",
-    validate(request) {
+    async validate(request) {
       if (request.object === undefined || isSubresource(request, "", "pods", "status")) return;
       const next = request.object.metadata?.ownerReferences ?? [];
       const old = request.oldObject?.metadata?.ownerReferences ?? [];
       if (isSame(next, old)) return;
-      if (request.operation !== "CREATE") checkDelete(deps, request);
+      if (request.operation !== "CREATE") await checkDelete(deps, request);
       const blocking = next.filter(
         (ref) =>
           ref.blockOwnerDeletion === true &&
           !old.some((known) => known.uid === ref.uid && known.blockOwnerDeletion === true),
       );
-      if (blocking.length > 0) checkFinalize(deps, request, blocking);
+      if (blocking.length > 0) await checkFinalize(deps, request, blocking);
     },
   };
 }
@@ -49,24 +49,27 @@ function isSame(next: readonly OwnerReference[], old: readonly OwnerReference[])
   return fields(next) === fields(old);
 }
 
-function checkDelete({ access }: OwnerReferencesDeps, request: AdmissionRequest): void {
+async function checkDelete(
+  { access }: OwnerReferencesDeps,
+  request: AdmissionRequest,
+): Promise<void> {
   const { info, subresource, namespace, name, user } = request;
   const { group, resource } = info;
   const question = { user, verb: "delete", group, resource, subresource, namespace, name };
-  if (access.isAllowed(question)) return;
+  if (await access.isAllowed(question)) return;
   // Upstream prints reason and error of its authorizer, which are mostly these.
   const why = "cannot set an ownerRef on a resource you can't delete: , <nil>";
   throw forbiddenError(request, why);
 }
 
-function checkFinalize(
+async function checkFinalize(
   { access, served }: OwnerReferencesDeps,
   request: AdmissionRequest,
   refs: readonly OwnerReference[],
-): void {
+): Promise<void> {
   const asked = { user: request.user, verb: "update", subresource: "finalizers" };
   const all = { ...asked, group: "*", resource: "*", namespace: "", name: "*" };
-  if (access.isAllowed(all)) return;
+  if (await access.isAllowed(all)) return;
   for (const { apiVersion, kind, name } of refs) {
     const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: "" };
     const owners = served().filter(
@@ -81,7 +84,7 @@ function checkFinalize(
     }
     for (const { resource, namespaced } of owners) {
       const namespace = namespaced ? request.namespace : "";
-      if (access.isAllowed({ ...asked, group, resource, namespace, name })) continue;
+      if (await access.isAllowed({ ...asked, group, resource, namespace, name })) continue;
       const why =
         "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on";
       throw forbiddenError(request, `${why}: , <nil>`);

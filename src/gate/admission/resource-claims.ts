@@ -28,16 +28,24 @@ interface Deps {
 export function resourceClaims(deps: Deps): AdmissionPlugin {
   return {
     name: "ResourceClaims",
-    validate(request: AdmissionRequest): void {
+    validate(request: AdmissionRequest): void | Promise<void> {
       const faults = faultsOf(request, deps);
-      if (faults.length === 0) return;
-      const { kind } = request.info;
-      throw invalid({ group, kind }, request.object?.metadata?.name ?? request.name, faults);
+      if (!(faults instanceof Promise)) return refuseFaults(request, faults);
+      return faults.then((found) => refuseFaults(request, found));
     },
   };
 }
 
-function faultsOf(request: AdmissionRequest, deps: Deps): readonly FieldError[] {
+function refuseFaults(request: AdmissionRequest, faults: readonly FieldError[]): void {
+  if (faults.length === 0) return;
+  const { kind } = request.info;
+  throw invalid({ group, kind }, request.object?.metadata?.name ?? request.name, faults);
+}
+
+function faultsOf(
+  request: AdmissionRequest,
+  deps: Deps,
+): readonly FieldError[] | Promise<readonly FieldError[]> {
   const { object = {}, operation } = request;
   if (operation === "CREATE" && isResource(request, group, claims)) {
     return requestFaults(request, part(object, "spec"), deps.lookup);
@@ -72,15 +80,15 @@ function adminFaults(
   return [{ reason: "FieldValueForbidden", field, message: `Forbidden: ${why}` }];
 }
 
-function statusFaults(request: AdmissionRequest, deps: Deps): readonly FieldError[] {
+async function statusFaults(request: AdmissionRequest, deps: Deps): Promise<readonly FieldError[]> {
   const next = part(request.object ?? {}, "status");
   const old = part(request.oldObject ?? {}, "status");
   return [
     ...adminStatusFaults(request, next, old, deps.lookup),
-    ...bindingFaults(request, next, old, deps.access),
+    ...(await bindingFaults(request, next, old, deps.access)),
     ...(maybe(next, "allocation") === undefined
       ? []
-      : driverFaults(request, next, old, deps.access)),
+      : await driverFaults(request, next, old, deps.access)),
   ];
 }
 
@@ -101,19 +109,19 @@ function adminResult(status: Fields): number {
   return results.findIndex((result) => flag(result, "adminAccess"));
 }
 
-function bindingFaults(
+async function bindingFaults(
   request: AdmissionRequest,
   next: Fields,
   old: Fields,
   access: Access,
-): readonly FieldError[] {
+): Promise<readonly FieldError[]> {
   const same =
     semanticEqual(next["allocation"], old["allocation"]) &&
     semanticEqual(next["reservedFor"], old["reservedFor"]);
   if (same) return [];
   const verb = request.verb ?? "update";
   const question = { verb, subresource: "binding", namespace: "", name: "" };
-  if (isAllowed(access, request.user, question)) return [];
+  if (await isAllowed(access, request.user, question)) return [];
   const what = `changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="${verb}" permission`;
   return [forbiddenField("status.allocation", `${what}: ${refusalText(request.user, question)}`)];
 }
@@ -125,7 +133,7 @@ interface Question {
   readonly name: string;
 }
 
-function isAllowed(access: Access, user: UserInfo, question: Question): boolean {
+async function isAllowed(access: Access, user: UserInfo, question: Question): Promise<boolean> {
   return access.isAllowed({ user, group, resource: claims, ...question });
 }
 
@@ -136,29 +144,40 @@ function refusalText(user: UserInfo, { verb, subresource, namespace, name }: Que
 }
 
 /** A driver reports on devices of its own node with less than it needs for those of any node. */
-function driverFaults(
+async function driverFaults(
   request: AdmissionRequest,
   next: Fields,
   old: Fields,
   access: Access,
-): readonly FieldError[] {
+): Promise<readonly FieldError[]> {
   const { user, namespace } = request;
   const verb = request.verb ?? "update";
   const isNear = nodeOfAccount(user) !== "" && nodeOfAccount(user) === allocatedNode(next);
   const verbs = [...(isNear ? [`associated-node:${verb}`] : []), `arbitrary-node:${verb}`];
-  return changedDrivers(next, old).flatMap((name) => {
+  const faults: FieldError[] = [];
+  for (const name of changedDrivers(next, old)) {
     const questions = verbs.map((asked) => ({
       verb: asked,
       subresource: "driver",
       namespace,
       name,
     }));
-    if (questions.some((question) => isAllowed(access, user, question))) return [];
+    if (await isAnyAllowed(access, user, questions)) continue;
     const [first] = questions;
     const what = `changing status.devices requires resource="resourceclaims/driver", verb="[${verbs.join(" ")}]" permission`;
     const why = first === undefined ? "" : refusalText(user, first);
-    return [forbiddenField("status.devices", `${what}: ${why}`)];
-  });
+    faults.push(forbiddenField("status.devices", `${what}: ${why}`));
+  }
+  return faults;
+}
+
+async function isAnyAllowed(
+  access: Access,
+  user: UserInfo,
+  questions: readonly Question[],
+): Promise<boolean> {
+  for (const question of questions) if (await isAllowed(access, user, question)) return true;
+  return false;
 }
 
 function changedDrivers(next: Fields, old: Fields): readonly string[] {

@@ -19,7 +19,11 @@ import { trackManagedFields } from "./managed.ts";
 import { reviewSelector } from "./review-selector.ts";
 import { writeOptions, writeQuery } from "./write-options.ts";
 
-type Review = (deps: ApiDeps, context: RequestContext, object: AnyObject) => object;
+type Review = (
+  deps: ApiDeps,
+  context: RequestContext,
+  object: AnyObject,
+) => object | Promise<object>;
 
 const reviews: Readonly<Record<string, Review>> = {
   "authentication.k8s.io/tokenreviews": tokenReview,
@@ -49,7 +53,7 @@ export async function createReview(
   const tracked = await trackManagedFields(context, kind, query, undefined, read);
   const object = await admitted(deps, context, kind, unanswered(kind, tracked), query);
   const review = ownEntry(reviews, `${kind.resource.group}/${kind.resource.resource}`);
-  const status = review?.(deps, context, object) ?? {};
+  const status = (await review?.(deps, context, object)) ?? {};
   const { pace } = context;
   if (pace.isLong) await pace.turn();
   const metadata = { ...object.metadata, ...reviewMetadata(context, kind) };
@@ -115,7 +119,7 @@ function specUser(object: AnyObject): UserInfo {
   };
 }
 
-function accessReview(deps: ApiDeps, object: AnyObject, user: UserInfo): object {
+async function accessReview(deps: ApiDeps, object: AnyObject, user: UserInfo): Promise<object> {
   const spec = accessSpec(object);
   const errors = accessFaults(object, spec);
   if (errors.length > 0) {
@@ -123,7 +127,7 @@ function accessReview(deps: ApiDeps, object: AnyObject, user: UserInfo): object 
     const kind = { group: "authorization.k8s.io", kind: "" };
     throw invalid(kind, object.metadata?.name ?? "", errors);
   }
-  const decision = deps.authorizer.authorize(accessAttributes(user, spec));
+  const decision = await deps.authorizer.authorize(accessAttributes(user, spec));
   return {
     allowed: decision.allowed,
     ...(decision.denied ? { denied: true } : {}),
@@ -170,7 +174,11 @@ function accessAttributes(user: UserInfo, spec: AccessSpec): Attributes {
   };
 }
 
-function localAccessReview(deps: ApiDeps, context: RequestContext, object: AnyObject): object {
+async function localAccessReview(
+  deps: ApiDeps,
+  context: RequestContext,
+  object: AnyObject,
+): Promise<object> {
   const namespace = accessSpec(object).resourceAttributes?.["namespace"] ?? "";
   if (namespace !== context.place.namespace) {
     const given = JSON.stringify(namespace);
@@ -188,16 +196,21 @@ function localAccessReview(deps: ApiDeps, context: RequestContext, object: AnyOb
 function rulesReview(deps: ApiDeps, context: RequestContext, object: AnyObject): object {
   const spec = (object["spec"] ?? {}) as { readonly namespace?: string };
   if ((spec.namespace ?? "") === "") throw badRequest("no namespace on request");
-  const { rules, incomplete } = deps.authorizer.rulesFor(context.user, spec.namespace ?? "");
+  const { rules, incomplete, error } = deps.authorizer.rulesFor(context.user, spec.namespace ?? "");
   const isPath = (rule: (typeof rules)[number]): boolean => rule.nonResourceURLs !== undefined;
   return {
     resourceRules: rules.filter((rule) => !isPath(rule)),
     nonResourceRules: rules.filter(isPath),
     incomplete,
+    ...(error === undefined ? {} : { evaluationError: error }),
   };
 }
 
-function tokenReview(deps: ApiDeps, _context: RequestContext, object: AnyObject): object {
+async function tokenReview(
+  deps: ApiDeps,
+  _context: RequestContext,
+  object: AnyObject,
+): Promise<object> {
   const spec = (object["spec"] ?? {}) as { readonly token?: string; readonly audiences?: string[] };
   if ((spec.token ?? "") === "") {
     throw badRequest("token is required for TokenReview in authentication");
@@ -205,7 +218,7 @@ function tokenReview(deps: ApiDeps, _context: RequestContext, object: AnyObject)
   // As if it came in a header: what stands behind a space is not looked at, and behind two there is no token.
   const carried = tokenOfHeader(`Bearer ${spec.token ?? ""}`);
   if (carried.kind !== "token") return invalidToken;
-  const result = deps.tokens?.authenticateToken(carried.token, spec.audiences ?? []);
+  const result = await deps.tokens?.authenticateToken(carried.token, spec.audiences ?? []);
   switch (result?.kind) {
     case undefined:
     case "none":

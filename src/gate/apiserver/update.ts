@@ -68,7 +68,7 @@ export async function writeThrough(
   const attempts = new Attempts(deps.admission, context, kind, write.subresource, query);
   const transform = async (current: AnyObject | undefined): Promise<AnyObject> => {
     if (current === undefined) {
-      authorizeCreate(deps, context);
+      await authorizeCreate(deps, context);
       refuseWhileTerminating(kind, context.place.name);
     }
     const { pace } = context;
@@ -162,9 +162,9 @@ class Attempts {
 }
 
 /** A write that creates needs the right to create. */
-function authorizeCreate(deps: ApiDeps, context: RequestContext): void {
+async function authorizeCreate(deps: ApiDeps, context: RequestContext): Promise<void> {
   const attributes = { ...context.attributes, verb: "create" };
-  const decision = deps.authorizer.authorize(attributes);
+  const decision = await deps.authorizer.authorize(attributes);
   if (!decision.allowed) throw authorizationError(attributes, decision.reason);
 }
 

@@ -21,10 +21,13 @@ export type TokenResult =
   | { readonly kind: "none" }
   | { readonly kind: "rejected"; readonly message: string };
 
-/** Knows one kind of bearer token. Synchronous: it has only the server's own caches to ask. */
+/** An answer at once from memory, or later from another server: a request that needs none waits for none. */
+export type Soon<T> = T | Promise<T>;
+
+/** Knows one kind of bearer token. */
 export interface TokenAuthenticator {
-  /** `audiences` empty: the API server's own. */
-  authenticateToken(token: string, audiences: readonly string[]): TokenResult;
+  /** `audiences` empty: the API server's own. Never rejects: a server that cannot be asked is a rejection. */
+  authenticateToken(token: string, audiences: readonly string[]): Soon<TokenResult>;
 }
 
 /** Knows tokens that say nothing of audiences: static and bootstrap tokens. */
@@ -69,11 +72,16 @@ export interface ResourceRule {
   readonly nonResourceURLs?: readonly string[];
 }
 
+/** What an authorizer knows of a user's rights in a namespace; for SelfSubjectRulesReview. */
+export interface Rules {
+  readonly rules: readonly ResourceRule[];
+  readonly incomplete: boolean;
+  /** Why rules are missing, for people. Absent: none is. */
+  readonly error?: string;
+}
+
 export interface Authorizer {
-  authorize(attributes: Attributes): Decision;
-  /** For SelfSubjectRulesReview. */
-  rulesFor(
-    user: UserInfo,
-    namespace: string,
-  ): { readonly rules: readonly ResourceRule[]; readonly incomplete: boolean };
+  /** Never rejects. */
+  authorize(attributes: Attributes): Soon<Decision>;
+  rulesFor(user: UserInfo, namespace: string): Rules;
 }

@@ -256,16 +256,19 @@ test("a header of spaces costs one pass", async () => {
   assert.equal(result.kind === "user" && result.user.name, "system:anonymous");
 });
 
-test("static and bootstrap tokens are for the API server's audiences alone", () => {
+test("static and bootstrap tokens are for the API server's audiences alone", async () => {
   const { authenticator } = setup();
-  const audiencesOf = (token: string, wanted: readonly string[]): readonly string[] => {
-    const result = authenticator.authenticateToken(token, wanted);
+  const audiencesOf = async (
+    token: string,
+    wanted: readonly string[],
+  ): Promise<readonly string[]> => {
+    const result = await authenticator.authenticateToken(token, wanted);
     return result.kind === "user" ? result.audiences : [result.kind];
   };
   for (const token of ["secret", "abcdef.0123456789abcdef"]) {
-    assert.deepEqual(audiencesOf(token, []), apiAudiences);
-    assert.deepEqual(audiencesOf(token, ["vault"]), ["none"]);
-    assert.deepEqual(audiencesOf(token, ["vault", "api-too", "api"]), ["api-too", "api"]);
+    assert.deepEqual(await audiencesOf(token, []), apiAudiences);
+    assert.deepEqual(await audiencesOf(token, ["vault"]), ["none"]);
+    assert.deepEqual(await audiencesOf(token, ["vault", "api-too", "api"]), ["api-too", "api"]);
   }
 });
 

@@ -10,6 +10,7 @@ import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type {
   AuthenticationResult,
   Authenticator,
+  Soon,
   TokenAuthenticator,
   TokenResult,
 } from "./auth.ts";
@@ -38,7 +39,7 @@ export function createAuthenticator(
   },
   options: AuthenticateOptions,
 ): ServerAuthenticator {
-  const authenticateToken = (token: string, audiences: readonly string[]): TokenResult =>
+  const authenticateToken = (token: string, audiences: readonly string[]): Soon<TokenResult> =>
     firstToken(deps.tokens, token, audiences);
   return {
     authenticateToken,
@@ -50,7 +51,7 @@ export function createAuthenticator(
       if (byProxy.kind === "user") return byProxy;
       const byCertificate = await deps.certificates.authenticate(request);
       if (byCertificate.kind === "user") return byCertificate;
-      const byToken = authenticateCarried(request, authenticateToken);
+      const byToken = await authenticateCarried(request, authenticateToken);
       if (byToken.kind === "user") return byToken;
       const refused = [byProxy, byCertificate, byToken].find(({ kind }) => kind === "rejected");
       if (refused !== undefined) return refused;
@@ -64,27 +65,27 @@ export function createAuthenticator(
 type AuthenticateToken = TokenAuthenticator["authenticateToken"];
 
 /** The header's token, and with none or a bad one, that of the subprotocols. */
-function authenticateCarried(
+async function authenticateCarried(
   { headers }: PlainRequest,
   authenticateToken: AuthenticateToken,
-): AuthenticationResult {
-  const byHeader = authenticateBearer(
+): Promise<AuthenticationResult> {
+  const byHeader = await authenticateBearer(
     tokenOfHeader(headers["authorization"] ?? ""),
     authenticateToken,
   );
   if (byHeader.kind === "user") return byHeader;
-  const bySubprotocol = authenticateBearer(tokenOfSubprotocols(headers), authenticateToken);
+  const bySubprotocol = await authenticateBearer(tokenOfSubprotocols(headers), authenticateToken);
   return bySubprotocol.kind === "none" ? byHeader : bySubprotocol;
 }
 
-function authenticateBearer(
+async function authenticateBearer(
   carried: CarriedToken,
   authenticateToken: AuthenticateToken,
-): AuthenticationResult {
+): Promise<AuthenticationResult> {
   if (carried.kind === "none") return none;
   if (carried.kind === "unreadable") return { kind: "rejected", message: carried.message };
   // Bytes that are no text are nobody's token.
-  const result = carried.token.isWellFormed() ? authenticateToken(carried.token, []) : none;
+  const result = carried.token.isWellFormed() ? await authenticateToken(carried.token, []) : none;
   if (result.kind === "user") return { kind: "user", user: result.user };
   // An unknown token is a bad credential, not the absence of one.
   return result.kind === "rejected"
@@ -93,14 +94,15 @@ function authenticateBearer(
 }
 
 /** A rejection does not end the round: another issuer may know the token. */
-function firstToken(
+async function firstToken(
   authenticators: readonly TokenAuthenticator[],
   token: string,
   audiences: readonly string[],
-): TokenResult {
+): Promise<TokenResult> {
   const refusals: string[] = [];
   for (const authenticator of authenticators) {
-    const result = authenticator.authenticateToken(token, audiences);
+    const answer = authenticator.authenticateToken(token, audiences);
+    const result = answer instanceof Promise ? await answer : answer;
     if (result.kind === "user") return result;
     if (result.kind === "rejected") refusals.push(result.message);
   }

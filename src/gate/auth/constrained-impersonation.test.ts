@@ -37,11 +37,15 @@ function line({ verb, group, resource, subresource, namespace, name }: Attribute
 
 interface Outcome {
   readonly made: readonly string[];
-  readonly result: ReturnType<typeof impersonate>;
+  readonly result: Awaited<ReturnType<typeof impersonate>>;
 }
 
 /** `rights`: lines that are allowed; absent: all of constrained modes. */
-function act(headers: Record<string, string>, rights?: readonly string[], user = agent): Outcome {
+async function act(
+  headers: Record<string, string>,
+  rights?: readonly string[],
+  user = agent,
+): Promise<Outcome> {
   const made: string[] = [];
   const authorizer: Authorizer = {
     authorize(attributes) {
@@ -52,7 +56,7 @@ function act(headers: Record<string, string>, rights?: readonly string[], user =
     },
     rulesFor: () => ({ rules: [], incomplete: false }),
   };
-  const result = impersonate(request({ headers }), user, authorizer, () => asked(user));
+  const result = await impersonate(request({ headers }), user, authorizer, () => asked(user));
   return { made, result };
 }
 
@@ -129,8 +133,8 @@ const modes: readonly (readonly [
 ];
 
 for (const [mode, headers, user, made, groups] of modes) {
-  test(`${mode} as ${headers["impersonate-user"]}: its checks in order, and who one becomes`, () => {
-    const outcome = act(headers, undefined, user);
+  test(`${mode} as ${headers["impersonate-user"]}: its checks in order, and who one becomes`, async () => {
+    const outcome = await act(headers, undefined, user);
     assert.deepEqual(outcome.made, made);
     assert.ok(outcome.result.kind === "user");
     assert.deepEqual(outcome.result.user.groups, groups);
@@ -138,7 +142,7 @@ for (const [mode, headers, user, made, groups] of modes) {
   });
 }
 
-test("the checks of an associated node leave out what tells the pods of an account apart", () => {
+test("the checks of an associated node leave out what tells the pods of an account apart", async () => {
   const users: UserInfo[] = [];
   const authorizer: Authorizer = {
     authorize: ({ user }) => {
@@ -148,7 +152,7 @@ test("the checks of an associated node leave out what tells the pods of an accou
     rulesFor: () => ({ rules: [], incomplete: false }),
   };
   const headers = { "impersonate-user": "system:node:n1" };
-  impersonate(request({ headers }), agent, authorizer, () => asked(agent));
+  await impersonate(request({ headers }), agent, authorizer, () => asked(agent));
   for (const { extra } of users) {
     assert.deepEqual(extra, {
       "authentication.kubernetes.io/associated-node-keys": [
@@ -159,34 +163,34 @@ test("the checks of an associated node leave out what tells the pods of an accou
   }
 });
 
-test("without the right for this request the plain right decides, and the first refusal is told", () => {
+test("without the right for this request the plain right decides, and the first refusal is told", async () => {
   const jane = { "impersonate-user": "jane" };
-  const plain = act(jane, ["impersonate - users - - jane"]);
+  const plain = await act(jane, ["impersonate - users - - jane"]);
   assert.deepEqual(plain.made, [
     "impersonate-on:user-info:list - pods - ns -",
     "impersonate - users - - jane",
   ]);
   assert.equal(plain.result.kind === "user" && plain.result.constraint, "");
-  const { result } = act(jane, []);
+  const { result } = await act(jane, []);
   assert.ok(result.kind === "forbidden");
   assert.equal(line(result.attributes), "impersonate-on:user-info:list - pods - ns -");
 });
 
-test("system:masters, nameless groups and odd extras are for the plain right alone", () => {
+test("system:masters, nameless groups and odd extras are for the plain right alone", async () => {
   for (const more of [
     { "impersonate-group": "system:masters" },
     { "impersonate-group": "" },
     { "impersonate-extra-scopes": "s" },
     { "impersonate-extra-a.b%2fc": "" },
   ]) {
-    const { result } = act({ "impersonate-user": "jane", ...more });
+    const { result } = await act({ "impersonate-user": "jane", ...more });
     assert.equal(result.kind, "forbidden", JSON.stringify(more));
   }
 });
 
-test("a node or an account with any other part takes the plain right", () => {
+test("a node or an account with any other part takes the plain right", async () => {
   for (const name of ["system:node:n1", "system:serviceaccount:a:b"]) {
-    const { made } = act({ "impersonate-user": name, "impersonate-group": "g" }, []);
+    const { made } = await act({ "impersonate-user": name, "impersonate-group": "g" }, []);
     assert.ok(
       made.every((text) => text.startsWith("impersonate ")),
       made.join(),

@@ -72,15 +72,15 @@ function isOnNode(requestor: UserInfo, name: string): boolean {
 }
 
 /** `request`: what is asked for, by the real user. The first refusal when no mode grants it; undefined: none applies. */
-export function grantConstrained(
+export async function grantConstrained(
   wanted: Wanted,
   request: Attributes,
   authorizer: Authorizer,
-): Granted | undefined {
+): Promise<Granted | undefined> {
   let refused: Refused | undefined;
   for (const mode of modes) {
     if (!mode.applies(wanted, request.user)) continue;
-    const answer = new Check(mode.name, request, authorizer).run(wanted);
+    const answer = await new Check(mode.name, request, authorizer).run(wanted);
     if (answer === undefined) return granted(mode.name, wanted);
     refused ??= answer;
   }
@@ -112,19 +112,19 @@ class Check {
   }
 
   /** undefined: granted. */
-  run(wanted: Wanted): Refused | undefined {
+  async run(wanted: Wanted): Promise<Refused | undefined> {
     const verb = `impersonate-on:${this.#mode}:${this.#request.verb}`;
     return (
-      this.#ask({ ...this.#request, verb }) ??
-      this.#askName(wanted.name) ??
-      (wanted.uid === "" ? undefined : this.#askPart("uids", wanted.uid)) ??
-      this.#askGroups(wanted.groups) ??
-      this.#askExtra(wanted.extra)
+      (await this.#ask({ ...this.#request, verb })) ??
+      (await this.#askName(wanted.name)) ??
+      (wanted.uid === "" ? undefined : await this.#askPart("uids", wanted.uid)) ??
+      (await this.#askGroups(wanted.groups)) ??
+      (await this.#askExtra(wanted.extra))
     );
   }
 
-  #ask(attributes: Attributes): Refused | undefined {
-    const { allowed, reason } = this.#authorizer.authorize(attributes);
+  async #ask(attributes: Attributes): Promise<Refused | undefined> {
+    const { allowed, reason } = await this.#authorizer.authorize(attributes);
     return allowed ? undefined : { kind: "refused", attributes, reason };
   }
 
@@ -144,11 +144,15 @@ class Check {
     };
   }
 
-  #askPart(resource: string, name: string, more: Partial<Attributes> = {}): Refused | undefined {
+  #askPart(
+    resource: string,
+    name: string,
+    more: Partial<Attributes> = {},
+  ): Promise<Refused | undefined> {
     return this.#ask(this.#part(resource, name, more));
   }
 
-  #askName(user: string): Refused | undefined {
+  #askName(user: string): Promise<Refused | undefined> {
     const node = nodeNameOf(user);
     if (node !== undefined) {
       return this.#askPart("nodes", this.#mode === "associated-node" ? "*" : node);
@@ -158,18 +162,19 @@ class Check {
     return this.#askPart("serviceaccounts", account.name, { namespace: account.namespace });
   }
 
-  #askGroups(given: readonly string[]): Refused | undefined {
+  async #askGroups(given: readonly string[]): Promise<Refused | undefined> {
     const refuse = (name: string, what: string): Refused => {
       const reason = `impersonating the ${what} group is not allowed`;
       return { kind: "refused", attributes: this.#part("groups", name), reason };
     };
     if (given.includes("")) return refuse("", "empty string");
     if (given.includes(groups.masters)) return refuse(groups.masters, groups.masters);
-    if (given.length >= manyChecks && this.#askPart("groups", "*") === undefined) return undefined;
+    if (given.length >= manyChecks && (await this.#askPart("groups", "*")) === undefined)
+      return undefined;
     return this.#askEach(given.map((name) => this.#part("groups", name)));
   }
 
-  #askExtra(extra: Wanted["extra"]): Refused | undefined {
+  async #askExtra(extra: Wanted["extra"]): Promise<Refused | undefined> {
     const fault = extraFault(extra);
     if (fault !== undefined) {
       return { kind: "refused", attributes: this.#part("userextras", ""), reason: fault };
@@ -178,15 +183,15 @@ class Check {
       values.map((value) => this.#part("userextras", value, { subresource })),
     );
     const all = { subresource: "*" };
-    if (parts.length >= manyChecks && this.#askPart("userextras", "*", all) === undefined) {
+    if (parts.length >= manyChecks && (await this.#askPart("userextras", "*", all)) === undefined) {
       return undefined;
     }
     return this.#askEach(parts);
   }
 
-  #askEach(parts: readonly Attributes[]): Refused | undefined {
+  async #askEach(parts: readonly Attributes[]): Promise<Refused | undefined> {
     for (const part of parts) {
-      const refused = this.#ask(part);
+      const refused = await this.#ask(part);
       if (refused !== undefined) return refused;
     }
     return undefined;

@@ -35,7 +35,10 @@ interface EscalationDeps {
 }
 
 /** The refusal of a write that would hand out more than its writer has, or undefined. */
-export function escalationError(deps: EscalationDeps, write: PolicyWrite): ApiError | undefined {
+export async function escalationError(
+  deps: EscalationDeps,
+  write: PolicyWrite,
+): Promise<ApiError | undefined> {
   if (write.user.groups.includes(groups.masters)) return undefined;
   if (write.oldObject !== undefined && grantsSame(write.object, write.oldObject)) return undefined;
   const binding = write.resource.endsWith("bindings");
@@ -56,10 +59,10 @@ function grantsSame(a: AnyObject, b: AnyObject): boolean {
   return essence(a) === essence(b);
 }
 
-function roleError(deps: EscalationDeps, write: PolicyWrite): ApiError | undefined {
+async function roleError(deps: EscalationDeps, write: PolicyWrite): Promise<ApiError | undefined> {
   const { object, user, resource, namespace } = write;
   const name = object.metadata?.name ?? "";
-  if (mayDo(deps, write, "escalate", resource, name)) return undefined;
+  if (await mayDo(deps, write, "escalate", resource, name)) return undefined;
   const rules = (object["rules"] ?? []) as readonly PolicyRule[];
   const fault = missingRights(deps, user, namespace, rules);
   if (fault !== undefined) return refuse(resource, name, fault);
@@ -81,27 +84,30 @@ const fullAuthority: readonly PolicyRule[] = [
   { verbs: ["*"], nonResourceURLs: ["*"] },
 ];
 
-function bindingError(deps: EscalationDeps, write: PolicyWrite): ApiError | undefined {
+async function bindingError(
+  deps: EscalationDeps,
+  write: PolicyWrite,
+): Promise<ApiError | undefined> {
   const { object, user, namespace, resource } = write;
   const roleRef = object["roleRef"] as RoleRef | undefined;
   // A binding without a role is validation's to refuse.
   if (roleRef === undefined) return undefined;
   const roleResource = roleRef.kind === "ClusterRole" ? "clusterroles" : "roles";
-  if (mayDo(deps, write, "bind", roleResource, roleRef.name)) return undefined;
+  if (await mayDo(deps, write, "bind", roleResource, roleRef.name)) return undefined;
   const rules = deps.rbac.rulesOfRole(roleRef, namespace);
   if (rules === undefined) return notFound(rbac(roleResource), roleRef.name);
   const fault = missingRights(deps, user, namespace, rules);
   return fault === undefined ? undefined : refuse(resource, object.metadata?.name ?? "", fault);
 }
 
-function mayDo(
+async function mayDo(
   deps: EscalationDeps,
   write: PolicyWrite,
   verb: "escalate" | "bind",
   resource: string,
   name: string,
-): boolean {
-  return deps.authorizer.authorize({
+): Promise<boolean> {
+  const decision = await deps.authorizer.authorize({
     user: write.user,
     verb,
     path: "",
@@ -112,7 +118,8 @@ function mayDo(
     subresource: "",
     namespace: write.namespace,
     name,
-  }).allowed;
+  });
+  return decision.allowed;
 }
 
 /** Some 20 ms of work, and a message of some 200 KB: upstream would go on until its request times out. */

@@ -32,12 +32,12 @@ const asked = (): Attributes => ({
 const act = (headers: Record<string, string>, authorizer = plainly(() => true)) =>
   impersonate(request({ headers }), admin, authorizer, asked);
 
-test("no header, no change", () => {
-  assert.deepEqual(act({}), { kind: "none" });
+test("no header, no change", async () => {
+  assert.deepEqual(await act({}), { kind: "none" });
 });
 
-test("user, groups, uid and extra become the new identity", () => {
-  const result = act({
+test("user, groups, uid and extra become the new identity", async () => {
+  const result = await act({
     "impersonate-user": "jane",
     "impersonate-group": "dev, ops",
     "impersonate-uid": "u1",
@@ -55,8 +55,8 @@ test("user, groups, uid and extra become the new identity", () => {
   });
 });
 
-test("a group or a value may hold a comma: a line is one of them", () => {
-  const result = impersonate(
+test("a group or a value may hold a comma: a line is one of them", async () => {
+  const result = await impersonate(
     {
       ...request({
         headers: {
@@ -81,18 +81,18 @@ test("a group or a value may hold a comma: a line is one of them", () => {
   ]);
 });
 
-test("a service account brings its groups; anonymous is never authenticated", () => {
-  const account = act({ "impersonate-user": "system:serviceaccount:ns:app" });
+test("a service account brings its groups; anonymous is never authenticated", async () => {
+  const account = await act({ "impersonate-user": "system:serviceaccount:ns:app" });
   assert.deepEqual(account.kind === "user" && account.user.groups, [
     "system:serviceaccounts",
     "system:serviceaccounts:ns",
     "system:authenticated",
   ]);
-  const nobody = act({ "impersonate-user": "system:anonymous" });
+  const nobody = await act({ "impersonate-user": "system:anonymous" });
   assert.deepEqual(nobody.kind === "user" && nobody.user.groups, ["system:unauthenticated"]);
 });
 
-test("every part is asked for, as the real user", () => {
+test("every part is asked for, as the real user", async () => {
   const found: string[] = [];
   const recorder = plainly((a) => {
     assert.equal(a.user, admin);
@@ -106,7 +106,7 @@ test("every part is asked for, as the real user", () => {
     "impersonate-extra-scopes": "s",
     "impersonate-uid": "u",
   };
-  act(headers, recorder);
+  await act(headers, recorder);
   assert.deepEqual(found, [
     "impersonate /serviceaccounts ns app",
     "impersonate authentication.k8s.io/uids  u",
@@ -115,26 +115,26 @@ test("every part is asked for, as the real user", () => {
   ]);
 });
 
-test("the part that is refused is named where no constrained mode applies", () => {
+test("the part that is refused is named where no constrained mode applies", async () => {
   const accountsOnly = allowing((a) => a.resource === "serviceaccounts");
   const account = { "impersonate-user": "system:serviceaccount:ns:app", "impersonate-group": "g" };
-  const result = act(account, accountsOnly);
+  const result = await act(account, accountsOnly);
   assert.equal(result.kind === "forbidden" && result.attributes.resource, "groups");
 });
 
-test("groups without a user are a bad request", () => {
-  assert.deepEqual(act({ "impersonate-group": "g" }), {
+test("groups without a user are a bad request", async () => {
+  assert.deepEqual(await act({ "impersonate-group": "g" }), {
     kind: "bad-request",
     message:
       'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} without impersonating a user name',
   });
 });
 
-test("an account that could not be called so is a user, and takes the right to act as one", () => {
+test("an account that could not be called so is a user, and takes the right to act as one", async () => {
   for (const name of ["system:serviceaccount:ns:A b", "system:serviceaccount:n.s:app"]) {
     const found: string[] = [];
     const authorizer = plainly((a) => found.push(`${a.resource} ${a.name}`) > 0);
-    const result = act({ "impersonate-user": name }, authorizer);
+    const result = await act({ "impersonate-user": name }, authorizer);
     assert.deepEqual(found, [`users ${name}`]);
     const user = { name, groups: ["system:authenticated"] };
     assert.deepEqual(result, { kind: "user", user, constraint: "" });

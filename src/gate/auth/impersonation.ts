@@ -41,12 +41,12 @@ const extraPrefix = "impersonate-extra-";
 const partsMax = 512;
 
 /** `asked`: the request itself, by the real user; called once where somebody is meant. */
-export function impersonate(
+export async function impersonate(
   request: PlainRequest,
   user: UserInfo,
   authorizer: Authorizer,
   asked: () => Attributes,
-): Impersonation {
+): Promise<Impersonation> {
   const parts = listRequestedParts(request);
   if (parts.length === 0) return { kind: "none" };
   if (!parts.every(isText)) return { kind: "bad-request", message: notText };
@@ -56,14 +56,14 @@ export function impersonate(
     const what = printWanted(wanted);
     return { kind: "bad-request", message: `requested ${what} without impersonating a user name` };
   }
-  const constrained = grantConstrained(wanted, asked(), authorizer);
+  const constrained = await grantConstrained(wanted, asked(), authorizer);
   if (constrained?.kind === "granted") {
     const { constraint, groups: own } = constrained;
     return { kind: "user", user: buildUser(wanted, own), constraint };
   }
   for (const part of parts) {
     const attributes = partAttributes(part, user, request.path);
-    const decision = authorizer.authorize(attributes);
+    const decision = await authorizer.authorize(attributes);
     if (decision.allowed) continue;
     const { attributes: of, reason } = constrained ?? { attributes, reason: decision.reason };
     return { kind: "forbidden", attributes: of, reason };

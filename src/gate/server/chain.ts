@@ -195,7 +195,7 @@ async function runChain(
   const holding = openHolding(deps.ledger, chargedTo(state));
   try {
     deps.longTurns?.mark(state, "authorization");
-    const granted = runChainAuthorize(deps, state, user);
+    const granted = await runChainAuthorize(deps, state, user);
     deps.longTurns?.mark(state, "handler");
     const nowMs = state.receivedWallMs;
     if (info.verb === "watch") state.stream = openStream(deps.ledger, chargedTo(state));
@@ -246,7 +246,7 @@ async function runChainIdentity(deps: ChainDeps, state: RequestState): Promise<U
   const { peer } = request;
   if (peer.kind === "socket" && isNamed) peer.connection?.belongsTo(result.user.name);
   state.refusing = true;
-  const wish = impersonate(request, result.user, deps.authorizer, () =>
+  const wish = await impersonate(request, result.user, deps.authorizer, () =>
     askedBy(deps, state, result.user),
   );
   switch (wish.kind) {
@@ -278,11 +278,15 @@ interface Granted {
   readonly attributes: Attributes;
 }
 
-function runChainAuthorize(deps: ChainDeps, state: RequestState, user: UserInfo): Granted {
+async function runChainAuthorize(
+  deps: ChainDeps,
+  state: RequestState,
+  user: UserInfo,
+): Promise<Granted> {
   const { info, query } = state;
   const target = targetOf(info, info.isResourceRequest ? deps.scopeOf(info) : undefined);
   const attributes = attributesOf(user, info, target, query);
-  const decision = deps.authorizer.authorize(attributes);
+  const decision = await deps.authorizer.authorize(attributes);
   if (!decision.allowed) throw authorizationError(attributes, decision.reason);
   state.refusing = false;
   if (target.place === undefined) throw noSuchPath();

@@ -148,14 +148,10 @@ export function changesOf(registry: OpenRegistry, kinds: readonly GroupResource[
 
 function accessOf(authorizer: Authorizer, rbac: RbacAuthorizer): Access {
   return {
-    isAllowed: (question) =>
-      authorizer.authorize({
-        path: "",
-        isResourceRequest: true,
-        version: "*",
-        subresource: "",
-        ...question,
-      }).allowed,
+    isAllowed: async (question) => {
+      const asked = { path: "", isResourceRequest: true, version: "*", subresource: "" };
+      return (await authorizer.authorize({ ...asked, ...question })).allowed;
+    },
     escalation: (write) => escalationError({ authorizer, rbac }, write),
   };
 }

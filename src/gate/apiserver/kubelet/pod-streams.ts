@@ -40,7 +40,7 @@ export async function podStream(
 ): Promise<PlainResponse> {
   refuseDryRun(context);
   kubeletQuery(kind, context.query); // before anybody is asked about ports that do not parse
-  checkCreate(deps, context);
+  await checkCreate(deps, context);
   const admitted = await admitStream(deps, context, pods);
   const query = kubeletQuery(kind, admitted);
   const { namespace, name } = context.place;
@@ -95,9 +95,12 @@ function switchTo(
 }
 
 /** Upstream's feature gate AuthorizePodWebsocketUpgradeCreatePermission, on since 1.35. */
-function checkCreate({ authorizer }: ApiDeps, { attributes, place }: RequestContext): void {
+async function checkCreate(
+  { authorizer }: ApiDeps,
+  { attributes, place }: RequestContext,
+): Promise<void> {
   if (attributes.verb === "create") return;
-  const decision = authorizer.authorize({ ...attributes, verb: "create" });
+  const decision = await authorizer.authorize({ ...attributes, verb: "create" });
   if (decision.allowed) return;
   const { group, resource } = attributes;
   throw forbidden({ group, resource }, place.name, decision.reason);

@@ -10,7 +10,7 @@ import { nextTurn } from "#platform/pace.ts";
 import type { PolicyAnswers, PolicyQuestion } from "../expressions/policy-tasks.ts";
 import { effortMax, type ExpressionRunner } from "../expressions/runner.ts";
 import type { PlainScope } from "./plain-scope.ts";
-import type { RecordedAccess } from "./recorded-access.ts";
+import { AccessPending, type RecordedAccess } from "./recorded-access.ts";
 
 /** What a policy costs besides its expressions: matching, scopes, a sample of its time. */
 const effortPerPolicy = 200;
@@ -20,6 +20,11 @@ const roundsMax = 64;
 interface RunDeps {
   readonly clock: Clock;
   readonly runner: ExpressionRunner;
+}
+
+interface Tried<T> {
+  readonly result: T;
+  readonly effort: number;
 }
 
 interface Asked<W> {
@@ -42,7 +47,7 @@ export class PolicyRun {
     here: (() => PolicyAnswers[W]) | undefined,
     elsewhere: () => Asked<W>,
   ): Promise<PolicyAnswers[W]> {
-    const tried = here === undefined ? undefined : this.#deps.runner.tryHere(here);
+    const tried = here === undefined ? undefined : await this.#tryHere(here);
     if (tried !== undefined) {
       await this.spend(tried.effort);
       return tried.result;
@@ -51,6 +56,19 @@ export class PolicyRun {
     await nextTurn(this.#deps.clock);
     this.#effort = 0;
     return this.#ask(elsewhere());
+  }
+
+  /** Again with each answer that another server had to be asked for. */
+  async #tryHere<T>(here: () => T): Promise<Tried<T> | undefined> {
+    for (let round = 0; round < roundsMax; round++) {
+      try {
+        return this.#deps.runner.tryHere(here);
+      } catch (error) {
+        if (!(error instanceof AccessPending)) throw error;
+        await this.#access.learn(error.check);
+      }
+    }
+    throw tooManyChecks();
   }
 
   /** Gives way to others when much was done since the last time. */
@@ -71,8 +89,12 @@ export class PolicyRun {
       const task = { kind: "policy", question, scope: data, known } as const;
       const answer = await this.#deps.runner.askPolicy(task);
       if (answer.kind === "policy") return answer.answer as PolicyAnswers[W]; // of the question's kind
-      this.#access.decide(answer.check);
+      await this.#access.learn(answer.check);
     }
-    throw failure(504, "Timeout", "a policy asks for too many checks of access");
+    throw tooManyChecks();
   }
+}
+
+function tooManyChecks(): Error {
+  return failure(504, "Timeout", "a policy asks for too many checks of access");
 }

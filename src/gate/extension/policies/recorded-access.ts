@@ -1,27 +1,57 @@
 /**
  * What `authorizer` answers in one request; every check is made once, and is known to a thread afterwards.
  *
- * Holds  it answers for the user of the request, or for a service account the expression names.
+ * Holds  it answers for the user of the request, or for a service account the expression names. An evaluation
+ *        never waits: what a webhook must be asked ends it with AccessPending, and it starts anew with the answer.
  */
 import type { AdmissionRequest } from "#admission/admission.ts";
-import type { Authorizer } from "#auth/auth.ts";
-import type { DecideAccess } from "#cel/libraries/authorizer-library.ts";
+import type { Authorizer, Decision, Soon } from "#auth/auth.ts";
+import type {
+  AccessCheck,
+  AccessDecision,
+  DecideAccess,
+} from "#cel/libraries/authorizer-library.ts";
 import type { KnownAccess } from "../expressions/policy-tasks.ts";
 
 type User = AdmissionRequest["user"];
 
+/** Thrown through an evaluation: `learn(check)`, and evaluate again. */
+export class AccessPending extends Error {
+  readonly check: AccessCheck;
+
+  constructor(check: AccessCheck) {
+    super("an authorizer is asked");
+    this.check = check;
+  }
+}
+
 export class RecordedAccess {
   readonly #known = new Map<string, KnownAccess>();
-  readonly decide: DecideAccess;
+  readonly #ask: (check: AccessCheck) => Soon<Decision>;
 
   constructor(authorizer: Authorizer, asker: User) {
-    const ask = decisions(authorizer, asker);
-    this.decide = (check) => {
-      const key = JSON.stringify(check);
-      const found = this.#known.get(key) ?? { check, decision: ask(check) };
-      this.#known.set(key, found);
-      return found.decision;
-    };
+    this.#ask = decisions(authorizer, asker);
+  }
+
+  /** @throws AccessPending */
+  readonly decide: DecideAccess = (check) => {
+    const key = JSON.stringify(check);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known.decision;
+    const answer = this.#ask(check);
+    // It is asked once more by `learn`, and answers then from what it remembers or is asking already.
+    if (answer instanceof Promise) throw new AccessPending(check);
+    return this.#keep(key, check, answer);
+  };
+
+  async learn(check: AccessCheck): Promise<void> {
+    const key = JSON.stringify(check);
+    if (!this.#known.has(key)) this.#keep(key, check, await this.#ask(check));
+  }
+
+  #keep(key: string, check: AccessCheck, decision: AccessDecision): AccessDecision {
+    this.#known.set(key, { check, decision });
+    return decision;
   }
 
   get known(): readonly KnownAccess[] {
@@ -29,7 +59,7 @@ export class RecordedAccess {
   }
 }
 
-function decisions(authorizer: Authorizer, asker: User): DecideAccess {
+function decisions(authorizer: Authorizer, asker: User): (check: AccessCheck) => Soon<Decision> {
   return (check) => {
     const { subject, verb } = check;
     const user = subject === undefined ? asker : accountUser(subject);
