@@ -11,8 +11,8 @@ import fc from "fast-check";
 import type { AnyObject } from "#api/object.ts";
 import { connect, type Connection } from "#cmd/connect.ts";
 import { concatBytes } from "#base/bytes.ts";
-import { TooManyFieldsError } from "#server/protobuf/decode.ts";
-import { ProtobufCoding } from "#server/protobuf/coding.ts";
+import { TooManyFieldsError } from "#forms/protobuf/decode.ts";
+import { ProtobufCoding } from "#forms/protobuf/coding.ts";
 import {
   delimited,
   entryBytes,
@@ -20,7 +20,7 @@ import {
   listParts,
   objectBytes,
   watchFrame,
-} from "#server/protobuf/envelope.ts";
+} from "#forms/protobuf/envelope.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
 
 const seed = Number(process.env["PILOTHOUSE_SEED"] ?? 1);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import fc from "fast-check";
 import { ask, type Plane, watch, withPlane } from "#apiserver/testing/plane.ts";
-import { objectBytes } from "#server/protobuf/envelope.ts";
+import { objectBytes } from "#forms/protobuf/envelope.ts";
 import { parseExactJson } from "#base/exact-json.ts";
 import type { AnyObject } from "#api/object.ts";
 

@@ -37,7 +37,7 @@ import { podInfo } from "#scheduler/pod-info.ts";
 import { queueTimes, SchedulingQueue } from "#scheduler/queue.ts";
 import { createScheduler, schedulerDefaults } from "#scheduler/scheduler.ts";
 import { makeNode, makePod, nodesRef, podsRef } from "#scheduler/testing.ts";
-import { FrameJoiner, jsonFormat } from "#server/watch-frames.ts";
+import { FrameJoiner, jsonFormat } from "#forms/watch-frames.ts";
 import { streamDeadlines, WatchStream } from "#server/watch-stream.ts";
 import { AutoCompactor } from "#store/auto-compact.ts";
 import { Leases } from "#store/leases.ts";

@@ -17,9 +17,9 @@ import type { Commit, KeyValue, Revision, Store, StoreEvent, StoreWatch } from "
 import type { Change } from "#watch/cache-state.ts";
 import type { CacheOptions } from "#watch/cache.ts";
 import { WatchCache } from "#watch/cache.ts";
-import type { MemoPool } from "#watch/memo-pool.ts";
-import type { ObjectSource } from "#watch/shared-object.ts";
-import { SharedObject } from "#watch/shared-object.ts";
+import type { MemoPool } from "#forms/memo-pool.ts";
+import type { ObjectSource } from "#forms/shared-object.ts";
+import { SharedObject } from "#forms/shared-object.ts";
 import type { Freshness } from "./freshness.ts";
 import type { ResourcePrefix } from "./keys.ts";
 import { prefixOfKey, registryRange, resourceOfPrefix } from "./keys.ts";

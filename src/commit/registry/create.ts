@@ -14,7 +14,7 @@ import {
 import { nameValidatorFor } from "#api/names.ts";
 import { alreadyExists, ApiError, failure, type FieldError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
-import type { SharedObject } from "#watch/shared-object.ts";
+import type { SharedObject } from "#forms/shared-object.ts";
 import type { ResourceStorage, Written } from "./resource-storage.ts";
 import {
   groupResource,

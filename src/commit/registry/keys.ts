@@ -10,7 +10,7 @@
  */
 import type { GroupResource } from "#api/object.ts";
 import type { Key } from "#store/store.ts";
-import { keyOfText } from "#watch/shared-object.ts";
+import { keyOfText } from "#forms/shared-object.ts";
 
 const root = "/registry/";
 

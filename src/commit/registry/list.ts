@@ -19,7 +19,7 @@ import type { Key, Revision } from "#store/store.ts";
 import type { Snapshot } from "#watch/cache-state.ts";
 import type { Predicate } from "#watch/predicate.ts";
 import { compilePredicate, namespaceRange } from "#watch/predicate.ts";
-import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
+import { keyOfText, type SharedObject } from "#forms/shared-object.ts";
 import { selectObjects } from "#watch/select.ts";
 import { SortedSet } from "#watch/sorted-set.ts";
 import type { ResourceStorage } from "./resource-storage.ts";

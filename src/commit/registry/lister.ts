@@ -2,7 +2,7 @@
 import type { AnyObject } from "#api/object.ts";
 import type { Lister } from "#api/lister.ts";
 import { namespaceRange } from "#watch/predicate.ts";
-import { keyOfText } from "#watch/shared-object.ts";
+import { keyOfText } from "#forms/shared-object.ts";
 import { storageKey } from "./keys.ts";
 import type { OpenRegistry } from "./registry.ts";
 

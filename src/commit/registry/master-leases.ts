@@ -7,7 +7,7 @@
 import type { Endpoints } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { internalError } from "#api/status.ts";
-import { decodeObject, encodeObject } from "#watch/object-bytes.ts";
+import { decodeObject, encodeObject } from "#forms/object-bytes.ts";
 import type { Key, Store } from "#store/store.ts";
 import { resourcePrefix, resourceRange, storeKey } from "./keys.ts";
 

@@ -11,7 +11,7 @@ import { decodeBase64, encodeBase64 } from "#api/defaults/base64.ts";
 import type { AnyObject } from "#api/object.ts";
 import { internalError } from "#api/status.ts";
 import { equalBytes } from "#base/bytes.ts";
-import { decodeObject, encodeObject } from "#watch/object-bytes.ts";
+import { decodeObject, encodeObject } from "#forms/object-bytes.ts";
 import type { Key, KeyValue, LeaseId, PutResult, Revision, Store } from "#store/store.ts";
 import { resourcePrefix, storeKey } from "./keys.ts";
 

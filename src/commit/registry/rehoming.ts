@@ -10,8 +10,8 @@
  */
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { Store } from "#store/store.ts";
-import type { MemoPool } from "#watch/memo-pool.ts";
-import type { SharedObject } from "#watch/shared-object.ts";
+import type { MemoPool } from "#forms/memo-pool.ts";
+import type { SharedObject } from "#forms/shared-object.ts";
 import { ValuePacker } from "#watch/value-packer.ts";
 import type { ResourceCore } from "./cacher.ts";
 import { storeKey } from "./keys.ts";

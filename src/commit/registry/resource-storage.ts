@@ -10,14 +10,14 @@ import type { Strategy, UpdateStrategy } from "#api/strategy-types.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import type { KeyValue, LeaseId, Revision, Store, WriteRefused } from "#store/store.ts";
-import { encodeObject } from "#watch/object-bytes.ts";
-import { SharedObject } from "#watch/shared-object.ts";
+import { encodeObject } from "#forms/object-bytes.ts";
+import { SharedObject } from "#forms/shared-object.ts";
 import type { Freshness } from "./freshness.ts";
 import type { ResourceCore } from "./cacher.ts";
 import { sharedObject } from "./cacher.ts";
 import { storeKey } from "./keys.ts";
 import type { EventLeases } from "./event-leases.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 import type { ResourceRules, WriteOptions } from "./resource-store.ts";
 
 /** `kept`: what the object became; undefined: it is gone. Never rejects. */

@@ -2,10 +2,10 @@
 import type { AnyObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { badRequest, invalid, notFound } from "#api/status.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 import type { Cursor } from "#watch/cursor.ts";
 import { compilePredicate, namespaceRange } from "#watch/predicate.ts";
-import { keyOfText } from "#watch/shared-object.ts";
+import { keyOfText } from "#forms/shared-object.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
 import { groupResource } from "./resource-storage.ts";
 import { storeCreate } from "./create.ts";

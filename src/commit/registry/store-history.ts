@@ -2,8 +2,8 @@
 import type { Commit, Revision, Store, StoreEvent } from "#store/store.ts";
 import { CacheEvent } from "#watch/cache-event.ts";
 import type { History, HistoryReader, HistorySink } from "#watch/history.ts";
-import type { ObjectSource } from "#watch/shared-object.ts";
-import { SharedObject } from "#watch/shared-object.ts";
+import type { ObjectSource } from "#forms/shared-object.ts";
+import { SharedObject } from "#forms/shared-object.ts";
 import type { ResourcePrefix } from "./keys.ts";
 import { resourceRange } from "./keys.ts";
 

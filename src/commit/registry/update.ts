@@ -21,7 +21,7 @@ import { pathSegmentName } from "#api/names.ts";
 import type { FieldError } from "#api/status.ts";
 import { conflict, conflictModified, failure, invalid, notFound } from "#api/status.ts";
 import type { UpdateStrategy } from "#api/strategy-types.ts";
-import type { SharedObject } from "#watch/shared-object.ts";
+import type { SharedObject } from "#forms/shared-object.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
 import {
   deleteKey,

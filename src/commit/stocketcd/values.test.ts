@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AnyObject } from "#api/object.ts";
-import { decodeObject, encodeObject } from "#watch/object-bytes.ts";
+import { decodeObject, encodeObject } from "#forms/object-bytes.ts";
 import { fromStockValue, toStockValue } from "./values.ts";
 
 const metadata = { name: "a", namespace: "b", labels: { x: "y" } };

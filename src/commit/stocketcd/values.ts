@@ -1,21 +1,21 @@
 /**
  * kube-apiserver's stored values and ours.
  *
- *   ours      JSON, metadata third (watch/object-bytes.ts)
+ *   ours      JSON, metadata third (forms/object-bytes.ts)
  *   upstream  "k8s\0" and a protobuf envelope for built-in kinds; JSON for custom resources, their
  *             definitions and APIServices
  *
  * Neither form holds the object's resourceVersion: the key's revision is that.
  */
 import { parseApiVersion, type AnyObject } from "#api/object.ts";
-import { encodeObject, decodeObject } from "#watch/object-bytes.ts";
-import { decodeProtobuf } from "#server/protobuf/decode.ts";
+import { encodeObject, decodeObject } from "#forms/object-bytes.ts";
+import { decodeProtobuf } from "#forms/protobuf/decode.ts";
 import { applyDefaults } from "#api/defaults/apply.ts";
 import { decodeBase64, encodeBase64 } from "#api/defaults/base64.ts";
 import { objectMetaDefinition } from "#api/schema/schema.ts";
 import { concatBytes } from "#base/bytes.ts";
-import { encodeDefinition } from "#server/protobuf/encode.ts";
-import { delimited, envelope, hasProtobufForm, objectBytes } from "#server/protobuf/envelope.ts";
+import { encodeDefinition } from "#forms/protobuf/encode.ts";
+import { delimited, envelope, hasProtobufForm, objectBytes } from "#forms/protobuf/envelope.ts";
 import { readEnvelope, readFields, utf8 } from "#wire/protobuf.ts";
 import { inStoredVersion } from "./stored-version.ts";
 

@@ -140,6 +140,12 @@ export function internalError(message: string): ApiError {
   });
 }
 
+/** The one mapping from thrown things to Status: what is no ApiError is a bug or a broken world, 500 with its text, as upstream. */
+export function toStatus(error: unknown): Status {
+  if (error instanceof ApiError) return error.status;
+  return internalError(error instanceof Error ? error.message : String(error)).status;
+}
+
 export function expiredError(message: string, continueToken?: string): ApiError {
   const error = failure(410, "Expired", message);
   if (continueToken === undefined) return error;

@@ -1,6 +1,6 @@
 /**
  * A second encoding of objects beside JSON, given to the socket transport by `cmd`: protobuf
- * (`#server/protobuf/coding.ts`). Only built-in kinds have it; JSON is asked for as well, so a server
+ * (`#forms/protobuf/coding.ts`). Only built-in kinds have it; JSON is asked for as well, so a server
  * without it answers in JSON.
  */
 import type { AnyObject } from "#api/object.ts";

@@ -9,7 +9,7 @@ import { concatBytes } from "#base/bytes.ts";
 import type { AnyObject, JsonObject } from "#api/object.ts";
 import type { ResourceRef } from "#client/client.ts";
 import { resourcePath } from "#client/path.ts";
-import { encodeProtobuf } from "#server/protobuf/encode.ts";
+import { encodeProtobuf } from "#forms/protobuf/encode.ts";
 import type { Deltas } from "./deltas.ts";
 import type { RecordType } from "./sink-driver.ts";
 

@@ -22,7 +22,7 @@ import type { FieldRule } from "#api/json-path/field-rule.ts";
 import { parseFieldSelector } from "#api/selectors/field-selector.ts";
 import { parseLabelSelector } from "#api/selectors/label-selector.ts";
 import type { ResourceRef } from "#client/client.ts";
-import { readFieldRules } from "#server/field-rule-file.ts";
+import { readFieldRules } from "#forms/field-rule-file.ts";
 import { type FieldPath, type Fields, YamlFields } from "#wire/yaml-fields.ts";
 import { parseYaml } from "#wire/yaml.ts";
 import type { SinkFormat } from "./formats.ts";

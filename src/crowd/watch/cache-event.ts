@@ -9,7 +9,7 @@
  *   no                    | no            | none
  */
 import type { Predicate } from "./predicate.ts";
-import type { SharedObject } from "./shared-object.ts";
+import type { SharedObject } from "#forms/shared-object.ts";
 import type { WatchChange, WatchItem } from "./watch-item.ts";
 
 interface RehomingHomes {

@@ -8,7 +8,7 @@
 import { assert } from "#base/assert.ts";
 import { CacheEvent } from "./cache-event.ts";
 import { EventRing } from "./event-ring.ts";
-import type { SharedObject } from "./shared-object.ts";
+import type { SharedObject } from "#forms/shared-object.ts";
 import { SortedSet } from "./sorted-set.ts";
 
 /** One object's change: `next` undefined deletes `key`. */

@@ -24,7 +24,7 @@ import type { DeliveryPolicy } from "./delivery-scheduler.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import type { History } from "./history.ts";
 import type { Predicate } from "./predicate.ts";
-import type { SharedObject } from "./shared-object.ts";
+import type { SharedObject } from "#forms/shared-object.ts";
 import { type DigestOf, ViewSums } from "./view-sum.ts";
 import type { ViewState, WatchSink } from "./watch-item.ts";
 import { Watchers, type WatchOptions } from "./watchers.ts";

@@ -17,7 +17,7 @@ import { must } from "#base/assert.ts";
 import type { CacheEvent } from "./cache-event.ts";
 import type { Cursor, CursorSlice } from "./cursor.ts";
 import { lookupsPerTurn } from "./judged-portion.ts";
-import type { SharedObject } from "./shared-object.ts";
+import type { SharedObject } from "#forms/shared-object.ts";
 import { type Slice, Slices } from "./slice.ts";
 
 export interface Bucket {

@@ -9,11 +9,11 @@ import { plainFieldValue } from "#api/selectors/selectable-fields.ts";
 import type { Clock } from "#platform/clock.ts";
 import { WatchCache } from "./cache.ts";
 import { noHistory } from "./history.ts";
-import { MemoPool } from "./memo-pool.ts";
-import { encodeObject, wireJson } from "./object-bytes.ts";
+import { MemoPool } from "#forms/memo-pool.ts";
+import { encodeObject, wireJson } from "#forms/object-bytes.ts";
 import { compilePredicate } from "./predicate.ts";
-import type { ObjectSource } from "./shared-object.ts";
-import { SharedObject } from "./shared-object.ts";
+import type { ObjectSource } from "#forms/shared-object.ts";
+import { SharedObject } from "#forms/shared-object.ts";
 import { testDelivery } from "./testing/feed.ts";
 import type { WatchSink } from "./watch-item.ts";
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { CacheEvent } from "./cache-event.ts";
 import { EventRing } from "./event-ring.ts";
 import { ValuePacker } from "./value-packer.ts";
-import { SharedObject } from "./shared-object.ts";
+import { SharedObject } from "#forms/shared-object.ts";
 import { testObject, testSource } from "./testing/feed.ts";
 
 function ringOf(events: number, valueBytes: number): EventRing {

@@ -9,7 +9,7 @@ import { lookupsMax } from "#api/selectors/compact-selector.ts";
 import { watchItem } from "./cache-event.ts";
 import { lookupsPerTurn } from "./judged-portion.ts";
 import type { Predicate } from "./predicate.ts";
-import type { SharedObject } from "./shared-object.ts";
+import type { SharedObject } from "#forms/shared-object.ts";
 import type { SortedSet } from "./sorted-set.ts";
 import type { ViewState, WatchItem } from "./watch-item.ts";
 

@@ -12,8 +12,8 @@ import type { Clause } from "#api/selectors/clauses.ts";
 import { compactFields, compactLabels } from "#api/selectors/compact-selector.ts";
 import { type FieldSelector, findRequiredValue } from "#api/selectors/field-selector.ts";
 import type { LabelSelector } from "#api/selectors/label-selector.ts";
-import type { CachedObject } from "./cached-object.ts";
-import { keyOfText } from "./shared-object.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
+import { keyOfText } from "#forms/shared-object.ts";
 
 interface Selection {
   /** "" for all namespaces and for cluster-scoped resources. */

@@ -7,7 +7,7 @@
  */
 import type { Pace } from "#platform/pace.ts";
 import type { Predicate } from "./predicate.ts";
-import type { SharedObject } from "./shared-object.ts";
+import type { SharedObject } from "#forms/shared-object.ts";
 import type { SortedSet } from "./sorted-set.ts";
 
 /** Looked at in one turn, weighed: 3 to 6 ms. */

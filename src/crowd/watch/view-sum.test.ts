@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { CacheEvent } from "./cache-event.ts";
 import { CacheState } from "./cache-state.ts";
-import { encodeObject } from "./object-bytes.ts";
-import { SharedObject } from "./shared-object.ts";
+import { encodeObject } from "#forms/object-bytes.ts";
+import { SharedObject } from "#forms/shared-object.ts";
 import { everything, testDigest, testSource } from "./testing/feed.ts";
 import { ViewSums } from "./view-sum.ts";
 

@@ -16,7 +16,7 @@ import type { Clock } from "#platform/clock.ts";
 import { onNextTurn } from "#platform/pace.ts";
 import type { CacheEvent } from "./cache-event.ts";
 import type { Predicate } from "./predicate.ts";
-import type { SharedObject } from "./shared-object.ts";
+import type { SharedObject } from "#forms/shared-object.ts";
 import type { SortedSet } from "./sorted-set.ts";
 import type { ViewState } from "./watch-item.ts";
 

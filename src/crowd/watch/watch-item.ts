@@ -5,7 +5,7 @@
  * made for one serves all.
  */
 import type { WatchEventType } from "#platform/http.ts";
-import type { CachedObject } from "./cached-object.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 
 /** What a selection holds at a revision, as a client can add it up. */
 export interface ViewState {

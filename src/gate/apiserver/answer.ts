@@ -7,11 +7,11 @@ import { failure, type Status } from "#api/status.ts";
 import type { Printer } from "#api/printers/printer.ts";
 import type { Headers, PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import { negotiate, type Negotiated, protobufType, type TransformRule } from "#server/negotiate.ts";
-import { protobufForm } from "#server/list-body.ts";
-import { objectOfEntry } from "#server/protobuf/envelope.ts";
+import { negotiate, type Negotiated, protobufType, type TransformRule } from "#forms/negotiate.ts";
+import { protobufForm } from "#forms/list-body.ts";
+import { objectOfEntry } from "#forms/protobuf/envelope.ts";
 import { bytesResponse, objectResponse } from "#server/respond.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 import type { ServedKind } from "./kind.ts";
 import { includeObject, partial, tableOf } from "./table.ts";
 

@@ -23,7 +23,7 @@ import {
   objectMediaTypes,
   protobufType,
   unsupportedMediaType,
-} from "#server/negotiate.ts";
+} from "#forms/negotiate.ts";
 import { checkKind } from "./builtin-kind.ts";
 import {
   type Bodies,
@@ -37,7 +37,7 @@ import { ProtobufError, readEnvelope } from "#wire/protobuf.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 import type { ServedKind } from "./kind.ts";
 import { checkCustomKind, notAnObject, unrecognized, withKind } from "./stated-kind.ts";
-import { decodeProtobuf, TooManyFieldsError } from "#server/protobuf/decode.ts";
+import { decodeProtobuf, TooManyFieldsError } from "#forms/protobuf/decode.ts";
 import type { FieldValidation } from "./write-options.ts";
 
 /** The bytes, or 413, 429. A body that is a frozen object has none. */

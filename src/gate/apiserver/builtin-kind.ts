@@ -19,7 +19,7 @@ import { strategyFor } from "#api/strategies.ts";
 import { templateGenerationFault } from "#api/template-generation.ts";
 import { must } from "#base/assert.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";
-import { ListBlocks } from "#server/list-body.ts";
+import { ListBlocks } from "#forms/list-body.ts";
 import type { JsonScan } from "#wire/json-scan.ts";
 import type { Checked, ServedKind } from "./kind.ts";
 

@@ -7,7 +7,7 @@ import { compactFields, compactLabels } from "#api/selectors/compact-selector.ts
 import { notFound } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import type { Negotiated } from "#server/negotiate.ts";
+import type { Negotiated } from "#forms/negotiate.ts";
 import { objectResponse } from "#server/respond.ts";
 import { answerObject, contentHeaders, formFor, isList } from "./answer.ts";
 import type { ServedKind } from "./kind.ts";

@@ -5,7 +5,7 @@
 import { ApiError } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 import { formFor } from "./answer.ts";
 import { deleteOne, readDeleteQuery, warnOfOrphans } from "./delete.ts";
 import type { DeleteQuery } from "./delete-options.ts";

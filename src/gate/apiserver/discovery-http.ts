@@ -2,6 +2,7 @@
  * Discovery over HTTP: `/api`, `/apis`, `/apis/G`, `/api/v1`, `/apis/G/V`, and the aggregated form of
  * the first two. Documents are made once and kept until the catalog changes.
  */
+import { bodyOf } from "#forms/body.ts";
 import type { JsonObject } from "#api/object.ts";
 import { noSuchPath } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
@@ -14,8 +15,8 @@ import {
   parseAccept,
   protobufType,
   requireForm,
-} from "#server/negotiate.ts";
-import { encodeObject, objectResponse } from "#server/respond.ts";
+} from "#forms/negotiate.ts";
+import { objectResponse } from "#server/respond.ts";
 import type { ResourceCatalog } from "./catalog.ts";
 import { type AggregatedDocument, aggregatedBytes } from "./discovery/aggregated-protobuf.ts";
 import { aggregatedCoreDocument } from "./discovery/aggregated.ts";
@@ -137,7 +138,7 @@ function encodeAggregated(document: AggregatedDocument, type: MediaType): Encode
   const body =
     type === protobufType
       ? aggregatedBytes(document)
-      : encodeObject(document, { mediaType: type, isPretty: false });
+      : bodyOf(document, { mediaType: type, isPretty: false });
   return { ...encodeJson(document), body };
 }
 

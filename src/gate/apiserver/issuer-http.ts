@@ -2,7 +2,7 @@
 import { discoveryPath, jwksPath } from "#auth/oidc.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import { requireForm } from "#server/negotiate.ts";
+import { requireForm } from "#forms/negotiate.ts";
 import { bytesResponse } from "#server/respond.ts";
 import type { Documents } from "./non-resource.ts";
 

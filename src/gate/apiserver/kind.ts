@@ -13,9 +13,9 @@ import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";
 import type { JsonScan } from "#wire/json-scan.ts";
 import type { CustomDefinition } from "./openapi/model.ts";
-import type { ListBlocks } from "#server/list-body.ts";
+import type { ListBlocks } from "#forms/list-body.ts";
 import type { WatchRegister } from "#server/watch-stream.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 
 /** What decoding found besides the object. */
 export interface Checked {

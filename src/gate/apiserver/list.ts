@@ -6,14 +6,14 @@ import type { PlainResponse } from "#platform/http.ts";
 import type { ListPage } from "#registry/resource-store.ts";
 import { charge } from "#server/charges.ts";
 import type { RequestContext } from "#server/context.ts";
-import { type ItemForm, madeForm, protobufForm, storedForm } from "#server/list-body.ts";
-import { type Negotiated, protobufType } from "#server/negotiate.ts";
+import { type ItemForm, madeForm, protobufForm, storedForm } from "#forms/list-body.ts";
+import { type Negotiated, protobufType } from "#forms/negotiate.ts";
 import { bytesResponse, compressBody } from "#server/respond.ts";
 import { isLongList, wholeList } from "#server/whole-list.ts";
 import { contentHeaders, formFor, isList } from "./answer.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
 import { listPage } from "./shown-selection.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import {
   includeObject,

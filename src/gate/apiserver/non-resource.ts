@@ -6,7 +6,7 @@ import { Exposition } from "#server/exposition.ts";
 import { type Health, healthResponse } from "#server/health.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { requireGet } from "./method.ts";
-import { requireForm } from "#server/negotiate.ts";
+import { requireForm } from "#forms/negotiate.ts";
 import { bytesResponse, compressBody, objectResponse, textResponse } from "#server/respond.ts";
 import type { VersionInfo } from "#server/version.ts";
 

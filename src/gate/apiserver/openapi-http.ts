@@ -5,7 +5,7 @@
 import type { PlainResponse } from "#platform/http.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { RequestContext } from "#server/context.ts";
-import { type AcceptClause, parseAccept } from "#server/negotiate.ts";
+import { type AcceptClause, parseAccept } from "#forms/negotiate.ts";
 import type { ResourceCatalog } from "./catalog.ts";
 import type { Delegates } from "./delegates.ts";
 import { documentResponse } from "./document-response.ts";

@@ -12,7 +12,7 @@ import { badRequest, failure, notFound } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { Pace } from "#platform/pace.ts";
 import type { RequestContext } from "#server/context.ts";
-import { contentType, unsupportedMediaType } from "#server/negotiate.ts";
+import { contentType, unsupportedMediaType } from "#forms/negotiate.ts";
 import { answerCached, formFor } from "./answer.ts";
 import { handleApply } from "./apply.ts";
 import { overflowMessage, readText } from "./body.ts";

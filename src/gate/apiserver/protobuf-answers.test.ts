@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { AnyObject } from "#api/object.ts";
-import { decodeProtobuf } from "#server/protobuf/decode.ts";
+import { decodeProtobuf } from "#forms/protobuf/decode.ts";
 import { readEnvelope, readFields } from "#wire/protobuf.ts";
 import { ask, openPlane, request, type RunningPlane } from "./testing/plane.ts";
 

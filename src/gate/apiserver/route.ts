@@ -3,7 +3,7 @@ import { ownEntry } from "#base/own.ts";
 import { badRequest, noSuchPath, notFound } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import { listMediaTypes, objectMediaTypes, requireForm } from "#server/negotiate.ts";
+import { listMediaTypes, objectMediaTypes, requireForm } from "#forms/negotiate.ts";
 import { pathSegmentProblem } from "#server/request-info.ts";
 import { bindPod } from "./binding.ts";
 import { serveComponents, type Component } from "./component-statuses.ts";

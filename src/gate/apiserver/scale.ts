@@ -9,7 +9,7 @@ import { strategicMergePatch } from "#api/patch/strategic-merge.ts";
 import { must } from "#base/assert.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import { contentType, type Negotiated } from "#server/negotiate.ts";
+import { contentType, type Negotiated } from "#forms/negotiate.ts";
 import { answerMade, plainForm } from "./answer.ts";
 import { applyConfiguration, checkRepeats } from "./apply.ts";
 import { readTyped } from "./body.ts";

@@ -28,7 +28,7 @@ import type { RequestInfo } from "#server/request-info.ts";
 import type { VersionInfo } from "#server/version.ts";
 import { selectorLimits } from "#server/kept-selectors.ts";
 import { SelectorPool } from "#watch/selector-pool.ts";
-import { FrameJoiner } from "#server/watch-frames.ts";
+import { FrameJoiner } from "#forms/watch-frames.ts";
 import { streamDeadlines, type WatchStream } from "#server/watch-stream.ts";
 import { inlineYaml, type YamlReader } from "#wire/yaml-reader.ts";
 import type { ResourceCatalog } from "./catalog.ts";

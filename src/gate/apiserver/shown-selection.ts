@@ -18,7 +18,7 @@ import type {
   ResourceWatch,
   WatchOptions,
 } from "#registry/resource-store.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 import { compilePredicate } from "#watch/predicate.ts";
 import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
 import type { ListQuery } from "./list-options.ts";

@@ -16,8 +16,8 @@ import {
   type TableRow,
 } from "#api/table.ts";
 import { assert } from "#base/assert.ts";
-import type { TypeMeta } from "#server/protobuf/envelope.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { TypeMeta } from "#forms/protobuf/envelope.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 import type { ServedKind } from "./kind.ts";
 
 export type MetaVersion = "v1" | "v1beta1";

@@ -2,15 +2,15 @@
  * What the events of one watch look like: whole objects, metadata, or tables. Frames of the first two
  * are made once per object and kept with it; a table's rows hold ages, so they are kept per second.
  */
+import { toStatus } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
 import { printBookmark } from "#api/printers/bookmark.ts";
 import { bookmarkInclude } from "#api/table.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { RequestContext } from "#server/context.ts";
-import { type Negotiated, protobufType } from "#server/negotiate.ts";
-import { toStatus } from "#server/status.ts";
-import { jsonFormat, plainFrame, protobufFormat, type WatchFormat } from "#server/watch-frames.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import { type Negotiated, protobufType } from "#forms/negotiate.ts";
+import { jsonFormat, plainFrame, protobufFormat, type WatchFormat } from "#forms/watch-frames.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import {
   includeObject,

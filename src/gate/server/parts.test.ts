@@ -6,7 +6,7 @@ import { FakeClock } from "#platform/testing/clock.ts";
 import { runWithDeadline } from "./deadline.ts";
 import { type Health, healthResponse, ping } from "./health.ts";
 import { MetricSet } from "./metric-set.ts";
-import { FrameJoiner } from "./watch-frames.ts";
+import { FrameJoiner } from "#forms/watch-frames.ts";
 import { Warnings } from "./warnings.ts";
 
 test("a warning is said once, quoted, and all together stay short", () => {

@@ -1,50 +1,15 @@
-/**
- * Answers: objects and Status as bytes (JSON, YAML, protobuf) or, for direct callers, as they are.
- *
- * JSON ends in a newline unless it is pretty, as upstream's encoder does. gzip only past 128 KiB.
- */
+/** Answers: objects and Status as bytes (`#forms/body.ts`) or, for direct callers, as they are. gzip only past 128 KiB. */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { stringify } from "yaml";
 import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Holding } from "#platform/ledger.ts";
-import { objectText } from "#api/kept-json.ts";
-import type { AnyObject } from "#api/object.ts";
+import { bodyOf } from "#forms/body.ts";
 import { bodyBytes, charge } from "./charges.ts";
-import { acceptsGzip, gzipBytesMin, gzipLevel } from "./gzip.ts";
-import { type Negotiated, protobufType } from "./negotiate.ts";
-import { objectBytes } from "./protobuf/envelope.ts";
+import { acceptsGzip, gzipBytesMin, gzipLevel } from "#forms/gzip.ts";
+import type { Negotiated } from "#forms/negotiate.ts";
 
 const compress = promisify(gzip);
 const encoder = new TextEncoder();
-
-export function encodeObject(object: object, form: Negotiated): Uint8Array {
-  // Protobuf is negotiated for objects of built-in kinds only.
-  if (form.mediaType === protobufType) return objectBytes(object as AnyObject);
-  if (form.mediaType === "application/yaml") return encoder.encode(yamlText(object));
-  if (form.isPretty) return encoder.encode(JSON.stringify(object, undefined, 2));
-  return encoder.encode(`${objectText(object)}\n`);
-}
-
-/**
- * The library makes a node of each value, at some 4 us: an object of a megabyte would take half a second.
- * Beyond this many characters of JSON the answer is YAML in flow style, which is that JSON.
- */
-const blockStyleMax = 64 * 1024;
-
-function yamlText(object: unknown): string {
-  const json = JSON.stringify(object);
-  return json.length > blockStyleMax ? `${json}\n` : stringify(object, yamlOptions);
-}
-
-/** As upstream: keys sorted, lists not indented. */
-export const yamlOptions = {
-  lineWidth: 0,
-  aliasDuplicateObjects: false,
-  version: "1.1",
-  sortMapEntries: true,
-  indentSeq: false,
-} as const;
 
 /** A whole object as the answer. Direct callers get it frozen and by reference. */
 export function objectResponse(
@@ -55,7 +20,7 @@ export function objectResponse(
   headers: Headers = {},
 ): PlainResponse {
   if (request.peer.kind === "direct") return { kind: "object", status, headers, object };
-  return bytesResponse(status, [encodeObject(object, form)], form.mediaType, headers);
+  return bytesResponse(status, [bodyOf(object, form)], form.mediaType, headers);
 }
 
 export function bytesResponse(

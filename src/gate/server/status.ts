@@ -4,15 +4,10 @@
  * ApiError carries its Status; anything else is a bug or a broken world: 500, logged by the chain, its
  * text kept (as upstream's InternalError does).
  */
-import { ApiError, internalError, type Status } from "#api/status.ts";
+import { type Status, toStatus } from "#api/status.ts";
 import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
-import { negotiateError } from "./negotiate.ts";
+import { negotiateError } from "#forms/negotiate.ts";
 import { objectResponse } from "./respond.ts";
-
-export function toStatus(error: unknown): Status {
-  if (error instanceof ApiError) return error.status;
-  return internalError(error instanceof Error ? error.message : String(error)).status;
-}
 
 /** Retry-After mirrors details.retryAfterSeconds. */
 function statusHeaders(status: Status): Headers {

@@ -12,6 +12,7 @@
  *        are: events stay in order, and none is lost.
  * Time   ends cleanly after `timeoutMs`, with a bookmark just before; the periodic ones are registry's.
  */
+import { toStatus } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Clock } from "#platform/clock.ts";
 import { Deadlines, type DeadlineStep, type Expiring } from "#platform/deadlines.ts";
@@ -22,9 +23,8 @@ import type {
   ObjectEventSink,
   PlainResponse,
 } from "#platform/http.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 import type { CounterCell } from "./metric-set.ts";
-import { toStatus } from "./status.ts";
 import {
   type Batch,
   blockBytesMax,
@@ -32,7 +32,7 @@ import {
   type FrameJoiner,
   type StreamItem,
   type WatchFormat,
-} from "./watch-frames.ts";
+} from "#forms/watch-frames.ts";
 
 /** What a watch of the registry offers to its reader. */
 interface StreamSource {

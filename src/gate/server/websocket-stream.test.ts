@@ -7,9 +7,9 @@ import { FakeClock } from "#platform/testing/clock.ts";
 import { messageFrame } from "#wire/websocket/frames.ts";
 import { clientFrame } from "#wire/websocket/testing/client-frame.ts";
 import { opened } from "./testing/web-socket-client.ts";
-import { FrameJoiner, jsonFormat } from "./watch-frames.ts";
+import { FrameJoiner, jsonFormat } from "#forms/watch-frames.ts";
 import { streamDeadlines, WatchStream } from "./watch-stream.ts";
-import { messageFormat } from "./websocket-format.ts";
+import { messageFormat } from "#forms/websocket-format.ts";
 import { switched } from "./websocket-stream.ts";
 
 function setup() {

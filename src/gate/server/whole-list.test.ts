@@ -1,4 +1,5 @@
 /** A list that is encoded in turns is, byte for byte, the list encoded at once. */
+import { bodyOf, yamlOptions } from "#forms/body.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stringify } from "yaml";
@@ -7,8 +8,7 @@ import { uncharged } from "#platform/ledger.ts";
 import { Pace } from "#platform/pace.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { roomyLedger } from "#platform/testing/roomy-ledger.ts";
-import type { Negotiated } from "./negotiate.ts";
-import { encodeObject, yamlOptions } from "./respond.ts";
+import type { Negotiated } from "#forms/negotiate.ts";
 import { wholeList } from "./whole-list.ts";
 
 const forms: readonly Negotiated[] = [
@@ -25,7 +25,7 @@ const objectAt = (at: number): object => ({
 /** Single objects that are large are YAML in flow style; lists are always in block style. */
 function encodeWhole(list: object, form: Negotiated): string {
   if (form.mediaType === "application/yaml") return stringify(list, yamlOptions);
-  return Buffer.from(encodeObject(list, form)).toString();
+  return Buffer.from(bodyOf(list, form)).toString();
 }
 
 for (const form of forms) {

@@ -2,13 +2,13 @@
  * Lists that are made for one answer: tables, YAML, indented JSON. Encoded entry by entry, in turns of the
  * loop, to the very bytes that the whole list would be encoded to.
  */
+import { bodyOf, yamlOptions } from "#forms/body.ts";
 import { concatBytes } from "#base/bytes.ts";
 import type { Holding } from "#platform/ledger.ts";
 import type { Pace } from "#platform/pace.ts";
 import { stringify } from "yaml";
 import { charge } from "./charges.ts";
-import type { Negotiated } from "./negotiate.ts";
-import { encodeObject, yamlOptions } from "./respond.ts";
+import type { Negotiated } from "#forms/negotiate.ts";
 
 /** Weighed by what an entry takes: some 10 µs as JSON, 150 as YAML. */
 const entriesPerTurn = { json: 256, yaml: 32 } as const;
@@ -39,7 +39,7 @@ export async function wholeList(
   pace: Pace,
   holding: Holding,
 ): Promise<readonly Uint8Array[]> {
-  if (entries.count === 0) return [encodeObject({ ...head, [field]: [] }, form)];
+  if (entries.count === 0) return [bodyOf({ ...head, [field]: [] }, form)];
   const yaml = form.mediaType === "application/yaml";
   const write = yaml ? yamlEntry : form.isPretty ? prettyEntry : plainEntry;
   const perTurn = yaml ? entriesPerTurn.yaml : entriesPerTurn.json;
@@ -76,7 +76,7 @@ function around(
 ): { readonly before: string; readonly after: string } {
   // Not a name of the lists that are made here; as an entry it marks where entries stand.
   const mark = "mark-of-entries";
-  const text = new TextDecoder().decode(encodeObject({ ...head, [field]: [mark] }, form));
+  const text = new TextDecoder().decode(bodyOf({ ...head, [field]: [mark] }, form));
   const marked = form.mediaType === "application/yaml" ? `- ${mark}\n` : `"${mark}"`;
   const at = text.lastIndexOf(marked);
   const before = text.slice(0, at).replace(/\n {4}$/, "");

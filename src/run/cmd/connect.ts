@@ -69,7 +69,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Connection>
 
 /** Its tables are loaded only where they are used. */
 async function protobufCoding(log: Log): Promise<ObjectCoding> {
-  const { ProtobufCoding } = await import("#server/protobuf/coding.ts");
+  const { ProtobufCoding } = await import("#forms/protobuf/coding.ts");
   return new ProtobufCoding((message, field) =>
     log.warn("a field of a newer server is left out: JSON would keep it", { message, field }),
   );

@@ -8,7 +8,7 @@ import { objectLimits } from "#api/object-limits.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
 import { must } from "#base/assert.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { decodeProtobuf, TooManyFieldsError } from "#server/protobuf/decode.ts";
+import { decodeProtobuf, TooManyFieldsError } from "#forms/protobuf/decode.ts";
 import { parseJsonNotingDuplicates } from "#wire/json.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
 import { yamlSource } from "#wire/yaml/source.ts";

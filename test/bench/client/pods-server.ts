@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { AnyObject } from "#api/object.ts";
-import { entryBytes, listParts, watchFrame } from "#server/protobuf/envelope.ts";
+import { entryBytes, listParts, watchFrame } from "#forms/protobuf/envelope.ts";
 
 export interface PodsServer {
   readonly url: string;

@@ -2,9 +2,9 @@
  * A view's changes as server-sent events, for browsers: EventSource asks for them, keeps the id of the
  * last one and resumes from it.
  */
-import type { CachedObject } from "#watch/cached-object.ts";
-import { toStatus } from "#server/status.ts";
-import type { WatchFormat } from "#server/watch-frames.ts";
+import { toStatus } from "#api/status.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
+import type { WatchFormat } from "#forms/watch-frames.ts";
 import { identity, type ViewForm } from "../views/view-form.ts";
 
 const encoder = new TextEncoder();

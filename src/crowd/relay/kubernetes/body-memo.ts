@@ -9,7 +9,7 @@
  */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { gzipLevel } from "#server/gzip.ts";
+import { gzipLevel } from "#forms/gzip.ts";
 
 interface Body {
   readonly chunks: readonly Uint8Array[];

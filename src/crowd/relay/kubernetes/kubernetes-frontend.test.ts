@@ -1,7 +1,7 @@
 /** Reads and watches of mirrored resources at the relay's door, as a Kubernetes client makes them. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { decodeProtobuf } from "#server/protobuf/decode.ts";
+import { decodeProtobuf } from "#forms/protobuf/decode.ts";
 import { readEnvelope } from "#wire/protobuf.ts";
 import { ann, bodyOf, filled, type Json, names, plain } from "../testing/relay-world.ts";
 

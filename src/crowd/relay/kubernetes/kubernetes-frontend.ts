@@ -10,9 +10,9 @@ import { Pace } from "#platform/pace.ts";
 // uncharged: whole lists are made once for all who ask, and bounded (`bodiesMax`).
 import { uncharged } from "#platform/ledger.ts";
 import { bytesResponse, compressBody } from "#server/respond.ts";
-import { gzipBytesMin } from "#server/gzip.ts";
+import { gzipBytesMin } from "#forms/gzip.ts";
 import { isLongList, wholeList } from "#server/whole-list.ts";
-import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
+import { keyOfText, type SharedObject } from "#forms/shared-object.ts";
 import { acceptsGzip } from "../etag/accept-encoding.ts";
 import { type Answer, type FrontendDeps, freshEnough, type Read } from "./kubernetes-read.ts";
 import { answerWatch, type WatchLimits } from "./kubernetes-watch.ts";

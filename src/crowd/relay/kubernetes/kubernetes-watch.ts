@@ -4,11 +4,11 @@
  */
 import type { AnyObject } from "#api/object.ts";
 import { KeptSelectors } from "#server/kept-selectors.ts";
-import { protobufType, streamType } from "#server/negotiate.ts";
+import { protobufType, streamType } from "#forms/negotiate.ts";
 import { WatchStream } from "#server/watch-stream.ts";
-import { messageFormat } from "#server/websocket-format.ts";
+import { messageFormat } from "#forms/websocket-format.ts";
 import { handshakeOf } from "#server/websocket-handshake.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 import type { Cursor } from "#watch/cursor.ts";
 import { type Answer, type FrontendDeps, freshEnough, type Read } from "./kubernetes-read.ts";
 import type { Mirrored } from "../mirror/mirrored.ts";

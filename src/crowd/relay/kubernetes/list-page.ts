@@ -9,7 +9,7 @@ import type { Place } from "#server/place.ts";
 import type { Snapshot } from "#watch/cache-state.ts";
 import { namespaceRange } from "#watch/predicate.ts";
 import { selectObjects } from "#watch/select.ts";
-import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
+import { keyOfText, type SharedObject } from "#forms/shared-object.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
 import type { Mirrored } from "../mirror/mirrored.ts";
 import type { ListQuery } from "./read-query.ts";

@@ -2,6 +2,7 @@
  * The forms a read can take here: whole objects, metadata only, or tables of built-in kinds. Encodings
  * are made once per object and kept with it; rows of tables hold ages, so those are made per answer.
  */
+import { toStatus } from "#api/status.ts";
 import { partialObjectMetadata } from "#api/convert/convert.ts";
 import type { AnyObject } from "#api/object.ts";
 import { printBookmark } from "#api/printers/bookmark.ts";
@@ -15,12 +16,11 @@ import {
   type TableRow,
 } from "#api/table.ts";
 import type { Clock } from "#platform/clock.ts";
-import { type ItemForm, madeForm, protobufForm, storedForm } from "#server/list-body.ts";
-import { type MediaType, type Negotiated, protobufType } from "#server/negotiate.ts";
-import { hasProtobufForm, objectOfEntry, type TypeMeta } from "#server/protobuf/envelope.ts";
-import { toStatus } from "#server/status.ts";
-import { jsonFormat, plainFrame, protobufFormat, type WatchFormat } from "#server/watch-frames.ts";
-import type { SharedObject } from "#watch/shared-object.ts";
+import { type ItemForm, madeForm, protobufForm, storedForm } from "#forms/list-body.ts";
+import { type MediaType, type Negotiated, protobufType } from "#forms/negotiate.ts";
+import { hasProtobufForm, objectOfEntry, type TypeMeta } from "#forms/protobuf/envelope.ts";
+import { jsonFormat, plainFrame, protobufFormat, type WatchFormat } from "#forms/watch-frames.ts";
+import type { SharedObject } from "#forms/shared-object.ts";
 import type { MirroredKind } from "../mirror/mirrored-kind.ts";
 import type { Mirrored } from "../mirror/mirrored.ts";
 

@@ -11,8 +11,8 @@ import {
 } from "#api/selectors/field-selector.ts";
 import { type LabelSelector, parseLabelSelector } from "#api/selectors/label-selector.ts";
 import { checkFieldSelector } from "#api/selectors/selectable-fields.ts";
-import { negotiate, type Negotiated, protobufType } from "#server/negotiate.ts";
-import { hasProtobufForm } from "#server/protobuf/envelope.ts";
+import { negotiate, type Negotiated, protobufType } from "#forms/negotiate.ts";
+import { hasProtobufForm } from "#forms/protobuf/envelope.ts";
 import type { Place } from "#server/place.ts";
 import { isTrue } from "#server/request-info.ts";
 import type { PlainRequest } from "#platform/http.ts";

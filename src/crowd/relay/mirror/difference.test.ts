@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { allSteps } from "#base/steps.ts";
 import { CacheState } from "#watch/cache-state.ts";
-import { encodeObject } from "#watch/object-bytes.ts";
-import { SharedObject } from "#watch/shared-object.ts";
+import { encodeObject } from "#forms/object-bytes.ts";
+import { SharedObject } from "#forms/shared-object.ts";
 import { testSource } from "#watch/testing/feed.ts";
 import { diffSteps, findMissing } from "./difference.ts";
 

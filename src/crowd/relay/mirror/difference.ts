@@ -5,7 +5,7 @@
 import type { Steps } from "#base/steps.ts";
 import { wholeRevision } from "#watch/cache-event.ts";
 import type { KnownState, Snapshot } from "#watch/cache-state.ts";
-import type { SharedObject } from "#watch/shared-object.ts";
+import type { SharedObject } from "#forms/shared-object.ts";
 
 /** `key` had `previous` and has `next`; undefined: it is not there. */
 export interface Difference {

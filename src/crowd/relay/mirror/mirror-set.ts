@@ -17,7 +17,7 @@ import type { CustomResourceDefinition } from "#api/gen/types.ts";
 import { type Clock, sleep, type Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { compilePredicate } from "#watch/predicate.ts";
-import type { SharedObject } from "#watch/shared-object.ts";
+import type { SharedObject } from "#forms/shared-object.ts";
 import { type CustomDefinition, customDefinition, chooseVersions } from "./custom-kinds.ts";
 import type { RelayLimits } from "../limits.ts";
 import { isBuiltin, kindId, type MirroredKind } from "./mirrored-kind.ts";

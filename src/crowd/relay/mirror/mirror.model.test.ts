@@ -9,7 +9,7 @@ import { Pace } from "#platform/pace.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { MemoPool } from "#watch/memo-pool.ts";
+import { MemoPool } from "#forms/memo-pool.ts";
 import { everything, TestSink } from "#watch/testing/feed.ts";
 import type { WatchItem } from "#watch/watch-item.ts";
 import { relayLimits } from "../limits.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { FakeClock } from "#platform/testing/clock.ts";
-import { MemoPool } from "#watch/memo-pool.ts";
+import { MemoPool } from "#forms/memo-pool.ts";
 import { everything, TestSink } from "#watch/testing/feed.ts";
 import { relayLimits } from "../limits.ts";
 import { Mirror } from "./mirror.ts";

@@ -2,7 +2,7 @@
 import { printerFor } from "#api/printers/printers.ts";
 import type { Printer } from "#api/printers/printer.ts";
 import type { Clock } from "#platform/clock.ts";
-import { ListBlocks } from "#server/list-body.ts";
+import { ListBlocks } from "#forms/list-body.ts";
 import { BodyMemo } from "../kubernetes/body-memo.ts";
 import { Freshness } from "./freshness.ts";
 import type { RelayLimits } from "../limits.ts";

@@ -9,7 +9,7 @@
  * So two replicas keep the same bytes of an object from a list and from a watch, and digests agree.
  */
 import { concatBytes } from "#base/bytes.ts";
-import { keyOfText } from "#watch/shared-object.ts";
+import { keyOfText } from "#forms/shared-object.ts";
 import { members, textOf, type Member, type Span } from "./json-bytes.ts";
 import type { MirroredKind } from "./mirrored-kind.ts";
 

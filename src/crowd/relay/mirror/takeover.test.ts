@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#platform/testing/clock.ts";
-import { MemoPool } from "#watch/memo-pool.ts";
+import { MemoPool } from "#forms/memo-pool.ts";
 import { everything, TestSink } from "#watch/testing/feed.ts";
 import { relayLimits } from "../limits.ts";
 import { podKind } from "../testing/fake-upstream.ts";

@@ -11,7 +11,7 @@
 import type { Steps } from "#base/steps.ts";
 import { CacheEvent } from "#watch/cache-event.ts";
 import type { Snapshot } from "#watch/cache-state.ts";
-import type { SharedObject } from "#watch/shared-object.ts";
+import type { SharedObject } from "#forms/shared-object.ts";
 import { type Difference, diffSteps } from "./difference.ts";
 import type { FormedObject } from "./object-form.ts";
 import { sortSteps } from "./sort-by-key.ts";

@@ -23,7 +23,7 @@ import { type Clock, sleep } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { Pace } from "#platform/pace.ts";
 import type { Random } from "#platform/random.ts";
-import { viewChecksumAnnotation, viewCountAnnotation } from "#server/watch-frames.ts";
+import { viewChecksumAnnotation, viewCountAnnotation } from "#forms/watch-frames.ts";
 import { members, parseSpan, type Span, textOf } from "./json-bytes.ts";
 import { ChecksumError } from "./checksum-check.ts";
 import { findMissing } from "./difference.ts";

@@ -8,7 +8,7 @@
  * replicas of one upstream, not a signature.
  */
 import { hash } from "node:crypto";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 
 const hashes = new WeakMap<CachedObject, bigint>();
 

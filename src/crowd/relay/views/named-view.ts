@@ -4,7 +4,7 @@
  */
 import type { Clock } from "#platform/clock.ts";
 import { type Predicate } from "#watch/predicate.ts";
-import { keyOfText } from "#watch/shared-object.ts";
+import { keyOfText } from "#forms/shared-object.ts";
 import type { Question } from "../access/question.ts";
 import type { RelayLimits } from "../limits.ts";
 import type { MirroredKind } from "../mirror/mirrored-kind.ts";

@@ -16,7 +16,7 @@
 import { type FieldSelector, parseFieldSelector } from "#api/selectors/field-selector.ts";
 import type { FieldRule } from "#api/json-path/field-rule.ts";
 import { parseTemplate, templateProblem, type JsonPathTemplate } from "#api/json-path/json-path.ts";
-import { readFieldRules, readPath } from "#server/field-rule-file.ts";
+import { readFieldRules, readPath } from "#forms/field-rule-file.ts";
 import { type LabelSelector, parseLabelSelector } from "#api/selectors/label-selector.ts";
 import { checkFieldSelector } from "#api/selectors/selectable-fields.ts";
 import { type FieldPath, type Fields, YamlFields } from "#wire/yaml-fields.ts";

@@ -9,9 +9,9 @@
  */
 import { chooseFields, type FieldRule } from "#api/json-path/field-rule.ts";
 import { JsonPathError, type JsonPathTemplate, printTemplate } from "#api/json-path/json-path.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
-import { type SharedObject, keyOfText, textOfKey } from "#watch/shared-object.ts";
-import { listHead } from "#server/list-body.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
+import { type SharedObject, keyOfText, textOfKey } from "#forms/shared-object.ts";
+import { listHead } from "#forms/list-body.ts";
 import { memberHash, textHash } from "./digest.ts";
 import { listKindOf, type MirroredKind } from "../mirror/mirrored-kind.ts";
 import type { Row } from "./row-blocks.ts";

@@ -13,7 +13,7 @@
 import { findValues, type JsonPath, JsonPathError } from "#api/json-path/json-path.ts";
 import type { Clock } from "#platform/clock.ts";
 import { onNextTurn } from "#platform/pace.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 import type { Cursor } from "#watch/cursor.ts";
 import type { Predicate } from "#watch/predicate.ts";
 import type { WatchItem, WatchSink } from "#watch/watch-item.ts";

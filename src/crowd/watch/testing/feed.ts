@@ -14,11 +14,11 @@ import { CacheEvent } from "../cache-event.ts";
 import type { Cursor } from "../cursor.ts";
 import type { DeliveryPolicy } from "../delivery-scheduler.ts";
 import type { History, HistoryReader, HistorySink } from "../history.ts";
-import { MemoPool } from "../memo-pool.ts";
-import { encodeObject } from "../object-bytes.ts";
+import { MemoPool } from "#forms/memo-pool.ts";
+import { encodeObject } from "#forms/object-bytes.ts";
 import { compilePredicate, type Predicate } from "../predicate.ts";
-import type { ObjectSource } from "../shared-object.ts";
-import { SharedObject } from "../shared-object.ts";
+import type { ObjectSource } from "#forms/shared-object.ts";
+import { SharedObject } from "#forms/shared-object.ts";
 import type { WatchItem, WatchSink } from "../watch-item.ts";
 
 export interface Write {

@@ -9,8 +9,8 @@
  */
 import { listMetaDefinition, objectMetaDefinition } from "#api/schema/schema.ts";
 import { concatBytes } from "#base/bytes.ts";
-import { encodeDefinition } from "#server/protobuf/encode.ts";
-import { envelope } from "#server/protobuf/envelope.ts";
+import { encodeDefinition } from "#forms/protobuf/encode.ts";
+import { envelope } from "#forms/protobuf/envelope.ts";
 
 interface Kind {
   readonly group: string;

@@ -10,14 +10,14 @@
  */
 import type { AnyObject } from "#api/object.ts";
 import { assert, must } from "#base/assert.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 import { inLanes } from "../conversion/lanes.ts";
-import type { MemoHolder, MemoPool } from "#watch/memo-pool.ts";
+import type { MemoHolder, MemoPool } from "#forms/memo-pool.ts";
 
 /** Converts as many objects, in their order. Rejects with ApiError. */
 type Convert = (objects: readonly CachedObject[]) => Promise<readonly AnyObject[]>;
 
-/** As the pool charges parsed objects of `watch/shared-object.ts`. */
+/** As the pool charges parsed objects of `forms/shared-object.ts`. */
 const heapBytesPerJsonByte = 1.4;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

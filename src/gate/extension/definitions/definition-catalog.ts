@@ -14,7 +14,7 @@ import type { CustomDefinition } from "#apiserver/openapi/model.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";
 import { namespaceRange } from "#watch/predicate.ts";
-import type { MemoPool } from "#watch/memo-pool.ts";
+import type { MemoPool } from "#forms/memo-pool.ts";
 import type { ConverterOf } from "./conversion.ts";
 import type { RulesOf } from "./rules/rule-check.ts";
 import { asDefinition, type Definition, definitionsResource, hasCondition } from "./definition.ts";

@@ -4,7 +4,7 @@ import type { ResourceCatalog } from "#apiserver/catalog.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
-import { MemoPool } from "#watch/memo-pool.ts";
+import { MemoPool } from "#forms/memo-pool.ts";
 import { type ConverterOf, refusingConverter } from "./conversion.ts";
 import type { RulesOf } from "./rules/rule-check.ts";
 import { DefinitionCatalog } from "./definition-catalog.ts";

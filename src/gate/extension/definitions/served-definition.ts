@@ -7,7 +7,7 @@ import type { ResourceInfo, SubresourceInfo, Verb } from "#api/schema/resource-i
 import type { ServedKind } from "#apiserver/kind.ts";
 import type { CustomDefinition } from "#apiserver/openapi/model.ts";
 import type { Registry, ResourceStore } from "#registry/resource-store.ts";
-import type { MemoPool } from "#watch/memo-pool.ts";
+import type { MemoPool } from "#forms/memo-pool.ts";
 import type { ConverterOf } from "./conversion.ts";
 import { customKind } from "./custom-kind.ts";
 import type { RulesOf } from "./rules/rule-check.ts";

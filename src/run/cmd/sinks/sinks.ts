@@ -5,7 +5,7 @@ import { type Clock, sleep } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { MetricSet } from "#server/metric-set.ts";
-import { travelsInProtobuf } from "#server/protobuf/encode.ts";
+import { travelsInProtobuf } from "#forms/protobuf/encode.ts";
 import { Sink, type SinkDefinition } from "#sinks/sink.ts";
 import type { SinkDriver } from "#sinks/sink-driver.ts";
 import { type DeclaredSink, nameOfSource, parseSinkFile, SinkFileError } from "#sinks/sink-file.ts";

@@ -3,7 +3,7 @@
  * on the way to them, and the truth itself to judge by.
  */
 import type { FakeEvent } from "#relay/testing/fake-upstream.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
 import type { Predicate } from "#watch/predicate.ts";
 import type { WatchSink } from "#watch/watch-item.ts";
 

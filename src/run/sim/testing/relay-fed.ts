@@ -8,7 +8,7 @@ import { relayLimits } from "#relay/limits.ts";
 import { Mirror } from "#relay/mirror/mirror.ts";
 import { FakeUpstream, podKind } from "#relay/testing/fake-upstream.ts";
 import { Upstream } from "#relay/mirror/upstream.ts";
-import { MemoPool } from "#watch/memo-pool.ts";
+import { MemoPool } from "#forms/memo-pool.ts";
 import { compilePredicate } from "#watch/predicate.ts";
 import type { WatchSink } from "#watch/watch-item.ts";
 import type { Asked, Draft, Fault, Fed, OpenWatch, Written } from "./fed.ts";

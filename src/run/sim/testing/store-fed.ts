@@ -9,7 +9,7 @@ import {
 import { newWorld, openRegistry, type World } from "#registry/testing/fixture.ts";
 import type { FullStore } from "#store/full-store.ts";
 import type { LeaseId, Revision } from "#store/store.ts";
-import { encodeObject } from "#watch/object-bytes.ts";
+import { encodeObject } from "#forms/object-bytes.ts";
 import type { WatchSink } from "#watch/watch-item.ts";
 import type { Asked, Draft, Fault, Fed, OpenWatch, Written } from "./fed.ts";
 

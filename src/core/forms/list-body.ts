@@ -11,7 +11,7 @@ import type { AnyObject } from "#api/object.ts";
 import { concatBytes } from "#base/bytes.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Pace } from "#platform/pace.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "./cached-object.ts";
 import { entryBytes, listParts, type TypeMeta } from "./protobuf/envelope.ts";
 
 const blockBytesMax = 256 * 1024;

@@ -2,12 +2,11 @@
  * Watch frames: what one event looks like on the wire, made once per (object, type, form) and shared
  * by every watcher; and joined blocks, made once per batch however many watchers get that batch.
  */
-import { ApiError } from "#api/status.ts";
+import { ApiError, toStatus } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
 import { concatBytes } from "#base/bytes.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "./cached-object.ts";
 import { type TypeMeta, watchFrame } from "./protobuf/envelope.ts";
-import { toStatus } from "./status.ts";
 
 /** One step of a watch, as registry delivers it. */
 export interface StreamItem {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { Pace } from "#platform/pace.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
+import type { CachedObject } from "./cached-object.ts";
 import { ListBlocks, storedForm } from "./list-body.ts";
 
 const made = { count: 0 };
