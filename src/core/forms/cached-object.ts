@@ -16,6 +16,8 @@ export interface CachedObject {
   readonly object: AnyObject;
   /** Complete JSON in the storage version, resourceVersion included. Shared; never changed. */
   readonly json: Uint8Array;
+  /** Of the stored value. */
+  readonly bytes: number;
   readonly labels: Readonly<Record<string, string>>;
   /** A selectable field's value, "" when absent. */
   field(name: string): string;

@@ -28,6 +28,7 @@ function object(revision: number, padding = 0): CachedObject {
       made.count++;
       return new TextEncoder().encode(text);
     },
+    bytes: text.length,
     labels: {},
     field: () => "",
     encoded: () => new Uint8Array(0),

@@ -115,6 +115,10 @@ export class SharedObject implements CachedObject, MemoHolder {
   }
 
   /** The stored bytes, shared. */
+  get bytes(): number {
+    return this.#value.length;
+  }
+
   get value(): Uint8Array {
     return this.#value;
   }

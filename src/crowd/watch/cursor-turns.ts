@@ -1,6 +1,7 @@
 /**
- * Cursors with long selectors that have something to read: they go on in turns of the loop, as many in one as
- * `lookupsPerTurn` and `cursorsPerTurn` allow, so that neither one nor a crowd of them holds the loop.
+ * Cursors that take long (a long selector, or a sink that makes its own form of each object) and have something
+ * to read: they go on in turns of the loop, as many in one as `lookupsPerTurn` and `cursorsPerTurn` allow, so that
+ * neither one nor a crowd of them holds the loop.
  *
  * Why not the turns of all requests (`onNextTurn`): there one goes on per turn, and a crowd of watchers would
  * stand before everybody else.

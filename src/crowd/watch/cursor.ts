@@ -23,6 +23,7 @@
  */
 import { assert } from "#base/assert.ts";
 import { expiredError } from "#api/status.ts";
+import { madePortion, restWeight, sendWeight, turnWeightMax } from "./batch-weight.ts";
 import type { CacheEvent } from "./cache-event.ts";
 import { watchItem } from "./cache-event.ts";
 import type { KnownState } from "./cache-state.ts";
@@ -67,6 +68,8 @@ export type CursorStart = { readonly kind: "after"; readonly revision: number } 
 
 /** A cursor that judged so much and sent nothing gives way before it goes on. */
 const restLookups = lookupsPerTurn / 4;
+/** A turn of selectors and a turn of a sink's own forms are as long. */
+const weightPerLookup = turnWeightMax / lookupsPerTurn;
 
 type Phase = "initial" | "behind" | "history" | "live" | "ended";
 
@@ -91,7 +94,7 @@ export class Cursor {
   #again = false;
   /** It goes on in a later turn. */
   #isDue = false;
-  /** Look-ups that its selectors made while it was not live. */
+  /** Look-ups that its selectors made while it was not live, and what its sink made, in look-ups. */
   #lookups = 0;
   /** Of a live one. */
   #slice: CursorSlice | undefined;
@@ -116,7 +119,8 @@ export class Cursor {
     const { start } = options;
     this.#after = start.revision;
     this.startedAfter = start.kind === "after" ? start.revision : 0;
-    this.#initial = start.kind === "state" ? new InitialEvents(start, deps.predicate) : undefined;
+    this.#initial =
+      start.kind === "state" ? new InitialEvents(start, deps.predicate, this.#isMaking) : undefined;
     this.#phase = this.#initial === undefined ? "behind" : "initial";
   }
 
@@ -133,6 +137,15 @@ export class Cursor {
   get position(): number {
     if (!this.live) return this.#after;
     return Math.max(this.#after, this.#slice?.behindAt ?? this.#home.dispatched);
+  }
+
+  /** What it reads takes long, by its selector or by what its sink makes: it shares turns with others like it. */
+  get isCostly(): boolean {
+    return this.predicate.isLong || this.#isMaking;
+  }
+
+  get #isMaking(): boolean {
+    return this.#sink.isMaking === true;
   }
 
   /** Starts, or goes on after the sink refused a batch: one with a long selector in a turn with others like it. */
@@ -171,9 +184,17 @@ export class Cursor {
       this.resume();
       return;
     }
-    if (items.length === 0 || this.#deliver(items)) return;
+    if (items.length === 0) return;
+    if (this.#isMaking && weightOf(items) > turnWeightMax) return this.#readInPortions(base);
+    if (this.#deliver(items)) return;
     if (this.#phase === "live") this.#fallBehind(base);
     if (this.#again) this.resume();
+  }
+
+  /** More than its sink can make in one turn: from the ring, a portion in a turn. */
+  #readInPortions(base: number): void {
+    this.#fallBehind(base);
+    this.#proceedLater();
   }
 
   /** Events of (base, last] from the ring, as `offer`. */
@@ -272,15 +293,27 @@ export class Cursor {
   #stepInitial(): boolean {
     const initial = this.#initial;
     if (initial === undefined) return false;
-    const { items, next, lookups } = initial.batch();
+    const { items, next, lookups, weight } = initial.batch();
     if (items.length > 0 && !this.#deliver(items)) return false;
     if (this.#phase !== "initial") return false;
     initial.taken(next);
+    if (next === undefined) {
+      this.#initial = undefined;
+      this.#phase = "behind";
+    }
+    if (!this.#hasWeightLeft(weight)) return false;
     // A whole batch was parsed, however little the selector is.
-    if (next !== undefined) return this.#hasTurnLeft(Math.max(lookups, restLookups), items.length);
-    this.#initial = undefined;
-    this.#phase = "behind";
-    return this.#hasTurnLeft(lookups, items.length);
+    const parsed = next === undefined ? lookups : Math.max(lookups, restLookups);
+    return this.#hasTurnLeft(parsed, items.length);
+  }
+
+  /** A sink that has made so much goes on in a turn with others like it. */
+  #hasWeightLeft(weight: number): boolean {
+    if (!this.#isMaking) return true;
+    this.#lookups += weight / weightPerLookup;
+    if (weight < restWeight) return true;
+    this.#proceedLater();
+    return false;
   }
 
   /** A sink gives way between batches; a selector that selects nothing gives it none. */
@@ -297,7 +330,8 @@ export class Cursor {
     if (this.#after < state.floor) return this.#openHistory();
     const read = state.ringAfter(this.#after, state.revision, this.latest);
     const judges = { size: this.predicate.size, count: 1 };
-    const events = judgedPortion(read, judges, lookupsPerTurn);
+    const judged = judgedPortion(read, judges, lookupsPerTurn);
+    const events = this.#isMaking ? madePortion(judged) : judged;
     const last = events.at(-1);
     if (last === undefined) {
       this.#phase = "live";
@@ -308,6 +342,7 @@ export class Cursor {
     const sent = this.#deliverSelected(events);
     if (sent === undefined) return false;
     this.#passed(last.revision);
+    if (events.length < read.length && !this.#hasWeightLeft(turnWeightMax)) return false;
     return this.#hasTurnLeft(lookupsOf(events, judges), sent);
   }
 
@@ -370,4 +405,11 @@ export class Cursor {
   #expire(): void {
     this.end(expiredError(`too old resource version: ${this.#after} (${this.#home.state.floor})`));
   }
+}
+
+/** What a sink makes of `items`. */
+function weightOf(items: readonly WatchItem[]): number {
+  let weight = 0;
+  for (const { object } of items) weight += sendWeight(object?.bytes ?? 0, true);
+  return weight;
 }

@@ -41,6 +41,61 @@ void describe("a watcher of little", () => {
   });
 });
 
+void describe("a watcher whose sink makes a form of its own of each object", () => {
+  /** Items that came by turn, the first at once. */
+  function byTurn(feed: TestFeed, sink: TestSink): number[] {
+    const counts = [sink.items.length];
+    while (feed.turn()) counts.push(sink.items.length - counts.reduce((sum, one) => sum + one, 0));
+    return counts;
+  }
+
+  function filled(count: number, bytes: number): TestFeed {
+    const feed = new TestFeed({ ringBytesMax: 64 << 20 });
+    const labels = { filler: "x".repeat(bytes) };
+    for (let at = 0; at < count; at++) feed.apply({ key: `a/${1_000 + at}`, labels });
+    feed.dispatch();
+    return feed;
+  }
+
+  void it("gets a state in turns, fewer at a time the larger they are", () => {
+    const small = filled(200, 10);
+    const sink = new TestSink(undefined, { isMaking: true });
+    start(small, sink, "state");
+    const turns = byTurn(small, sink);
+    assert.ok(Math.max(...turns) <= 50, `${turns}`);
+    assert.equal(sink.items.length, 201);
+    const large = filled(20, 300_000);
+    const second = new TestSink(undefined, { isMaking: true });
+    start(large, second, "state");
+    assert.ok(Math.max(...byTurn(large, second)) <= 3);
+    assert.equal(second.items.length, 21);
+  });
+
+  void it("gets what it has missed in turns, and a change of many objects too", () => {
+    const feed = filled(200, 10);
+    const behind = new TestSink(undefined, { isMaking: true });
+    start(feed, behind, 1);
+    assert.ok(Math.max(...byTurn(feed, behind)) <= 50);
+    assert.equal(behind.items.length, 200);
+    for (let at = 0; at < 200; at++) feed.apply({ key: `b/${1_000 + at}`, labels: {} });
+    feed.dispatch();
+    assert.ok(behind.items.length <= 250, `${behind.items.length} at once`);
+    assert.ok(Math.max(...byTurn(feed, behind).slice(1)) <= 50);
+    assert.equal(behind.items.length, 400);
+    assert.equal(new Set(behind.lines).size, 400);
+  });
+
+  void it("shares its turns with others like it", () => {
+    const feed = filled(200, 10);
+    const sinks = Array.from({ length: 20 }, () => new TestSink(undefined, { isMaking: true }));
+    for (const sink of sinks) start(feed, sink, "state");
+    const made = (): number => sinks.reduce((sum, { items }) => sum + items.length, 0);
+    for (let before = made(); feed.turn(); before = made())
+      assert.ok(made() - before <= 100, `${made() - before} in a turn`);
+    assert.equal(made(), 20 * 201);
+  });
+});
+
 void describe("a crowd", () => {
   void it("is served a slice per turn, and who is served late gets what came meanwhile with it", () => {
     const feed = new TestFeed({ crowd: 1 });

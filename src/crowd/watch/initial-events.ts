@@ -6,6 +6,7 @@
  */
 import { assert } from "#base/assert.ts";
 import { lookupsMax } from "#api/selectors/compact-selector.ts";
+import { sendWeight, turnWeightMax } from "./batch-weight.ts";
 import { watchItem } from "./cache-event.ts";
 import { lookupsPerTurn } from "./judged-portion.ts";
 import type { Predicate } from "./predicate.ts";
@@ -23,7 +24,7 @@ export interface StateStart {
   readonly view?: ViewState | undefined;
 }
 
-/** Objects looked at per batch; fewer where a selector has much to judge. */
+/** Objects looked at per batch; fewer where a selector has much to judge, or the sink much to make. */
 const batchItems = 250;
 
 interface InitialBatch {
@@ -32,16 +33,20 @@ interface InitialBatch {
   readonly next: string | undefined;
   /** What its selectors took. */
   readonly lookups: number;
+  /** What the sink has to do for it (`batch-weight.ts`). */
+  readonly weight: number;
 }
 
 export class InitialEvents {
   readonly #start: StateStart;
   readonly #predicate: Predicate;
+  readonly #isMaking: boolean;
   #from: string;
 
-  constructor(start: StateStart, predicate: Predicate) {
+  constructor(start: StateStart, predicate: Predicate, isMaking: boolean) {
     this.#start = start;
     this.#predicate = predicate;
+    this.#isMaking = isMaking;
     this.#from = predicate.from;
   }
 
@@ -51,18 +56,21 @@ export class InitialEvents {
     const { size } = this.#predicate;
     let seen = 0;
     let lookups = 0;
+    let weight = 0;
     let next: string | undefined;
     this.#start.objects.scan(this.#from, this.#predicate.to, (object) => {
-      if (seen++ === batchItems || lookups >= lookupsPerTurn) {
+      if (seen++ === batchItems || lookups >= lookupsPerTurn || weight >= turnWeightMax) {
         next = object.key;
         return false;
       }
       lookups += lookupsMax(size, 1, object.value.length);
-      if (this.#predicate.matches(object)) items.push(watchItem("ADDED", object, object.revision));
+      if (!this.#predicate.matches(object)) return true;
+      items.push(watchItem("ADDED", object, object.revision));
+      weight += sendWeight(object.value.length, this.#isMaking);
       return true;
     });
     if (next === undefined && this.#start.marker) items.push(this.#end());
-    return { items, next, lookups };
+    return { items, next, lookups, weight };
   }
 
   /** The watcher has the batch before `next`. */

@@ -36,6 +36,8 @@ export interface WatchItem {
 }
 
 export interface WatchSink {
+  /** It makes a form of its own of each object (a Table's row, metadata, protobuf): it gets what one turn can make. */
+  readonly isMaking?: boolean;
   /**
    * Whole batches in order; the array is shared, never changed. Never throws, never waits. A sink
    * that holds nothing must accept, however large the batch.

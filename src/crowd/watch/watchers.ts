@@ -155,7 +155,7 @@ export class Watchers implements CursorHome {
   }
 
   proceedLater(cursor: Cursor): void {
-    if (cursor.predicate.isLong) this.#turns.add(cursor);
+    if (cursor.isCostly) this.#turns.add(cursor);
     else onNextTurn(this.#clock, () => cursor.proceed());
   }
 

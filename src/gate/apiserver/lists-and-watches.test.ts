@@ -66,6 +66,24 @@ test("a watch tells what happens, in order, to all watchers with the same bytes"
     two.close();
   }));
 
+test("a watch of tables begins with what one turn of the loop can make, and goes on in others", () =>
+  withPlane(async (plane) => {
+    const path = "/api/v1/namespaces/default/configmaps";
+    for (let i = 0; i < 60; i++)
+      await ask(plane, "POST", path, { body: { metadata: { name: `c${i}` } } });
+    const forms = [
+      "application/json;as=Table;v=v1;g=meta.k8s.io",
+      "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+    ];
+    for (const accept of forms) {
+      const started = await watch(plane, `${path}?watch=1`, { headers: { accept } });
+      assert.ok(started.events().length < 60, `${started.events().length} at once`);
+      await plane.clock.advance(10);
+      assert.equal(started.events().length, 60);
+      started.close();
+    }
+  }));
+
 test("a slow watcher is paused, not lost, and timeoutSeconds ends the stream cleanly", () =>
   withPlane(async (plane) => {
     const slow = await watch(plane, `${pods}?watch=1&timeoutSeconds=30&allowWatchBookmarks=true`);

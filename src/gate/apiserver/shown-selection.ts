@@ -119,6 +119,8 @@ async function takeMatches(
 
 /** Between the store's watch of the scope and a stream that wants the selection. */
 export class ShownSelectionSink implements WatchSink {
+  /** Each object is converted. */
+  readonly isMaking = true;
   readonly #kind: StoredKind;
   readonly #selection: ShownSelection;
   readonly #stream: WatchSink;

@@ -10,7 +10,7 @@ import type { PlainResponse } from "#platform/http.ts";
 import type { ResourceWatch, WatchOptions } from "#registry/resource-store.ts";
 import type { RequestContext } from "#server/context.ts";
 import { KeptSelectors } from "#server/kept-selectors.ts";
-import { protobufType, streamable, streamType } from "#forms/negotiate.ts";
+import { type Negotiated, protobufType, streamable, streamType } from "#forms/negotiate.ts";
 import { isExpired } from "#forms/watch-frames.ts";
 import { type WatchRegister, WatchStream } from "#server/watch-stream.ts";
 import { messageFormat } from "#forms/websocket-format.ts";
@@ -31,7 +31,7 @@ export async function handleWatch(
   const handshake = handshakeOf(context.request);
   const form = streamable(formFor(context, kind));
   const query = listQuery(kind.resource, context.query, true, kind.selectableFields);
-  const stream = watchStream(deps, kind, query);
+  const stream = watchStream(deps, kind, query, makesItsOwn(context, form));
   if (handshake.kind === "refused") return handshake.response;
   const selectors = new KeptSelectors(deps.selectors, context.user.name);
   try {
@@ -132,7 +132,18 @@ function registerOf({ streams }: ApiDeps, { custom }: StoredKind): WatchRegister
   };
 }
 
-function watchStream(deps: ApiDeps, kind: StoredKind, query: ListQuery): WatchStream {
+/** Direct callers get the objects themselves, which informers have in one piece at their start. */
+function makesItsOwn({ request }: RequestContext, form: Negotiated): boolean {
+  if (request.peer.kind === "direct") return false;
+  return form.transform !== undefined || form.mediaType === protobufType;
+}
+
+function watchStream(
+  deps: ApiDeps,
+  kind: StoredKind,
+  query: ListQuery,
+  isMaking: boolean,
+): WatchStream {
   const { group, version, kind: name, resource } = kind.resource;
   const labels = [group, version, resource];
   const min = deps.limits.watchMsMin;
@@ -151,6 +162,7 @@ function watchStream(deps: ApiDeps, kind: StoredKind, query: ListQuery): WatchSt
       apiVersion: kind.apiVersion,
       kind: name,
       timeoutMs,
+      isMaking,
       allowBookmarks: query.allowWatchBookmarks,
       convert: (cached) => kind.show(cached),
       ...(kind.prepared === undefined ? {} : { prepared: kind.prepared }),

@@ -61,6 +61,8 @@ interface WatchStreamOptions {
   readonly kind: string;
   readonly timeoutMs: number;
   readonly allowBookmarks: boolean;
+  /** Its format is not the stored bytes: what is sent is made of each object (`WatchSink`). */
+  readonly isMaking?: boolean;
   /** Turns stored objects into the version asked for; for direct callers. */
   readonly convert: (cached: CachedObject) => AnyObject;
   /** What objects need before they can be shown. Absent: nothing. */
@@ -108,6 +110,10 @@ export class WatchStream implements Expiring {
   constructor(deps: WatchStreamDeps, options: WatchStreamOptions) {
     this.#deps = deps;
     this.#options = options;
+  }
+
+  get isMaking(): boolean {
+    return this.#options.isMaking === true;
   }
 
   /** For registry: false means nothing was kept. */

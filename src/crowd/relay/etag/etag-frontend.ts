@@ -185,6 +185,7 @@ export class EtagFrontend {
       apiVersion,
       kind,
       timeoutMs,
+      isMaking: true,
       allowBookmarks: true,
       convert: ({ object }) => object,
     });

@@ -37,7 +37,7 @@ export async function answerWatch(
   const selectors = new KeptSelectors(deps.selectors, callerName);
   const asked = { ...parsed, predicate: selectors.keep(parsed.predicate) };
   const left = enterHerdOr(() => selectors[Symbol.dispose](), deps, resource, asked);
-  const stream = openStream(deps, resource, asked, limits);
+  const stream = openStream(deps, resource, asked, form, limits);
   const { after } = asked;
   const refused = after === undefined ? undefined : resource.mirror.refusal(after);
   const begun = after === undefined ? "state" : refused === undefined ? "resumed" : "refused";
@@ -90,12 +90,14 @@ function openStream(
   { random, streams }: FrontendDeps,
   resource: Mirrored,
   { timeoutSeconds, allowBookmarks }: WatchQuery,
+  form: ReadForm,
   { watchMsMin }: WatchLimits,
 ): WatchStream {
   const timeoutMs =
     timeoutSeconds > 0 ? timeoutSeconds * 1000 : watchMsMin + random.below(watchMsMin);
   const { apiVersion, kind } = resource.kind;
-  const options = { apiVersion, kind, timeoutMs, allowBookmarks, convert: asStored };
+  const isMaking = form.kind !== "objects" || form.contentType === protobufType;
+  const options = { apiVersion, kind, timeoutMs, allowBookmarks, isMaking, convert: asStored };
   return new WatchStream(streams, options);
 }
 

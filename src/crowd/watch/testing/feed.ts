@@ -230,12 +230,14 @@ class TestReader {
 /** Takes up to `room` items, then refuses until given more; a holder of nothing always accepts. */
 export class TestSink implements WatchSink {
   readonly items: WatchItem[] = [];
+  readonly isMaking: boolean;
   room: number;
   error: Error | undefined;
   ended = false;
 
-  constructor(room = Number.POSITIVE_INFINITY) {
+  constructor(room = Number.POSITIVE_INFINITY, options: { isMaking?: boolean } = {}) {
     this.room = room;
+    this.isMaking = options.isMaking ?? false;
   }
 
   deliver(items: readonly WatchItem[]): boolean {
