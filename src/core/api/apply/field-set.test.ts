@@ -1,13 +1,11 @@
 /** Field sets against sets of texts, fieldsV1 there and back, and every built-in kind once. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, readdirSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { convert } from "../convert/convert.ts";
-import type { AnyObject } from "../object.ts";
 import { parseApiVersion } from "../object.ts";
 import { schemaOf, schemaOfKind } from "../schema/schema.ts";
+import { upstreamSamples } from "../testing/upstream.ts";
 import { applyPatch, trackUpdate } from "./field-manager.ts";
 import {
   difference,
@@ -87,18 +85,8 @@ test("paths print as in upstream's messages", () => {
   assert.equal(printed, '.spec[port=80,protocol="TCP"].x[="y"][3]');
 });
 
-const testdata = join(
-  process.env["PILOTHOUSE_TESTDATA"] ?? "../shared/data/kubernetes-1.36",
-  "api-testdata",
-);
-
-test("every built-in kind with every field set can be created, and applied without conflict", (t) => {
-  if (!existsSync(testdata)) {
-    t.skip(`no ${testdata}`);
-    return;
-  }
-  for (const file of readdirSync(testdata).filter((name) => name.endsWith(".json"))) {
-    const stored = JSON.parse(readFileSync(join(testdata, file), "utf8")) as AnyObject; // a test's data
+test("every built-in kind with every field set can be created, and applied without conflict", () => {
+  for (const { name, object: stored } of upstreamSamples()) {
     const { apiVersion = "", kind = "" } = stored;
     const gv = parseApiVersion(apiVersion);
     if (stored.metadata?.name === undefined || gv === undefined) continue;
@@ -116,13 +104,13 @@ test("every built-in kind with every field set can be created, and applied witho
     });
     const request = { live: created, manager: "m", force: false, nowMs: 0 };
     const shared = applyPatch(management, { ...request, applied: object });
-    assert.equal(shared.object.metadata?.managedFields?.length, 2, file);
+    assert.equal(shared.object.metadata?.managedFields?.length, 2, name);
     const again = applyPatch(management, {
       ...request,
       live: shared.object,
       applied: object,
       nowMs: 9e9,
     });
-    assert.equal(again.changed, false, file);
+    assert.equal(again.changed, false, name);
   }
 });

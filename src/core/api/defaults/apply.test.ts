@@ -1,10 +1,10 @@
 /** Defaults: manifests as written, against what `kubectl get -o yaml` shows. */
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync, existsSync } from "node:fs";
 import { parse } from "yaml";
 import type { AnyObject } from "../object.ts";
 import { parseApiVersion } from "../object.ts";
+import { upstreamSamples } from "../testing/upstream.ts";
 import { applyDefaults } from "./apply.ts";
 import { imageTag, pullPolicyFor } from "./image.ts";
 import { base64Length, decodeBase64Text, encodeBase64Text } from "./base64.ts";
@@ -432,23 +432,13 @@ test("Base64 round trips text and knows its length", () => {
   assert.equal(decodeBase64Text("/w=="), undefined);
 });
 
-const testdata =
-  process.env["PILOTHOUSE_TESTDATA"] ??
-  new URL("../../../../../shared/data/kubernetes-1.36", import.meta.url).pathname;
-
-test("Defaulting is idempotent on every built-in kind with every field set", (t) => {
-  const folder = `${testdata}/api-testdata`;
-  if (!existsSync(folder)) {
-    t.skip(`no test data at ${folder}`);
-    return;
-  }
-  const files = readdirSync(folder).filter((file) => file.endsWith(".json"));
-  assert.ok(files.length > 100);
-  for (const file of files) {
-    const object = JSON.parse(readFileSync(`${folder}/${file}`, "utf8")) as AnyObject;
+test("Defaulting is idempotent on every built-in kind with every field set", () => {
+  const samples = upstreamSamples();
+  assert.ok(samples.length > 100);
+  for (const { name, object } of samples) {
     const gv = parseApiVersion(object.apiVersion ?? "v1");
     if (gv === undefined) continue;
     const once = applyDefaults(gv.group, gv.version, object.kind ?? "", object);
-    assert.equal(applyDefaults(gv.group, gv.version, object.kind ?? "", once), once, file);
+    assert.equal(applyDefaults(gv.group, gv.version, object.kind ?? "", once), once, name);
   }
 });

@@ -1,16 +1,14 @@
 /** Protobuf as a client reads and writes it: whole answers, lazy objects, frames, bodies. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { inspect } from "node:util";
 import { headOf } from "#api/object-head.ts";
 import type { AnyObject } from "#api/object.ts";
-import { builtinResources } from "#api/schema/resources.ts";
+import { resourceSamples } from "#api/testing/upstream.ts";
 import { concatBytes } from "#base/bytes.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
 import { ProtobufCoding } from "./coding.ts";
 import { entryBytes, envelope, listParts, objectBytes, watchFrame } from "./envelope.ts";
-import { samplePath, withoutSamples } from "./testing/upstream-samples.ts";
 
 const silent = new ProtobufCoding(() => {});
 const podType = { apiVersion: "v1", kind: "Pod" };
@@ -44,29 +42,22 @@ function listBytes(): Uint8Array {
   return concatBytes(listParts(type, { resourceVersion: "9", continue: "c" }, entries));
 }
 
-for (const info of builtinResources()) {
+for (const { info, object: expected, protobuf } of resourceSamples()) {
   const { group, version, kind } = info;
-  test(
-    `${group}/${version} ${kind} reads the same when it is decoded field by field`,
-    { skip: withoutSamples },
-    (context) => {
-      const base = samplePath(info);
-      if (base === undefined) return context.skip("no sample of this kind");
-      const expected = JSON.parse(readFileSync(`${base}.json`, "utf8")) as AnyObject; // a sample
-      for (const isFirst of [false, true]) {
-        const frame = frameOf(readFileSync(`${base}.pb`));
-        const object: AnyObject = silent.event(frame, true, isFirst).object;
-        assert.equal(headOf(object).name, expected.metadata?.name);
-        assert.equal(headOf(object).uid, expected.metadata?.uid);
-        assert.equal(headOf(object).resourceVersion, expected.metadata?.resourceVersion);
-        assert.deepEqual(object, expected);
-        assert.deepEqual(Object.keys(object).toSorted(), Object.keys(expected).toSorted());
-        assert.deepEqual(JSON.parse(JSON.stringify(object)), expected);
-        assert.deepEqual({ ...object }, expected);
-        assert.deepEqual(structuredClone(object), expected);
-      }
-    },
-  );
+  test(`${group}/${version} ${kind} reads the same when it is decoded field by field`, () => {
+    for (const isFirst of [false, true]) {
+      const frame = frameOf(protobuf);
+      const object: AnyObject = silent.event(frame, true, isFirst).object;
+      assert.equal(headOf(object).name, expected.metadata?.name);
+      assert.equal(headOf(object).uid, expected.metadata?.uid);
+      assert.equal(headOf(object).resourceVersion, expected.metadata?.resourceVersion);
+      assert.deepEqual(object, expected);
+      assert.deepEqual(Object.keys(object).toSorted(), Object.keys(expected).toSorted());
+      assert.deepEqual(JSON.parse(JSON.stringify(object)), expected);
+      assert.deepEqual({ ...object }, expected);
+      assert.deepEqual(structuredClone(object), expected);
+    }
+  });
 }
 
 function frameOf(object: Uint8Array): Uint8Array {

@@ -5,25 +5,16 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { AnyObject } from "#api/object.ts";
 import { parseExactJson } from "#base/exact-json.ts";
-import { builtinResources } from "#api/schema/resources.ts";
+import { resourceSamples } from "#api/testing/upstream.ts";
 import { readEnvelope } from "#wire/protobuf.ts";
 import { encodeProtobuf } from "./encode.ts";
 import { objectBytes } from "./envelope.ts";
-import { samplePath, withoutSamples } from "./testing/upstream-samples.ts";
 
-for (const info of builtinResources()) {
+for (const { info, object, protobuf } of resourceSamples()) {
   const { group, version, kind } = info;
-  const base = samplePath(info);
-  test(
-    `${group}/${version} ${kind} encodes to upstream's bytes`,
-    { skip: withoutSamples },
-    (context) => {
-      if (base === undefined) return context.skip("no sample of this kind");
-      const object = JSON.parse(readFileSync(`${base}.json`, "utf8")) as AnyObject; // a sample
-      const { raw } = readEnvelope(readFileSync(`${base}.pb`));
-      assert.equal(hex(encodeProtobuf(info, object)), hex(raw));
-    },
-  );
+  test(`${group}/${version} ${kind} encodes to upstream's bytes`, () => {
+    assert.equal(hex(encodeProtobuf(info, object)), hex(readEnvelope(protobuf).raw));
+  });
 }
 
 function hex(bytes: Uint8Array): string {

@@ -4,15 +4,14 @@ import { test } from "node:test";
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import { builtinResources } from "#api/schema/resources.ts";
 import { definitionNames } from "#api/schema/schema.ts";
+import { upstreamSwagger, type Swagger } from "#api/testing/upstream.ts";
 import { builtinDefinition } from "./definitions.ts";
 import { openapiV2Document } from "./testing/whole-documents.ts";
-import { readSwagger, swaggerMissing, type Swagger } from "./testing/swagger.ts";
 
 const surface = { version: "v1.36.0", resources: builtinResources(), custom: [] };
-const options = { skip: swaggerMissing };
 
-test("every definition is the real server's but for texts of references", options, () => {
-  const { definitions } = readSwagger();
+test("every definition is the real server's but for texts of references", () => {
+  const { definitions } = upstreamSwagger();
   for (const [name, real] of Object.entries(definitions)) {
     const own = builtinDefinition(name, "v2");
     assert.deepEqual(comparable(own ?? {}), comparable(real), name);
@@ -20,8 +19,8 @@ test("every definition is the real server's but for texts of references", option
   for (const name of definitionNames()) assert.ok(definitions[name], name);
 });
 
-test("every path has the real server's operations", options, () => {
-  const swagger = readSwagger();
+test("every path has the real server's operations", () => {
+  const swagger = upstreamSwagger();
   const own = openapiV2Document(surface)["paths"] as Swagger["paths"]; // as this test renders it
   const realPaths = Object.keys(swagger.paths).filter((path) => !path.startsWith("/logs/"));
   assert.deepEqual(Object.keys(own).sort(), realPaths.sort());
@@ -31,10 +30,10 @@ test("every path has the real server's operations", options, () => {
   }
 });
 
-test("the definitions that paths lead to are all published", options, () => {
+test("the definitions that paths lead to are all published", () => {
   const document = openapiV2Document(surface);
   const published = Object.keys(document["definitions"] as JsonObject); // rendered above
-  const missing = Object.keys(readSwagger().definitions).filter((n) => !published.includes(n));
+  const missing = Object.keys(upstreamSwagger().definitions).filter((n) => !published.includes(n));
   // Nothing refers to what only nested lists and old options would: none today.
   assert.deepEqual(missing, []);
 });
