@@ -1,6 +1,6 @@
 /**
  * The doctor's precision and recall: 100 planes with nought to three faults at once, each with random
- * harmless variation. The figures in docs/doctor.md are those of this run.
+ * harmless variation. docs/doctor.md says what they are at least; a run prints what they are today.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -24,6 +24,8 @@ interface Score {
 const scenarios = 100;
 const secondsBetween = 10;
 const seed = 1;
+/** Shares. A rule more or less draws other planes, which moves the figures but may not take them below these. */
+const aims = { recall: 0.95, falseAlarms: 0.02, first: 0.9 };
 
 function run(seeded: number): { score: Score; missed: string[] } {
   const random = new FakeRandom(seeded);
@@ -86,7 +88,7 @@ test("a hundred healthy planes with every neighbour have no findings", () => {
   }
 });
 
-test("of a hundred mixed planes the recall, false alarms and first causes are as documented", () => {
+test("of a hundred mixed planes recall, false alarms and first causes are within what is documented", (t) => {
   const { score, missed } = run(seed);
   const [recall, falseShare, first] = [
     score.found / score.injected,
@@ -94,13 +96,19 @@ test("of a hundred mixed planes the recall, false alarms and first causes are as
     score.firstRight / score.ill,
   ];
   const told = missed.join("\n");
-  assert.ok(recall >= 0.95, `recall ${recall}\n${told}`);
-  assert.ok(falseShare <= 0.02, `false alarms ${falseShare}\n${told}`);
-  assert.ok(first >= 0.9, `first named ${first}\n${told}`);
+  assert.ok(recall >= aims.recall, `recall ${recall}\n${told}`);
+  assert.ok(falseShare <= aims.falseAlarms, `false alarms ${falseShare}\n${told}`);
+  assert.ok(first >= aims.first, `first named ${first}\n${told}`);
+  t.diagnostic(`${rules.length} rules: recall ${score.found} of ${score.injected} faults,`);
+  t.diagnostic(`false alarms ${score.falseAlarms} of ${score.findings} findings,`);
+  t.diagnostic(`first-named cause right ${score.firstRight} of ${score.ill} planes`);
+});
+
+test("the page of the doctor promises what is tested", () => {
   const rows = [
-    `| recall | ${score.found} of ${score.injected} faults | ${recall.toFixed(3)} | at least 0.95 |`,
-    `| false alarms | ${score.falseAlarms} of ${score.findings} findings | ${falseShare.toFixed(3)} | at most 0.02 |`,
-    `| first-named cause right | ${score.firstRight} of ${score.ill} planes | ${first.toFixed(3)} | at least 0.9 |`,
+    `at least ${aims.recall} of the faults are found`,
+    `at most ${aims.falseAlarms} of the findings are false alarms`,
+    `on at least ${aims.first} of the planes with a fault the first-named cause is right`,
   ];
   const page = readFileSync(new URL("../../../docs/doctor.md", import.meta.url), "utf8");
   for (const row of rows) assert.ok(page.includes(row), `docs/doctor.md needs\n${row}`);
