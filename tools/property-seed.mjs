@@ -7,8 +7,9 @@ import { readFileSync } from "node:fs";
 const [, file = ""] = process.argv;
 const seed = Number(process.env.PILOTHOUSE_SEED);
 
-// The simulator's tests have their properties in files beside them.
-if (file.endsWith(".test.ts") && (/\/sim\//.test(file) || hasProperties())) {
+// The simulator's tests have their properties in files beside them, a room's bundle in those that it joins.
+const joins = /\/sim\//.test(file) || file.endsWith(".test.mjs");
+if (/\.test\.(ts|mjs)$/.test(file) && (joins || hasProperties())) {
   const { default: fc } = await import("fast-check");
   fc.configureGlobal({ seed });
 }
