@@ -6,11 +6,10 @@
  * The first folder has a .json and a .pb of every kind with every field set. Brotli: 1.6 MB become 34 KB, 4.1 MB 161 KB.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants } from "node:zlib";
 
-const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const [samples = "", swagger = ""] = process.argv.slice(2);
 
 pack("objects", objectsOf(samples));
@@ -32,8 +31,6 @@ function objectOf(folder, file) {
 function pack(name, value) {
   const text = Buffer.from(JSON.stringify(value));
   const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24 };
-  writeFileSync(
-    join(root, "src", "api", "testing", "upstream", `${name}.json.br`),
-    brotliCompressSync(text, { params }),
-  );
+  const target = import.meta.resolve(`#api/testing/upstream/${name}.json.br`);
+  writeFileSync(fileURLToPath(target), brotliCompressSync(text, { params }));
 }

@@ -1,7 +1,7 @@
 /** What a test run prints at its end: every failure, every skip with its reason, and the counts. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -11,11 +11,16 @@ const reporter = fileURLToPath(new URL("report.mjs", import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), "pilothouse-report-"));
 after(() => rmSync(directory, { recursive: true }));
 
-function runOf(text: string): { readonly stdout: string; readonly status: number | null } {
-  const file = join(directory, "some.test.mjs");
-  writeFileSync(file, `import { describe, test, after } from "node:test";\n${text}`);
+const some = join(directory, "some.test.mjs");
+
+/** `started`: what the run is given, when it is not the file of `text` itself. */
+function runOf(
+  text: string,
+  started = some,
+): { readonly stdout: string; readonly status: number | null } {
+  writeFileSync(some, `import { describe, test, after } from "node:test";\n${text}`);
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const args = ["--test", `--test-reporter=file://${reporter}`, file];
+  const args = ["--test", `--test-reporter=file://${reporter}`, started];
   return spawnSync(process.execPath, args, { cwd: directory, env, encoding: "utf8" });
 }
 
@@ -69,15 +74,35 @@ test("failures are printed with their text, and counted once", () => {
   assert.match(stdout, /\n2 passed, 3 failed, 0 skipped\n$/);
 });
 
-test("the files with failures are written where a variable says", () => {
-  const list = join(directory, "failed");
-  process.env["PILOTHOUSE_FAILED_TESTS"] = list;
+test("the files with failures and those with skips are written where a variable says", () => {
+  process.env["PILOTHOUSE_TEST_LISTS"] = directory;
+  const list = (name: string): string => readFileSync(join(directory, name), "utf8");
   try {
     runOf(`test("a", () => { throw new Error("broken"); });`);
-    assert.equal(readFileSync(list, "utf8"), "some.test.mjs");
-    runOf(`test("a", () => {});`);
-    assert.equal(readFileSync(list, "utf8"), "");
+    assert.deepEqual([list("failed"), list("skipped")], ["some.test.mjs\n", ""]);
+    runOf(`test("a", { skip: "no etcd" }, () => {});`);
+    assert.deepEqual([list("failed"), list("skipped")], ["", "some.test.mjs\n"]);
   } finally {
-    delete process.env["PILOTHOUSE_FAILED_TESTS"];
+    delete process.env["PILOTHOUSE_TEST_LISTS"];
+  }
+});
+
+test("a test that another module makes belongs to the file that was started, or to the bundle's room", () => {
+  const made = `import { test } from "node:test"; test("a", { skip: "no etcd" }, () => {});`;
+  writeFileSync(join(directory, "suite.mjs"), made);
+  const bundles = join(directory, "test-bundles");
+  mkdirSync(bundles);
+  writeFileSync(
+    join(bundles, "etcd.test.mjs"),
+    `import "../suite.mjs"; import "../some.test.mjs";`,
+  );
+  process.env["PILOTHOUSE_TEST_LISTS"] = directory;
+  try {
+    runOf(`import "./suite.mjs";`);
+    assert.equal(readFileSync(join(directory, "skipped"), "utf8"), "some.test.mjs\n");
+    runOf(`test("b", { skip: "no etcd" }, () => {});`, join(bundles, "etcd.test.mjs"));
+    assert.equal(readFileSync(join(directory, "skipped"), "utf8"), "etcd\nsome.test.mjs\n");
+  } finally {
+    delete process.env["PILOTHOUSE_TEST_LISTS"];
   }
 });

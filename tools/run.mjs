@@ -4,16 +4,21 @@
  * Each prints what it runs; the first failure ends it with that exit code.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { availableParallelism } from "node:os";
+import { existsSync, readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
+import { changedScope } from "./changed.mjs";
+import { namedFiles } from "./choose.mjs";
 import { pinnedNode } from "./node-path.mjs";
-import { bundleTests } from "./test-bundles.mjs";
+import { roomFolders, roomOf } from "./rooms.mjs";
+import { runTests, runTimed } from "./run-tests.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const node = pinnedNode(root);
 const binaries = join(root, "node_modules", ".bin");
+const rooms = roomFolders(root);
+/** All that is checked and tested. */
+const folders = ["src", "tools", "test"];
 
 const benches = [
   "up",
@@ -30,29 +35,40 @@ const benches = [
   "doctor",
   "xds",
 ];
+const quickRooms = new Set(["base", "platform", "wire", "api", "flowcontrol", "auth", "admission"]);
 /** Without a name it is the first. */
 const soaks = ["relay", "churn", "client"];
 
 const commands = {
   generate: () => run(node, ["tools/generate/main.ts"]),
-  /** `--no-tests`: for who runs all of them anyway. */
+  /** `--no-tests` leaves the tests to a later command; `--changed`, `--changed=main`: what differs from HEAD, from main. */
   check(...args) {
-    run(join(binaries, "tsc"), ["-p", "."]);
-    run(join(binaries, "tsc"), ["-p", "tsconfig.pure.json"]);
-    run(join(binaries, "oxlint"), ["--type-aware", "src", "tools", "test"]);
-    run(join(binaries, "oxfmt"), ["--check", "src", "tools", "test"]);
+    const changed = args.find((arg) => arg.split("=")[0] === "--changed");
+    const scope = changed === undefined ? whole() : changedScope(root, changed.split("=")[1]);
+    checkTypes("tsconfig.json");
+    checkTypes("tsconfig.pure.json");
+    if (scope.linted.length > 0) run(join(binaries, "oxlint"), ["--type-aware", ...scope.linted]);
+    if (scope.formatted.length > 0) run(join(binaries, "oxfmt"), ["--check", ...scope.formatted]);
     if (args.includes("--no-tests")) return;
-    runTests(testFiles(["tools"]).concat(testFiles(["src"]).filter(fast)));
+    runTests(root, scope.tests(testFiles(folders)));
   },
   // What measures the loop of a live process is not run beside other tests.
   // `--again`: what fails of whole processes is run once more, alone.
   test(...args) {
-    const files = testFiles(["tools", "src", "test"]).filter((path) => !isTimed(path));
-    runTests(files, args.includes("--again"));
+    const again = args.includes("--again");
+    const names = args.filter((arg) => arg !== "--again");
+    const files = testFiles(folders).filter((path) => !isTimed(path));
+    runTests(root, names.length === 0 ? files : chosen(files, names), again);
   },
   attacks(...args) {
     if (args[0] === "--fuzz") run(node, ["test/attacks/fuzz/main.ts", ...args.slice(1)]);
-    else runAttacks(testFiles(["test/attacks"]).filter((path) => isNamed(path, args)));
+    else
+      end(
+        runTimed(
+          root,
+          testFiles(["test/attacks"]).filter((path) => isNamed(path, args)),
+        ),
+      );
   },
   differential: (...args) => run(node, ["test/differential/main.ts", ...args]),
   takeover: (...args) => run(node, ["test/process/takeover.ts", ...args]),
@@ -78,6 +94,26 @@ const commands = {
   },
 };
 
+/** What has not changed since the last time is not checked again: 3 s of CPU instead of 15. */
+function checkTypes(config) {
+  const known = join(root, ".cache", config.replace("json", "tsbuildinfo"));
+  run(join(binaries, "tsc"), ["-p", config, "--incremental", "--tsBuildInfoFile", known]);
+}
+
+/** All that `check` looks at, when it is not asked for less. */
+function whole() {
+  return { linted: folders, formatted: folders, tests: (files) => files.filter(isQuick) };
+}
+
+function chosen(files, names) {
+  try {
+    return namedFiles(files, names, rooms);
+  } catch (error) {
+    console.error(`test: ${error.message}`);
+    process.exit(2);
+  }
+}
+
 const [command = "", ...args] = process.argv.slice(2);
 if (!Object.hasOwn(commands, command)) {
   console.error(`run: unknown command "${command}"; known: ${Object.keys(commands).join(", ")}`);
@@ -86,60 +122,13 @@ if (!Object.hasOwn(commands, command)) {
 commands[command](...args);
 
 function run(program, programArgs) {
-  const status = statusOf(program, programArgs);
-  if (status !== 0) process.exit(status);
-}
-
-function statusOf(program, programArgs) {
   console.log(`> ${relative(root, program)} ${programArgs.slice(0, 4).join(" ")}`);
-  return spawnSync(program, programArgs, { cwd: root, stdio: "inherit" }).status ?? 1;
+  end(spawnSync(program, programArgs, { cwd: root, stdio: "inherit" }).status ?? 1);
 }
 
-function runTests(files, again = false) {
-  if (files.length === 0) throw new Error("no test files found");
-  process.env.PILOTHOUSE_SEED ??= String(treeSeed());
-  console.log(`seed of the random tests: PILOTHOUSE_SEED=${process.env.PILOTHOUSE_SEED}`);
-  const before = pathToFileURL(join(root, "tools", "property-seed.mjs")).href;
-  const reporter = `--test-reporter=${pathToFileURL(join(root, "tools", "report.mjs")).href}`;
-  const flags = ["--import", before, "--test", "--test-timeout=300000"];
-  const bundled = bundleTests(root, files);
-  const failed = join(root, ".cache", "failed-tests");
-  writeFileSync(failed, "");
-  process.env.PILOTHOUSE_FAILED_TESTS = failed;
-  const status = statusOf(node, [
-    ...flags,
-    `--test-concurrency=${filesAtOnce()}`,
-    reporter,
-    ...bundled,
-  ]);
-  if (status === 0) return;
-  const rerun = readFileSync(failed, "utf8").split("\n").filter(Boolean);
-  if (!again || !mayRunAgain(rerun)) process.exit(status);
-  console.log(`\nfailed beside others, now alone: ${rerun.join(", ")}`);
-  run(node, [...flags, "--test-concurrency=1", reporter, ...rerun]);
-  console.log(`\npassed alone, and must be made to pass beside others: ${rerun.join(", ")}`);
-}
-
-/**
- * Tests of whole processes on a machine that is busy with others' work: they wait for real clocks and ports.
- * One of a room that fails once has found something.
- */
-function mayRunAgain(failed) {
-  const filesMax = 2;
-  const isOfProcesses = (path) => path.startsWith("test/");
-  return failed.length > 0 && failed.length <= filesMax && failed.every(isOfProcesses);
-}
-
-/** The host's own number is one less than it has cores; files of test/process wait for most of their time. */
-function filesAtOnce() {
-  return Math.max(2, availableParallelism());
-}
-
-/** One file at a time, with the tables that they print; `names` are parts of paths, none: all of them. */
-function runAttacks(files) {
-  process.env.PILOTHOUSE_SEED ??= String(treeSeed());
-  const flags = ["--test", "--test-concurrency=1", "--test-timeout=300000"];
-  run(node, [...flags, "--test-reporter=spec", ...files]);
+/** The first failure ends the command. */
+function end(status) {
+  if (status !== 0) process.exit(status);
 }
 
 function isTimed(path) {
@@ -153,19 +142,13 @@ function isNamed(path, names) {
   return names.some((name) => path.includes(name));
 }
 
-/** The same sources are tested with the same samples wherever that is, the next ones with others. 1 outside of git. */
-function treeSeed() {
-  const git = spawnSync("git", ["rev-parse", "HEAD:src"], { cwd: root, encoding: "utf8" });
-  return git.status === 0 ? Number.parseInt(git.stdout.slice(0, 7), 16) : 1;
+/** What `check` runs of the tests: the rules of the tree, and rooms whose tests take a second or two. */
+function isQuick(path) {
+  return path.startsWith("tools/") || quickRooms.has(roomOf(rooms, path));
 }
 
-/** Rooms whose tests run in a second or two; the rest belongs to `npm test`. */
-function fast(path) {
-  return /^src\/\w+\/(base|platform|wire|api|flowcontrol|auth|admission)\//.test(path);
-}
-
-function testFiles(folders) {
-  return folders.flatMap((folder) => (existsSync(join(root, folder)) ? walk(folder) : []));
+function testFiles(within) {
+  return within.flatMap((folder) => (existsSync(join(root, folder)) ? walk(folder) : []));
 }
 
 function walk(folder) {

@@ -7,6 +7,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
+import { roomFolders, roomOf } from "./rooms.mjs";
 
 const ownProcess = new Set(["platform", "cmd", "sim"]);
 
@@ -18,17 +19,21 @@ export function bundleTests(root, files) {
   const folder = join(root, ".cache", "test-bundles");
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const roomed = files.map((path) => ({ path, room: roomOf(root, path) }));
+  const folders = roomFolders(root);
+  const roomed = files.map((path) => ({ path, room: bundleOf(root, folders, path) }));
   const rooms = new Set(roomed.map(({ room }) => room));
   rooms.delete("");
   const pathsOf = (wanted) => roomed.filter(({ room }) => room === wanted).map(({ path }) => path);
-  const bundles = [...rooms].map((room) => writeBundle(root, folder, room, pathsOf(room)));
+  const bundles = [...rooms].map((room) => {
+    const paths = pathsOf(room);
+    return paths.length === 1 ? paths[0] : writeBundle(root, folder, room, paths);
+  });
   return [...bundles, ...pathsOf("")];
 }
 
 /** The room whose bundle takes the file; empty for a file that runs alone. */
-function roomOf(root, path) {
-  const room = /^src\/[a-z]+\/([a-z0-9]+)\//.exec(path)?.[1] ?? "";
+function bundleOf(root, folders, path) {
+  const room = roomOf(folders, path);
   if (ownProcess.has(room)) return "";
   return rootHook.test(readFileSync(join(root, path), "utf8")) ? "" : room;
 }
