@@ -55,7 +55,7 @@ export const permits: Permits = {
       "src/gate/apiserver/kubelet/proxy-target.ts splitId",
       "src/loops/controllers/endpoints/desired.ts portsOf",
       "src/loops/controllers/endpoints/legacy.ts legacyEndpoints",
-      "src/loops/controllers/framework/gather.ts gatherMs",
+      "src/crowd/client/gather.ts gatherMs",
       "src/loops/controllers/nodelifecycle/health.ts conditionTaints",
       "src/loops/controllers/nodelifecycle/health.ts evictionTaints",
       "src/loops/controllers/nodelifecycle/zones.ts zoneState",

@@ -1,155 +1,126 @@
 /**
- * A controller as other projects write one: a kind, the kinds it makes for it, and `reconcile`.
+ * A controller, ours and other projects': the kinds that are watched, the keys that a change wakes, and `reconcile`.
  *
- *   informer of `ref` ────── key of the object ──────┐
- *   informers of `owns` ──── key of its controller ──┴─► work queue ─► `workers` × reconcile
+ *   informer of `ref` ─────── key of the object ───────┐
+ *   informers of `owns` ───── key of its controller ───┼─► work queue ─► `workers` × reconcile
+ *   `sources` ─────────────── keys as they say ────────┘
  *
- * Holds  workers run only after every informer has its first list, and with `election` only while the lease is held.
- *        A key is never reconciled by two workers of one process at once.
- * Out    counts and times under controller-runtime's names (`metricsText`).
- * Bounds one queue entry per key; a reconcile that throws is tried again after 5 ms, doubling to 1,000 s.
+ * Holds  what controller-frame.ts holds of every controller.
  */
 import type { KubeObject } from "#api/object.ts";
-import type { Clock } from "#platform/clock.ts";
-import type { Log } from "#platform/log.ts";
-import type { Random } from "#platform/random.ts";
-import type { Client, ResourceRef } from "./client.ts";
-import { electionTimes, runElected } from "./election.ts";
+import type { ResourceRef } from "./client.ts";
+import {
+  ControllerFrame,
+  type Controller,
+  type ControllerDeps,
+  type ControllerSettings,
+  type FrameOptions,
+  type FrameWork,
+} from "./controller-frame.ts";
 import { commonIndexes, keyOf } from "./indexer.ts";
 import type { Informer } from "./informer.ts";
 import type { InformerSet } from "./informer-set.ts";
-import { ReconcileMetrics } from "./reconcile-metrics.ts";
-import { runWorkers, type ReconcileResult } from "./run-workers.ts";
-import { WorkQueue } from "./workqueue.ts";
+import type { ReconcileResult } from "./run-workers.ts";
+import { watch, type Source, type WatchOptions } from "./sources.ts";
 
-export interface ControllerDeps {
-  readonly client: Client;
-  readonly informers: InformerSet;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-}
+export type { Controller, ControllerDeps } from "./controller-frame.ts";
 
-export interface ReconcileRequest<T> {
-  /** `namespace/name`, or `name` of an object without a namespace. */
+export interface KeyRequest {
+  /** `namespace/name`, or `name` of an object without a namespace; else as a source gave it. */
   readonly key: string;
-  /** As the informer has it, frozen and perhaps a little old; undefined: it is gone. */
-  readonly object: T | undefined;
   /** Aborts when the controller stops or loses its lease: write nothing after that. */
   readonly signal: AbortSignal;
 }
 
-export interface ControllerOptions<T extends KubeObject> {
-  /** The label `controller` of its metrics. */
-  readonly name: string;
+export interface ReconcileRequest<T> extends KeyRequest {
+  /** As the informer has it, frozen and perhaps a little old; undefined: it is gone. */
+  readonly object: T | undefined;
+}
+
+/** A controller whose keys are not those of one kind. */
+export interface KeyOptions extends FrameOptions {
+  readonly sources: readonly Source[];
+  /** Makes the world as it should be; running it twice is harmless. Throws to be tried again. */
+  reconcile(request: KeyRequest): Promise<ReconcileResult>;
+}
+
+export interface ControllerOptions<T extends KubeObject> extends FrameOptions {
+  /** A change of an object of this kind reconciles it. */
   readonly ref: ResourceRef;
   /** Absent: all namespaces. */
   readonly namespace?: string;
+  /** Which objects of `ref` are watched; absent: all. */
+  readonly fieldSelector?: string;
+  /** Which changes of them count; absent: all. */
+  readonly when?: WatchOptions<T>;
   /** A change of one of these reconciles the object that its controller reference names. */
   readonly owns?: readonly ResourceRef[];
-  /** Keys reconciled at a time; controller-runtime's default is 1. */
-  readonly workers: number;
-  /** Absent: works without a lease, so only one process may run it. */
-  readonly election?: {
-    readonly namespace: string;
-    readonly name: string;
-    /** Unique per process: host name and a random part. */
-    readonly identity: string;
-  };
+  /** Further keys. */
+  readonly sources?: readonly Source[];
   /** Makes the world as the object says; running it twice is harmless. Throws to be tried again. */
-  readonly reconcile: (request: ReconcileRequest<T>) => Promise<ReconcileResult>;
+  reconcile(request: ReconcileRequest<T>): Promise<ReconcileResult>;
 }
 
-export interface CustomController<T extends KubeObject> {
+export type AnyControllerOptions = KeyOptions | ControllerOptions<KubeObject>;
+
+export interface CustomController<T extends KubeObject> extends Controller {
   readonly informer: Informer<T>;
-  /** Resolves after `signal` aborts, when the last reconcile has ended and the lease is released. Call once. */
-  run(signal: AbortSignal): Promise<void>;
-  /** Every informer has its first list. For a readiness probe. */
-  isReady(): boolean;
-  isLeading(): boolean;
-  /** Prometheus text. */
-  metricsText(): string;
 }
 
 /** Asks for its informers at once; `deps.informers.run(signal)` is the caller's, because sets are shared. */
 export function createController<T extends KubeObject>(
   deps: ControllerDeps,
   options: ControllerOptions<T>,
-): CustomController<T> {
-  return new FramedController(deps, options);
+  settings?: ControllerSettings,
+): CustomController<T>;
+export function createController(
+  deps: ControllerDeps,
+  options: AnyControllerOptions,
+  settings?: ControllerSettings,
+): Controller;
+export function createController(
+  deps: ControllerDeps,
+  options: AnyControllerOptions,
+  settings: ControllerSettings = {},
+): Controller {
+  if (!("ref" in options)) return new ControllerFrame(deps, options, keyWork(options), settings);
+  const { ref, namespace, fieldSelector } = options;
+  const informer = deps.informers.informer(ref, {
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+  });
+  const work = kindWork(deps.informers, informer, options);
+  return Object.assign(new ControllerFrame(deps, options, work, settings), { informer });
 }
 
-class FramedController<T extends KubeObject> implements CustomController<T> {
-  readonly informer: Informer<T>;
-  readonly #deps: ControllerDeps;
-  readonly #options: ControllerOptions<T>;
-  readonly #owned: readonly Informer<KubeObject>[];
-  readonly #metrics: ReconcileMetrics;
-  /** Of the present term: a queue that was closed is not opened again. */
-  #queue: WorkQueue | undefined;
-
-  constructor(deps: ControllerDeps, options: ControllerOptions<T>) {
-    const { namespace, owns = [] } = options;
-    const selection = namespace === undefined ? {} : { namespace };
-    this.#deps = deps;
-    this.#options = options;
-    this.#metrics = new ReconcileMetrics(options);
-    this.informer = deps.informers.informer<T>(options.ref, selection);
-    this.#owned = owns.map((ref) => deps.informers.informer(ref, selection));
-    this.informer.addIndex("uid", ({ metadata }) => (metadata?.uid ? [metadata.uid] : []));
-    this.informer.addHandler(everyChange((object) => this.#queue?.add(keyOf(object))));
-    for (const each of this.#owned) each.addHandler(everyChange((part) => this.#addOwner(part)));
-  }
-
-  isReady(): boolean {
-    return this.informer.hasSynced && this.#owned.every(({ hasSynced }) => hasSynced);
-  }
-
-  isLeading(): boolean {
-    return this.#queue !== undefined;
-  }
-
-  metricsText(): string {
-    return this.#metrics.text(this.#queue?.metrics(), this.isLeading());
-  }
-
-  async run(signal: AbortSignal): Promise<void> {
-    await this.#deps.informers.synced(signal);
-    const { election } = this.#options;
-    if (election === undefined) return this.#work(signal);
-    const term = { ...election, ...electionTimes };
-    await runElected(this.#deps, term, (lead) => this.#work(lead), signal);
-  }
-
-  async #work(signal: AbortSignal): Promise<void> {
-    const queue = new WorkQueue(this.#deps, { name: this.#options.name });
-    this.#queue = queue;
-    for (const object of this.informer.values()) queue.add(keyOf(object));
-    await runWorkers(queue, this.#options.workers, (key) => this.#reconcile(key, signal), signal);
-    this.#queue = undefined;
-  }
-
-  #reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const object = this.informer.getByKey(key);
-    const { clock } = this.#deps;
-    return this.#metrics.measure(clock, () => this.#options.reconcile({ key, object, signal }));
-  }
-
-  #addOwner(part: KubeObject): void {
-    for (const uid of commonIndexes.controllerUid(part)) {
-      for (const owner of this.informer.byIndex("uid", uid)) this.#queue?.add(keyOf(owner));
-    }
-  }
-}
-
-/** `old` counts too: an object that changes its controller leaves one behind. */
-function everyChange(take: (object: KubeObject) => void) {
+function keyWork(options: KeyOptions): FrameWork {
   return {
-    add: take,
-    update: (old: KubeObject, object: KubeObject) => {
-      take(old);
-      take(object);
-    },
-    delete: take,
+    sources: options.sources,
+    reconcile: (key, signal) => options.reconcile({ key, signal }),
   };
+}
+
+function kindWork(
+  informers: InformerSet,
+  informer: Informer<KubeObject>,
+  options: ControllerOptions<KubeObject>,
+): FrameWork {
+  const { namespace, when, owns = [], sources = [] } = options;
+  const selection = namespace === undefined ? {} : { namespace };
+  const owned = owns.map((ref) => informers.informer(ref, selection));
+  if (owned.length > 0)
+    informer.addIndex("uid", ({ metadata }) => (metadata?.uid ? [metadata.uid] : []));
+  return {
+    sources: [
+      watch(informer, keyOf, when),
+      ...owned.map((each) => watch(each, (part) => controllerKeys(informer, part))),
+      ...sources,
+    ],
+    reconcile: (key, signal) => options.reconcile({ key, object: informer.getByKey(key), signal }),
+  };
+}
+
+function controllerKeys(informer: Informer<KubeObject>, part: KubeObject): readonly string[] {
+  const uids = commonIndexes.controllerUid(part);
+  return uids.flatMap((uid) => informer.byIndex("uid", uid).map(keyOf));
 }

@@ -45,7 +45,7 @@ export class ReconcileMetrics {
     }
   }
 
-  text(queue: WorkQueueMetrics | undefined, isLeading: boolean): string {
+  text(queue: WorkQueueMetrics, isLeading: boolean): string {
     const of = `controller="${this.#name}"`;
     const total = this.#outcomes.success + this.#outcomes.error + this.#outcomes.requeue_after;
     const results = Object.entries(this.#outcomes).map(
@@ -60,9 +60,9 @@ export class ReconcileMetrics {
       family("controller_runtime_reconcile_time_seconds", "histogram", this.#histogram(of, total)),
       family("controller_runtime_max_concurrent_reconciles", "gauge", [`{${of}} ${this.#workers}`]),
       family("controller_runtime_active_workers", "gauge", [`{${of}} ${this.#active}`]),
-      family("workqueue_depth", "gauge", [`${waiting} ${queue?.waiting ?? 0}`]),
-      family("workqueue_adds_total", "counter", [`${waiting} ${queue?.added ?? 0}`]),
-      family("workqueue_retries_total", "counter", [`${waiting} ${queue?.retries ?? 0}`]),
+      family("workqueue_depth", "gauge", [`${waiting} ${queue.waiting}`]),
+      family("workqueue_adds_total", "counter", [`${waiting} ${queue.added}`]),
+      family("workqueue_retries_total", "counter", [`${waiting} ${queue.retries}`]),
       family("leader_election_master_status", "gauge", [
         `{name="${this.#name}"} ${isLeading ? 1 : 0}`,
       ]),

@@ -54,6 +54,9 @@ export interface WorkQueueObserver {
   retried(): void;
 }
 
+/** What a source of keys does to a queue. */
+export type KeySink = Pick<WorkQueue, "add" | "addAfter">;
+
 interface WorkQueueDeps {
   readonly clock: Clock;
   readonly log: Log;

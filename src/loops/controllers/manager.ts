@@ -5,9 +5,10 @@
  * done and the age of the oldest waiting key: progress, not mere liveness.
  */
 import type { Client } from "#client/client.ts";
+import { createController, type AnyControllerOptions } from "#client/create-controller.ts";
 import { createEventRecorder } from "#client/events.ts";
 import type { InformerSet } from "#client/informer-set.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import type { WorkQueueMetrics, WorkQueueObserver } from "#client/workqueue.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
@@ -74,8 +75,8 @@ import {
   replicaSetRole,
   replicationControllerRole,
 } from "./replicaset/kinds.ts";
-import { ServiceAccountController, serviceAccountRole } from "./serviceaccount/controller.ts";
-import { RootCaPublisher, rootCaPublisherRole } from "./serviceaccount/root-ca-publisher.ts";
+import { serviceAccountController, serviceAccountRole } from "./serviceaccount/controller.ts";
+import { rootCaPublisher, rootCaPublisherRole } from "./serviceaccount/root-ca-publisher.ts";
 import { type LegacyTokens, TokensController } from "./serviceaccount/token-controller.ts";
 import { ServiceCidrsController, serviceCidrsRole } from "./servicecidrs/controller.ts";
 import { StatefulSetController, statefulSetRole } from "./statefulset/controller.ts";
@@ -89,6 +90,8 @@ interface ManagerDeps {
   readonly random: Random;
   readonly log: Log;
   readonly supervisor: Supervisor;
+  /** Of the queue of a controller, by the controller's name. */
+  readonly observe?: (name: string) => WorkQueueObserver;
 }
 
 export interface ManagerOptions {
@@ -102,6 +105,8 @@ export interface ManagerOptions {
   readonly signDetached?: SignDetached;
   /** As upstream's --controllers: `*`, `name`, `-name` (controller-names.ts); absent: all. */
   readonly controllers?: readonly string[];
+  /** Keys reconciled at a time, by the controller's name: upstream's --concurrent-*-syncs. Absent: its own number. */
+  readonly workers?: ReadonlyMap<string, number>;
   /** Absent: the status of policies is not written. */
   readonly checkPolicyTypes?: CheckPolicyTypes;
 }
@@ -113,7 +118,7 @@ export interface ControllerManager {
   metrics(): ReadonlyMap<string, WorkQueueMetrics>;
 }
 
-type Factory = (deps: ControllerDeps, options: ManagerOptions) => Controller;
+type Factory = (deps: ControllerDeps, options: ManagerOptions) => Controller | AnyControllerOptions;
 
 /** Name as it appears in events, the role of the service account that acts, and the factory. */
 type NamedFactory = readonly [component: string, role: ControllerRole, factory: Factory];
@@ -173,12 +178,8 @@ const factories: readonly NamedFactory[] = [
     horizontalPodAutoscalerRole,
     (deps) => new HorizontalPodAutoscalerController(deps),
   ],
-  ["serviceaccount-controller", serviceAccountRole, (deps) => new ServiceAccountController(deps)],
-  [
-    "root-ca-certificate-publisher",
-    rootCaPublisherRole,
-    (deps, options) => new RootCaPublisher(deps, options),
-  ],
+  ["serviceaccount-controller", serviceAccountRole, serviceAccountController],
+  ["root-ca-certificate-publisher", rootCaPublisherRole, rootCaPublisher],
   ["pod-garbage-collector", podGarbageCollectorRole, (deps) => new PodGarbageCollector(deps)],
   ["disruption-controller", disruptionRole, (deps) => new DisruptionController(deps)],
   ["node-controller", nodeRole, (deps) => new NodeLifecycleController(deps)],
@@ -209,7 +210,7 @@ export function createControllerManager(
     ...policyFactories(options),
   ];
   const chosen = entries.filter(([component]) => isChosen(component, options.controllers ?? ["*"]));
-  const controllers = chosen.map((entry) => createController(deps, options, entry));
+  const controllers = chosen.map((entry) => openController(deps, options, entry));
   return {
     metrics: () => new Map(controllers.map((one) => [one.name, one.metrics()])),
     async run(signal) {
@@ -253,7 +254,7 @@ function policyFactories({ checkPolicyTypes }: ManagerOptions): readonly NamedFa
   return [["validatingadmissionpolicy-status-controller", policyStatusRole, factory]];
 }
 
-function createController(
+function openController(
   deps: ManagerDeps,
   options: ManagerOptions,
   [component, role, factory]: NamedFactory,
@@ -262,7 +263,15 @@ function createController(
   const source = eventComponent(role.account, component);
   const recorder = createEventRecorder({ ...deps, client }, { component: source });
   const log = deps.log.child({ controller: component });
-  return factory({ ...deps, client, recorder, log }, options);
+  const own = { ...deps, client, recorder, log };
+  const made = factory(own, options);
+  if ("run" in made) return made;
+  const workers = options.workers?.get(made.name);
+  const observer = deps.observe?.(made.name);
+  return createController(own, made, {
+    ...(workers === undefined ? {} : { workers }),
+    ...(observer === undefined ? {} : { observer }),
+  });
 }
 
 function runSupervised(

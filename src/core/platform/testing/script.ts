@@ -8,7 +8,7 @@
  *   what the commands printed
  *
  * A blank line ends a block; a block without a sentence goes on with the state of the one before it.
- * `node FILE.test.ts --rewrite` writes what is printed into the file: the diff is the review.
+ * The test file run with `--rewrite` writes what is printed into the file: the diff is the review.
  * After  cockroachdb/datadriven, as etcd-io/raft uses it.
  */
 import assert from "node:assert/strict";

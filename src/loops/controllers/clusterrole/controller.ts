@@ -3,18 +3,13 @@
  * match, sorted by name, each rule once. `admin`, `edit` and `view` grow by this.
  */
 import type { ClusterRole, PolicyRule } from "#api/gen/types.ts";
-import type { Client } from "#client/client.ts";
-import type { Informer } from "#client/informer.ts";
-import { isNotFound } from "#client/api-errors.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import { sleep, type Clock } from "#platform/clock.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
+import { isNotFound } from "#client/api-errors.ts";
+import type { KeyOptions, KeyRequest } from "#client/create-controller.ts";
+import type { Informer } from "#client/informer.ts";
+import { KeySource } from "#client/sources.ts";
+import { sleep } from "#platform/clock.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { Aggregation } from "./aggregate.ts";
@@ -24,42 +19,30 @@ export const clusterRoleAggregationRole: ControllerRole = {
   rules: ["escalate,get,list,patch,update,watch | rbac.authorization.k8s.io | clusterroles"],
 };
 
-const workers = 5;
 /** Each is matched against each role: a step of some 10 ms with a hundred roles. */
 const selectorsAtOnce = 1000;
 
-export class ClusterRoleAggregationController implements Controller {
+export class ClusterRoleAggregationController implements KeyOptions {
   readonly name = "clusterrole-aggregation-controller";
-  readonly #client: Client;
-  readonly #clock: Clock;
+  readonly workers = 5;
+  readonly #aggregates = new KeySource();
+  readonly sources = [this.#aggregates];
+  readonly #deps: ControllerDeps;
   readonly #roles: Informer<ClusterRole>;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
-    this.#client = deps.client;
-    this.#clock = deps.clock;
+    this.#deps = deps;
     this.#roles = deps.informers.informer<ClusterRole>(refs.clusterroles);
-    this.#loop = queueController(deps, { name: this.name, workers }, (key, signal) =>
-      this.#reconcile(key, signal),
-    );
     // Any role may be part of any aggregate, and there are few: all of them look again.
     this.#roles.addHandler({ batch: () => this.#enqueueAggregates() });
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
   #enqueueAggregates(): void {
     for (const role of this.#roles.values())
-      if (role.aggregationRule !== undefined) this.#loop.queue.add(role.metadata?.name ?? "");
+      if (role.aggregationRule !== undefined) this.#aggregates.add(role.metadata?.name ?? "");
   }
 
-  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+  async reconcile({ key, signal }: KeyRequest): Promise<void> {
     const role = this.#roles.getByKey(key);
     if (role?.aggregationRule === undefined) return;
     const rules = await this.#aggregateRules(role, signal);
@@ -71,7 +54,7 @@ export class ClusterRoleAggregationController implements Controller {
     const aggregation = new Aggregation(role, this.#roles.list());
     const selectors = role.aggregationRule?.clusterRoleSelectors ?? [];
     for (let at = 0; at < selectors.length; at += selectorsAtOnce) {
-      if (at > 0) await sleep(this.#clock, "controllers.delay", 0, signal);
+      if (at > 0) await sleep(this.#deps.clock, "controllers.delay", 0, signal);
       aggregation.select(selectors.slice(at, at + selectorsAtOnce));
     }
     return aggregation.rules();
@@ -83,7 +66,7 @@ export class ClusterRoleAggregationController implements Controller {
     const applied = { apiVersion, kind: "ClusterRole", metadata: { name }, rules };
     const options = { fieldManager: this.name, force: true };
     try {
-      await this.#client.patch(refs.clusterroles, "", name, "apply", applied, options);
+      await this.#deps.client.patch(refs.clusterroles, "", name, "apply", applied, options);
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }

@@ -20,7 +20,7 @@ import {
 } from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
 import { Expectations, unsatisfied } from "../framework/expectations.ts";
-import { addGathered } from "../framework/gather.ts";
+import { addGathered } from "#client/gather.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { claimCached, indexForClaims } from "../ownership/cached.ts";

@@ -25,7 +25,7 @@ import {
   type QueueController,
 } from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
-import { addGathered } from "../framework/gather.ts";
+import { addGathered } from "#client/gather.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { selectorOf } from "../ownership/selectors.ts";

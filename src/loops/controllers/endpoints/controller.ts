@@ -22,7 +22,7 @@ import {
 } from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
 import { unsatisfied } from "../framework/expectations.ts";
-import { addGathered } from "../framework/gather.ts";
+import { addGathered } from "#client/gather.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { memoSelector } from "../ownership/selectors.ts";

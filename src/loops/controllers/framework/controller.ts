@@ -5,23 +5,15 @@
  * says, whichever event woke it. Running it twice is harmless. The README has the recipe for a new one.
  */
 import type { Client } from "#client/client.ts";
+import type { ControllerDeps as FrameDeps } from "#client/controller-frame.ts";
 import type { EventRecorder } from "#client/events.ts";
-import type { InformerSet } from "#client/informer-set.ts";
 import { runWorkers, type Reconcile } from "#client/run-workers.ts";
 import { WorkQueue, type WorkQueueMetrics } from "#client/workqueue.ts";
-import type { Clock } from "#platform/clock.ts";
-import type { Log } from "#platform/log.ts";
-import type { Random } from "#platform/random.ts";
 
-export interface ControllerDeps {
-  readonly client: Client;
+export interface ControllerDeps extends FrameDeps {
   /** A client of another service account, for a loop that does the work of two of upstream's. */
   readonly clientFor: (serviceAccount: string) => Client;
-  readonly informers: InformerSet;
   readonly recorder: EventRecorder;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 export interface Controller {

@@ -6,19 +6,12 @@
  */
 import type { Node, Pod } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
-import type { Client } from "#client/client.ts";
+import type { KeyOptions } from "#client/create-controller.ts";
 import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import type { Clock } from "#platform/clock.ts";
-import type { Log } from "#platform/log.ts";
+import { once } from "#client/sources.ts";
 import { isGone, textOf } from "../framework/api-errors.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { isFinished } from "../pods/pod.ts";
@@ -35,38 +28,24 @@ const everyMs = 20_000;
 const terminatedMax = 12_500;
 /** Deletes under way at once. */
 const deletesMax = 50;
-const onlyKey = "all";
 
-export class PodGarbageCollector implements Controller {
+export class PodGarbageCollector implements KeyOptions {
   readonly name = "pod-garbage-collector";
-  readonly #client: Client;
-  readonly #clock: Clock;
-  readonly #log: Log;
+  readonly workers = 1;
+  readonly sources = [once("all", everyMs)];
+  readonly #deps: ControllerDeps;
   readonly #pods: Informer<Pod>;
   readonly #nodes: Informer<Node>;
   readonly #missing: MissingNodes;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
-    this.#client = deps.client;
-    this.#clock = deps.clock;
-    this.#log = deps.log;
+    this.#deps = deps;
     this.#pods = deps.informers.informer<Pod>(refs.pods);
     this.#nodes = deps.informers.informer<Node>(refs.nodes);
     this.#missing = new MissingNodes(deps);
-    this.#loop = queueController(deps, { name: this.name, workers: 1 }, () => this.#reconcile());
-    this.#loop.queue.addAfter(onlyKey, everyMs);
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  async #reconcile(): Promise<ReconcileResult> {
+  async reconcile(): Promise<ReconcileResult> {
     const pods = [...this.#pods.values()];
     const nodes = new Map(this.#nodes.list().map((node) => [node.metadata?.name ?? "", node]));
     const named = new Set(pods.map(nodeOf).filter((name) => name !== ""));
@@ -88,16 +67,16 @@ export class PodGarbageCollector implements Controller {
     try {
       if (!isFinished(pod)) await this.#markFailed(pod, disruption);
       const options = { gracePeriodSeconds: 0, preconditions: { uid } };
-      await this.#client.delete(refs.pods, namespace, name, options);
+      await this.#deps.client.delete(refs.pods, namespace, name, options);
     } catch (error) {
       if (!isGone(error))
-        this.#log.warn("cannot delete pod", { namespace, name, error: textOf(error) });
+        this.#deps.log.warn("cannot delete pod", { namespace, name, error: textOf(error) });
     }
   }
 
   async #markFailed(pod: Pod, why: PodGarbage["disruption"]): Promise<void> {
     const { namespace = "", name = "", uid, generation: observedGeneration } = pod.metadata ?? {};
-    const lastTransitionTime = formatTime(this.#clock.nowMs());
+    const lastTransitionTime = formatTime(this.#deps.clock.nowMs());
     const seen = observedGeneration === undefined ? {} : { observedGeneration };
     const target = {
       type: "DisruptionTarget",
@@ -109,6 +88,6 @@ export class PodGarbageCollector implements Controller {
     const conditions = why === undefined ? {} : { conditions: [target] };
     const patch = { metadata: { uid }, status: { phase: "Failed", ...conditions } };
     const options = { subresource: "status" };
-    await this.#client.patch(refs.pods, namespace, name, "strategic", patch, options);
+    await this.#deps.client.patch(refs.pods, namespace, name, "strategic", patch, options);
   }
 }

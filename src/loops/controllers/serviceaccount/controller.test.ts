@@ -4,8 +4,8 @@ import { test } from "node:test";
 import type { ConfigMap } from "#api/gen/types.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, type World } from "../testing/world.ts";
-import { ServiceAccountController } from "./controller.ts";
-import { RootCaPublisher } from "./root-ca-publisher.ts";
+import { serviceAccountController } from "./controller.ts";
+import { rootCaPublisher } from "./root-ca-publisher.ts";
 
 function namespace(world: World, name: string, deletionTimestamp?: string): void {
   const going = deletionTimestamp === undefined ? {} : { deletionTimestamp };
@@ -20,8 +20,8 @@ async function started(): Promise<World> {
   const world = createWorld();
   namespace(world, "a");
   await world.start(
-    (deps) => new ServiceAccountController(deps),
-    (deps) => new RootCaPublisher(deps, { rootCa: "PEM" }),
+    (deps) => serviceAccountController(deps),
+    (deps) => rootCaPublisher(deps, { rootCa: "PEM" }),
   );
   return world;
 }
@@ -43,8 +43,8 @@ test("a namespace has its default account and the authority, and gets them back"
   await world.stop();
   world.forgetCalls();
   await world.start(
-    (deps) => new ServiceAccountController(deps),
-    (deps) => new RootCaPublisher(deps, { rootCa: "PEM" }),
+    (deps) => serviceAccountController(deps),
+    (deps) => rootCaPublisher(deps, { rootCa: "PEM" }),
   );
   assert.deepEqual(world.writes(), []);
   await world.stop();

@@ -6,18 +6,14 @@
  * Reads  only Secrets of that type (a field selector), so no other secret is held in memory.
  */
 import type { Secret, ServiceAccount } from "#api/gen/types.ts";
-import type { Client } from "#client/client.ts";
-import type { Informer } from "#client/informer.ts";
-import { keyOf } from "#client/indexer.ts";
 import { isNotFound } from "#client/api-errors.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import type { Client } from "#client/client.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import { keyOf } from "#client/indexer.ts";
+import type { Informer } from "#client/informer.ts";
+import { watch, type Source } from "#client/sources.ts";
 import { ignoreGone } from "../framework/api-errors.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 
 interface Account {
@@ -34,49 +30,32 @@ export interface LegacyTokens {
 
 type LegacyTokensOptions = LegacyTokens & { readonly rootCa: string };
 
-const workers = 5;
 const fieldSelector = "type=kubernetes.io/service-account-token";
 const nameKey = "kubernetes.io/service-account.name";
 const uidKey = "kubernetes.io/service-account.uid";
 const byAccount = "account";
 
-export class TokensController implements Controller {
+export class TokensController implements ControllerOptions<Secret> {
   readonly name = "tokens-controller";
+  readonly workers = 5;
+  readonly ref = refs.secrets;
+  readonly fieldSelector = fieldSelector;
+  readonly when = { on: ["add", "update"] } as const;
+  readonly sources: readonly Source[];
   readonly #options: LegacyTokensOptions;
-  readonly #secrets: Informer<Secret>;
   readonly #accounts: Informer<ServiceAccount>;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps, options: LegacyTokensOptions) {
     this.#options = options;
-    this.#secrets = deps.informers.informer<Secret>(refs.secrets, { fieldSelector });
+    const secrets = deps.informers.informer<Secret>(refs.secrets, { fieldSelector });
     this.#accounts = deps.informers.informer<ServiceAccount>(refs.serviceaccounts);
-    this.#secrets.addIndex(byAccount, (secret) => [accountKey(secret)]);
-    const { name } = this;
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    this.#addHandlers();
+    secrets.addIndex(byAccount, (secret) => [accountKey(secret)]);
+    const secretsOf = (account: ServiceAccount): readonly string[] =>
+      secrets.byIndex(byAccount, keyOf(account)).map(keyOf);
+    this.sources = [watch(this.#accounts, secretsOf, { on: ["add", "delete"] })];
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #addHandlers(): void {
-    const { queue } = this.#loop;
-    const enqueue = (secret: Secret): void => queue.add(keyOf(secret));
-    const enqueueSecrets = (account: ServiceAccount): void => {
-      for (const secret of this.#secrets.byIndex(byAccount, keyOf(account))) enqueue(secret);
-    };
-    this.#secrets.addHandler({ add: enqueue, update: (_old, secret) => enqueue(secret) });
-    this.#accounts.addHandler({ add: enqueueSecrets, delete: enqueueSecrets });
-  }
-
-  async #reconcile(key: string): Promise<void> {
-    const secret = this.#secrets.getByKey(key);
+  async reconcile({ object: secret }: ReconcileRequest<Secret>): Promise<void> {
     if (secret === undefined || secret.metadata?.deletionTimestamp !== undefined) return;
     const { namespace = "", annotations = {} } = secret.metadata ?? {};
     const name = annotations[nameKey] ?? "";

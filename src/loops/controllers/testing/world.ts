@@ -2,12 +2,13 @@
  * A small world for tests of controllers: the API in memory, a clock that stands still, informers over
  * both, and events as text. Controllers run as in production, through queues and caches.
  */
+import type { Container, Pod } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/time.ts";
-import type { Container, Pod } from "#api/gen/types.ts";
+import type { ResourceRef } from "#client/client.ts";
+import { createController, type AnyControllerOptions } from "#client/create-controller.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { createInformerSet } from "#client/informer-set.ts";
-import type { ResourceRef } from "#client/client.ts";
 import { createFakeApi, type FakeApi, type FakeCall } from "#client/testing/fake-api.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock, settle } from "#platform/testing/clock.ts";
@@ -15,13 +16,16 @@ import { FakeRandom } from "#platform/testing/random.ts";
 import type { Controller, ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 
+/** Makes what a controller says of itself, or something that only runs. */
+type Maker = (deps: ControllerDeps) => AnyControllerOptions | Pick<Controller, "run">;
+
 export interface World {
   readonly api: FakeApi;
   readonly clock: FakeClock;
   /** `Normal SuccessfulCreate Created pod: a`, in order. */
   readonly events: string[];
   /** Starts controllers over one set of informers, and waits until they rest. */
-  start(...makers: readonly ((deps: ControllerDeps) => Controller)[]): Promise<void>;
+  start(...makers: readonly Maker[]): Promise<void>;
   /** Waits until nothing more happens without time passing. */
   rest(): Promise<void>;
   advance(ms: number): Promise<void>;
@@ -59,7 +63,10 @@ export function createWorld(documents: Readonly<Record<string, unknown>> = {}): 
       const base = { client: api, clock, log: silentLog, random: new FakeRandom(1) };
       const informers = createInformerSet(base);
       const deps: ControllerDeps = { ...base, clientFor: () => api, informers, recorder };
-      const controllers = makers.map((make) => make(deps));
+      const controllers = makers.map((make) => {
+        const made = make(deps);
+        return "run" in made ? made : createController(deps, made);
+      });
       const { signal } = stopping;
       running = [informers.run(signal), ...controllers.map((one) => one.run(signal))];
       await world.rest();

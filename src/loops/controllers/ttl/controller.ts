@@ -1,18 +1,9 @@
 /** ttlSecondsAfterFinished: finished Jobs are deleted, with their pods, once their time is over. */
 import type { Job } from "#api/gen/types.ts";
-import type { Client } from "#client/client.ts";
-import type { Informer } from "#client/informer.ts";
-import { keyOf } from "#client/indexer.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import type { Clock } from "#platform/clock.ts";
 import { ignoreGone } from "../framework/api-errors.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 
@@ -21,44 +12,23 @@ export const ttlAfterFinishedRole: ControllerRole = {
   rules: ["delete,get,list,watch | batch | jobs", "events"],
 };
 
-const workers = 5;
-
-export class TtlAfterFinishedController implements Controller {
+export class TtlAfterFinishedController implements ControllerOptions<Job> {
   readonly name = "ttl-after-finished-controller";
-  readonly #client: Client;
-  readonly #clock: Clock;
-  readonly #jobs: Informer<Job>;
-  readonly #loop: QueueController;
+  readonly workers = 5;
+  readonly ref = refs.jobs;
+  readonly when = { on: ["add", "update"], only: canExpire } as const;
+  readonly #deps: ControllerDeps;
 
   constructor(deps: ControllerDeps) {
-    this.#client = deps.client;
-    this.#clock = deps.clock;
-    this.#jobs = deps.informers.informer<Job>(refs.jobs);
-    const { name } = this;
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    const enqueue = (job: Job): void => {
-      if (expiryMs(job) !== undefined) this.#loop.queue.add(keyOf(job));
-    };
-    this.#jobs.addHandler({ add: enqueue, update: (_old, job) => enqueue(job) });
+    this.#deps = deps;
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  async #reconcile(key: string): Promise<ReconcileResult> {
-    const job = this.#jobs.getByKey(key);
-    if (job === undefined) return undefined;
-    const expiry = expiryMs(job);
-    if (expiry === undefined) return undefined;
-    const waitMs = expiry - this.#clock.nowMs();
+  async reconcile({ object: job }: ReconcileRequest<Job>): Promise<ReconcileResult> {
+    const expiry = job && expiryMs(job);
+    if (job === undefined || expiry === undefined) return undefined;
+    const waitMs = expiry - this.#deps.clock.nowMs();
     if (waitMs > 0) return { requeueAfterMs: waitMs };
-    await this.#deleteJob(job);
-    return undefined;
+    return this.#deleteJob(job);
   }
 
   /** The resourceVersion precondition fails when the ttl was changed meanwhile. */
@@ -66,8 +36,12 @@ export class TtlAfterFinishedController implements Controller {
     const { namespace = "", name = "", uid = "", resourceVersion = "" } = job.metadata ?? {};
     const preconditions = { uid, resourceVersion };
     const options = { propagationPolicy: "Foreground", preconditions } as const;
-    await this.#client.delete(refs.jobs, namespace, name, options).catch(ignoreGone);
+    await this.#deps.client.delete(refs.jobs, namespace, name, options).catch(ignoreGone);
   }
+}
+
+function canExpire(job: Job): boolean {
+  return expiryMs(job) !== undefined;
 }
 
 /** When the Job may be deleted, pure; undefined: it is not finished, has no ttl, or is going already. */

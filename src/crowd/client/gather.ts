@@ -5,12 +5,12 @@
  * Cost  a key of `size` objects is reconciled for its pods at most once in `size / sizePerMs` ms. Small
  *       keys are woken at once, the largest after `gatherMostMs`.
  */
-import type { WorkQueue } from "#client/workqueue.ts";
+import type { KeySink } from "./workqueue.ts";
 
 const sizePerMs = 50;
 const gatherMostMs = 1_000;
 
-export function addGathered(queue: WorkQueue, key: string, size: number): void {
+export function addGathered(queue: KeySink, key: string, size: number): void {
   queue.addAfter(key, gatherMs(size));
 }
 

@@ -1,7 +1,7 @@
 /** Many changes of a large whole cost few passes over it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { WorkQueue } from "#client/workqueue.ts";
+import { WorkQueue } from "./workqueue.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { addGathered, gatherMs } from "./gather.ts";
