@@ -8,22 +8,12 @@
 import type { CertificateSigningRequest } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
 import { parseTime } from "#api/time.ts";
-import type { Client } from "#client/client.ts";
-import type { Informer } from "#client/informer.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import type { Clock } from "#platform/clock.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { CertificateAuthority, RequestNames } from "./authority.ts";
 import { hasCondition, isIssued, kubeletClientFault, signers } from "./requests.ts";
-
-const workers = 5;
 
 /** A requester that may not yet be approved is asked about again after its request's age, within these. */
 const againFirstMs = 200;
@@ -45,38 +35,22 @@ const nodeRight: Right = {
 
 type Review = KubeObject & { readonly status?: { readonly allowed?: boolean } };
 
-export class CertificateApprovingController implements Controller {
+export class CertificateApprovingController implements ControllerOptions<CertificateSigningRequest> {
   readonly name = "certificatesigningrequest-approving-controller";
-  readonly #client: Client;
-  readonly #clock: Clock;
+  readonly workers = 5;
+  readonly ref = refs.certificatesigningrequests;
+  readonly when = { on: ["add", "update"] } as const;
+  readonly #deps: ControllerDeps;
   readonly #authority: CertificateAuthority;
-  readonly #requests: Informer<CertificateSigningRequest>;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps, authority: CertificateAuthority) {
-    this.#client = deps.client;
-    this.#clock = deps.clock;
+    this.#deps = deps;
     this.#authority = authority;
-    this.#requests = deps.informers.informer<CertificateSigningRequest>(
-      refs.certificatesigningrequests,
-    );
-    const { name } = this;
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    const enqueue = ({ metadata }: CertificateSigningRequest): void =>
-      this.#loop.queue.add(metadata?.name ?? "");
-    this.#requests.addHandler({ add: enqueue, update: (_old, request) => enqueue(request) });
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  async #reconcile(name: string): Promise<ReconcileResult> {
-    const request = this.#requests.get("", name);
+  async reconcile({
+    object: request,
+  }: ReconcileRequest<CertificateSigningRequest>): Promise<ReconcileResult> {
     if (request === undefined || isIssued(request)) return undefined;
     if (hasCondition(request, "Approved") || hasCondition(request, "Denied")) return undefined;
     const rights = this.#rightsFor(request);
@@ -112,7 +86,11 @@ export class CertificateApprovingController implements Controller {
         },
       },
     };
-    const answer: Review = await this.#client.create<Review>(refs.subjectaccessreviews, "", review);
+    const answer: Review = await this.#deps.client.create<Review>(
+      refs.subjectaccessreviews,
+      "",
+      review,
+    );
     return answer.status?.allowed === true;
   }
 
@@ -121,11 +99,11 @@ export class CertificateApprovingController implements Controller {
     const conditions = [...(request.status?.conditions ?? []), condition];
     const approved = { ...request, status: { ...request.status, conditions } };
     const options = { subresource: "approval" };
-    await this.#client.update(refs.certificatesigningrequests, "", approved, options);
+    await this.#deps.client.update(refs.certificatesigningrequests, "", approved, options);
   }
 
   #againMs({ metadata }: CertificateSigningRequest): number {
-    const nowMs = this.#clock.nowMs();
+    const nowMs = this.#deps.clock.nowMs();
     const ageMs = nowMs - (parseTime(metadata?.creationTimestamp) ?? nowMs);
     return Math.min(Math.max(ageMs, againFirstMs), againMostMs);
   }

@@ -7,22 +7,13 @@
  */
 import type { CertificateSigningRequest } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
-import type { Client } from "#client/client.ts";
-import type { Informer } from "#client/informer.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import type { Clock } from "#platform/clock.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import type { WatchOptions } from "#client/sources.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { CertificateAuthority } from "./authority.ts";
 import { lifetimeMs } from "./lifetime.ts";
 import { isIssued, isSignable, isSigner, signerFault } from "./requests.ts";
-
-const workers = 5;
 
 export interface SigningOptions {
   readonly authority: CertificateAuthority;
@@ -30,41 +21,28 @@ export interface SigningOptions {
   readonly lifetimeMostMs: number;
 }
 
-export class CertificateSigningController implements Controller {
+export class CertificateSigningController implements ControllerOptions<CertificateSigningRequest> {
   readonly name = "certificatesigningrequest-signing-controller";
-  readonly #client: Client;
-  readonly #clock: Clock;
+  readonly workers = 5;
+  readonly ref = refs.certificatesigningrequests;
+  readonly when: WatchOptions<CertificateSigningRequest>;
+  readonly #deps: ControllerDeps;
   readonly #options: SigningOptions;
-  readonly #requests: Informer<CertificateSigningRequest>;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps, options: SigningOptions) {
-    this.#client = deps.client;
-    this.#clock = deps.clock;
+    this.#deps = deps;
     this.#options = options;
-    this.#requests = deps.informers.informer<CertificateSigningRequest>(
-      refs.certificatesigningrequests,
-    );
-    const { name } = this;
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    const enqueue = ({ metadata, spec }: CertificateSigningRequest): void => {
-      const { signerName } = spec;
-      if (isSigner(signerName) && options.authority.serves(signerName))
-        this.#loop.queue.add(metadata?.name ?? "");
+    this.when = {
+      on: ["add", "update"],
+      only: ({ spec: { signerName } }) =>
+        isSigner(signerName) && options.authority.serves(signerName),
     };
-    this.#requests.addHandler({ add: enqueue, update: (_old, request) => enqueue(request) });
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  async #reconcile(name: string): Promise<void> {
-    const request = this.#requests.get("", name);
+  async reconcile({
+    key: name,
+    object: request,
+  }: ReconcileRequest<CertificateSigningRequest>): Promise<void> {
     if (request === undefined || isIssued(request) || !isSignable(request)) return;
     const { spec, status } = request;
     const names = this.#options.authority.readRequest(spec.request);
@@ -77,7 +55,7 @@ export class CertificateSigningController implements Controller {
         : { ...status, conditions: [...(status?.conditions ?? []), this.#failed(fault)] };
     const options = { subresource: "status" };
     const signed = { ...request, status: next };
-    await this.#client.update(refs.certificatesigningrequests, "", signed, options);
+    await this.#deps.client.update(refs.certificatesigningrequests, "", signed, options);
   }
 
   /** As the field has it: base64 of PEM. */
@@ -89,7 +67,7 @@ export class CertificateSigningController implements Controller {
   }
 
   #failed(message: string) {
-    const lastUpdateTime = formatTime(this.#clock.nowMs());
+    const lastUpdateTime = formatTime(this.#deps.clock.nowMs());
     const reason = "SignerValidationFailure";
     return { type: "Failed", status: "True", reason, message, lastUpdateTime };
   }
