@@ -5,23 +5,14 @@
  * Absent on purpose: the metrics APIs. ScalingActive is False and says so; nothing is guessed.
  */
 import type { HorizontalPodAutoscaler } from "#api/gen/types.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import type { KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/time.ts";
-import type { Client, ResourceRef } from "#client/client.ts";
-import type { EventRecorder } from "#client/events.ts";
-import type { Informer } from "#client/informer.ts";
-import { keyOf } from "#client/indexer.ts";
+import type { ResourceRef } from "#client/client.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import type { Clock } from "#platform/clock.ts";
 import { textOf } from "../framework/api-errors.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { findScaledResource } from "../scaling/scale.ts";
@@ -49,7 +40,6 @@ export const horizontalPodAutoscalerRole: ControllerRole = {
   ],
 };
 
-const workers = 5;
 /** Upstream's --horizontal-pod-autoscaler-sync-period. */
 const everyMs = 15_000;
 
@@ -65,45 +55,20 @@ interface Target {
   readonly scale: Scale;
 }
 
-export class HorizontalPodAutoscalerController implements Controller {
+export class HorizontalPodAutoscalerController implements ControllerOptions<HorizontalPodAutoscaler> {
   readonly name = "horizontal-pod-autoscaler-controller";
-  readonly #client: Client;
-  readonly #clock: Clock;
-  readonly #recorder: EventRecorder;
-  readonly #autoscalers: Informer<HorizontalPodAutoscaler>;
-  readonly #loop: QueueController;
+  readonly workers = 5;
+  readonly ref = refs.horizontalpodautoscalers;
+  readonly when = { on: ["add", "update"], changed: hasOtherSpec } as const;
+  readonly #deps: ControllerDeps;
 
   constructor(deps: ControllerDeps) {
-    const { name } = this;
-    const { informers } = deps;
-    this.#client = deps.client;
-    this.#clock = deps.clock;
-    this.#recorder = deps.recorder;
-    this.#autoscalers = informers.informer<HorizontalPodAutoscaler>(refs.horizontalpodautoscalers);
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    this.#addHandler();
+    this.#deps = deps;
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #addHandler(): void {
-    const { queue } = this.#loop;
-    this.#autoscalers.addHandler({
-      add: (autoscaler) => queue.add(keyOf(autoscaler)),
-      update(old, autoscaler) {
-        if (!jsonEqual(old.spec, autoscaler.spec)) queue.add(keyOf(autoscaler));
-      },
-    });
-  }
-
-  async #reconcile(key: string): Promise<ReconcileResult> {
-    const autoscaler = this.#autoscalers.getByKey(key);
+  async reconcile({
+    object: autoscaler,
+  }: ReconcileRequest<HorizontalPodAutoscaler>): Promise<ReconcileResult> {
     if (autoscaler === undefined || autoscaler.metadata?.deletionTimestamp !== undefined)
       return undefined;
     await this.#writeStatus(autoscaler, await this.#scaleTarget(autoscaler));
@@ -124,17 +89,17 @@ export class HorizontalPodAutoscalerController implements Controller {
   }
 
   #reportUnreachable(autoscaler: HorizontalPodAutoscaler, why: string): Outcome {
-    this.#recorder.event(autoscaler, "Warning", "FailedGetScale", why);
+    this.#deps.recorder.event(autoscaler, "Warning", "FailedGetScale", why);
     return outcomeWithoutScale(autoscaler, why);
   }
 
   /** Throws when the kind is not served, or the object has no scale. */
   async #findTarget({ spec, metadata }: HorizontalPodAutoscaler): Promise<Target> {
     const { apiVersion = "", kind, name } = spec?.scaleTargetRef ?? noTarget;
-    const ref = await findScaledResource(this.#client, apiVersion, kind);
+    const ref = await findScaledResource(this.#deps.client, apiVersion, kind);
     if (ref === undefined) throw new Error(`no matches for kind "${kind}" in "${apiVersion}"`);
     const options = { subresource: "scale" };
-    const scale = await this.#client.get<Scale>(ref, metadata?.namespace ?? "", name, options);
+    const scale = await this.#deps.client.get<Scale>(ref, metadata?.namespace ?? "", name, options);
     return { ref, scale };
   }
 
@@ -148,22 +113,26 @@ export class HorizontalPodAutoscalerController implements Controller {
     const next = { ...scale, spec: { ...scale.spec, replicas } };
     const namespace = autoscaler.metadata?.namespace ?? "";
     try {
-      await this.#client.update(ref, namespace, next, { subresource: "scale" });
+      await this.#deps.client.update(ref, namespace, next, { subresource: "scale" });
     } catch (error) {
       const why = textOf(error);
-      this.#recorder.event(autoscaler, "Warning", "FailedRescale", `${text}; error: ${why}`);
+      this.#deps.recorder.event(autoscaler, "Warning", "FailedRescale", `${text}; error: ${why}`);
       return why;
     }
-    this.#recorder.event(autoscaler, "Normal", "SuccessfulRescale", text);
+    this.#deps.recorder.event(autoscaler, "Normal", "SuccessfulRescale", text);
     return undefined;
   }
 
   async #writeStatus(autoscaler: HorizontalPodAutoscaler, outcome: Outcome): Promise<void> {
-    const status = statusAfter(autoscaler, outcome, formatTime(this.#clock.nowMs()));
+    const status = statusAfter(autoscaler, outcome, formatTime(this.#deps.clock.nowMs()));
     if (jsonEqual(status, autoscaler.status)) return;
     const namespace = autoscaler.metadata?.namespace ?? "";
     const next: HorizontalPodAutoscaler = { ...autoscaler, status };
     const options = { subresource: "status" };
-    await this.#client.update(refs.horizontalpodautoscalers, namespace, next, options);
+    await this.#deps.client.update(refs.horizontalpodautoscalers, namespace, next, options);
   }
+}
+
+function hasOtherSpec(old: HorizontalPodAutoscaler, autoscaler: HorizontalPodAutoscaler): boolean {
+  return !jsonEqual(old.spec, autoscaler.spec);
 }

@@ -6,17 +6,12 @@
  *       several controllers try.
  */
 import type { CronJob, CronJobStatus, Job } from "#api/gen/types.ts";
-import type { Informer } from "#client/informer.ts";
-import { keyOf } from "#client/indexer.ts";
-import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import type { Informer } from "#client/informer.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { watch, type Source } from "#client/sources.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { Expectations, unsatisfied } from "../framework/expectations.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
@@ -39,59 +34,30 @@ export const cronJobRole: ControllerRole = {
   ],
 };
 
-const workers = 5;
 /** Start a little late rather than a little early. */
 const skewMs = 100;
 
-export class CronJobController implements Controller {
+export class CronJobController implements ControllerOptions<CronJob> {
   readonly name = "cronjob-controller";
+  readonly workers = 5;
+  readonly ref = refs.cronjobs;
+  readonly when = { on: ["add", "update"] } as const;
+  readonly sources: readonly Source[];
   readonly #deps: ControllerDeps;
-  readonly #crons: Informer<CronJob>;
   readonly #jobs: Informer<Job>;
   readonly #expectations: Expectations<Job>;
   readonly #control: JobControl;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
     this.#deps = deps;
-    this.#crons = deps.informers.informer<CronJob>(refs.cronjobs);
     this.#jobs = deps.informers.informer<Job>(refs.jobs);
     indexByController(this.#jobs);
     this.#expectations = new Expectations(this.#jobs, deps.clock);
     this.#control = new JobControl(deps, this.#expectations);
-    const options = { name: this.name, workers };
-    this.#loop = queueController(deps, options, (key) => this.#reconcile(key));
-    this.#addHandlers();
+    this.sources = [watch(this.#jobs, (job) => controllerKey(job, gvk))];
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #addHandlers(): void {
-    const { queue } = this.#loop;
-    this.#crons.addHandler({
-      add: (cron) => queue.add(keyOf(cron)),
-      update: (_old, cron) => queue.add(keyOf(cron)),
-    });
-    this.#jobs.addHandler({
-      add: (job) => this.#wakeOwner(job),
-      update: (_old, job) => this.#wakeOwner(job),
-      delete: (job) => this.#wakeOwner(job),
-    });
-  }
-
-  #wakeOwner(job: Job): void {
-    const key = controllerKey(job, gvk);
-    if (key !== undefined) this.#loop.queue.add(key);
-  }
-
-  async #reconcile(key: string): Promise<ReconcileResult> {
-    const cron = this.#crons.getByKey(key);
+  async reconcile({ key, object: cron }: ReconcileRequest<CronJob>): Promise<ReconcileResult> {
     if (cron === undefined) return this.#expectations.forget(key);
     if (cron.metadata?.deletionTimestamp !== undefined) return undefined;
     if (!this.#expectations.isSatisfied(key)) return unsatisfied;

@@ -8,23 +8,16 @@
 import type { PersistentVolumeClaim, Pod, Volume } from "#api/gen/types.ts";
 import type { GroupVersionKind } from "#api/object.ts";
 import { isAlreadyExists } from "#client/api-errors.ts";
-import type { Client } from "#client/client.ts";
-import type { EventRecorder } from "#client/events.ts";
-import type { Informer } from "#client/informer.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { keyOf } from "#client/indexer.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import type { Clock } from "#platform/clock.ts";
+import type { Informer } from "#client/informer.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { watch, type Source } from "#client/sources.ts";
 import { isNamespaceGoing, textOf } from "../framework/api-errors.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { Expectations, unsatisfied } from "../framework/expectations.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
-import type { ReconcileResult } from "#client/run-workers.ts";
 import { controllerReference } from "../ownership/owner.ts";
 import { indexByClaim, podsOfClaim } from "../protection/claims.ts";
 
@@ -38,56 +31,34 @@ export const ephemeralVolumeRole: ControllerRole = {
   ],
 };
 
-const workers = 5;
 const podGvk: GroupVersionKind = { group: "", version: "v1", kind: "Pod" };
 
-export class EphemeralVolumeController implements Controller {
+export class EphemeralVolumeController implements ControllerOptions<Pod> {
   readonly name = "ephemeral-volume-controller";
-  readonly #client: Client;
-  readonly #clock: Clock;
-  readonly #recorder: EventRecorder;
-  readonly #pods: Informer<Pod>;
+  readonly workers = 5;
+  readonly ref = refs.pods;
+  /** The volumes of a pod never change. */
+  readonly when = { on: ["add", "delete"], only: hasEphemeral } as const;
+  readonly sources: readonly Source[];
+  readonly #deps: ControllerDeps;
   readonly #claims: Informer<PersistentVolumeClaim>;
   readonly #expectations: Expectations<PersistentVolumeClaim>;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
+    this.#deps = deps;
     const { informers } = deps;
-    this.#client = deps.client;
-    this.#clock = deps.clock;
-    this.#recorder = deps.recorder;
-    this.#pods = informers.informer<Pod>(refs.pods);
     this.#claims = informers.informer<PersistentVolumeClaim>(refs.persistentvolumeclaims);
-    indexByClaim(this.#pods);
-    this.#expectations = new Expectations(this.#claims, this.#clock);
-    const { name } = this;
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    const enqueue = (pod: Pod): void => {
-      const isLive = pod.metadata?.deletionTimestamp === undefined;
-      if (isLive && ephemeralVolumes(pod).length > 0) this.#loop.queue.add(keyOf(pod));
-    };
-    this.#pods.addHandler({
-      // The volumes of a pod never change.
-      add: enqueue,
-      delete: (pod) => this.#expectations.forget(keyOf(pod)),
-    });
-    const enqueueUsers = (claim: PersistentVolumeClaim): void => {
-      for (const pod of podsOfClaim(this.#pods, keyOf(claim))) enqueue(pod);
-    };
-    this.#claims.addHandler({ add: enqueueUsers, delete: enqueueUsers });
+    this.#expectations = new Expectations(this.#claims, this.#deps.clock);
+    const pods = informers.informer<Pod>(refs.pods);
+    indexByClaim(pods);
+    const usersOf = (claim: PersistentVolumeClaim): readonly string[] =>
+      podsOfClaim(pods, keyOf(claim)).filter(hasEphemeral).map(keyOf);
+    this.sources = [watch(this.#claims, usersOf, { on: ["add", "delete"] })];
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  async #reconcile(key: string): Promise<ReconcileResult> {
-    const pod = this.#pods.getByKey(key);
-    if (pod === undefined || pod.metadata?.deletionTimestamp !== undefined) return undefined;
+  async reconcile({ key, object: pod }: ReconcileRequest<Pod>): Promise<ReconcileResult> {
+    if (pod === undefined) return this.#expectations.forget(key);
+    if (pod.metadata?.deletionTimestamp !== undefined) return undefined;
     if (!this.#expectations.isSatisfied(key)) return unsatisfied;
     for (const volume of ephemeralVolumes(pod)) {
       try {
@@ -95,7 +66,7 @@ export class EphemeralVolumeController implements Controller {
       } catch (error) {
         if (isNamespaceGoing(error)) return undefined;
         const text = `ephemeral volume ${volume.name}: ${textOf(error)}`;
-        this.#recorder.event(pod, "Warning", "FailedBinding", text);
+        this.#deps.recorder.event(pod, "Warning", "FailedBinding", text);
         throw new Error(`pod ${key}, ${text}`, { cause: error });
       }
     }
@@ -117,7 +88,7 @@ export class EphemeralVolumeController implements Controller {
 
   async #create(key: string, namespace: string, claim: PersistentVolumeClaim): Promise<void> {
     try {
-      const made = await this.#client.create(refs.persistentvolumeclaims, namespace, claim);
+      const made = await this.#deps.client.create(refs.persistentvolumeclaims, namespace, claim);
       this.#expectations.expectWrite(key, made);
     } catch (error) {
       if (isNamespaceGoing(error)) throw error;
@@ -126,6 +97,10 @@ export class EphemeralVolumeController implements Controller {
       throw new Error(`create PVC ${claim.metadata?.name}: ${textOf(error)}`, { cause: error });
     }
   }
+}
+
+function hasEphemeral(pod: Pod): boolean {
+  return ephemeralVolumes(pod).length > 0;
 }
 
 function ephemeralVolumes(pod: Pod): readonly Volume[] {

@@ -10,21 +10,13 @@
  */
 import type { PersistentVolume, PersistentVolumeClaim } from "#api/gen/types.ts";
 import { annotationOf, requestedNanos, storageNanos } from "#api/volumes/binding.ts";
-import type { Client } from "#client/client.ts";
-import type { EventRecorder } from "#client/events.ts";
-import { keyOf } from "#client/indexer.ts";
+import { csiDriverOf } from "#api/volumes/csi-migration.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
-import { csiDriverOf } from "#api/volumes/csi-migration.ts";
 
 export const expandRole: ControllerRole = {
   account: "expand-controller",
@@ -36,48 +28,26 @@ export const expandRole: ControllerRole = {
   ],
 };
 
-const workers = 2;
 const resizer = "volume.kubernetes.io/storage-resizer";
 const preResizeCapacity = "volume.alpha.kubernetes.io/pre-resize-capacity";
 
-export class ExpandController implements Controller {
+export class ExpandController implements ControllerOptions<PersistentVolumeClaim> {
   readonly name = "persistentvolume-expander-controller";
-  readonly #client: Client;
-  readonly #recorder: EventRecorder;
-  readonly #claims: Informer<PersistentVolumeClaim>;
+  readonly workers = 2;
+  readonly ref = refs.persistentvolumeclaims;
+  readonly when = { on: ["add", "update"], only: isBound, changed: asksForMore } as const;
+  readonly #deps: ControllerDeps;
   readonly #volumes: Informer<PersistentVolume>;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
-    const { informers } = deps;
-    this.#client = deps.client;
-    this.#recorder = deps.recorder;
-    this.#claims = informers.informer<PersistentVolumeClaim>(refs.persistentvolumeclaims);
-    this.#volumes = informers.informer<PersistentVolume>(refs.persistentvolumes);
-    const { name } = this;
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    const enqueue = (claim: PersistentVolumeClaim): void => {
-      if (claim.status?.phase === "Bound") this.#loop.queue.add(keyOf(claim));
-    };
-    this.#claims.addHandler({
-      add: enqueue,
-      update: (old, claim) => {
-        const hasGrown = storageNanos(claim.status?.capacity) > storageNanos(old.status?.capacity);
-        if (hasGrown || requestedNanos(claim) > requestedNanos(old)) enqueue(claim);
-      },
-    });
+    this.#deps = deps;
+    this.#volumes = deps.informers.informer<PersistentVolume>(refs.persistentvolumes);
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  async #reconcile(key: string): Promise<ReconcileResult> {
-    const claim = this.#claims.getByKey(key);
+  async reconcile({
+    key,
+    object: claim,
+  }: ReconcileRequest<PersistentVolumeClaim>): Promise<ReconcileResult> {
     if (claim === undefined) return undefined;
     const volumeName = claim.spec?.volumeName ?? "";
     const volume = this.#volumes.get("", volumeName);
@@ -95,18 +65,27 @@ export class ExpandController implements Controller {
     const driver = plugin === undefined ? undefined : csiDriverOf(plugin);
     if (plugin === undefined || driver === undefined) {
       const text = "waiting for an external controller to expand this PVC";
-      this.#recorder.event(claim, "Normal", "ExternalExpanding", text);
+      this.#deps.recorder.event(claim, "Normal", "ExternalExpanding", text);
       return;
     }
     const text = `CSI migration enabled for ${plugin}; waiting for external resizer to expand the pvc`;
-    this.#recorder.event(claim, "Normal", "ExternalExpanding", text);
+    this.#deps.recorder.event(claim, "Normal", "ExternalExpanding", text);
     if (annotationOf(claim, resizer) === driver) return;
     const { namespace = "", name = "", uid, resourceVersion } = claim.metadata ?? {};
     const metadata = { uid, resourceVersion, annotations: { [resizer]: driver } };
     const status = { subresource: "status" } as const;
     const ref = refs.persistentvolumeclaims;
-    await this.#client.patch(ref, namespace, name, "strategic", { metadata }, status);
+    await this.#deps.client.patch(ref, namespace, name, "strategic", { metadata }, status);
   }
+}
+
+function isBound({ status }: PersistentVolumeClaim): boolean {
+  return status?.phase === "Bound";
+}
+
+function asksForMore(old: PersistentVolumeClaim, claim: PersistentVolumeClaim): boolean {
+  const hasGrown = storageNanos(claim.status?.capacity) > storageNanos(old.status?.capacity);
+  return hasGrown || requestedNanos(claim) > requestedNanos(old);
 }
 
 function isExpanding(claim: PersistentVolumeClaim, volume: PersistentVolume): boolean {

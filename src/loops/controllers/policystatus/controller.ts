@@ -11,16 +11,9 @@ import type { ValidatingAdmissionPolicy } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { type Steps, stepsInTurns } from "#base/steps.ts";
 import { isNotFound } from "#client/api-errors.ts";
-import type { Client } from "#client/client.ts";
-import type { Informer } from "#client/informer.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import { sleep, type Clock } from "#platform/clock.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import { sleep } from "#platform/clock.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 
@@ -41,47 +34,28 @@ export type CheckPolicyTypes = (
   signal: AbortSignal,
 ) => WarningSteps | Promise<WarningSteps>;
 
-/** Upstream's --concurrent-validating-admission-policy-status-syncs. */
-const workers = 5;
 const fieldManager = "validatingadmissionpolicy-status";
 
-export class PolicyStatusController implements Controller {
+export class PolicyStatusController implements ControllerOptions<ValidatingAdmissionPolicy> {
   readonly name = "validatingadmissionpolicy-status-controller";
-  readonly #client: Client;
-  readonly #clock: Clock;
+  readonly workers = 5;
+  readonly ref = refs.validatingadmissionpolicies;
+  readonly #deps: ControllerDeps;
   readonly #check: CheckPolicyTypes;
-  readonly #policies: Informer<ValidatingAdmissionPolicy>;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps, check: CheckPolicyTypes) {
-    this.#client = deps.client;
-    this.#clock = deps.clock;
+    this.#deps = deps;
     this.#check = check;
-    const ref = refs.validatingadmissionpolicies;
-    this.#policies = deps.informers.informer<ValidatingAdmissionPolicy>(ref);
-    this.#loop = queueController(deps, { name: this.name, workers }, (key, signal) =>
-      this.#reconcile(key, signal),
-    );
-    this.#policies.addHandler({
-      batch: (changes) => {
-        for (const { object } of changes) this.#loop.queue.add(object.metadata?.name ?? "");
-      },
-    });
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
-    const policy = this.#policies.getByKey(key);
+  async reconcile({
+    key,
+    object: policy,
+    signal,
+  }: ReconcileRequest<ValidatingAdmissionPolicy>): Promise<void> {
     const generation = policy?.metadata?.generation ?? 0;
     if (policy === undefined || generation <= (policy.status?.observedGeneration ?? 0)) return;
-    const turn = (): Promise<void> => sleep(this.#clock, "controllers.delay", 0, signal);
+    const turn = (): Promise<void> => sleep(this.#deps.clock, "controllers.delay", 0, signal);
     const steps = await this.#check(policy as unknown as AnyObject, signal); // a generated kind as a bag of fields
     const warnings = await stepsInTurns(steps, turn, 1);
     if (!signal.aborted) await this.#writeStatus(key, generation, warnings);
@@ -102,7 +76,7 @@ export class PolicyStatusController implements Controller {
     };
     const options = { subresource: "status", fieldManager, force: true };
     try {
-      await this.#client.patch(ref, "", name, "apply", applied, options);
+      await this.#deps.client.patch(ref, "", name, "apply", applied, options);
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
