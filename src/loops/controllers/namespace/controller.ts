@@ -8,22 +8,15 @@
  * Pace   a pass after the last pod has gone, else after 0.25 s doubling to 15 s.
  */
 import type { Namespace, NamespaceStatus, Pod } from "#api/gen/types.ts";
-import { formatTime, parseTime } from "#api/time.ts";
-import type { Client } from "#client/client.ts";
-import type { Informer } from "#client/informer.ts";
-import { isNotFound } from "#client/api-errors.ts";
-import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import type { Clock } from "#platform/clock.ts";
-import { ignoreGone } from "../framework/api-errors.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
-import { discover } from "../framework/discovery.ts";
 import { jsonEqual } from "#api/json-value.ts";
+import { formatTime, parseTime } from "#api/time.ts";
+import { isNotFound } from "#client/api-errors.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { watch, type Source } from "#client/sources.ts";
+import { ignoreGone } from "../framework/api-errors.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
+import { discover } from "../framework/discovery.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { isNothingLeft, namespaceConditions, type Remains } from "./conditions.ts";
@@ -38,71 +31,49 @@ export const namespaceRole: ControllerRole = {
   ],
 };
 
-const workers = 10;
 const finalizer = "kubernetes";
 /** Objects that end by themselves (pods with grace, finalizers) are looked at again this soon. */
 const retryFirstMs = 250;
 const retryMostMs = 15_000;
 
-export class NamespaceController implements Controller {
+export class NamespaceController implements ControllerOptions<Namespace> {
   readonly name = "namespace-controller";
-  readonly #client: Client;
-  readonly #clock: Clock;
-  readonly #namespaces: Informer<Namespace>;
-  readonly #pods: Informer<Pod>;
+  readonly workers = 10;
+  readonly ref = refs.namespaces;
+  /** The controller itself writes the status. */
+  readonly when = { only: isGoing, changed: goesOtherwise } as const;
+  readonly sources: readonly Source[];
+  readonly #deps: ControllerDeps;
   readonly #contents: NamespaceContents;
   /** Passes so far, by name of a namespace that is being deleted. */
   readonly #passes = new Map<string, number>();
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
-    this.#client = deps.client;
-    this.#clock = deps.clock;
-    this.#namespaces = deps.informers.informer<Namespace>(refs.namespaces);
-    this.#pods = deps.informers.informer<Pod>(refs.pods);
+    this.#deps = deps;
     this.#contents = new NamespaceContents(deps);
-    const { name } = this;
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    this.#addHandlers();
+    const namespaces = deps.informers.informer<Namespace>(refs.namespaces);
+    const pods = deps.informers.informer<Pod>(refs.pods);
+    // Everything else can go once the last pod has gone.
+    const isLast = ({ metadata }: Pod): boolean => {
+      const namespace = namespaces.get("", metadata?.namespace ?? "");
+      return (
+        namespace !== undefined && isGoing(namespace) && pods.list(metadata?.namespace).length === 0
+      );
+    };
+    this.sources = [
+      watch(pods, ({ metadata }) => metadata?.namespace, { on: ["delete"], only: isLast }),
+    ];
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #addHandlers(): void {
-    this.#namespaces.addHandler({
-      add: (namespace) => this.#enqueue(namespace),
-      update: (old, namespace) => {
-        // The controller itself writes the status.
-        if (!isGoing(old) || !jsonEqual(old.spec, namespace.spec)) this.#enqueue(namespace);
-      },
-      delete: ({ metadata }) => void this.#passes.delete(metadata?.name ?? ""),
-    });
-    this.#pods.addHandler({ delete: (pod) => this.#podDeleted(pod.metadata?.namespace ?? "") });
-  }
-
-  #enqueue(namespace: Namespace): void {
-    if (isGoing(namespace)) this.#loop.queue.add(namespace.metadata?.name ?? "");
-  }
-
-  /** Everything else can go once the last pod has gone. */
-  #podDeleted(name: string): void {
-    const namespace = this.#namespaces.get("", name);
-    if (namespace === undefined || !isGoing(namespace)) return;
-    if (this.#pods.list(name).length === 0) this.#enqueue(namespace);
-  }
-
-  async #reconcile(name: string): Promise<ReconcileResult> {
-    const namespace = this.#namespaces.get("", name);
+  async reconcile({
+    key: name,
+    object: namespace,
+  }: ReconcileRequest<Namespace>): Promise<ReconcileResult> {
+    if (namespace === undefined) this.#passes.delete(name);
     if (namespace === undefined || !isGoing(namespace)) return undefined;
     if (!(namespace.spec?.finalizers ?? []).includes(finalizer)) return undefined;
-    const { resources, failed: unread } = await discover(this.#client);
-    const nowMs = this.#clock.nowMs();
+    const { resources, failed: unread } = await discover(this.#deps.client);
+    const nowMs = this.#deps.clock.nowMs();
     const deletedAtMs = parseTime(namespace.metadata?.deletionTimestamp) ?? nowMs;
     const going = { name, goingForMs: nowMs - deletedAtMs };
     const remains = { ...(await this.#contents.empty(going, resources)), unread };
@@ -122,11 +93,11 @@ export class NamespaceController implements Controller {
   /** Best effort: what a conflict keeps from being written now, the next pass writes. */
   async #writeStatus(namespace: Namespace, remains: Remains): Promise<void> {
     const old = namespace.status?.conditions ?? [];
-    const conditions = namespaceConditions(old, remains, formatTime(this.#clock.nowMs()));
+    const conditions = namespaceConditions(old, remains, formatTime(this.#deps.clock.nowMs()));
     if (conditions === old) return;
     const status: NamespaceStatus = { ...namespace.status, conditions };
     const options = { subresource: "status" };
-    await this.#client
+    await this.#deps.client
       .update(refs.namespaces, "", { ...namespace, status }, options)
       .catch(ignoreGone);
   }
@@ -135,7 +106,7 @@ export class NamespaceController implements Controller {
     const name = namespace.metadata?.name ?? "";
     this.#passes.delete(name);
     try {
-      const current = await this.#client.get<Namespace>(refs.namespaces, "", name);
+      const current = await this.#deps.client.get<Namespace>(refs.namespaces, "", name);
       if (current.metadata?.uid === namespace.metadata?.uid) await this.#finalize(current);
     } catch (error) {
       if (!isNotFound(error)) throw error;
@@ -145,10 +116,14 @@ export class NamespaceController implements Controller {
   async #finalize(namespace: Namespace): Promise<void> {
     const finalizers = (namespace.spec?.finalizers ?? []).filter((one) => one !== finalizer);
     const next = { ...namespace, spec: { ...namespace.spec, finalizers } };
-    await this.#client.update(refs.namespaces, "", next, { subresource: "finalize" });
+    await this.#deps.client.update(refs.namespaces, "", next, { subresource: "finalize" });
   }
 }
 
 function isGoing(namespace: Namespace): boolean {
   return namespace.metadata?.deletionTimestamp !== undefined;
+}
+
+function goesOtherwise(old: Namespace, namespace: Namespace): boolean {
+  return !isGoing(old) || !jsonEqual(old.spec, namespace.spec);
 }

@@ -7,15 +7,11 @@ import type {
   PersistentVolumeClaim,
   VolumeAttributesClass,
 } from "#api/gen/types.ts";
+import type { KubeObject } from "#api/object.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { Informer } from "#client/informer.ts";
-import { keyOf } from "#client/indexer.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
+import { watch, type Source } from "#client/sources.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { FinalizerControl, needsWork } from "./finalizer-control.ts";
@@ -30,60 +26,34 @@ export const attributesClassProtectionRole: ControllerRole = {
   ],
 };
 
-const workers = 1;
 const finalizer = "kubernetes.io/vac-protection";
 const classIndex = "controllers.attributes-class";
 
-export class AttributesClassProtectionController implements Controller {
+export class AttributesClassProtectionController implements ControllerOptions<VolumeAttributesClass> {
   readonly name = "volumeattributesclass-protection-controller";
-  readonly #classes: Informer<VolumeAttributesClass>;
+  readonly workers = 1;
+  readonly ref = refs.volumeattributesclasses;
+  readonly when = { on: ["add", "update"], only: isOpen } as const;
+  readonly sources: readonly Source[];
   readonly #claims: Informer<PersistentVolumeClaim>;
   readonly #volumes: Informer<PersistentVolume>;
   readonly #finalizers: FinalizerControl;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
     const { informers } = deps;
-    this.#classes = informers.informer<VolumeAttributesClass>(refs.volumeattributesclasses);
     this.#claims = informers.informer<PersistentVolumeClaim>(refs.persistentvolumeclaims);
     this.#volumes = informers.informer<PersistentVolume>(refs.persistentvolumes);
     this.#claims.addIndex(classIndex, classesOfClaim);
     this.#volumes.addIndex(classIndex, classesOfVolume);
     this.#finalizers = new FinalizerControl(deps, refs.volumeattributesclasses, finalizer);
-    const { name } = this;
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    this.#addHandlers();
+    this.sources = [
+      watchLeft(this.#claims, classesOfClaim),
+      watchLeft(this.#volumes, classesOfVolume),
+    ];
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #addHandlers(): void {
-    const enqueue = (one: VolumeAttributesClass): void => {
-      if (needsWork(one, finalizer)) this.#loop.queue.add(keyOf(one));
-    };
-    this.#classes.addHandler({ add: enqueue, update: (_old, one) => enqueue(one) });
-    const left = (names: readonly string[]): void => {
-      for (const name of names) this.#loop.queue.add(name);
-    };
-    this.#claims.addHandler({
-      update: (old, claim) => left(without(classesOfClaim(old), classesOfClaim(claim))),
-      delete: (claim) => left(classesOfClaim(claim)),
-    });
-    this.#volumes.addHandler({
-      update: (old, volume) => left(without(classesOfVolume(old), classesOfVolume(volume))),
-      delete: (volume) => left(classesOfVolume(volume)),
-    });
-  }
-
-  async #reconcile(key: string): Promise<void> {
-    const one = this.#classes.getByKey(key);
-    if (one === undefined || !needsWork(one, finalizer)) return;
+  async reconcile({ key, object: one }: ReconcileRequest<VolumeAttributesClass>): Promise<void> {
+    if (one === undefined || !isOpen(one)) return;
     if (one.metadata?.deletionTimestamp === undefined) return this.#finalizers.add(one);
     const users = [this.#volumes, this.#claims].map((all) => all.countByIndex(classIndex, key));
     if (users.every((count) => count === 0)) await this.#finalizers.remove(one);
@@ -104,6 +74,17 @@ function classesOfVolume({ spec }: PersistentVolume): readonly string[] {
   return name === "" ? [] : [name];
 }
 
-function without(names: readonly string[], others: readonly string[]): readonly string[] {
-  return names.filter((name) => !others.includes(name));
+/** Wakes classes when an object that named them names them no more. */
+function watchLeft<T extends KubeObject>(
+  informer: Informer<T>,
+  classesOf: (object: T) => readonly string[],
+): Source {
+  return watch(informer, classesOf, {
+    on: ["update", "delete"],
+    changed: (old, object) => !new Set(classesOf(old)).isSubsetOf(new Set(classesOf(object))),
+  });
+}
+
+function isOpen(one: VolumeAttributesClass): boolean {
+  return needsWork(one, finalizer);
 }

@@ -6,16 +6,10 @@
  *       cache does not show yet must not lose its volume.
  */
 import type { PersistentVolumeClaim, Pod } from "#api/gen/types.ts";
-import type { Client } from "#client/client.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { Informer } from "#client/informer.ts";
-import { keyOf } from "#client/indexer.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
+import { watch, type Source } from "#client/sources.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { claimsOf, indexByClaim, podsOfClaim, usesClaim } from "./claims.ts";
@@ -31,58 +25,31 @@ export const claimProtectionRole: ControllerRole = {
   ],
 };
 
-const workers = 5;
 const finalizer = "kubernetes.io/pvc-protection";
 
-export class ClaimProtectionController implements Controller {
+export class ClaimProtectionController implements ControllerOptions<PersistentVolumeClaim> {
   readonly name = "pvc-protection-controller";
-  readonly #client: Client;
-  readonly #claims: Informer<PersistentVolumeClaim>;
+  readonly workers = 5;
+  readonly ref = refs.persistentvolumeclaims;
+  readonly when = { on: ["add", "update"], only: isOpen } as const;
+  readonly sources: readonly Source[];
+  readonly #deps: ControllerDeps;
   readonly #pods: Informer<Pod>;
   readonly #finalizers: FinalizerControl;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
-    const { informers } = deps;
-    this.#client = deps.client;
-    this.#claims = informers.informer<PersistentVolumeClaim>(refs.persistentvolumeclaims);
-    this.#pods = informers.informer<Pod>(refs.pods);
+    this.#deps = deps;
+    const claims = deps.informers.informer<PersistentVolumeClaim>(refs.persistentvolumeclaims);
+    this.#pods = deps.informers.informer<Pod>(refs.pods);
     indexByClaim(this.#pods);
     this.#finalizers = new FinalizerControl(deps, refs.persistentvolumeclaims, finalizer);
-    const { name } = this;
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    this.#addHandlers();
+    const openClaimsOf = (pod: Pod): readonly string[] =>
+      claimsOf(pod).filter((key) => isOpen(claims.getByKey(key)));
+    this.sources = [watch(this.#pods, openClaimsOf, { on: ["update", "delete"] })];
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #addHandlers(): void {
-    const enqueue = (claim: PersistentVolumeClaim): void => this.#enqueue(claim);
-    const enqueueClaims = (pod: Pod): void => this.#enqueueClaimsOf(pod);
-    this.#claims.addHandler({ add: enqueue, update: (_old, claim) => enqueue(claim) });
-    this.#pods.addHandler({ update: (_old, pod) => enqueueClaims(pod), delete: enqueueClaims });
-  }
-
-  #enqueue(claim: PersistentVolumeClaim): void {
-    if (needsWork(claim, finalizer)) this.#loop.queue.add(keyOf(claim));
-  }
-
-  #enqueueClaimsOf(pod: Pod): void {
-    for (const key of claimsOf(pod)) {
-      const claim = this.#claims.getByKey(key);
-      if (claim !== undefined) this.#enqueue(claim);
-    }
-  }
-
-  async #reconcile(key: string): Promise<void> {
-    const claim = this.#claims.getByKey(key);
-    if (claim === undefined || !needsWork(claim, finalizer)) return;
+  async reconcile({ key, object: claim }: ReconcileRequest<PersistentVolumeClaim>): Promise<void> {
+    if (claim === undefined || !isOpen(claim)) return;
     if (claim.metadata?.deletionTimestamp === undefined) return this.#finalizers.add(claim);
     if (await this.#isInUse(key, claim)) return;
     await this.#finalizers.remove(claim);
@@ -92,7 +59,11 @@ export class ClaimProtectionController implements Controller {
   async #isInUse(key: string, claim: PersistentVolumeClaim): Promise<boolean> {
     if (podsOfClaim(this.#pods, key).some((pod) => usesClaim(pod, claim))) return true;
     const namespace = claim.metadata?.namespace ?? "";
-    const live = await this.#client.list<Pod>(refs.pods, { namespace });
+    const live = await this.#deps.client.list<Pod>(refs.pods, { namespace });
     return live.items.some((pod) => usesClaim(pod, claim));
   }
+}
+
+function isOpen(claim: PersistentVolumeClaim | undefined): boolean {
+  return claim !== undefined && needsWork(claim, finalizer);
 }

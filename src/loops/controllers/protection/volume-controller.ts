@@ -1,14 +1,7 @@
 /** Protection of volumes in use: the finalizer of a deleted volume stays while it is bound. */
 import type { PersistentVolume } from "#api/gen/types.ts";
-import type { Informer } from "#client/informer.ts";
-import { keyOf } from "#client/indexer.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { FinalizerControl, needsWork } from "./finalizer-control.ts";
@@ -18,38 +11,26 @@ export const volumeProtectionRole: ControllerRole = {
   rules: ["get,list,update,watch | core | persistentvolumes", "events"],
 };
 
-const workers = 5;
 const finalizer = "kubernetes.io/pv-protection";
 
-export class VolumeProtectionController implements Controller {
+export class VolumeProtectionController implements ControllerOptions<PersistentVolume> {
   readonly name = "pv-protection-controller";
-  readonly #volumes: Informer<PersistentVolume>;
+  readonly workers = 5;
+  readonly ref = refs.persistentvolumes;
+  readonly when = { on: ["add", "update"], only: isOpen } as const;
   readonly #finalizers: FinalizerControl;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
-    this.#volumes = deps.informers.informer<PersistentVolume>(refs.persistentvolumes);
     this.#finalizers = new FinalizerControl(deps, refs.persistentvolumes, finalizer);
-    const { name } = this;
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    const enqueue = (volume: PersistentVolume): void => {
-      if (needsWork(volume, finalizer)) this.#loop.queue.add(keyOf(volume));
-    };
-    this.#volumes.addHandler({ add: enqueue, update: (_old, volume) => enqueue(volume) });
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  async #reconcile(key: string): Promise<void> {
-    const volume = this.#volumes.getByKey(key);
-    if (volume === undefined || !needsWork(volume, finalizer)) return;
+  async reconcile({ object: volume }: ReconcileRequest<PersistentVolume>): Promise<void> {
+    if (volume === undefined || !isOpen(volume)) return;
     if (volume.metadata?.deletionTimestamp === undefined) return this.#finalizers.add(volume);
     if (volume.status?.phase !== "Bound") await this.#finalizers.remove(volume);
   }
+}
+
+function isOpen(volume: PersistentVolume): boolean {
+  return needsWork(volume, finalizer);
 }

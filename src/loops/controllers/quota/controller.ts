@@ -9,6 +9,7 @@
  *       empty cache would let too much in. A charge made meanwhile makes the write a conflict.
  */
 import type { ResourceQuota, ResourceQuotaStatus } from "#api/gen/types.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import type { AnyObject, GroupResource, KubeObject } from "#api/object.ts";
 import { formatQuantity } from "#api/quantity.ts";
 import {
@@ -18,20 +19,14 @@ import {
   usageOf,
   type UsageEvaluator,
 } from "#api/quota-usage.ts";
-import type { Client } from "#client/client.ts";
+import { isNotFound } from "#client/api-errors.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { keyOf } from "#client/indexer.ts";
 import type { Informer } from "#client/informer.ts";
-import { isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import { sleep, type Clock } from "#platform/clock.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { KeySource } from "#client/sources.ts";
+import { sleep } from "#platform/clock.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import { onKindsChanged } from "../framework/kind-changes.ts";
 import type { ControllerRole } from "../framework/role.ts";
@@ -43,7 +38,6 @@ export const resourceQuotaRole: ControllerRole = {
   rules: ["list,watch | * | *", "update | core | resourcequotas/status", "events"],
 };
 
-const workers = 5;
 const resyncMs = 5 * 60_000;
 /** A resource is being read for the first time, or was not served when it was looked for. */
 const unreadMs = 1_000;
@@ -51,53 +45,33 @@ const unservedMs = 30_000;
 /** More names than this are counted in a step of their own: counting them takes milliseconds. */
 const manyNames = 500;
 
-export class ResourceQuotaController implements Controller {
+export class ResourceQuotaController implements ControllerOptions<ResourceQuota> {
   readonly name = "resourcequota-controller";
-  readonly #client: Client;
-  readonly #clock: Clock;
+  readonly workers = 5;
+  readonly ref = refs.resourcequotas;
+  /** Charges of admission need no recount; a changed limit does. */
+  readonly when = { on: ["add", "update"], changed: hasOtherSpec } as const;
+  readonly #changed = new KeySource();
+  readonly sources = [this.#changed];
+  readonly #deps: ControllerDeps;
   readonly #quotas: Informer<ResourceQuota>;
   readonly #counted: CountedResources;
-  readonly #loop: QueueController;
   /** Quotas that name a resource nobody serves, by key. */
   readonly #unserved = new Set<string>();
 
   constructor(deps: ControllerDeps) {
-    this.#client = deps.client;
-    this.#clock = deps.clock;
+    this.#deps = deps;
     this.#quotas = deps.informers.informer<ResourceQuota>(refs.resourcequotas);
     this.#counted = new CountedResources(deps, {
       onUpdate: (evaluator, old, object) => this.#enqueueChanged(evaluator, old, object),
       onDelete: (evaluator, object) => this.#enqueueCounting(evaluator, object),
     });
-    this.#loop = queueController(deps, { name: this.name, workers }, (key, signal) =>
-      this.#reconcile(key, signal),
-    );
-    this.#addHandler();
     // A quota may count a kind that is defined after it.
     onKindsChanged(deps.informers, () => this.#enqueueUnserved());
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #addHandler(): void {
-    const { queue } = this.#loop;
-    this.#quotas.addHandler({
-      add: (quota) => queue.add(keyOf(quota)),
-      update(old, quota) {
-        // Charges of admission need no recount; a changed limit does.
-        if (!jsonEqual(old.spec, quota.spec)) queue.add(keyOf(quota));
-      },
-    });
-  }
-
   #enqueueUnserved(): void {
-    for (const key of this.#unserved) this.#loop.queue.add(key);
+    for (const key of this.#unserved) this.#changed.add(key);
   }
 
   /** Objects without a namespace have no quotas. */
@@ -108,23 +82,26 @@ export class ResourceQuotaController implements Controller {
   /** Enqueues the quotas that count objects such as this one. */
   #enqueueCounting(evaluator: UsageEvaluator, object: KubeObject): void {
     for (const quota of this.#quotasIn(object.metadata?.namespace ?? ""))
-      if (evaluator.matching(limitedNames(quota)).length > 0) this.#loop.queue.add(keyOf(quota));
+      if (evaluator.matching(limitedNames(quota)).length > 0) this.#changed.add(keyOf(quota));
   }
 
   /** Enqueues the quotas to which the object is another amount than it was: by its usage, or by their scopes. */
   #enqueueChanged(evaluator: UsageEvaluator, old: KubeObject, object: KubeObject): void {
-    const nowMs = this.#clock.nowMs();
+    const nowMs = this.#deps.clock.nowMs();
     for (const quota of this.#quotasIn(object.metadata?.namespace ?? "")) {
       // Usage evaluators take objects of any kind.
       const [before, after] = [old, object].map((one) =>
         formatUsage(usageIn(quota, evaluator, one as AnyObject, nowMs)),
       );
-      if (before !== after) this.#loop.queue.add(keyOf(quota));
+      if (before !== after) this.#changed.add(keyOf(quota));
     }
   }
 
-  async #reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const quota = this.#quotas.getByKey(key);
+  async reconcile({
+    key,
+    object: quota,
+    signal,
+  }: ReconcileRequest<ResourceQuota>): Promise<ReconcileResult> {
     if (quota === undefined) this.#unserved.delete(key);
     if (quota === undefined) return undefined;
     const names = limitedNames(quota);
@@ -134,7 +111,7 @@ export class ResourceQuotaController implements Controller {
     else this.#unserved.delete(key);
     if (resources.some((one) => this.#counted.isUnread(one))) return { requeueAfterMs: unreadMs };
     // Discovery and the count are a step each: a quota may have thousands of names.
-    if (names.length > manyNames) await sleep(this.#clock, "controllers.delay", 0, signal);
+    if (names.length > manyNames) await sleep(this.#deps.clock, "controllers.delay", 0, signal);
     await this.#writeStatus(quota, this.#count(quota));
     return { requeueAfterMs: hasUnserved ? unservedMs : resyncMs };
   }
@@ -143,7 +120,7 @@ export class ResourceQuotaController implements Controller {
     const { namespace = "" } = quota.metadata ?? {};
     const list = (resource: GroupResource): readonly AnyObject[] =>
       this.#counted.list(resource, namespace);
-    return quotaStatus(quota, usageOf(quota, list, this.#clock.nowMs()));
+    return quotaStatus(quota, usageOf(quota, list, this.#deps.clock.nowMs()));
   }
 
   async #writeStatus(quota: ResourceQuota, status: ResourceQuotaStatus): Promise<void> {
@@ -151,11 +128,15 @@ export class ResourceQuotaController implements Controller {
     const namespace = quota.metadata?.namespace ?? "";
     const options = { subresource: "status" };
     try {
-      await this.#client.update(refs.resourcequotas, namespace, { ...quota, status }, options);
+      await this.#deps.client.update(refs.resourcequotas, namespace, { ...quota, status }, options);
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
   }
+}
+
+function hasOtherSpec(old: ResourceQuota, quota: ResourceQuota): boolean {
+  return !jsonEqual(old.spec, quota.spec);
 }
 
 /** Equal for equal amounts. */

@@ -8,15 +8,12 @@
 import type { Condition, IPAddress, ServiceCIDR } from "#api/gen/types.ts";
 import { formatTime, parseTime } from "#api/time.ts";
 import { parseAddress, parseRange, rangeContains } from "#api/validation/ip.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { keyOf } from "#client/indexer.ts";
 import type { Informer } from "#client/informer.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { watch, type Source } from "#client/sources.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { FinalizerControl, needsWork } from "../protection/finalizer-control.ts";
@@ -32,73 +29,50 @@ export const serviceCidrsRole: ControllerRole = {
   ],
 };
 
-const workers = 1;
 const finalizer = "networking.k8s.io/service-cidr-finalizer";
 const graceMs = 10_000;
 const allocatorLabel = "ipaddress.kubernetes.io/managed-by";
 
-export class ServiceCidrsController implements Controller {
+export class ServiceCidrsController implements ControllerOptions<ServiceCIDR> {
   readonly name = "service-cidr-controller";
+  readonly workers = 1;
+  readonly ref = refs.servicecidrs;
+  readonly when = { on: ["add", "update"] } as const;
+  readonly sources: readonly Source[];
   readonly #deps: ControllerDeps;
   readonly #cidrs: Informer<ServiceCIDR>;
   readonly #addresses: Informer<IPAddress>;
   readonly #finalizers: FinalizerControl;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
     this.#deps = deps;
     this.#cidrs = deps.informers.informer<ServiceCIDR>(refs.servicecidrs);
     this.#addresses = deps.informers.informer<IPAddress>(refs.ipaddresses);
     this.#finalizers = new FinalizerControl(deps, refs.servicecidrs, finalizer);
-    const { name } = this;
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    this.#addHandlers();
+    // Another range that comes, and an address that goes, decide about ranges that are being deleted.
+    const deletedKeys = (): readonly string[] => this.#cidrs.list().filter(isDeleted).map(keyOf);
+    this.sources = [
+      watch(this.#cidrs, deletedKeys, { on: ["add"] }),
+      watch(this.#addresses, deletedKeys, { on: ["delete"] }),
+    ];
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #addHandlers(): void {
-    const enqueue = (cidr: ServiceCIDR): void => this.#loop.queue.add(keyOf(cidr));
-    /** What else came or went decides only about ranges that are being deleted. */
-    const enqueueDeleted = (): void => {
-      for (const cidr of this.#cidrs.list()) {
-        if (cidr.metadata?.deletionTimestamp !== undefined) enqueue(cidr);
-      }
-    };
-    this.#cidrs.addHandler({
-      add: (cidr) => {
-        enqueue(cidr);
-        enqueueDeleted();
-      },
-      update: (_old, cidr) => enqueue(cidr),
-    });
-    this.#addresses.addHandler({ delete: enqueueDeleted });
-  }
-
-  async #reconcile(key: string): Promise<void> {
-    const cidr = this.#cidrs.getByKey(key);
+  async reconcile({ object: cidr }: ReconcileRequest<ServiceCIDR>): Promise<ReconcileResult> {
     if (cidr === undefined) return;
-    if (cidr.metadata?.deletionTimestamp !== undefined) return this.#finish(key, cidr);
+    if (isDeleted(cidr)) return this.#finish(cidr);
     // The finalizer comes first; its update wakes this key again.
     if (needsWork(cidr, finalizer)) return this.#finalizers.add(cidr);
-    await this.#setReady(cidr, { status: "True", reason: "", message: readyText });
+    return this.#setReady(cidr, { status: "True", reason: "", message: readyText });
   }
 
-  async #finish(key: string, cidr: ServiceCIDR): Promise<void> {
+  async #finish(cidr: ServiceCIDR): Promise<ReconcileResult> {
     if (!needsWork(cidr, finalizer)) return;
     if (this.#isNeeded(cidr)) {
       return this.#setReady(cidr, { status: "False", reason: "Terminating", message: neededText });
     }
     const deletedMs = parseTime(cidr.metadata?.deletionTimestamp) ?? 0;
     const leftMs = graceMs - (this.#deps.clock.nowMs() - deletedMs);
-    if (leftMs > 0) this.#loop.queue.addAfter(key, leftMs);
-    else await this.#finalizers.remove(cidr);
+    return leftMs > 0 ? { requeueAfterMs: leftMs } : this.#finalizers.remove(cidr);
   }
 
   #isNeeded(cidr: ServiceCIDR): boolean {
@@ -130,6 +104,10 @@ export class ServiceCidrsController implements Controller {
     const options = { subresource: "status", fieldManager: this.name, force: true };
     await this.#deps.client.patch(refs.servicecidrs, "", name, "apply", applied, options);
   }
+}
+
+function isDeleted({ metadata }: ServiceCIDR): boolean {
+  return metadata?.deletionTimestamp !== undefined;
 }
 
 /** Upstream's words. */
