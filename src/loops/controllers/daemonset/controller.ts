@@ -7,24 +7,19 @@
  *       else to create or delete; pods that keep failing are retried with a growing delay per node.
  */
 import type { ControllerRevision, DaemonSet, Node, Pod } from "#api/gen/types.ts";
-import { labelsMatch } from "#api/selectors/label-selector.ts";
-import type { Informer } from "#client/informer.ts";
-import { keyOf } from "#client/indexer.ts";
-import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import { keyOf } from "#client/indexer.ts";
+import type { Informer } from "#client/informer.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { KeySource, watch, type Source } from "#client/sources.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { Expectations, unsatisfied } from "../framework/expectations.ts";
-import { addGathered } from "#client/gather.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { claimCached, indexForClaims } from "../ownership/cached.ts";
-import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
+import { controllerReference, ownerKeys } from "../ownership/owner.ts";
 import { selectorOf } from "../ownership/selectors.ts";
 import {
   claimRevisions,
@@ -52,10 +47,12 @@ export const daemonSetRole: ControllerRole = {
   ],
 };
 
-const workers = 5;
-
-export class DaemonSetController implements Controller {
+export class DaemonSetController implements ControllerOptions<DaemonSet> {
   readonly name = "daemonset-controller";
+  readonly workers = 5;
+  readonly ref = refs.daemonsets;
+  readonly #affected = new KeySource();
+  readonly sources: readonly Source[];
   readonly #deps: ControllerDeps;
   readonly #sets: Informer<DaemonSet>;
   readonly #nodes: Informer<Node>;
@@ -63,7 +60,6 @@ export class DaemonSetController implements Controller {
   readonly #revisions: Informer<ControllerRevision>;
   readonly #expectations: Expectations<Pod>;
   readonly #control: DaemonControl;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
     this.#deps = deps;
@@ -75,42 +71,13 @@ export class DaemonSetController implements Controller {
     indexForClaims(this.#revisions);
     this.#expectations = new Expectations(this.#pods, deps.clock);
     this.#control = new DaemonControl(deps, this.#expectations);
-    const options = { name: this.name, workers };
-    this.#loop = queueController(deps, options, (key) => this.#reconcile(key));
-    this.#addSetHandlers();
-    this.#addPodHandlers();
+    const ownersOf = ownerKeys(this.#sets, gvk, isSelected);
+    this.sources = [
+      watch(this.#pods, ownersOf, { sizeOf: () => this.#nodes.size }),
+      this.#affected,
+    ];
+    this.#sets.addHandler({ delete: (set) => this.#control.forget(set) });
     this.#addNodeHandlers();
-  }
-
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #addSetHandlers(): void {
-    const { queue } = this.#loop;
-    this.#sets.addHandler({
-      add: (set) => queue.add(keyOf(set)),
-      update: (_old, set) => queue.add(keyOf(set)),
-      delete: (set) => {
-        this.#control.forget(set);
-        queue.add(keyOf(set));
-      },
-    });
-  }
-
-  #addPodHandlers(): void {
-    this.#pods.addHandler({
-      add: (pod) => this.#wakeOwner(pod),
-      delete: (pod) => this.#wakeOwner(pod),
-      update: (old, pod) => {
-        this.#wakeOwner(old);
-        this.#wakeOwner(pod);
-      },
-    });
   }
 
   #addNodeHandlers(): void {
@@ -124,22 +91,11 @@ export class DaemonSetController implements Controller {
     });
   }
 
-  #wakeOwner(pod: Pod): void {
-    const { queue } = this.#loop;
-    const key = controllerKey(pod, gvk);
-    if (key !== undefined) return addGathered(queue, key, this.#nodes.size);
-    if (controllerOf(pod) !== undefined) return;
-    for (const set of this.#sets.list(pod.metadata?.namespace)) {
-      if (isSelected(set, pod)) queue.add(keyOf(set));
-    }
-  }
-
   #wakeSets(isAffected: (set: DaemonSet) => boolean): void {
-    for (const set of this.#sets.values()) if (isAffected(set)) this.#loop.queue.add(keyOf(set));
+    for (const set of this.#sets.values()) if (isAffected(set)) this.#affected.add(keyOf(set));
   }
 
-  async #reconcile(key: string): Promise<ReconcileResult> {
-    const set = this.#sets.getByKey(key);
+  async reconcile({ key, object: set }: ReconcileRequest<DaemonSet>): Promise<ReconcileResult> {
     if (set === undefined) return this.#expectations.forget(key);
     // Its revisions may be deleted already, so there is no status to compute.
     if (set.metadata?.deletionTimestamp !== undefined) return undefined;

@@ -7,19 +7,15 @@
  * Safe  no step before the cache shows the last one (framework/expectations.ts).
  */
 import type { Deployment, Pod, ReplicaSet } from "#api/gen/types.ts";
-import { labelsMatch } from "#api/selectors/label-selector.ts";
-import type { Informer } from "#client/informer.ts";
-import { keyOf } from "#client/indexer.ts";
-import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import { findCondition } from "../framework/conditions.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import { keyOf } from "#client/indexer.ts";
+import type { Informer } from "#client/informer.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { watch, type Source } from "#client/sources.ts";
+import { findCondition } from "../framework/conditions.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { Expectations, unsatisfied } from "../framework/expectations.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
@@ -29,7 +25,7 @@ import {
   indexForClaims,
   listControlled,
 } from "../ownership/cached.ts";
-import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
+import { controllerKey, controllerReference, ownerKeys } from "../ownership/owner.ts";
 import { selectorOf } from "../ownership/selectors.ts";
 import { isFinished } from "../pods/pod.ts";
 import { isRecreate, planScales, planStep, type Rollout } from "./plan.ts";
@@ -52,79 +48,43 @@ export const deploymentRole: ControllerRole = {
 };
 
 const replicaSetGvk = { group: "apps", kind: "ReplicaSet" };
-const workers = 20;
 
-export class DeploymentController implements Controller {
+export class DeploymentController implements ControllerOptions<Deployment> {
   readonly name = "deployment-controller";
+  readonly workers = 20;
+  readonly ref = refs.deployments;
+  readonly sources: readonly Source[];
   readonly #deps: ControllerDeps;
-  readonly #deployments: Informer<Deployment>;
   readonly #replicaSets: Informer<ReplicaSet>;
   readonly #pods: Informer<Pod>;
   readonly #expectations: Expectations<ReplicaSet>;
   readonly #control: ReplicaSetControl;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
     this.#deps = deps;
-    this.#deployments = deps.informers.informer<Deployment>(refs.deployments);
+    const deployments = deps.informers.informer<Deployment>(refs.deployments);
     this.#replicaSets = deps.informers.informer<ReplicaSet>(refs.replicasets);
     this.#pods = deps.informers.informer<Pod>(refs.pods);
     indexForClaims(this.#replicaSets);
     indexByController(this.#pods);
     this.#expectations = new Expectations(this.#replicaSets, deps.clock);
     this.#control = new ReplicaSetControl(deps, this.#expectations);
-    const options = { name: this.name, workers };
-    this.#loop = queueController(deps, options, (key) => this.#reconcile(key));
-    this.#addHandlers();
+    // A Recreate rollout waits for the last old pod, and only the pod's deletion shows its end.
+    const recreateOf = (pod: Pod): string | undefined => {
+      const rs = this.#replicaSets.getByKey(controllerKey(pod, replicaSetGvk) ?? "");
+      const key = rs && controllerKey(rs, gvk);
+      return isRecreate(deployments.getByKey(key ?? "")) ? key : undefined;
+    };
+    this.sources = [
+      watch(this.#replicaSets, ownerKeys(deployments, gvk, isSelected)),
+      watch(this.#pods, recreateOf, { on: ["delete"] }),
+    ];
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #addHandlers(): void {
-    const { queue } = this.#loop;
-    this.#deployments.addHandler({
-      add: (deployment) => queue.add(keyOf(deployment)),
-      update: (_old, deployment) => queue.add(keyOf(deployment)),
-      delete: (deployment) => queue.add(keyOf(deployment)),
-    });
-    this.#replicaSets.addHandler({
-      add: (rs) => this.#wakeOwner(rs),
-      delete: (rs) => this.#wakeOwner(rs),
-      update: (old, rs) => {
-        this.#wakeOwner(old);
-        this.#wakeOwner(rs);
-      },
-    });
-    this.#pods.addHandler({ delete: (pod) => this.#wakeRecreate(pod) });
-  }
-
-  #wakeOwner(rs: ReplicaSet): void {
-    const { queue } = this.#loop;
-    const key = controllerKey(rs, gvk);
-    if (key !== undefined) return queue.add(key);
-    if (controllerOf(rs) !== undefined) return;
-    for (const deployment of this.#deployments.list(rs.metadata?.namespace)) {
-      if (isSelected(deployment, rs)) queue.add(keyOf(deployment));
-    }
-  }
-
-  /** A Recreate rollout waits for the last old pod, and only the pod's deletion shows its end. */
-  #wakeRecreate(pod: Pod): void {
-    const owner = controllerKey(pod, replicaSetGvk);
-    const rs = owner === undefined ? undefined : this.#replicaSets.getByKey(owner);
-    const key = rs === undefined ? undefined : controllerKey(rs, gvk);
-    if (key === undefined) return;
-    if (isRecreate(this.#deployments.getByKey(key))) this.#loop.queue.add(key);
-  }
-
-  async #reconcile(key: string): Promise<ReconcileResult> {
-    const deployment = this.#deployments.getByKey(key);
+  async reconcile({
+    key,
+    object: deployment,
+  }: ReconcileRequest<Deployment>): Promise<ReconcileResult> {
     if (deployment === undefined) return this.#expectations.forget(key);
     if (!this.#expectations.isSatisfied(key)) return unsatisfied;
     if (selectorOf(deployment).requirements.length === 0) return this.#warnSelector(deployment);

@@ -7,24 +7,19 @@
  *        both the pods and the status written last.
  */
 import type { Job, JobStatus, Pod } from "#api/gen/types.ts";
-import { labelsMatch } from "#api/selectors/label-selector.ts";
-import type { Informer } from "#client/informer.ts";
-import { keyOf } from "#client/indexer.ts";
-import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import { keyOf } from "#client/indexer.ts";
+import type { Informer } from "#client/informer.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { watch, type Source } from "#client/sources.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { Expectations, unsatisfied } from "../framework/expectations.ts";
-import { addGathered } from "#client/gather.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { claimCached, indexForClaims, listControlled } from "../ownership/cached.ts";
-import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
+import { controllerKey, controllerOf, controllerReference, ownerKeys } from "../ownership/owner.ts";
 import { selectorOf } from "../ownership/selectors.ts";
 import type { BackoffRecord } from "./backoff.ts";
 import { hasLimitPerIndex } from "./per-index.ts";
@@ -45,79 +40,46 @@ export const jobRole: ControllerRole = {
   ],
 };
 
-const workers = 10;
 const ownName = "kubernetes.io/job-controller";
 /** Tracked pods by the key of their Job, whatever its uid. */
 const trackedIndex = "controllers.trackedJob";
 /** Prefix of the keys of pods without a Job; the key of a Job has only one slash. */
 const orphanPrefix = "pods/";
 
-export class JobController implements Controller {
+export class JobController implements ControllerOptions<Job> {
   readonly name = "job-controller";
+  readonly workers = 10;
+  readonly ref = refs.jobs;
+  readonly sources: readonly Source[];
   readonly #deps: ControllerDeps;
-  readonly #jobs: Informer<Job>;
   readonly #pods: Informer<Pod>;
   readonly #jobExpectations: Expectations<Job>;
   readonly #podExpectations: Expectations<Pod>;
   readonly #backoffs = new Map<string, BackoffRecord>();
   readonly #control: JobPodControl;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
     this.#deps = deps;
-    this.#jobs = deps.informers.informer<Job>(refs.jobs);
+    const jobs = deps.informers.informer<Job>(refs.jobs);
     this.#pods = deps.informers.informer<Pod>(refs.pods);
     indexForClaims(this.#pods);
     this.#pods.addIndex(trackedIndex, trackedJobOf);
-    this.#jobExpectations = new Expectations(this.#jobs, deps.clock);
+    this.#jobExpectations = new Expectations(jobs, deps.clock);
     this.#podExpectations = new Expectations(this.#pods, deps.clock);
     this.#control = new JobPodControl(deps, this.#podExpectations);
-    const options = { name: this.name, workers };
-    this.#loop = queueController(deps, options, (key) => this.#reconcile(key));
-    this.#addHandlers();
+    const ownersOf = ownerKeys(jobs, gvk, isSelected);
+    const keysOf = (pod: Pod): readonly string[] => {
+      const keys = ownersOf(pod);
+      // Its Job released it: no other controller removes the finalizer.
+      const isReleased = keys.length === 0 && controllerOf(pod) === undefined && isTracked(pod);
+      return isReleased ? [`${orphanPrefix}${keyOf(pod)}`] : keys;
+    };
+    const sizeOf = (key: string): number => jobs.getByKey(key)?.spec?.parallelism ?? 0;
+    this.sources = [watch(this.#pods, keysOf, { sizeOf })];
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #addHandlers(): void {
-    const { queue } = this.#loop;
-    this.#jobs.addHandler({
-      add: (job) => queue.add(keyOf(job)),
-      update: (_old, job) => queue.add(keyOf(job)),
-      delete: (job) => queue.add(keyOf(job)),
-    });
-    this.#pods.addHandler({
-      add: (pod) => this.#wakeOwner(pod),
-      delete: (pod) => this.#wakeOwner(pod),
-      update: (old, pod) => {
-        const before = controllerKey(old, gvk);
-        if (before !== undefined && before !== controllerKey(pod, gvk)) queue.add(before);
-        this.#wakeOwner(pod);
-      },
-    });
-  }
-
-  #wakeOwner(pod: Pod): void {
-    const { queue } = this.#loop;
-    const key = controllerKey(pod, gvk);
-    if (key !== undefined)
-      return addGathered(queue, key, this.#jobs.getByKey(key)?.spec?.parallelism ?? 0);
-    if (controllerOf(pod) !== undefined) return;
-    const jobs = this.#jobs.list(pod.metadata?.namespace).filter((job) => isSelected(job, pod));
-    for (const job of jobs) queue.add(keyOf(job));
-    // Its Job released it: no other controller removes the finalizer.
-    if (jobs.length === 0 && isTracked(pod)) queue.add(`${orphanPrefix}${keyOf(pod)}`);
-  }
-
-  async #reconcile(key: string): Promise<ReconcileResult> {
+  async reconcile({ key, object: job }: ReconcileRequest<Job>): Promise<ReconcileResult> {
     if (key.startsWith(orphanPrefix)) return this.#releaseOrphan(key.slice(orphanPrefix.length));
-    const job = this.#jobs.getByKey(key);
     if (job !== undefined && (job.spec?.managedBy ?? ownName) !== ownName) return undefined;
     await this.#releaseNamesakes(key, job);
     if (job === undefined) return this.#forget(key);

@@ -1,6 +1,8 @@
 /** Owner references: the controller of an object, and the reference a controller writes. */
 import type { KubeObject, OwnerReference } from "#api/object.ts";
 import { apiVersionOf, type GroupVersionKind } from "#api/object.ts";
+import { keyOf } from "#client/indexer.ts";
+import type { Informer } from "#client/informer.ts";
 
 /** The reference that makes `owner` the controller of what it creates. */
 export function controllerReference(gvk: GroupVersionKind, owner: KubeObject): OwnerReference {
@@ -31,4 +33,23 @@ export function controllerKey(
   if (owner === undefined || owner.kind !== gvk.kind) return undefined;
   const group = owner.apiVersion.includes("/") ? (owner.apiVersion.split("/")[0] ?? "") : "";
   return group === gvk.group ? `${object.metadata?.namespace ?? ""}/${owner.name}` : undefined;
+}
+
+/**
+ * Which of `owners` an object wakes: its controller, when that is of their kind; of an object without one, all of its
+ * namespace that would adopt it.
+ */
+export function ownerKeys<O extends KubeObject, T extends KubeObject>(
+  owners: Pick<Informer<O>, "list">,
+  gvk: { readonly group: string; readonly kind: string },
+  selects: (owner: O, object: T) => boolean,
+): (object: T) => readonly string[] {
+  return (object) => {
+    if (controllerOf(object) !== undefined) {
+      const key = controllerKey(object, gvk);
+      return key === undefined ? [] : [key];
+    }
+    const inNamespace = owners.list(object.metadata?.namespace);
+    return inNamespace.filter((owner) => selects(owner, object)).map(keyOf);
+  };
 }

@@ -7,23 +7,19 @@
  *       longer match are released (ownership/adopt.ts).
  */
 import type { Pod } from "#api/gen/types.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { labelsMatch } from "#api/selectors/label-selector.ts";
 import { formatTime } from "#api/time.ts";
-import type { Informer } from "#client/informer.ts";
+import type { ResourceRef } from "#client/client.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { keyOf } from "#client/indexer.ts";
+import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import { watch, type Source, type WatchOptions } from "#client/sources.ts";
 import { textOf } from "../framework/api-errors.ts";
 import { callEach } from "../framework/call-each.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { Expectations, unsatisfied } from "../framework/expectations.ts";
-import { addGathered } from "#client/gather.ts";
 import { refs } from "../framework/refs.ts";
 import {
   claimCached,
@@ -31,7 +27,7 @@ import {
   indexForClaims,
   listControlled,
 } from "../ownership/cached.ts";
-import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
+import { controllerOf, controllerReference, ownerKeys } from "../ownership/owner.ts";
 import { isActive, nextAvailableMs, podFromTemplate } from "../pods/pod.ts";
 import { PodControl, type PodOwner } from "../pods/pod-control.ts";
 import type { ReplicaKind, ReplicaOwner } from "./kinds.ts";
@@ -45,18 +41,23 @@ interface Outcome {
 
 const notTried: Outcome = { error: undefined, failure: "unknown" };
 
-export class ReplicaSetController implements Controller {
+export class ReplicaSetController implements ControllerOptions<ReplicaOwner> {
   readonly name: string;
+  readonly workers: number;
+  readonly ref: ResourceRef;
+  readonly when: WatchOptions<ReplicaOwner> = { changed: (old, owner) => !isSameSpec(old, owner) };
+  readonly sources: readonly Source[];
   readonly #deps: ControllerDeps;
   readonly #kind: ReplicaKind;
   readonly #owners: Informer<ReplicaOwner>;
   readonly #pods: Informer<Pod>;
   readonly #expectations: Expectations<Pod>;
   readonly #control: PodControl;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps, kind: ReplicaKind) {
     this.name = kind.name;
+    this.workers = kind.workers;
+    this.ref = kind.ref;
     this.#deps = deps;
     this.#kind = kind;
     this.#owners = deps.informers.informer<ReplicaOwner>(kind.ref);
@@ -65,58 +66,23 @@ export class ReplicaSetController implements Controller {
     indexForClaims(this.#pods);
     this.#expectations = new Expectations(this.#pods, deps.clock);
     this.#control = new PodControl(deps, this.#expectations);
-    this.#loop = queueController(deps, kind, (key) => this.#reconcile(key));
-    this.#addHandlers();
-  }
-
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #addHandlers(): void {
-    const { queue } = this.#loop;
-    this.#owners.addHandler({
-      add: (owner) => queue.add(keyOf(owner)),
-      update: (old, owner) => this.#wakeUpdated(old, owner),
-      delete: (owner) => queue.add(keyOf(owner)),
-    });
-    this.#pods.addHandler({
-      add: (pod) => this.#wakeOwner(pod),
-      delete: (pod) => this.#wakeOwner(pod),
-      update: (old, pod) => this.#wakeOwners(old, pod),
-    });
-  }
-
-  #wakeUpdated(old: ReplicaOwner, owner: ReplicaOwner): void {
-    const isSameSpec = old.metadata?.generation === owner.metadata?.generation;
-    addGathered(this.#loop.queue, keyOf(owner), isSameSpec ? sizeOf(owner) : 0);
-  }
-
-  #wakeOwners(old: Pod, pod: Pod): void {
-    const isOrphan = controllerOf(old) === undefined && controllerOf(pod) === undefined;
-    // A status change of an orphan cannot cause its adoption.
-    if (isOrphan && jsonEqual(old.metadata?.labels, pod.metadata?.labels)) return;
-    this.#wakeOwner(old);
-    this.#wakeOwner(pod);
-  }
-
-  #wakeOwner(pod: Pod): void {
-    const { queue } = this.#loop;
-    const key = controllerKey(pod, this.#kind.gvk);
-    if (key !== undefined) return addGathered(queue, key, sizeOf(this.#owners.getByKey(key)));
-    if (controllerOf(pod) !== undefined || pod.metadata?.deletionTimestamp !== undefined) return;
-    for (const owner of this.#owners.list(pod.metadata?.namespace)) {
-      if (this.#isSelected(owner, pod)) queue.add(keyOf(owner));
-    }
+    const mayAdopt = (owner: ReplicaOwner, pod: Pod): boolean =>
+      pod.metadata?.deletionTimestamp === undefined && this.#isSelected(owner, pod);
+    const sizeOf = (key: string): number => sizeOfOwner(this.#owners.getByKey(key));
+    this.sources = [
+      watch(this.#owners, keyOf, { on: ["update"], changed: isSameSpec, sizeOf }),
+      watch(this.#pods, ownerKeys(this.#owners, kind.gvk, mayAdopt), {
+        changed: mayMatter,
+        sizeOf,
+      }),
+    ];
   }
 
   /** The status is written even while expectations are unsatisfied: it counts what the cache shows. */
-  async #reconcile(key: string): Promise<ReconcileResult> {
-    const owner = this.#owners.getByKey(key);
+  async reconcile({
+    key,
+    object: owner,
+  }: ReconcileRequest<ReplicaOwner>): Promise<ReconcileResult> {
     if (owner === undefined) return this.#expectations.forget(key);
     const isSatisfied = this.#expectations.isSatisfied(key);
     const pods = isSatisfied ? await this.#claimPods(key, owner) : this.#listOwned(owner);
@@ -226,6 +192,16 @@ export class ReplicaSetController implements Controller {
   }
 }
 
-function sizeOf(owner: ReplicaOwner | undefined): number {
+function isSameSpec(old: ReplicaOwner, owner: ReplicaOwner): boolean {
+  return old.metadata?.generation === owner.metadata?.generation;
+}
+
+/** A status change of an orphan cannot cause its adoption. */
+function mayMatter(old: Pod, pod: Pod): boolean {
+  const isOrphan = controllerOf(old) === undefined && controllerOf(pod) === undefined;
+  return !isOrphan || !jsonEqual(old.metadata?.labels, pod.metadata?.labels);
+}
+
+function sizeOfOwner(owner: ReplicaOwner | undefined): number {
   return Math.max(owner?.spec?.replicas ?? 0, owner?.status?.replicas ?? 0);
 }

@@ -6,25 +6,20 @@
  *       how pods and claims are written.
  */
 import type { ControllerRevision, Pod, StatefulSet } from "#api/gen/types.ts";
-import { labelsMatch } from "#api/selectors/label-selector.ts";
-import type { Informer } from "#client/informer.ts";
-import { keyOf } from "#client/indexer.ts";
-import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import { keyOf } from "#client/indexer.ts";
+import type { Informer } from "#client/informer.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { watch, type Source } from "#client/sources.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { Expectations, unsatisfied } from "../framework/expectations.ts";
-import { addGathered } from "#client/gather.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { slowStart } from "../framework/slow-start.ts";
 import { claimCached, indexForClaims } from "../ownership/cached.ts";
-import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
+import { controllerReference, ownerKeys } from "../ownership/owner.ts";
 import { selectorOf } from "../ownership/selectors.ts";
 import { nextAvailableMs } from "../pods/pod.ts";
 import { claimRevisions, ensureRevision, hashLabel, trimRevisions } from "../pods/revisions.ts";
@@ -49,7 +44,6 @@ export const statefulSetRole: ControllerRole = {
   ],
 };
 
-const workers = 10;
 /** A leftover claim is deleted by the next step of the garbage collector. */
 const leftoverMs = 1_000;
 
@@ -66,68 +60,31 @@ interface Outcome {
 
 const done: Outcome = { error: undefined, isWaiting: false };
 
-export class StatefulSetController implements Controller {
+export class StatefulSetController implements ControllerOptions<StatefulSet> {
   readonly name = "statefulset-controller";
+  readonly workers = 10;
+  readonly ref = refs.statefulsets;
+  readonly sources: readonly Source[];
   readonly #deps: ControllerDeps;
-  readonly #sets: Informer<StatefulSet>;
   readonly #pods: Informer<Pod>;
   readonly #revisions: Informer<ControllerRevision>;
   readonly #expectations: Expectations<Pod>;
   readonly #control: StatefulPodControl;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
     this.#deps = deps;
-    this.#sets = deps.informers.informer<StatefulSet>(refs.statefulsets);
+    const sets = deps.informers.informer<StatefulSet>(refs.statefulsets);
     this.#pods = deps.informers.informer<Pod>(refs.pods);
     this.#revisions = deps.informers.informer<ControllerRevision>(refs.controllerrevisions);
     indexForClaims(this.#pods);
     indexForClaims(this.#revisions);
     this.#expectations = new Expectations(this.#pods, deps.clock);
     this.#control = new StatefulPodControl(deps, this.#expectations);
-    const options = { name: this.name, workers };
-    this.#loop = queueController(deps, options, (key) => this.#reconcile(key));
-    this.#addHandlers();
+    const sizeOf = (key: string): number => sets.getByKey(key)?.spec?.replicas ?? 0;
+    this.sources = [watch(this.#pods, ownerKeys(sets, gvk, isSelected), { sizeOf })];
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #addHandlers(): void {
-    const { queue } = this.#loop;
-    this.#sets.addHandler({
-      add: (set) => queue.add(keyOf(set)),
-      update: (_old, set) => queue.add(keyOf(set)),
-      delete: (set) => queue.add(keyOf(set)),
-    });
-    this.#pods.addHandler({
-      add: (pod) => this.#wakeOwner(pod),
-      delete: (pod) => this.#wakeOwner(pod),
-      update: (old, pod) => {
-        this.#wakeOwner(old);
-        this.#wakeOwner(pod);
-      },
-    });
-  }
-
-  #wakeOwner(pod: Pod): void {
-    const { queue } = this.#loop;
-    const key = controllerKey(pod, gvk);
-    if (key !== undefined)
-      return addGathered(queue, key, this.#sets.getByKey(key)?.spec?.replicas ?? 0);
-    if (controllerOf(pod) !== undefined) return;
-    for (const set of this.#sets.list(pod.metadata?.namespace)) {
-      if (isSelected(set, pod)) queue.add(keyOf(set));
-    }
-  }
-
-  async #reconcile(key: string): Promise<ReconcileResult> {
-    const set = this.#sets.getByKey(key);
+  async reconcile({ key, object: set }: ReconcileRequest<StatefulSet>): Promise<ReconcileResult> {
     if (set === undefined) return this.#expectations.forget(key);
     if (!this.#expectations.isSatisfied(key)) return unsatisfied;
     const known = await claimRevisions(this.#revisions, this.#adopterOf(set), selectorOf(set));
