@@ -17,19 +17,13 @@ import type {
 import { jsonEqual } from "#api/json-value.ts";
 import { asCsi } from "#api/volumes/csi-migration.ts";
 import { isAlreadyExists } from "#client/api-errors.ts";
-import type { Client } from "#client/client.ts";
-import type { EventRecorder } from "#client/events.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import { keyOf } from "#client/indexer.ts";
 import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import type { Clock } from "#platform/clock.ts";
+import { watch, type Source } from "#client/sources.ts";
 import { ignoreGone } from "../framework/api-errors.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { Expectations, unsatisfied } from "../framework/expectations.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
@@ -58,106 +52,69 @@ export const attachDetachRole: ControllerRole = {
   ],
 };
 
-const workers = 10;
 const nodeIndex = "controllers.attach-node";
 const volumeIndex = "controllers.attach-volume";
 const podNodeIndex = "controllers.attach-pod-node";
 
-export class AttachDetachController implements Controller {
+export class AttachDetachController implements ControllerOptions<Node> {
   readonly name = "persistentvolume-attach-detach-controller";
-  readonly #client: Client;
-  readonly #clock: Clock;
-  readonly #recorder: EventRecorder;
+  readonly workers = 10;
+  readonly ref = refs.nodes;
+  readonly when = { changed: hasNews } as const;
+  readonly sources: readonly Source[];
+  readonly #deps: ControllerDeps;
   readonly #pods: Informer<Pod>;
-  readonly #nodes: Informer<Node>;
   readonly #claims: Informer<PersistentVolumeClaim>;
   readonly #volumes: Informer<PersistentVolume>;
   readonly #drivers: Informer<CSIDriver>;
   readonly #attachments: Informer<VolumeAttachment>;
   readonly #expectations: Expectations<VolumeAttachment>;
-  readonly #loop: QueueController;
   /** By name of the attachment; at most one entry per unwanted VolumeAttachment. */
   readonly #unwantedSince = new Map<string, number>();
   /** The last event of each attachment; dropped with the attachment's last pod. */
   readonly #said = new Map<string, string>();
 
   constructor(deps: ControllerDeps) {
+    this.#deps = deps;
     const { informers, clock } = deps;
-    this.#client = deps.client;
-    this.#clock = clock;
-    this.#recorder = deps.recorder;
     this.#pods = informers.informer<Pod>(refs.pods);
-    this.#nodes = informers.informer<Node>(refs.nodes);
     this.#claims = informers.informer<PersistentVolumeClaim>(refs.persistentvolumeclaims);
     this.#volumes = informers.informer<PersistentVolume>(refs.persistentvolumes);
     this.#drivers = informers.informer<CSIDriver>(refs.csidrivers);
     this.#attachments = informers.informer<VolumeAttachment>(refs.volumeattachments);
     this.#expectations = new Expectations(this.#attachments, clock);
-    const { name } = this;
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
     this.#addIndexes();
-    this.#addHandlers();
-  }
-
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
+    this.sources = [
+      watch(this.#pods, nodeOfClaims),
+      watch(this.#claims, (claim) => this.#nodesOfClaim(keyOf(claim)), { on: ["add", "update"] }),
+      watch(this.#attachments, (attachment) => this.#nodesOf(attachment)),
+    ];
   }
 
   #addIndexes(): void {
     indexByClaim(this.#pods);
-    this.#pods.addIndex(podNodeIndex, (pod) => {
-      const nodeName = pod.spec?.nodeName ?? "";
-      return nodeName === "" || claimsOf(pod).length === 0 ? [] : [nodeName];
-    });
+    this.#pods.addIndex(podNodeIndex, nodeOfClaims);
     this.#attachments.addIndex(nodeIndex, ({ spec }) => [spec.nodeName]);
     this.#attachments.addIndex(volumeIndex, ({ spec }) => [spec.source.persistentVolumeName ?? ""]);
   }
 
-  #addHandlers(): void {
-    const { queue } = this.#loop;
-    const wakePod = (pod: Pod): void => {
-      const nodeName = pod.spec?.nodeName ?? "";
-      if (nodeName !== "" && claimsOf(pod).length > 0) queue.add(nodeName);
-    };
-    this.#pods.addHandler({ add: wakePod, update: (_old, pod) => wakePod(pod), delete: wakePod });
-    const wakeNode = ({ metadata }: Node): void => queue.add(metadata?.name ?? "");
-    this.#nodes.addHandler({
-      add: wakeNode,
-      update: (old, node) => {
-        if (hasNews(old, node)) wakeNode(node);
-      },
-      delete: wakeNode,
-    });
-    const wakeUsers = ({ metadata }: PersistentVolumeClaim): void => {
-      const key = `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
-      for (const pod of podsOfClaim(this.#pods, key)) wakePod(pod);
-    };
-    this.#claims.addHandler({ add: wakeUsers, update: (_old, claim) => wakeUsers(claim) });
-    const wakeAll = (attachment: VolumeAttachment): void => this.#attachmentChanged(attachment);
-    this.#attachments.addHandler({
-      add: wakeAll,
-      update: (_old, one) => wakeAll(one),
-      delete: wakeAll,
-    });
+  #nodesOfClaim(claimKey: string): readonly string[] {
+    return podsOfClaim(this.#pods, claimKey).flatMap(nodeOfClaims);
   }
 
   /** Its node, and the nodes whose pods wait for the volume. */
-  #attachmentChanged({ spec }: VolumeAttachment): void {
-    this.#loop.queue.add(spec.nodeName);
+  #nodesOf({ spec }: VolumeAttachment): readonly string[] {
     const { claimRef } = this.#volumes.get("", spec.source.persistentVolumeName ?? "")?.spec ?? {};
     const key = `${claimRef?.namespace ?? ""}/${claimRef?.name ?? ""}`;
-    for (const pod of podsOfClaim(this.#pods, key)) {
-      if ((pod.spec?.nodeName ?? "") !== "") this.#loop.queue.add(pod.spec?.nodeName ?? "");
-    }
+    return [spec.nodeName, ...this.#nodesOfClaim(key)];
   }
 
-  async #reconcile(nodeName: string): Promise<ReconcileResult> {
+  async reconcile({
+    key: nodeName,
+    object: node,
+  }: ReconcileRequest<Node>): Promise<ReconcileResult> {
     if (!this.#expectations.isSatisfied(nodeName)) return unsatisfied;
-    const view = this.#viewOf(nodeName);
+    const view = this.#viewOf(nodeName, node);
     const plan = planNode(view);
     this.#remember(view, plan);
     for (const one of plan.blocked) this.#sayBlocked(nodeName, one);
@@ -168,8 +125,7 @@ export class AttachDetachController implements Controller {
     return plan.waiting.length === 0 ? undefined : { requeueAfterMs: forceDetachMs / 6 };
   }
 
-  #viewOf(nodeName: string): NodeView {
-    const node = this.#nodes.get("", nodeName);
+  #viewOf(nodeName: string, node: Node | undefined): NodeView {
     const all = this.#attachments.byIndex(nodeIndex, nodeName);
     return {
       nodeName,
@@ -183,7 +139,7 @@ export class AttachDetachController implements Controller {
           .filter((other) => other !== nodeName),
       volume: (name) => this.#csiVolume(name),
       unwantedSinceMs: (name) => this.#unwantedSince.get(name),
-      nowMs: this.#clock.nowMs(),
+      nowMs: this.#deps.clock.nowMs(),
     };
   }
 
@@ -250,7 +206,7 @@ export class AttachDetachController implements Controller {
       spec: { attacher: driver, nodeName, source },
     };
     try {
-      const made = await this.#client.create(refs.volumeattachments, "", attachment);
+      const made = await this.#deps.client.create(refs.volumeattachments, "", attachment);
       this.#expectations.expectWrite(nodeName, made);
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
@@ -264,7 +220,7 @@ export class AttachDetachController implements Controller {
     this.#expectations.expectDeletion(nodeName, attachment);
     try {
       const options = { preconditions: { uid } };
-      await this.#client.delete(refs.volumeattachments, "", name, options).catch(ignoreGone);
+      await this.#deps.client.delete(refs.volumeattachments, "", name, options).catch(ignoreGone);
     } catch (error) {
       this.#expectations.cancelDeletion(nodeName, attachment);
       throw error;
@@ -278,7 +234,7 @@ export class AttachDetachController implements Controller {
     if (jsonEqual(now, attached)) return;
     const patch = { metadata: { uid: node.metadata?.uid }, status: { volumesAttached } };
     const options = { subresource: "status" };
-    await this.#client.patch(refs.nodes, "", nodeName, "merge", patch, options);
+    await this.#deps.client.patch(refs.nodes, "", nodeName, "merge", patch, options);
   }
 
   #sayBlocked(nodeName: string, { volume, driver, handle, pods }: WantedVolume): void {
@@ -308,8 +264,14 @@ export class AttachDetachController implements Controller {
   ): void {
     if (this.#said.get(name) === text) return;
     this.#said.set(name, text);
-    for (const pod of pods) this.#recorder.event(pod, type, reason, text);
+    for (const pod of pods) this.#deps.recorder.event(pod, type, reason, text);
   }
+}
+
+/** The pod's node when the pod has claims. */
+function nodeOfClaims(pod: Pod): readonly string[] {
+  const nodeName = pod.spec?.nodeName ?? "";
+  return nodeName === "" || claimsOf(pod).length === 0 ? [] : [nodeName];
 }
 
 /** Whether anything changed that attaching depends on; a heartbeat changes nothing. */

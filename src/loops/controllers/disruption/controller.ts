@@ -6,26 +6,17 @@
  * Also  clears the DisruptionTarget condition of a pod whose deletion has not begun after two minutes.
  */
 import type { Pod, PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/gen/types.ts";
-import { labelsMatch } from "#api/selectors/label-selector.ts";
-import type { KubeObject } from "#api/object.ts";
-import { formatTime } from "#api/time.ts";
-import type { Client } from "#client/client.ts";
-import type { EventRecorder } from "#client/events.ts";
-import type { Informer } from "#client/informer.ts";
-import { keyOf } from "#client/indexer.ts";
-import { isConflict, isNotFound } from "#client/api-errors.ts";
-import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import type { Clock } from "#platform/clock.ts";
-import { textOf } from "../framework/api-errors.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
-import { addGathered } from "#client/gather.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
+import { formatTime } from "#api/time.ts";
+import { isConflict, isNotFound } from "#client/api-errors.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import { keyOf } from "#client/indexer.ts";
+import type { Informer } from "#client/informer.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { watch, type Source } from "#client/sources.ts";
+import { textOf } from "../framework/api-errors.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { selectorOf } from "../ownership/selectors.ts";
@@ -49,77 +40,49 @@ export const disruptionRole: ControllerRole = {
   ],
 };
 
-const workers = 5;
 /** No watch reports when a controller of another kind appears or gets a scale, so retry. */
 const retryMs = 30_000;
 /** Keys of pods with a DisruptionTarget condition; keys of budgets have one slash only. */
 const podPrefix = "pods/";
 
-export class DisruptionController implements Controller {
+export class DisruptionController implements ControllerOptions<PodDisruptionBudget> {
   readonly name = "disruption-controller";
-  readonly #client: Client;
-  readonly #clock: Clock;
-  readonly #recorder: EventRecorder;
-  readonly #budgets: Informer<PodDisruptionBudget>;
+  readonly workers = 5;
+  readonly ref = refs.poddisruptionbudgets;
+  readonly when = { on: ["add", "update"] } as const;
+  readonly sources: readonly Source[];
+  readonly #deps: ControllerDeps;
   readonly #pods: Informer<Pod>;
   readonly #expected: ExpectedPods;
   readonly #stale: StaleDisruptions;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
-    const { name } = this;
-    this.#client = deps.client;
-    this.#clock = deps.clock;
-    this.#recorder = deps.recorder;
-    this.#budgets = deps.informers.informer<PodDisruptionBudget>(refs.poddisruptionbudgets);
+    this.#deps = deps;
+    const budgets = deps.informers.informer<PodDisruptionBudget>(refs.poddisruptionbudgets);
     this.#pods = deps.informers.informer<Pod>(refs.pods);
     this.#expected = new ExpectedPods(deps);
     this.#stale = new StaleDisruptions(deps);
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    this.#addHandlers();
+    const budgetsOf = (pod: Pod): readonly string[] =>
+      budgets
+        .list(pod.metadata?.namespace)
+        .filter((budget) => covers(budget, pod))
+        .map(keyOf);
+    const sizeOf = (key: string): number => budgets.getByKey(key)?.status?.expectedPods ?? 0;
+    this.sources = [
+      watch(this.#pods, budgetsOf, { sizeOf }),
+      watch(this.#pods, (pod) => `${podPrefix}${keyOf(pod)}`, { only: isDisruptionTarget }),
+      ...this.#expected.watch((owner) => budgets.list(owner.metadata?.namespace).map(keyOf)),
+    ];
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #addHandlers(): void {
-    const { queue } = this.#loop;
-    this.#budgets.addHandler({
-      add: (budget) => queue.add(keyOf(budget)),
-      update: (_old, budget) => queue.add(keyOf(budget)),
-    });
-    this.#pods.addHandler({
-      add: (pod) => this.#enqueueFor(pod),
-      delete: (pod) => this.#enqueueFor(pod),
-      update: (old, pod) => {
-        this.#enqueueFor(old);
-        this.#enqueueFor(pod);
-      },
-    });
-    this.#expected.onChange((owner: KubeObject) => {
-      for (const budget of this.#budgets.list(owner.metadata?.namespace)) queue.add(keyOf(budget));
-    });
-  }
-
-  #enqueueFor(pod: Pod): void {
-    const { queue } = this.#loop;
-    for (const budget of this.#budgets.list(pod.metadata?.namespace)) {
-      if (covers(budget, pod)) addGathered(queue, keyOf(budget), budget.status?.expectedPods ?? 0);
-    }
-    if (isDisruptionTarget(pod)) queue.add(`${podPrefix}${keyOf(pod)}`);
-  }
-
-  async #reconcile(key: string): Promise<ReconcileResult> {
+  async reconcile({
+    key,
+    object: budget,
+  }: ReconcileRequest<PodDisruptionBudget>): Promise<ReconcileResult> {
     if (key.startsWith(podPrefix)) {
       const pod = this.#pods.getByKey(key.slice(podPrefix.length));
       return pod === undefined ? undefined : this.#stale.reconcile(pod);
     }
-    const budget = this.#budgets.getByKey(key);
     if (budget === undefined) return undefined;
     try {
       return await this.#reconcileBudget(budget);
@@ -132,24 +95,24 @@ export class DisruptionController implements Controller {
   async #reconcileBudget(budget: PodDisruptionBudget): Promise<ReconcileResult> {
     const counts = await this.#count(budget);
     await this.#writeStatus(budget, countedStatus(budget, counts, this.#now()));
-    const recheckMs = recheckInMs(counts, this.#clock.nowMs());
+    const recheckMs = recheckInMs(counts, this.#deps.clock.nowMs());
     return recheckMs === undefined ? undefined : { requeueAfterMs: recheckMs };
   }
 
   async #count(budget: PodDisruptionBudget): Promise<BudgetStatus> {
     const pods = this.#pods.list(budget.metadata?.namespace).filter((pod) => covers(budget, pod));
     if (pods.length === 0)
-      this.#recorder.event(budget, "Normal", "NoPods", "No matching pods found");
+      this.#deps.recorder.event(budget, "Normal", "NoPods", "No matching pods found");
     const expected = needsExpected(budget) ? await this.#expected.of(pods) : nothingExpected;
     if (expected.unmanaged.length > 0)
-      this.#recorder.event(budget, "Warning", "UnmanagedPods", unmanagedText);
-    return budgetStatus(budget, pods, expected.count, this.#clock.nowMs());
+      this.#deps.recorder.event(budget, "Warning", "UnmanagedPods", unmanagedText);
+    return budgetStatus(budget, pods, expected.count, this.#deps.clock.nowMs());
   }
 
   /** What cannot be counted now may be after the next change of a pod or its controller. */
   async #fail(budget: PodDisruptionBudget, why: string): Promise<ReconcileResult> {
     const text = `Failed to calculate the number of expected pods: ${why}`;
-    this.#recorder.event(budget, "Warning", "CalculateExpectedPodCountFailed", text);
+    this.#deps.recorder.event(budget, "Warning", "CalculateExpectedPodCountFailed", text);
     await this.#writeStatus(budget, failedStatus(budget, why, this.#now()));
     return { requeueAfterMs: retryMs };
   }
@@ -163,14 +126,14 @@ export class DisruptionController implements Controller {
     const next: PodDisruptionBudget = { ...budget, status };
     const options = { subresource: "status" };
     try {
-      await this.#client.update(refs.poddisruptionbudgets, namespace, next, options);
+      await this.#deps.client.update(refs.poddisruptionbudgets, namespace, next, options);
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
   }
 
   #now(): string {
-    return formatTime(this.#clock.nowMs());
+    return formatTime(this.#deps.clock.nowMs());
   }
 }
 

@@ -13,10 +13,11 @@ import type {
 } from "#api/gen/types.ts";
 import type { KubeObject, OwnerReference } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
-import type { Client } from "#client/client.ts";
-import type { Informer } from "#client/informer.ts";
-import type { InformerSet } from "#client/informer-set.ts";
 import { isNotFound } from "#client/api-errors.ts";
+import type { Client } from "#client/client.ts";
+import type { InformerSet } from "#client/informer-set.ts";
+import type { Informer } from "#client/informer.ts";
+import { watch, type Source } from "#client/sources.ts";
 import { controllerOf } from "../ownership/owner.ts";
 import { refs } from "../framework/refs.ts";
 import { findScaledResource } from "../scaling/scale.ts";
@@ -57,17 +58,11 @@ export class ExpectedPods {
     ]);
   }
 
-  /** Calls `f` when an object of the known kinds is added, deleted, or scaled. */
-  onChange(f: (owner: KubeObject) => void): void {
-    for (const informer of this.#known.values()) {
-      informer.addHandler({
-        add: f,
-        delete: f,
-        update(old, owner) {
-          if (old.metadata?.generation !== owner.metadata?.generation) f(owner);
-        },
-      });
-    }
+  /** Objects of the known kinds that are added, deleted, or scaled. */
+  watch(keysOf: (owner: KubeObject) => readonly string[]): readonly Source[] {
+    const changed = (old: KubeObject, owner: KubeObject): boolean =>
+      old.metadata?.generation !== owner.metadata?.generation;
+    return [...this.#known.values()].map((informer) => watch(informer, keysOf, { changed }));
   }
 
   /** Throws when the controller of a pod cannot be found or has no scale. */

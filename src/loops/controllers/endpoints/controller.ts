@@ -7,22 +7,16 @@
  *       wrote last (framework/expectations.ts), so it never makes a second set.
  */
 import type { Endpoints, EndpointSlice, Node, Pod, Service } from "#api/gen/types.ts";
-import { labelsMatch, selectorFromMap } from "#api/selectors/label-selector.ts";
-import type { EventRecorder } from "#client/events.ts";
-import type { Informer } from "#client/informer.ts";
-import { keyOf } from "#client/indexer.ts";
-import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import { isNamespaceGoing, textOf } from "../framework/api-errors.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
+import { labelsMatch, selectorFromMap } from "#api/selectors/label-selector.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import { keyOf } from "#client/indexer.ts";
+import type { Informer } from "#client/informer.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { watch, type Source } from "#client/sources.ts";
+import { isNamespaceGoing, textOf } from "../framework/api-errors.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { unsatisfied } from "../framework/expectations.ts";
-import { addGathered } from "#client/gather.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { memoSelector } from "../ownership/selectors.ts";
@@ -43,107 +37,49 @@ export const endpointSliceRole: ControllerRole = {
   ],
 };
 
-const workers = 10;
 /** Retry delay for a pod on an unknown node: the node will appear, or the pod will be collected. */
 const incompleteMs = 1_000;
 
-export class EndpointSliceController implements Controller {
+export class EndpointSliceController implements ControllerOptions<Service> {
   readonly name = "endpointslice-controller";
-  readonly #recorder: EventRecorder;
-  readonly #services: Informer<Service>;
+  readonly workers = 10;
+  readonly ref = refs.services;
+  readonly sources: readonly Source[];
+  readonly #deps: ControllerDeps;
   readonly #pods: Informer<Pod>;
   readonly #nodes: Informer<Node>;
   readonly #slices: Informer<EndpointSlice>;
-  readonly #endpoints: Informer<Endpoints>;
   readonly #sliceControl: SliceControl;
   readonly #endpointsControl: EndpointsControl;
   /** Pods of each Service, as last counted. */
   readonly #sizes = new Map<string, number>();
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
-    const { name } = this;
-    this.#recorder = deps.recorder;
-    this.#services = deps.informers.informer<Service>(refs.services);
+    this.#deps = deps;
+    const services = deps.informers.informer<Service>(refs.services);
     this.#pods = deps.informers.informer<Pod>(refs.pods);
     this.#nodes = deps.informers.informer<Node>(refs.nodes);
     this.#slices = deps.informers.informer<EndpointSlice>(refs.endpointslices);
-    this.#endpoints = deps.informers.informer<Endpoints>(refs.endpoints);
+    const endpoints = deps.informers.informer<Endpoints>(refs.endpoints);
     this.#slices.addIndex(serviceIndex, serviceKeys);
     this.#sliceControl = new SliceControl(deps, this.#slices);
-    this.#endpointsControl = new EndpointsControl(deps, this.#endpoints);
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    this.#watchServices();
-    this.#watchPods();
-    this.#watchWritten();
+    this.#endpointsControl = new EndpointsControl(deps, endpoints);
+    const selectingKeys = (pod: Pod): readonly string[] =>
+      services
+        .list(pod.metadata?.namespace)
+        .filter((service) => selects(service, pod))
+        .map(keyOf);
+    const sizeOf = (key: string): number => this.#sizes.get(key) ?? 0;
+    this.sources = [
+      watch(this.#pods, selectingKeys, { changed: hasOtherView, sizeOf }),
+      watch(this.#slices, serviceKeys, { only: isManaged, sizeOf }),
+      // Also finds, at the start, what a Service deleted while no controller ran has left.
+      watch(endpoints, keyOf, { on: ["add", "update"], only: isManagedEndpoints }),
+      watch(endpoints, keyOf, { on: ["delete"] }),
+    ];
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #watchServices(): void {
-    const enqueue = (service: Service): void => this.#loop.queue.add(keyOf(service));
-    this.#services.addHandler({
-      add: enqueue,
-      update: (_old, service) => enqueue(service),
-      delete: enqueue,
-    });
-  }
-
-  #watchPods(): void {
-    const enqueue = (pod: Pod): void => this.#enqueueServicesOf(pod);
-    this.#pods.addHandler({
-      add: enqueue,
-      delete: enqueue,
-      update(old, pod) {
-        // Most updates of a pod change nothing for a Service.
-        if (jsonEqual(endpointView(old), endpointView(pod))) return;
-        enqueue(old);
-        enqueue(pod);
-      },
-    });
-  }
-
-  #watchWritten(): void {
-    const enqueueSlice = (slice: EndpointSlice): void => this.#enqueueServiceOf(slice);
-    this.#slices.addHandler({
-      add: enqueueSlice,
-      update: (_old, slice) => enqueueSlice(slice),
-      delete: enqueueSlice,
-    });
-    const { queue } = this.#loop;
-    // Also finds, at the start, what a Service deleted while no controller ran has left.
-    const enqueueManaged = (object: Endpoints): void => {
-      if (isManagedEndpoints(object)) queue.add(keyOf(object));
-    };
-    this.#endpoints.addHandler({
-      add: enqueueManaged,
-      update: (_old, object) => enqueueManaged(object),
-      delete: (object) => queue.add(keyOf(object)),
-    });
-  }
-
-  #enqueueServicesOf(pod: Pod): void {
-    for (const service of this.#services.list(pod.metadata?.namespace))
-      if (selects(service, pod)) this.#enqueueGathered(keyOf(service));
-  }
-
-  #enqueueServiceOf(slice: EndpointSlice): void {
-    if (!isManaged(slice)) return;
-    for (const key of serviceKeys(slice)) this.#enqueueGathered(key);
-  }
-
-  #enqueueGathered(key: string): void {
-    addGathered(this.#loop.queue, key, this.#sizes.get(key) ?? 0);
-  }
-
-  async #reconcile(key: string): Promise<ReconcileResult> {
-    const service = this.#services.getByKey(key);
+  async reconcile({ key, object: service }: ReconcileRequest<Service>): Promise<ReconcileResult> {
     if (service === undefined) return this.#forget(key);
     if (!hasManagedEndpoints(service)) return undefined;
     if (!this.#isSatisfied(key)) return unsatisfied;
@@ -189,9 +125,14 @@ export class EndpointSliceController implements Controller {
   #reportFailure(key: string, service: Service, error: unknown): undefined {
     if (isNamespaceGoing(error)) return;
     const text = `Error updating Endpoint Slices for Service ${key}: ${textOf(error)}`;
-    this.#recorder.event(service, "Warning", "FailedToUpdateEndpointSlices", text);
+    this.#deps.recorder.event(service, "Warning", "FailedToUpdateEndpointSlices", text);
     throw error;
   }
+}
+
+/** Most updates of a pod change nothing for a Service. */
+function hasOtherView(old: Pod, pod: Pod): boolean {
+  return !jsonEqual(endpointView(old), endpointView(pod));
 }
 
 /** Others take care of Services without a selector. */

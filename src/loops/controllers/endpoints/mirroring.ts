@@ -6,18 +6,13 @@
  *       label, and locks of old leader elections, are ignored.
  */
 import type { Endpoints, EndpointSlice, Service } from "#api/gen/types.ts";
-import type { EventRecorder } from "#client/events.ts";
-import type { Informer } from "#client/informer.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { keyOf } from "#client/indexer.ts";
+import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import { watch, type Source } from "#client/sources.ts";
 import { isNamespaceGoing } from "../framework/api-errors.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { unsatisfied } from "../framework/expectations.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
@@ -46,56 +41,31 @@ export const endpointSliceMirroringRole: ControllerRole = {
   ],
 };
 
-const workers = 5;
-
-export class EndpointSliceMirroringController implements Controller {
+export class EndpointSliceMirroringController implements ControllerOptions<Endpoints> {
   readonly name = "endpointslicemirroring-controller";
-  readonly #recorder: EventRecorder;
+  readonly workers = 5;
+  readonly ref = refs.endpoints;
+  /** Service and Endpoints have the same key; slices name it in a label. */
+  readonly sources: readonly Source[];
+  readonly #deps: ControllerDeps;
   readonly #services: Informer<Service>;
-  readonly #endpoints: Informer<Endpoints>;
   readonly #slices: Informer<EndpointSlice>;
   readonly #control: SliceControl;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
-    const { name } = this;
-    this.#recorder = deps.recorder;
+    this.#deps = deps;
     this.#services = deps.informers.informer<Service>(refs.services);
-    this.#endpoints = deps.informers.informer<Endpoints>(refs.endpoints);
     this.#slices = deps.informers.informer<EndpointSlice>(refs.endpointslices);
     this.#slices.addIndex(serviceIndex, serviceKeys);
     this.#control = new SliceControl(deps, this.#slices);
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    this.#addHandlers();
+    this.sources = [
+      watch(this.#services, keyOf),
+      watch(this.#slices, serviceKeys, { only: isMirror }),
+    ];
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  /** Service and Endpoints have the same key; slices name it in a label. */
-  #addHandlers(): void {
-    const { queue } = this.#loop;
-    const add = (object: Service | Endpoints): void => queue.add(keyOf(object));
-    const addKey = (slice: EndpointSlice): void => {
-      if (isMirror(slice)) for (const key of serviceKeys(slice)) queue.add(key);
-    };
-    this.#services.addHandler({ add, update: (_old, service) => add(service), delete: add });
-    this.#endpoints.addHandler({ add, update: (_old, object) => add(object), delete: add });
-    this.#slices.addHandler({
-      add: addKey,
-      update: (_old, slice) => addKey(slice),
-      delete: addKey,
-    });
-  }
-
-  async #reconcile(key: string): Promise<ReconcileResult> {
+  async reconcile({ key, object }: ReconcileRequest<Endpoints>): Promise<ReconcileResult> {
     if (!this.#control.isSatisfied(key)) return unsatisfied;
-    const object = this.#endpoints.getByKey(key);
     const existing = this.#slices.byIndex(serviceIndex, key).filter(isMirror);
     if (object === undefined || !isMirrored(object, this.#services.getByKey(key)))
       return this.#removeAll(key, existing);
@@ -106,7 +76,7 @@ export class EndpointSliceMirroringController implements Controller {
 
   #reportSkipped(object: Endpoints, skipped: number): void {
     const text = `A max of ${mirroredMax} addresses can be mirrored to EndpointSlices per Endpoints subset. ${skipped} addresses were skipped`;
-    this.#recorder.event(object, "Warning", "TooManyAddressesToMirror", text);
+    this.#deps.recorder.event(object, "Warning", "TooManyAddressesToMirror", text);
   }
 
   async #write(
