@@ -13,10 +13,11 @@
  */
 import type { KubeObject, OwnerReference } from "#api/object.ts";
 import type { ResourceRef } from "#client/client.ts";
-import { runWorkers, type ReconcileResult } from "#client/run-workers.ts";
-import { WorkQueue, type WorkQueueMetrics } from "#client/workqueue.ts";
+import type { KeyOptions, KeyRequest } from "#client/create-controller.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { KeySource } from "#client/sources.ts";
 import { sleep, type Clock } from "#platform/clock.ts";
-import type { Controller, ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import type { DiscoveredResource } from "../framework/discovery.ts";
 import { onKindsChanged } from "../framework/kind-changes.ts";
 import type { ControllerRole } from "../framework/role.ts";
@@ -38,7 +39,6 @@ export const garbageRole: ControllerRole = {
   rules: ["delete,get,list,patch,update,watch | * | *", "events"],
 };
 
-const workers = 20;
 /** Calls about one object under way at once. */
 const callsAtOnce = 20;
 /** How soon a new kind of object is collected too; upstream's resync. */
@@ -50,15 +50,17 @@ const unseenMs = 30_000;
 /** Orphaning waits for kinds that are still being read. */
 const unreadMs = 1_000;
 
-export class GarbageCollector implements Controller {
+export class GarbageCollector implements KeyOptions {
   readonly name = "garbage-collector";
+  readonly workers = 20;
+  readonly #dirty = new KeySource();
+  readonly sources = [this.#dirty];
   readonly #clock: Clock;
   readonly #graph = new OwnerGraph();
   readonly #kinds: WatchedKinds;
   readonly #owners: OwnerVerdicts;
   readonly #foreign: ForeignOwners;
   readonly #control: GarbageControl;
-  readonly #queue: WorkQueue;
   /** Kinds have changed since the last look at discovery began. */
   #haveKindsChanged = false;
   /** Ends the wait for the next look. */
@@ -67,7 +69,6 @@ export class GarbageCollector implements Controller {
   constructor(deps: ControllerDeps) {
     const graph = this.#graph;
     this.#clock = deps.clock;
-    this.#queue = new WorkQueue(deps, { name: this.name });
     this.#kinds = new WatchedKinds(deps, {
       onObserved: (ref, object) => this.#observe(ref, object),
       onDeleted: (resource, object) => this.#observeDeleted(resource, object),
@@ -82,19 +83,14 @@ export class GarbageCollector implements Controller {
     this.#control = new GarbageControl(deps);
   }
 
-  metrics(): WorkQueueMetrics {
-    return this.#queue.metrics();
-  }
-
-  async run(signal: AbortSignal): Promise<void> {
+  /** Not all kinds have to be read: one that cannot be listed must not hold up the others for good. */
+  async sync(signal: AbortSignal): Promise<void> {
     await this.#kinds.discover();
     const late = sleep(this.#clock, "controllers.resync", syncMs, signal);
     await Promise.race([this.#kinds.synced(), late]);
-    const work = runWorkers(this.#queue, workers, (uid) => this.#reconcile(uid, signal), signal);
-    await Promise.all([work, this.#rediscover(signal)]);
   }
 
-  async #rediscover(signal: AbortSignal): Promise<void> {
+  async background(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const isEarly = await this.#untilDue(signal);
       // Definitions come in bunches: one look for all of them.
@@ -134,11 +130,11 @@ export class GarbageCollector implements Controller {
   }
 
   #enqueue(dirty: Dirty): void {
-    for (const node of dirty.collect) this.#queue.add(node.uid);
-    for (const node of dirty.orphan) this.#queue.add(node.uid);
+    for (const node of dirty.collect) this.#dirty.add(node.uid);
+    for (const node of dirty.orphan) this.#dirty.add(node.uid);
   }
 
-  async #reconcile(uid: string, signal: AbortSignal): Promise<ReconcileResult> {
+  async reconcile({ key: uid, signal }: KeyRequest): Promise<ReconcileResult> {
     const node = this.#graph.get(uid);
     if (!isObserved(node)) return;
     if (node.isOrphaning) return this.#orphanDependents(node, signal);
@@ -173,7 +169,7 @@ export class GarbageCollector implements Controller {
   async #finishForeground(node: ObservedNode): Promise<void> {
     const blocking = this.#graph.blocking(node);
     if (blocking.length === 0) return this.#control.removeFinalizer(node, foregroundFinalizer);
-    for (const dependent of blocking) if (!dependent.isDeleting) this.#queue.add(dependent.uid);
+    for (const dependent of blocking) if (!dependent.isDeleting) this.#dirty.add(dependent.uid);
   }
 
   async #orphanDependents(node: ObservedNode, signal: AbortSignal): Promise<ReconcileResult> {

@@ -8,19 +8,13 @@
  * Cost  zones are counted once per look (5 s), over all nodes; only suspects are reconciled.
  */
 import type { Node, Pod } from "#api/gen/types.ts";
-import type { EventRecorder } from "#client/events.ts";
-import type { Informer } from "#client/informer.ts";
-import type { InformerSet } from "#client/informer-set.ts";
-import { commonIndexes } from "#client/indexer.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import type { Clock, Timer } from "#platform/clock.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import { commonIndexes } from "#client/indexer.ts";
+import type { Informer } from "#client/informer.ts";
+import { KeySource } from "#client/sources.ts";
+import { sleep } from "#platform/clock.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { isGivenUp, readinessOf } from "./health.ts";
@@ -39,79 +33,56 @@ export const nodeRole: ControllerRole = {
   ],
 };
 
-const workers = 8;
 const everyMs = 5_000;
 
-export class NodeLifecycleController implements Controller {
+export class NodeLifecycleController implements ControllerOptions<Node> {
   readonly name = "node-controller";
-  readonly #clock: Clock;
-  readonly #informers: InformerSet;
-  readonly #recorder: EventRecorder;
+  readonly workers = 8;
+  readonly ref = refs.nodes;
+  readonly when = { on: ["add", "update"], changed: hasChanged } as const;
+  readonly #suspects = new KeySource();
+  readonly sources = [this.#suspects];
+  readonly #deps: ControllerDeps;
   readonly #nodes: Informer<Node>;
   readonly #pods: Informer<Pod>;
   readonly #heartbeats: Heartbeats;
   readonly #zones: ZonePace;
   readonly #control: NodeControl;
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
-    const { name } = this;
-    this.#clock = deps.clock;
-    this.#informers = deps.informers;
-    this.#recorder = deps.recorder;
+    this.#deps = deps;
     this.#nodes = deps.informers.informer<Node>(refs.nodes);
     this.#pods = deps.informers.informer<Pod>(refs.pods);
     this.#pods.addIndex("controllers.nodeName", commonIndexes.nodeName);
     this.#heartbeats = new Heartbeats(deps);
     this.#zones = new ZonePace(deps);
     this.#control = new NodeControl(deps);
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    this.#addHandlers();
+    this.#recordNodes();
   }
 
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  async run(signal: AbortSignal): Promise<void> {
-    await this.#informers.synced(signal);
+  /** Looks at all nodes again and again. A look that throws ends this run: the next one looks for itself. */
+  async background(signal: AbortSignal): Promise<void> {
     this.#zones.look(this.#nodes.values());
-    let timer: Timer;
-    const tick = (): void => {
-      // Armed first: a look that throws must not be the last one.
-      timer = this.#clock.after("controllers.resync", everyMs, tick);
+    for (;;) {
+      await sleep(this.#deps.clock, "controllers.resync", everyMs, signal);
+      if (signal.aborted) return;
       this.#lookAtNodes();
-    };
-    timer = this.#clock.after("controllers.resync", everyMs, tick);
-    try {
-      await this.#loop.run(signal);
-    } finally {
-      // Also when the loop fails: its next run looks for itself.
-      timer.cancel();
     }
   }
 
-  #addHandlers(): void {
-    const { queue } = this.#loop;
+  #recordNodes(): void {
     this.#nodes.addHandler({
-      add: (node) => {
-        const name = nameOf(node);
-        this.#record(node, "RegisteredNode", `Registered Node ${name} in Controller`);
-        queue.add(name);
-      },
-      update: (old, node) => {
-        if (hasChanged(old, node)) queue.add(nameOf(node));
-      },
+      add: (node) =>
+        this.#record(node, "RegisteredNode", `Registered Node ${nameOf(node)} in Controller`),
       delete: (node) => {
-        const name = nameOf(node);
-        this.#record(node, "RemovingNode", `Removing Node ${name} from Controller`);
-        this.#heartbeats.forget(name);
+        this.#record(node, "RemovingNode", `Removing Node ${nameOf(node)} from Controller`);
+        this.#heartbeats.forget(nameOf(node));
       },
     });
   }
 
   #record(node: Node, reason: string, text: string): void {
-    this.#recorder.event(node, "Normal", reason, `Node ${nameOf(node)} event: ${text}`);
+    this.#deps.recorder.event(node, "Normal", reason, `Node ${nameOf(node)} event: ${text}`);
   }
 
   /** A cheap look at every node; only suspects are reconciled. */
@@ -122,15 +93,14 @@ export class NodeLifecycleController implements Controller {
       this.#zones.restart();
     }
     for (const node of this.#nodes.values())
-      if (this.#isSuspect(node)) this.#loop.queue.add(nameOf(node));
+      if (this.#isSuspect(node)) this.#suspects.add(nameOf(node));
   }
 
   #isSuspect(node: Node): boolean {
     return this.#heartbeats.isSilent(node) || readinessOf(node) !== "ready" || isGivenUp(node);
   }
 
-  async #reconcile(name: string): Promise<void> {
-    const node = this.#nodes.get("", name);
+  async reconcile({ key: name, object: node }: ReconcileRequest<Node>): Promise<void> {
     if (node === undefined) return;
     const isSilent = this.#heartbeats.isSilent(node);
     const current = isSilent ? await this.#control.markSilent(node) : node;

@@ -5,98 +5,58 @@
  * Bounds one recorded start per waiting pod, dropped with the pod, the taint, or the toleration.
  */
 import type { Node, Pod } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
-import type { Client } from "#client/client.ts";
-import type { EventRecorder } from "#client/events.ts";
-import type { Informer } from "#client/informer.ts";
-import { commonIndexes, keyOf } from "#client/indexer.ts";
-import type { ReconcileResult } from "#client/run-workers.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import type { Clock } from "#platform/clock.ts";
-import { ignoreGone } from "../framework/api-errors.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
+import { formatTime } from "#api/time.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import { commonIndexes, keyOf } from "#client/indexer.ts";
+import type { Informer } from "#client/informer.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { watch, type Source, type WatchOptions } from "#client/sources.ts";
+import { ignoreGone } from "../framework/api-errors.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import { evictionInMs, evictionView, noExecute } from "./tolerance.ts";
-
-const workers = 8;
 
 interface Waiting {
   readonly uid: string;
   readonly sinceMs: number;
 }
 
-export class TaintEvictionController implements Controller {
+export class TaintEvictionController implements ControllerOptions<Pod> {
   readonly name = "taint-eviction-controller";
-  readonly #client: Client;
-  readonly #clock: Clock;
-  readonly #recorder: EventRecorder;
+  readonly workers = 8;
+  readonly ref = refs.pods;
+  readonly when: WatchOptions<Pod>;
+  readonly sources: readonly Source[];
+  readonly #deps: ControllerDeps;
   readonly #nodes: Informer<Node>;
-  readonly #pods: Informer<Pod>;
   /** By pod key: when its toleration was first seen to be limited in time. */
   readonly #waiting = new Map<string, Waiting>();
-  readonly #loop: QueueController;
 
   constructor(deps: ControllerDeps) {
-    const { name } = this;
-    this.#client = deps.client;
-    this.#clock = deps.clock;
-    this.#recorder = deps.recorder;
+    this.#deps = deps;
     this.#nodes = deps.informers.informer<Node>(refs.nodes);
-    this.#pods = deps.informers.informer<Pod>(refs.pods);
-    this.#pods.addIndex("controllers.nodeName", commonIndexes.nodeName);
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
-    this.#addHandlers();
-  }
-
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal);
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
-  }
-
-  #addHandlers(): void {
-    this.#nodes.addHandler({
-      add: (node) => this.#enqueuePodsOf(node),
-      update: (old, node) => {
-        if (!jsonEqual(noExecute(old), noExecute(node))) this.#enqueuePodsOf(node);
-      },
-    });
-    this.#pods.addHandler({
-      add: (pod) => this.#enqueue(pod),
-      update: (old, pod) => {
-        if (!jsonEqual(evictionView(old), evictionView(pod))) this.#enqueue(pod);
-      },
-      delete: (pod) => void this.#waiting.delete(keyOf(pod)),
-    });
-  }
-
-  #enqueuePodsOf(node: Node): void {
-    const pods = this.#pods.byIndex("controllers.nodeName", node.metadata?.name ?? "");
-    for (const pod of pods) this.#loop.queue.add(keyOf(pod));
+    const pods = deps.informers.informer<Pod>(refs.pods);
+    pods.addIndex("controllers.nodeName", commonIndexes.nodeName);
+    this.when = { only: (pod) => this.#isConcerned(pod), changed: hasOtherView };
+    const podsOf = (node: Node): readonly string[] =>
+      pods.byIndex("controllers.nodeName", node.metadata?.name ?? "").map(keyOf);
+    this.sources = [watch(this.#nodes, podsOf, { on: ["add", "update"], changed: hasOtherTaints })];
   }
 
   /** Most pods are on nodes without NoExecute taints. */
-  #enqueue(pod: Pod): void {
+  #isConcerned(pod: Pod): boolean {
     const node = this.#nodes.get("", pod.spec?.nodeName ?? "");
     const isTainted = node !== undefined && noExecute(node).length > 0;
-    if (isTainted || this.#waiting.has(keyOf(pod))) this.#loop.queue.add(keyOf(pod));
+    return isTainted || this.#waiting.has(keyOf(pod));
   }
 
-  async #reconcile(key: string): Promise<ReconcileResult> {
-    const pod = this.#pods.getByKey(key);
+  async reconcile({ key, object: pod }: ReconcileRequest<Pod>): Promise<ReconcileResult> {
     const node = this.#nodes.get("", pod?.spec?.nodeName ?? "");
     const isGoing = pod?.metadata?.deletionTimestamp !== undefined;
     if (pod === undefined || node === undefined || isGoing) return void this.#waiting.delete(key);
     const waiting = this.#findWaiting(key, pod);
-    const times = { nowMs: this.#clock.nowMs(), sinceMs: waiting.sinceMs };
+    const times = { nowMs: this.#deps.clock.nowMs(), sinceMs: waiting.sinceMs };
     const waitMs = evictionInMs(noExecute(node), pod.spec?.tolerations ?? [], times);
     if (waitMs === undefined) return this.#cancel(key, pod);
     if (waitMs <= 0) return this.#evict(key, pod);
@@ -108,33 +68,41 @@ export class TaintEvictionController implements Controller {
   #findWaiting(key: string, pod: Pod): Waiting {
     const uid = pod.metadata?.uid ?? "";
     const known = this.#waiting.get(key);
-    return known?.uid === uid ? known : { uid, sinceMs: this.#clock.nowMs() };
+    return known?.uid === uid ? known : { uid, sinceMs: this.#deps.clock.nowMs() };
   }
 
   /** The pod tolerates its node's taints for good. */
   #cancel(key: string, pod: Pod): undefined {
     if (!this.#waiting.delete(key)) return;
     const text = `Cancelling deletion of Pod ${key}`;
-    this.#recorder.event(pod, "Normal", "TaintManagerEviction", text);
+    this.#deps.recorder.event(pod, "Normal", "TaintManagerEviction", text);
   }
 
   async #evict(key: string, pod: Pod): Promise<undefined> {
     this.#waiting.delete(key);
     const text = `Marking for deletion Pod ${key}`;
-    this.#recorder.event(pod, "Normal", "TaintManagerEviction", text);
+    this.#deps.recorder.event(pod, "Normal", "TaintManagerEviction", text);
     await this.#deletePod(pod).catch(ignoreGone);
   }
 
   async #deletePod(pod: Pod): Promise<void> {
     const { namespace = "", name = "", uid = "", generation } = pod.metadata ?? {};
-    const lastTransitionTime = formatTime(this.#clock.nowMs());
+    const lastTransitionTime = formatTime(this.#deps.clock.nowMs());
     const seen = generation === undefined ? {} : { observedGeneration: generation };
     const conditions = [{ ...disruptionTarget, ...seen, lastTransitionTime }];
     const patch = { metadata: { uid }, status: { conditions } };
     const status = { subresource: "status" };
-    await this.#client.patch(refs.pods, namespace, name, "strategic", patch, status);
-    await this.#client.delete(refs.pods, namespace, name, { preconditions: { uid } });
+    await this.#deps.client.patch(refs.pods, namespace, name, "strategic", patch, status);
+    await this.#deps.client.delete(refs.pods, namespace, name, { preconditions: { uid } });
   }
+}
+
+function hasOtherTaints(old: Node, node: Node): boolean {
+  return !jsonEqual(noExecute(old), noExecute(node));
+}
+
+function hasOtherView(old: Pod, pod: Pod): boolean {
+  return !jsonEqual(evictionView(old), evictionView(pod));
 }
 
 const disruptionTarget = {

@@ -22,17 +22,10 @@ import {
 } from "#api/volumes/binding.ts";
 import { VolumeIndex } from "#api/volumes/volume-index.ts";
 import { isNotFound } from "#client/api-errors.ts";
-import type { Client } from "#client/client.ts";
-import type { EventRecorder } from "#client/events.ts";
+import type { KeyOptions, KeyRequest } from "#client/create-controller.ts";
 import type { Informer } from "#client/informer.ts";
-import type { WorkQueueMetrics } from "#client/workqueue.ts";
-import type { Clock, Timer } from "#platform/clock.ts";
-import {
-  queueController,
-  type Controller,
-  type ControllerDeps,
-  type QueueController,
-} from "../framework/controller.ts";
+import { KeySource } from "#client/sources.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { indexByClaim, podsOfClaim } from "../protection/claims.ts";
@@ -65,7 +58,6 @@ export const volumeBinderRole: ControllerRole = {
   ],
 };
 
-const workers = 10;
 const wakeEveryMs = 1_000;
 const volumeNameIndex = "controllers.claim-volume";
 const waitingIndex = "controllers.claim-waiting";
@@ -73,12 +65,15 @@ const claimRefIndex = "controllers.volume-claim";
 
 const claimPrefix = "claim:";
 const volumePrefix = "volume:";
+/** The key of all classes in `#classesToWake`. */
+const classesKey = "classes";
 
-export class VolumeBinder implements Controller {
+export class VolumeBinder implements KeyOptions {
   readonly name = "persistentvolume-binder-controller";
-  readonly #client: Client;
-  readonly #clock: Clock;
-  readonly #recorder: EventRecorder;
+  readonly workers = 10;
+  readonly #wakes = new KeySource();
+  readonly sources = [this.#wakes];
+  readonly #deps: ControllerDeps;
   readonly #pods: Informer<Pod>;
   readonly #classes: Informer<StorageClass>;
   readonly #claimInformer: Informer<PersistentVolumeClaim>;
@@ -87,18 +82,14 @@ export class VolumeBinder implements Controller {
   readonly #volumes: OwnWrites<PersistentVolume>;
   readonly #index = new VolumeIndex();
   readonly #control: BindingControl;
-  readonly #loop: QueueController;
   /** The last event of each waiting claim: it is not repeated while nothing else happens. */
   readonly #said = new Map<string, string>();
   readonly #classesToWake = new Set<string>();
-  #wakeTimer: Timer | undefined;
   #lastWakeMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: ControllerDeps) {
+    this.#deps = deps;
     const { informers, client, recorder, clock } = deps;
-    this.#client = client;
-    this.#clock = clock;
-    this.#recorder = recorder;
     this.#pods = informers.informer<Pod>(refs.pods);
     this.#classes = informers.informer<StorageClass>(refs.storageclasses);
     this.#claimInformer = informers.informer<PersistentVolumeClaim>(refs.persistentvolumeclaims);
@@ -107,19 +98,8 @@ export class VolumeBinder implements Controller {
     this.#volumes = new OwnWrites(this.#volumeInformer);
     const [index, volumes, claims] = [this.#index, this.#volumes, this.#claims];
     this.#control = new BindingControl({ client, recorder, clock, index, volumes, claims });
-    const { name } = this;
-    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
     this.#addIndexes();
     this.#addHandlers();
-  }
-
-  async run(signal: AbortSignal): Promise<void> {
-    await this.#loop.run(signal);
-    this.#wakeTimer?.cancel();
-  }
-
-  metrics(): WorkQueueMetrics {
-    return this.#loop.metrics();
   }
 
   #addIndexes(): void {
@@ -161,7 +141,7 @@ export class VolumeBinder implements Controller {
   #volumeSet(volume: PersistentVolume): void {
     const name = volume.metadata?.name ?? "";
     this.#index.set(this.#volumes.get(name) ?? volume);
-    this.#loop.queue.add(volumePrefix + name);
+    this.#wakes.add(volumePrefix + name);
     this.#enqueueClaimsNaming(name);
     const isTaken = (volume.spec?.claimRef?.uid ?? "") !== "";
     if (volume.status?.phase === "Available" && !isTaken) this.#wakeWaiting(classOfVolume(volume));
@@ -172,43 +152,44 @@ export class VolumeBinder implements Controller {
     this.#index.delete(name);
     this.#enqueueClaimsNaming(name);
     const claimKey = claimKeyOf(volume);
-    if (claimKey !== undefined) this.#loop.queue.add(claimPrefix + claimKey);
+    if (claimKey !== undefined) this.#wakes.add(claimPrefix + claimKey);
   }
 
   #enqueueClaimsNaming(volumeName: string): void {
     for (const claim of this.#claimInformer.byIndex(volumeNameIndex, volumeName)) {
-      this.#loop.queue.add(claimPrefix + keyOfClaim(claim));
+      this.#wakes.add(claimPrefix + keyOfClaim(claim));
     }
   }
 
   #enqueueWithVolumes(claim: PersistentVolumeClaim): void {
     const key = keyOfClaim(claim);
-    this.#loop.queue.add(claimPrefix + key);
+    this.#wakes.add(claimPrefix + key);
     const volumeName = claim.spec?.volumeName ?? "";
-    if (volumeName !== "") this.#loop.queue.add(volumePrefix + volumeName);
+    if (volumeName !== "") this.#wakes.add(volumePrefix + volumeName);
     for (const volume of this.#volumeInformer.byIndex(claimRefIndex, key)) {
-      this.#loop.queue.add(volumePrefix + (volume.metadata?.name ?? ""));
+      this.#wakes.add(volumePrefix + (volume.metadata?.name ?? ""));
     }
   }
 
   #wakeWaiting(className: string): void {
     this.#classesToWake.add(className);
-    if (this.#wakeTimer !== undefined) return;
-    const delayMs = Math.max(0, this.#lastWakeMs + wakeEveryMs - this.#clock.monotonicMs());
-    this.#wakeTimer = this.#clock.after("controllers.delay", delayMs, () => {
-      this.#wakeTimer = undefined;
-      this.#lastWakeMs = this.#clock.monotonicMs();
-      const classes = [...this.#classesToWake];
-      this.#classesToWake.clear();
-      for (const one of classes) {
-        for (const claim of this.#claimInformer.byIndex(waitingIndex, one)) {
-          this.#loop.queue.add(claimPrefix + keyOfClaim(claim));
-        }
-      }
-    });
+    const delayMs = this.#lastWakeMs + wakeEveryMs - this.#deps.clock.monotonicMs();
+    this.#wakes.addAfter(classesKey, Math.max(0, delayMs));
   }
 
-  async #reconcile(key: string): Promise<void> {
+  #wakeClasses(): void {
+    this.#lastWakeMs = this.#deps.clock.monotonicMs();
+    const classes = [...this.#classesToWake];
+    this.#classesToWake.clear();
+    for (const one of classes) {
+      for (const claim of this.#claimInformer.byIndex(waitingIndex, one)) {
+        this.#wakes.add(claimPrefix + keyOfClaim(claim));
+      }
+    }
+  }
+
+  async reconcile({ key }: KeyRequest): Promise<void> {
+    if (key === classesKey) return this.#wakeClasses();
     if (key.startsWith(volumePrefix)) {
       const volume = this.#volumes.get(key.slice(volumePrefix.length));
       if (volume !== undefined) await this.#reconcileVolume(volume);
@@ -282,7 +263,7 @@ export class VolumeBinder implements Controller {
         await control.setVolumePhase(volume, step.phase);
         return;
       case "wake-claim":
-        this.#loop.queue.add(claimPrefix + (claimKeyOf(volume) ?? ""));
+        this.#wakes.add(claimPrefix + (claimKeyOf(volume) ?? ""));
         return;
       case "unbind":
         return control.unbind(volume);
@@ -292,7 +273,7 @@ export class VolumeBinder implements Controller {
         const claim = this.#claims.get(claimKeyOf(volume) ?? "");
         if (claim !== undefined) this.#say(claim, step.onClaim);
         const { type, reason, message } = step.onVolume;
-        this.#recorder.event(volume, type, reason, message);
+        this.#deps.recorder.event(volume, type, reason, message);
         return;
       }
       default:
@@ -313,7 +294,7 @@ export class VolumeBinder implements Controller {
     if (namespace === "" || name === "") return undefined;
     try {
       const ref = refs.persistentvolumeclaims;
-      const live = await this.#client.get<PersistentVolumeClaim>(ref, namespace, name);
+      const live = await this.#deps.client.get<PersistentVolumeClaim>(ref, namespace, name);
       return live.metadata?.uid === uid ? live : undefined;
     } catch (error) {
       if (isNotFound(error)) return undefined;
@@ -343,7 +324,7 @@ export class VolumeBinder implements Controller {
     const text = `${claim.metadata?.uid}|${event.reason}|${event.message}`;
     if (this.#said.get(key) === text) return;
     this.#said.set(key, text);
-    this.#recorder.event(claim, event.type, event.reason, event.message);
+    this.#deps.recorder.event(claim, event.type, event.reason, event.message);
   }
 }
 
