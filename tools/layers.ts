@@ -15,6 +15,7 @@ const level3 = [
   "base",
   "platform",
   "wire",
+  "metrics",
   "api",
   "forms",
   "flowcontrol",
@@ -29,6 +30,7 @@ export const layers: Readonly<Record<string, Room>> = {
   base: { wing: "core", level: 0, pure: true, mayImport: [] },
   platform: { wing: "core", level: 1, pure: false, mayImport: ["base"] },
   wire: { wing: "core", level: 1, pure: false, mayImport: ["base"] },
+  metrics: { wing: "core", level: 1, pure: true, mayImport: ["base"] },
   api: { wing: "core", level: 1, pure: true, mayImport: ["base"] },
   forms: { wing: "core", level: 2, pure: false, mayImport: ["base", "platform", "wire", "api"] },
   store: { wing: "commit", level: 2, pure: true, mayImport: ["base", "platform"] },
@@ -51,7 +53,7 @@ export const layers: Readonly<Record<string, Room>> = {
     wing: "gate",
     level: 3,
     pure: false,
-    mayImport: ["base", "platform", "wire", "api", "forms", "auth", "flowcontrol", "watch"],
+    mayImport: ["base", "metrics", "platform", "wire", "api", "forms", "auth", "flowcontrol", "watch"],
   },
   apiserver: { wing: "gate", level: 4, pure: false, mayImport: level3 },
   // Makes the served kinds, plugins and proxies that apiserver and admission have places for.
@@ -67,7 +69,7 @@ export const layers: Readonly<Record<string, Room>> = {
     wing: "crowd",
     level: 4,
     pure: false,
-    mayImport: ["base", "platform", "wire", "api", "forms", "watch", "xds", "client", "server"],
+    mayImport: ["base", "metrics", "platform", "wire", "api", "forms", "watch", "xds", "client", "server"],
   },
   scheduler: {
     wing: "loops",
@@ -86,7 +88,7 @@ export const layers: Readonly<Record<string, Room>> = {
     wing: "crowd",
     level: 4,
     pure: false,
-    mayImport: ["base", "platform", "wire", "api", "forms", "client", "server"],
+    mayImport: ["base", "metrics", "platform", "wire", "api", "forms", "client"],
   },
   doctor: {
     wing: "loops",
@@ -100,6 +102,7 @@ export const layers: Readonly<Record<string, Room>> = {
     pure: false,
     mayImport: [
       "base",
+      "metrics",
       "platform",
       "wire",
       "api",
@@ -131,6 +134,7 @@ export const layers: Readonly<Record<string, Room>> = {
     pure: false,
     mayImport: [
       "base",
+      "metrics",
       "platform",
       "wire",
       "api",

@@ -23,7 +23,7 @@ import { NodeDisk } from "#platform/node/disk.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import type { AuditLine } from "#server/audit.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 
 export interface Answered {
   readonly status: number;

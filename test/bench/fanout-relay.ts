@@ -20,7 +20,7 @@ import { silentLog } from "../../src/core/platform/log.ts";
 import { heapBytesMax } from "../../src/core/platform/node/heap.ts";
 import { relayLimits } from "../../src/crowd/relay/limits.ts";
 import { createRelay } from "../../src/crowd/relay/relay.ts";
-import { type Counter, MetricSet } from "../../src/gate/server/metric-set.ts";
+import { type Counter, MetricSet } from "#metrics/metric-set.ts";
 
 const { values } = parseArgs({
   options: {

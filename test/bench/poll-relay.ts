@@ -22,7 +22,7 @@ import { NodeRandom } from "../../src/core/platform/node/random.ts";
 import { relayLimits } from "../../src/crowd/relay/limits.ts";
 import { createRelay } from "../../src/crowd/relay/relay.ts";
 import { parseViewFile } from "../../src/crowd/relay/views/view-definition.ts";
-import { MetricSet } from "../../src/gate/server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 
 const { values } = parseArgs({
   options: {

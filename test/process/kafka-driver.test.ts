@@ -15,7 +15,7 @@ import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { KafkaDriver } from "#sinks/drivers/kafka.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import { parseRoute } from "#sinks/route-template.ts";
 import { Sink } from "#sinks/sink.ts";
 import { SinkMetrics } from "#sinks/sink-metrics.ts";

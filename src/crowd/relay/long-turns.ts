@@ -3,7 +3,7 @@ import type { PlainHandler, PlainRequest, UserInfo } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { TurnTimes } from "#platform/turn-log.ts";
 import { LongTurns } from "#server/long-turns.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { type RequestInfo, requestInfo } from "#server/request-info.ts";
 
 interface WatchedDeps {

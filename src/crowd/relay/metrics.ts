@@ -1,6 +1,6 @@
 /** Metrics of a relay: what the upstream is spared, what clients get, how old it is. */
 import type { PlainResponse } from "#platform/http.ts";
-import type { Counter, Histogram, MetricSet } from "#server/metric-set.ts";
+import type { Counter, Histogram, MetricSet } from "#metrics/metric-set.ts";
 import type { Access } from "./access/access.ts";
 import type { LargeResponseLimiter } from "./fleet/large-response-limiter.ts";
 import { kindId, type MirroredKind } from "./mirror/mirrored-kind.ts";

@@ -6,7 +6,7 @@
  */
 import { badRequest } from "#api/status.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { textResponse } from "#server/respond.ts";
 import type { Caller, EntryPoint } from "./access/entry-point.ts";
 import type { MirrorSet } from "./mirror/mirror-set.ts";

@@ -22,7 +22,7 @@ import type { Random } from "#platform/random.ts";
 import type { TurnTimes } from "#platform/turn-log.ts";
 import { type AuditSink, AuditTrail } from "#server/audit.ts";
 import { describeLedger } from "#server/charges.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { FrameJoiner } from "#forms/watch-frames.ts";
 import { selectorLimits } from "#server/kept-selectors.ts";
 import { SelectorPool } from "#watch/selector-pool.ts";

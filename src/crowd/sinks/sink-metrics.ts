@@ -1,5 +1,5 @@
 /** What sinks tell of themselves: by sink and source, as Prometheus metrics and for readiness. */
-import type { Counter, MetricSet } from "#server/metric-set.ts";
+import type { Counter, MetricSet } from "#metrics/metric-set.ts";
 import type { Batch, RecordBuffer } from "./record-buffer.ts";
 import type { RecordType } from "./sink-driver.ts";
 

@@ -9,7 +9,7 @@ import { createFakeApi, type FakeApi } from "#client/testing/fake-api.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import { parseRoute } from "./route-template.ts";
 import { Sink } from "./sink.ts";
 import { SinkConfigError, type SinkRecord } from "./sink-driver.ts";

@@ -2,9 +2,9 @@
 import type { PlainResponse } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { RequestContext } from "#server/context.ts";
-import { Exposition } from "#server/exposition.ts";
 import { type Health, healthResponse } from "#server/health.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
+import { metricsPage, pageType } from "#metrics/page.ts";
 import { requireGet } from "./method.ts";
 import { requireForm } from "#forms/negotiate.ts";
 import { bytesResponse, compressBody, objectResponse, textResponse } from "#server/respond.ts";
@@ -26,9 +26,6 @@ interface NonResourceDeps {
 }
 
 const indented = { mediaType: "application/json", isPretty: true } as const;
-const metricsType = "text/plain; version=0.0.4; charset=utf-8";
-/** Of 64 KB each: a millisecond or two of work. */
-const chunksPerTurn = 8;
 
 export async function serveNonResource(
   deps: NonResourceDeps,
@@ -46,27 +43,17 @@ export async function serveNonResource(
       return objectResponse(request, 200, deps.version, indented);
     case "/metrics":
     case "/metrics/slis":
-      return bytesResponse(200, await metricsPage(deps.metrics, context), metricsType);
+      return bytesResponse(
+        200,
+        await metricsPage(deps.metrics, () => context.pace.turn()),
+        pageType,
+      );
     case "/":
     case "/index.html":
       return objectResponse(request, 200, { paths: index(deps) }, indented);
     default:
       return serveDocument(deps, context);
   }
-}
-
-async function metricsPage(
-  metrics: MetricSet,
-  { pace }: RequestContext,
-): Promise<readonly Uint8Array[]> {
-  const page = new Exposition();
-  let turnAt = chunksPerTurn;
-  for (const _ of metrics.write(page)) {
-    if (page.fullChunks < turnAt) continue;
-    turnAt = page.fullChunks + chunksPerTurn;
-    await pace.turn();
-  }
-  return page.chunks();
 }
 
 async function serveDocument(

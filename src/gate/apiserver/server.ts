@@ -21,7 +21,7 @@ import { createChain } from "#server/chain.ts";
 import type { Gate } from "#server/gate.ts";
 import { type Health, type HealthCheck, logging, ping } from "#server/health.ts";
 import { LongTurns } from "#server/long-turns.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { RequestMetrics } from "#server/metrics.ts";
 import type { Reach } from "#server/place.ts";
 import type { RequestInfo } from "#server/request-info.ts";

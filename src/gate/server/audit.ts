@@ -10,7 +10,7 @@ import { anonymousName } from "#auth/groups.ts";
 import type { RefusedRequest, UserInfo } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { HealthCheck } from "./health.ts";
-import type { Counter, MetricSet } from "./metric-set.ts";
+import type { Counter, MetricSet } from "#metrics/metric-set.ts";
 import { type RequestInfo, requestInfo } from "./request-info.ts";
 
 export interface AuditLine {

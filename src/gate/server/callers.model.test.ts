@@ -20,7 +20,7 @@ import { silentLog } from "#platform/log.ts";
 import { FakeClock, settle } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { createChain } from "./chain.ts";
-import { MetricSet } from "./metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import { RequestMetrics } from "./metrics.ts";
 
 const limits = {

@@ -17,7 +17,7 @@ import { createChain } from "./chain.ts";
 import { charge, chargeDecoding, describeLedger } from "./charges.ts";
 import type { RequestContext } from "./context.ts";
 import type { Gate } from "./gate.ts";
-import { MetricSet } from "./metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import { RequestMetrics } from "./metrics.ts";
 
 const limits = {

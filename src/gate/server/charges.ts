@@ -31,7 +31,7 @@ import {
   type UserInfo,
 } from "#platform/http.ts";
 import type { LingeringSeat } from "./lingering-seat.ts";
-import type { MetricSet } from "./metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 
 /**
  * Bytes that a body is while it is decoded, beside itself: its text, the data of it, the checked object, and

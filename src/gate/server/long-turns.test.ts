@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Log } from "#platform/log.ts";
 import { LongTurns } from "./long-turns.ts";
-import { MetricSet } from "./metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import { requestInfo } from "./request-info.ts";
 
 interface Told {

@@ -5,7 +5,7 @@
 import type { UserInfo } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import { type LongTurn, TurnLog, type TurnTimes } from "#platform/turn-log.ts";
-import type { Counter, MetricSet } from "./metric-set.ts";
+import type { Counter, MetricSet } from "#metrics/metric-set.ts";
 import type { RequestInfo } from "./request-info.ts";
 
 /** Where a request is in the chain. */

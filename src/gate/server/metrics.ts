@@ -1,6 +1,6 @@
 /** The request metrics of a server, named as upstream names them so that dashboards work. */
 import { ownEntry } from "#base/own.ts";
-import type { Counter, Histogram, MetricSet } from "./metric-set.ts";
+import type { Counter, Histogram, MetricSet } from "#metrics/metric-set.ts";
 import { isLongRunning, type RequestInfo } from "./request-info.ts";
 
 const requestSecondsBounds = [

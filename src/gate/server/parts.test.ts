@@ -5,7 +5,7 @@ import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { runWithDeadline } from "./deadline.ts";
 import { type Health, healthResponse, ping } from "./health.ts";
-import { MetricSet } from "./metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import { FrameJoiner } from "#forms/watch-frames.ts";
 import { Warnings } from "./warnings.ts";
 

@@ -24,7 +24,7 @@ import type {
   PlainResponse,
 } from "#platform/http.ts";
 import type { CachedObject } from "#forms/cached-object.ts";
-import type { CounterCell } from "./metric-set.ts";
+import type { CounterCell } from "#metrics/metric-set.ts";
 import {
   type Batch,
   blockBytesMax,

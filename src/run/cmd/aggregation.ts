@@ -8,7 +8,7 @@ import type { MakeTransport } from "#extension/aggregation/remote.ts";
 import { clusterIpResolver, endpointResolver } from "#extension/aggregation/service-resolver.ts";
 import type { ResourceCatalog } from "#apiserver/catalog.ts";
 import { hostsTransport, type RefusesAddress } from "#platform/node/http/http-hosts.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import type { Host } from "./host.ts";
 import * as limits from "./limits.ts";
 import { readOperatorFile } from "./operator-file.ts";

@@ -2,7 +2,7 @@
 import type { ResourceCore } from "#registry/cacher.ts";
 import { prefixOfKey, resourceOfPrefix } from "#registry/keys.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import type { PlaneStores } from "./plane-stores.ts";
 
 const labels = ["group", "resource"];

@@ -29,7 +29,7 @@ import { embeddedSupervisor } from "./supervise.ts";
 import { flagsOf } from "./testing/role-flags.ts";
 import type { UpFlags } from "./up-flags.ts";
 import { openUp } from "./up.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pilothouse-lifetimes-"));
 const formerTmp = process.env["TMPDIR"];

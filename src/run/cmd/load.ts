@@ -4,7 +4,7 @@ import type { GroupResource } from "#api/object.ts";
 import { createGate, type Gate, type GateDeps, gateDefaults } from "#flowcontrol/gate.ts";
 import type { Load } from "#flowcontrol/work.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 
 /**
  * Watchers are not charged to writes: upstream takes 5 ms of a seat for ten of them, and a delivery

@@ -1,7 +1,7 @@
 /** Metrics of the scheduler and of the controllers' queues, by the names of kube-scheduler and client-go. */
 import type { ControllerManager } from "#controllers/manager.ts";
 import type { Scheduler } from "#scheduler/scheduler.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 
 /** Of the scheduler that `current` gives; undefined: of another term, or none yet. */
 export function describeScheduler(

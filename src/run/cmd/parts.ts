@@ -9,7 +9,7 @@
 import type { Clock } from "#platform/clock.ts";
 import { OwnedTimers } from "#platform/owned-timers.ts";
 import type { HealthCheck } from "#server/health.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 
 /** What a role holds for one part. */
 interface PartOf<Value> {

@@ -5,7 +5,7 @@ import type { ExpressionRunner } from "#extension/expressions/runner.ts";
 import { createPolicies, type Policies } from "#extension/policies/plugins.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { changesOf } from "./access.ts";
 
 interface Parts {

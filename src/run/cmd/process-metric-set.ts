@@ -1,7 +1,7 @@
 /** A role's metrics begin with those of its process. */
 import { readProcessFigures } from "#platform/node/process-figures.ts";
 import { processMetrics } from "#platform/process-metrics.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 
 export function processMetricSet(): MetricSet {
   const metrics = new MetricSet();

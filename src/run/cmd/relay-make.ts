@@ -22,7 +22,7 @@ import { type XdsLimits, xdsLimits } from "#relay/xds/limits.ts";
 import { gatewayResources, xdsResources } from "#relay/xds/xds-face.ts";
 import { nodeTurnHost } from "#platform/node/http/process-turns.ts";
 import type { AuditSink } from "#server/audit.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { relayLedgerLimits, shutdownMs } from "./limits.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import { openTimers, type Parts } from "./parts.ts";

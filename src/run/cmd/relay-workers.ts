@@ -17,7 +17,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Log } from "#platform/log.ts";
-import { mergeMetrics } from "#server/merge-metrics.ts";
+import { mergeMetrics } from "#metrics/merge-pages.ts";
 
 /** The environment variable that tells a worker the inner socket's path. */
 const socketVariable = "PILOTHOUSE_RELAY_SOCKET";

@@ -11,7 +11,7 @@ import type { KubeAccess } from "#platform/node/kubeconfig.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { relayLimits } from "#relay/limits.ts";
 import { kindId } from "#relay/mirror/mirrored-kind.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { shutdownMs } from "./limits.ts";
 import { processMetricSet } from "./process-metric-set.ts";
 import { productVersion } from "./product.ts";

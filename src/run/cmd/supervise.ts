@@ -7,7 +7,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { warnOfFewOpenFiles } from "#platform/node/process-connections.ts";
 import { Supervisor } from "#platform/supervisor.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { outliveReaders } from "./closed-output.ts";
 
 /** `host` with supervised timers, and its supervisor. Call once in a process. */

@@ -6,7 +6,7 @@ import type { Pki } from "#auth/pki-files.ts";
 import type { Clock } from "#platform/clock.ts";
 import { listen } from "#platform/node/http/http.ts";
 import type { AuditSink } from "#server/audit.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import type { Host } from "./host.ts";
 import type { Plane } from "./plane.ts";
 import { addressOf, relayHttpLimits, xdsFlag } from "./relay-listen.ts";

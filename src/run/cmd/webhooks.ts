@@ -17,7 +17,7 @@ import {
 } from "#platform/node/http/http-hosts.ts";
 import { http2HostsTransport } from "#platform/node/http/http2-hosts.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { changesOf } from "./access.ts";
 import type { Host } from "./host.ts";
 import * as limits from "./limits.ts";

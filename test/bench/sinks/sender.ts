@@ -5,7 +5,7 @@ import { NodeClock } from "#platform/node/clock.ts";
 import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import { Sink } from "#sinks/sink.ts";
 import { nameOfSource, parseSinkFile } from "#sinks/sink-file.ts";
 import { SinkMetrics } from "#sinks/sink-metrics.ts";

@@ -6,7 +6,7 @@ import type { ByteRequest } from "#platform/byte-transport.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import { FakeHttpServer, jsonAnswer } from "#platform/testing/http-server.ts";
 import { Shadow } from "./shadow.ts";
 

@@ -15,7 +15,7 @@ import type { ByteTransport } from "#platform/byte-transport.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
-import type { Counter } from "#server/metric-set.ts";
+import type { Counter } from "#metrics/metric-set.ts";
 import type { Caller } from "../access/entry-point.ts";
 import { impersonationHeaders } from "../access/impersonation.ts";
 

@@ -10,7 +10,7 @@ import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeHttpServer, wholeAnswer } from "#platform/testing/http-server.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { roomyLedger } from "#platform/testing/roomy-ledger.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import { everything, TestSink } from "#watch/testing/feed.ts";
 import { type RelayLimits, relayLimits } from "../limits.ts";
 import type { Mirror } from "./mirror.ts";

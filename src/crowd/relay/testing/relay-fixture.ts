@@ -7,7 +7,7 @@ import { silentLog } from "#platform/log.ts";
 import type { FakeClock } from "#platform/testing/clock.ts";
 import { roomyLedger } from "#platform/testing/roomy-ledger.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import type { createRelay } from "../relay.ts";
 
 /** Allows everything to every user. */

@@ -16,7 +16,7 @@ import type { Clock, Timer } from "#platform/clock.ts";
 import { Deadlines } from "#platform/deadlines.ts";
 import type { Peer } from "#platform/http.ts";
 import { onNextTurn } from "#platform/pace.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { Code, GrpcError } from "#wire/grpc.ts";
 import { namespaceOfName } from "#xds/resource-names.ts";
 import type { ResourceTable } from "#xds/resource-table.ts";

@@ -1,7 +1,7 @@
 /** What the xDS face counts, and the last refusals with their reasons. */
 import { servedTypes } from "#xds/type-urls.ts";
 import type { Refusal } from "#xds/discovery-messages.ts";
-import type { Counter, CounterCell, MetricSet } from "#server/metric-set.ts";
+import type { Counter, CounterCell, MetricSet } from "#metrics/metric-set.ts";
 
 interface ShownRefusal {
   readonly time: string;

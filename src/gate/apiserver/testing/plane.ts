@@ -22,7 +22,7 @@ import {
   recommendedRegistryOptions,
 } from "#registry/registry.ts";
 import type { Registry } from "#registry/resource-store.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import { versionInfo } from "#server/version.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";

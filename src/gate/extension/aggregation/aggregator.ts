@@ -18,7 +18,7 @@ import { must } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";
-import type { Counter, MetricSet } from "#server/metric-set.ts";
+import type { Counter, MetricSet } from "#metrics/metric-set.ts";
 import {
   apiServices,
   availableCondition,

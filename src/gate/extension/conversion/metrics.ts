@@ -1,5 +1,5 @@
 /** Metrics of conversion webhooks, by upstream's names, labels and buckets. */
-import type { Counter, Histogram, MetricSet } from "#server/metric-set.ts";
+import type { Counter, Histogram, MetricSet } from "#metrics/metric-set.ts";
 
 /** Upstream's `failure_type`. */
 export type ConversionFailure =

@@ -7,7 +7,7 @@ import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import type { Converter } from "../definitions/conversion.ts";
 import { asDefinition } from "../definitions/definition.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import { cronTab, cronTabDefinition } from "../testing/plane.ts";
 import { WebhookCaller } from "../webhooks/caller.ts";
 import { ConversionMetrics } from "./metrics.ts";

@@ -1,6 +1,6 @@
 /** Metrics of admission policies, by upstream's names and labels. */
 import type { Clock } from "#platform/clock.ts";
-import type { Counter, Histogram, MetricSet } from "#server/metric-set.ts";
+import type { Counter, Histogram, MetricSet } from "#metrics/metric-set.ts";
 
 const bounds = [0.0000005, 0.001, 0.01, 0.1, 1];
 const labels = ["policy", "policy_binding", "error_type"];

@@ -9,7 +9,7 @@ import type { Authorizer } from "#auth/auth.ts";
 import type { ExpressionRunner } from "../expressions/runner.ts";
 import { objectView } from "../webhooks/object-view.ts";
 import type { Clock } from "#platform/clock.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { compileMutating, compileValidating } from "./compile.ts";
 import type { Covered } from "./matcher.ts";
 import { mutatingAdmissionPolicy } from "./mutating.ts";

@@ -7,7 +7,7 @@ import { ResourceCatalog } from "#apiserver/catalog.ts";
 import { mastersAuthorizer } from "#auth/authorize.ts";
 import { must } from "#base/assert.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import { ExpressionRunner } from "../expressions/runner.ts";
 import { createPolicies } from "./plugins.ts";
 

@@ -1,6 +1,6 @@
 /** Metrics of webhooks, by upstream's names and labels. */
 import type { AdmissionRequest } from "#admission/admission.ts";
-import type { Counter, Histogram, MetricSet } from "#server/metric-set.ts";
+import type { Counter, Histogram, MetricSet } from "#metrics/metric-set.ts";
 import type { Hook, HookType } from "./hook.ts";
 
 type ErrorType = "no_error" | "calling_webhook_error" | "apiserver_internal_error";

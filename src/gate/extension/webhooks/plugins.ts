@@ -5,7 +5,7 @@ import type { ResourceCatalog } from "#apiserver/catalog.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import type { ConditionEvaluator } from "../matching/conditions.ts";
 import { type CallerDeps, type CallerLimits, WebhookCaller } from "./caller.ts";
 import { webhookConditions } from "./condition-check.ts";

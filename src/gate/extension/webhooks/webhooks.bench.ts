@@ -12,7 +12,7 @@ import type { ByteRequest, ByteResponse } from "#platform/byte-transport.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import { createWebhooks } from "./plugins.ts";
 
 const encoder = new TextEncoder();

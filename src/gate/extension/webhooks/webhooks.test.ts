@@ -12,7 +12,7 @@ import type { ByteRequest, ByteResponse, HostsTransport } from "#platform/byte-t
 import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import type { ConditionEvaluator } from "../matching/conditions.ts";
 import { createWebhooks, type WebhooksDeps } from "./plugins.ts";
 

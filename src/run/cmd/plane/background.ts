@@ -10,7 +10,7 @@ import type { SigningOptions } from "#controllers/certificates/signing.ts";
 import { policyTypeChecker } from "#extension/policies/type-checker.ts";
 import { MasterLeases } from "#registry/master-leases.ts";
 import { defaultProfile } from "#scheduler/profile.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import type { ServerAccess } from "../access.ts";
 import type { Host, SupervisedHost } from "../host.ts";
 import * as limits from "../limits.ts";

@@ -8,7 +8,7 @@ import { strategiesWithExpressions } from "#extension/expressions/written-expres
 import { createLister } from "#registry/lister.ts";
 import { RangeAllocation } from "#registry/range-allocation.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { storeMetrics } from "#store/metrics.ts";
 import { describeCaches, describeStoreRequests } from "../cache-metrics.ts";
 import type { Host, SupervisedHost } from "../host.ts";

@@ -8,7 +8,7 @@
 import { hostname } from "node:os";
 import { runElected, type LeaderTerm } from "#client/election.ts";
 import type { Client } from "#client/client.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import type { SupervisedHost } from "../host.ts";
 import { UsageError } from "../usage-error.ts";
 import type { ElectionFlags } from "./flags.ts";

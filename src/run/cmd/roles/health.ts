@@ -12,7 +12,7 @@ import type { Headers, PlainHandler, PlainRequest, PlainResponse } from "#platfo
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { Access } from "#relay/access/access.ts";
 import { relayLimits } from "#relay/limits.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { readOperatorFile } from "../operator-file.ts";
 import type { SupervisedHost } from "../host.ts";
 import { UsageError } from "../usage-error.ts";

@@ -1,5 +1,5 @@
 /** What every role that is a client of an API server has: a host, an election, a health port, and an end. */
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import type { SupervisedHost } from "../host.ts";
 import { nodeHost } from "../node-host.ts";
 import type { Parts } from "../parts.ts";

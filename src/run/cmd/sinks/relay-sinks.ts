@@ -11,7 +11,7 @@ import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts
 import { httpLimits, listen } from "#platform/node/http/http.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import type { Relay } from "#relay/relay.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { shutdownMs } from "../limits.ts";
 import { productVersion } from "../product.ts";
 import { makeInnerSocket } from "../relay-workers.ts";

@@ -4,7 +4,7 @@ import type { Client, ResourceRef } from "#client/client.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
-import type { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { travelsInProtobuf } from "#forms/protobuf/encode.ts";
 import { Sink, type SinkDefinition } from "#sinks/sink.ts";
 import type { SinkDriver } from "#sinks/sink-driver.ts";

@@ -1,9 +1,11 @@
 /**
  * Metrics as data and as Prometheus text: counters, gauges, histograms with bounded label sets.
  *
+ * In     label values in the order of the declared names. A help text begins with upstream's stability, `[STABLE] `.
  * Holds  one number (or one row of buckets) per label combination, at most `seriesMax` of them per
  *        metric; further combinations are counted in one series whose labels all read "other".
- * Cost   an update is one string join and one Map look-up; a scrape's is in `exposition.ts`.
+ * Cost   an update by label values is one string join and one Map look-up; a cell that its user keeps costs an
+ *        addition. A scrape's is in `exposition.ts`.
  */
 import { Exposition } from "./exposition.ts";
 
@@ -23,6 +25,9 @@ interface Figure {
   readonly help: string;
   readonly value: number;
 }
+
+/** Label values and a number, read at each scrape. */
+type ReadRows = () => Iterable<readonly [values: readonly string[], value: number]>;
 
 interface Metric {
   /** Writes the metric in steps, a row each, so that a caller can serve other requests between two steps. */
@@ -100,10 +105,29 @@ export class Counter implements Metric {
   }
 }
 
-interface Row {
+/** One series of a histogram, for hot paths: no look-up per observation. */
+class HistogramCell {
+  readonly #bounds: readonly number[];
+  /** Observations of at most `bounds[i]`, and of more than the bound before it. */
   readonly counts: number[];
-  sum: number;
-  count: number;
+  sum = 0;
+  count = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.counts = bounds.map(() => 0);
+  }
+
+  observe(value: number): void {
+    this.sum += value;
+    this.count++;
+    const bounds = this.#bounds;
+    for (let at = 0; at < bounds.length; at++) {
+      if (value > (bounds[at] ?? 0)) continue;
+      this.counts[at] = (this.counts[at] ?? 0) + 1;
+      return;
+    }
+  }
 }
 
 export class Histogram implements Metric {
@@ -111,22 +135,22 @@ export class Histogram implements Metric {
   readonly #bounds: readonly number[];
   /** How a bucket's line ends, before its value. The last is the bucket without a bound. */
   readonly #tails: readonly Uint8Array[];
-  readonly #series: Series<Row>;
+  readonly #series: Series<HistogramCell>;
 
   constructor(described: Described, bounds: readonly number[]) {
     this.#described = described;
     this.#bounds = bounds;
     this.#tails = [...bounds, "+Inf"].map((bound) => encoder.encode(`le="${bound}"} `));
-    const make = (): Row => ({ counts: bounds.map(() => 0), sum: 0, count: 0 });
-    this.#series = new Series(described.labels, make);
+    this.#series = new Series(described.labels, () => new HistogramCell(bounds));
   }
 
   observe(values: readonly string[], value: number): void {
-    const row = this.#series.at(values);
-    row.sum += value;
-    row.count++;
-    const at = this.#bounds.findIndex((bound) => value <= bound);
-    if (at >= 0) row.counts[at] = (row.counts[at] ?? 0) + 1;
+    this.#series.at(values).observe(value);
+  }
+
+  /** To be kept and observed by. */
+  cell(values: readonly string[]): HistogramCell {
+    return this.#series.at(values);
   }
 
   *write(out: Exposition): Generator<void> {
@@ -161,22 +185,8 @@ export class MetricSet {
   }
 
   /** A gauge (or a counter, by its name) computed at each scrape; rows are label values and a number. */
-  gaugeOf(
-    name: string,
-    help: string,
-    labels: readonly string[],
-    read: () => Iterable<readonly [readonly string[], number]>,
-  ): void {
-    this.#add({
-      write: (out) => {
-        const type = name.endsWith("_total") ? "counter" : "gauge";
-        describe(out, { name, help, labels }, type);
-        for (const [values, value] of read()) {
-          out.line(`${name}${labelText(labels, values.join(separator))} ${value}`);
-        }
-        return [];
-      },
-    });
+  gaugeOf(name: string, help: string, labels: readonly string[], read: ReadRows): void {
+    this.#readRows({ name, help, labels }, name.endsWith("_total") ? "counter" : "gauge", read);
   }
 
   /** Figures without labels that are read together when somebody asks, such as those of the process. */
@@ -221,6 +231,19 @@ export class MetricSet {
     const out = new Exposition();
     for (const _ of this.write(out));
     return out.text();
+  }
+
+  #readRows(described: Described, type: "counter" | "gauge", read: ReadRows): void {
+    const { name, labels } = described;
+    this.#add({
+      *write(out) {
+        describe(out, described, type);
+        for (const [values, value] of read()) {
+          out.line(`${name}${labelText(labels, values.join(separator))} ${value}`);
+          yield;
+        }
+      },
+    });
   }
 
   #add<T extends Metric>(metric: T): T {

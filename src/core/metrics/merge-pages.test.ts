@@ -1,7 +1,7 @@
 /** One page of metrics for several processes: names together, samples labelled. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { mergeMetrics } from "./merge-metrics.ts";
+import { mergeMetrics } from "./merge-pages.ts";
 import { MetricSet } from "./metric-set.ts";
 
 void describe("metrics of several processes", () => {

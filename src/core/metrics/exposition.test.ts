@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { getHeapStatistics } from "node:v8";
 import { Exposition } from "./exposition.ts";
 import { MetricSet } from "./metric-set.ts";
+import { metricsPage } from "./page.ts";
 
 const encoder = new TextEncoder();
 
@@ -61,4 +62,43 @@ test("a page of many lines leaves little garbage", () => {
   const bytes = write();
   const garbage = (getHeapStatistics().total_allocated_bytes - before) / bytes;
   assert.ok(garbage < 3, `${garbage.toFixed(1)} bytes of garbage for a byte`);
+});
+
+test("a metric has at most 5,000 series; what comes after them is counted as other", () => {
+  const set = new MetricSet();
+  const counter = set.counter("c_total", "Counts.", ["name", "code"]);
+  for (let i = 0; i < 5_010; i++) counter.add([`n${i}`, "200"]);
+  const lines = set.text().trimEnd().split("\n");
+  assert.equal(lines.filter((line) => line.startsWith("c_total{")).length, 5_001);
+  assert.ok(lines.includes('c_total{name="other",code="other"} 10'));
+});
+
+test("a kept cell is the series", () => {
+  const set = new MetricSet();
+  const counter = set.counter("c_total", "Counts.", ["name"]);
+  const histogram = set.histogram("h", "Sizes.", ["name"], [1, 2]);
+  counter.cell(["a"]).count++;
+  counter.add(["a"]);
+  const cell = histogram.cell(["a"]);
+  for (const value of [0, 1, 1.5, 3]) cell.observe(value);
+  assert.equal(counter.value(["a"]), 2);
+  const lines = set.text().split("\n");
+  for (const line of [
+    'h_bucket{name="a",le="1"} 2',
+    'h_bucket{name="a",le="2"} 3',
+    'h_sum{name="a"} 5.5',
+  ])
+    assert.ok(lines.includes(line), line);
+});
+
+test("a large page is written in turns, a small one at once", async () => {
+  const set = new MetricSet();
+  const histogram = set.histogram("h_seconds", "Times.", ["name"], [1, 2]);
+  let turns = 0;
+  const turn = (): Promise<void> => (turns++, Promise.resolve());
+  await metricsPage(set, turn);
+  assert.equal(turns, 0);
+  for (let i = 0; i < 5_000; i++) histogram.observe([`n${i}`.padEnd(100, "x")], i);
+  const bytes = (await metricsPage(set, turn)).reduce((sum, { length }) => sum + length, 0);
+  assert.ok(turns >= Math.floor(bytes / (9 * 64 * 1024)), `${turns} turns for ${bytes} bytes`);
 });
