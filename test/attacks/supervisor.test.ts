@@ -634,7 +634,7 @@ describe("work that is not waited for", () => {
 
   test("a watch whose objects cannot be shown ends with an ERROR event, and its neighbours go on", () => {
     const clock = new FakeClock();
-    const sent = { events: { count: 0 }, bytes: { count: 0 } };
+    const sent = { events: { count: 0 }, bytes: { observeTogether: () => {} } };
     const deps = {
       deadlines: streamDeadlines(clock),
       joiner: new FrameJoiner(),

@@ -106,7 +106,7 @@ export class Counter implements Metric {
 }
 
 /** One series of a histogram, for hot paths: no look-up per observation. */
-class HistogramCell {
+export class HistogramCell {
   readonly #bounds: readonly number[];
   /** Observations of at most `bounds[i]`, and of more than the bound before it. */
   readonly counts: number[];
@@ -119,12 +119,21 @@ class HistogramCell {
   }
 
   observe(value: number): void {
-    this.sum += value;
-    this.count++;
+    this.#add(value, 1);
+  }
+
+  /** `count` values of which only the sum is known: each counts as their mean. */
+  observeTogether(sum: number, count: number): void {
+    if (count > 0) this.#add(sum / count, count);
+  }
+
+  #add(value: number, count: number): void {
+    this.sum += value * count;
+    this.count += count;
     const bounds = this.#bounds;
     for (let at = 0; at < bounds.length; at++) {
       if (value > (bounds[at] ?? 0)) continue;
-      this.counts[at] = (this.counts[at] ?? 0) + 1;
+      this.counts[at] = (this.counts[at] ?? 0) + count;
       return;
     }
   }

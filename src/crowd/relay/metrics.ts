@@ -17,7 +17,7 @@ const noLabels: readonly string[] = [];
 export class RelayMetrics {
   readonly requests: Counter;
   readonly eventsOut: Counter;
-  readonly bytesOut: Counter;
+  readonly bytesOut: { observeTogether(sum: number): void };
   readonly notModified: Counter;
   readonly expired: Counter;
   readonly staleReads: Counter;
@@ -56,7 +56,8 @@ export class RelayMetrics {
       ["by", "code"],
     );
     this.eventsOut = set.counter("relay_watch_events_sent_total", "Watch events sent.", []);
-    this.bytesOut = set.counter("relay_watch_bytes_sent_total", "Watch bytes sent.", []);
+    const bytes = set.counter("relay_watch_bytes_sent_total", "Watch bytes sent.", []).cell([]);
+    this.bytesOut = { observeTogether: (sum) => void (bytes.count += sum) };
     this.notModified = set.counter("relay_not_modified_total", "Polls answered 304.", []);
     this.expired = set.counter(
       "relay_expired_total",

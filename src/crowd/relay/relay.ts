@@ -260,7 +260,7 @@ class RelayServer implements Relay {
         deadlines: streamDeadlines(clock),
         joiner: new FrameJoiner(),
         open: streams.all,
-        sent: { events: this.#metrics.eventsOut.cell([]), bytes: this.#metrics.bytesOut.cell([]) },
+        sent: { events: this.#metrics.eventsOut.cell([]), bytes: this.#metrics.bytesOut },
       },
       metrics: this.#metrics,
       largeAnswers,

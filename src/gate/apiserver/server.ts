@@ -127,6 +127,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
       log,
       metrics: requestMetrics,
       scopeOf: (info) => scopeOf(catalog, delegates, info),
+      isServed: (info) => isServed(catalog, delegates, info),
     },
     { requestTimeoutMs: options.requestTimeoutMs },
     (context) => {
@@ -174,6 +175,15 @@ function scopeOf(
   const kind = catalog.find(group, version, resource);
   if (kind === undefined) return undefined;
   return kind.resource.namespaced ? "namespaced" : "cluster";
+}
+
+/** Of another server's resources, and as a subresource, any text may come. */
+function isServed(catalog: ResourceCatalog, delegates: Delegates, info: RequestInfo): boolean {
+  const { path, group, version, resource, subresource } = info;
+  if (delegateOf(delegates, path) !== undefined) return false;
+  const kind = catalog.find(group, version, resource)?.resource;
+  if (kind === undefined) return false;
+  return subresource === "" || kind.subresources.some(({ name }) => name === subresource);
 }
 
 function documentsOf(

@@ -71,6 +71,7 @@ class World {
         metrics: new RequestMetrics(new MetricSet()),
         ledger: this.ledger,
         scopeOf: () => "namespaced",
+        isServed: () => true,
       },
       { requestTimeoutMs: 60_000 },
       (context) => Promise.resolve(answerOf(context.query)),

@@ -76,6 +76,8 @@ interface ChainDeps {
   readonly longTurns?: LongTurns;
   /** Of the kind the path leads to; undefined: this server has none. */
   readonly scopeOf: (info: RequestInfo) => Reach | undefined;
+  /** Whether this server itself has the resource and the subresource: then they become labels of metrics. */
+  readonly isServed: (info: RequestInfo) => boolean;
 }
 
 interface ChainOptions {
@@ -436,8 +438,9 @@ function finishSample(deps: ChainDeps, state: RequestState, response: PlainRespo
   const seconds = (deps.clock.monotonicMs() - state.receivedMs) / 1000;
   deps.metrics.end({
     info,
-    known: isKnown(deps.scopeOf(info)),
+    known: deps.isServed(info),
     method: request.method,
+    isApply: info.verb === "patch" && isApplyPatch(request.headers["content-type"] ?? ""),
     code: response.status,
     seconds,
     bytes: response.kind === "bytes" ? bodyBytes(response.body) : 0,
@@ -461,7 +464,6 @@ function finishSample(deps: ChainDeps, state: RequestState, response: PlainRespo
   });
 }
 
-/** Of another server's resources any text may come: none of them becomes a label. */
-function isKnown(reach: Reach | undefined): boolean {
-  return reach !== undefined && reach !== "delegated";
+function isApplyPatch(contentType: string): boolean {
+  return contentType.startsWith("application/apply-patch+");
 }

@@ -63,6 +63,7 @@ function setup(handler: (context: RequestContext) => Promise<PlainResponse>) {
       metrics: new RequestMetrics(metrics),
       ledger,
       scopeOf: () => "namespaced",
+      isServed: () => true,
     },
     { requestTimeoutMs: 60_000 },
     handler,

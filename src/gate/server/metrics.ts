@@ -1,24 +1,55 @@
-/** The request metrics of a server, named as upstream names them so that dashboards work. */
-import { ownEntry } from "#base/own.ts";
-import type { Counter, Histogram, MetricSet } from "#metrics/metric-set.ts";
+/**
+ * The request metrics of a server, by upstream's names, labels and buckets.
+ *
+ * Cost   requests of one kind share a row of cells, found by one look-up of a short text; the rest is additions.
+ * Bounds at most `rowsMax` rows are kept ready; what comes after them is counted by its label values, which the
+ *        metrics bound (see metric-set.ts).
+ */
+import type {
+  Counter,
+  CounterCell,
+  Histogram,
+  HistogramCell,
+  MetricSet,
+} from "#metrics/metric-set.ts";
 import { isLongRunning, type RequestInfo } from "./request-info.ts";
+import { requestLabelNames, requestLabels, requestVerb } from "./request-labels.ts";
 
-const requestSecondsBounds = [
+const secondsBounds = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45,
   60,
 ];
+const sliSecondsBounds = secondsBounds.slice(2);
 const responseBytesBounds = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+/** 1 KiB, doubled seven times. */
+const eventBytesBounds = Array.from({ length: 8 }, (_, power) => 1024 * 2 ** power);
 const readVerbs = new Set(["get", "list", "watch", "head", "options"]);
+const sizedVerbs = new Set(["GET", "LIST"]);
+/** Codes by which the server ends a request in self-defence. */
+const terminations = new Set([429, 504]);
+const rowsMax = 5_000;
 
-/** Resource labels come only from requests that found a resource, so a scanner cannot make series. */
 interface RequestOutcome {
   readonly info: RequestInfo;
+  /** Whether this server serves the resource. */
   readonly known: boolean;
   readonly method: string;
+  readonly isApply: boolean;
   readonly code: number;
   readonly seconds: number;
   readonly bytes: number;
   readonly dryRun: boolean;
+}
+
+/** The series of requests of one kind. */
+interface Row {
+  readonly labels: readonly string[];
+  readonly isLongRunning: boolean;
+  readonly seconds: HistogramCell;
+  /** Made with the first observation, as upstream's series are. */
+  sliSeconds: HistogramCell | undefined;
+  bytes: HistogramCell | undefined;
+  readonly byCode: Map<number, CounterCell>;
 }
 
 export class RequestMetrics {
@@ -26,101 +57,168 @@ export class RequestMetrics {
   readonly #seconds: Histogram;
   readonly #sliSeconds: Histogram;
   readonly #bytes: Histogram;
-  readonly #inflight: Counter;
+  readonly #inflight: InflightPeaks;
   readonly #longRunning: Counter;
   readonly #terminated: Counter;
+  readonly #rows = new Map<string, Row>();
   readonly watchEvents: Counter;
-  readonly watchEventBytes: Counter;
+  readonly watchEventBytes: Histogram;
 
   constructor(set: MetricSet) {
-    const where = ["verb", "group", "version", "resource", "subresource", "scope", "component"];
+    const labels = requestLabelNames;
     const kind = ["group", "version", "resource"];
-    const seconds = requestSecondsBounds;
+    const timed = [...labels, "dry_run"];
     this.#total = set.counter(
       "apiserver_request_total",
-      "Requests by verb, dry run, resource, scope and response code.",
-      [...where, "dry_run", "code"],
+      "[STABLE] Requests by verb, dry run, kind, scope and response code.",
+      [...timed, "code"],
     );
     this.#seconds = set.histogram(
       "apiserver_request_duration_seconds",
-      "Response latency in seconds.",
-      where,
-      seconds,
+      "[STABLE] Time to the answer in seconds; of a watch, to its end.",
+      timed,
+      secondsBounds,
     );
     this.#sliSeconds = set.histogram(
       "apiserver_request_sli_duration_seconds",
-      "Response latency in seconds, without time in queues and webhooks.",
-      where,
-      seconds,
+      "[ALPHA] Time to the answer in seconds, of requests that are not long-running.",
+      labels,
+      sliSecondsBounds,
     );
     this.#bytes = set.histogram(
       "apiserver_response_sizes",
-      "Response size in bytes.",
-      where,
+      "[STABLE] Bytes of the answers to GET and LIST.",
+      labels,
       responseBytesBounds,
     );
-    this.#inflight = set.gauge(
-      "apiserver_current_inflight_requests",
-      "Requests being served now, by kind.",
-      ["request_kind"],
-    );
+    this.#inflight = new InflightPeaks(set);
     this.#longRunning = set.gauge(
       "apiserver_longrunning_requests",
-      "Long-running requests open now.",
-      where,
+      "[STABLE] Long-running requests that are open.",
+      labels,
     );
     this.#terminated = set.counter(
       "apiserver_request_terminations_total",
-      "Requests the server ended in self-defence.",
-      [...where, "code"],
+      "[ALPHA] Requests that the server ended in self-defence.",
+      [...labels, "code"],
     );
-    this.watchEvents = set.counter("apiserver_watch_events_total", "Watch events sent.", kind);
-    this.watchEventBytes = set.counter("apiserver_watch_events_sizes", "Watch bytes sent.", kind);
+    this.watchEvents = set.counter(
+      "apiserver_watch_events_total",
+      "[ALPHA] Watch events that were sent.",
+      kind,
+    );
+    this.watchEventBytes = set.histogram(
+      "apiserver_watch_events_sizes",
+      "[ALPHA] Bytes of watch events that were sent; events that leave together count with their mean.",
+      kind,
+      eventBytesBounds,
+    );
   }
 
-  /** @returns what to call when the answer is ready; an open watch counts until it closes. */
+  /** @returns what to call when the answer is ready. Long-running requests are counted by `openStream`. */
   begin(info: RequestInfo): () => void {
     if (isLongRunning(info)) return () => {};
-    const kind = [readVerbs.has(info.verb) ? "readOnly" : "mutating"];
-    this.#inflight.add(kind);
-    return () => this.#inflight.add(kind, -1);
+    return this.#inflight.enter(readVerbs.has(info.verb) ? "readOnly" : "mutating");
   }
 
   openStream(info: RequestInfo): () => void {
-    const where = whereOf(info, "GET", true);
-    this.#longRunning.add(where);
-    return () => this.#longRunning.add(where, -1);
+    const cell = this.#longRunning.cell(requestLabels(info, requestVerb(info, "GET", false), true));
+    cell.count++;
+    return () => void cell.count--;
   }
 
   end(outcome: RequestOutcome): void {
-    const where = whereOf(outcome.info, outcome.method, outcome.known);
-    const code = String(outcome.code);
-    this.#total.add([...where, outcome.dryRun ? "All" : "", code]);
-    this.#seconds.observe(where, outcome.seconds);
-    if (!isLongRunning(outcome.info)) this.#sliSeconds.observe(where, outcome.seconds);
-    if (outcome.bytes > 0) this.#bytes.observe(where, outcome.bytes);
-    if (outcome.code === 429 || outcome.code === 504) this.#terminated.add([...where, code]);
+    const { code, seconds, bytes } = outcome;
+    const row = this.#row(outcome);
+    const counted = row.byCode.get(code) ?? this.#codeCell(row, outcome);
+    counted.count++;
+    row.seconds.observe(seconds);
+    if (!row.isLongRunning) {
+      row.sliSeconds ??= this.#sliSeconds.cell(row.labels);
+      row.sliSeconds.observe(seconds);
+    }
+    if (bytes > 0 && sizedVerbs.has(row.labels[0] ?? "")) {
+      row.bytes ??= this.#bytes.cell(row.labels);
+      row.bytes.observe(bytes);
+    }
+    if (terminations.has(code)) this.#terminated.add([...row.labels, String(code)]);
+  }
+
+  #row(outcome: RequestOutcome): Row {
+    const { info, method, isApply, known, dryRun } = outcome;
+    const key = keyOf(info, requestVerb(info, method, isApply), known, dryRun);
+    return this.#rows.get(key) ?? this.#makeRow(outcome, key);
+  }
+
+  #makeRow({ info, method, isApply, known, dryRun }: RequestOutcome, key: string): Row {
+    const labels = requestLabels(info, requestVerb(info, method, isApply), known);
+    const row = {
+      labels,
+      isLongRunning: isLongRunning(info),
+      seconds: this.#seconds.cell([...labels, dryRunLabel(dryRun)]),
+      sliSeconds: undefined,
+      bytes: undefined,
+      byCode: new Map<number, CounterCell>(),
+    };
+    if (this.#rows.size < rowsMax) this.#rows.set(key, row);
+    return row;
+  }
+
+  #codeCell({ labels, byCode }: Row, { dryRun, code }: RequestOutcome): CounterCell {
+    const cell = this.#total.cell([...labels, dryRunLabel(dryRun), String(code)]);
+    byCode.set(code, cell);
+    return cell;
   }
 }
 
-const methodVerbs: Readonly<Record<string, string>> = {
-  create: "POST",
-  update: "PUT",
-  patch: "PATCH",
-  get: "GET",
-  list: "LIST",
-  watch: "WATCH",
-  delete: "DELETE",
-  deletecollection: "DELETECOLLECTION",
-};
-const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
-
-function whereOf(info: RequestInfo, method: string, known: boolean): readonly string[] {
+/** Separated by a character that no path segment holds. Of paths that are no resources it has the verb and the first segment. */
+function keyOf(info: RequestInfo, verb: string, known: boolean, dryRun: boolean): string {
+  const dry = dryRun ? "/dry" : "/";
   if (!info.isResourceRequest || !known) {
-    return [methods.has(method) ? method : "other", "", "", "", "", "", "apiserver"];
+    const { path } = info;
+    const end = path.indexOf("/", 1);
+    const first =
+      info.isResourceRequest || path.length > 64 ? "" : path.slice(1, end < 0 ? 64 : end);
+    return `${verb}${dry}/${first}`;
   }
-  const scope = info.name !== "" ? "resource" : info.namespace !== "" ? "namespace" : "cluster";
-  const { group, version, resource, subresource } = info;
-  const verb = ownEntry(methodVerbs, info.verb) ?? "other";
-  return [verb, group, version, resource, subresource, scope, "apiserver"];
+  const { group, version, resource, subresource, name, namespace } = info;
+  const scope = name !== "" ? "r" : namespace !== "" ? "n" : "c";
+  return `${verb}${dry}/${group}/${version}/${resource}/${subresource}/${scope}`;
+}
+
+function dryRunLabel(dryRun: boolean): string {
+  return dryRun ? "All" : "";
+}
+
+type InflightKind = "readOnly" | "mutating";
+
+/** Requests in flight: at each scrape the most there were at once since the scrape before. */
+class InflightPeaks {
+  readonly #now = { readOnly: 0, mutating: 0 };
+  readonly #peak = { readOnly: 0, mutating: 0 };
+
+  constructor(set: MetricSet) {
+    set.gaugeOf(
+      "apiserver_current_inflight_requests",
+      "[STABLE] Most requests in flight at once since the last scrape, by kind.",
+      ["request_kind"],
+      () => this.#takePeaks(),
+    );
+  }
+
+  enter(kind: InflightKind): () => void {
+    const count = ++this.#now[kind];
+    if (count > this.#peak[kind]) this.#peak[kind] = count;
+    return kind === "readOnly" ? this.#leaveReadOnly : this.#leaveMutating;
+  }
+
+  readonly #leaveReadOnly = (): void => void this.#now.readOnly--;
+  readonly #leaveMutating = (): void => void this.#now.mutating--;
+
+  *#takePeaks(): Generator<readonly [readonly string[], number]> {
+    for (const kind of ["mutating", "readOnly"] as const) {
+      yield [[kind], this.#peak[kind]];
+      this.#peak[kind] = this.#now[kind];
+    }
+  }
 }

@@ -48,7 +48,12 @@ export interface WatchStreamDeps {
   /** Every open stream, so that a closing server can end them. */
   readonly open: WatchRegister;
   /** Counts what was sent. */
-  readonly sent: { readonly events: CounterCell; readonly bytes: CounterCell };
+  readonly sent: { readonly events: CounterCell; readonly bytes: SentBytes };
+}
+
+interface SentBytes {
+  /** `bytes` of so many events. */
+  observeTogether(bytes: number, events: number): void;
 }
 
 export interface WatchRegister {
@@ -281,7 +286,7 @@ class ByteOutlet implements Outlet {
     const known = format.isShared === true ? joiner.known(format.key, items) : undefined;
     const batch = known ?? this.#batch(items);
     sent.events.count += items.length;
-    sent.bytes.count += batch.bytes;
+    sent.bytes.observeTogether(batch.bytes, items.length);
     const { blocks } = batch;
     let room = true;
     for (let at = 0; at < blocks.length; at++) room = this.#sink.write(blocks[at] ?? noBlock);

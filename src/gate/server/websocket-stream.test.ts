@@ -128,7 +128,7 @@ test("a watch that ends with an error says so in a message, and closes", () => {
       deadlines: streamDeadlines(clock),
       joiner: new FrameJoiner(),
       open: new Set(),
-      sent: { events: { count: 0 }, bytes: { count: 0 } },
+      sent: { events: { count: 0 }, bytes: { observeTogether: () => {} } },
     },
     {
       apiVersion: "v1",

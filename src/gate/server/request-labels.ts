@@ -1,0 +1,70 @@
+/**
+ * What a request is called in metrics: upstream's verb and scope, and its kind where this server knows it.
+ *
+ * Bounds resource labels come only from requests that found a resource, so a scanner cannot make series; a method or
+ *        a path that upstream has no name for is "other" or "".
+ */
+import { ownEntry } from "#base/own.ts";
+import type { RequestInfo } from "./request-info.ts";
+
+export const requestLabelNames = [
+  "verb",
+  "group",
+  "version",
+  "resource",
+  "subresource",
+  "scope",
+  "component",
+];
+
+const verbNames: Readonly<Record<string, string>> = {
+  create: "POST",
+  update: "PUT",
+  patch: "PATCH",
+  get: "GET",
+  list: "LIST",
+  watch: "WATCH",
+  delete: "DELETE",
+  deletecollection: "DELETECOLLECTION",
+  proxy: "CONNECT",
+};
+const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+/** A request to one of these becomes a connection to a node. */
+const connects = new Set(["attach", "exec", "portforward", "proxy"]);
+/** First segments of the paths that are no resources, and their names upstream. */
+const paths: Readonly<Record<string, string>> = {
+  healthz: "/healthz",
+  livez: "/livez",
+  readyz: "/readyz",
+  metrics: "/metrics",
+  version: "version",
+  openapi: "openapi",
+  api: "api",
+  apis: "apis",
+};
+
+/** @param isApply whether the body is an apply configuration: such a patch is APPLY. */
+export function requestVerb(info: RequestInfo, method: string, isApply: boolean): string {
+  if (!info.isResourceRequest) return methods.has(method) ? method : "other";
+  if (connects.has(info.subresource)) return "CONNECT";
+  if (isApply && info.verb === "patch") return "APPLY";
+  return ownEntry(verbNames, info.verb) ?? "other";
+}
+
+/** Of a resource that this server does not know only the verb is told. */
+export function requestLabels(info: RequestInfo, verb: string, known: boolean): readonly string[] {
+  if (!info.isResourceRequest) return [verb, "", "", "", pathName(info.path), "", "apiserver"];
+  if (!known) return [verb, "", "", "", "", "", "apiserver"];
+  const { group, version, resource, subresource } = info;
+  return [verb, group, version, resource, subresource, scopeOf(info), "apiserver"];
+}
+
+function pathName(path: string): string {
+  const end = path.indexOf("/", 1);
+  return ownEntry(paths, path.slice(1, end < 0 ? undefined : end)) ?? "";
+}
+
+function scopeOf({ name, namespace, verb }: RequestInfo): string {
+  if (name !== "" || verb === "create") return "resource";
+  return namespace !== "" ? "namespace" : "cluster";
+}
