@@ -11,6 +11,7 @@ import { assert } from "#base/assert.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { retryAfterMs } from "#client/api-errors.ts";
+import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Cache } from "./cache.ts";
 import type { Reservation } from "./plugin.ts";
@@ -24,6 +25,10 @@ interface BinderDeps {
   /** By the Pod's profile. */
   readonly eventsOf: (info: PodInfo) => EventRecorder;
   readonly log: Log;
+  readonly clock: Clock;
+  /** Of the bind alone, without what came before it. */
+  readonly onBound?: (pod: QueuedPod, bindMs: number) => void;
+  readonly onFailed?: (pod: QueuedPod) => void;
 }
 
 /** Pods that wait for their volumes at once; one more is tried again after backoff. */
@@ -122,8 +127,9 @@ export class Binder {
     nodeName: string,
     reservations: readonly Reservation[],
   ): Promise<void> {
-    const { client, eventsOf, queue } = this.#deps;
+    const { client, clock, eventsOf, queue } = this.#deps;
     const { namespace, name, uid } = pod.info;
+    const beganMs = clock.monotonicMs();
     try {
       await client.createSub(pods, namespace, name, "binding", {
         apiVersion: "v1",
@@ -132,6 +138,7 @@ export class Binder {
         target: { apiVersion: "v1", kind: "Node", name: nodeName },
       });
       this.bound++;
+      this.#deps.onBound?.(pod, clock.monotonicMs() - beganMs);
       queue.delete(uid);
       const text = `Successfully assigned ${namespace}/${name} to ${nodeName}`;
       eventsOf(pod.info).event(pod.info.pod, "Normal", "Scheduled", text);
@@ -149,6 +156,7 @@ export class Binder {
   ): void {
     const { cache, eventsOf, log, queue } = this.#deps;
     this.errors++;
+    this.#deps.onFailed?.(pod);
     for (const reservation of reservations.toReversed()) reservation.unreserve();
     cache.forget(pod.info.uid);
     queue.failed(pod, retryAfterMs(error) ?? 0);

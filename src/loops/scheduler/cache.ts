@@ -49,6 +49,13 @@ export class Cache {
     return this.#placed.size;
   }
 
+  /** Walks all placed Pods. */
+  countAssumed(): number {
+    let count = 0;
+    for (const { assumed } of this.#placed.values()) if (assumed) count++;
+    return count;
+  }
+
   isAssumed(uid: string): boolean {
     return this.#placed.get(uid)?.assumed ?? false;
   }

@@ -26,6 +26,10 @@ export interface QueuedPod {
   readonly order: number;
   attempts: number;
   readonly addedMs: number;
+  /** When it came into the active queue for the first time; gated Pods have not. */
+  firstActiveMs: number | undefined;
+  /** When the try under way began. */
+  poppedMs: number;
   /** When the last try ended; backoff and the five minutes count from here. */
   triedMs: number;
   /** The plugins that refused it last. */
@@ -33,6 +37,17 @@ export interface QueuedPod {
   /** Waiting Pods with the same one are judged alike by every event. */
   signature: string;
 }
+
+/** Waiting Pods, by upstream's names for where they wait. */
+export interface PendingCounts {
+  active: number;
+  backoff: number;
+  unschedulable: number;
+  gated: number;
+}
+
+/** A Pod came into a part of the queue, by upstream's names of parts and events. */
+type OnIncoming = (queue: keyof PendingCounts, event: string) => void;
 
 export interface QueueOptions {
   readonly backoffFirstMs: number;
@@ -59,6 +74,7 @@ export class SchedulingQueue {
   readonly #clock: Clock;
   readonly #options: QueueOptions;
   readonly #wake: () => void;
+  readonly #incoming: OnIncoming;
   readonly #pods = new Map<string, QueuedPod>();
   readonly #active = new Heap<QueuedPod>(
     (a, b) => b.info.priority - a.info.priority || a.order - b.order,
@@ -72,9 +88,13 @@ export class SchedulingQueue {
   #closed = false;
 
   /** `wake` is called when the active queue gets its first Pod. */
-  constructor(deps: { clock: Clock; wake: () => void }, options: QueueOptions) {
+  constructor(
+    deps: { clock: Clock; wake: () => void; incoming?: OnIncoming },
+    options: QueueOptions,
+  ) {
     this.#clock = deps.clock;
     this.#wake = deps.wake;
+    this.#incoming = deps.incoming ?? (() => {});
     this.#options = options;
   }
 
@@ -84,6 +104,18 @@ export class SchedulingQueue {
 
   get activeCount(): number {
     return this.#activeCount;
+  }
+
+  /** Walks all Pods: for whoever looks now and then. */
+  pendingCounts(): PendingCounts {
+    const counts: PendingCounts = { active: 0, backoff: 0, unschedulable: 0, gated: 0 };
+    for (const { place } of this.#pods.values()) if (place !== "out") counts[place]++;
+    return counts;
+  }
+
+  /** Pods that no node fits, in no order. */
+  *unschedulable(): Generator<QueuedPod> {
+    for (const siblings of this.#unschedulable.values()) yield* siblings;
   }
 
   get(uid: string): QueuedPod | undefined {
@@ -102,20 +134,22 @@ export class SchedulingQueue {
         order: this.#orders++,
         attempts: 0,
         addedMs: nowMs,
+        firstActiveMs: undefined,
+        poppedMs: nowMs,
         triedMs: nowMs,
         rejectors: noRejectors,
         signature: "",
       };
       this.#pods.set(info.uid, pod);
-      if (gated) pod.place = "gated";
-      else this.#activate(pod);
+      if (gated) this.#gate(pod, "UnschedulablePodAdd");
+      else this.#activate(pod, "UnschedulablePodAdd");
       return;
     }
     this.#leave(known);
     known.info = info;
-    if (gated) known.place = "gated";
-    else if (known.attempts === 0) this.#activate(known);
-    else this.#retry(known);
+    if (gated) this.#gate(known, "UnschedulablePodUpdate");
+    else if (known.attempts === 0) this.#activate(known, "UnschedulablePodUpdate");
+    else this.#retry(known, "UnschedulablePodUpdate");
   }
 
   delete(uid: string): void {
@@ -134,6 +168,7 @@ export class SchedulingQueue {
       if (pod.place !== "active") continue;
       pod.place = "out";
       pod.attempts++;
+      pod.poppedMs = this.#clock.monotonicMs();
       this.#activeCount--;
       return pod;
     }
@@ -146,6 +181,7 @@ export class SchedulingQueue {
     pod.triedMs = this.#clock.monotonicMs();
     pod.rejectors = rejectors;
     pod.place = "unschedulable";
+    this.#incoming("unschedulable", "ScheduleAttemptFailure");
     pod.signature = `${podSignature}|${[...rejectors].join()}`;
     const siblings = this.#unschedulable.get(pod.signature);
     if (siblings === undefined) this.#unschedulable.set(pod.signature, new Set([pod]));
@@ -158,16 +194,16 @@ export class SchedulingQueue {
     if (this.#pods.get(pod.info.uid) !== pod) return;
     this.#leave(pod);
     pod.triedMs = this.#clock.monotonicMs() + notBeforeMs;
-    this.#retry(pod);
+    this.#retry(pod, "ScheduleAttemptFailure");
   }
 
-  /** Asks, for one Pod of each signature, whether the event may help; if so, requeues them all. */
-  moveAllToActiveOrBackoffQueue(mayHelp: (pod: QueuedPod) => boolean): void {
+  /** Asks, for one Pod of each signature, whether the event may help; if so, requeues them all. `event` is its name. */
+  moveAllToActiveOrBackoffQueue(mayHelp: (pod: QueuedPod) => boolean, event: string): void {
     for (const [signature, siblings] of this.#unschedulable) {
       const sample = siblings.values().next();
       if (sample.done === true || !mayHelp(sample.value)) continue;
       this.#unschedulable.delete(signature);
-      for (const pod of siblings) this.#retry(pod);
+      for (const pod of siblings) this.#retry(pod, event);
     }
   }
 
@@ -177,17 +213,25 @@ export class SchedulingQueue {
     this.#flushTimer?.cancel();
   }
 
-  #activate(pod: QueuedPod): void {
+  #gate(pod: QueuedPod, event: string): void {
+    pod.place = "gated";
+    this.#incoming("gated", event);
+  }
+
+  #activate(pod: QueuedPod, event: string): void {
     assert(pod.place !== "active", "a Pod is active once", { pod: pod.info.key });
     pod.place = "active";
+    pod.firstActiveMs ??= this.#clock.monotonicMs();
+    this.#incoming("active", event);
     this.#active.push(pod);
     if (this.#activeCount++ === 0) this.#wake();
   }
 
-  #retry(pod: QueuedPod): void {
+  #retry(pod: QueuedPod, event: string): void {
     const dueMs = pod.triedMs + this.#backoffMs(pod);
-    if (dueMs <= this.#clock.monotonicMs()) return this.#activate(pod);
+    if (dueMs <= this.#clock.monotonicMs()) return this.#activate(pod, event);
     pod.place = "backoff";
+    this.#incoming("backoff", event);
     this.#backoff.push({ pod, dueMs });
     this.#armBackoff();
   }
@@ -225,7 +269,7 @@ export class SchedulingQueue {
         const first = this.#backoff.peek();
         if (first === undefined || first.dueMs > nowMs) break;
         this.#backoff.pop();
-        if (first.pod.place === "backoff") this.#activate(first.pod);
+        if (first.pod.place === "backoff") this.#activate(first.pod, "BackoffComplete");
       }
     } finally {
       this.#armBackoff();
@@ -250,7 +294,7 @@ export class SchedulingQueue {
       for (const pod of siblings) {
         if (pod.triedMs > beforeMs) continue;
         siblings.delete(pod);
-        this.#retry(pod);
+        this.#retry(pod, "UnschedulableTimeout");
       }
       if (siblings.size === 0) this.#unschedulable.delete(signature);
     }

@@ -33,6 +33,15 @@ interface ScheduleAlgorithmDeps {
   readonly nominations: Nominations;
   /** In the order in which they filter; `defaultPlugins` but for tests. */
   readonly plugins: readonly PluginFactory[];
+  /** Takes the times of the steps; absent: nobody counts them. */
+  readonly steps?: StepTimes;
+}
+
+/** Called at the end of each step of a decision. */
+export interface StepTimes {
+  begin(): void;
+  /** The time since `begin` or the last `end` was this step's. */
+  end(point: "PreFilter" | "Filter" | "Score", status: "Success" | "Unschedulable"): void;
 }
 
 export class ScheduleAlgorithm {
@@ -58,7 +67,10 @@ export class ScheduleAlgorithm {
   decide(info: PodInfo): Decision {
     const { cache } = this.#deps;
     const podClass = this.#classes.of(info);
+    const { steps } = this.#deps;
+    steps?.begin();
     const whole = this.#framework.runPreFilters(info);
+    steps?.end("PreFilter", whole === undefined ? "Success" : "Unschedulable");
     if (whole !== undefined) return this.#refusedWhole(whole);
     // What refused one Pod of the class refuses the next while nothing got looser.
     if (podClass.refused?.loosened === cache.loosened) {
@@ -67,7 +79,12 @@ export class ScheduleAlgorithm {
     const cycle = this.#cycleOfAll(info);
     this.#framework.runFilters(cycle);
     this.#deps.nominations.exclude(cycle, (slot) => this.#verdictWithNominated(info, slot));
-    if (cycle.count > 0) return { kind: "node", nodeName: cache.nodes.name(this.#best(cycle)) };
+    steps?.end("Filter", cycle.count > 0 ? "Success" : "Unschedulable");
+    if (cycle.count > 0) {
+      const nodeName = cache.nodes.name(this.#best(cycle));
+      steps?.end("Score", "Success");
+      return { kind: "node", nodeName };
+    }
     const error = fitErrorOf(cycle);
     if (this.#framework.areSharedByClass(error.plugins)) {
       podClass.refused = { loosened: cache.loosened, error };

@@ -24,6 +24,7 @@ import { haveSameStaticFacts } from "./node-table.ts";
 import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import type { FitError } from "./fit-error.ts";
 import { fitErrorText } from "./fit-error.ts";
+import type { AttemptResult, ProfileMetrics, SchedulerMetrics, SchedulerState } from "./metrics.ts";
 import { Nominations } from "./nominations.ts";
 import { podInfo, sameForScheduling } from "./pod-info.ts";
 import type { PodInfo } from "./pod-info.ts";
@@ -42,6 +43,8 @@ interface SchedulerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Absent: nothing is counted. */
+  readonly metrics?: SchedulerMetrics;
 }
 
 interface SchedulerOptions {
@@ -58,7 +61,7 @@ export const schedulerDefaults: SchedulerOptions = {
   bindsInFlightMax: 256,
 };
 
-interface SchedulerMetrics {
+interface SchedulerFigures {
   readonly decisions: number;
   readonly bound: number;
   readonly unschedulable: number;
@@ -75,7 +78,7 @@ interface SchedulerMetrics {
 export interface Scheduler {
   /** Schedules until `signal` aborts, then resolves when the binds in flight have ended. Call once. */
   run(signal: AbortSignal): Promise<void>;
-  metrics(): SchedulerMetrics;
+  metrics(): SchedulerFigures;
 }
 
 export function createScheduler(deps: SchedulerDeps, options: SchedulerOptions): Scheduler {
@@ -94,6 +97,7 @@ interface RunningProfile {
   readonly decider: ScheduleAlgorithm;
   readonly events: EventRecorder;
   readonly preempts: boolean;
+  readonly metrics: ProfileMetrics | undefined;
 }
 
 class SchedulerShell implements Scheduler {
@@ -128,18 +132,19 @@ class SchedulerShell implements Scheduler {
     this.#budgets = informers.informer<PodDisruptionBudget>(budgetsRef);
     const namespaces = (name: string) => this.#namespaces.get("", name)?.metadata?.labels;
     this.#cache = new Cache({ namespaces });
-    this.#queue = new SchedulingQueue({ clock, wake: () => this.#wake() }, options.queue);
+    const incoming = deps.metrics === undefined ? {} : { incoming: deps.metrics.incoming };
+    const wake = (): void => this.#wake();
+    this.#queue = new SchedulingQueue({ clock, wake, ...incoming }, options.queue);
     const nominations = this.#nominations;
     const shared = { cache: this.#cache, random, namespaces, nominations, volumes: this.#volumes };
     this.#profiles = new Map(
-      options.profiles.map(({ schedulerName, plugins, preempts }) => [
-        schedulerName,
-        {
-          decider: new ScheduleAlgorithm({ ...shared, plugins }),
-          events: createEventRecorder(deps, { component: schedulerName }),
-          preempts,
-        },
-      ]),
+      options.profiles.map(({ schedulerName, plugins, preempts }) => {
+        const metrics = deps.metrics?.profile(schedulerName);
+        const steps = metrics === undefined ? {} : { steps: metrics.steps(clock) };
+        const decider = new ScheduleAlgorithm({ ...shared, ...steps, plugins });
+        const events = createEventRecorder(deps, { component: schedulerName });
+        return [schedulerName, { decider, events, preempts, metrics }];
+      }),
     );
     this.#conditions = new Conditions({ client, clock, log });
     this.#binder = new Binder(
@@ -149,12 +154,16 @@ class SchedulerShell implements Scheduler {
         queue: this.#queue,
         eventsOf: (pod) => this.#profileOf(pod).events,
         log,
+        clock,
+        onBound: (pod, bindMs) => this.#noteBound(pod, bindMs),
+        onFailed: (pod) => this.#noteAttempt(pod, "error"),
       },
       { ended: () => this.#wake() },
     );
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    this.#deps.metrics?.show(() => this.#state());
     const removers = this.#subscribe();
     const informers = [this.#pods, this.#nodes, this.#namespaces, this.#budgets];
     const all = [...informers.map(({ synced }) => synced), ...this.#volumes.synced];
@@ -173,9 +182,10 @@ class SchedulerShell implements Scheduler {
     this.#binder.cancelAll();
     await this.#binder.idle();
     await Promise.all([...this.#profiles.values()].map(({ events }) => events.close()));
+    this.#deps.metrics?.show(undefined);
   }
 
-  metrics(): SchedulerMetrics {
+  metrics(): SchedulerFigures {
     return {
       decisions: this.#decisions,
       bound: this.#binder.bound,
@@ -188,6 +198,41 @@ class SchedulerShell implements Scheduler {
       nodes: this.#cache.nodes.size,
       placedPods: this.#cache.podCount,
     };
+  }
+
+  #state(): SchedulerState {
+    return {
+      nodes: this.#cache.nodes.size,
+      placedPods: this.#cache.podCount,
+      assumedPods: this.#cache.countAssumed(),
+      pending: this.#queue.pendingCounts(),
+      unschedulable: this.#unschedulableByPlugin(),
+    };
+  }
+
+  #unschedulableByPlugin(): SchedulerState["unschedulable"] {
+    const counts = new Map<string, { readonly labels: readonly string[]; count: number }>();
+    for (const { info, rejectors } of this.#queue.unschedulable()) {
+      for (const plugin of rejectors) {
+        const labels = [plugin, schedulerNameOf(info.pod)];
+        const row = counts.get(labels.join()) ?? { labels, count: 0 };
+        row.count++;
+        counts.set(labels.join(), row);
+      }
+    }
+    return [...counts.values()].map(({ labels, count }) => [labels, count]);
+  }
+
+  #noteBound(pod: QueuedPod, bindMs: number): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    this.#profileOf(pod.info).metrics?.ran("Bind", "Success", bindMs);
+    this.#noteAttempt(pod, "scheduled");
+    this.#deps.metrics?.scheduled(pod.attempts, nowMs - (pod.firstActiveMs ?? nowMs));
+  }
+
+  #noteAttempt(pod: QueuedPod, result: AttemptResult): void {
+    const ms = this.#deps.clock.monotonicMs() - pod.poppedMs;
+    this.#profileOf(pod.info).metrics?.attempted(result, ms);
   }
 
   #subscribe(): (() => void)[] {
@@ -286,8 +331,9 @@ class SchedulerShell implements Scheduler {
   }
 
   #happened(event: ClusterEvent): void {
-    this.#queue.moveAllToActiveOrBackoffQueue(({ info, rejectors }) =>
-      this.#profileOf(info).decider.mayHelp(event, info, rejectors),
+    this.#queue.moveAllToActiveOrBackoffQueue(
+      ({ info, rejectors }) => this.#profileOf(info).decider.mayHelp(event, info, rejectors),
+      eventName[event.kind],
     );
   }
 
@@ -330,6 +376,7 @@ class SchedulerShell implements Scheduler {
     }
     this.#cache.forget(pod.info.uid);
     this.#queue.failed(pod, 0);
+    this.#noteAttempt(pod, "error");
     const stack = error instanceof Error ? error.stack : String(error);
     this.#deps.log.error("a pod could not be decided", { pod: pod.info.key, error: stack });
   }
@@ -339,18 +386,20 @@ class SchedulerShell implements Scheduler {
     this.#ageLater();
     const { decider, events, preempts } = this.#profileOf(pod.info);
     const decision = decider.decide(pod.info);
+    this.#deps.metrics?.decided(this.#deps.clock.monotonicMs() - pod.poppedMs);
     if (decision.kind === "node") {
       this.#placeOne(pod, decision.nodeName);
       return;
     }
     this.#unschedulable++;
     const preempted = preempts
-      ? this.#preempt(pod.info, decision.error, decision.slots)
+      ? this.#runPreemption(pod.info, decision.error, decision.slots)
       : { text: "" };
     const text = [fitErrorText(decision.error), preempted.text].filter((t) => t !== "").join(" ");
     const signature = `${schedulerNameOf(pod.info.pod)}|${decider.signatureOf(pod.info)}`;
     this.#queue.refused(pod, decision.error.plugins, signature);
     events.event(pod.info.pod, "Warning", "FailedScheduling", text);
+    this.#noteAttempt(pod, "unschedulable");
     const { nominatedNodeName } = preempted;
     this.#conditions.write(pod.info.pod, {
       reason: "Unschedulable",
@@ -372,19 +421,28 @@ class SchedulerShell implements Scheduler {
 
   #placeOne(pod: QueuedPod, nodeName: string): void {
     if (!this.#binder.canPrepare) return this.#queue.failed(pod);
-    const reservations = this.#profileOf(pod.info).decider.reserve(pod.info, nodeName);
+    const { decider, metrics } = this.#profileOf(pod.info);
+    const beganMs = this.#deps.clock.monotonicMs();
+    const reservations = decider.reserve(pod.info, nodeName);
+    metrics?.ran("Reserve", "Success", this.#deps.clock.monotonicMs() - beganMs);
     this.#cache.assume(pod.info, nodeName);
     this.#dropNomination(pod.info.uid);
     this.#conditions.cancel(pod.info.uid);
     this.#binder.bind(pod, nodeName, reservations);
   }
 
+  #runPreemption(info: PodInfo, error: FitError, slots: readonly number[]): Preempted {
+    const { clock, metrics } = this.#deps;
+    const beganMs = clock.monotonicMs();
+    if (metrics !== undefined) metrics.preemptionAttempts.count++;
+    const preempted = this.#preempt(info, error, slots);
+    const status = preempted.text === "" ? "Success" : "Unschedulable";
+    this.#profileOf(info).metrics?.ran("PostFilter", status, clock.monotonicMs() - beganMs);
+    return preempted;
+  }
+
   /** @returns the text for the Pod's event; "" when preemption made room. */
-  #preempt(
-    info: PodInfo,
-    error: FitError,
-    slots: readonly number[],
-  ): { readonly text: string; readonly nominatedNodeName?: string } {
+  #preempt(info: PodInfo, error: FitError, slots: readonly number[]): Preempted {
     if (error.nodeCount === 0) return { text: "" };
     if (info.pod.spec?.preemptionPolicy === "Never") {
       return { text: "preemption: not eligible due to preemptionPolicy=Never." };
@@ -397,6 +455,7 @@ class SchedulerShell implements Scheduler {
     const found = decider.preemptionIsFutile(info) ? undefined : this.#findPreemption(info, slots);
     if (found === undefined) return this.#preemptFailed(info, error);
     this.#preemptions++;
+    this.#deps.metrics?.preemptionVictims.observe(found.victims.length);
     this.#nominations.set(info, found.nodeName);
     for (const victim of found.victims) {
       void evictVictim({ ...this.#deps, events }, info, victim, found.nodeName);
@@ -418,6 +477,22 @@ class SchedulerShell implements Scheduler {
     return { text: futileText(error), ...(had ? { nominatedNodeName: "" } : {}) };
   }
 }
+
+interface Preempted {
+  /** For the Pod's event; "" when preemption made room. */
+  readonly text: string;
+  readonly nominatedNodeName?: string;
+}
+
+/** Upstream's names, in labels. An event of ours may stand for several of upstream's. */
+const eventName: Readonly<Record<ClusterEvent["kind"], string>> = {
+  node: "NodeUpdate",
+  "node-gone": "NodeDelete",
+  "pod-gone": "AssignedPodDelete",
+  "pod-placed": "AssignedPodAdd",
+  volumes: "PersistentVolumeClaimUpdate",
+  namespaces: "NamespaceUpdate",
+};
 
 /** As upstream: nodes that preemption cannot help, and nodes without victims. */
 function futileText(error: FitError): string {

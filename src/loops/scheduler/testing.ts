@@ -1,5 +1,6 @@
 /** A scheduler on an API server in memory, for tests: nodes and Pods in short form, outcomes as text. */
 import type { Event, Node, Pod, PodSpec, Taint } from "#api/gen/types.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import type { FakeApi } from "#client/testing/fake-api.ts";
 import { createFakeApi } from "#client/testing/fake-api.ts";
@@ -7,6 +8,7 @@ import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import type { VolumeLookup } from "./claims.ts";
+import { SchedulerMetrics } from "./metrics.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Profile } from "./profile.ts";
 import { createScheduler, schedulerDefaults } from "./scheduler.ts";
@@ -100,6 +102,8 @@ interface Rig {
   readonly clock: FakeClock;
   readonly api: FakeApi;
   readonly scheduler: Scheduler;
+  /** Lines of the page of metrics whose name begins so, buckets left out. */
+  samples(prefix: string): string[];
   /** Where the Pod is: a node's name, or "". */
   nodeOf(name: string): string;
   /** `PodScheduled=False`'s message, or "". */
@@ -119,7 +123,10 @@ export async function startRig(
   const random = new FakeRandom(3);
   const deps = { client: api, clock, random, log: silentLog };
   const informers = createInformerSet(deps);
-  const scheduler = createScheduler({ ...deps, informers }, { ...schedulerDefaults, profiles });
+  const set = new MetricSet();
+  const metrics = new SchedulerMetrics(set);
+  const options = { ...schedulerDefaults, profiles };
+  const scheduler = createScheduler({ ...deps, informers, metrics }, options);
   const stop = new AbortController();
   const running = Promise.all([informers.run(stop.signal), scheduler.run(stop.signal)]);
   await clock.advance(50);
@@ -128,6 +135,12 @@ export async function startRig(
     clock,
     api,
     scheduler,
+    samples: (prefix) =>
+      set
+        .text()
+        .split("\n")
+        .filter((line) => line.startsWith(prefix) && !line.includes("_bucket{"))
+        .toSorted(),
     nodeOf: (name) => pod(name)?.spec?.nodeName ?? "",
     verdictOn: (name) =>
       pod(name)?.status?.conditions?.find((c) => c.type === "PodScheduled" && c.status === "False")

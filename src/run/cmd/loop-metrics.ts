@@ -1,44 +1,6 @@
-/** Metrics of the scheduler and of the controllers' queues, by the names of kube-scheduler and client-go. */
+/** Metrics of the controllers' queues, by the names of client-go. */
 import type { ControllerManager } from "#controllers/manager.ts";
-import type { Scheduler } from "#scheduler/scheduler.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
-
-/** Of the scheduler that `current` gives; undefined: of another term, or none yet. */
-export function describeScheduler(
-  metrics: MetricSet,
-  profile: string,
-  current: () => Scheduler | undefined,
-): void {
-  const read = () => current()?.metrics();
-  metrics.gaugeOf(
-    "scheduler_pending_pods",
-    "Pods that wait for a node, by queue.",
-    ["queue"],
-    () => {
-      const { pending = 0, active = 0 } = read() ?? {};
-      return [
-        [["active"], active],
-        [["unschedulable"], pending - active],
-      ];
-    },
-  );
-  metrics.gaugeOf(
-    "scheduler_schedule_attempts_total",
-    "Attempts to schedule, by result, in this term.",
-    ["profile", "result"],
-    () => {
-      const { bound = 0, unschedulable = 0, bindErrors = 0 } = read() ?? {};
-      return [
-        [[profile, "scheduled"], bound],
-        [[profile, "unschedulable"], unschedulable],
-        [[profile, "error"], bindErrors],
-      ];
-    },
-  );
-  metrics.gaugeOf("scheduler_preemption_attempts_total", "Preemptions in this term.", [], () => [
-    [[], read()?.preemptions ?? 0],
-  ]);
-}
 
 export function describeQueues(
   metrics: MetricSet,

@@ -16,6 +16,7 @@ import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { hollowDefaults } from "#hollow/options.ts";
 import type { PlainHandler } from "#platform/http.ts";
+import type { SchedulerMetrics } from "#scheduler/metrics.ts";
 import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
 import { hollowStartMs, hollowStopMs } from "./limits.ts";
 import type { SupervisedHost } from "./host.ts";
@@ -23,6 +24,7 @@ import { componentUserAgent } from "./user-agent.ts";
 
 interface LoopOptions {
   readonly nodes: number;
+  readonly schedulerMetrics: SchedulerMetrics;
   /** Images that hollow nodes cannot pull; absent: as the room has it. */
   readonly unpullable?: ImagePatterns;
   /** PEM. */
@@ -72,7 +74,12 @@ export function startLoops(
   const schedulerClient = directClient(handler, schedulerUser, schedulerAgent);
   const schedulerInformers = createInformerSet({ ...host, client: schedulerClient });
   const scheduler = createScheduler(
-    { ...host, client: schedulerClient, informers: schedulerInformers },
+    {
+      ...host,
+      client: schedulerClient,
+      informers: schedulerInformers,
+      metrics: options.schedulerMetrics,
+    },
     schedulerDefaults,
   );
   const hollowUser = { name: "pilothouse:hollow-nodes", groups: [groups.masters] };

@@ -9,12 +9,12 @@ import { ClusterSigner } from "#auth/cluster-signer.ts";
 import type { SigningOptions } from "#controllers/certificates/signing.ts";
 import { policyTypeChecker } from "#extension/policies/type-checker.ts";
 import { MasterLeases } from "#registry/master-leases.ts";
-import { defaultProfile } from "#scheduler/profile.ts";
+import { SchedulerMetrics } from "#scheduler/metrics.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import type { ServerAccess } from "../access.ts";
 import type { Host, SupervisedHost } from "../host.ts";
 import * as limits from "../limits.ts";
-import { describeQueues, describeScheduler } from "../loop-metrics.ts";
+import { describeQueues } from "../loop-metrics.ts";
 import { type Loops, startLoops } from "../loops.ts";
 import type { Parts } from "../parts.ts";
 import type { PlaneOptions } from "./options.ts";
@@ -64,6 +64,7 @@ export async function openLoops(
   const { nodes, unpullable } = options;
   const asked = {
     nodes,
+    schedulerMetrics: new SchedulerMetrics(metrics),
     ...(unpullable === undefined ? {} : { unpullable }),
     rootCa: options.rootCa ?? options.pki.authority.certificate,
     mintLegacyToken: access.mintLegacyToken,
@@ -74,7 +75,6 @@ export async function openLoops(
   const loops = await parts.open("loops", () => startLoops(host, server.handler, asked), {
     close: (started) => started.stop(),
   });
-  describeScheduler(metrics, defaultProfile.schedulerName, () => loops.scheduler);
   describeQueues(metrics, () => loops.controllers);
   return loops;
 }

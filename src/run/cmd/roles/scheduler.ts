@@ -1,8 +1,8 @@
 /** `pilothouse scheduler`: the scheduler alone, before any API server. */
 import { createInformerSet } from "#client/informer-set.ts";
-import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
+import { SchedulerMetrics } from "#scheduler/metrics.ts";
+import { createScheduler, schedulerDefaults } from "#scheduler/scheduler.ts";
 import type { SupervisedHost } from "../host.ts";
-import { describeScheduler } from "../loop-metrics.ts";
 import type { Parts } from "../parts.ts";
 import type { Started } from "../role-life.ts";
 import { componentUserAgent } from "../user-agent.ts";
@@ -23,20 +23,16 @@ export function openScheduler(
 ): Promise<Started> {
   const { flags, options } = readSchedulerConfig(given);
   const workOf: WorkOf = ({ connection, metrics }) => {
-    let scheduler: Scheduler | undefined;
-    const names = options.profiles.map(({ schedulerName }) => schedulerName);
-    describeScheduler(metrics, names.join(","), () => scheduler);
+    const counted = new SchedulerMetrics(metrics);
     return async (signal, term) => {
       const client = connection.client(term);
       const informers = createInformerSet({ ...host, client });
       const made = createScheduler(
-        { ...host, client, informers },
+        { ...host, client, informers, metrics: counted },
         { ...schedulerDefaults, ...options },
       );
-      scheduler = made;
       const loop = host.supervisor.run("scheduler", signal, () => made.run(signal));
       await Promise.all([loop, informers.run(signal)]);
-      scheduler = undefined;
     };
   };
   const role = "kube-scheduler";
