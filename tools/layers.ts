@@ -62,6 +62,18 @@ export const layers: Readonly<Record<string, Room>> = {
     pure: true,
     mayImport: ["base", "metrics", "platform", "api", "forms", "store", "watch"],
   },
+  etcd: {
+    wing: "commit",
+    level: 3,
+    pure: false,
+    mayImport: ["base", "metrics", "platform", "wire", "store"],
+  },
+  client: {
+    wing: "crowd",
+    level: 3,
+    pure: true,
+    mayImport: ["base", "metrics", "platform", "wire", "api"],
+  },
   server: {
     wing: "gate",
     level: 3,

@@ -23,7 +23,7 @@ export function bodyOf(object: object, form: Negotiated): Uint8Array {
  * The library makes a node of each value, at some 4 us: an object of a megabyte would take half a second.
  * Beyond this many characters of JSON the answer is YAML in flow style, which is that JSON.
  */
-const blockStyleMax = 64 * 1024;
+export const blockStyleMax = 64 * 1024;
 
 function yamlText(object: unknown): string {
   const json = JSON.stringify(object);

@@ -1,11 +1,16 @@
 /**
  * Discovery over HTTP: `/api`, `/apis`, `/apis/G`, `/api/v1`, `/apis/G/V`, and the aggregated form of
- * the first two. Documents are made once and kept until the catalog changes.
+ * the first two. Documents are made once and kept until the catalog changes; an aggregated one, which tells of
+ * everything, has one maker however many ask for it, and is made in turns of the loop.
  */
-import { bodyOf } from "#forms/body.ts";
+import { blockStyleMax, bodyOf } from "#forms/body.ts";
 import type { JsonObject } from "#api/object.ts";
 import { noSuchPath } from "#api/status.ts";
+import { concatBytes } from "#base/bytes.ts";
+import { stepsInTurns } from "#base/steps.ts";
 import type { PlainResponse } from "#platform/http.ts";
+import { LazyProducts, Makers } from "#platform/lazy-products.ts";
+import type { Pace } from "#platform/pace.ts";
 import type { RequestContext } from "#server/context.ts";
 import {
   clauseMatches,
@@ -18,20 +23,16 @@ import {
 } from "#forms/negotiate.ts";
 import { objectResponse } from "#server/respond.ts";
 import type { ResourceCatalog } from "./catalog.ts";
-import { type AggregatedDocument, aggregatedBytes } from "./discovery/aggregated-protobuf.ts";
-import { aggregatedCoreDocument } from "./discovery/aggregated.ts";
-import {
-  apiResourceListDocument,
-  apiVersionsDocument,
-  groupsOf,
-  versionsOf,
-} from "./discovery/discovery.ts";
+import { aggregatedByteSteps, type AggregatedDocument } from "./discovery/aggregated-protobuf.ts";
+import { aggregatedCore } from "./discovery/aggregated.ts";
+import { apiResourceListDocument, apiVersionsDocument, versionsOf } from "./discovery/discovery.ts";
 import { mergedAggregated, mergedGroup, mergedGroupList } from "./discovery/merged.ts";
+import { servedGroups } from "./discovery/served-groups.ts";
 import type { Delegates } from "./delegates.ts";
 import { documentResponse } from "./document-response.ts";
 import { requireGet } from "./method.ts";
 import type { Documents } from "./non-resource.ts";
-import { encodeJson, type EncodedDocument } from "./openapi/encoded-document.ts";
+import { type EncodedDocument, encodeJsonSteps } from "./openapi/encoded-document.ts";
 
 const aggregatedParameters = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const aggregatedTypes: readonly MediaType[] = [
@@ -40,6 +41,12 @@ const aggregatedTypes: readonly MediaType[] = [
   protobufType,
 ];
 const fresh: ReadonlySet<string> = new Set();
+const newline = Uint8Array.of(10);
+/** Most groups have a few resources, some 10 us each in each of the forms. */
+const groupsPerTurn = 16;
+
+/** Turns of the loop between the steps of a document. */
+type Turns = Pick<Pace, "turn">;
 
 export class DiscoveryDocuments implements Documents {
   readonly #catalog: ResourceCatalog;
@@ -47,29 +54,32 @@ export class DiscoveryDocuments implements Documents {
   /** By path; as many as groups and versions. */
   readonly #plain = new Map<string, JsonObject | undefined>();
   /** By path and media type. */
-  readonly #aggregated = new Map<string, EncodedDocument>();
+  readonly #aggregated = new LazyProducts<EncodedDocument>(new Makers(1));
+  /** What they are made of, as one identity: another after each change. */
+  #surface = {};
 
   constructor(catalog: ResourceCatalog, delegates: Delegates) {
     this.#catalog = catalog;
     this.#delegates = delegates;
     const forget = (): void => {
       this.#plain.clear();
-      this.#aggregated.clear();
+      this.#aggregated.forget();
+      this.#surface = {};
     };
     catalog.onChange(forget);
     delegates.onChange(forget);
   }
 
   paths(): readonly string[] {
-    const infos = this.#catalog.infos();
-    const groups = groupsOf(infos).flatMap((group) => [
-      `/apis/${group}`,
-      ...versionsOf(infos, group).map((version) => `/apis/${group}/${version}`),
-    ]);
+    const groups = servedGroups(this.#catalog.infos()).flatMap(({ name, versions }) =>
+      name === ""
+        ? []
+        : [`/apis/${name}`, ...versions.map((one) => `/apis/${name}/${one.version}`)],
+    );
     return ["/api", "/api/v1", "/apis", ...groups];
   }
 
-  serve(context: RequestContext): PlainResponse | undefined {
+  async serve(context: RequestContext): Promise<PlainResponse | undefined> {
     const { request } = context;
     const path = request.path.replace(/\/$/, "");
     this.#refuseUnknownVersion(path);
@@ -81,7 +91,8 @@ export class DiscoveryDocuments implements Documents {
     if (aggregated !== undefined) {
       const headers = { "cache-control": "public", vary: "Accept" };
       const type = `${aggregated};${aggregatedParameters}`;
-      return documentResponse(request, this.#aggregatedAt(path, aggregated), type, headers);
+      const made = await this.#aggregatedAt(path, aggregated, context.pace);
+      return documentResponse(request, made, type, headers);
     }
     const document = path === "/api" ? this.#versions(context) : this.#plainAt(path);
     if (document === undefined) return undefined;
@@ -118,28 +129,34 @@ export class DiscoveryDocuments implements Documents {
     return made;
   }
 
-  #aggregatedAt(path: string, type: MediaType): EncodedDocument {
-    const key = `${path} ${type}`;
-    const known = this.#aggregated.get(key);
-    if (known !== undefined) return known;
+  #aggregatedAt(path: string, type: MediaType, pace: Turns): Promise<EncodedDocument> {
+    return this.#aggregated.get(`${path} ${type}`, {
+      sources: () => [this.#surface],
+      make: () => this.#makeAggregated(path, type, pace),
+    });
+  }
+
+  async #makeAggregated(path: string, type: MediaType, pace: Turns): Promise<EncodedDocument> {
+    const turn = (): Promise<void> => pace.turn();
     const resources = this.#catalog.infos();
-    const document =
+    const steps =
       path === "/api"
-        ? aggregatedCoreDocument({ resources, stale: fresh })
+        ? aggregatedCore({ resources, stale: fresh })
         : mergedAggregated(resources, this.#delegates.versions());
-    const made = encodeAggregated(document, type);
-    this.#aggregated.set(key, made);
-    return made;
+    const document = await stepsInTurns(steps, turn, groupsPerTurn);
+    const inJson = await stepsInTurns(encodeJsonSteps(document), turn, groupsPerTurn);
+    // One hash for all forms, as upstream: that of the JSON.
+    if (type !== protobufType) return { ...inJson, body: textOf(document, inJson.body, type) };
+    const body = await stepsInTurns(aggregatedByteSteps(document), turn, groupsPerTurn);
+    return { ...inJson, body };
   }
 }
 
-/** One hash for all forms, as upstream: that of the JSON. */
-function encodeAggregated(document: AggregatedDocument, type: MediaType): EncodedDocument {
-  const body =
-    type === protobufType
-      ? aggregatedBytes(document)
-      : bodyOf(document, { mediaType: type, isPretty: false });
-  return { ...encodeJson(document), body };
+/** YAML is JSON in flow style beyond some size, as everywhere; below it is made in one piece. */
+function textOf(document: AggregatedDocument, inJson: Uint8Array, type: MediaType): Uint8Array {
+  if (type === "application/yaml" && inJson.length <= blockStyleMax)
+    return bodyOf(document, { mediaType: type, isPretty: false });
+  return concatBytes([inJson, newline]);
 }
 
 function plainDocument(

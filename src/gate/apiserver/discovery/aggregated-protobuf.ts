@@ -9,6 +9,7 @@
  */
 import { listMetaDefinition, objectMetaDefinition } from "#api/schema/schema.ts";
 import { concatBytes } from "#base/bytes.ts";
+import type { Steps } from "#base/steps.ts";
 import { encodeDefinition } from "#forms/protobuf/encode.ts";
 import { envelope } from "#forms/protobuf/envelope.ts";
 
@@ -50,14 +51,14 @@ export interface AggregatedDocument {
 
 const encoder = new TextEncoder();
 
-/** The whole answer, envelope included. */
-export function aggregatedBytes(document: AggregatedDocument): Uint8Array {
-  const parts = [
-    field(1, encodeDefinition(listMetaDefinition, document.metadata)),
-    ...document.items.map(({ metadata, versions }) =>
-      field(2, encodeDefinition(objectMetaDefinition, metadata), versions.map(versionBytes)),
-    ),
-  ];
+/** The whole answer, envelope included; a step for each group. */
+export function* aggregatedByteSteps(document: AggregatedDocument): Steps<Uint8Array> {
+  const parts = [field(1, encodeDefinition(listMetaDefinition, document.metadata))];
+  for (const { metadata, versions } of document.items) {
+    const head = encodeDefinition(objectMetaDefinition, metadata);
+    parts.push(field(2, head, versions.map(versionBytes)));
+    yield;
+  }
   return envelope(document, concatBytes(parts));
 }
 

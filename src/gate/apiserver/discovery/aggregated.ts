@@ -3,8 +3,9 @@
  * `application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`.
  */
 import type { ResourceInfo, SubresourceInfo } from "#api/schema/resource-info.ts";
+import type { Steps } from "#base/steps.ts";
 import type { AggregatedDocument } from "./aggregated-protobuf.ts";
-import { groupsOf, resourcesOf, versionsOf } from "./discovery.ts";
+import { type ServedGroup, servedGroups } from "./served-groups.ts";
 
 interface AggregatedInput {
   readonly resources: readonly ResourceInfo[];
@@ -17,13 +18,27 @@ type Resource = Group["versions"][number]["resources"][number];
 type Subresource = NonNullable<Resource["subresources"]>[number];
 
 /** `/api`: the core group. */
-export function aggregatedCoreDocument(input: AggregatedInput): AggregatedDocument {
-  return listDocument([groupItem(input, "")]);
+export function aggregatedCore(input: AggregatedInput): Steps<AggregatedDocument> {
+  return documentOf(input, (name) => name === "");
 }
 
 /** `/apis`: all other groups. */
-export function aggregatedGroupsDocument(input: AggregatedInput): AggregatedDocument {
-  return listDocument(groupsOf(input.resources).map((group) => groupItem(input, group)));
+export function aggregatedGroups(input: AggregatedInput): Steps<AggregatedDocument> {
+  return documentOf(input, (name) => name !== "");
+}
+
+/** A step for each group. */
+function* documentOf(
+  input: AggregatedInput,
+  isWanted: (group: string) => boolean,
+): Steps<AggregatedDocument> {
+  const items: Group[] = [];
+  for (const group of servedGroups(input.resources)) {
+    if (!isWanted(group.name)) continue;
+    items.push(groupItem(input, group));
+    yield;
+  }
+  return listDocument(items);
 }
 
 function listDocument(items: AggregatedDocument["items"]): AggregatedDocument {
@@ -35,13 +50,13 @@ function listDocument(items: AggregatedDocument["items"]): AggregatedDocument {
   };
 }
 
-function groupItem(input: AggregatedInput, group: string): Group {
+function groupItem({ stale }: AggregatedInput, { name, versions }: ServedGroup): Group {
   return {
-    metadata: group === "" ? {} : { name: group },
-    versions: versionsOf(input.resources, group).map((version) => ({
+    metadata: name === "" ? {} : { name },
+    versions: versions.map(({ version, resources }) => ({
       version,
-      resources: resourcesOf(input.resources, group, version).map(resourceItem),
-      freshness: input.stale.has(`${group}/${version}`) ? "Stale" : "Current",
+      resources: resources.map(resourceItem),
+      freshness: stale.has(`${name}/${version}`) ? "Stale" : "Current",
     })),
   };
 }

@@ -5,7 +5,8 @@ import type { JsonObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { builtinResources, resourceByPath } from "#api/schema/resources.ts";
 import { stableResources } from "#api/schema/testing/stable-resources.ts";
-import { aggregatedCoreDocument, aggregatedGroupsDocument } from "./aggregated.ts";
+import { allSteps } from "#base/steps.ts";
+import { aggregatedCore, aggregatedGroups } from "./aggregated.ts";
 import { apiResourceListDocument, apiVersionsDocument } from "./discovery.ts";
 import { mergedGroup, mergedGroupList } from "./merged.ts";
 import { storageVersionHash } from "./storage-version-hash.ts";
@@ -139,9 +140,9 @@ test("hashes of storage versions are those of real servers", () => {
 
 test("aggregated discovery holds every resource once, core apart", () => {
   const input = { resources: [...builtinResources(), cronTab], stale: new Set<string>() };
-  const core = list(aggregatedCoreDocument(input), "items");
+  const core = list(allSteps(aggregatedCore(input)), "items");
   assert.equal(core.length, 1);
-  const groups = list(aggregatedGroupsDocument(input), "items");
+  const groups = list(allSteps(aggregatedGroups(input)), "items");
   const versions = [...core, ...groups].flatMap((group) => list(group, "versions"));
   const resources = versions.flatMap((version) => list(version, "resources"));
   assert.equal(versions.length, 37);
@@ -150,7 +151,7 @@ test("aggregated discovery holds every resource once, core apart", () => {
 
 test("an aggregated resource carries its response kind, scope and subresources", () => {
   const stale = new Set(["apps/v1"]);
-  const groups = list(aggregatedGroupsDocument({ resources: served, stale }), "items");
+  const groups = list(allSteps(aggregatedGroups({ resources: served, stale })), "items");
   const apps = groups.find((g) => (g["metadata"] as JsonObject)["name"] === "apps");
   const [version] = list(apps, "versions");
   assert.equal(version?.["freshness"], "Stale");

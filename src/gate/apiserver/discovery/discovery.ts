@@ -6,7 +6,7 @@
  * As upstream's, documents of the core group's old path leave out `apiVersion`.
  */
 import { apiVersionOf, type JsonObject } from "#api/object.ts";
-import { compareGroups, compareVersions } from "#api/schema/group-priorities.ts";
+import { compareVersions } from "#api/schema/group-priorities.ts";
 import type { ResourceInfo, SubresourceInfo } from "#api/schema/resource-info.ts";
 import { storageVersionHash } from "./storage-version-hash.ts";
 
@@ -39,13 +39,6 @@ export function apiResourceListDocument(
       ...row.subresources.map((sub) => subresourceEntry(row, sub)),
     ]),
   };
-}
-
-/** Groups other than the core one, in order. */
-export function groupsOf(resources: readonly ResourceInfo[]): readonly string[] {
-  const groups = new Set(resources.map((row) => row.group));
-  groups.delete("");
-  return [...groups].sort(compareGroups);
 }
 
 /** Versions of a group, preferred first. */

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stableResources } from "#api/schema/testing/stable-resources.ts";
+import { allSteps } from "#base/steps.ts";
 import { mergedAggregated, mergedGroup, mergedGroupList, type RemoteVersion } from "./merged.ts";
 
 function remote(group: string, version: string, priority: number, more = {}): RemoteVersion {
@@ -40,7 +41,7 @@ test("the aggregated document has what another server said last, and whether it 
     verbs: ["get", "list"],
   };
   const metrics = remote("metrics.k8s.io", "v1beta1", 100, { resources: [row], isStale: true });
-  const { items } = mergedAggregated(stableResources(), [metrics]);
+  const { items } = allSteps(mergedAggregated(stableResources(), [metrics]));
   assert.deepEqual(items.at(-1), {
     metadata: { name: "metrics.k8s.io" },
     versions: [{ version: "v1beta1", resources: [row], freshness: "Stale" }],
@@ -51,7 +52,7 @@ test("a group-version that another server answers is described by it, and once",
   const [first] = stableResources();
   assert.ok(first);
   const custom = { ...first, group: "both.example.com", version: "v1" };
-  const { items } = mergedAggregated([custom], [remote("both.example.com", "v1", 2_000)]);
+  const { items } = allSteps(mergedAggregated([custom], [remote("both.example.com", "v1", 2_000)]));
   assert.deepEqual(items, [
     {
       metadata: { name: "both.example.com" },

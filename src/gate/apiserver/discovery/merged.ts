@@ -12,8 +12,9 @@ import {
   versionPriority,
 } from "#api/schema/group-priorities.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import type { Steps } from "#base/steps.ts";
 import type { AggregatedDocument } from "./aggregated-protobuf.ts";
-import { aggregatedGroupsDocument } from "./aggregated.ts";
+import { aggregatedGroups } from "./aggregated.ts";
 
 type AggregatedGroup = AggregatedDocument["items"][number];
 type AggregatedVersion = AggregatedGroup["versions"][number];
@@ -65,11 +66,11 @@ export function mergedGroup(
 }
 
 /** The aggregated `/apis`. */
-export function mergedAggregated(
+export function* mergedAggregated(
   resources: readonly ResourceInfo[],
   remote: readonly RemoteVersion[],
-): AggregatedDocument {
-  const own = aggregatedGroupsDocument({ resources, stale: new Set() });
+): Steps<AggregatedDocument> {
+  const own = yield* aggregatedGroups({ resources, stale: new Set() });
   const described = new Map<string, AggregatedVersion>();
   for (const { metadata, versions } of own.items) {
     const { name = "" } = metadata as { readonly name?: string };

@@ -18,7 +18,7 @@ export function encodeJson(document: object): EncodedDocument {
 }
 
 /** The same bytes in some thousand steps: of a thousand definitions they are 27 MB. */
-export function* encodeJsonSteps(document: JsonObject): Steps<EncodedDocument> {
+export function* encodeJsonSteps(document: object): Steps<EncodedDocument> {
   const hash = createHash("sha512");
   const pieces: Uint8Array[] = [];
   for (const text of jsonPieces(document)) {
@@ -30,12 +30,13 @@ export function* encodeJsonSteps(document: JsonObject): Steps<EncodedDocument> {
   return { body: concatBytes(pieces), hash: hash.digest("hex").toUpperCase() };
 }
 
-/** The members of the document, and where one is an object, its members one by one. */
-function* jsonPieces(document: JsonObject): Generator<string> {
+/** The members of the document, and where one is an object or a list, what is in it one by one. */
+function* jsonPieces(document: object): Generator<string> {
   let before = "{";
-  for (const [name, value] of Object.entries(document)) {
+  for (const [name, value] of Object.entries(document as JsonObject)) {
     yield `${before}${JSON.stringify(name)}:`;
-    if (isJsonObject(value)) yield* memberPieces(value);
+    if (Array.isArray(value)) yield* itemPieces(value);
+    else if (isJsonObject(value)) yield* memberPieces(value);
     else yield JSON.stringify(value);
     before = ",";
   }
@@ -49,6 +50,15 @@ function* memberPieces(object: JsonObject): Generator<string> {
     before = ",";
   }
   yield before === "{" ? "{}" : "}";
+}
+
+function* itemPieces(items: readonly unknown[]): Generator<string> {
+  let before = "[";
+  for (const item of items) {
+    yield before + JSON.stringify(item);
+    before = ",";
+  }
+  yield before === "[" ? "[]" : "]";
 }
 
 export function withHash(body: Uint8Array): EncodedDocument {

@@ -1,0 +1,35 @@
+/**
+ * The groups that are served, each with its versions and their resources: one pass over all resources, where
+ * asking for each group and version by itself would be one pass each.
+ */
+import { compareGroups, compareVersions } from "#api/schema/group-priorities.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+
+export interface ServedVersion {
+  readonly version: string;
+  /** By name. */
+  readonly resources: readonly ResourceInfo[];
+}
+
+export interface ServedGroup {
+  readonly name: string;
+  /** Preferred first. */
+  readonly versions: readonly ServedVersion[];
+}
+
+/** The core group, whose name is empty, is among them; in upstream's order. */
+export function servedGroups(resources: readonly ResourceInfo[]): readonly ServedGroup[] {
+  return [...Map.groupBy(resources, ({ group }) => group)]
+    .sort(([a], [b]) => compareGroups(a, b))
+    .map(([name, rows]) => ({ name, versions: versionsIn(name, rows) }));
+}
+
+function versionsIn(group: string, rows: readonly ResourceInfo[]): readonly ServedVersion[] {
+  return [...Map.groupBy(rows, ({ version }) => version)]
+    .sort(([a], [b]) => compareVersions(group, a, b))
+    .map(([version, resources]) => ({ version, resources: byName(resources) }));
+}
+
+function byName(resources: readonly ResourceInfo[]): readonly ResourceInfo[] {
+  return resources.toSorted((a, b) => (a.resource < b.resource ? -1 : 1));
+}
