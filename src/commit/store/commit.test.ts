@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "#platform/log.ts";
+import type { TurnRest } from "#platform/turn-rest.ts";
 import { Committer } from "./commit.ts";
 import type { PutCommand } from "./command.ts";
 import { MemoryEngine, MemoryLog } from "./engines/memory.ts";
@@ -27,6 +28,7 @@ async function newCommitter(
   batchItemsMax: number,
   watch: (revision: number) => void = () => undefined,
   engine: Engine = new MemoryEngine(new MemoryLog("one", "all")),
+  requests?: TurnRest,
 ): Promise<Committing> {
   const { clock } = newWorld(1);
   const state = { mvcc: new Mvcc(new Slabs(4096), 1), leases: new Leases(newWorld(1).clock) };
@@ -49,6 +51,7 @@ async function newCommitter(
       onFailed: (error) => void failed.push(error),
       clock,
       log: silentLog,
+      requests,
     },
     { epoch: 1, headRevision: 1, batchBytesMax: 2 ** 20, batchItemsMax },
   );
@@ -187,4 +190,20 @@ void test("when one of several batches fails all callers are told that the store
   assert.deepEqual(kinds, ["committed", ...Array.from({ length: 9 }, () => "stopped")]);
   assert.deepEqual(published, [2]);
   assert.equal(failed.length, 1);
+});
+
+void test("writes of requests that begin in one turn share a batch, as far apart as they come", async () => {
+  const atRest: (() => void)[] = [];
+  const requests = { whenBegun: (f: () => void) => void atRest.push(f) };
+  const { committer, published } = await newCommitter(100, undefined, undefined, requests);
+  const answers = [];
+  for (const name of ["a", "b", "c"]) {
+    answers.push(committer.submit(put(name)));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.equal(atRest.length, 1);
+  assert.deepEqual(published, []);
+  atRest[0]?.();
+  await Promise.all(answers);
+  assert.deepEqual(published, [4]);
 });

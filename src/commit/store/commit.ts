@@ -20,7 +20,8 @@
  * C2  `publish` gets durable revisions only, before any caller of the batch is answered; and no answer
  *     names a revision that is not published.
  * C3  An idle store writes at once: a batch starts in the microtask after its first record, delayed
- *     only while more commands arrive within the same host turn (at most `hopsMax` microtasks).
+ *     only while more commands arrive within the same host turn (at most `hopsMax` microtasks), and until the
+ *     last request of the turn has begun (`requests`).
  * C4  A batch takes commands until it holds batchBytesMax or batchItemsMax; further ones wait in order,
  *     unsequenced.
  * C5  After a failed append, and after a bug, the store is stopped for good: all unanswered and all
@@ -32,6 +33,7 @@
 import { assert, AssertionError } from "#base/assert.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
+import type { TurnRest } from "#platform/turn-rest.ts";
 import { Batches } from "./batch.ts";
 import { BatchPace } from "./batch-pace.ts";
 import type { Batch } from "./batch.ts";
@@ -51,6 +53,8 @@ interface CommitDeps {
   readonly onFailed: (error: Error) => void;
   readonly clock: Clock;
   readonly log: Log;
+  /** Of this process, whose commands come; absent: nobody knows of others that are about to come. */
+  readonly requests?: TurnRest | undefined;
 }
 
 interface CommitOptions {
@@ -149,11 +153,23 @@ export class Committer {
     const hop = (): void => {
       const { items } = this.#batches.filling;
       if (left > 0 && items > itemsBefore && !this.#batches.isFull()) this.#hop(items, left - 1);
-      else this.#start();
+      else this.#startWhenBegun();
     };
     Promise.resolve()
       .then(hop)
       .catch((error: unknown) => this.#threw(error));
+  }
+
+  #startWhenBegun(): void {
+    const { requests } = this.#deps;
+    if (requests === undefined) return this.#start();
+    requests.whenBegun(() => {
+      try {
+        this.#start();
+      } catch (error) {
+        this.#threw(error);
+      }
+    });
   }
 
   #start(): void {

@@ -9,6 +9,7 @@ import { must, unreachable } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
+import type { TurnRest } from "#platform/turn-rest.ts";
 import type { Effect, Stopped } from "./command.ts";
 import { Committer } from "./commit.ts";
 import type { Engine, Room } from "./engines/engine.ts";
@@ -51,6 +52,7 @@ interface EmbeddedDeps {
   /** Recovered, with `commitRevision` at the head. */
   readonly mvcc: Mvcc;
   readonly leases: Leases;
+  readonly requests?: TurnRest;
   /** Of a replica that took the log over: watches and snapshots go on. */
   readonly followed?: { readonly watches: Watches; readonly maintenance: Maintenance };
 }
@@ -82,6 +84,7 @@ export class EmbeddedStore implements FullStore {
         engine: deps.engine,
         clock: deps.clock,
         log: deps.log,
+        requests: deps.requests,
         sequence: (batch, command) => sequencer.sequence(batch, command),
         publish: (revision, effects) => this.#publish(revision, effects),
         onFailed: (error) => this.#onFailed(error, failed.resolve),

@@ -4,6 +4,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Disk } from "#platform/disk.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
+import type { TurnRest } from "#platform/turn-rest.ts";
 import { EmbeddedStore } from "./embedded.ts";
 import type { FullStore } from "./full-store.ts";
 import type { Engine } from "./engines/engine.ts";
@@ -26,6 +27,8 @@ interface StoreDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Requests of this process that bring commands: those of one turn share a batch. */
+  readonly requests?: TurnRest;
 }
 
 type EngineChoice =

@@ -8,6 +8,7 @@ import type { Client } from "#client/client.ts";
 import type { Disk } from "#platform/disk.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
+import { processTurns } from "#platform/node/http/process-turns.ts";
 import { nodeLog, type LogLevel } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -62,7 +63,13 @@ export async function openControlPlane(
 ): Promise<ControlPlane> {
   const { host = "127.0.0.1", port = 0, nodes = 1, logLevel = "warn" } = options;
   const log = nodeLog({ level: logLevel, destination: 2 });
-  const platform = { clock: new NodeClock(), random: new NodeRandom(), disk: new NodeDisk(), log };
+  const platform = {
+    clock: new NodeClock(),
+    random: new NodeRandom(),
+    disk: new NodeDisk(),
+    log,
+    requests: processTurns,
+  };
   const files = await openFiles(platform.disk, options, parts);
   const { serviceAddress } = limits;
   const advertised = advertisedAddress(log, { host });

@@ -1,6 +1,7 @@
 /** The host of a role that has a process of its own. */
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
+import { processTurns } from "#platform/node/http/process-turns.ts";
 import { type LogLevel, nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import type { SupervisedHost } from "./host.ts";
@@ -15,5 +16,6 @@ export function nodeHost({ logLevel }: { readonly logLevel: LogLevel }): Supervi
     random: new NodeRandom(),
     disk: new NodeDisk(),
     log: nodeLog({ level: logLevel, destination: 2 }),
+    requests: processTurns,
   });
 }

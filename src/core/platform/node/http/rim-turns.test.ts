@@ -46,6 +46,7 @@ class Loop implements TurnHost {
 
 function rim(turnMs: number): {
   readonly loop: Loop;
+  readonly turns: RimTurns;
   readonly come: (connection: object, name: string, ms: number) => void;
 } {
   const loop = new Loop();
@@ -56,6 +57,7 @@ function rim(turnMs: number): {
   };
   return {
     loop,
+    turns,
     come(connection, name, ms) {
       const wait = turns.enter(connection);
       if (wait === undefined) begin(name, ms);
@@ -108,4 +110,22 @@ test("what comes after the turn's time, from another read of it, waits as well",
   await loop.run();
   assert.deepEqual(loop.turns.flat(), ["slow", "later"]);
   assert.ok(!loop.turns[0]?.includes("later"));
+});
+
+test("what is done once for the requests of a turn waits for the last one that begins in it", async () => {
+  const { loop, turns, come } = rim(4);
+  const done = (name: string) => (): void => void loop.turns.at(-1)?.push(name);
+  turns.whenBegun(done("nobody runs"));
+  const connection = {};
+  come(connection, "a", 1);
+  turns.whenBegun(done("commit"));
+  come(connection, "b", 1);
+  come(connection, "c", 3);
+  come(connection, "d", 1);
+  assert.deepEqual(loop.turns, [["nobody runs", "a"]]);
+  await loop.run();
+  assert.deepEqual(
+    loop.turns.filter((turn) => turn.length > 0),
+    [["nobody runs", "a", "b", "c", "commit"], ["d"]],
+  );
 });

@@ -8,8 +8,11 @@
  * Holds  one request begins at a time: the next when all that the one before it does without waiting for the
  *        host is done, so that its time is known. A turn begins none after `turnMs`, hence it is longer
  *        by one request at most.
+ * Rest   when the last request of a turn has begun and run: what is done for all of them at once waits for it.
  * Bounds as many wait as connections have open: `streamsPerConnectionMax` each over HTTP/2, one over HTTP/1.1.
  */
+
+import type { TurnRest } from "../../turn-rest.ts";
 
 export interface TurnHost {
   nowMs(): number;
@@ -19,12 +22,13 @@ export interface TurnHost {
   settled(f: () => void): void;
 }
 
-export class RimTurns {
+export class RimTurns implements TurnRest {
   readonly #host: TurnHost;
   readonly #turnMs: number;
   /** By connection; the first has its turn next. */
   readonly #waiting = new Map<object, (() => void)[]>();
   #isRunning = false;
+  #atRest: (() => void)[] = [];
   /** Of the turn in which a request has begun; undefined: none has. */
   #startedMs: number | undefined;
 
@@ -44,6 +48,11 @@ export class RimTurns {
       if (others === undefined) this.#waiting.set(connection, [resolve]);
       else others.push(resolve);
     });
+  }
+
+  whenBegun(f: () => void): void {
+    if (this.#isRunning) this.#atRest.push(f);
+    else f();
   }
 
   #hasTime(): boolean {
@@ -68,7 +77,14 @@ export class RimTurns {
   readonly #ran = (): void => {
     this.#isRunning = false;
     this.#goOn();
+    if (!this.#isRunning && this.#atRest.length > 0) this.#rest();
   };
+
+  #rest(): void {
+    const waiting = this.#atRest;
+    this.#atRest = [];
+    for (const f of waiting) f();
+  }
 
   /** Where the turn has no time left, its end goes on. */
   #goOn(): void {
