@@ -35,6 +35,8 @@ export type TimerName =
   | "server.audit"
   | "server.websocket"
   | "auth.rotate"
+  | "auth.keys"
+  | "auth.webhook"
   | "supervisor.retry"
   | "admission.wait"
   | "webhook.call"

@@ -62,6 +62,8 @@ export interface Decision {
   readonly denied: boolean;
   /** For people: `RBAC: allowed by ClusterRoleBinding "cluster-admin" of ClusterRole ...`. */
   readonly reason: string;
+  /** Somebody could not be asked. Where nobody allows it, the request fails with it and is not just refused. */
+  readonly error?: string;
 }
 
 export interface ResourceRule {

@@ -4,7 +4,7 @@ import { randomBytes, X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { forApiServer } from "./audiences.ts";
-import { createAuthenticator } from "./authenticate.ts";
+import { anonymousAt, createAuthenticator } from "./authenticate.ts";
 import { BootstrapTokens } from "./bootstrap-token.ts";
 import { makeAuthority, makeClientCertificate } from "./pki.ts";
 import { RequestHeaderAuthenticator } from "./request-header.ts";
@@ -82,7 +82,7 @@ function setup(
         forApiServer(bootstrap, apiAudiences),
       ],
     },
-    { anonymousPaths },
+    { mayBeAnonymous: anonymousAt(anonymousPaths) },
   );
   const withToken = (token: string, path = "/api") =>
     authenticator.authenticate(request({ path, headers: { authorization: `Bearer ${token}` } }));

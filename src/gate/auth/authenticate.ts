@@ -5,6 +5,7 @@
  *        good, a bad one is 401 even where anonymous is allowed. Every user but anonymous is in
  *        system:authenticated; nothing here reads a body.
  */
+import { aggregateText } from "#api/validation/aggregate.ts";
 import { type CarriedToken, tokenOfHeader, tokenOfSubprotocols } from "#platform/bearer-token.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type {
@@ -20,11 +21,8 @@ import { anonymousName, groups, withAuthenticated } from "./groups.ts";
 export type ServerAuthenticator = Authenticator & TokenAuthenticator;
 
 interface AuthenticateOptions {
-  /**
-   * Paths anonymous may ask for; one that ends in `/` covers what lies below. "all": the authorizer
-   * decides. Anything else is 401.
-   */
-  readonly anonymousPaths: readonly string[] | "all";
+  /** Where a request without a credential is system:anonymous, whom the authorizer decides about; elsewhere it is 401. */
+  readonly mayBeAnonymous: (path: string) => boolean;
 }
 
 const none: AuthenticationResult = { kind: "none" };
@@ -55,9 +53,7 @@ export function createAuthenticator(
       if (byToken.kind === "user") return byToken;
       const refused = [byProxy, byCertificate, byToken].find(({ kind }) => kind === "rejected");
       if (refused !== undefined) return refused;
-      return anonymousMay(options.anonymousPaths, request.path)
-        ? { kind: "user", user: anonymous }
-        : none;
+      return options.mayBeAnonymous(request.path) ? { kind: "user", user: anonymous } : none;
     },
   };
 }
@@ -88,10 +84,10 @@ async function authenticateBearer(
   const result = carried.token.isWellFormed() ? await authenticateToken(carried.token, []) : none;
   if (result.kind === "user") return { kind: "user", user: result.user };
   // An unknown token is a bad credential, not the absence of one.
-  return result.kind === "rejected"
-    ? result
-    : { kind: "rejected", message: "invalid bearer token" };
+  return result.kind === "rejected" ? result : { kind: "rejected", message: invalidToken };
 }
+
+const invalidToken = "invalid bearer token";
 
 /** A rejection does not end the round: another issuer may know the token. */
 async function firstToken(
@@ -107,12 +103,13 @@ async function firstToken(
     if (result.kind === "rejected") refusals.push(result.message);
   }
   if (refusals.length === 0) return { kind: "none" };
-  return { kind: "rejected", message: refusals.join(", ") };
+  // Upstream asks for its own token first, and that authenticator says the same of every other.
+  return { kind: "rejected", message: aggregateText([invalidToken, ...refusals]) };
 }
 
-function anonymousMay(paths: readonly string[] | "all", path: string): boolean {
-  if (paths === "all") return true;
-  return paths.some((allowed) =>
-    allowed.endsWith("/") ? path.startsWith(allowed) : path === allowed,
-  );
+/** Paths that end in `/` cover what lies below. */
+export function anonymousAt(paths: readonly string[] | "all"): (path: string) => boolean {
+  if (paths === "all") return () => true;
+  return (path) =>
+    paths.some((allowed) => (allowed.endsWith("/") ? path.startsWith(allowed) : path === allowed));
 }

@@ -1,6 +1,7 @@
 /**
  * May they: authorizers asked in order. The first that allows or denies decides; if none does, no.
  */
+import { aggregateText } from "#api/validation/aggregate.ts";
 import type { UserInfo } from "#platform/http.ts";
 import type { Attributes, Authorizer, Decision, Soon } from "./auth.ts";
 import { groups } from "./groups.ts";
@@ -15,7 +16,7 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
       return {
         rules: answers.flatMap((answer) => answer.rules),
         incomplete: answers.some((answer) => answer.incomplete),
-        ...(errors.length === 0 ? {} : { error: aggregate(errors) }),
+        ...(errors.length === 0 ? {} : { error: aggregateText(errors) }),
       };
     },
   };
@@ -47,12 +48,6 @@ function concluded(decision: Decision, reasons: string[]): Decision | undefined 
   if (decision.allowed || decision.denied) return decision;
   if (decision.reason !== "") reasons.push(decision.reason);
   return undefined;
-}
-
-/** As Go's aggregate error prints. */
-function aggregate(errors: readonly string[]): string {
-  const distinct = [...new Set(errors)];
-  return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
 }
 
 /** system:masters may do everything, independent of bindings: the way in when those are broken. */

@@ -13,7 +13,7 @@ import type { AnyObject, GroupResource } from "#api/object.ts";
 import { RuleIndex } from "#api/policy-index.ts";
 import type { PolicyRule } from "#api/policy-rules.ts";
 import type { UserInfo } from "#platform/http.ts";
-import type { Attributes, Authorizer, Decision, ResourceRule } from "./auth.ts";
+import type { Attributes, Authorizer, Decision, ResourceRule, Rules } from "./auth.ts";
 import { serviceAccountUser } from "./groups.ts";
 
 export interface RoleRef {
@@ -80,10 +80,7 @@ export class RbacAuthorizer implements Authorizer {
     return { allowed: false, denied: false, reason: missingReason([...missing]) };
   }
 
-  rulesFor(
-    user: UserInfo,
-    namespace: string,
-  ): { readonly rules: readonly ResourceRule[]; readonly incomplete: boolean } {
+  rulesFor(user: UserInfo, namespace: string): Rules {
     const lists: (readonly ResourceRule[])[] = [];
     for (const { roleRef, namespace: at } of this.#grantsOf(user, namespace)) {
       lists.push(this.rulesOfRole(roleRef, at) ?? []);

@@ -3,7 +3,7 @@ import type { Access } from "#admission/access.ts";
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
 import { forApiServer } from "#auth/audiences.ts";
-import { createAuthenticator, type ServerAuthenticator } from "#auth/authenticate.ts";
+import { anonymousAt, createAuthenticator, type ServerAuthenticator } from "#auth/authenticate.ts";
 import { mastersAuthorizer, unionAuthorizer } from "#auth/authorize.ts";
 import type { Authorizer } from "#auth/auth.ts";
 import { bootstrapClusterRoleRules } from "#auth/bootstrap-policy.ts";
@@ -25,10 +25,12 @@ import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
+import { type Issuers, openIssuers } from "./authentication/issuers.ts";
+import type { AuthenticationSetup } from "./authentication/setup.ts";
 import { legacyUseNoter } from "./legacy-use.ts";
 
 /** Upstream's default issuer for clusters that name none. */
-const issuerDefault = "https://kubernetes.default.svc.cluster.local";
+export const issuerDefault = "https://kubernetes.default.svc.cluster.local";
 const policyKinds = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"].map(
   (resource) => ({ group: "rbac.authorization.k8s.io", resource }),
 );
@@ -47,7 +49,12 @@ interface AccessDeps {
   readonly staticTokens?: StaticTokens;
   /** Absent: no front proxy is believed. */
   readonly frontProxy?: RequestHeaderOptions;
+  /** Where the configuration of `authentication` does not say. */
   readonly anonymousPaths: readonly string[] | "all";
+  /** Issuers of tokens; absent: none. */
+  readonly authentication?: AuthenticationSetup;
+  /** Of this server, in metrics. */
+  readonly serverId: string;
   /** By fingerprint: a certificate that this server shows to others. Absent: none is. */
   readonly isOwnCertificate?: (fingerprint: string) => boolean;
   /** Absent: both. */
@@ -81,6 +88,8 @@ export interface ServerAccess {
   readonly mintToken: (namespace: string, name: string, request: AnyObject) => AnyObject;
   /** For the Secrets that keep one. */
   readonly mintLegacyToken: LegacyTokens["mint"];
+  /** Ends connections to issuers. */
+  close(): void;
 }
 
 export function serverAccess(deps: AccessDeps): ServerAccess {
@@ -92,6 +101,11 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
     olderPublicKeys: pki.serviceAccount.olderPublicKeys,
     legacyUsed: legacyUseNoter(deps),
   });
+  const { apiAudiences } = tokens;
+  const issuers =
+    deps.authentication === undefined
+      ? undefined
+      : openIssuers(deps, deps.authentication, apiAudiences);
   const authenticator = createAuthenticator(
     {
       certificates: new CertificateAuthenticator({
@@ -110,9 +124,10 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
         ...(deps.hasBootstrapTokens === false
           ? []
           : [forApiServer(new BootstrapTokens(deps), tokens.apiAudiences)]),
+        ...(issuers === undefined ? [] : [issuers.tokens]),
       ],
     },
-    { anonymousPaths: deps.anonymousPaths },
+    { mayBeAnonymous: anonymousRule(deps.anonymousPaths, issuers) },
   );
   const rbac = new RbacAuthorizer({ lookup, policyVersion: changesOf(deps.registry, policyKinds) });
   const nodes = new NodeAuthorizer({ lookup, rules: bootstrapClusterRoleRules("system:node") });
@@ -131,7 +146,17 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
       serveTokenRequest({ ...deps, tokens }, namespace, name, request),
     mintLegacyToken: (namespace, account, secretName) =>
       tokens.issueLegacy({ namespace, account, secretName }),
+    close: () => issuers?.close(),
   };
+}
+
+/** The configuration file decides where it says anything. */
+function anonymousRule(
+  paths: readonly string[] | "all",
+  issuers: Issuers | undefined,
+): (path: string) => boolean {
+  const byFlag = anonymousAt(paths);
+  return (path) => issuers?.mayBeAnonymous(path) ?? byFlag(path);
 }
 
 /** A number that changes whenever an object of one of `kinds` does: what is compiled from them is made anew then. */

@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { LogLevel } from "#platform/node/log.ts";
 import type { AggregationFlags } from "./aggregation.ts";
+import { addAuthenticationFlags, type AuthenticationFlags } from "./authentication/flags.ts";
 import { boolean, commaList, integer, ipAddress, logLevelOption, nameList } from "./flag-values.ts";
 import type { KubeletFlags } from "./kubelets.ts";
 import { compactEverySeconds } from "./limits.ts";
@@ -10,7 +11,7 @@ import type { QuotaFlags } from "./state-quota.ts";
 import { runtimeConfig, type RuntimeConfig } from "./runtime-config.ts";
 
 export interface ApiServerFlags
-  extends KubeletFlags, AggregationFlags, RequestHeaderFlags, QuotaFlags {
+  extends KubeletFlags, AggregationFlags, RequestHeaderFlags, QuotaFlags, AuthenticationFlags {
   readonly compactEvery: number;
   readonly logLevel: LogLevel;
   readonly auditLog?: string;
@@ -28,6 +29,7 @@ export function addApiServerFlags(command: Command): void {
   addKubeletFlags(command);
   addAggregationFlags(command);
   addRequestHeaderFlags(command);
+  addAuthenticationFlags(command);
 }
 
 function addServerFlags(command: Command): void {

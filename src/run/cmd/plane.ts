@@ -69,7 +69,11 @@ async function openPlane(
   const ways = await parts.open("kubelets", () => openWays(host, options), {
     close: ({ kubelets }) => kubelets.close(),
   });
-  const access = planeAccess(host, options, { ...storage, ...ways });
+  const access = await parts.open(
+    "access",
+    () => planeAccess(host, options, { ...storage, ...ways }),
+    { close: (opened) => opened.close() },
+  );
   const extensions = await openExtensions(host, options, { ...storage, ...ways, access }, parts);
   const { repair, ...serviceNumbers } = planeServiceNumbers(host, options, storage);
   const opened = {
@@ -140,7 +144,7 @@ function planeAccess(
   { registry, metrics, kubelets: { isShown } }: Storage & Pick<Ways, "kubelets">,
 ): ServerAccess {
   const { pki, staticTokens, frontProxy, issuer, anonymousPaths = "all" } = options;
-  const { authorizationModes, hasBootstrapTokens } = options;
+  const { authorizationModes, hasBootstrapTokens, authentication, identity = "" } = options;
   return serverAccess({
     ...host,
     lookup: createLister(registry),
@@ -148,6 +152,8 @@ function planeAccess(
     metrics,
     pki,
     anonymousPaths,
+    serverId: identity,
+    ...(authentication === undefined ? {} : { authentication }),
     ...(staticTokens === undefined ? {} : { staticTokens }),
     ...(frontProxy === undefined ? {} : { frontProxy }),
     ...(issuer === undefined ? {} : { issuer }),

@@ -2,6 +2,8 @@
 import { choiceFault, type PluginChoice } from "#admission/plugin-choice.ts";
 import { StaticTokens } from "#auth/token-file.ts";
 import { heapBytesMax } from "#platform/node/heap.ts";
+import { issuerDefault } from "./access.ts";
+import { authenticationSetup } from "./authentication/setup.ts";
 import { admissionConfiguration } from "./admission-configuration.ts";
 import { aggregationAccess } from "./aggregation.ts";
 import type { ApiServerFlags } from "./api-flags.ts";
@@ -21,7 +23,7 @@ type ServerOptions = Partial<PlaneOptions> & Pick<PlaneOptions, "anonymousPaths"
 /** The audit log, where one is asked for, becomes one of `parts`. Throws UsageError. */
 export async function serverOptions(
   host: Host,
-  flags: ApiServerFlags,
+  flags: ApiServerFlags & { readonly serviceAccountIssuer?: string },
   parts: Parts,
 ): Promise<ServerOptions> {
   const resources = servedResources(flags.runtimeConfig);
@@ -29,6 +31,7 @@ export async function serverOptions(
   const kubelet = kubeletAccess(flags);
   const aggregation = aggregationAccess(flags);
   const frontProxy = frontProxyTrust(flags);
+  const authentication = authenticationSetup(flags, flags.serviceAccountIssuer ?? issuerDefault);
   const admissionPlugins = pluginChoice(flags);
   const admission = admissionConfiguration(flags.admissionControlConfigFile, admissionPlugins);
   const audit = await openAudit(host, flags, parts);
@@ -38,13 +41,21 @@ export async function serverOptions(
     aggregation,
     admissionPlugins,
     admission,
-    anonymousPaths: flags.anonymousPaths,
+    anonymousPaths: anonymousPaths(flags),
     compactPeriodMs: flags.compactEvery * 1000,
     stateQuota: stateQuota(flags, heapBytesMax()),
     ...(frontProxy === undefined ? {} : { frontProxy }),
+    ...(authentication === undefined ? {} : { authentication }),
     ...(audit === undefined ? {} : { audit }),
     ...(staticTokens === undefined ? {} : { staticTokens }),
   };
+}
+
+/** @throws UsageError */
+function anonymousPaths({ anonymousAuth, anonymousPaths: paths }: ApiServerFlags) {
+  if (anonymousAuth !== false) return paths;
+  if (paths === "all") return [];
+  throw new UsageError("--anonymous-auth=false leaves no paths for --anonymous-paths");
 }
 
 /** @throws UsageError for an unknown name. */

@@ -67,6 +67,11 @@ const safe: Readonly<Record<Part, RegExp>> = {
 /** What url() does: the strict reading must accept the text, the lenient one knows fragments. */
 export function parseUrl(text: string): GoUrl {
   parseRequestUri(text);
+  return parseReference(text);
+}
+
+/** Go's url.Parse: relative ones, too. Throws UrlError. */
+export function parseReference(text: string): GoUrl {
   const [main, fragment] = cut(text, "#");
   const url = named(main, () => parse(toBytes(main), false));
   if (fragment === undefined || fragment === "") return url;

@@ -3,6 +3,7 @@
  *
  * Holds  a condition that is false wins over one that fails; only then failurePolicy decides.
  */
+import { aggregateText } from "#api/validation/aggregate.ts";
 import { limits } from "./limits.ts";
 import { Budget, evaluate, type Expression, OutOfBudget, type Scope } from "./expression.ts";
 
@@ -34,11 +35,5 @@ export function matchConditions(
     errors.push(error.message);
   }
   if (errors.length === 0) return match;
-  return failsClosed ? { kind: "error", message: aggregate(errors) } : noMatch;
-}
-
-/** As Go's aggregate error prints: each text once, in brackets when there are several. */
-function aggregate(errors: readonly string[]): string {
-  const distinct = [...new Set(errors)];
-  return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
+  return failsClosed ? { kind: "error", message: aggregateText(errors) } : noMatch;
 }

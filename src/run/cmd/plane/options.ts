@@ -1,5 +1,6 @@
 /** What decides a plane, beyond the host it runs on. */
 import type { AuthorizationMode } from "../access.ts";
+import type { AuthenticationSetup } from "../authentication/setup.ts";
 import type { ServiceAddressOptions } from "#admission/service-addresses.ts";
 import type { PluginChoice } from "#admission/plugin-choice.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
@@ -43,6 +44,8 @@ export interface PlaneOptions extends StoreOptions {
   readonly admission?: AdmissionConfiguration;
   /** Instead of connections over this host's network to webhooks. */
   readonly webhooks?: OpenTransport;
+  /** Issuers of tokens, and where anonymous may go; absent: no issuers. */
+  readonly authentication?: AuthenticationSetup;
   /** Where a request without a credential is system:anonymous, and not 401; absent: everywhere. */
   readonly anonymousPaths?: readonly string[] | "all";
   /** Absent: both. */

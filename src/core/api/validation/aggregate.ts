@@ -1,0 +1,5 @@
+/** Several errors in one text, as Go's utilerrors.NewAggregate prints them: each once, in brackets when there are several. */
+export function aggregateText(messages: readonly string[]): string {
+  const distinct = [...new Set(messages)];
+  return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
+}

@@ -1,0 +1,138 @@
+/**
+ * Expressions of an AuthenticationConfiguration: `claims` of a token, `user` that was made of them.
+ *
+ * Holds  an expression is compiled once, when the file is read, and its cost is bounded at each evaluation.
+ * Source: k8s.io/apiserver pkg/authentication/cel/compile.go, 1.36.
+ */
+import { Environment, type Program } from "#cel/environment.ts";
+import { dynValue, jsonValue } from "#cel/json-values.ts";
+import { mapOf, types } from "#cel/libraries/library.ts";
+import { listItems, type Value } from "#cel/libraries/values.ts";
+import { type Schema, schemaNode, schemaTypes } from "#cel/schema-types.ts";
+import type { Expr } from "#cel/syntax.ts";
+import { must } from "#base/assert.ts";
+import type { UserInfo } from "#platform/http.ts";
+
+const text: Schema = { type: "string" };
+const texts: Schema = { type: "array", items: text };
+const userSchema: Schema = {
+  type: "object",
+  properties: {
+    username: text,
+    uid: text,
+    groups: texts,
+    extra: { type: "object", additionalProperties: texts },
+  },
+};
+const userNode = must(schemaNode(userSchema, "kubernetes.UserInfo"), "a schema with a type");
+
+const environments = {
+  claims: new Environment({ variables: new Map([["claims", mapOf(types.string, types.dyn)]]) }),
+  user: new Environment({
+    variables: new Map([["user", userNode.type]]),
+    types: schemaTypes([userNode]),
+  }),
+};
+
+type Variable = keyof typeof environments;
+
+export interface Expression {
+  readonly text: string;
+  readonly program: Program;
+}
+
+type Compiled =
+  | { readonly kind: "expression"; readonly expression: Expression }
+  /** Upstream's detail of the finding. */
+  | { readonly kind: "error"; readonly detail: string };
+
+/** @param wanted "bool" for rules; "any" for mappings, whose results are looked at when they are there. */
+export function compileExpression(
+  source: string,
+  variable: Variable,
+  wanted: "bool" | "any",
+): Compiled {
+  const compiled = environments[variable].compile(source);
+  if (compiled.kind === "errors") return { kind: "error", detail: compiled.message };
+  const { program } = compiled;
+  if (wanted === "bool" && program.type.name !== "bool") {
+    return { kind: "error", detail: "must evaluate to bool" };
+  }
+  return { kind: "expression", expression: { text: source, program } };
+}
+
+/** The variable of claims expressions. */
+export function claimsVariable(claims: object): ReadonlyMap<string, Value> {
+  return new Map([["claims", dynValue(claims)]]);
+}
+
+/** The variable of user rules. */
+export function userVariable({ name, uid = "", groups, extra = {} }: UserInfo) {
+  const user = { username: name, uid, groups, extra };
+  return new Map([["user", jsonValue(user, userNode)]]);
+}
+
+/** What a token says, or does not say, that makes it no user. */
+export class ClaimError extends Error {}
+
+/** @throws ClaimError in upstream's words. */
+export function evaluate(
+  { text: source, program }: Expression,
+  variables: ReadonlyMap<string, Value>,
+): Value {
+  const outcome = program.evaluate(variables);
+  if (outcome.kind === "value") return outcome.value;
+  throw new ClaimError(`expression '${source}' resulted in error: ${outcome.message}`);
+}
+
+const notTexts = "expression must return a string or a list of strings";
+
+/** A text, a list of them, or null; empty ones count as absent. @throws ClaimError */
+export function textsOf(value: Value): readonly string[] {
+  if (value === null) return [];
+  if (typeof value === "string") return value === "" ? [] : [value];
+  const items = listItems(value);
+  if (items === undefined) throw new ClaimError(notTexts);
+  return items.flatMap((item) => {
+    if (typeof item !== "string") throw new ClaimError(notTexts);
+    return item === "" ? [] : [item];
+  });
+}
+
+/** Whether `claims.FIELD` or `claims.?FIELD` stands anywhere in it. */
+export function readsClaim({ program }: Expression, field: string): boolean {
+  return selects(program.checked.expr, field);
+}
+
+function selects(expr: Expr, field: string): boolean {
+  const within = (part: Expr): boolean => selects(part, field);
+  switch (expr.kind) {
+    case "literal":
+    case "ident":
+      return false;
+    case "select":
+      return (isClaims(expr.operand) && expr.field === field) || within(expr.operand);
+    case "call": {
+      const [operand, name] = expr.args;
+      const isOptional = expr.name === "_?._" && expr.target === undefined;
+      if (isOptional && isClaims(operand) && name?.kind === "literal" && name.value === field) {
+        return true;
+      }
+      return expr.args.some(within) || (expr.target !== undefined && within(expr.target));
+    }
+    case "list":
+      return expr.items.some(within);
+    case "map":
+      return expr.entries.some(({ key, value }) => within(key) || within(value));
+    case "struct":
+      return expr.fields.some(({ value }) => within(value));
+    case "comprehension":
+      return [expr.range, expr.init, expr.condition, expr.step, expr.result].some(within);
+    default:
+      return expr satisfies never;
+  }
+}
+
+function isClaims(expr: Expr | undefined): boolean {
+  return expr?.kind === "ident" && expr.name === "claims";
+}

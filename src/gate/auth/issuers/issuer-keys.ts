@@ -1,0 +1,125 @@
+/**
+ * The keys of one issuer: discovered, fetched when a token needs them, kept, and fetched again.
+ *
+ * Holds  one fetch at a time, for all who wait for it, and none within `refetchMs` of the last one: tokens with
+ *        key ids that nobody has cannot make this server ask without end. Keys that were fetched stay good while
+ *        the issuer cannot be reached.
+ * Time   keys older than `staleMs` are fetched anew in the background when they are used: a key that the issuer
+ *        has withdrawn is forgotten then.
+ * Bounds `waitersMax` wait for a fetch, others are refused at once; a fetch ends after `fetchMs`.
+ */
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { IssuerKey } from "./jws.ts";
+import { readKeySet } from "./key-set.ts";
+
+/** GET of a JSON document from an issuer; the size is bounded. Rejects with what went wrong. */
+export type FetchDocument = (url: string, signal: AbortSignal) => Promise<unknown>;
+
+interface IssuerKeysDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly fetch: FetchDocument;
+  /** After a fetch of the key set. */
+  readonly fetched?: (outcome: "success" | "failure") => void;
+}
+
+/** Upstream polls an issuer that it could not reach every 10 s. */
+const refetchMs = 10_000;
+const staleMs = 300_000;
+const fetchMs = 10_000;
+const waitersMax = 1_024;
+
+const wellKnown = "/.well-known/openid-configuration";
+
+export class IssuerKeys {
+  readonly #deps: IssuerKeysDeps;
+  readonly #issuer: string;
+  readonly #discoveryUrl: string;
+  #keys: readonly IssuerKey[] | undefined;
+  #keysUrl: string | undefined;
+  #fetchedMs = -Infinity;
+  #triedMs = -Infinity;
+  #flight: Promise<void> | undefined;
+  #waiters = 0;
+  #generation = 0;
+
+  /** @param discoveryUrl "": below the issuer's own. */
+  constructor(deps: IssuerKeysDeps, issuer: string, discoveryUrl: string) {
+    this.#deps = deps;
+    this.#issuer = issuer;
+    this.#discoveryUrl = discoveryUrl === "" ? issuer.replace(/\/$/, "") + wellKnown : discoveryUrl;
+  }
+
+  /** Undefined: none were fetched yet. */
+  get keys(): readonly IssuerKey[] | undefined {
+    return this.#keys;
+  }
+
+  /** Changes with each set of keys. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  hasKeyId(keyId: string): boolean {
+    return this.#keys?.some((key) => key.keyId === keyId) ?? false;
+  }
+
+  /** Fetches anew in the background when the keys are old. */
+  keepFresh(): void {
+    const { clock } = this.#deps;
+    if (this.#keys === undefined || clock.monotonicMs() - this.#fetchedMs < staleMs) return;
+    void this.refresh();
+  }
+
+  /** Resolves when a fetch has ended, at once when none may be made now. Never rejects. */
+  async refresh(): Promise<void> {
+    const now = this.#deps.clock.monotonicMs();
+    if (this.#flight === undefined) {
+      if (now - this.#triedMs < refetchMs) return;
+      this.#triedMs = now;
+      this.#flight = this.#fetch().finally(() => (this.#flight = undefined));
+    }
+    if (this.#waiters >= waitersMax) return;
+    this.#waiters++;
+    await this.#flight;
+    this.#waiters--;
+  }
+
+  async #fetch(): Promise<void> {
+    const ending = new AbortController();
+    const { clock, log, fetched } = this.#deps;
+    const late = clock.after("auth.keys", fetchMs, () => ending.abort());
+    try {
+      this.#keysUrl ??= await this.#discover(ending.signal);
+      const document = await this.#deps.fetch(this.#keysUrl, ending.signal);
+      this.#keys = readKeySet(document);
+      this.#fetchedMs = clock.monotonicMs();
+      this.#generation++;
+      fetched?.("success");
+    } catch (error) {
+      // It may have moved.
+      this.#keysUrl = undefined;
+      fetched?.("failure");
+      const why = error instanceof Error ? error.message : String(error);
+      log.error("the keys of an issuer cannot be fetched", { issuer: this.#issuer, error: why });
+    } finally {
+      late.cancel();
+    }
+  }
+
+  async #discover(signal: AbortSignal): Promise<string> {
+    const document = await this.#deps.fetch(this.#discoveryUrl, signal);
+    const { issuer, jwks_uri: keysUrl } = Object(document) as Readonly<Record<string, unknown>>;
+    if (issuer !== this.#issuer) {
+      const [expected, got] = [this.#issuer, issuer].map((one) => JSON.stringify(one ?? ""));
+      throw new Error(
+        `oidc: issuer did not match the issuer returned by provider, expected ${expected} got ${got}`,
+      );
+    }
+    if (typeof keysUrl !== "string" || !keysUrl.startsWith("https://")) {
+      throw new Error("oidc: jwks_uri of the discovery document is no https URL");
+    }
+    return keysUrl;
+  }
+}

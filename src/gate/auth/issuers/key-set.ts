@@ -1,0 +1,43 @@
+/**
+ * A key set as an issuer publishes it (RFC 7517): its public RSA and EC keys.
+ *
+ * Holds  symmetric keys, keys for encryption and keys that cannot be read are left out: one odd key does not
+ *        take the others away.
+ * Bounds `keysMax` keys; more are not looked at.
+ */
+import { createPublicKey } from "node:crypto";
+import { type IssuerKey, isSigningAlgorithm } from "./jws.ts";
+
+/** Issuers publish one to a dozen. */
+const keysMax = 256;
+
+/** @throws Error when it is no key set. */
+export function readKeySet(document: unknown): readonly IssuerKey[] {
+  const keys = isFields(document) ? document["keys"] : undefined;
+  if (!Array.isArray(keys)) throw new Error("oidc: failed to decode keys: no key set");
+  return keys.slice(0, keysMax).flatMap((each: unknown) => readKey(each) ?? []);
+}
+
+function readKey(value: unknown): IssuerKey | undefined {
+  if (!isFields(value)) return undefined;
+  const { kty, use, alg, kid } = value;
+  if (kty !== "RSA" && kty !== "EC") return undefined;
+  if (use !== undefined && use !== "sig") return undefined;
+  const algorithm = typeof alg === "string" ? alg : "";
+  if (algorithm !== "" && !isSigningAlgorithm(algorithm)) return undefined;
+  try {
+    // The public part alone is read, whatever stands there.
+    const { n = "", e = "", crv = "", x = "", y = "" } = value as Readonly<Record<string, string>>; // else it throws
+    const key = createPublicKey({
+      key: kty === "RSA" ? { kty, n, e } : { kty, crv, x, y },
+      format: "jwk",
+    });
+    return { keyId: typeof kid === "string" ? kid : "", algorithm, key };
+  } catch {
+    return undefined;
+  }
+}
+
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,141 @@
+/**
+ * A configuration file that an operator may change while the process runs.
+ *
+ * Holds  a file that is half written, gone or wrong is not taken: what was read last goes on, and the file is read
+ *        again with its next change. Each change is tried once, and told in the log and to `observe`.
+ * Cost   a look at the file's times when its value is asked for, at most once in `lookEveryMs`.
+ */
+import { createHash } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { ConfigurationError } from "#auth/configuration/shape.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import { parseYaml, repeatedKeysMessage } from "#wire/yaml.ts";
+
+/** Upstream is told by the file system, and looks once a minute besides. */
+const lookEveryMs = 1_000;
+const limits = { bytesMax: 1024 * 1024, depthMax: 32, aliasMax: 100 };
+
+export interface ReadFile<T> {
+  readonly path: string;
+  /** `authentication`, `authorization`. */
+  readonly what: string;
+  /** @throws ConfigurationError */
+  readonly read: (value: unknown) => T;
+  readonly text: string;
+  readonly first: T;
+}
+
+/** What the start of a process reads. @throws ConfigurationError */
+export function readConfigurationFile<T>(
+  path: string,
+  what: string,
+  read: (value: unknown) => T,
+): ReadFile<T> {
+  const { text, value } = load(path, what);
+  return { path, what, read, text, first: read(value) };
+}
+
+interface Loaded {
+  readonly text: string;
+  readonly value: unknown;
+}
+
+function load(path: string, what: string): Loaded {
+  const failed = (why: string): ConfigurationError =>
+    new ConfigurationError(
+      `failed to load ${what} configuration from file ${JSON.stringify(path)}: ${why}`,
+    );
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    throw failed(readFault(path, error));
+  }
+  if (text === "") throw failed("empty config data");
+  const parsed = parseYaml(text, limits);
+  if (parsed.kind !== "ok") throw failed(parsed.message);
+  const { repeatedKeys = [] } = parsed;
+  if (repeatedKeys.length > 0) {
+    throw failed(`strict decoding error: ${repeatedKeysMessage(repeatedKeys)}`);
+  }
+  return { text, value: parsed.value };
+}
+
+/** As Go tells it. */
+function readFault(path: string, error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const known = { ENOENT: "no such file or directory", EACCES: "permission denied" };
+  if (code === "ENOENT" || code === "EACCES") return `open ${path}: ${known[code]}`;
+  return code === "EISDIR" ? `read ${path}: is a directory` : message;
+}
+
+/** `hash`: of the text that was taken, `sha256:` and hex. */
+export interface ReloadObserver {
+  reloaded(hash: string): void;
+  failed(): void;
+}
+
+export class ConfigurationFile<T> {
+  readonly #deps: { readonly clock: Clock; readonly log: Log; readonly observe: ReloadObserver };
+  readonly #file: ReadFile<T>;
+  #value: T;
+  #text: string;
+  #stamp: string;
+  #lookMs: number;
+
+  constructor(
+    deps: { readonly clock: Clock; readonly log: Log; readonly observe: ReloadObserver },
+    file: ReadFile<T>,
+  ) {
+    this.#deps = deps;
+    this.#file = file;
+    this.#value = file.first;
+    this.#text = file.text;
+    // A change between the first reading and now is found at the first look.
+    this.#stamp = "";
+    this.#lookMs = deps.clock.monotonicMs() + lookEveryMs;
+  }
+
+  /** The same value until the file has changed to one that can be used. */
+  current(): T {
+    const now = this.#deps.clock.monotonicMs();
+    if (now >= this.#lookMs) {
+      this.#lookMs = now + lookEveryMs;
+      this.#look();
+    }
+    return this.#value;
+  }
+
+  #look(): void {
+    const { path, what, read } = this.#file;
+    const stamp = stampOf(path);
+    if (stamp === this.#stamp) return;
+    this.#stamp = stamp;
+    const { log, observe } = this.#deps;
+    try {
+      const { text, value } = load(path, what);
+      if (text === this.#text) return;
+      this.#text = text;
+      this.#value = read(value);
+      observe.reloaded(hashOf(text));
+      log.info(`the ${what} configuration was read again`, { path });
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      observe.failed();
+      const why = { path, error: error.message };
+      log.error(`a changed ${what} configuration was not taken: what was read before goes on`, why);
+    }
+  }
+}
+
+/** `sha256:` and hex, as upstream labels what is in force. */
+export function hashOf(text: string): string {
+  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
+}
+
+/** Changes with each writing: a file that takes another's place has another inode. */
+function stampOf(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
+  return stat === undefined ? "none" : `${stat.ino}.${stat.size}.${stat.mtimeNs}`;
+}

@@ -1,0 +1,83 @@
+/** Metrics of the gates' configuration files and of issuers, by upstream's names. */
+import { createHash } from "node:crypto";
+import type { IssuerObserver } from "#auth/issuers/issuer-tokens.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
+import type { ReloadObserver } from "./configuration-file.ts";
+
+/** As upstream labels what may be secret or long. */
+function sha256(text: string): string {
+  return text === "" ? "" : `sha256:${createHash("sha256").update(text).digest("hex")}`;
+}
+
+interface ReloadMetricsDeps {
+  readonly clock: Clock;
+  readonly metrics: MetricSet;
+  /** Of this API server. */
+  readonly serverId: string;
+}
+
+/** `what`: authentication or authorization. `firstHash`: of the text that was read at the start. */
+export function reloadObserver(
+  { clock, metrics, serverId }: ReloadMetricsDeps,
+  what: string,
+  firstHash: string,
+): ReloadObserver {
+  const name = `apiserver_${what}_config_controller`;
+  const split = `of ${what} configuration split by status and apiserver identity.`;
+  const labels = ["status", "apiserver_id_hash"];
+  const total = `${name}_automatic_reloads_total`;
+  const reloads = metrics.counter(total, `Total number of automatic reloads ${split}`, labels);
+  const last = metrics.gauge(
+    `${name}_automatic_reload_last_timestamp_seconds`,
+    `Timestamp of the last automatic reload ${split}`,
+    labels,
+  );
+  const id = sha256(serverId);
+  let hash = firstHash;
+  metrics.gaugeOf(
+    `${name}_last_config_info`,
+    `Information about the last applied ${what} configuration with hash as label, split by apiserver identity.`,
+    ["apiserver_id_hash", "hash"],
+    () => [[[id, hash], 1]],
+  );
+  const note = (status: string): void => {
+    reloads.add([status, id]);
+    last.set([status, id], clock.nowMs() / 1_000);
+  };
+  return {
+    reloaded(next) {
+      hash = next;
+      note("success");
+    },
+    failed: () => note("failure"),
+  };
+}
+
+export function issuerObserver({ clock, metrics, serverId }: ReloadMetricsDeps): IssuerObserver {
+  const latency = metrics.histogram(
+    "apiserver_authentication_jwt_authenticator_latency_seconds",
+    "Latency of jwt authentication operations in seconds. This is the time spent authenticating a token for cache miss only (i.e. when the token is not found in the cache).",
+    ["result", "jwt_issuer_hash"],
+    [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  );
+  const fetched = metrics.gauge(
+    "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds",
+    "Timestamp of the last successful or failed JWKS fetch split by result, api server identity and jwt issuer for the JWT authenticator.",
+    ["result", "jwt_issuer_hash", "apiserver_id_hash"],
+  );
+  const id = sha256(serverId);
+  const hashes = new Map<string, string>();
+  const hashOf = (issuer: string): string => {
+    const hash = hashes.get(issuer) ?? sha256(issuer);
+    if (hashes.size < issuersMax) hashes.set(issuer, hash);
+    return hash;
+  };
+  return {
+    authenticated: (issuer, result, seconds) => latency.observe([result, hashOf(issuer)], seconds),
+    fetched: (issuer, result) => fetched.set([result, hashOf(issuer), id], clock.nowMs() / 1_000),
+  };
+}
+
+/** One configuration has 64. */
+const issuersMax = 1_024;
