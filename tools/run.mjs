@@ -35,7 +35,13 @@ const benches = [
   "doctor",
   "xds",
 ];
-const quickRooms = new Set(["base", "platform", "wire", "api", "flowcontrol", "auth", "admission"]);
+/** Rooms that `check` tests, besides the rules of the tree: what everything stands on, and the way of a write to its watchers. */
+const quickRooms = new Set([
+  ...["base", "platform", "wire", "api", "flowcontrol", "auth", "admission"],
+  ...["store", "watch", "registry", "client", "server"],
+]);
+/** Hundreds of seeded crashes and replicas: three quarters of the time of that room. */
+const longTests = /\/store\/(crash|replica)\.test\.ts$/;
 /** Without a name it is the first. */
 const soaks = ["relay", "churn", "client"];
 
@@ -142,9 +148,9 @@ function isNamed(path, names) {
   return names.some((name) => path.includes(name));
 }
 
-/** What `check` runs of the tests: the rules of the tree, and rooms whose tests take a second or two. */
 function isQuick(path) {
-  return path.startsWith("tools/") || quickRooms.has(roomOf(rooms, path));
+  if (path.startsWith("tools/")) return true;
+  return quickRooms.has(roomOf(rooms, path)) && !longTests.test(path);
 }
 
 function testFiles(within) {
