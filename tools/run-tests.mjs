@@ -14,12 +14,15 @@ import { bundleTests } from "./test-bundles.mjs";
 
 const timeoutMs = 300_000;
 
-/** `files`: from `root`. `again`: at most two files of whole processes that failed beside others run once more, alone. */
-export function runTests(root, files, again = false) {
+/**
+ * `files`: from `root`. `again`: at most two files of whole processes that failed beside others run once more, alone.
+ * `atOnce`: files; 0: as many as there are cores.
+ */
+export function runTests(root, files, { again = false, atOnce = 0 } = {}) {
   if (files.length === 0) throw new Error("no test files found");
   const lists = emptyLists(root);
   const env = { ...environment(root), PILOTHOUSE_TEST_LISTS: lists };
-  const status = runFiles(root, bundleTests(root, files), filesAtOnce(), env);
+  const status = runFiles(root, bundleTests(root, files), atOnce || filesAtOnce(), env);
   if (status === 0) return;
   const failed = listed(join(lists, "failed"));
   if (!again || !mayRunAgain(failed)) process.exit(status);

@@ -59,12 +59,13 @@ const commands = {
     runTests(root, scope.tests(testFiles(folders)));
   },
   // What measures the loop of a live process is not run beside other tests.
-  // `--again`: what fails of whole processes is run once more, alone.
+  // `--again`: what fails of whole processes is run once more, alone. `--at-once=3`: files, instead of one per core.
   test(...args) {
-    const again = args.includes("--again");
-    const names = args.filter((arg) => arg !== "--again");
+    const names = args.filter((arg) => !arg.startsWith("--"));
     const files = testFiles(folders).filter((path) => !isTimed(path));
-    runTests(root, names.length === 0 ? files : chosen(files, names), again);
+    const atOnce = Number(args.find((arg) => arg.startsWith("--at-once="))?.split("=")[1] ?? 0);
+    const options = { again: args.includes("--again"), atOnce };
+    runTests(root, names.length === 0 ? files : chosen(files, names), options);
   },
   attacks(...args) {
     if (args[0] === "--fuzz") run(node, ["test/attacks/fuzz/main.ts", ...args.slice(1)]);
