@@ -51,7 +51,7 @@ export function requestVerb(info: RequestInfo, method: string, isApply: boolean)
   return ownEntry(verbNames, info.verb) ?? "other";
 }
 
-/** Of a resource that this server does not know only the verb is told. */
+/** A resource that this server does not know is counted by its verb alone. */
 export function requestLabels(info: RequestInfo, verb: string, known: boolean): readonly string[] {
   if (!info.isResourceRequest) return [verb, "", "", "", pathName(info.path), "", "apiserver"];
   if (!known) return [verb, "", "", "", "", "", "apiserver"];

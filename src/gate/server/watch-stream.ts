@@ -52,7 +52,7 @@ export interface WatchStreamDeps {
 }
 
 interface SentBytes {
-  /** `bytes` of so many events. */
+  /** `bytes` is the size of `count` events. */
   observeTogether(bytes: number, events: number): void;
 }
 

@@ -106,7 +106,7 @@ export class SchedulingQueue {
     return this.#activeCount;
   }
 
-  /** Walks all Pods: for whoever looks now and then. */
+  /** Walks all Pods: a scrape calls it, no scheduling cycle. */
   pendingCounts(): PendingCounts {
     const counts: PendingCounts = { active: 0, backoff: 0, unschedulable: 0, gated: 0 };
     for (const { place } of this.#pods.values()) if (place !== "out") counts[place]++;

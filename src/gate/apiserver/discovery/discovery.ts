@@ -49,7 +49,7 @@ export function versionsOf(resources: readonly ResourceInfo[], group: string): r
 }
 
 /** Resources of a group-version by name. */
-export function resourcesOf(
+function resourcesOf(
   resources: readonly ResourceInfo[],
   group: string,
   version: string,

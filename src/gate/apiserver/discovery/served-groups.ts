@@ -5,7 +5,7 @@
 import { compareGroups, compareVersions } from "#api/schema/group-priorities.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 
-export interface ServedVersion {
+interface ServedVersion {
   readonly version: string;
   /** By name. */
   readonly resources: readonly ResourceInfo[];
