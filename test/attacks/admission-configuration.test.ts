@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { admissionConfiguration } from "../../src/run/cmd/admission-configuration.ts";
+import { admissionConfiguration } from "../../src/run/cmd/plane/admission-configuration.ts";
 
 function files(context: TestContext, texts: Readonly<Record<string, string>>): string {
   const directory = mkdtempSync(join(tmpdir(), "admission-"));

@@ -4,8 +4,8 @@
  */
 import https from "node:https";
 import { join } from "node:path";
-import { startPlane } from "#cmd/plane.ts";
-import { serviceAddress } from "#cmd/limits.ts";
+import { startPlane } from "#cmd/plane/plane.ts";
+import { serviceAddress } from "#cmd/shared/limits.ts";
 import { ensurePki } from "#auth/pki-files.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:f
 import { connect } from "node:tls";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { openAuditFile } from "#cmd/audit-file.ts";
+import { openAuditFile } from "#cmd/shared/audit-file.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { silentLog } from "#platform/log.ts";
 import type { AuditLine, AuditSink } from "#server/audit.ts";

@@ -8,7 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { ensurePki, type Pki } from "#auth/pki-files.ts";
 import { type IssuedCertificate, makeClientCertificate } from "#auth/pki.ts";
 import { StaticTokens } from "#auth/token-file.ts";
-import { serviceAddress } from "#cmd/limits.ts";
+import { serviceAddress } from "#cmd/shared/limits.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";

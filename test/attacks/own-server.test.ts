@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { startPlane, type Plane } from "#cmd/plane.ts";
+import { startPlane, type Plane } from "#cmd/plane/plane.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";

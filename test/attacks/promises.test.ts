@@ -7,7 +7,7 @@ import type { AnyObject } from "#api/object.ts";
 import { ensurePki } from "#auth/pki-files.ts";
 import { makeKeyPair } from "#auth/pki.ts";
 import { StaticTokens } from "#auth/token-file.ts";
-import { serviceAddress } from "#cmd/limits.ts";
+import { serviceAddress } from "#cmd/shared/limits.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { pilothouse, removeDirectory, temporaryDirectory } from "../process/harness.ts";

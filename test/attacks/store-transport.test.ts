@@ -16,7 +16,7 @@ import {
   makeServerCertificate,
   type IssueOptions,
 } from "#auth/pki.ts";
-import { isLoopback } from "#cmd/loopback.ts";
+import { isLoopback } from "#cmd/shared/loopback.ts";
 import { pilothouse, removeDirectory, temporaryDirectory } from "../process/harness.ts";
 import { startStore } from "../process/store-harness.ts";
 

@@ -682,7 +682,7 @@ describe("the process", () => {
       import { NodeClock } from "#platform/node/clock.ts";
       import { nodeLog } from "#platform/node/log.ts";
       import { AssertionError } from "#base/assert.ts";
-      import { supervised } from "#cmd/supervise.ts";
+      import { supervised } from "#cmd/shared/supervise.ts";
       const log = nodeLog({ level: "warn", destination: 2 });
       const { supervisor } = supervised({ clock: new NodeClock(), log });
       ${lines}

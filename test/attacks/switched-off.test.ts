@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { runtimeConfig, servedResources } from "#cmd/runtime-config.ts";
+import { runtimeConfig, servedResources } from "#cmd/plane/runtime-config.ts";
 import { type Answered, RelayedPlane, type Sent } from "./relayed-plane.ts";
 
 const group = "coordination.k8s.io";

@@ -14,7 +14,7 @@ import type { Client } from "../../src/crowd/client/client.ts";
 import { NodeClock } from "../../src/core/platform/node/clock.ts";
 import { httpLimits, listen } from "../../src/core/platform/node/http/http.ts";
 import { NodeRandom } from "../../src/core/platform/node/random.ts";
-import { relayLedgerLimits } from "../../src/run/cmd/limits.ts";
+import { relayLedgerLimits } from "../../src/run/cmd/shared/limits.ts";
 import { Ledger } from "../../src/core/platform/ledger.ts";
 import { silentLog } from "../../src/core/platform/log.ts";
 import { heapBytesMax } from "../../src/core/platform/node/heap.ts";

@@ -12,7 +12,7 @@ import { CertificateAuthenticator } from "../../src/gate/auth/x509.ts";
 import type { ByteTransport } from "../../src/core/platform/byte-transport.ts";
 import { ByteTransportError } from "../../src/core/platform/byte-transport.ts";
 import type { Client } from "../../src/crowd/client/client.ts";
-import { relayLedgerLimits } from "../../src/run/cmd/limits.ts";
+import { relayLedgerLimits } from "../../src/run/cmd/shared/limits.ts";
 import { Ledger } from "../../src/core/platform/ledger.ts";
 import { silentLog } from "../../src/core/platform/log.ts";
 import { heapBytesMax } from "../../src/core/platform/node/heap.ts";

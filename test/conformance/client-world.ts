@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
 import { kubeconfigYaml } from "#auth/kubeconfig.ts";
 import { ensurePki } from "#auth/pki-files.ts";
-import * as limits from "#cmd/limits.ts";
+import * as limits from "#cmd/shared/limits.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";

@@ -9,7 +9,7 @@ import { after, describe, test } from "node:test";
 import { connect } from "node:tls";
 import { ensurePki } from "#auth/pki-files.ts";
 import { makeClientCertificate } from "#auth/pki.ts";
-import { serviceAddress } from "#cmd/limits.ts";
+import { serviceAddress } from "#cmd/shared/limits.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { pilothouse, removeDirectory, temporaryDirectory } from "./harness.ts";

@@ -8,7 +8,7 @@ import { silentLog } from "../../src/core/platform/log.ts";
 import { NodeClock } from "../../src/core/platform/node/clock.ts";
 import { NodeDisk } from "../../src/core/platform/node/disk.ts";
 import { NodeRandom } from "../../src/core/platform/node/random.ts";
-import { localEngine } from "../../src/run/cmd/limits.ts";
+import { localEngine } from "../../src/run/cmd/shared/limits.ts";
 import { openStore } from "../../src/commit/store/open.ts";
 import { recommendedOptions } from "../../src/commit/store/options.ts";
 import type { Key } from "../../src/commit/store/store.ts";

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeRandom } from "#platform/node/random.ts";
-import { CheckpointDirectory } from "#cmd/checkpoint-directory.ts";
+import { CheckpointDirectory } from "#cmd/store/checkpoint-directory.ts";
 import { EtcdLogCluster } from "#etcd/log-cluster.ts";
 import { EtcdEndpoints } from "#etcd/endpoints.ts";
 import type { ChunkStore } from "#store/engines/etcd/chunk-store.ts";

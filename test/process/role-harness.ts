@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { Pod } from "#api/gen/types.ts";
 import type { Client } from "#client/client.ts";
-import { ApiConnection, apiAccess } from "#cmd/roles/api-access.ts";
+import { ApiConnection, apiAccess } from "#cmd/shared/api-access.ts";
 import { bound } from "./bound-child.ts";
 import { root } from "./harness.ts";
 

@@ -65,7 +65,7 @@ function sources(): readonly string[] {
 
 /** Built-in modules of Node that are loaded with the role, among them its internal ones. */
 function builtinsOfUp(): readonly string[] {
-  const program = `await import("${src}run/cmd/up.ts"); console.log(process.moduleLoadList.join("\\n"))`;
+  const program = `await import("${src}run/cmd/up/run.ts"); console.log(process.moduleLoadList.join("\\n"))`;
   const args = ["--input-type=module", "--eval", program];
   const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: "utf8" });
   assert.equal(status, 0, stderr);

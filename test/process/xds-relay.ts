@@ -3,7 +3,7 @@ import { FakeClock } from "#platform/testing/clock.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import type { EtcdListening } from "#etcd/server.ts";
-import { listenXds } from "#cmd/xds-listen.ts";
+import { listenXds } from "#cmd/relay/xds-listen.ts";
 import { relayLimits } from "#relay/limits.ts";
 import { collectionPath, type MirroredKind } from "#relay/mirror/mirrored-kind.ts";
 import { createRelay, type Relay } from "#relay/relay.ts";

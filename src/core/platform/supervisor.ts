@@ -2,7 +2,7 @@
  * The supervisor of background work: the one place where what goes wrong outside of a request ends up.
  *
  * In     throws of timers (`clock`), rejections of loops (`run`), and whatever else the process says is
- *        lost (`failed`; `cmd/supervise.ts` hands it uncaught errors and rejections).
+ *        lost (`failed`; `cmd/shared/supervise.ts` hands it uncaught errors and rejections).
  * Holds  a failure of the world is logged, counted under the loop's name, and the loop goes on: a timer
  *        by its own next turn, a loop of `run` again after a backoff. A bug (AssertionError) goes to
  *        `onBug`, which ends the process: shared state may be broken.

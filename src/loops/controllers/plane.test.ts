@@ -8,8 +8,8 @@ import type { Deployment, Pod, PodTemplateSpec, StatefulSet } from "#api/gen/typ
 import type { KubeObject } from "#api/object.ts";
 import { ensurePki } from "#auth/pki-files.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
-import * as limits from "#cmd/limits.ts";
-import { startPlane } from "#cmd/plane.ts";
+import * as limits from "#cmd/shared/limits.ts";
+import { startPlane } from "#cmd/plane/plane.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";

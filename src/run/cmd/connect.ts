@@ -11,9 +11,9 @@ import { NodeClock } from "#platform/node/clock.ts";
 import { nodeLog, type LogLevel } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import type { Random } from "#platform/random.ts";
-import { productVersion } from "./product.ts";
-import { accessOf } from "./relay-access.ts";
-import { ApiConnection } from "./roles/api-access.ts";
+import { productVersion } from "./shared/product.ts";
+import { accessOf } from "./shared/upstream-access.ts";
+import { ApiConnection } from "./shared/api-access.ts";
 
 export interface ConnectOptions {
   /** A file, or the URL of a `kubectl proxy`. Absent: a Pod's own account, KUBECONFIG, ~/.kube/config. */

@@ -14,12 +14,12 @@ import { NodeRandom } from "#platform/node/random.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { advertisedAddress } from "./advertise.ts";
-import { holdDataDirectory } from "./data-dir.ts";
-import * as limits from "./limits.ts";
-import { Parts } from "./parts.ts";
-import { startPlane } from "./plane.ts";
-import { servedResources } from "./runtime-config.ts";
+import { advertisedAddress } from "./plane/advertise.ts";
+import { holdDataDirectory } from "./shared/data-dir.ts";
+import * as limits from "./shared/limits.ts";
+import { Parts } from "./shared/parts.ts";
+import { startPlane } from "./plane/plane.ts";
+import { servedResources } from "./plane/runtime-config.ts";
 
 export type { Client } from "#client/client.ts";
 

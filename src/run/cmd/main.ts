@@ -3,9 +3,9 @@
  * Exit codes: 0 success, 1 a reported error, 2 a bug; `doctor` has its own.
  */
 import { CommanderError } from "commander";
-import { endWithReaders } from "./closed-output.ts";
+import { endWithReaders } from "./shared/closed-output.ts";
 import { makeProgram } from "./program.ts";
-import { UsageError } from "./usage-error.ts";
+import { UsageError } from "./shared/usage-error.ts";
 
 endWithReaders();
 

@@ -1,14 +1,18 @@
 /** The command line: one binary, a subcommand per role. */
 import { Command } from "commander";
-import { addDoctor } from "./doctor-command.ts";
+import { addDoctor } from "./doctor/command.ts";
 import { addInit } from "./init/command.ts";
-import { addMigrate } from "./migrate-command.ts";
-import { productVersion } from "./product.ts";
-import { addRelay } from "./relay-command.ts";
-import { addRoles } from "./roles/commands.ts";
-import { addStore } from "./store-command.ts";
-import { addTypes } from "./types-command.ts";
-import { addUp } from "./up-command.ts";
+import { addMigrate } from "./migrate/command.ts";
+import { productVersion } from "./shared/product.ts";
+import { addRelay } from "./relay/command.ts";
+import { addApiServer } from "./apiserver/command.ts";
+import { addControllerManager } from "./controller-manager/command.ts";
+import { addHollow } from "./hollow/command.ts";
+import { addScheduler } from "./scheduler/command.ts";
+import { addSink } from "./sink/command.ts";
+import { addStore } from "./store/command.ts";
+import { addTypes } from "./resource-types/command.ts";
+import { addUp } from "./up/command.ts";
 
 /** Its commands load their code when they run. */
 export function makeProgram(): Command {
@@ -20,7 +24,11 @@ export function makeProgram(): Command {
   addUp(program);
   addStore(program);
   addRelay(program);
-  addRoles(program);
+  addApiServer(program);
+  addScheduler(program);
+  addControllerManager(program);
+  addHollow(program);
+  addSink(program);
   addMigrate(program);
   addInit(program);
   addTypes(program);

@@ -1,6 +1,6 @@
 /** One sink in a process of its own, without an election: tells how many records have landed when it is asked. */
 import { socketClient, socketClientLimits } from "#client/rest-client.ts";
-import { makeDriver } from "#cmd/sinks/make-driver.ts";
+import { makeDriver } from "#cmd/sink/make-driver.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
 import { nodeLog } from "#platform/node/log.ts";

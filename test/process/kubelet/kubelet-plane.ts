@@ -5,9 +5,9 @@
 import https from "node:https";
 import { connect, type TLSSocket } from "node:tls";
 import { join } from "node:path";
-import { openKubelets, type KubeletAccess } from "#cmd/kubelets.ts";
-import { startPlane, type Plane } from "#cmd/plane.ts";
-import { serviceAddress } from "#cmd/limits.ts";
+import { openKubelets, type KubeletAccess } from "#cmd/plane/kubelets.ts";
+import { startPlane, type Plane } from "#cmd/plane/plane.ts";
+import { serviceAddress } from "#cmd/shared/limits.ts";
 import { kubeconfigYaml } from "#auth/kubeconfig.ts";
 import { ensurePki, type Pki } from "#auth/pki-files.ts";
 import type { StreamLimits } from "#apiserver/kubelet/open-streams.ts";

@@ -1,6 +1,6 @@
 /** The flags of `pilothouse init`. Absent ones mean what an earlier run in that directory was given. */
 import type { Command } from "commander";
-import { integer, nameList } from "../flag-values.ts";
+import { integer, nameList } from "../shared/flag-values.ts";
 import type { InitFlags } from "./settings.ts";
 
 export function addInit(program: Command): void {
@@ -38,7 +38,7 @@ export function addInit(program: Command): void {
       integer("port", 1, 64_000),
     )
     .addHelpText("after", help)
-    .action(async (flags: InitFlags) => (await import("./init.ts")).init(flags));
+    .action(async (flags: InitFlags) => (await import("./run.ts")).init(flags));
 }
 
 function addresses(text: string, before: readonly string[] = []): readonly string[] {

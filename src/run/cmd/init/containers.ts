@@ -3,7 +3,7 @@
  * command reads and writes at its own path, on the host's network.
  */
 import { stringify } from "yaml";
-import { productVersion } from "../product.ts";
+import { productVersion } from "../shared/product.ts";
 import type { Mount, RoleCommand } from "./role-commands.ts";
 
 interface Owner {

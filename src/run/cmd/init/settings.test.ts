@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { UsageError } from "../usage-error.ts";
+import { UsageError } from "../shared/usage-error.ts";
 import {
   hostAndPort,
   type InitFlags,

@@ -7,8 +7,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isIP, isIPv6 } from "node:net";
 import { join, resolve } from "node:path";
 import { must } from "#base/assert.ts";
-import { checkEtcdUrl } from "../roles/etcd-storage.ts";
-import { UsageError } from "../usage-error.ts";
+import { checkEtcdUrl } from "../shared/etcd-cluster.ts";
+import { UsageError } from "../shared/usage-error.ts";
 
 export interface InitFlags {
   readonly out: string;

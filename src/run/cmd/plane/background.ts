@@ -11,12 +11,12 @@ import { policyTypeChecker } from "#extension/policies/type-checker.ts";
 import { MasterLeases } from "#registry/master-leases.ts";
 import { SchedulerMetrics } from "#scheduler/metrics.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
-import type { ServerAccess } from "../access.ts";
-import type { Host, SupervisedHost } from "../host.ts";
-import * as limits from "../limits.ts";
-import { describeQueues } from "../loop-metrics.ts";
-import { type Loops, startLoops } from "../loops.ts";
-import type { Parts } from "../parts.ts";
+import type { ServerAccess } from "./access.ts";
+import type { Host, SupervisedHost } from "../shared/host.ts";
+import * as limits from "../shared/limits.ts";
+import { describeQueues } from "../shared/loop-metrics.ts";
+import { type Loops, startLoops } from "./loops.ts";
+import type { Parts } from "../shared/parts.ts";
 import type { PlaneOptions } from "./options.ts";
 import type { Storage } from "./storage.ts";
 

@@ -2,10 +2,10 @@
 import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
 import type { ApiServer } from "#apiserver/server.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
-import type { Host } from "../host.ts";
-import * as limits from "../limits.ts";
-import type { OwnAddresses } from "../own-addresses.ts";
-import { noteAddresses } from "../ways.ts";
+import type { Host } from "../shared/host.ts";
+import * as limits from "../shared/limits.ts";
+import type { OwnAddresses } from "./own-addresses.ts";
+import { noteAddresses } from "./ways.ts";
 import type { PlaneOptions } from "./options.ts";
 
 export function listenTls(

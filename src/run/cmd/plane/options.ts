@@ -1,6 +1,6 @@
 /** What decides a plane, beyond the host it runs on. */
-import type { AuthorizationMode } from "../access.ts";
-import type { AuthenticationSetup } from "../authentication/setup.ts";
+import type { AuthorizationMode } from "./access.ts";
+import type { AuthenticationSetup } from "./authentication/setup.ts";
 import type { ServiceAddressOptions } from "#admission/service-addresses.ts";
 import type { PluginChoice } from "#admission/plugin-choice.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
@@ -10,11 +10,11 @@ import type { StaticTokens } from "#auth/token-file.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import type { AuditSink } from "#server/audit.ts";
-import type { AdmissionConfiguration } from "../admission-configuration.ts";
-import type { AggregationAccess } from "../aggregation.ts";
-import type { KubeletAccess, OpenedKubelets } from "../kubelets.ts";
-import type { StoreOptions } from "../plane-stores.ts";
-import type { FrontProxyTrust } from "../request-header.ts";
+import type { AdmissionConfiguration } from "./admission-configuration.ts";
+import type { AggregationAccess } from "./aggregation.ts";
+import type { KubeletAccess, OpenedKubelets } from "./kubelets.ts";
+import type { StoreOptions } from "./stores.ts";
+import type { FrontProxyTrust } from "./request-header.ts";
 
 export interface PlaneOptions extends StoreOptions {
   readonly pki: Pki;

@@ -10,14 +10,14 @@ import { RangeAllocation } from "#registry/range-allocation.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { storeMetrics } from "#store/metrics.ts";
-import { describeCaches, describeStoreRequests } from "../cache-metrics.ts";
-import type { Host, SupervisedHost } from "../host.ts";
-import * as limits from "../limits.ts";
-import type { Parts } from "../parts.ts";
-import { PlaneStores } from "../plane-stores.ts";
-import { processMetricSet } from "../process-metric-set.ts";
-import { countFailures } from "../supervise.ts";
-import { openThreads, type Threads } from "../threads.ts";
+import { describeCaches, describeStoreRequests } from "./cache-metrics.ts";
+import type { Host, SupervisedHost } from "../shared/host.ts";
+import * as limits from "../shared/limits.ts";
+import type { Parts } from "../shared/parts.ts";
+import { PlaneStores } from "./stores.ts";
+import { processMetricSet } from "../shared/process-metric-set.ts";
+import { countFailures } from "../shared/supervise.ts";
+import { openThreads, type Threads } from "./threads.ts";
 import type { PlaneOptions } from "./options.ts";
 
 export interface Storage {

@@ -1,0 +1,124 @@
+/**
+ * Whose certificates an API server shows and trusts, and what signs service account tokens: files under
+ * kube-apiserver's flags, or the data directory's own.
+ */
+import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
+import type { Pki } from "#auth/pki-files.ts";
+import type { IssuedCertificate } from "#auth/pki.ts";
+import { readOperatorFile } from "../shared/operator-file.ts";
+import type { PlaneOptions } from "../plane/options.ts";
+import { UsageError } from "../shared/usage-error.ts";
+
+export interface IdentityFlags {
+  readonly tlsCertFile?: string;
+  readonly tlsPrivateKeyFile?: string;
+  /** Not used where the two are given. */
+  readonly certDir?: string;
+  readonly clientCaFile?: string;
+  readonly serviceAccountKeyFile: readonly string[];
+  readonly serviceAccountSigningKeyFile?: string;
+  readonly serviceAccountIssuer?: string;
+}
+
+interface Identity {
+  /** Absent members: the data directory's own. */
+  readonly server?: IssuedCertificate;
+  readonly serviceAccount?: Pki["serviceAccount"];
+  readonly options: Pick<PlaneOptions, "clientCa" | "issuer">;
+  /** The data directory's certificates lead to this server: kubeconfigs can be made of them. */
+  readonly isOwn: boolean;
+}
+
+/** Throws UsageError that names the flag. */
+export function identityOf(flags: IdentityFlags): Identity {
+  const { tlsCertFile: cert, tlsPrivateKeyFile: key, clientCaFile, serviceAccountIssuer } = flags;
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new UsageError("--tls-cert-file and --tls-private-key-file go together");
+  }
+  const server = cert === undefined || key === undefined ? undefined : serverPair(cert, key);
+  const serviceAccount = tokenKeys(flags);
+  const clientCa = clientCaFile === undefined ? undefined : authorities(clientCaFile);
+  return {
+    ...(server === undefined ? {} : { server }),
+    ...(serviceAccount === undefined ? {} : { serviceAccount }),
+    options: {
+      ...(clientCa === undefined ? {} : { clientCa }),
+      ...(serviceAccountIssuer === undefined ? {} : { issuer: issuer(serviceAccountIssuer) }),
+    },
+    isOwn: server === undefined && flags.certDir === undefined && clientCa === undefined,
+  };
+}
+
+export function withFiles(own: Pki, { server, serviceAccount }: Identity): Pki {
+  return {
+    ...own,
+    ...(server === undefined ? {} : { server }),
+    ...(serviceAccount === undefined ? {} : { serviceAccount }),
+  };
+}
+
+function serverPair(certFile: string, keyFile: string): IssuedCertificate {
+  const pair = { certificate: readOperatorFile(certFile), privateKey: readOperatorFile(keyFile) };
+  const certificate = pem("--tls-cert-file", certFile, () => new X509Certificate(pair.certificate));
+  const key = pem("--tls-private-key-file", keyFile, () => createPrivateKey(pair.privateKey));
+  if (certificate.checkPrivateKey(key)) return pair;
+  throw new UsageError(
+    `--tls-private-key-file ${keyFile} does not belong to --tls-cert-file ${certFile}`,
+  );
+}
+
+function authorities(path: string): string {
+  const text = readOperatorFile(path);
+  pem("--client-ca-file", path, () => new X509Certificate(text));
+  return text;
+}
+
+/** kube-apiserver's rule: without key files the signing key's public half checks tokens. */
+function tokenKeys(flags: IdentityFlags): Pki["serviceAccount"] | undefined {
+  const { serviceAccountSigningKeyFile: path, serviceAccountKeyFile: others } = flags;
+  if (path === undefined) {
+    if (others.length === 0) return undefined;
+    throw new UsageError("--service-account-key-file goes with --service-account-signing-key-file");
+  }
+  const flag = "--service-account-signing-key-file";
+  const privateKey = readOperatorFile(path);
+  pem(flag, path, () => createPrivateKey(privateKey));
+  const publicKey = publicPem(flag, path, privateKey);
+  const known = others.flatMap((file) =>
+    keyBlocks(readOperatorFile(file)).map((block) =>
+      publicPem("--service-account-key-file", file, block),
+    ),
+  );
+  return {
+    privateKey,
+    publicKey,
+    olderPublicKeys: [...new Set(known)].filter((one) => one !== publicKey),
+  };
+}
+
+function keyBlocks(text: string): readonly string[] {
+  return text.match(/-----BEGIN [^-]+-----[^-]+-----END [^-]+-----/g) ?? [text];
+}
+
+/** Of a public key, a private one or a certificate, as kube-apiserver takes them. */
+function publicPem(flag: string, path: string, text: string): string {
+  const key = pem(flag, path, () => createPublicKey(text));
+  return key.export({ type: "spki", format: "pem" }).toString();
+}
+
+function pem<T>(flag: string, path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new UsageError(`${flag} ${path}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** Upstream's rule: with a colon it must be a URL. */
+function issuer(text: string): string {
+  if (text === "") throw new UsageError("--service-account-issuer must not be empty");
+  if (text.includes(":") && !URL.canParse(text)) {
+    throw new UsageError(`--service-account-issuer ${text}: contains a ':' but is no URL`);
+  }
+  return text;
+}

@@ -1,0 +1,10 @@
+/** The flags of `pilothouse controller-manager`, as parsed. */
+import type { RoleFlags } from "../shared/role-flags.ts";
+import type { SigningFlags } from "../shared/signing.ts";
+
+export interface ControllerManagerFlags extends RoleFlags, SigningFlags {
+  readonly useServiceAccountCredentials: boolean;
+  readonly serviceAccountPrivateKeyFile?: string;
+  /** `*`, `name`, `-name` */
+  readonly controllers: readonly string[];
+}

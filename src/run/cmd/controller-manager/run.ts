@@ -1,0 +1,129 @@
+/** `pilothouse controller-manager`: the controllers alone, before any API server. */
+import { signDetached } from "#auth/cluster-info-signature.ts";
+import { ClusterSigner } from "#auth/cluster-signer.ts";
+import { signingKey, signToken } from "#auth/jwt.ts";
+import { legacyClaims } from "#auth/legacy-token.ts";
+import { serviceAccountUser } from "#auth/groups.ts";
+import type { Client } from "#client/client.ts";
+import { createInformerSet } from "#client/informer-set.ts";
+import {
+  type ControllerManager,
+  createControllerManager,
+  type ManagerOptions,
+} from "#controllers/manager.ts";
+import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
+import { PublishedKinds } from "#extension/policies/published-kinds.ts";
+import type { SupervisedHost } from "../shared/host.ts";
+import { describeQueues } from "../shared/loop-metrics.ts";
+import { readOperatorFile } from "../shared/operator-file.ts";
+import type { Parts } from "../shared/parts.ts";
+import type { Started } from "../shared/role-life.ts";
+import { type SigningFlags, signingOf } from "../shared/signing.ts";
+import { componentUserAgent } from "../shared/user-agent.ts";
+import { UsageError } from "../shared/usage-error.ts";
+import { accountTransport } from "./account-clients.ts";
+import { type ApiConnection, type Fence, fenced } from "../shared/api-access.ts";
+import { documentReader } from "./published-documents.ts";
+import { openRole, runRole, type WorkOf } from "../shared/role-process.ts";
+import type { ControllerManagerFlags } from "./flags.ts";
+
+export function controllerManagerRole(flags: ControllerManagerFlags): Promise<void> {
+  return runRole(flags, openControllerManager);
+}
+
+function openControllerManager(
+  host: SupervisedHost,
+  flags: ControllerManagerFlags,
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<Started> {
+  const mint = legacyMint(flags);
+  const signing = signingOf(flags);
+  const workOf: WorkOf = ({ connection, metrics }) => {
+    const fixed = {
+      ...signingController(host, flags, signing),
+      rootCa: rootCa(signing, connection),
+    };
+    const { bearerToken } = connection.access;
+    const kinds = new PublishedKinds(documentReader(connection.transport(), bearerToken));
+    const chosen: Omit<ManagerOptions, "rootCa"> = {
+      controllers: flags.controllers,
+      signDetached,
+      checkPolicyTypes: (policy, signal) => kinds.check(policy, signal),
+    };
+    let manager: ControllerManager | undefined;
+    describeQueues(metrics, () => manager);
+    return async (signal, term) => {
+      const client = connection.client(term);
+      const informers = createInformerSet({ ...host, client: connection.client() });
+      const legacyTokens = mint === undefined ? {} : { legacyTokens: { client, mint } };
+      manager = createControllerManager(
+        { ...host, informers, clientFor: clientsOf(host, connection, client, flags, term) },
+        { ...fixed, ...chosen, ...legacyTokens },
+      );
+      await Promise.all([manager.run(signal), informers.run(signal)]);
+      manager = undefined;
+    };
+  };
+  const role = "kube-controller-manager";
+  const userAgent = componentUserAgent(role);
+  return openRole(role, { userAgent, host, flags, workOf }, parts, stopping);
+}
+
+/** Each controller as its own service account, or all of them as the kubeconfig's user. */
+function clientsOf(
+  host: SupervisedHost,
+  connection: ApiConnection,
+  own: Client,
+  flags: ControllerManagerFlags,
+  fence: Fence,
+): (account: string) => Client {
+  if (!flags.useServiceAccountCredentials) return () => own;
+  const http = connection.transport({ isAnonymous: true });
+  const deps = { ...host, client: own };
+  return (account) => {
+    const user = serviceAccountUser("kube-system", account);
+    const agent = componentUserAgent("kube-controller-manager", user);
+    return connection.clientAs(fenced(accountTransport(deps, http, account), fence), agent);
+  };
+}
+
+/** Upstream has the authority of its own kubeconfig where --root-ca-file is not given. */
+function rootCa(
+  { rootCa: given }: { readonly rootCa?: string },
+  { access }: ApiConnection,
+): string {
+  const pem = given ?? access.ca;
+  if (pem !== undefined) return pem;
+  throw new UsageError(
+    "the kubeconfig names no certificate authority: give --root-ca-file, which pods check the API server by",
+  );
+}
+
+function signingController(
+  host: SupervisedHost,
+  { clusterSigningDuration: lifetimeMostMs }: SigningFlags,
+  { signingAuthority: authority, signers }: ReturnType<typeof signingOf>,
+): Pick<ManagerOptions, "certificates"> {
+  if (authority === undefined) return {};
+  const some = signers === undefined ? {} : { signers };
+  return {
+    certificates: { authority: new ClusterSigner({ ...host, authority, ...some }), lifetimeMostMs },
+  };
+}
+
+function legacyMint({
+  serviceAccountPrivateKeyFile: path,
+}: ControllerManagerFlags): LegacyTokens["mint"] | undefined {
+  if (path === undefined) return undefined;
+  try {
+    const key = signingKey(readOperatorFile(path));
+    return (namespace, account, secretName) =>
+      signToken(key, legacyClaims({ namespace, account, secretName }));
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`--service-account-private-key-file ${path}: no private key in PEM`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,202 @@
+/** `pilothouse doctor`: looks at the API server of a kubeconfig, once or again and again, and says what is wrong with it. */
+import { connect } from "node:tls";
+import type { Client } from "#client/client.ts";
+import { socketClient } from "#client/rest-client.ts";
+import { look } from "#doctor/collect.ts";
+import type { Program } from "#doctor/evidence.ts";
+import { htmlOf } from "#doctor/html.ts";
+import {
+  changesJson,
+  changesOf,
+  changesText,
+  judge,
+  jsonOf,
+  type Report,
+  textOf,
+} from "#doctor/report.ts";
+import { rules } from "#doctor/rules.ts";
+import type { ByteTransport } from "#platform/byte-transport.ts";
+import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
+import {
+  defaultKubeconfigPath,
+  type KubeAccess,
+  KubeconfigError,
+  loadKubeconfig,
+} from "#platform/node/kubeconfig.ts";
+import { readAuditFile } from "./audit-reader.ts";
+import { productVersion } from "../shared/product.ts";
+
+export interface DoctorFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly seconds: number;
+  readonly format: "text" | "json" | "html";
+  /** Seconds between two looks; absent: one look. */
+  readonly watch?: number;
+  readonly scheduler?: string;
+  readonly controllerManager?: string;
+  readonly etcd?: string;
+  readonly audit?: string;
+  readonly prometheus?: string;
+  /** Milliseconds. */
+  readonly since: number;
+}
+
+/** Each request, with its body; so a server that never answers ends the look after two of them. */
+const requestMs = 5_000;
+/** A stock API server of 5,000 nodes answers some 10 MiB of metrics. */
+const bodyBytesMax = 64 * 1024 * 1024;
+const clientLimits = {
+  userAgent: `pilothouse-doctor/${productVersion}`,
+  bodyBytesMax,
+  frameBytesMax: bodyBytesMax,
+};
+const foundCode = 1;
+const unseenCode = 2;
+
+export async function doctor(flags: DoctorFlags): Promise<void> {
+  const access = await accessOf(flags);
+  if (access === undefined) return;
+  const http = withDeadline(httpClient({ ...access, limits: httpClientLimits }));
+  const { bearerToken } = access;
+  const client = socketClient(
+    { http },
+    { ...clientLimits, ...(bearerToken === undefined ? {} : { bearerToken }) },
+  );
+  const pause = (seconds: number): Promise<void> =>
+    new Promise((resolve) => {
+      setTimeout(resolve, seconds * 1_000);
+    });
+  const { audit = "" } = flags;
+  const deps = {
+    client,
+    nowMs: () => Date.now(),
+    pause: () => pause(flags.seconds),
+    servingCertificateEndMs: () => servingCertificateEndMs(access),
+    programs: programsOf(flags, client),
+    ...pastOf(flags),
+    ...(flags.audit === undefined ? {} : { audit: () => readAuditFile(audit) }),
+  };
+  const { watch } = flags;
+  if (watch !== undefined) return lookAgainAndAgain(deps, flags.format, () => pause(watch));
+  const evidence = await look(deps);
+  http.close();
+  const report = judge(evidence, rules);
+  process.stdout.write(written(report, flags.format));
+  if (report.findings.length > 0) process.exitCode = foundCode;
+  else if (!evidence.hasAnswer) process.exitCode = unseenCode;
+}
+
+function written(report: Report, format: DoctorFlags["format"]): string {
+  if (format === "html") return htmlOf(report, new Date().toISOString());
+  return format === "json" ? jsonOf(report) : textOf(report);
+}
+
+/** Tells the first report, then changes, until a signal ends the process. */
+async function lookAgainAndAgain(
+  deps: Parameters<typeof look>[0],
+  format: DoctorFlags["format"],
+  pause: () => Promise<void>,
+): Promise<never> {
+  const changesIn = format === "json" ? changesJson : changesText;
+  let last: Report | undefined;
+  for (;;) {
+    const evidence = await look(deps);
+    const next = judge(evidence, rules);
+    const at = new Date().toISOString();
+    if (!evidence.hasAnswer) {
+      // What was found may still be so: nothing is gone until it was looked for.
+      process.stderr.write(`pilothouse: ${at} the API server could not be looked at\n`);
+    } else {
+      process.stdout.write(changesIn(changesOf(last, next), at));
+      last = next;
+    }
+    await pause();
+  }
+}
+
+function programsOf(
+  { scheduler, controllerManager, etcd }: DoctorFlags,
+  client: Client,
+): Partial<Record<Program, () => Promise<unknown>>> {
+  return {
+    ...(scheduler === undefined ? {} : { scheduler: reader(scheduler, client) }),
+    ...(controllerManager === undefined
+      ? {}
+      : { "controller-manager": reader(controllerManager, client) }),
+    ...(etcd === undefined ? {} : { etcd: reader(etcd, client) }),
+  };
+}
+
+/** A path is asked of the API server, its proxy for one; a URL is asked without the kubeconfig's credentials. */
+function reader(where: string, client: Client): () => Promise<unknown> {
+  if (where.startsWith("/")) return () => client.raw(where);
+  return async () => {
+    const url = new URL(where);
+    return getFrom(url, url.pathname === "/" ? "/metrics" : url.pathname + url.search);
+  };
+}
+
+/** Without the kubeconfig's credentials: the server is another's. */
+async function getFrom(url: URL, path: string): Promise<unknown> {
+  const http = withDeadline(httpClient({ server: url.origin, limits: httpClientLimits }));
+  try {
+    return await socketClient({ http }, clientLimits).raw(path);
+  } finally {
+    http.close();
+  }
+}
+
+function pastOf({ prometheus, since }: DoctorFlags): Pick<Parameters<typeof look>[0], "past"> {
+  if (prometheus === undefined) return {};
+  const get = async (path: string): Promise<unknown> => {
+    const url = new URL(prometheus);
+    return getFrom(url, url.pathname.replace(/\/$/, "") + path);
+  };
+  return { past: { seconds: since / 1_000, get } };
+}
+
+async function accessOf(flags: DoctorFlags): Promise<KubeAccess | undefined> {
+  const path = flags.kubeconfig ?? defaultKubeconfigPath(process.env);
+  try {
+    return await loadKubeconfig(path, flags.context);
+  } catch (error) {
+    if (!(error instanceof KubeconfigError)) throw error;
+    process.stderr.write(`pilothouse: ${error.message}\n`);
+    process.exitCode = unseenCode;
+    return undefined;
+  }
+}
+
+function withDeadline(http: ByteTransport): ByteTransport {
+  return {
+    send: (request) =>
+      http.send({
+        ...request,
+        signal: AbortSignal.any([request.signal, AbortSignal.timeout(requestMs)]),
+      }),
+    close: () => http.close(),
+  };
+}
+
+/** The end of what the server shows, trusted or not: a certificate that ended is what is looked for. */
+function servingCertificateEndMs(access: KubeAccess): Promise<number | undefined> {
+  const url = new URL(access.server);
+  if (url.protocol !== "https:") return Promise.resolve(undefined);
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const port = url.port === "" ? 443 : Number(url.port);
+  const servername = access.serverName ?? (/^[\d.]+$|:/.test(host) ? "" : host);
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, servername, rejectUnauthorized: false }, () => {
+      const endMs = Date.parse(socket.getPeerCertificate().valid_to ?? "");
+      socket.destroy();
+      resolve(Number.isNaN(endMs) ? undefined : endMs);
+    });
+    const giveUp = (): void => {
+      socket.destroy();
+      resolve(undefined);
+    };
+    socket.setTimeout(requestMs, giveUp);
+    socket.on("error", giveUp);
+  });
+}

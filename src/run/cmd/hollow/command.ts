@@ -1,0 +1,58 @@
+/** The command `pilothouse hollow`, with what its flags mean. */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { imagePatterns } from "#hollow/image-pull.ts";
+import { unpullableDefault } from "#hollow/options.ts";
+import { integer, patterns } from "../shared/flag-values.ts";
+import { nodesMax } from "../shared/limits.ts";
+import { addApiFlags } from "../shared/role-flags.ts";
+import type { HollowFlags } from "./flags.ts";
+
+export function addHollow(program: Command): void {
+  const kubelets = program
+    .command("hollow")
+    .description(
+      "register hollow nodes at any Kubernetes API server: what kubelets say, without containers",
+    )
+    .option("--nodes <count>", "how many", integer("count", 1, nodesMax), 10)
+    .option(
+      "--first-index <number>",
+      "index of the first: several processes share a cluster by ranges",
+      integer("number", 0, 10_000_000),
+      0,
+    )
+    .option("--name-prefix <text>", "nodes are named this and their index", namePrefix, "hollow-")
+    .option("--zones <count>", "zones the nodes are dealt over", integer("count", 1, 1_000), 3)
+    .option("--pods <count>", "pods a node takes", integer("count", 1, 10_000), 110)
+    .option("--cpu <quantity>", "of a node", "8")
+    .option("--memory <quantity>", "of a node", "32Gi")
+    .addOption(
+      new Option(
+        "--image-pull-error <patterns>",
+        'images that cannot be pulled, comma separated, * for any text; "" for none',
+      )
+        .argParser(patterns)
+        .default(imagePatterns(unpullableDefault), `"${unpullableDefault}"`),
+    );
+  addApiFlags(kubelets);
+  kubelets
+    .addHelpText(
+      "after",
+      `
+The kubeconfig's user writes Nodes, their Leases and the status of all Pods: an administrator, or a role made for it.
+
+Examples:
+  pilothouse hollow --kubeconfig admin.conf --nodes 1000
+  pilothouse hollow --kubeconfig admin.conf --nodes 1000 --first-index 1000     a further thousand`,
+    )
+    .action(async (flags: HollowFlags) => {
+      const { hollowRole } = await import("../hollow/run.ts");
+      await hollowRole(flags);
+    });
+}
+
+function namePrefix(text: string): string {
+  if (/^[a-z0-9]([-a-z0-9.]{0,60})$/.test(text)) return text;
+  throw new InvalidArgumentError(
+    "a prefix is lower-case letters, digits, - and ., and begins with a letter or digit.",
+  );
+}

@@ -1,0 +1,14 @@
+/** The flags of `pilothouse hollow`, as parsed. */
+import type { ImagePatterns } from "#hollow/image-pull.ts";
+import type { ApiFlags } from "../shared/role-flags.ts";
+
+export interface HollowFlags extends ApiFlags {
+  readonly nodes: number;
+  readonly firstIndex: number;
+  readonly namePrefix: string;
+  readonly zones: number;
+  readonly pods: number;
+  readonly cpu: string;
+  readonly memory: string;
+  readonly imagePullError: ImagePatterns;
+}

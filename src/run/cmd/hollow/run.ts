@@ -1,0 +1,73 @@
+/** `pilothouse hollow`: hollow nodes before any API server, as the kubeconfig's user. */
+import { createHollowNodes } from "#hollow/hollow.ts";
+import { hollowDefaults } from "#hollow/options.ts";
+import { hollowStartMs, hollowStopMs } from "../shared/limits.ts";
+import type { SupervisedHost } from "../shared/host.ts";
+import { nodeHost } from "../shared/node-host.ts";
+import type { Parts } from "../shared/parts.ts";
+import { productVersion } from "../shared/product.ts";
+import {
+  type OpenRole,
+  runToEnd,
+  type Started,
+  throwFailure,
+  untilAborted,
+} from "../shared/role-life.ts";
+import { openSpareMemory } from "../shared/spare-memory.ts";
+import { componentUserAgent } from "../shared/user-agent.ts";
+import { ApiConnection, apiAccess } from "../shared/api-access.ts";
+import type { HollowFlags } from "./flags.ts";
+
+export function hollowRole(flags: HollowFlags): Promise<void> {
+  const host = nodeHost(flags);
+  const open: OpenRole = (parts, stopping) => openHollow(host, flags, parts, stopping);
+  return runToEnd(open, { onFailed: throwFailure });
+}
+
+/** Ready when every node is registered; undefined when it was stopped before. */
+export async function openHollow(
+  host: SupervisedHost,
+  flags: HollowFlags,
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<Started | undefined> {
+  const access = await apiAccess(flags);
+  const connection = await parts.open(
+    "connection",
+    () => new ApiConnection(access, componentUserAgent("kubelet")),
+    { close: (opened) => opened.close() },
+  );
+  const hollow = createHollowNodes({ ...host, client: connection.client() }, optionsOf(flags));
+  process.stdout.write(
+    `pilothouse ${productVersion} hollow: registering ${flags.nodes} nodes at ${access.server}\n`,
+  );
+  await openSpareMemory(host.clock, parts);
+  const ending = new AbortController();
+  const run = (): Promise<void> =>
+    host.supervisor.run("hollow", ending.signal, () => hollow.run(ending.signal));
+  await parts.open("hollow", () => ({ done: run() }), {
+    close: async ({ done }) => {
+      ending.abort();
+      await done;
+    },
+  });
+  await Promise.race([hollow.registered, untilAborted(stopping)]);
+  return stopping.aborted ? undefined : { text: `${flags.nodes} nodes registered\n` };
+}
+
+function optionsOf(flags: HollowFlags) {
+  const { nodes: count, firstIndex, namePrefix, zones, pods, cpu, memory } = flags;
+  return {
+    ...hollowDefaults,
+    startMs: hollowStartMs,
+    stopMs: hollowStopMs,
+    unpullable: flags.imagePullError,
+    count,
+    firstIndex,
+    namePrefix,
+    zones,
+    pods,
+    cpu,
+    memory,
+  };
+}

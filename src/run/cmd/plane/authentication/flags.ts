@@ -1,0 +1,60 @@
+/** Flags that say who may be who: kube-apiserver's names and meanings. */
+import { type Command, InvalidArgumentError } from "commander";
+import { boolean, nameList } from "../../shared/flag-values.ts";
+
+/** Absent: not given; upstream tells a flag that was given from one that was not. */
+export interface AuthenticationFlags {
+  readonly authenticationConfig?: string;
+  readonly anonymousAuth?: boolean;
+  readonly oidcIssuerUrl?: string;
+  readonly oidcClientId?: string;
+  readonly oidcCaFile?: string;
+  readonly oidcUsernameClaim?: string;
+  readonly oidcUsernamePrefix?: string;
+  readonly oidcGroupsClaim?: string;
+  readonly oidcGroupsPrefix?: string;
+  readonly oidcRequiredClaim?: ReadonlyMap<string, string>;
+  readonly oidcSigningAlgs?: readonly string[];
+}
+
+export function addAuthenticationFlags(command: Command): void {
+  command
+    .option(
+      "--anonymous-auth [boolean]",
+      "whether a request without a credential is system:anonymous, and not 401 (default: true)",
+      boolean,
+    )
+    .option(
+      "--authentication-config <file>",
+      "an AuthenticationConfiguration (apiserver.config.k8s.io/v1): issuers of tokens, and where anonymous may go; read again when it changes",
+    )
+    .option("--oidc-issuer-url <url>", "OpenID Connect issuer whose tokens name users, https only")
+    .option("--oidc-client-id <id>", "the audience that its tokens must be for")
+    .option("--oidc-ca-file <file>", "authorities of its certificate, PEM; absent: the host's")
+    .option("--oidc-username-claim <claim>", "the claim that names the user (default: sub)")
+    .option(
+      "--oidc-username-prefix <text>",
+      'put before the name; absent: the issuer and "#", except for email; -: nothing',
+    )
+    .option("--oidc-groups-claim <claim>", "the claim that names groups, a text or a list")
+    .option("--oidc-groups-prefix <text>", "put before each of them")
+    .option(
+      "--oidc-required-claim <claim=value>",
+      "a claim that must have this value, given again for more",
+      requiredClaim,
+    )
+    .option(
+      "--oidc-signing-algs <list>",
+      "algorithms that may sign its tokens, comma separated (default: RS256)",
+      nameList,
+    );
+}
+
+function requiredClaim(
+  text: string,
+  known: ReadonlyMap<string, string> = new Map(),
+): ReadonlyMap<string, string> {
+  const at = text.indexOf("=");
+  if (at < 0) throw new InvalidArgumentError("malformed pair, expect string=string.");
+  return new Map(known).set(text.slice(0, at).trim(), text.slice(at + 1).trim());
+}

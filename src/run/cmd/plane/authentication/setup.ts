@@ -1,0 +1,83 @@
+/** What the flags say of issuers and of anonymous requests: read and checked at the start, before anything is opened. */
+import type { AuthenticationConfiguration } from "#auth/configuration/authentication.ts";
+import { readAuthentication } from "#auth/configuration/authentication.ts";
+import { ConfigurationError } from "#auth/configuration/shape.ts";
+import { signingAlgorithms } from "#auth/issuers/jws.ts";
+import { compileAuthentication, type CompiledAuthentication } from "#auth/issuers/validation.ts";
+import { UsageError } from "../../shared/usage-error.ts";
+import { readConfigurationFile, type ReadFile } from "./configuration-file.ts";
+import type { AuthenticationFlags } from "./flags.ts";
+import { hasOidcFlags, oidcAlgorithms, oidcConfiguration } from "./oidc-flags.ts";
+
+export interface AuthenticationSetup {
+  readonly first: CompiledAuthentication;
+  /** Absent: flags say it, and it does not change. */
+  readonly file?: ReadFile<CompiledAuthentication>;
+  readonly algorithms: readonly string[];
+}
+
+/** @param serviceAccountIssuer this server's own, which nobody else may be. @throws UsageError in upstream's words. */
+export function authenticationSetup(
+  flags: AuthenticationFlags,
+  serviceAccountIssuer: string,
+): AuthenticationSetup | undefined {
+  const compile = (configuration: AuthenticationConfiguration): CompiledAuthentication =>
+    compileAuthentication(configuration, [serviceAccountIssuer]);
+  const { authenticationConfig: path } = flags;
+  if (path === undefined && !hasOidcFlags(flags)) return undefined;
+  if (path !== undefined && hasOidcFlags(flags)) {
+    throw new UsageError("authentication-config file and oidc-* flags are mutually exclusive");
+  }
+  return usable(() => {
+    if (path === undefined) {
+      const first = compile(oidcConfiguration(flags));
+      return { first, algorithms: oidcAlgorithms(flags) };
+    }
+    const read = (value: unknown): CompiledAuthentication =>
+      compile(readWith(path, () => readAuthentication(value)));
+    const file = readConfigurationFile(path, "authentication", read);
+    const { first } = file;
+    refuseSecondWord(flags, first);
+    const reread = (value: unknown): CompiledAuthentication => sameAnonymous(first, read(value));
+    return { first, file: { ...file, read: reread }, algorithms: signingAlgorithms };
+  });
+}
+
+/** An error of the file's form names the file; one of its content names the fields. */
+function readWith<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    const where = `failed to load authentication configuration from file ${JSON.stringify(path)}`;
+    throw new ConfigurationError(`${where}: ${error.message}`, { cause: error });
+  }
+}
+
+function refuseSecondWord(
+  { anonymousAuth }: AuthenticationFlags,
+  { anonymous }: CompiledAuthentication,
+): void {
+  if (anonymousAuth === undefined || anonymous === undefined) return;
+  throw new UsageError(
+    "anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file",
+  );
+}
+
+/** As upstream: where anonymous may go changes with a restart only. */
+function sameAnonymous(
+  first: CompiledAuthentication,
+  next: CompiledAuthentication,
+): CompiledAuthentication {
+  if (JSON.stringify(next.anonymous) === JSON.stringify(first.anonymous)) return next;
+  throw new ConfigurationError("anonymous: Forbidden: changed from initial configuration file");
+}
+
+function usable<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw new UsageError(error.message, { cause: error });
+    throw error;
+  }
+}

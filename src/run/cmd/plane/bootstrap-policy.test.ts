@@ -1,0 +1,43 @@
+/**
+ * The RBAC policy that is assembled from the roles of all controllers, against what a stock API server
+ * 1.36.3 wrote at its first start: clusterroles, clusterrolebindings, roles and rolebindings, without
+ * uid, resourceVersion, creationTimestamp, managedFields and apiVersion. A stock API server leaves the
+ * rules of aggregated roles to its controller manager, so they are not compared.
+ */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import type { AnyObject } from "#api/object.ts";
+import { bootstrapPolicy } from "#auth/bootstrap-policy.ts";
+import { AssertionError } from "#base/assert.ts";
+import { controllerRoles } from "#controllers/manager.ts";
+
+const golden = new URL(
+  "../../../../test/differential/golden/bootstrap-policy.json",
+  import.meta.url,
+);
+
+function keyOf({ kind, metadata }: AnyObject): string {
+  return `${kind} ${metadata?.namespace ?? ""}/${metadata?.name}`;
+}
+
+function compared(object: AnyObject): AnyObject {
+  const { apiVersion: _, ...rest } = object;
+  return rest["aggregationRule"] === undefined ? rest : { ...rest, rules: undefined };
+}
+
+function byKey(objects: readonly AnyObject[]): Readonly<Record<string, AnyObject>> {
+  const sorted = objects.map((object) => [keyOf(object), compared(object)] as const);
+  return Object.fromEntries(sorted.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+test("the policy assembled from the controllers' roles is a stock server's", () => {
+  const stock = JSON.parse(readFileSync(golden, "utf8")) as readonly AnyObject[];
+  assert.equal(stock.length, 133);
+  assert.deepEqual(byKey(bootstrapPolicy(controllerRoles)), byKey(stock));
+});
+
+test("two roles for one service account are a bug", () => {
+  const role = { account: "ttl-controller", rules: ["events"] };
+  assert.throws(() => bootstrapPolicy([...controllerRoles, role]), AssertionError);
+});

@@ -1,0 +1,53 @@
+/** What the registry's caches tell of themselves, and how long their stores take; named as upstream names it. */
+import type { ResourceCore } from "#registry/cacher.ts";
+import { prefixOfKey, resourceOfPrefix } from "#registry/keys.ts";
+import type { OpenRegistry } from "#registry/registry.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
+import type { PlaneStores } from "./stores.ts";
+
+const labels = ["group", "resource"];
+
+export function describeCaches(metrics: MetricSet, registry: Pick<OpenRegistry, "cores">): void {
+  metrics.gaugeOf(
+    "apiserver_watch_cache_initializations_total",
+    "How often a watch cache began with all of its objects: once, and after each loss of the store's history.",
+    labels,
+    () => figures(registry, ({ initializations }) => initializations),
+  );
+  metrics.gaugeOf("apiserver_resource_objects", "Objects, by resource.", labels, () =>
+    figures(registry, ({ cache }) => cache.state.size),
+  );
+}
+
+/** Seconds; upstream's. */
+const requestBounds = [
+  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45,
+  60,
+];
+
+/** Of stores that other servers keep; of others there is no series. */
+export function describeStoreRequests(
+  metrics: MetricSet,
+  stores: Pick<PlaneStores, "observeRequests">,
+): void {
+  const histogram = metrics.histogram(
+    "etcd_request_duration_seconds",
+    "How long requests to etcd take, by operation and resource.",
+    ["operation", ...labels],
+    requestBounds,
+  );
+  stores.observeRequests((operation, key, seconds) => {
+    const prefix = key === undefined ? undefined : prefixOfKey(key);
+    const { group, resource } = prefix === undefined ? noResource : resourceOfPrefix(prefix);
+    histogram.observe([operation, group, resource], seconds);
+  });
+}
+
+const noResource = { group: "", resource: "" };
+
+function* figures(
+  { cores }: Pick<OpenRegistry, "cores">,
+  of: (core: ResourceCore) => number,
+): Generator<readonly [readonly string[], number]> {
+  for (const core of cores()) yield [[core.resource.group, core.resource.resource], of(core)];
+}

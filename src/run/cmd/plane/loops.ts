@@ -1,0 +1,118 @@
+/**
+ * Scheduler, controllers and hollow nodes of a plane, each as its own user over the direct transport:
+ * what they may do is what their roles say, as anywhere.
+ */
+import { groups, serviceAccountGroups, serviceAccountUser } from "#auth/groups.ts";
+import type { Client } from "#client/client.ts";
+import { directClient } from "#client/direct.ts";
+import { createInformerSet } from "#client/informer-set.ts";
+import { pacedHandler } from "#client/paced-handler.ts";
+import type { SignDetached } from "#controllers/bootstrap/cluster-info.ts";
+import type { SigningOptions } from "#controllers/certificates/signing.ts";
+import { createControllerManager, type ControllerManager } from "#controllers/manager.ts";
+import type { CheckPolicyTypes } from "#controllers/policystatus/controller.ts";
+import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
+import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
+import type { ImagePatterns } from "#hollow/image-pull.ts";
+import { hollowDefaults } from "#hollow/options.ts";
+import type { PlainHandler } from "#platform/http.ts";
+import type { SchedulerMetrics } from "#scheduler/metrics.ts";
+import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
+import { hollowStartMs, hollowStopMs } from "../shared/limits.ts";
+import type { SupervisedHost } from "../shared/host.ts";
+import { componentUserAgent } from "../shared/user-agent.ts";
+
+interface LoopOptions {
+  readonly nodes: number;
+  readonly schedulerMetrics: SchedulerMetrics;
+  /** Images that hollow nodes cannot pull; absent: as the room has it. */
+  readonly unpullable?: ImagePatterns;
+  /** PEM. */
+  readonly rootCa: string;
+  readonly mintLegacyToken: LegacyTokens["mint"];
+  readonly certificates: SigningOptions;
+  readonly signDetached: SignDetached;
+  readonly checkPolicyTypes: CheckPolicyTypes;
+}
+
+export interface Loops {
+  readonly scheduler: Scheduler;
+  readonly controllers: ControllerManager;
+  /** Resolves when every hollow node is registered. */
+  readonly registered: Promise<void>;
+  /** Resolves when every loop has come to rest. */
+  stop(): Promise<void>;
+}
+
+const systemNamespace = "kube-system";
+
+export function startLoops(
+  host: SupervisedHost,
+  server: PlainHandler,
+  options: LoopOptions,
+): Loops {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const handler = pacedHandler(host.clock, server);
+  const clientFor = (account: string): Client => {
+    const name = serviceAccountUser(systemNamespace, account);
+    const user = { name, groups: serviceAccountGroups(systemNamespace) };
+    return directClient(handler, user, componentUserAgent("kube-controller-manager", name));
+  };
+
+  const managerUser = { name: "system:kube-controller-manager", groups: [] };
+  const managerAgent = componentUserAgent("kube-controller-manager");
+  const managerClient = directClient(handler, managerUser, managerAgent);
+  const managerInformers = createInformerSet({ ...host, client: managerClient });
+  const legacyTokens = { client: managerClient, mint: options.mintLegacyToken };
+  const controllers = createControllerManager(
+    { ...host, clientFor, informers: managerInformers },
+    { ...options, legacyTokens },
+  );
+  const schedulerUser = { name: "system:kube-scheduler", groups: [] };
+  const schedulerAgent = componentUserAgent("kube-scheduler", "scheduler");
+  const schedulerClient = directClient(handler, schedulerUser, schedulerAgent);
+  const schedulerInformers = createInformerSet({ ...host, client: schedulerClient });
+  const scheduler = createScheduler(
+    {
+      ...host,
+      client: schedulerClient,
+      informers: schedulerInformers,
+      metrics: options.schedulerMetrics,
+    },
+    schedulerDefaults,
+  );
+  const hollowUser = { name: "pilothouse:hollow-nodes", groups: [groups.masters] };
+  const hollowClient = directClient(handler, hollowUser, componentUserAgent("kubelet"));
+  const hollow = hollowNodes(host, hollowClient, options);
+  // Controllers and informers are supervised one by one inside.
+  const run = (name: string, f: () => Promise<void>): Promise<void> =>
+    host.supervisor.run(name, signal, f);
+  const running = [
+    controllers.run(signal),
+    managerInformers.run(signal),
+    run("scheduler", () => scheduler.run(signal)),
+    schedulerInformers.run(signal),
+    ...(hollow === undefined ? [] : [run("hollow", () => hollow.run(signal))]),
+  ];
+  return {
+    scheduler,
+    controllers,
+    registered: hollow?.registered ?? Promise.resolve(),
+    async stop() {
+      stopping.abort();
+      await Promise.all(running);
+    },
+  };
+}
+
+function hollowNodes(
+  host: SupervisedHost,
+  client: Client,
+  { nodes, unpullable = hollowDefaults.unpullable }: LoopOptions,
+): Hollow | undefined {
+  if (nodes === 0) return undefined;
+  const times = { startMs: hollowStartMs, stopMs: hollowStopMs };
+  const options = { ...hollowDefaults, ...times, count: nodes, unpullable };
+  return createHollowNodes({ ...host, client }, options);
+}

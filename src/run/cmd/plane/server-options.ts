@@ -1,0 +1,79 @@
+/** An API server's options from its flags: what is wrong with one of them is said before anything is opened. */
+import { choiceFault, type PluginChoice } from "#admission/plugin-choice.ts";
+import { StaticTokens } from "#auth/token-file.ts";
+import { heapBytesMax } from "#platform/node/heap.ts";
+import { issuerDefault } from "./access.ts";
+import { authenticationSetup } from "./authentication/setup.ts";
+import { admissionConfiguration } from "./admission-configuration.ts";
+import { aggregationAccess } from "./aggregation.ts";
+import type { ApiServerFlags } from "./flags.ts";
+import { openAudit } from "../shared/audit-part.ts";
+import type { Host } from "../shared/host.ts";
+import { kubeletAccess } from "./kubelets.ts";
+import { readOperatorFile } from "../shared/operator-file.ts";
+import type { Parts } from "../shared/parts.ts";
+import type { PlaneOptions } from "./options.ts";
+import { frontProxyTrust } from "./request-header.ts";
+import { servedResources } from "./runtime-config.ts";
+import { stateQuota } from "./state-quota.ts";
+import { UsageError } from "../shared/usage-error.ts";
+
+type ServerOptions = Partial<PlaneOptions> & Pick<PlaneOptions, "anonymousPaths">;
+
+/** The audit log, where one is asked for, becomes one of `parts`. Throws UsageError. */
+export async function serverOptions(
+  host: Host,
+  flags: ApiServerFlags & { readonly serviceAccountIssuer?: string },
+  parts: Parts,
+): Promise<ServerOptions> {
+  const resources = servedResources(flags.runtimeConfig);
+  const staticTokens = staticTokensOf(flags);
+  const kubelet = kubeletAccess(flags);
+  const aggregation = aggregationAccess(flags);
+  const frontProxy = frontProxyTrust(flags);
+  const authentication = authenticationSetup(flags, flags.serviceAccountIssuer ?? issuerDefault);
+  const admissionPlugins = pluginChoice(flags);
+  const admission = admissionConfiguration(flags.admissionControlConfigFile, admissionPlugins);
+  const audit = await openAudit(host, flags, parts);
+  return {
+    resources,
+    kubelet,
+    aggregation,
+    admissionPlugins,
+    admission,
+    anonymousPaths: anonymousPaths(flags),
+    compactPeriodMs: flags.compactEvery * 1000,
+    stateQuota: stateQuota(flags, heapBytesMax()),
+    ...(frontProxy === undefined ? {} : { frontProxy }),
+    ...(authentication === undefined ? {} : { authentication }),
+    ...(audit === undefined ? {} : { audit }),
+    ...(staticTokens === undefined ? {} : { staticTokens }),
+  };
+}
+
+/** @throws UsageError */
+function anonymousPaths({ anonymousAuth, anonymousPaths: paths }: ApiServerFlags) {
+  if (anonymousAuth !== false) return paths;
+  if (paths === "all") return [];
+  throw new UsageError("--anonymous-auth=false leaves no paths for --anonymous-paths");
+}
+
+/** @throws UsageError for an unknown name. */
+function pluginChoice(flags: ApiServerFlags): PluginChoice {
+  const { enableAdmissionPlugins: enable, disableAdmissionPlugins: disable } = flags;
+  const fault = choiceFault({ enable, disable });
+  if (fault !== undefined) throw new UsageError(fault);
+  return { enable, disable };
+}
+
+function staticTokensOf({ tokenAuthFile }: ApiServerFlags): StaticTokens | undefined {
+  if (tokenAuthFile === undefined) return undefined;
+  const text = readOperatorFile(tokenAuthFile);
+  try {
+    return new StaticTokens(text);
+  } catch (error) {
+    throw new UsageError(`--token-auth-file ${tokenAuthFile}: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,195 @@
+/** A relay made of flags: resources, views, guards and peers; and its end. */
+import { SelectorError } from "#api/selectors/label-selector.ts";
+import { CertificateAuthenticator } from "#auth/x509.ts";
+import type { Clock } from "#platform/clock.ts";
+import { Ledger } from "#platform/ledger.ts";
+import type { Log } from "#platform/log.ts";
+import { heapBytesMax } from "#platform/node/heap.ts";
+import type { Listening } from "#platform/node/http/http.ts";
+import { nodeLog } from "#platform/node/log.ts";
+import { NodeRandom } from "#platform/node/random.ts";
+import { type RelayLimits, relayLimits } from "#relay/limits.ts";
+import { definitionsKind, kindId, type MirroredKind } from "#relay/mirror/mirrored-kind.ts";
+import { createRelay, type Relay, type ViewOn } from "#relay/relay.ts";
+import { type Chosen, chooseResources, UnknownResourceError } from "#relay/mirror/resources.ts";
+import {
+  definitionOn,
+  parseViewFile,
+  type ViewDefinition,
+  ViewFileError,
+} from "#relay/views/view-definition.ts";
+import { type XdsLimits, xdsLimits } from "#relay/xds/limits.ts";
+import { gatewayResources, xdsResources } from "#relay/xds/xds-face.ts";
+import { nodeTurnHost } from "#platform/node/http/process-turns.ts";
+import type { AuditSink } from "#server/audit.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
+import { relayLedgerLimits, shutdownMs } from "../shared/limits.ts";
+import { readOperatorFile } from "../shared/operator-file.ts";
+import { openTimers, type Parts } from "../shared/parts.ts";
+import type { MirrorFlags } from "./flags.ts";
+import { peerStreams } from "./peers.ts";
+import { discoverUpstream, type Upstreams } from "./upstream.ts";
+import { UsageError } from "../shared/usage-error.ts";
+
+export interface Made {
+  readonly running: Relay;
+  /** Names of custom resources that are not defined yet. */
+  readonly awaited: readonly string[];
+  readonly up: Upstreams;
+  readonly log: Log;
+}
+
+interface MoreOfRelay {
+  readonly metrics: MetricSet;
+  readonly metricsText?: () => Promise<string>;
+  readonly audit?: AuditSink;
+  /** False: the views' resources are mirrored, and the views are left to others. */
+  readonly followsViews?: boolean;
+}
+
+/** @returns undefined when stopped before the upstream's discovery was read. */
+async function makeRelay(
+  flags: MirrorFlags,
+  up: Upstreams,
+  stopping: AbortSignal,
+  more: MoreOfRelay,
+): Promise<Made | undefined> {
+  const log = nodeLog({ level: flags.logLevel, destination: 2 });
+  const definitions = viewsOf(flags);
+  const all = await discoverUpstream(up, log, stopping);
+  if (stopping.aborted) return undefined;
+  const views = definitions.map((definition) => viewOn(all, definition, flags));
+  const { kinds, awaited, custom } = resourcesOf(all, flags, views);
+  const random = new NodeRandom();
+  const ledger = new Ledger(relayLedgerLimits(heapBytesMax()));
+  const peers = flags.peers === undefined ? {} : { peerStreams: peersOf(flags, flags.peers) };
+  const running = createRelay(
+    {
+      ...up,
+      random,
+      log,
+      ledger,
+      turnTimes: nodeTurnHost,
+      ...more,
+      ...peers,
+      peers: new CertificateAuthenticator(up),
+    },
+    {
+      resources: kinds,
+      views: more.followsViews === false ? [] : views,
+      ...(custom === undefined ? {} : { custom }),
+      consistency: flags.reads,
+      shadowRate: flags.shadow ?? 0,
+      limits: limitsOf(flags),
+      ...(flags.xdsListen === undefined ? {} : { xds: xdsLimitsOf(flags) }),
+    },
+  );
+  return { running, awaited, up, log };
+}
+
+function xdsLimitsOf({ xdsTtl = xdsLimits.ttlMs }: MirrorFlags): XdsLimits {
+  return { ...xdsLimits, ttlMs: xdsTtl };
+}
+
+function limitsOf({ shrinkGuard, readyMaxAge }: MirrorFlags): RelayLimits {
+  const readyAgeMsMax = readyMaxAge === undefined ? undefined : readyMaxAge * 1000;
+  return { ...relayLimits, shrinkPercentMax: shrinkGuard, readyAgeMsMax };
+}
+
+function peersOf(flags: MirrorFlags, urls: string): () => Promise<readonly number[]> {
+  return peerStreams(
+    urls,
+    flags.peersCa === undefined ? undefined : readOperatorFile(flags.peersCa),
+  );
+}
+
+/** A relay as parts: its upstream, and what mirrors it. Undefined: stopped before the upstream's discovery was read. */
+export async function openRelay(
+  flags: MirrorFlags,
+  connect: (clock: Clock) => Upstreams,
+  more: MoreOfRelay & { readonly clock: Clock },
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<Made | undefined> {
+  const { clock: hostClock, ...rest } = more;
+  const clock = await openTimers(hostClock, parts);
+  const up = await parts.open("upstream", () => connect(clock), { close: closeUpstreams });
+  return parts.open("mirrors", () => makeRelay(flags, up, stopping, rest), {
+    close: (made) => made?.running.stop(),
+  });
+}
+
+/** `made` as it is reached by clients: at the end their streams are drained first. */
+export async function openListener(
+  made: Made,
+  drainMs: number,
+  start: () => Promise<Listening>,
+  parts: Parts,
+): Promise<Listening> {
+  const listening = await parts.open("listener", start, {
+    close: (listener) => listener.close(shutdownMs),
+  });
+  await parts.open("streams", () => made.running, {
+    close: (running) => {
+      running.xds?.stop();
+      return running.drain(drainMs);
+    },
+  });
+  return listening;
+}
+
+function closeUpstreams({ http, passHttp, anonymousHttp }: Upstreams): void {
+  http.close();
+  passHttp.close();
+  anonymousHttp.close();
+}
+
+/** What views are of, and what xDS is made of, is mirrored as well. */
+function resourcesOf(
+  all: readonly MirroredKind[],
+  flags: MirrorFlags,
+  views: readonly ViewOn[],
+): Chosen {
+  const names = flags.resources.split(",").map((name) => name.trim());
+  const ofViews = views.map(({ kind }) => kindId(kind));
+  const ofXds: readonly string[] =
+    flags.xdsListen === undefined ? [] : [...xdsResources, ...gatewayNames(all)];
+  const chosen = usage("--resources", () => chooseResources(all, [...names, ...ofViews, ...ofXds]));
+  // Most clusters never define them: nobody waits for what was not asked for by name.
+  const awaited = chosen.awaited.filter((name) => names.includes(name) || !ofXds.includes(name));
+  return { ...chosen, awaited };
+}
+
+/** Those that are served, or can come to be. */
+function gatewayNames(all: readonly MirroredKind[]): readonly string[] {
+  const served = new Set(all.map(kindId));
+  const canCome = served.has(kindId(definitionsKind));
+  return gatewayResources.filter((id) => served.has(id) || canCome);
+}
+
+/** A name the upstream does not know, or a field it cannot select by, is a mistake. */
+function viewOn(
+  all: readonly MirroredKind[],
+  definition: ViewDefinition,
+  { views = "" }: MirrorFlags,
+): ViewOn {
+  return usage(`${views}: view ${definition.name}`, () => {
+    const [kind] = chooseResources(all, [definition.resource]).kinds;
+    if (kind === undefined) throw new UnknownResourceError([definition.resource]);
+    return { definition: definitionOn(kind, definition), kind };
+  });
+}
+
+function viewsOf({ views }: MirrorFlags): readonly ViewDefinition[] {
+  return views === undefined ? [] : usage(views, () => parseViewFile(readOperatorFile(views)));
+}
+
+function usage<T>(where: string, f: () => T): T {
+  try {
+    return f();
+  } catch (error) {
+    const told = [UnknownResourceError, ViewFileError, SelectorError];
+    if (!told.some((kind) => error instanceof kind)) throw error;
+    throw new UsageError(`${where}: ${(error as Error).message}`, { cause: error });
+  }
+}

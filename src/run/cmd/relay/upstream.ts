@@ -1,0 +1,108 @@
+/** A relay's way upstream: transports, and what the upstream says it has. */
+import { socketClient, socketClientLimits } from "#client/rest-client.ts";
+import { ByteTransportError, type ByteTransport } from "#platform/byte-transport.ts";
+import { type Clock, sleep } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
+import type { KubeAccess } from "#platform/node/kubeconfig.ts";
+import { relayLimits } from "#relay/limits.ts";
+import type { MirroredKind } from "#relay/mirror/mirrored-kind.ts";
+import { discover, DiscoveryError } from "#relay/mirror/resources.ts";
+import { productVersion } from "../shared/product.ts";
+
+const userAgent = `pilothouse-relay/${productVersion}`;
+/** As kubelets close silent streams. */
+const passIdleMs = 4 * 3_600_000;
+const retryMs = 1_000;
+/** OpenSSL's and Node's codes of certificates that prove nothing. */
+const distrust = /SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|ERR_TLS_CERT_ALTNAME_INVALID/;
+
+export interface Upstreams {
+  readonly clock: Clock;
+  readonly http: ByteTransport;
+  readonly passHttp: ByteTransport;
+  readonly anonymousHttp: ByteTransport;
+  readonly client: ReturnType<typeof socketClient>;
+  readonly headers: () => Readonly<Record<string, string>>;
+}
+
+/** `outside`: the API server itself, where `access` is a serving worker's way to its owner. */
+export function upstreamOf(
+  access: UpstreamAccess & { readonly socketPath?: string },
+  clock: Clock,
+  outside: UpstreamAccess = access,
+): Upstreams {
+  const { bearerToken } = access;
+  const http = httpClient({ ...access, limits: httpClientLimits });
+  // A crowd that passes through must not keep the mirrors from a connection.
+  // A log may be silent for as long as its container is.
+  const passLimits = { ...httpClientLimits, socketsMax: 4_096, idleMs: passIdleMs };
+  const passHttp = httpClient({ ...access, limits: passLimits });
+  const token = bearerToken === undefined ? {} : { bearerToken };
+  return {
+    clock,
+    http,
+    passHttp,
+    anonymousHttp: anonymousTo(outside),
+    client: socketClient({ http }, { userAgent, ...token, ...socketClientLimits }),
+    headers: () => (bearerToken === undefined ? {} : { authorization: `Bearer ${bearerToken()}` }),
+  };
+}
+
+type UpstreamAccess = Omit<KubeAccess, "namespace">;
+
+/** As anybody: the server's address and what proves it to be the server, and nothing of ours. */
+function anonymousTo({ server, ca, serverName, insecure }: UpstreamAccess): ByteTransport {
+  return httpClient({
+    server,
+    ...(ca === undefined ? {} : { ca }),
+    ...(serverName === undefined ? {} : { serverName }),
+    ...(insecure === undefined ? {} : { insecure }),
+    limits: httpClientLimits,
+  });
+}
+
+/** Empty when we are stopped first; an upstream that is away at the start is waited for. */
+export async function discoverUpstream(
+  up: Upstreams,
+  log: Log,
+  stopping: AbortSignal,
+): Promise<readonly MirroredKind[]> {
+  const read = async (path: string): Promise<unknown> => {
+    const headers = { ...up.headers(), accept: "application/json", "user-agent": userAgent };
+    const response = await up.http.send({ method: "GET", target: path, headers, signal: stopping });
+    const body = await response.read(relayLimits.discoveryBytesMax);
+    const text = body === "too-large" ? "" : new TextDecoder().decode(body);
+    if (response.status === 200) return JSON.parse(text);
+    throw new DiscoveryError(response.status, path, text.slice(0, 200));
+  };
+  const unread = (path: string, error: DiscoveryError): void =>
+    log.warn("an API group cannot be read: its resources pass through", {
+      path,
+      error: error.message,
+    });
+  for (;;) {
+    try {
+      return await discover({ read, unread });
+    } catch (error) {
+      if (stopping.aborted) return [];
+      log.warn("discovery waits", { error: String(error), ...advice(error) });
+      await sleep(up.clock, "client.backoff", retryMs, stopping);
+    }
+  }
+}
+
+/** What the operator can do where waiting is not going to help. */
+function advice(error: unknown): { hint?: string } {
+  if (error instanceof DiscoveryError && (error.status === 401 || error.status === 403)) {
+    return {
+      hint: "check who the relay is: the kubeconfig's user, --upstream-token-file or --upstream-cert",
+    };
+  }
+  if (error instanceof ByteTransportError && distrust.test(error.code)) {
+    return {
+      hint: "name the authority of its certificate: the kubeconfig's, or --upstream-ca with a URL",
+    };
+  }
+  return {};
+}

@@ -1,0 +1,28 @@
+/** The command `pilothouse scheduler`, with what its flags mean. */
+import type { Command } from "commander";
+import { addRoleFlags } from "../shared/role-flags.ts";
+import type { SchedulerFlags } from "./flags.ts";
+
+export function addScheduler(program: Command): void {
+  const command = program
+    .command("scheduler")
+    .description("schedule the pods of any Kubernetes API server, in place of kube-scheduler")
+    .option(
+      "--config <file>",
+      "a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1); what it says overrides flags",
+    );
+  addRoleFlags(command, { lease: "kube-scheduler", port: 10_259 });
+  command
+    .addHelpText(
+      "after",
+      `
+Examples:
+  pilothouse scheduler --kubeconfig scheduler.conf        one of several: the holder of Lease kube-scheduler works
+  pilothouse scheduler --leader-elect=false --secure-port 0 --kubeconfig scheduler.conf
+  curl -k https://127.0.0.1:10259/readyz                  is it well`,
+    )
+    .action(async (flags: SchedulerFlags) => {
+      const { schedulerRole } = await import("../scheduler/run.ts");
+      await schedulerRole(flags);
+    });
+}

@@ -1,0 +1,41 @@
+/** `pilothouse scheduler`: the scheduler alone, before any API server. */
+import { createInformerSet } from "#client/informer-set.ts";
+import { SchedulerMetrics } from "#scheduler/metrics.ts";
+import { createScheduler, schedulerDefaults } from "#scheduler/scheduler.ts";
+import type { SupervisedHost } from "../shared/host.ts";
+import type { Parts } from "../shared/parts.ts";
+import type { Started } from "../shared/role-life.ts";
+import { componentUserAgent } from "../shared/user-agent.ts";
+import type { SchedulerFlags } from "./flags.ts";
+import { openRole, runRole, type WorkOf } from "../shared/role-process.ts";
+import { readSchedulerConfig } from "./config.ts";
+
+export function schedulerRole(flags: SchedulerFlags): Promise<void> {
+  return runRole(flags, openScheduler);
+}
+
+/** A file given with --config decides; the flags fill in what it leaves open. */
+export function openScheduler(
+  host: SupervisedHost,
+  given: SchedulerFlags,
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<Started> {
+  const { flags, options } = readSchedulerConfig(given);
+  const workOf: WorkOf = ({ connection, metrics }) => {
+    const counted = new SchedulerMetrics(metrics);
+    return async (signal, term) => {
+      const client = connection.client(term);
+      const informers = createInformerSet({ ...host, client });
+      const made = createScheduler(
+        { ...host, client, informers, metrics: counted },
+        { ...schedulerDefaults, ...options },
+      );
+      const loop = host.supervisor.run("scheduler", signal, () => made.run(signal));
+      await Promise.all([loop, informers.run(signal)]);
+    };
+  };
+  const role = "kube-scheduler";
+  const userAgent = componentUserAgent(role, "scheduler");
+  return openRole(role, { userAgent, host, flags, workOf }, parts, stopping);
+}

@@ -1,0 +1,79 @@
+/** A role's way to the API server: as whom it asks, and clients over it. */
+import type { Client } from "#client/client.ts";
+import { fencedTransport } from "#client/fence.ts";
+import type { LeaderTerm } from "#client/election.ts";
+import type { ObjectCoding } from "#client/object-coding.ts";
+import { socketClient, socketClientLimits } from "#client/rest-client.ts";
+import type { ByteTransport } from "#platform/byte-transport.ts";
+import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
+import type { KubeAccess } from "#platform/node/kubeconfig.ts";
+import { accessOf } from "./upstream-access.ts";
+import type { ApiFlags } from "./role-flags.ts";
+
+/** Writes of a leader go through `term`; absent: the role has no lease. */
+export type Fence = LeaderTerm | undefined;
+
+/** Throws UsageError for a kubeconfig that cannot be used. */
+export function apiAccess(flags: ApiFlags): Promise<KubeAccess> {
+  const { kubeconfig: upstream } = flags;
+  return accessOf(upstream === undefined ? {} : { upstream }, process.env, "--kubeconfig");
+}
+
+export class ApiConnection {
+  readonly access: KubeAccess;
+  readonly #userAgent: string;
+  readonly #coding: ObjectCoding | undefined;
+  readonly #open: ByteTransport[] = [];
+
+  /** `coding`: for built-in kinds, beside JSON. */
+  constructor(access: KubeAccess, userAgent: string, coding?: ObjectCoding) {
+    this.access = access;
+    this.#coding = coding;
+    this.#userAgent = userAgent;
+  }
+
+  /** As the kubeconfig's user, over connections of its own. */
+  client(fence?: Fence): Client {
+    const { bearerToken } = this.access;
+    const token = bearerToken === undefined ? {} : { bearerToken };
+    return this.#client(fenced(this.transport(), fence), token);
+  }
+
+  /** As `http` says, instead of the kubeconfig's user. */
+  clientAs(http: ByteTransport, userAgent: string): Client {
+    return this.#client(http, { userAgent });
+  }
+
+  /** `anonymous`: shows no certificate of the kubeconfig's. */
+  transport({ isAnonymous = false } = {}): ByteTransport {
+    const { server, ca, serverName, insecure, certificate, key } = this.access;
+    const http = httpClient({
+      server,
+      ...(ca === undefined ? {} : { ca }),
+      ...(serverName === undefined ? {} : { serverName }),
+      ...(insecure === undefined ? {} : { insecure }),
+      ...(isAnonymous || certificate === undefined ? {} : { certificate }),
+      ...(isAnonymous || key === undefined ? {} : { key }),
+      limits: httpClientLimits,
+    });
+    this.#open.push(http);
+    return http;
+  }
+
+  close(): void {
+    for (const http of this.#open) http.close();
+  }
+
+  #client(
+    http: ByteTransport,
+    who: { readonly bearerToken?: () => string; readonly userAgent?: string },
+  ): Client {
+    const coding = this.#coding === undefined ? {} : { coding: this.#coding };
+    const options = { userAgent: this.#userAgent, ...who, ...coding, ...socketClientLimits };
+    return socketClient({ http }, options);
+  }
+}
+
+export function fenced(http: ByteTransport, fence: Fence): ByteTransport {
+  return fence === undefined ? http : fencedTransport(http, fence);
+}

@@ -1,0 +1,126 @@
+/**
+ * The port of a role that serves no API: /healthz, /livez, /readyz for anybody, /metrics and /version for whom the
+ * API server says so (TokenReview and SubjectAccessReview, as kube-scheduler delegates).
+ */
+import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
+import { CertificateAuthenticator } from "#auth/x509.ts";
+import { failure } from "#api/status.ts";
+import { ApiError } from "#api/status.ts";
+import type { ByteTransport } from "#platform/byte-transport.ts";
+import type { Client } from "#client/client.ts";
+import type { Headers, PlainHandler, PlainRequest, PlainResponse } from "#platform/http.ts";
+import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
+import { Access } from "#relay/access/access.ts";
+import { relayLimits } from "#relay/limits.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
+import { readOperatorFile } from "./operator-file.ts";
+import type { SupervisedHost } from "./host.ts";
+import { UsageError } from "./usage-error.ts";
+import type { HealthFlags } from "./role-flags.ts";
+
+interface HealthDeps {
+  readonly host: SupervisedHost;
+  readonly client: Client;
+  readonly anonymousHttp: ByteTransport;
+  /** PEM of the authorities whose client certificates count; absent: none. */
+  readonly clientCa?: string;
+  readonly metrics: MetricSet;
+  /** What keeps the role from its work; "" when nothing does. */
+  readonly notReady: () => string;
+}
+
+const plainText: Headers = {
+  "content-type": "text/plain; charset=utf-8",
+  "x-content-type-options": "nosniff",
+};
+const certificateDays = 365;
+
+/** Undefined when --secure-port is 0. */
+export async function serveHealth(
+  deps: HealthDeps,
+  flags: HealthFlags,
+): Promise<Listening | undefined> {
+  if (flags.securePort === 0) return undefined;
+  const address = { host: flags.bindAddress, port: flags.securePort };
+  const secure = certificateOf(deps.host, flags);
+  const { clientCa } = deps;
+  const ca = clientCa === undefined ? {} : { clientCa };
+  try {
+    return await listen(
+      { ...address, ...secure, ...ca, limits: httpLimits },
+      healthHandler(deps),
+      deps.host.log,
+    );
+  } catch (error) {
+    const text = `cannot serve health on ${address.host} port ${address.port}: ${(error as Error).message}`;
+    throw new UsageError(`${text}; give another --secure-port, or 0 for none`, { cause: error });
+  }
+}
+
+function certificateOf(
+  { clock, random }: SupervisedHost,
+  { bindAddress, tlsCertFile, tlsPrivateKeyFile }: HealthFlags,
+): { readonly cert: string; readonly key: string } {
+  if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined)) {
+    throw new UsageError("--tls-cert-file and --tls-private-key-file go together");
+  }
+  if (tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined) {
+    return { cert: readOperatorFile(tlsCertFile), key: readOperatorFile(tlsPrivateKeyFile) };
+  }
+  const now = clock.nowMs();
+  const validity = { notBeforeMs: now - 3_600_000, notAfterMs: now + certificateDays * 86_400_000 };
+  const issue = () => ({ validity, serial: random.bytes(16) });
+  const authority = makeAuthority("pilothouse-self-signed", issue());
+  const hosts = ["localhost", "127.0.0.1", "::1", bindAddress];
+  const made = makeServerCertificate(authority, "localhost", [...new Set(hosts)], issue());
+  return { cert: made.certificate, key: made.privateKey };
+}
+
+function healthHandler(deps: HealthDeps): PlainHandler {
+  const { clock } = deps.host;
+  const access = new Access(
+    {
+      clock,
+      client: deps.client,
+      anonymousHttp: deps.anonymousHttp,
+      peers: new CertificateAuthenticator(deps.host),
+    },
+    relayLimits,
+  );
+  return async (request) => {
+    try {
+      return await answer(deps, access, request);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      const body = new TextEncoder().encode(JSON.stringify(error.status));
+      return { kind: "bytes", status: error.status.code ?? 500, headers: json, body: [body] };
+    }
+  };
+}
+
+const json: Headers = { "content-type": "application/json" };
+
+async function answer(
+  deps: HealthDeps,
+  access: Access,
+  request: PlainRequest,
+): Promise<PlainResponse> {
+  const { path, method } = request;
+  if (method !== "GET" && method !== "HEAD") {
+    throw failure(405, "MethodNotAllowed", `${method} is not supported`, {});
+  }
+  if (path === "/healthz" || path === "/livez") return text(200, "ok");
+  if (path === "/readyz") return readiness(deps.notReady());
+  const user = await access.identify(request);
+  await access.authorizePath(user, path);
+  if (path !== "/metrics") throw failure(404, "NotFound", `there is nothing at ${path}`, {});
+  return text(200, deps.metrics.text());
+}
+
+function readiness(why: string): PlainResponse {
+  return why === "" ? text(200, "ok") : text(500, `not ready: ${why}`);
+}
+
+function text(status: number, body: string): PlainResponse {
+  return { kind: "bytes", status, headers: plainText, body: [new TextEncoder().encode(body)] };
+}

@@ -1,0 +1,12 @@
+/** What this build calls itself. */
+import { readFileSync } from "node:fs";
+
+interface Manifest {
+  readonly version: string;
+}
+
+const manifest = JSON.parse(
+  readFileSync(new URL("../../../../package.json", import.meta.url), "utf8"),
+) as Manifest;
+
+export const productVersion = manifest.version;

@@ -1,0 +1,134 @@
+/** What every role that is a client of an API server has: a host, an election, a health port, and an end. */
+import type { MetricSet } from "#metrics/metric-set.ts";
+import type { SupervisedHost } from "./host.ts";
+import { nodeHost } from "./node-host.ts";
+import type { Parts } from "./parts.ts";
+import { shutdownMs } from "./limits.ts";
+import { processMetricSet } from "./process-metric-set.ts";
+import { productVersion } from "./product.ts";
+import { runToEnd, type Started, throwFailure } from "./role-life.ts";
+import { openSpareMemory } from "./spare-memory.ts";
+import { countFailures } from "./supervise.ts";
+import { ApiConnection, apiAccess } from "./api-access.ts";
+import { Election, type Work } from "./elected-role.ts";
+import type { RoleFlags } from "./role-flags.ts";
+import { serveHealth } from "./health.ts";
+
+interface RoleParts {
+  readonly host: SupervisedHost;
+  readonly connection: ApiConnection;
+  readonly metrics: MetricSet;
+  /** What keeps the role from its work; "" when nothing does. For the role to set. */
+  readonly readiness: { why: () => string };
+}
+
+export type WorkOf = (parts: RoleParts) => Work;
+
+type OpenOn<Flags> = (
+  host: SupervisedHost,
+  flags: Flags,
+  parts: Parts,
+  stopping: AbortSignal,
+) => Promise<Started>;
+
+/** Until SIGTERM. */
+export function runRole<Flags extends RoleFlags>(flags: Flags, open: OpenOn<Flags>): Promise<void> {
+  const host = nodeHost(flags);
+  return runToEnd((parts, stopping) => open(host, flags, parts, stopping), {
+    onFailed: throwFailure,
+  });
+}
+
+interface RoleDeps {
+  readonly userAgent: string;
+  readonly host: SupervisedHost;
+  readonly flags: RoleFlags;
+  /** Called once; what it gives back is called once per term. */
+  readonly workOf: WorkOf;
+}
+
+export async function openRole(
+  role: string,
+  { userAgent, host, flags, workOf }: RoleDeps,
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<Started> {
+  const metrics = processMetricSet();
+  countFailures(metrics, host.supervisor);
+  const election = new Election(host, flags, metrics);
+  const access = await apiAccess(flags);
+  const connection = await parts.open("connection", () => new ApiConnection(access, userAgent), {
+    close: (opened) => opened.close(),
+  });
+  const readiness = { why: () => "" };
+  const work = workOf({ host, connection, metrics, readiness });
+  const health = await parts.open(
+    "health",
+    () => serveHealth(healthDeps({ host, connection, metrics, readiness }, stopping), flags),
+    { close: (listening) => listening?.close(shutdownMs) },
+  );
+  await openSpareMemory(host.clock, parts);
+  const text = readyText(role, connection, health?.address);
+  return { text, ...(await openElection(election, connection, work, parts)) };
+}
+
+function healthDeps(
+  { host, connection, metrics, readiness }: RoleParts,
+  stopping: AbortSignal,
+): Parameters<typeof serveHealth>[0] {
+  const { ca } = connection.access;
+  return {
+    host,
+    metrics,
+    client: connection.client(),
+    anonymousHttp: connection.transport({ isAnonymous: true }),
+    ...(ca === undefined ? {} : { clientCa: ca }),
+    notReady: () => (stopping.aborted ? "stopping" : readiness.why()),
+  };
+}
+
+/** At the end the loops end first, and the lease is given back when they have. */
+async function openElection(
+  election: Election,
+  connection: ApiConnection,
+  work: Work,
+  parts: Parts,
+): Promise<Pick<Started, "failed">> {
+  const ending = new AbortController();
+  const start = (): Promise<void> => election.run(connection.client(), work, ending.signal);
+  const { failed } = await parts.open("election", () => watched(start()), {
+    close: async ({ done }) => {
+      ending.abort();
+      await Promise.allSettled([done]);
+    },
+  });
+  return { failed };
+}
+
+interface Watched {
+  readonly done: Promise<void>;
+  /** Resolves when `done` rejects. */
+  readonly failed: Promise<Error>;
+}
+
+function watched(done: Promise<void>): Watched {
+  const failed = new Promise<Error>((resolve) => {
+    done.catch((error: unknown) =>
+      resolve(error instanceof Error ? error : new Error(String(error))),
+    );
+  });
+  return { done, failed };
+}
+
+function readyText(
+  role: string,
+  { access }: ApiConnection,
+  at: { readonly host: string; readonly port: number } | undefined,
+): string {
+  const health =
+    at === undefined
+      ? ""
+      : `\n  health  https://${at.host.includes(":") ? `[${at.host}]` : at.host}:${at.port}/readyz`;
+  const seconds = (performance.now() / 1000).toFixed(2);
+  return `pilothouse ${productVersion} ${role} started in ${seconds} s\n  API     ${access.server}${health}\n`;
+}

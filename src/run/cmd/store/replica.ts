@@ -1,0 +1,256 @@
+/**
+ * `pilothouse store --engine etcd`: one replica of a store whose log lies in an etcd cluster. Any number of them serve
+ * the same keys; one holds the log at a time.
+ */
+import { X509Certificate } from "node:crypto";
+import { Alarms } from "#etcd/alarms.ts";
+import type { EtcdIdentity } from "#etcd/client.ts";
+import type { EtcdEndpoints } from "#etcd/endpoints.ts";
+import { HolderLink } from "#etcd/holder-link.ts";
+import { Handover } from "#etcd/handover.ts";
+import { EtcdLogCluster } from "#etcd/log-cluster.ts";
+import { etcdVersion } from "#etcd/maintenance.ts";
+import { replicaMethods } from "#etcd/replica-methods.ts";
+import { memberIdOf, ReplicaRegistry } from "#etcd/replica-registry.ts";
+import { recommendedReplicaTimes, ReplicaRole } from "#etcd/replica-role.ts";
+import { etcdMethods, recommendedEtcdLimits } from "#etcd/services.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import { Compactor } from "#stocketcd/compactor.ts";
+import { AutoCompactor } from "#store/auto-compact.ts";
+import { FellBehindError, FencedError } from "#store/engines/engine.ts";
+import type { ChunkStore } from "#store/engines/etcd/chunk-store.ts";
+import { EtcdEngine } from "#store/engines/etcd/engine.ts";
+import { recommendedOptions } from "#store/options.ts";
+import type { Revision } from "#store/store.ts";
+import { openReplica, type Replica } from "#store/replica.ts";
+import { openCheckpointPlace } from "./checkpoint-place.ts";
+import { etcdEngine } from "../shared/limits.ts";
+import { readOperatorFile } from "../shared/operator-file.ts";
+import type { Parts } from "../shared/parts.ts";
+import { productVersion } from "../shared/product.ts";
+import type { Started } from "../shared/role-life.ts";
+import { openSpareMemory } from "../shared/spare-memory.ts";
+import { logEndpoints, type EngineFlags } from "./engine.ts";
+import { listenAt, urlOf, type ListenAddress, type ListenFlags } from "./listen.ts";
+import { UsageError } from "../shared/usage-error.ts";
+
+interface ReplicaFlags extends ListenFlags, EngineFlags {
+  readonly compactEvery: number;
+  readonly progressEvery: number;
+}
+
+interface ReplicaHost {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+}
+
+/** An opening may meet a checkpoint that is just being replaced. */
+const openTriesMax = 5;
+/** A replica that prefers to hold the log waits so long: one that dies again and again does not take it each time. */
+const preferMs = 10_000;
+/** Extended key usage clientAuth. */
+const clientUse = "1.3.6.1.5.5.7.3.2";
+
+export async function openReplicaRole(
+  host: ReplicaHost,
+  flags: ReplicaFlags,
+  address: ListenAddress,
+  parts: Parts,
+): Promise<Started> {
+  const url = replicaUrl(flags, address);
+  const identity = peerIdentity(flags);
+  const endpoints = await parts.open("endpoints", () => logEndpoints(flags), {
+    close: (opened) => opened.close(),
+  });
+  const cluster = new EtcdLogCluster({ ...host, endpoints });
+  const chunks = await openCheckpointPlace(flags.checkpoints, process.env);
+  const replica = await parts.open(
+    "replica",
+    () => open({ ...host, cluster, chunks }, flags, url),
+    {
+      close: (opened) => opened.close(),
+    },
+  );
+  const connect = (name: string, gone: () => void): HolderLink =>
+    new HolderLink(host.clock, name, identity, gone);
+  const times = { ...recommendedReplicaTimes, name: url };
+  const role = new ReplicaRole({ ...host, replica, connect }, times);
+  const members = new ReplicaRegistry(cluster, flags.etcdPrefix);
+  const handover = new Handover(
+    { ...host, replica, role, members, connect },
+    { name: url, prefers: flags.prefer === true, preferMs },
+  );
+  const serving = { replica, role, members, handover };
+  await openFrontend(host, flags, { ...serving, address, url }, parts);
+  // Writes on their way are settled before the connections break: the others take the log over as soon as they do.
+  await parts.open("writes", () => undefined, { close: () => replica.close() });
+  await parts.open("role", () => role.start(), { close: () => role.stop() });
+  await members.add(url);
+  await parts.open("handover", () => handover.start(), { close: () => handover.stop() });
+  await openCompactors({ ...host, endpoints }, flags, replica, parts);
+  await openSpareMemory(host.clock, parts);
+  const failed = Promise.race([replica.failed, role.failed]);
+  return { text: readyText(replica, flags, url), failed };
+}
+
+interface Serving {
+  readonly replica: Replica;
+  readonly role: ReplicaRole;
+  readonly members: ReplicaRegistry;
+  readonly handover: Handover;
+  readonly address: ListenAddress;
+  readonly url: string;
+}
+
+async function openFrontend(
+  host: ReplicaHost,
+  flags: ReplicaFlags,
+  { replica, role, members, handover, address, url }: Serving,
+  parts: Parts,
+): Promise<void> {
+  const alarms = new Alarms(host.log);
+  const own = etcdMethods(
+    { ...host, store: replica, alarms },
+    {
+      ...recommendedEtcdLimits,
+      clusterId: memberIdOf(flags.etcdPrefix),
+      memberId: memberIdOf(url),
+      name: url,
+      clientUrls: () => [url],
+      members,
+      leader: () => memberIdOf(role.holder),
+      moveLeader: (targetId) => handover.moveLeader(targetId),
+      progressMs: flags.progressEvery * 1000,
+      quotaBytes: flags.quota,
+    },
+  );
+  const methods = replicaMethods(own, role, handover);
+  const holds = (): boolean => replica.isOwner;
+  const deps = { ...host, store: replica, alarms, methods, holds };
+  await parts.open("listener", () => listenAt(deps, flags, address), {
+    close: (listener) => listener.close(),
+  });
+}
+
+async function open(
+  deps: ReplicaHost & {
+    readonly cluster: EtcdLogCluster;
+    readonly chunks: ChunkStore | undefined;
+  },
+  flags: ReplicaFlags,
+  name: string,
+): Promise<Replica> {
+  const options = { ...recommendedOptions, quotaBytes: flags.quota, watchBatchCommitsMax: 256 };
+  for (let tries = 1; ; tries++) {
+    const engine = new EtcdEngine(deps, { ...etcdEngine, prefix: flags.etcdPrefix, name });
+    try {
+      return await openReplica({ ...deps, engine }, options);
+    } catch (error) {
+      if (error instanceof FellBehindError && tries < openTriesMax) continue;
+      const where = `${flags.etcdPrefix} of ${flags.etcdServers.join(",")}`;
+      throw new UsageError(`cannot read the log ${where}: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+/** What the others reach this one by, and what the log names its holder by. Throws UsageError. */
+function replicaUrl(flags: ReplicaFlags, address: ListenAddress): string {
+  const url = flags.replicaUrl ?? urlOf(address);
+  if (flags.replicaUrl === undefined && isAnywhere(address)) {
+    throw new UsageError(
+      `--listen ${flags.listen} does not say where other replicas reach this one: say so with --replica-url`,
+    );
+  }
+  const { protocol } = URL.parse(url) ?? {};
+  const wanted = address.tls === undefined ? "http:" : "https:";
+  if (protocol !== wanted || !/^[!-~]+$/.test(url)) {
+    throw new UsageError(`--replica-url ${url} must be a URL that begins with ${wanted}//`);
+  }
+  return url;
+}
+
+function isAnywhere({ host, port }: ListenAddress): boolean {
+  return host === "0.0.0.0" || host === "::" || port === 0;
+}
+
+/**
+ * What replicas show each other: a certificate of their own, or else the one that they serve with. They trust the
+ * authority of their clients. Throws UsageError.
+ */
+function peerIdentity(flags: ReplicaFlags): EtcdIdentity {
+  const { replicaCert: cert = flags.cert, replicaKey: key = flags.key } = flags;
+  if (cert === undefined || key === undefined) return {};
+  const identity = { cert: readOperatorFile(cert), key: readOperatorFile(key) };
+  // Absent: for every use.
+  const uses = new X509Certificate(identity.cert).keyUsage as readonly string[] | undefined;
+  if (flags.clientCa === undefined) return identity;
+  if (uses !== undefined && !uses.includes(clientUse)) {
+    throw new UsageError(
+      `other replicas would refuse ${cert}: it is for servers alone; give one for clients with --replica-cert and --replica-key`,
+    );
+  }
+  return { ...identity, ca: readOperatorFile(flags.clientCa) };
+}
+
+type CompactorDeps = ReplicaHost & { readonly endpoints: EtcdEndpoints };
+
+async function openCompactors(
+  deps: CompactorDeps,
+  { compactEvery, etcdCompactionInterval: periodMs }: ReplicaFlags,
+  replica: Replica,
+  parts: Parts,
+): Promise<void> {
+  if (compactEvery > 0) {
+    const store = compactedByHolder(replica);
+    const own = new AutoCompactor({ ...deps, store }, { intervalMs: compactEvery * 1000 });
+    await parts.open("compactor", () => own.start(), { close: () => own.stop() });
+  }
+  if (periodMs === 0) return;
+  // Trimmed slots stay in etcd's own history until that is compacted: replicas and API servers take turns.
+  const ofCluster = new Compactor(deps, { periodMs });
+  await parts.open("etcd-compactor", () => ofCluster.start(), { close: () => ofCluster.close() });
+}
+
+/** Of all replicas the holder compacts. */
+function compactedByHolder(
+  replica: Replica,
+): ConstructorParameters<typeof AutoCompactor>[0]["store"] {
+  return {
+    get commitRevision() {
+      return replica.commitRevision;
+    },
+    get compactRevision() {
+      return replica.compactRevision;
+    },
+    compact: async (revision: Revision) =>
+      replica.isOwner ? replica.compact(revision) : ({ kind: "ok" } as const),
+  };
+}
+
+/** The supervisor starts the process again, and it follows the new holder. */
+export function endAnew(error: Error): void {
+  const why =
+    error instanceof FencedError ? "another replica has taken the log over" : error.message;
+  process.stderr.write(
+    `pilothouse: this replica has stopped: ${why}; nothing acknowledged is lost; start it again and it follows\n`,
+  );
+  process.exit(1);
+}
+
+function readyText(
+  replica: Replica,
+  { etcdServers, etcdPrefix }: ReplicaFlags,
+  url: string,
+): string {
+  const { keys, bytes } = replica.stats();
+  return `pilothouse ${productVersion} store (etcd API ${etcdVersion}) ready in ${(performance.now() / 1000).toFixed(2)} s
+  endpoint  ${url}
+  log       ${etcdPrefix} in ${etcdServers.join(",")}
+  data      ${keys} keys, ${bytes} bytes, revision ${replica.commitRevision}
+`;
+}

@@ -1,0 +1,16 @@
+/** The flags of `pilothouse up`, as parsed: the limits are `main.ts`'s to check. */
+import type { ImagePatterns } from "#hollow/image-pull.ts";
+import type { ApiServerFlags } from "../plane/flags.ts";
+import type { SigningFlags } from "../shared/signing.ts";
+
+export interface UpFlags extends ApiServerFlags, SigningFlags {
+  readonly dataDir: string;
+  readonly host: string;
+  readonly port: number;
+  readonly nodes: number;
+  readonly imagePullError: ImagePatterns;
+  readonly relay?: string;
+  readonly relayResources: string;
+  /** Of that relay. */
+  readonly xdsListen?: string;
+}

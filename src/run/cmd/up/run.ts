@@ -1,0 +1,120 @@
+/** `pilothouse up`: a plane over a data directory, until Ctrl-C or SIGTERM. */
+import { relative } from "node:path";
+import type { Pki } from "#auth/pki-files.ts";
+import { keepLittleFreeMemory } from "#platform/node/spare-memory.ts";
+import { advertisedAddress } from "../plane/advertise.ts";
+import { clusterPki } from "../shared/cluster-pki.ts";
+import { type DataDirectory, holdDataDirectory } from "../shared/data-dir.ts";
+import type { SupervisedHost } from "../shared/host.ts";
+import { kubeAdmin, writeKubeconfig } from "../shared/kubeconfig-file.ts";
+import { nodeHost } from "../shared/node-host.ts";
+import type { Parts } from "../shared/parts.ts";
+import { type Plane, startPlane } from "../plane/plane.ts";
+import type { PlaneOptions } from "../plane/options.ts";
+import { productVersion } from "../shared/product.ts";
+import { type OpenRole, runToEnd, type Started } from "../shared/role-life.ts";
+import { serverOptions } from "../plane/server-options.ts";
+import { signingOf } from "../shared/signing.ts";
+import { openSpareMemory } from "../shared/spare-memory.ts";
+import { startError } from "../shared/start-error.ts";
+import { exitOnStoreFailure } from "../shared/store-failure.ts";
+import type { UpFlags } from "./flags.ts";
+import type { BesideRelay } from "./relay.ts";
+import { UsageError } from "../shared/usage-error.ts";
+
+export function up(flags: UpFlags): Promise<void> {
+  keepLittleFreeMemory();
+  const host = nodeHost(flags);
+  const open: OpenRole = (parts, stopping) => openUp(host, flags, parts, stopping);
+  return runToEnd(open, { onFailed: exitOnStoreFailure });
+}
+
+export async function openUp(
+  host: SupervisedHost,
+  flags: UpFlags,
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<Started> {
+  if (flags.relay === undefined && flags.xdsListen !== undefined) {
+    throw new UsageError("--xds-listen is served by the relay: give --relay with it");
+  }
+  const signing = signingOf(flags);
+  const options = await serverOptions(host, flags, parts);
+  const directory = await holdDataDirectory(host.disk, flags.dataDir, parts);
+  const advertised = advertisedAddress(host.log, flags);
+  const pki = clusterPki(host, directory, [flags.host, ...Object.values(advertised)]);
+  const more = { ...options, ...signing, ...advertised, pki };
+  const plane = await openPlane(host, { directory, flags, more }, parts.nest("plane"));
+  const relay = await openRelayBeside(host, { plane, pki, flags, options, stopping }, parts);
+  writeKubeconfig(directory.kubeconfig, plane.url, pki, kubeAdmin(pki));
+  await openSpareMemory(host.clock, parts);
+  return { text: readyText(plane, directory, flags, relay), failed: plane.failed };
+}
+
+async function openPlane(
+  host: SupervisedHost,
+  given: {
+    readonly directory: DataDirectory;
+    readonly flags: UpFlags;
+    readonly more: Partial<PlaneOptions> & Pick<PlaneOptions, "pki">;
+  },
+  parts: Parts,
+): Promise<Plane> {
+  const { directory, flags, more } = given;
+  try {
+    const options = {
+      storeDirectory: directory.store,
+      host: flags.host,
+      port: flags.port,
+      nodes: flags.nodes,
+      unpullable: flags.imagePullError,
+      ...more,
+    };
+    return await startPlane(host, options, parts);
+  } catch (error) {
+    throw startError(error, directory.store, { ...flags, portFlag: "--port", hostFlag: "--host" });
+  }
+}
+
+interface RelayBeside {
+  readonly plane: Plane;
+  readonly pki: Pki;
+  readonly flags: UpFlags;
+  readonly options: Pick<PlaneOptions, "audit">;
+  readonly stopping: AbortSignal;
+}
+
+/** Undefined: not asked for. Its code is loaded only then. */
+async function openRelayBeside(
+  host: SupervisedHost,
+  { plane, pki, flags, options: { audit }, stopping }: RelayBeside,
+  parts: Parts,
+): Promise<BesideRelay | undefined> {
+  const { relay } = flags;
+  if (relay === undefined) return undefined;
+  const { openRelayOf } = await import("./relay.ts");
+  const more = audit === undefined ? {} : { audit };
+  return openRelayOf(host, plane, pki, { ...flags, relay, ...more }, parts.nest("relay"), stopping);
+}
+
+function readyText(
+  plane: Plane,
+  directory: DataDirectory,
+  flags: UpFlags,
+  relay: BesideRelay | undefined,
+): string {
+  const beside = relay === undefined ? "" : `\n  relay       ${relay.url}${relay.xds}`;
+  const seconds = (performance.now() / 1000).toFixed(2);
+  const path = relative(process.cwd(), directory.kubeconfig);
+  const shown = path.startsWith("..") ? directory.kubeconfig : path;
+  return `pilothouse ${productVersion} (Kubernetes 1.36) ready in ${seconds} s
+  API         ${plane.url}${beside}
+  data        ${directory.path}
+  kubeconfig  ${directory.kubeconfig}
+  nodes       ${flags.nodes} hollow
+
+Try next:
+  export KUBECONFIG=${shown}
+  kubectl create deployment web --image=nginx --replicas=20 && kubectl get pods -o wide
+`;
+}
