@@ -11,4 +11,6 @@ export interface ControllerRole {
    * Empty: all its rights are in namespaces (`auth/bootstrap-controller-roles.ts`).
    */
   readonly rules: readonly string[];
+  /** Why there is a controller that upstream lacks. Its role is left out where the policy is compared with a stock server's. */
+  readonly notUpstream?: string;
 }
