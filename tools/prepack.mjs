@@ -15,7 +15,7 @@ const dist = resolve(process.argv[2] ?? join(root, "dist"));
 const { imports: rooms } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 /** What other projects' tests use (`pilothouse/client/testing`). */
 const testKit = new Set([
-  "run/cmd/testing/test-tools.ts",
+  "crowd/client/testing/test-tools.ts",
   "core/platform/testing/clock.ts",
   "core/platform/testing/random.ts",
 ]);

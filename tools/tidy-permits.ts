@@ -12,7 +12,7 @@ export const permits: Permits = {
     "src/run/cmd/connect.ts",
     "src/run/cmd/embed.ts",
     "src/run/cmd/main.ts",
-    "src/run/cmd/testing/test-tools.ts",
+    "src/crowd/client/testing/test-tools.ts",
   ],
   cycles: [],
   testOnly: {

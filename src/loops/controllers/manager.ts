@@ -5,7 +5,11 @@
  * done and the age of the oldest waiting key: progress, not mere liveness.
  */
 import type { Client } from "#client/client.ts";
-import { createController, type AnyControllerOptions } from "#client/create-controller.ts";
+import {
+  createController,
+  type AnyControllerOptions,
+  type Controller,
+} from "#client/create-controller.ts";
 import { createEventRecorder } from "#client/events.ts";
 import type { InformerSet } from "#client/informer-set.ts";
 import type { WorkQueueMetrics, WorkQueueObserver } from "#client/workqueue.ts";
@@ -41,7 +45,7 @@ import {
   EndpointSliceMirroringController,
   endpointSliceMirroringRole,
 } from "./endpoints/mirroring.ts";
-import type { Controller, ControllerDeps } from "./framework/controller.ts";
+import type { ControllerDeps } from "./framework/deps.ts";
 import type { ControllerRole } from "./framework/role.ts";
 import { ExpandController, expandRole } from "./expansion/controller.ts";
 import { EphemeralVolumeController, ephemeralVolumeRole } from "./ephemeral/controller.ts";
@@ -118,7 +122,8 @@ export interface ControllerManager {
   metrics(): ReadonlyMap<string, WorkQueueMetrics>;
 }
 
-type Factory = (deps: ControllerDeps, options: ManagerOptions) => Controller | AnyControllerOptions;
+/** What a controller says of itself; `createController` runs it. */
+type Factory = (deps: ControllerDeps, options: ManagerOptions) => AnyControllerOptions;
 
 /** Name as it appears in events, the role of the service account that acts, and the factory. */
 type NamedFactory = readonly [component: string, role: ControllerRole, factory: Factory];
@@ -264,11 +269,10 @@ function openController(
   const recorder = createEventRecorder({ ...deps, client }, { component: source });
   const log = deps.log.child({ controller: component });
   const own = { ...deps, client, recorder, log };
-  const made = factory(own, options);
-  if ("run" in made) return made;
-  const workers = options.workers?.get(made.name);
-  const observer = deps.observe?.(made.name);
-  return createController(own, made, {
+  const controller = factory(own, options);
+  const workers = options.workers?.get(controller.name);
+  const observer = deps.observe?.(controller.name);
+  return createController(own, controller, {
     ...(workers === undefined ? {} : { workers }),
     ...(observer === undefined ? {} : { observer }),
   });

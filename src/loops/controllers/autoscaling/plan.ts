@@ -8,7 +8,7 @@ import type {
   HorizontalPodAutoscalerCondition,
   MetricSpec,
 } from "#api/gen/types.ts";
-import { withCondition } from "../framework/conditions.ts";
+import { withCondition } from "#client/conditions.ts";
 
 /** Replicas the target must have, and upstream's words for why. */
 export interface Rescale {

@@ -12,7 +12,7 @@ import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { watch, type Source } from "#client/sources.ts";
 import { ignoreGone } from "../framework/api-errors.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import { signedClusterInfo, type SignDetached } from "./cluster-info.ts";
 import { signingToken, tokenEndMs, tokenSelector } from "./tokens.ts";

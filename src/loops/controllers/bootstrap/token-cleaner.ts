@@ -3,7 +3,7 @@ import type { Secret } from "#api/gen/types.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { ignoreGone } from "../framework/api-errors.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import { tokenEndMs, tokenSelector } from "./tokens.ts";
 

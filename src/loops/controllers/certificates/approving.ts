@@ -10,7 +10,7 @@ import type { KubeObject } from "#api/object.ts";
 import { parseTime } from "#api/time.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { CertificateAuthority, RequestNames } from "./authority.ts";
 import { hasCondition, isIssued, kubeletClientFault, signers } from "./requests.ts";

@@ -9,7 +9,7 @@ import type { CertificateSigningRequest } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { WatchOptions } from "#client/sources.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { CertificateAuthority } from "./authority.ts";
 import { lifetimeMs } from "./lifetime.ts";

@@ -11,12 +11,12 @@ import type { ControllerOptions, ReconcileRequest } from "#client/create-control
 import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { watch, type Source } from "#client/sources.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
-import { Expectations, unsatisfied } from "../framework/expectations.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
+import { Expectations, unsatisfied } from "#client/expectations.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { indexByController, listControlled } from "../ownership/cached.ts";
-import { controllerKey } from "../ownership/owner.ts";
+import { controllerKey } from "#client/owner.ts";
 import { JobControl } from "./job-control.ts";
 import { beyondHistory, goneFromActive } from "./plan.ts";
 import { gvk, planRun, type CronEvent, type Run } from "./run.ts";

@@ -10,8 +10,8 @@ import type { EventRecorder } from "#client/events.ts";
 import { keyOf } from "#client/indexer.ts";
 import { isAlreadyExists } from "#client/api-errors.ts";
 import { isGone, isNamespaceGoing, textOf } from "../framework/api-errors.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
-import type { Expectations } from "../framework/expectations.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
+import type { Expectations } from "#client/expectations.ts";
 import { refs } from "../framework/refs.ts";
 
 export class JobControl {

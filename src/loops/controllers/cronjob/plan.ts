@@ -2,7 +2,7 @@
 import { clampToSafe } from "#api/go-integer.ts";
 import type { CronJob, Job } from "#api/gen/types.ts";
 import { nextAfter, parseCron } from "#api/cron.ts";
-import { findCondition } from "../framework/conditions.ts";
+import { findCondition } from "#client/conditions.ts";
 
 /** More missed runs than this cause a warning, and are not visited one by one. */
 const missedMax = 100;

@@ -1,7 +1,7 @@
 /** The run of a CronJob that is due, pure: the Job to create and the Jobs it replaces. */
 import { CronError, isTimeZone } from "#api/cron.ts";
 import type { CronJob, Job } from "#api/gen/types.ts";
-import { isControlledBy, controllerReference } from "../ownership/owner.ts";
+import { isControlledBy, controllerReference } from "#client/owner.ts";
 import { isFinishedJob } from "../job/plan.ts";
 import { dueRun, jobNameAt, scheduledTimestamp, type Due } from "./plan.ts";
 

@@ -1,7 +1,7 @@
 /** The status of a CronJob, pure. */
 import type { CronJob, CronJobStatus, Job } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
-import { findCondition } from "../framework/conditions.ts";
+import { findCondition } from "#client/conditions.ts";
 import { isFinishedJob } from "../job/plan.ts";
 
 interface StatusInput {

@@ -14,12 +14,12 @@ import { keyOf } from "#client/indexer.ts";
 import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { KeySource, watch, type Source } from "#client/sources.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
-import { Expectations, unsatisfied } from "../framework/expectations.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
+import { Expectations, unsatisfied } from "#client/expectations.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { claimCached, indexForClaims } from "../ownership/cached.ts";
-import { controllerReference, ownerKeys } from "../ownership/owner.ts";
+import { controllerReference, ownerKeys } from "#client/owner.ts";
 import { selectorOf } from "../ownership/selectors.ts";
 import {
   claimRevisions,

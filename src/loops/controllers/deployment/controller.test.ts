@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Deployment, Pod, ReplicaSet } from "#api/gen/types.ts";
 import { failure } from "#api/status.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { ReplicaSetController } from "../replicaset/controller.ts";
 import { replicaSetKind } from "../replicaset/kinds.ts";
 import { refs } from "../framework/refs.ts";

@@ -4,7 +4,7 @@
  * In    Deployments, their ReplicaSets, and Pods (Recreate waits until the old ones are gone).
  * Out   ReplicaSets created, sized, deleted; status; the revision annotation. One step per reconcile:
  *       the status changes of the ReplicaSets wake the next.
- * Safe  no step before the cache shows the last one (framework/expectations.ts).
+ * Safe  no step before the cache shows the last one (client/expectations.ts).
  */
 import type { Deployment, Pod, ReplicaSet } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json-value.ts";
@@ -14,9 +14,9 @@ import { keyOf } from "#client/indexer.ts";
 import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { watch, type Source } from "#client/sources.ts";
-import { findCondition } from "../framework/conditions.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
-import { Expectations, unsatisfied } from "../framework/expectations.ts";
+import { findCondition } from "#client/conditions.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
+import { Expectations, unsatisfied } from "#client/expectations.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import {
@@ -25,7 +25,7 @@ import {
   indexForClaims,
   listControlled,
 } from "../ownership/cached.ts";
-import { controllerKey, controllerReference, ownerKeys } from "../ownership/owner.ts";
+import { controllerKey, controllerReference, ownerKeys } from "#client/owner.ts";
 import { selectorOf } from "../ownership/selectors.ts";
 import { isFinished } from "../pods/pod.ts";
 import { isRecreate, planScales, planStep, type Rollout } from "./plan.ts";

@@ -1,7 +1,7 @@
 /** What a Deployment writes into its ReplicaSets, pure: the new one, and patches of existing ones. */
 import type { Deployment, ReplicaSet } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json-value.ts";
-import { controllerReference } from "../ownership/owner.ts";
+import { controllerReference } from "#client/owner.ts";
 import { templateHash } from "../pods/template-hash.ts";
 import type { Rollout } from "./plan.ts";
 import {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Deployment, ReplicaSet } from "#api/gen/types.ts";
-import type { Condition } from "../framework/conditions.ts";
+import type { Condition } from "#client/conditions.ts";
 import { deadlineInMs, deploymentStatus, type StatusInput } from "./status.ts";
 
 const now = "2026-01-01T00:10:00Z";

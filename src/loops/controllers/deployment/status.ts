@@ -1,11 +1,6 @@
 /** The status of a Deployment, pure: counters, Available, Progressing with its deadline, failures. */
 import type { Deployment, DeploymentStatus, ReplicaSet } from "#api/gen/types.ts";
-import {
-  findCondition,
-  withReason,
-  withoutCondition,
-  type Condition,
-} from "../framework/conditions.ts";
+import { findCondition, withReason, withoutCondition, type Condition } from "#client/conditions.ts";
 import { availableReplicas, boundsOf, specReplicas, sum } from "./sizes.ts";
 
 export interface StatusInput {

@@ -16,7 +16,7 @@ import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { watch, type Source } from "#client/sources.ts";
 import { textOf } from "../framework/api-errors.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { selectorOf } from "../ownership/selectors.ts";

@@ -18,7 +18,7 @@ import type { Client } from "#client/client.ts";
 import type { InformerSet } from "#client/informer-set.ts";
 import type { Informer } from "#client/informer.ts";
 import { watch, type Source } from "#client/sources.ts";
-import { controllerOf } from "../ownership/owner.ts";
+import { controllerOf } from "#client/owner.ts";
 import { refs } from "../framework/refs.ts";
 import { findScaledResource } from "../scaling/scale.ts";
 

@@ -8,7 +8,7 @@ import type { Client } from "#client/client.ts";
 import { isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import type { Clock } from "#platform/clock.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import { isFinished, isGoing, podCondition } from "../pods/pod.ts";
 import { disruptionTimeoutMs } from "./budget.ts";

@@ -1,6 +1,6 @@
 /** The status of a PodDisruptionBudget with its condition DisruptionAllowed, pure. */
 import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/gen/types.ts";
-import { withCondition } from "../framework/conditions.ts";
+import { withCondition } from "#client/conditions.ts";
 import type { BudgetStatus } from "./budget.ts";
 
 interface Said {

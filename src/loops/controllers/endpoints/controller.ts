@@ -4,7 +4,7 @@
  *
  * In    Services, Pods, Nodes (for zones), and the slices and Endpoints it writes.
  * Safe  slices that others manage are not touched; a reconcile waits until the cache shows what it
- *       wrote last (framework/expectations.ts), so it never makes a second set.
+ *       wrote last (client/expectations.ts), so it never makes a second set.
  */
 import type { Endpoints, EndpointSlice, Node, Pod, Service } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json-value.ts";
@@ -15,8 +15,8 @@ import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { watch, type Source } from "#client/sources.ts";
 import { isNamespaceGoing, textOf } from "../framework/api-errors.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
-import { unsatisfied } from "../framework/expectations.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
+import { unsatisfied } from "#client/expectations.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { memoSelector } from "../ownership/selectors.ts";

@@ -10,7 +10,7 @@ import type {
   Service,
 } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json-value.ts";
-import { controllerReference } from "../ownership/owner.ts";
+import { controllerReference } from "#client/owner.ts";
 import { familyOf, portKey, type Family } from "./desired.ts";
 import { isElection, managedLabel, serviceLabel, skipMirrorLabel } from "./labels.ts";
 import type { SliceContent } from "./slices.ts";

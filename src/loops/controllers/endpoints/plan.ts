@@ -1,6 +1,6 @@
 /** From a Service, its pods and the slices there are to all writes of slices, pure. */
 import type { EndpointSlice, Pod, Service } from "#api/gen/types.ts";
-import { controllerReference } from "../ownership/owner.ts";
+import { controllerReference } from "#client/owner.ts";
 import {
   familiesOf,
   planGroups,

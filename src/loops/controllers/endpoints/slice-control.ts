@@ -6,8 +6,8 @@ import type { EndpointSlice } from "#api/gen/types.ts";
 import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
 import { isNotFound } from "#client/api-errors.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
-import { Expectations } from "../framework/expectations.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
+import { Expectations } from "#client/expectations.ts";
 import { refs } from "../framework/refs.ts";
 
 export class SliceControl {

@@ -14,11 +14,11 @@ import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { watch, type Source } from "#client/sources.ts";
 import { isNamespaceGoing, textOf } from "../framework/api-errors.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
-import { Expectations, unsatisfied } from "../framework/expectations.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
+import { Expectations, unsatisfied } from "#client/expectations.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
-import { controllerReference } from "../ownership/owner.ts";
+import { controllerReference } from "#client/owner.ts";
 import { indexByClaim, podsOfClaim } from "../protection/claims.ts";
 
 export const ephemeralVolumeRole: ControllerRole = {

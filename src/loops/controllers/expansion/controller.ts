@@ -14,7 +14,7 @@ import { csiDriverOf } from "#api/volumes/csi-migration.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 

@@ -17,7 +17,7 @@ import type { KeyOptions, KeyRequest } from "#client/create-controller.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { KeySource } from "#client/sources.ts";
 import { sleep, type Clock } from "#platform/clock.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import type { DiscoveredResource } from "../framework/discovery.ts";
 import { onKindsChanged } from "../framework/kind-changes.ts";
 import type { ControllerRole } from "../framework/role.ts";

@@ -11,7 +11,7 @@ import type { Client, ResourceRef } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
 import type { InformerSet } from "#client/informer-set.ts";
 import type { Log } from "#platform/log.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import {
   discover,
   groupVersionText,

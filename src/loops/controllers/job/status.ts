@@ -5,7 +5,7 @@
  *        come only when every pod is counted and none is terminating.
  */
 import type { Job, JobCondition, JobStatus } from "#api/gen/types.ts";
-import { findCondition, withCondition } from "../framework/conditions.ts";
+import { findCondition, withCondition } from "#client/conditions.ts";
 import { formatIndexes, type Indexes } from "./indexes.ts";
 import { isConditionTrue, type Ending } from "./plan.ts";
 import { tallyStatus, type Tally } from "./tally.ts";

@@ -1,6 +1,6 @@
 /** The five conditions of a namespace that is being deleted, pure: types, reasons and texts are upstream's. */
 import type { NamespaceCondition } from "#api/gen/types.ts";
-import { withCondition } from "../framework/conditions.ts";
+import { withCondition } from "#client/conditions.ts";
 
 /** What is left in a namespace after one pass. */
 export interface Remains {

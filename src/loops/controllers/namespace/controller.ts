@@ -15,7 +15,7 @@ import type { ControllerOptions, ReconcileRequest } from "#client/create-control
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { watch, type Source } from "#client/sources.ts";
 import { ignoreGone } from "../framework/api-errors.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { discover } from "../framework/discovery.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";

@@ -14,7 +14,7 @@ import { commonIndexes } from "#client/indexer.ts";
 import type { Informer } from "#client/informer.ts";
 import { KeySource } from "#client/sources.ts";
 import { sleep } from "#platform/clock.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { isGivenUp, readinessOf } from "./health.ts";

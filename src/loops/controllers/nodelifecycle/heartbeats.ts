@@ -7,7 +7,7 @@
 import type { Lease, Node } from "#api/gen/types.ts";
 import type { Informer } from "#client/informer.ts";
 import type { Clock } from "#platform/clock.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import { conditionOf } from "./health.ts";
 

@@ -5,7 +5,7 @@ import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { isNotFound } from "#client/api-errors.ts";
 import type { Clock } from "#platform/clock.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { jsonEqual } from "#api/json-value.ts";
 import { refs } from "../framework/refs.ts";
 import { podCondition } from "../pods/pod.ts";

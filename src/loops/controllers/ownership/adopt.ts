@@ -10,7 +10,7 @@ import type { KubeObject, OwnerReference } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import { isNotFound } from "#client/api-errors.ts";
-import { controllerOf } from "./owner.ts";
+import { controllerOf } from "#client/owner.ts";
 
 export interface Adopter<T extends KubeObject> {
   readonly client: Client;

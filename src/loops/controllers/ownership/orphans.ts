@@ -1,6 +1,6 @@
 /** Objects without a controller: the candidates for adoption, found by namespace. */
 import type { KubeObject } from "#api/object.ts";
-import { controllerOf } from "./owner.ts";
+import { controllerOf } from "#client/owner.ts";
 
 export const orphanIndex = "controllers.orphan";
 

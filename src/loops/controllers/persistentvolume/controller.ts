@@ -25,7 +25,7 @@ import { isNotFound } from "#client/api-errors.ts";
 import type { KeyOptions, KeyRequest } from "#client/create-controller.ts";
 import type { Informer } from "#client/informer.ts";
 import { KeySource } from "#client/sources.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { indexByClaim, podsOfClaim } from "../protection/claims.ts";

@@ -11,7 +11,7 @@ import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { once } from "#client/sources.ts";
 import { isGone, textOf } from "../framework/api-errors.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { isFinished } from "../pods/pod.ts";

@@ -7,7 +7,7 @@
 import type { Client } from "#client/client.ts";
 import { isNotFound } from "#client/api-errors.ts";
 import type { Clock } from "#platform/clock.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 
 const quarantineMs = 40_000;

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Pod } from "#api/gen/types.ts";
 import { failure } from "#api/status.ts";
 import type { EventRecorder } from "#client/events.ts";
-import { Expectations } from "../framework/expectations.ts";
+import { Expectations } from "#client/expectations.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, pod, type World } from "../testing/world.ts";
 import { PodControl, type PodOwner } from "./pod-control.ts";

@@ -9,8 +9,8 @@ import type { KubeObject } from "#api/object.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { isGone, isNamespaceGoing, textOf } from "../framework/api-errors.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
-import type { Expectations } from "../framework/expectations.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
+import type { Expectations } from "#client/expectations.ts";
 import { refs } from "../framework/refs.ts";
 import { slowStart } from "../framework/slow-start.ts";
 

@@ -13,7 +13,7 @@ import { type Steps, stepsInTurns } from "#base/steps.ts";
 import { isNotFound } from "#client/api-errors.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { sleep } from "#platform/clock.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 

@@ -9,7 +9,7 @@ import type { PersistentVolumeClaim, Pod } from "#api/gen/types.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { Informer } from "#client/informer.ts";
 import { watch, type Source } from "#client/sources.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { claimsOf, indexByClaim, podsOfClaim, usesClaim } from "./claims.ts";

@@ -1,7 +1,7 @@
 /** Protection of volumes in use: the finalizer of a deleted volume stays while it is bound. */
 import type { PersistentVolume } from "#api/gen/types.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { FinalizerControl, needsWork } from "./finalizer-control.ts";

@@ -10,7 +10,7 @@ import { usageEvaluator, type UsageEvaluator } from "#api/quota-usage.ts";
 import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
 import type { InformerSet } from "#client/informer-set.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { discover } from "../framework/discovery.ts";
 
 interface UsageEvents {

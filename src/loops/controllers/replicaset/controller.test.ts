@@ -5,7 +5,7 @@ import type { Pod, ReplicaSet, ReplicationController } from "#api/gen/types.ts";
 import { failure } from "#api/status.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, pod, readyStatus, selector, template } from "../testing/world.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { ReplicaSetController } from "./controller.ts";
 import { replicaSetKind, replicationControllerKind } from "./kinds.ts";
 

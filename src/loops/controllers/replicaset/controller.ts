@@ -3,7 +3,7 @@
  *
  * In    ReplicaSets (or RCs) and Pods. Out: Pod creates and deletes, status.
  * Safe  a key whose writes are not in the cache yet creates and deletes nothing
- *       (framework/expectations.ts); deletes name the uid; orphans that match are adopted, pods that no
+ *       (client/expectations.ts); deletes name the uid; orphans that match are adopted, pods that no
  *       longer match are released (ownership/adopt.ts).
  */
 import type { Pod } from "#api/gen/types.ts";
@@ -18,8 +18,8 @@ import type { ReconcileResult } from "#client/run-workers.ts";
 import { watch, type Source, type WatchOptions } from "#client/sources.ts";
 import { textOf } from "../framework/api-errors.ts";
 import { callEach } from "../framework/call-each.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
-import { Expectations, unsatisfied } from "../framework/expectations.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
+import { Expectations, unsatisfied } from "#client/expectations.ts";
 import { refs } from "../framework/refs.ts";
 import {
   claimCached,
@@ -27,7 +27,7 @@ import {
   indexForClaims,
   listControlled,
 } from "../ownership/cached.ts";
-import { controllerOf, controllerReference, ownerKeys } from "../ownership/owner.ts";
+import { controllerOf, controllerReference, ownerKeys } from "#client/owner.ts";
 import { isActive, nextAvailableMs, podFromTemplate } from "../pods/pod.ts";
 import { PodControl, type PodOwner } from "../pods/pod-control.ts";
 import type { ReplicaKind, ReplicaOwner } from "./kinds.ts";

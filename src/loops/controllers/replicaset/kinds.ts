@@ -7,7 +7,7 @@ import {
 } from "#api/selectors/label-selector.ts";
 import type { GroupVersionKind, KubeObject } from "#api/object.ts";
 import type { ResourceRef } from "#client/client.ts";
-import type { Condition } from "../framework/conditions.ts";
+import type { Condition } from "#client/conditions.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { memoSelector } from "../ownership/selectors.ts";

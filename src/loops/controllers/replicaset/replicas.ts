@@ -5,7 +5,7 @@
 import type { Pod, PodTemplateSpec } from "#api/gen/types.ts";
 import { labelsMatch, selectorFromMap } from "#api/selectors/label-selector.ts";
 import { compareForDeletion, isActive, isAvailable, isReady, isTerminating } from "../pods/pod.ts";
-import { findCondition, withoutCondition, type Condition } from "../framework/conditions.ts";
+import { findCondition, withoutCondition, type Condition } from "#client/conditions.ts";
 
 /** Upstream's BurstReplicas: pods created or deleted in one reconcile at the most. */
 export const burstReplicas = 500;

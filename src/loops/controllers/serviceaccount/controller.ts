@@ -1,7 +1,7 @@
 /** Every namespace has a ServiceAccount `default`: pods are not admitted before it exists. */
 import type { Namespace, ServiceAccount } from "#api/gen/types.ts";
 import type { ControllerOptions } from "#client/create-controller.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { ignoreLate, perNamespaceController } from "./per-namespace.ts";

@@ -3,7 +3,7 @@ import type { ConfigMap, Namespace } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json-value.ts";
 import type { Client } from "#client/client.ts";
 import type { ControllerOptions } from "#client/create-controller.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { ignoreLate, perNamespaceController } from "./per-namespace.ts";

@@ -13,7 +13,7 @@ import { keyOf } from "#client/indexer.ts";
 import type { Informer } from "#client/informer.ts";
 import { watch, type Source } from "#client/sources.ts";
 import { ignoreGone } from "../framework/api-errors.ts";
-import type { ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 
 interface Account {

@@ -6,14 +6,18 @@ import type { Container, Pod } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/time.ts";
 import type { ResourceRef } from "#client/client.ts";
-import { createController, type AnyControllerOptions } from "#client/create-controller.ts";
+import {
+  createController,
+  type AnyControllerOptions,
+  type Controller,
+} from "#client/create-controller.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import { createFakeApi, type FakeApi, type FakeCall } from "#client/testing/fake-api.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock, settle } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import type { Controller, ControllerDeps } from "../framework/controller.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 
 /** Makes what a controller says of itself, or something that only runs. */

@@ -12,7 +12,7 @@
  *        gone again, a relist may skip the event the key waits for.
  */
 import type { KubeObject } from "#api/object.ts";
-import type { Informer } from "#client/informer.ts";
+import type { Informer } from "./informer.ts";
 import type { Clock } from "#platform/clock.ts";
 
 /** Upstream's ExpectationsTimeout: a write that never shows must not block its key for good. */

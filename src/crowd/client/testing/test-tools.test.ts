@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { ConfigMap } from "#api/gen/types.ts";
-import { createController, type ControllerOptions } from "#client/create-controller.ts";
-import { startControlPlane, type ControlPlane } from "../embed.ts";
+import { createController, type ControllerOptions } from "../create-controller.ts";
+import { startControlPlane, type ControlPlane } from "#cmd/embed.ts";
 import { testTools } from "./test-tools.ts";
 
 const configMaps = { group: "", version: "v1", resource: "configmaps" };

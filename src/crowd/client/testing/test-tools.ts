@@ -7,14 +7,14 @@
  *        not lost because a test skipped the time in which its renewal was answered.
  */
 import { setImmediate as hostTurn } from "node:timers/promises";
-import type { Client } from "#client/client.ts";
-import { createInformerSet } from "#client/informer-set.ts";
 import { nodeLog, type LogLevel } from "#platform/node/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import type { Tools } from "../connect.ts";
+import type { Client } from "../client.ts";
+import type { ControllerDeps } from "../controller-frame.ts";
+import { createInformerSet } from "../informer-set.ts";
 
-export interface TestTools extends Tools {
+export interface TestTools extends ControllerDeps {
   /** Stands until `advance` moves it. */
   readonly clock: FakeClock;
   /** Passes `ms`: fires what falls due, in order, and lets its requests end before the next. */

@@ -1,8 +1,8 @@
 /** Owner references: the controller of an object, and the reference a controller writes. */
 import type { KubeObject, OwnerReference } from "#api/object.ts";
 import { apiVersionOf, type GroupVersionKind } from "#api/object.ts";
-import { keyOf } from "#client/indexer.ts";
-import type { Informer } from "#client/informer.ts";
+import { keyOf } from "./indexer.ts";
+import type { Informer } from "./informer.ts";
 
 /** The reference that makes `owner` the controller of what it creates. */
 export function controllerReference(gvk: GroupVersionKind, owner: KubeObject): OwnerReference {

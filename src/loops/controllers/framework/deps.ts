@@ -1,0 +1,10 @@
+/** What the manager gives a controller, besides what the frame needs (`client/controller-frame.ts`). */
+import type { Client } from "#client/client.ts";
+import type { ControllerDeps as FrameDeps } from "#client/controller-frame.ts";
+import type { EventRecorder } from "#client/events.ts";
+
+export interface ControllerDeps extends FrameDeps {
+  /** A client of another service account, for a loop that does the work of two of upstream's. */
+  readonly clientFor: (serviceAccount: string) => Client;
+  readonly recorder: EventRecorder;
+}
