@@ -13,7 +13,7 @@ import type { ControllerOptions, ReconcileRequest } from "#client/create-control
 import { commonIndexes } from "#client/indexer.ts";
 import type { Informer } from "#client/informer.ts";
 import { KeySource } from "#client/sources.ts";
-import { sleep } from "#platform/clock.ts";
+import type { Timer } from "#platform/clock.ts";
 import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
@@ -60,14 +60,25 @@ export class NodeLifecycleController implements ControllerOptions<Node> {
     this.#recordNodes();
   }
 
-  /** Looks at all nodes again and again. A look that throws ends this run: the next one looks for itself. */
-  async background(signal: AbortSignal): Promise<void> {
+  /** Looks at all nodes again and again. */
+  background(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
     this.#zones.look(this.#nodes.values());
-    for (;;) {
-      await sleep(this.#deps.clock, "controllers.resync", everyMs, signal);
-      if (signal.aborted) return;
-      this.#lookAtNodes();
-    }
+    const look = (): Timer =>
+      clock.after("controllers.resync", everyMs, () => {
+        // Armed first: a look that throws must not be the last one.
+        timer = look();
+        this.#lookAtNodes();
+      });
+    let timer = look();
+    return new Promise((resolve) => {
+      const end = (): void => {
+        timer.cancel();
+        resolve();
+      };
+      if (signal.aborted) end();
+      else signal.addEventListener("abort", end, { once: true });
+    });
   }
 
   #recordNodes(): void {
