@@ -2,7 +2,7 @@
  * The way to nodes under attack: by clients who may use proxies and exec, and by kubelets, pods and writers
  * of objects who want requests to go elsewhere, memory to grow, or somebody's credentials.
  */
-import type { AuditLine, AuditSink } from "#server/audit.ts";
+import { keptAudit } from "#server/audit/testing/kept-audit.ts";
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
@@ -35,14 +35,13 @@ describe("the way to nodes", () => {
   let web: FakeKubelet;
   let world: KubeletPlane;
   const ports = new Map<string, number>();
-  const lines: AuditLine[] = [];
+  const { audit, events } = keptAudit();
 
   before(async () => {
     kubelet = await startKubelet();
     web = await startKubelet({ plain: true });
     ports.set("10.2.0.1:80", web.port).set("10.2.0.1:8080", web.port);
     const names = { "rebinding.example": ["10.1.0.1", "127.0.0.1"] };
-    const audit: AuditSink = { write: (line) => lines.push(line) > 0 };
     world = await startKubeletPlane({ authority: kubelet.authority, ports, names, audit });
     await makeServiceAccount(world);
     await makeNode(world, "n1", kubelet.port);
@@ -323,15 +322,23 @@ describe("the way to nodes", () => {
     await allReleased(world);
   });
 
-  test("tells of an exec when it begins, not when it is over", async () => {
-    lines.length = 0;
+  test("tells of an exec when it begins and when it is over", async () => {
+    events.length = 0;
     const peer = await openWebSocket(world.socket(), exec, v5);
-    const told = lines.map(({ info, code, user }) => [info.subresource, code, user?.name]);
-    assert.deepEqual(told, [["exec", 101, "kubernetes-admin"]]);
+    const told = events.map(({ stage, objectRef, responseStatus, user }) => [
+      stage,
+      objectRef?.["subresource"],
+      responseStatus?.code,
+      user.username,
+    ]);
+    assert.deepEqual(told, [["ResponseStarted", "exec", 101, "kubernetes-admin"]]);
     peer.raw(Uint8Array.of(0x82, 0x01, 0x00));
     await peer.closed;
     await allReleased(world);
-    assert.equal(lines.length, 1);
+    assert.deepEqual(
+      events.map(({ stage }) => stage),
+      ["ResponseStarted", "ResponseComplete"],
+    );
   });
 
   test("closes a WebSocket whose client breaks the protocol, and the kubelet's end with it", async () => {

@@ -22,7 +22,9 @@ import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { NodeRandom } from "#platform/node/random.ts";
-import type { AuditLine } from "#server/audit.ts";
+import { keptAudit, type KeptEvent } from "#server/audit/testing/kept-audit.ts";
+import { metadataPolicy } from "#server/audit/policy.ts";
+import type { Audit } from "#server/audit/trail.ts";
 import { MetricSet } from "#metrics/metric-set.ts";
 
 export interface Answered {
@@ -71,7 +73,7 @@ export class RelayedPlane {
     const base = { host: "127.0.0.1", port: 0, nodes: 0, loops: "none" } as const;
     // The hard case for a relay: an upstream that refuses anonymous requests whatever rights they have.
     const anonymousPaths = ["/healthz", "/livez", "/readyz", "/version"];
-    const more = { anonymousPaths, audit: planeLines, ...options };
+    const more = { anonymousPaths, audit: planeLines.audit, ...options };
     const parts = new Parts();
     const plane = await startPlane(host, { ...base, pki, ...more }, parts.nest("plane"));
     const relayLines = new Lines();
@@ -87,7 +89,7 @@ export class RelayedPlane {
     const common = { resources: mirrored, reads: "cache", logLevel: "silent" } as const;
     const flags = { ...common, ...withXds };
     const ends = new AbortController();
-    const audited = { clock: host.clock, metrics, audit: relayLines };
+    const audited = { clock: host.clock, metrics, audit: relayLines.audit };
     const made = await openRelay(flags, connect, audited, parts, ends.signal);
     if (made === undefined) throw new Error("nobody stopped the relay");
     const keys = {
@@ -257,22 +259,23 @@ export class RelayedPlane {
   }
 }
 
-/** Lines kept, and who waits for the next. */
-class Lines extends Array<AuditLine> {
+/** Events kept, and who waits for the next. */
+class Lines extends Array<KeptEvent> {
   /** What is made of it is a plain list. */
   static override get [Symbol.species](): ArrayConstructor {
     return Array;
   }
 
-  #waiting: ((line: AuditLine) => void)[] = [];
+  #waiting: ((event: KeptEvent) => void)[] = [];
 
-  write(line: AuditLine): boolean {
-    this.push(line);
-    for (const resolve of this.#waiting.splice(0)) resolve(line);
-    return true;
+  get audit(): Audit {
+    return keptAudit(metadataPolicy, (event) => {
+      this.push(event);
+      for (const resolve of this.#waiting.splice(0)) resolve(event);
+    }).audit;
   }
 
-  next(): Promise<AuditLine> {
+  next(): Promise<KeptEvent> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import type { KeptEvent } from "#server/audit/testing/kept-audit.ts";
 import { fetchWith } from "./fetch-with.ts";
 import {
   pilothouse,
@@ -22,12 +23,7 @@ function upArgs(data: string): readonly string[] {
   return ["--data-dir", data, "--port", "0", "--nodes", "0", ...anonymous];
 }
 
-interface Line {
-  readonly user?: { readonly name: string };
-  readonly info: { readonly verb: string; readonly resource: string };
-  readonly code: number;
-  readonly servedFrom: string;
-}
+const servedFrom = "relay.pilothouse.dev/served-from";
 
 void describe("pilothouse relay --audit-log", { timeout: 120_000 }, () => {
   const directory = temporaryDirectory("relay-audit");
@@ -62,11 +58,13 @@ void describe("pilothouse relay --audit-log", { timeout: 120_000 }, () => {
       assert.equal(await relay.stop(), 0, relay.output());
       const lines = readFileSync(file, "utf8").trim().split("\n");
       const seen = lines
-        .map((line) => JSON.parse(line) as Line)
-        .filter(({ info }) => info.resource !== "")
-        .map(({ user, info, code, servedFrom }) =>
-          [user?.name ?? "-", info.verb, info.resource, code, servedFrom].join(" "),
-        );
+        .map((line) => JSON.parse(line) as KeptEvent)
+        .filter(({ objectRef }) => objectRef !== undefined)
+        .map(({ user, verb, objectRef, responseStatus, annotations }) => {
+          const { resource } = objectRef ?? {};
+          const by = annotations?.[servedFrom];
+          return [user.username ?? "-", verb, resource, responseStatus?.code, by].join(" ");
+        });
       assert.deepEqual(seen, [
         "kubernetes-admin list configmaps 200 mirror",
         "kubernetes-admin list secrets 200 upstream",
@@ -90,9 +88,11 @@ void describe("pilothouse relay --audit-log", { timeout: 120_000 }, () => {
     assert.equal(await beside.stop(), 0, beside.output());
     const lines = readFileSync(file, "utf8").trim().split("\n");
     const seen = lines
-      .map((line) => JSON.parse(line) as Line)
-      .filter(({ servedFrom }) => servedFrom !== undefined)
-      .map(({ user, code, servedFrom }) => [user?.name ?? "-", code, servedFrom].join(" "));
+      .map((line) => JSON.parse(line) as KeptEvent)
+      .filter(({ annotations }) => annotations?.[servedFrom] !== undefined)
+      .map(({ user, responseStatus, annotations }) =>
+        [user.username ?? "-", responseStatus?.code, annotations?.[servedFrom]].join(" "),
+      );
     assert.deepEqual(seen, ["kubernetes-admin 200 mirror", "- 401 refused"]);
   });
 

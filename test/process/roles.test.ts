@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import type { Deployment, Lease, Secret, ServiceAccount } from "#api/gen/types.ts";
 import type { Client } from "#client/client.ts";
 import { leaseResource } from "#client/election.ts";
-import type { AuditLine } from "#server/audit.ts";
+import type { KeptEvent } from "#server/audit/testing/kept-audit.ts";
 import { expectTypeWarnings } from "./policy-status.ts";
 import { freePort } from "./stock-apiserver.ts";
 import { pilothouse, removeDirectory, temporaryDirectory } from "./harness.ts";
@@ -68,14 +68,17 @@ void describe("roles in processes of their own", { timeout: 240_000 }, () => {
     });
   }
 
-  /** `POST pods` and so on, by this user from `sinceMs` on, as far as the log is written. */
+  const reads = new Set(["get", "list", "watch"]);
+
+  /** `create /api/v1/...` and so on, by this user from `sinceMs` on, as far as the log is written. */
   function writesOf(user: string, sinceMs: number): readonly string[] {
     const lines = readFileSync(audit, "utf8").trimEnd().split("\n");
-    const entries = lines.map((line) => JSON.parse(line) as AuditLine);
+    const entries = lines.map((line) => JSON.parse(line) as KeptEvent);
     const own = entries.filter(
-      (line) => line.user?.name === user && line.method !== "GET" && line.receivedMs >= sinceMs,
+      ({ user: { username }, verb, requestReceivedTimestamp: at }) =>
+        username === user && !reads.has(verb) && Date.parse(at) >= sinceMs,
     );
-    return own.map(({ method, info }) => `${method} ${info.path}`);
+    return own.map(({ verb, requestURI }) => `${verb} ${requestURI}`);
   }
 
   function pem(file: string): string {

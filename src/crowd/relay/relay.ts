@@ -20,7 +20,7 @@ import type { Ledger } from "#platform/ledger.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { TurnTimes } from "#platform/turn-log.ts";
-import { type AuditSink, AuditTrail } from "#server/audit.ts";
+import { type Audit, AuditTrail } from "#server/audit/trail.ts";
 import { describeLedger } from "#server/charges.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { FrameJoiner } from "#forms/watch-frames.ts";
@@ -88,8 +88,8 @@ interface RelayDeps {
   readonly peers: PeerIdentity;
   /** Streams of each other relay that answers; absent: there are none to balance with. */
   readonly peerStreams?: () => Promise<readonly number[]>;
-  /** Where audit lines go; absent: nowhere. */
-  readonly audit?: AuditSink;
+  /** What of each request is kept, and where; absent: nothing. */
+  readonly audit?: Audit;
   /** By which it is found out which request held the loop; absent: it is not. */
   readonly turnTimes?: TurnTimes;
   /** Of all processes of this relay; absent: this one is the only one. */
@@ -294,9 +294,9 @@ class RelayServer implements Relay {
   }
 
   #audit(): { readonly audit?: RelayAudit } {
-    const { audit: sink, ...deps } = this.#deps;
-    if (sink === undefined) return {};
-    return { audit: new RelayAudit({ ...deps, trail: new AuditTrail({ ...deps, sink }) }) };
+    const { audit, ...deps } = this.#deps;
+    if (audit === undefined) return {};
+    return { audit: new RelayAudit({ ...deps, trail: new AuditTrail({ ...deps, ...audit }) }) };
   }
 
   #describe(access: Access, largeAnswers: LargeResponseLimiter): void {

@@ -60,10 +60,9 @@ export class Router {
     }
     const caller: CallerNote = {};
     const receivedMs = clock.nowMs();
-    const startedMs = clock.monotonicMs();
     const { by, response } = await this.#handle(request, door, caller);
     const info = this.#auditInfo(request);
-    return audit.audited({ request, info, caller, receivedMs, startedMs, by }, response);
+    return audit.audited({ request, info, caller, receivedMs, by }, response);
   }
 
   async #handle(request: PlainRequest, door: EntryPoint, caller: CallerNote): Promise<Routed> {

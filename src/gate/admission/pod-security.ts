@@ -5,7 +5,7 @@
  * Pods are refused; workloads that will make pods are only warned about, because their pods are checked.
  * A namespace whose labels are made stricter warns about the pods it already has, a bounded number.
  * The operator may give other defaults, and exempt users, namespaces and runtime classes.
- * Absent audit annotations (the audit label is validated only).
+ * The audit event says what is enforced, what the audit label finds, and why nothing was looked at.
  */
 import { ownEntry } from "#base/own.ts";
 import type { Container, Pod, PodTemplateSpec } from "#api/gen/types.ts";
@@ -95,16 +95,23 @@ export function podSecurity(
 }
 
 function validatePod(deps: Deps, request: AdmissionRequest): void {
-  if (ignoredSubresources.has(request.subresource) || isExempt(deps.settings, request)) return;
+  if (ignoredSubresources.has(request.subresource)) return;
+  if (isExempt(deps.settings, request)) return;
   const policy = namespacePolicy(deps, request.namespace);
   if (policy === undefined) {
     throw internalError(`failed to lookup namespace "${request.namespace}"`);
   }
-  if (policy.enforce.level === "privileged" && policy.warn.level === "privileged") return;
+  if (isPrivileged(policy)) {
+    annotate(request, "enforce-policy", "privileged:latest");
+    return;
+  }
   const pod = request.object as Pod;
   const old = request.oldObject as Pod | undefined;
   if (request.operation === "UPDATE" && old && !isSignificant(pod, old)) return;
-  if (isExemptClass(deps.settings, pod)) return;
+  if (isExemptClass(deps.settings, pod, request)) return;
+  noteFaults(request, policy);
+  annotate(request, "enforce-policy", standardText(policy.enforce));
+  noteViolations(request, policy.audit, pod);
   const forbidden = judge(policy.enforce, pod);
   if (forbidden.length > 0) {
     const what = `violates PodSecurity "${standardText(policy.enforce)}"`;
@@ -116,20 +123,60 @@ function validatePod(deps: Deps, request: AdmissionRequest): void {
 function validateWorkload(deps: Deps, request: AdmissionRequest, resource: string): void {
   const template = ownEntry(templates, resource)?.(request.object ?? {});
   if (template === undefined || request.subresource !== "") return;
-  if (isExempt(deps.settings, request) || isExemptClass(deps.settings, template)) return;
+  if (isExempt(deps.settings, request)) return;
   const policy = namespacePolicy(deps, request.namespace);
-  if (policy !== undefined) warnAbout(request, policy.warn, template);
+  if (policy === undefined || isAllPrivileged(policy)) return;
+  if (isExemptClass(deps.settings, template, request)) return;
+  noteFaults(request, policy);
+  noteViolations(request, policy.audit, template);
+  warnAbout(request, policy.warn, template);
+}
+
+function isAllPrivileged({ audit, warn, errors }: Policy): boolean {
+  return errors.length === 0 && audit.level === "privileged" && warn.level === "privileged";
+}
+
+function isPrivileged(policy: Policy): boolean {
+  return policy.enforce.level === "privileged" && isAllPrivileged(policy);
+}
+
+function annotate(request: AdmissionRequest, key: string, value: string): void {
+  request.annotate?.(prefix + key, value);
+}
+
+function noteFaults(request: AdmissionRequest, { errors }: Policy): void {
+  if (errors.length === 0) return;
+  const texts = errors.map(({ field, message }) => `${field}: ${message}`);
+  const why = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
+  annotate(request, "error", `Failed to parse policy: ${why}`);
+}
+
+function noteViolations(request: AdmissionRequest, standard: Standard, pod: Pod): void {
+  const violations = judge(standard, pod);
+  if (violations.length === 0) return;
+  const what = `would violate PodSecurity "${standardText(standard)}"`;
+  annotate(request, "audit-violations", `${what}: ${describeViolations(violations)}`);
 }
 
 function isExempt(
   { namespaces, usernames }: PodSecuritySettings,
   request: AdmissionRequest,
 ): boolean {
-  return namespaces.has(request.namespace) || usernames.has(request.user.name);
+  const isOfNamespace = namespaces.has(request.namespace);
+  if (!isOfNamespace && !usernames.has(request.user.name)) return false;
+  annotate(request, "exempt", isOfNamespace ? "namespace" : "user");
+  return true;
 }
 
-function isExemptClass({ runtimeClasses }: PodSecuritySettings, { spec }: Partial<Pod>): boolean {
-  return spec?.runtimeClassName !== undefined && runtimeClasses.has(spec.runtimeClassName);
+function isExemptClass(
+  { runtimeClasses }: PodSecuritySettings,
+  { spec }: Partial<Pod>,
+  request: AdmissionRequest,
+): boolean {
+  const name = spec?.runtimeClassName;
+  if (name === undefined || !runtimeClasses.has(name)) return false;
+  annotate(request, "exempt", "runtimeClass");
+  return true;
 }
 
 function warnAbout(request: AdmissionRequest, standard: Standard, pod: Pod): void {

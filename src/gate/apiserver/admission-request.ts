@@ -30,25 +30,11 @@ export function admissionRequest(
     // Not its signal, which most writes never need: one that is made costs 20 us at the request's end.
     ending: context,
     warn: (text) => context.warnings.add(text),
-    annotate: (key, value) => annotate(context, key, value),
+    annotate: (key, value) => context.audit?.annotate(key, value),
   };
 }
 
 /** As upstream's attributes say it to plugins, policies and webhooks alike: a Namespace is in itself. */
 function namespaceOf({ place }: RequestContext, { resource }: ServedKind, name: string): string {
   return isNamespaceResource(resource) ? name : place.namespace;
-}
-
-/** Of one request, so that a webhook cannot fill the audit log. */
-const annotationsMax = 256;
-const annotationBytesMax = 256 * 1024;
-
-/** The first value of a key stays, as upstream. */
-function annotate({ note }: RequestContext, key: string, value: string): void {
-  const annotations = (note.annotations ??= new Map());
-  const bytes = key.length + value.length + (note.annotationBytes ?? 0);
-  if (annotations.has(key) || annotations.size >= annotationsMax || bytes > annotationBytesMax)
-    return;
-  annotations.set(key, value);
-  note.annotationBytes = bytes;
 }

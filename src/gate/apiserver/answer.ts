@@ -173,10 +173,21 @@ export function answerCreated(context: RequestContext, form: Negotiated): PlainR
     status: "Success",
     code: 201,
   };
-  return answerPlain(context, form, 201, status);
+  return answerStatus(context, form, 201, status);
 }
 
-export function answerPlain(
+/** A Status that is no error. */
+export function answerStatus(
+  context: RequestContext,
+  form: Negotiated,
+  code: number,
+  status: Status,
+): PlainResponse {
+  if (context.audit !== undefined) context.audit.status = status;
+  return answerPlain(context, form, code, status);
+}
+
+function answerPlain(
   context: RequestContext,
   form: Negotiated,
   status: number,

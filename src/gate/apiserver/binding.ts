@@ -56,7 +56,6 @@ export async function bindPod(
   const binding = await readTyped(context, bindingKind, deps.bodies, query.fieldValidation);
   if (binding === undefined) throw badRequest("the body of the request holds no Binding");
   const name = boundName(context, binding);
-  context.note.createdName = name;
   const node = targetNode(binding);
   // `bindings` names its pod in the body: one of the namespace that was authorised.
   const inPod = { ...context, place: context.place.named(name) };

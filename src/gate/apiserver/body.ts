@@ -36,6 +36,7 @@ import { decodeUtf8 } from "#wire/json.ts";
 import { ProtobufError, readEnvelope } from "#wire/protobuf.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 import type { ServedKind } from "./kind.ts";
+import { noteObject } from "./request-note.ts";
 import { checkCustomKind, notAnObject, unrecognized, withKind } from "./stated-kind.ts";
 import { decodeProtobuf, TooManyFieldsError } from "#forms/protobuf/decode.ts";
 import type { FieldValidation } from "./write-options.ts";
@@ -280,5 +281,6 @@ export async function readTyped(
   const { object, findings } = checkKind(gvk, typed, document.duplicates);
   refuseOverflow(gvk, document);
   reportFindings(context, gvk, validation, { ...document, findings });
+  noteObject(context, object);
   return object;
 }

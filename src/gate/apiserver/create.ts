@@ -15,6 +15,7 @@ import { readObject } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import { keepManagedFields } from "./kept-managers.ts";
 import { trackManagedFields } from "./managed.ts";
+import { noteObject } from "./request-note.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { writeOptions, type WriteQuery, writeQuery } from "./write-options.ts";
 
@@ -26,11 +27,11 @@ export async function handleCreate(
   const form = formFor(context, kind);
   const query = writeQuery("CreateOptions", context.query);
   const sent = await readObject(context, kind, deps.bodies, query.fieldValidation);
+  noteObject(context, sent);
   const object = withoutRepeatedOwners(context, setNamespace(sent, kind, context.place));
   refuseWhileTerminating(kind, object.metadata?.name ?? "");
   if (context.pace.isLong) await context.pace.turn();
   const cached = await createIn(deps, context, kind, object, query);
-  context.note.createdName = nameOf(cached.object);
   return answerCached(context, kind, form, 201, cached);
 }
 

@@ -6,10 +6,11 @@ import type { DeleteResult } from "#registry/resource-store.ts";
 import type { RequestContext } from "#server/context.ts";
 import type { Place } from "#server/place.ts";
 import { admissionRequest } from "./admission-request.ts";
-import { answerCached, answerPlain, formFor } from "./answer.ts";
+import { answerCached, answerStatus, formFor } from "./answer.ts";
 import { readDocument } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import { type DeleteQuery, deleteQuery } from "./delete-options.ts";
+import { notePatch } from "./request-note.ts";
 import type { StoredKind } from "./stored-kind.ts";
 
 /** Kinds whose deletion answers with the object even when it is gone. */
@@ -43,7 +44,7 @@ export async function handleDelete(
   if (result.kind === "pending" || whole) {
     return answerCached(context, kind, form, status, result.object);
   }
-  return answerPlain(context, { ...form }, status, makeDeletedStatus(kind, result.object.object));
+  return answerStatus(context, form, status, makeDeletedStatus(kind, result.object.object));
 }
 
 /** Pods of a Job stay behind by default, which few expect. */
@@ -68,8 +69,12 @@ export async function readDeleteQuery(
   const body = document?.value;
   // Any JSON object will do: fields that are not of DeleteOptions are ignored, as upstream.
   const options = typeof body === "object" && body !== null ? (body as AnyObject) : undefined;
+  if (options !== undefined) notePatch(context, { ...typeOfOptions, ...options });
   return deleteQuery(options, context.query);
 }
+
+/** Upstream records the options in its internal version. */
+const typeOfOptions = { kind: "DeleteOptions", apiVersion: "meta.k8s.io/__internal" };
 
 /** `admittedName` is what admission sees: a deletion of a collection names nothing, as upstream. */
 export function deleteOne(

@@ -20,6 +20,7 @@ import { checkMergePatch, checkOperations } from "./patch-findings.ts";
 import { decodePatched } from "./patched.ts";
 import type { Document } from "./body-text.ts";
 import type { ApiDeps } from "./deps.ts";
+import { notePatch } from "./request-note.ts";
 import type { ServedKind } from "./kind.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { type WriteQuery, writeQuery } from "./write-options.ts";
@@ -83,11 +84,15 @@ export async function readPatch(
   query: WriteQuery,
 ): Promise<Document> {
   const { body } = context.request;
-  if (body.kind === "object") return { value: body.object };
+  if (body.kind === "object") {
+    notePatch(context, body.object);
+    return { value: body.object };
+  }
   const noting = query.fieldValidation !== "Ignore";
   const format = type === "apply" ? "yaml" : "json";
   const parsed = await readText(context, deps.bodies, format, noting);
   if (parsed.kind === "ok") {
+    notePatch(context, parsed.value);
     if (parsed.overflow !== undefined) throw patchOverflow(type, parsed.overflow);
     if (type === "json" && noting) checkOperations(parsed.value);
     if (type === "merge" && noting) checkMergePatch(parsed.value);

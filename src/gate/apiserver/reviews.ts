@@ -16,6 +16,7 @@ import { readObject } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { ServedKind } from "./kind.ts";
 import { trackManagedFields } from "./managed.ts";
+import { noteObject } from "./request-note.ts";
 import { reviewSelector } from "./review-selector.ts";
 import { writeOptions, writeQuery } from "./write-options.ts";
 
@@ -50,6 +51,7 @@ export async function createReview(
   const form = formFor(context, kind);
   const query = writeQuery("CreateOptions", context.query);
   const read = await readObject(context, kind, deps.bodies, query.fieldValidation);
+  noteObject(context, unanswered(kind, read));
   const tracked = await trackManagedFields(context, kind, query, undefined, read);
   const object = await admitted(deps, context, kind, unanswered(kind, tracked), query);
   const review = ownEntry(reviews, `${kind.resource.group}/${kind.resource.resource}`);

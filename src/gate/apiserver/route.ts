@@ -66,14 +66,21 @@ const deprecated: Readonly<Record<string, string>> = {
 };
 
 function warnOfDeprecation(context: RequestContext, kind: ServedKind): void {
-  if (kind.custom?.warning !== undefined) context.warnings.add(kind.custom.warning);
+  if (kind.custom?.warning !== undefined) {
+    context.warnings.add(kind.custom.warning);
+    context.audit?.annotate(deprecatedAnnotation, "true");
+  }
   const { group, resource } = kind.resource;
   if (group !== "" || context.requestInfo.subresource !== "") return;
   // Upstream's router refuses such a patch before anybody looks at the version.
   if (context.requestInfo.verb === "patch" && !isTakenPatch(context, kind)) return;
   const text = Object.hasOwn(deprecated, resource) ? ownEntry(deprecated, resource) : undefined;
-  if (text !== undefined) context.warnings.add(text);
+  if (text === undefined) return;
+  context.warnings.add(text);
+  context.audit?.annotate(deprecatedAnnotation, "true");
 }
+
+const deprecatedAnnotation = "k8s.io/deprecated";
 
 function subresource(
   deps: ApiDeps,

@@ -15,7 +15,7 @@ import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { TurnTimes } from "#platform/turn-log.ts";
 import type { Registry } from "#registry/resource-store.ts";
-import { type AuditSink, AuditTrail } from "#server/audit.ts";
+import { type Audit, AuditTrail } from "#server/audit/trail.ts";
 import { describeLedger } from "#server/charges.ts";
 import { createChain } from "#server/chain.ts";
 import type { Gate } from "#server/gate.ts";
@@ -63,8 +63,8 @@ interface ApiServerDeps {
   /** The way to nodes, pods and Services; absent: 501. */
   readonly kubelets?: Kubelets;
   readonly gate?: Gate;
-  /** Where audit lines go; absent: nowhere. */
-  readonly audit?: AuditSink;
+  /** What of each request is kept, and where; absent: nothing. */
+  readonly audit?: Audit;
   /** By which it is found out which request held the loop; absent: it is not. */
   readonly turnTimes?: TurnTimes;
   /** What must be done at the start; shown by healthz, livez and readyz. Absent: nothing more. */
@@ -112,8 +112,9 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
   const streams = new Set<WatchStream>();
   const life: Life = { synced: false, leaving: false };
   const requestMetrics = new RequestMetrics(deps.metrics);
-  const { catalog, version, metrics, log, audit: sink, delegates = noDelegates, ...plain } = deps;
-  const audit = sink === undefined ? undefined : new AuditTrail({ sink, metrics, log });
+  const { catalog, version, metrics, log, audit: kept, delegates = noDelegates, ...plain } = deps;
+  const { clock } = deps;
+  const audit = kept === undefined ? undefined : new AuditTrail({ ...kept, clock, metrics, log });
   const route = routeDeps(deps, options, catalog, streams, requestMetrics);
   const documents = documentsOf(deps, catalog, delegates);
   const nonResource = { health: healthOf(deps, life, audit), metrics, version, documents, log };

@@ -19,6 +19,7 @@ import { refuseWhileTerminating, setNamespace, withoutRepeatedOwners } from "./c
 import type { ApiDeps } from "./deps.ts";
 import { keepManagedFields } from "./kept-managers.ts";
 import { trackManagedFields } from "./managed.ts";
+import { noteObject } from "./request-note.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { writeOptions, type WriteQuery, writeQuery } from "./write-options.ts";
 
@@ -30,6 +31,7 @@ export async function handleUpdate(
   const form = formFor(context, kind);
   const query = writeQuery("UpdateOptions", context.query);
   const sent = await readObject(context, kind, deps.bodies, query.fieldValidation);
+  noteObject(context, sent);
   const object = withoutRepeatedOwners(context, requireSameName(sent, kind, context.place));
   if (context.pace.isLong) await context.pace.turn();
   const createIfMissing = kind.allowCreateOnUpdate && context.requestInfo.subresource === "";

@@ -34,11 +34,21 @@ import type { Log } from "#platform/log.ts";
 import { Pace } from "#platform/pace.ts";
 import type { Random } from "#platform/random.ts";
 import { attributesOf } from "./attributes.ts";
-import type { AuditTrail } from "./audit.ts";
+import type { AuditEvent } from "./audit/event.ts";
+import {
+  answered,
+  factsOf,
+  isBug,
+  noteError,
+  type Received,
+  refusedEarly,
+} from "./audit/request-audit.ts";
+import type { AuditTrail } from "./audit/trail.ts";
 import {
   bodyBytes,
   type Charged,
   chargedAnswer,
+  closedWith,
   closeUnopened,
   heldStream,
   type OpenAnswer,
@@ -46,7 +56,7 @@ import {
   openStream,
   refused,
 } from "./charges.ts";
-import type { AuditNote, RequestContext } from "./context.ts";
+import type { RequestContext } from "./context.ts";
 import { runWithDeadline, allowedTimeoutMs } from "./deadline.ts";
 import type { Gate } from "./gate.ts";
 import { LingeringSeat } from "./lingering-seat.ts";
@@ -93,11 +103,10 @@ interface RequestState {
   readonly receivedMs: number;
   readonly receivedWallMs: number;
   readonly warnings: Warnings;
-  readonly note: AuditNote;
   user: UserInfo | undefined;
-  impersonator: UserInfo | undefined;
-  /** Of constrained impersonation; else "". */
-  constraint: string;
+  /** Undefined: not begun yet, or the policy keeps none. */
+  audit: AuditEvent | undefined;
+  isAuditBegun: boolean;
   gateHeaders: Headers;
   /** Of an answer that is given back when it has left. */
   seat: Seat | undefined;
@@ -126,16 +135,48 @@ export function createChain(
     deps.longTurns?.mark(state, "authentication");
     const left = deps.metrics.begin(state.info);
     let response: PlainResponse;
+    let failure: unknown;
     try {
       response = await withDeadline(deps, options, state, handler);
     } catch (error) {
+      failure = error;
       response = answerError(deps, state, error);
     }
     left();
     state.finished = true;
     deps.longTurns?.mark(state, "answer");
-    return finishRequest(deps, state, chargeAnswer(deps, options, state, response));
+    const charged = chargeAnswer(deps, options, state, response);
+    if (deps.audit !== undefined) await auditAnswer(deps, deps.audit, state, charged, failure);
+    return finishRequest(deps, state, charged);
   };
+}
+
+/** Before the answer leaves: sinks that block hold it back. */
+async function auditAnswer(
+  deps: ChainDeps,
+  trail: AuditTrail,
+  state: RequestState,
+  response: PlainResponse,
+  failure: unknown,
+): Promise<void> {
+  const { audit, isAuditBegun } = state;
+  if (audit === undefined && isAuditBegun) return;
+  const holding = openHolding(deps.ledger, chargedTo(state));
+  try {
+    if (audit === undefined)
+      await refusedEarly(trail, receivedOf(state), response, failure, holding);
+    else await answered(trail, audit, response, holding, isFault(failure) ? "bug" : "answered");
+  } finally {
+    holding.close();
+  }
+}
+
+function isFault(failure: unknown): boolean {
+  return failure !== undefined && isBug(failure);
+}
+
+function receivedOf({ request, info, auditId, receivedWallMs }: RequestState): Received {
+  return { request, info, auditId, receivedMs: receivedWallMs };
 }
 
 function beginRequest(deps: ChainDeps, request: PlainRequest): RequestState {
@@ -145,14 +186,13 @@ function beginRequest(deps: ChainDeps, request: PlainRequest): RequestState {
     request,
     query,
     info: requestInfo(request.method, request.path, query),
-    auditId: /^[\w.-]{1,64}$/.test(given) ? given : deps.random.uuid(),
+    auditId: /^[\x20-\x7e]{1,256}$/.test(given) ? given : deps.random.uuid(),
     receivedMs: deps.clock.monotonicMs(),
     receivedWallMs: deps.clock.nowMs(),
     warnings: new Warnings(),
-    note: {},
     user: undefined,
-    impersonator: undefined,
-    constraint: "",
+    audit: undefined,
+    isAuditBegun: false,
     gateHeaders: {},
     seat: undefined,
     stream: undefined,
@@ -181,8 +221,10 @@ async function runChain(
   ending: { readonly signal: AbortSignal },
   handler: Handler,
 ): Promise<PlainResponse> {
-  const { request, info, query, auditId, receivedMs, warnings, note } = state;
-  const user = await runChainIdentity(deps, state);
+  const { request, info, query, auditId, receivedMs, warnings } = state;
+  const caller = await runChainAuthenticate(deps, state);
+  if (deps.audit !== undefined) await runChainAudit(deps.audit, state, caller);
+  const user = await runChainImpersonate(deps, state, caller);
   deps.longTurns?.mark(state, "fairness");
   const seat = await deps.gate?.enter({
     info,
@@ -209,7 +251,7 @@ async function runChain(
       auditId,
       user,
       warnings,
-      note,
+      audit: state.audit,
       get signal() {
         return ending.signal;
       },
@@ -238,7 +280,7 @@ function isLong({ peer }: PlainRequest, response: PlainResponse): boolean {
   return bodyBytes(response.body) >= seatAnswerBytesMin;
 }
 
-async function runChainIdentity(deps: ChainDeps, state: RequestState): Promise<UserInfo> {
+async function runChainAuthenticate(deps: ChainDeps, state: RequestState): Promise<UserInfo> {
   const { request } = state;
   const result = await deps.authenticator.authenticate(request);
   const isNamed = result.kind === "user" && result.user.name !== anonymousName;
@@ -248,15 +290,33 @@ async function runChainIdentity(deps: ChainDeps, state: RequestState): Promise<U
   const { peer } = request;
   if (peer.kind === "socket" && isNamed) peer.connection?.belongsTo(result.user.name);
   state.refusing = true;
-  const wish = await impersonate(request, result.user, deps.authorizer, () =>
-    askedBy(deps, state, result.user),
+  return result.user;
+}
+
+async function runChainAudit(
+  trail: AuditTrail,
+  state: RequestState,
+  user: UserInfo,
+): Promise<void> {
+  state.isAuditBegun = true;
+  state.audit = trail.begin(user, state.info, () => factsOf(receivedOf(state), user));
+  if (state.audit !== undefined) await trail.received(state.audit);
+}
+
+async function runChainImpersonate(
+  deps: ChainDeps,
+  state: RequestState,
+  caller: UserInfo,
+): Promise<UserInfo> {
+  const wish = await impersonate(state.request, caller, deps.authorizer, () =>
+    askedBy(deps, state, caller),
   );
   switch (wish.kind) {
     case "none":
-      return result.user;
+      return caller;
     case "user":
-      state.impersonator = result.user;
-      state.constraint = wish.constraint;
+      if (state.audit !== undefined)
+        state.audit.impersonated = { user: wish.user, constraint: wish.constraint };
       state.user = wish.user;
       return wish.user;
     case "forbidden":
@@ -289,6 +349,8 @@ async function runChainAuthorize(
   const target = targetOf(info, info.isResourceRequest ? deps.scopeOf(info) : undefined);
   const attributes = attributesOf(user, info, target, query);
   const decision = await deps.authorizer.authorize(attributes);
+  state.audit?.annotate("authorization.k8s.io/decision", decision.allowed ? "allow" : "forbid");
+  state.audit?.annotate("authorization.k8s.io/reason", decision.reason);
   if (!decision.allowed) throw authorizationError(attributes, decision.reason);
   state.refusing = false;
   if (target.place === undefined) throw noSuchPath();
@@ -306,6 +368,7 @@ function answerTooManyRequests(retryAfterSeconds: number): PlainResponse {
 
 function answerError(deps: ChainDeps, state: RequestState, error: unknown): PlainResponse {
   const response = statusResponse(state.request, state.query, error);
+  if (state.audit !== undefined) noteError(state.audit, error);
   if (response.status === 500) {
     const trace = error instanceof Error ? error.stack : String(error);
     const { path, method } = state.request;
@@ -370,9 +433,11 @@ function finishRequest(
   switch (response.kind) {
     case "bytes":
     case "object":
-    case "tunnel":
       finishSample(deps, state, response);
       return { ...response, headers };
+    case "tunnel":
+      finishSample(deps, state, response);
+      return { ...response, headers, ...auditedTunnel(deps, state, response) };
     case "stream":
       return switched(deps.clock, {
         ...response,
@@ -409,9 +474,28 @@ function openWithSample<S>(
       } finally {
         closed();
         finishSample(deps, state, response);
+        auditEnd(deps, state);
       }
     };
   };
+}
+
+function auditEnd({ audit: trail }: ChainDeps, { audit }: RequestState): void {
+  if (audit !== undefined) void trail?.stage(audit, "ResponseComplete");
+}
+
+/** What is held for a tunnel is closed with its connection. */
+function auditedTunnel(
+  deps: ChainDeps,
+  state: RequestState,
+  { held }: Extract<PlainResponse, { kind: "tunnel" }>,
+): { readonly held?: Holding } {
+  if (state.audit === undefined) return {};
+  if (held === undefined) {
+    auditEnd(deps, state);
+    return {};
+  }
+  return { held: closedWith(held, () => auditEnd(deps, state)) };
 }
 
 /** A direct stream has no transport whose close would tell that the server ended it. */
@@ -445,22 +529,6 @@ function finishSample(deps: ChainDeps, state: RequestState, response: PlainRespo
     seconds,
     bytes: response.kind === "bytes" ? bodyBytes(response.body) : 0,
     dryRun: state.query.has("dryRun"),
-  });
-  deps.audit?.record({
-    auditId: state.auditId,
-    receivedMs: state.receivedWallMs,
-    seconds,
-    user: state.user,
-    impersonator: state.impersonator,
-    ...(state.constraint === "" ? {} : { impersonationConstraint: state.constraint }),
-    sourceAddress: request.peer.kind === "socket" ? request.peer.address : "direct",
-    userAgent: (request.headers["user-agent"] ?? "").toWellFormed(),
-    info,
-    name: state.note.createdName ?? info.name,
-    method: request.method,
-    query: request.query,
-    code: response.status,
-    ...(state.note.annotations === undefined ? {} : { annotations: state.note.annotations }),
   });
 }
 

@@ -176,6 +176,28 @@ export function heldStream(answer: OpenAnswer, held: Holding): OpenAnswer {
   return { ...answer, held, open };
 }
 
+/** The same holding, and `f` is called once it is closed. */
+export function closedWith(held: Holding, f: () => void): Holding {
+  let isClosed = false;
+  return {
+    take: (kind, bytes) => held.take(kind, bytes),
+    force: (kind, bytes) => held.force(kind, bytes),
+    give: (kind, bytes) => held.give(kind, bytes),
+    close() {
+      held.close();
+      if (isClosed) return;
+      isClosed = true;
+      f();
+    },
+    get bytes() {
+      return held.bytes;
+    },
+    get refusal() {
+      return held.refusal;
+    },
+  };
+}
+
 /** A stream or tunnel that will not be opened must be closed by its maker. */
 export function closeUnopened(answer: PlainResponse): void {
   if (answer.kind === "stream") answer.open(closedSink)();

@@ -3,6 +3,7 @@ import type { Attributes } from "#auth/auth.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { Holding } from "#platform/ledger.ts";
 import type { Pace } from "#platform/pace.ts";
+import type { AuditEvent } from "./audit/event.ts";
 import type { Place } from "./place.ts";
 import type { RequestInfo } from "./request-info.ts";
 import type { Warnings } from "./warnings.ts";
@@ -22,8 +23,8 @@ export interface RequestContext {
   /** The acting user, after impersonation. */
   readonly user: UserInfo;
   readonly warnings: Warnings;
-  /** What a handler adds to the audit line. */
-  readonly note: AuditNote;
+  /** What a handler adds to the audit event; undefined: the policy keeps none. */
+  readonly audit: AuditEvent | undefined;
   /** Aborts when the client goes away or the deadline passes. */
   readonly signal: AbortSignal;
   /** Monotonic; when the request was received. */
@@ -34,12 +35,4 @@ export interface RequestContext {
   readonly holding: Holding;
   /** Gives way to others between the steps of long work. */
   readonly pace: Pace;
-}
-
-export interface AuditNote {
-  /** Of the object that a POST made: its path names none. */
-  createdName?: string;
-  /** What admission said of the request. */
-  annotations?: Map<string, string>;
-  annotationBytes?: number;
 }

@@ -14,7 +14,8 @@ import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { NodeRandom } from "#platform/node/random.ts";
-import type { AuditLine } from "#server/audit.ts";
+import { keptAudit, type KeptEvent } from "#server/audit/testing/kept-audit.ts";
+import { metadataPolicy } from "#server/audit/policy.ts";
 import { refs } from "./framework/refs.ts";
 
 const template: PodTemplateSpec = {
@@ -104,7 +105,7 @@ function labelled(app: string) {
 }
 
 test("over a whole plane all converge, and no loop is refused a right or sends what is not valid", async () => {
-  const lines: AuditLine[] = [];
+  const lines: KeptEvent[] = [];
   const { client, stop } = await start((line) => lines.push(line));
   // A step that fails must not leave a plane that keeps the process.
   try {
@@ -112,7 +113,7 @@ test("over a whole plane all converge, and no loop is refused a right or sends w
   } finally {
     await stop();
   }
-  assert.ok(lines.some(({ user }) => user?.name.endsWith(":deployment-controller") === true));
+  assert.ok(lines.some(({ user }) => user.username?.endsWith(":deployment-controller") === true));
   assert.deepEqual(lines.filter(isRefusal).map(print), []);
 });
 
@@ -218,13 +219,8 @@ async function converge(client: Client): Promise<void> {
   await until(client, refs.namespaces, "brief", (one) => one === undefined);
 }
 
-async function start(record: (line: AuditLine) => void) {
-  const audit = {
-    write(line: AuditLine): boolean {
-      record(line);
-      return true;
-    },
-  };
+async function start(record: (event: KeptEvent) => void) {
+  const { audit } = keptAudit(metadataPolicy, record);
   const host = {
     clock: new NodeClock(),
     random: new NodeRandom(),
@@ -247,15 +243,18 @@ async function start(record: (line: AuditLine) => void) {
 }
 
 /** Of a loop; races apart, and a namespace that ends and takes nothing new. */
-function isRefusal({ user, code, info }: AuditLine): boolean {
-  const name = user?.name ?? "";
+function isRefusal({ user, responseStatus, objectRef }: KeptEvent): boolean {
+  const name = user.username ?? "";
+  const code = responseStatus?.code ?? 0;
   const isLoop =
     name === "system:kube-controller-manager" || name.startsWith("system:serviceaccount:");
-  return isLoop && code >= 400 && ![404, 409].includes(code) && info.namespace !== "brief";
+  return (
+    isLoop && code >= 400 && ![404, 409].includes(code) && objectRef?.["namespace"] !== "brief"
+  );
 }
 
-function print({ user, code, method, info }: AuditLine): string {
-  return `${code} ${user?.name} ${method} ${info.path}`;
+function print({ user, responseStatus, verb, requestURI }: KeptEvent): string {
+  return `${responseStatus?.code} ${user.username} ${verb} ${requestURI}`;
 }
 
 const rule = { apiGroups: [""], resources: ["configmaps"], verbs: ["get"] };

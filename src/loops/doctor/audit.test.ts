@@ -60,33 +60,3 @@ test("a log of very many callers is counted within bounds", () => {
   const [call] = countOf([auditEvent({ verb: "patch", userAgent: "x".repeat(9_999) })]).calls;
   assert.equal(call?.userAgent.length, 200);
 });
-
-test("lines of our own log count as those of a stock server", () => {
-  const own = (verb: string, query: string): string =>
-    JSON.stringify({
-      auditId: "a",
-      receivedMs: Date.parse("2026-01-02T03:00:10Z"),
-      user: { name: "eve", groups: [] },
-      userAgent: "agent/1",
-      info: { verb, group: "apps", resource: "deployments", path: "/" },
-      query,
-      code: 200,
-    });
-  const { calls } = countOf([
-    own("list", ""),
-    own("list", "limit=500"),
-    own("list", "labelSelector=a&resourceVersion=0"),
-    own("watch", "watch=true"),
-    own("delete", ""),
-    own("get", ""),
-  ]);
-  assert.deepEqual(
-    calls.map(({ kind, count, user, group, resource }) => [kind, count, user, group, resource]),
-    [
-      ["list", 2, "eve", "apps", "deployments"],
-      ["list-whole", 1, "eve", "apps", "deployments"],
-      ["watch", 1, "eve", "apps", "deployments"],
-      ["write", 1, "eve", "apps", "deployments"],
-    ],
-  );
-});

@@ -38,8 +38,7 @@ export class AuditCounter {
     };
   }
 
-  #addEvent(line: Fields): void {
-    const event = line["info"] === undefined ? line : ourEvent(line);
+  #addEvent(event: Fields): void {
     const kind = kindOfCall(event);
     if (kind === undefined) return;
     const ms = Date.parse(textOf(event["requestReceivedTimestamp"]));
@@ -59,22 +58,6 @@ export class AuditCounter {
     else if (this.#calls.size < callersMax) this.#calls.set(key, { call, count: 1 });
     else this.#uncounted++;
   }
-}
-
-/** Of a line of our own log, by the names of audit.k8s.io. A watch's is written at its end. */
-function ourEvent(line: Fields): Fields {
-  const info = fieldsOf(line["info"]);
-  const verb = textOf(info["verb"]);
-  const receivedMs = Number(line["receivedMs"]);
-  return {
-    verb,
-    stage: verb === "watch" ? "ResponseStarted" : "ResponseComplete",
-    requestReceivedTimestamp: Number.isFinite(receivedMs) ? new Date(receivedMs).toISOString() : "",
-    requestURI: `?${textOf(line["query"])}`,
-    userAgent: line["userAgent"],
-    user: { username: fieldsOf(line["user"])["name"] },
-    objectRef: { resource: info["resource"], apiGroup: info["group"] },
-  };
 }
 
 /** Each request counts once: a watch when it starts, any other when it is answered. */

@@ -14,7 +14,7 @@ import type { StreamLimits } from "#apiserver/kubelet/open-streams.ts";
 import { OpenStreams } from "#apiserver/kubelet/open-streams.ts";
 import type { Host, HostsTransport } from "#platform/byte-transport.ts";
 import { silentLog } from "#platform/log.ts";
-import type { AuditSink } from "#server/audit.ts";
+import type { Audit } from "#server/audit/trail.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { NodeRandom } from "#platform/node/random.ts";
@@ -53,7 +53,7 @@ export interface KubeletPlaneOptions extends KubeletAccess {
   readonly ports?: Map<string, number>;
   readonly names?: Readonly<Record<string, readonly string[]>>;
   readonly limits?: StreamLimits;
-  readonly audit?: AuditSink;
+  readonly audit?: Audit;
 }
 
 export async function startKubeletPlane(options: KubeletPlaneOptions = {}): Promise<KubeletPlane> {

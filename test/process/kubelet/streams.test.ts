@@ -1,7 +1,7 @@
 /** exec, attach and port-forward through to a kubelet, in every protocol a client may speak. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import type { AuditLine } from "#server/audit.ts";
+import { keptAudit } from "#server/audit/testing/kept-audit.ts";
 import { after, before, describe, test } from "node:test";
 import type { TLSSocket } from "node:tls";
 import { type FakeKubelet, startKubelet } from "./fake-kubelet.ts";
@@ -287,9 +287,8 @@ test("a plane that stops ends what is open", async () => {
   await kubelet.close();
 });
 
-test("each of them leaves one audit line, with its verb, its subresource and its code", async (t) => {
-  const lines: AuditLine[] = [];
-  const audit = { write: (line: AuditLine) => lines.push(line) > 0 };
+test("each of them leaves an audit event when it ends, with its verb, its subresource and its code", async (t) => {
+  const { audit, events } = keptAudit();
   const kubelet = await startKubelet();
   const world = await startKubeletPlane({ authority: kubelet.authority, audit });
   t.after(async () => {
@@ -299,7 +298,7 @@ test("each of them leaves one audit line, with its verb, its subresource and its
   await makeServiceAccount(world);
   await makeNode(world, "n1", kubelet.port);
   await makePod(world, "one", "n1");
-  lines.length = 0;
+  events.length = 0;
   const socket = await openWebSocket(world.socket(), exec("ls"), v5);
   await socket.closed;
   (await openSpdy(world.socket(), `${podsPath}/one/portforward`, "portforward.k8s.io")).close();
@@ -307,8 +306,12 @@ test("each of them leaves one audit line, with its verb, its subresource and its
   await world.ask("POST", `${podsPath}/one/attach`);
   await allReleased(world);
   assert.deepEqual(
-    lines
-      .map(({ info, name, code }) => `${info.verb} ${info.subresource} ${name} ${code}`)
+    events
+      .filter(({ stage }) => stage === "ResponseComplete")
+      .map(
+        ({ verb, objectRef, responseStatus }) =>
+          `${verb} ${objectRef?.["subresource"]} ${objectRef?.["name"]} ${responseStatus?.code}`,
+      )
       .toSorted(),
     ["create attach one 400", "create portforward one 101", "get exec one 101", "get log one 200"],
   );

@@ -6,6 +6,7 @@
  *
  * Bounds `bytesMax` of lines in sum. Beyond it lines of strangers (requests without credentials) give way
  *        to any other; among equals the newest line of the writer that holds most bytes, perhaps the new one.
+ *        No more than `linesMax` lines wait, by the same rule.
  *        at most `holdersMax` writers have an account each; further ones share one.
  * Holds  what `chunk` returned stays first until `take` has said how much of it was written.
  * Cost   constant per line; at the limit a look at each writer.
@@ -17,6 +18,9 @@ export interface LineWriter {
   /** Nobody vouches for the name. */
   readonly isStranger: boolean;
 }
+
+/** Called once: the line is written, or it is lost or waits for a write that failed. */
+export type TakeWritten = (isWritten: boolean) => void;
 
 /** Called for each line that is lost, once. */
 export type TakeDropped = (writer: LineWriter) => void;
@@ -37,6 +41,7 @@ interface Line {
   /** `leaving`: part of the write under way, or the rest of a line that was written in part. */
   state: "waiting" | "leaving" | "gone";
   isTorn: boolean;
+  told: TakeWritten | undefined;
 }
 
 const holdersMax = 1_000;
@@ -46,6 +51,7 @@ const nothing = Buffer.alloc(0);
 
 export class LineBuffer {
   readonly #bytesMax: number;
+  readonly #linesMax: number;
   readonly #holders = new Map<string, Holder>();
   /** Lines that gave way stay, without bytes, until they are swept. */
   #pending: Line[] = [];
@@ -53,24 +59,29 @@ export class LineBuffer {
   #goneCount = 0;
   #leavingCount = 0;
 
-  constructor(bytesMax: number) {
+  constructor(bytesMax: number, linesMax = Number.POSITIVE_INFINITY) {
     this.#bytesMax = bytesMax;
+    this.#linesMax = linesMax;
   }
 
   get bytes(): number {
     return this.#bytes;
   }
 
+  get count(): number {
+    return this.#pending.length - this.#goneCount;
+  }
+
   /** @returns false when this line is dropped. Lines that give way to it are reported to `dropped`. */
-  push(bytes: Buffer, writer: LineWriter, dropped?: TakeDropped): boolean {
+  push(bytes: Buffer, writer: LineWriter, dropped?: TakeDropped, told?: TakeWritten): boolean {
     const holder = this.#holderOf(writer);
-    while (this.#bytes + bytes.length > this.#bytesMax) {
+    while (this.#bytes + bytes.length > this.#bytesMax || this.count >= this.#linesMax) {
       const victim = this.#victimOf(holder, bytes.length);
       if (victim === undefined) return false;
       this.#drop(victim);
       dropped?.(victim.writer);
     }
-    const line: Line = { bytes, writer, holder, state: "waiting", isTorn: false };
+    const line: Line = { bytes, writer, holder, state: "waiting", isTorn: false, told };
     this.#pending.push(line);
     holder.lines.push(line);
     holder.count++;
@@ -79,11 +90,12 @@ export class LineBuffer {
     return true;
   }
 
-  /** The oldest lines, whole, at least one. They do not give way until `take`. */
-  chunk(bytesMax: number): Buffer {
+  /** The oldest lines, whole, at least one, at most `linesMax`. They do not give way until `take`. */
+  chunk(bytesMax: number, linesMax = this.#pending.length): Buffer {
     let bytes = 0;
-    const end = this.#pending.findIndex((line) => (bytes += line.bytes.length) > bytesMax);
-    const lines = this.#pending.slice(0, end === -1 ? this.#pending.length : Math.max(1, end));
+    const over = this.#pending.findIndex((line) => (bytes += line.bytes.length) > bytesMax);
+    const end = over === -1 ? linesMax : Math.min(over, linesMax);
+    const lines = this.#pending.slice(0, Math.max(1, end));
     for (const line of lines) if (line.state === "waiting") line.state = "leaving";
     this.#leavingCount = lines.length;
     return Buffer.concat(lines.map((line) => line.bytes));
@@ -102,6 +114,7 @@ export class LineBuffer {
       left -= line.bytes.length;
       taken++;
       this.#leave(line);
+      tell(line, true);
     }
     this.#pending.splice(0, taken);
     this.#leavingCount = 0;
@@ -115,11 +128,19 @@ export class LineBuffer {
     for (const line of rest) if (line.state === "leaving" && !line.isTorn) line.state = "waiting";
   }
 
+  /** The write failed: waiting writers hear of it, and their lines stay. */
+  tellFailed(): void {
+    for (const line of this.#pending) tell(line, false);
+  }
+
   /** Gives up the first line. @returns whose it was. */
   dropFirst(): LineWriter | undefined {
     this.#leavingCount = 0;
     const first = this.#pending.shift();
-    if (first !== undefined) this.#leave(first);
+    if (first !== undefined) {
+      this.#leave(first);
+      tell(first, false);
+    }
     return first?.writer;
   }
 
@@ -151,6 +172,7 @@ export class LineBuffer {
 
   #drop(line: Line): void {
     this.#leave(line);
+    tell(line, false);
     line.bytes = nothing;
     this.#goneCount++;
     if (this.#goneCount <= sweepAt || this.#goneCount * 2 <= this.#pending.length) return;
@@ -175,6 +197,12 @@ export class LineBuffer {
     this.#bytes += bytes;
     holder.bytes += bytes;
   }
+}
+
+function tell(line: Line, isWritten: boolean): void {
+  const { told } = line;
+  line.told = undefined;
+  told?.(isWritten);
 }
 
 /** The newest line that can give way. */

@@ -8,6 +8,8 @@
  * Holds  lines reach a file whole and in order, or not at all. Of a write that the host took in part the
  *        rest follows first, unless the file was exchanged meanwhile: then that line is lost, and counted.
  *        `append` neither throws nor waits.
+ * Waits  `written` is called when a line is in the file, or when a write failed: for writers that wait after all.
+ * Size   with `rotation` a file that would grow beyond it is renamed and followed by a new one (line-rotation.ts).
  * Bounds `bufferBytesMax` of unwritten lines; beyond it a line is dropped and counted, of the writer that holds
  *        most (line-buffer.ts).
  * Time   a failed write is tried again after 0.1 s, doubling up to 10 s. Where the path leads is looked
@@ -17,14 +19,26 @@
 import { type FileHandle, open, stat } from "node:fs/promises";
 import type { Clock, Timer, TimerName } from "../clock.ts";
 import { asDiskError } from "./disk-error.ts";
-import { LineBuffer, type LineWriter, type TakeDropped } from "./line-buffer.ts";
+import { LineBuffer, type LineWriter, type TakeDropped, type TakeWritten } from "./line-buffer.ts";
+import { type LineRotation, rotate } from "./line-rotation.ts";
 
 interface LineFileOptions {
   readonly path: string;
   /** Of a file that is made. */
   readonly mode: number;
   readonly bufferBytesMax: number;
+  /** Absent: as many lines as fit. */
+  readonly bufferLinesMax?: number;
   readonly timer: TimerName;
+  /** Absent: the file grows, and others may rotate it. */
+  readonly rotation?: LineRotation;
+}
+
+/** What lines are written to: a file, or a stream without a path. */
+interface LineTarget {
+  write(chunk: Buffer): Promise<{ readonly bytesWritten: number }>;
+  stat(): Promise<{ readonly ino: number; readonly dev: number; readonly size: number }>;
+  close(): Promise<void>;
 }
 
 const backoffMsMin = 100;
@@ -36,7 +50,30 @@ const newline = 0x0a;
 
 /** Opens or makes the file. Rejects with DiskError when it cannot be written. */
 export async function openLineFile(clock: Clock, options: LineFileOptions): Promise<LineFile> {
-  return new LineFile(clock, options, await openToAppend(options));
+  const file = await openToAppend(options);
+  return new LineFile(clock, options, file, (await file.stat()).size);
+}
+
+type StreamOptions = Pick<LineFileOptions, "bufferBytesMax" | "bufferLinesMax" | "timer">;
+
+/** The same to standard output, which nobody rotates and nobody closes. */
+export function openLineStream(
+  clock: Clock,
+  options: StreamOptions,
+  stream: NodeJS.WritableStream,
+): LineFile {
+  const nowhere = { ino: 0, dev: 0, size: 0 };
+  const target: LineTarget = {
+    write: (chunk) =>
+      new Promise((resolve, reject) => {
+        stream.write(chunk, (error) =>
+          error ? reject(error) : resolve({ bytesWritten: chunk.length }),
+        );
+      }),
+    stat: () => Promise.resolve(nowhere),
+    close: () => Promise.resolve(),
+  };
+  return new LineFile(clock, { ...options, path: "", mode: 0 }, target, 0);
 }
 
 function openToAppend({ path, mode }: LineFileOptions): Promise<FileHandle> {
@@ -46,22 +83,28 @@ function openToAppend({ path, mode }: LineFileOptions): Promise<FileHandle> {
 export class LineFile {
   readonly #clock: Clock;
   readonly #options: LineFileOptions;
-  #file: FileHandle;
+  #file: LineTarget;
+  #fileBytes: number;
+  /** Old files of the last rotation are packed and removed. */
+  #tidied: Promise<void> = Promise.resolve();
   readonly #buffer: LineBuffer;
   /** The last byte written is not the end of a line. */
   #torn = false;
   #lookDueMs: number;
   #backoffMs = backoffMsMin;
   #running: Promise<void> | undefined;
+  /** Called when a chunk was written or failed. */
+  #roomWaiters: (() => void)[] = [];
   #retry: Timer | undefined;
   #problem: string | undefined;
   #droppedCount = 0;
 
-  constructor(clock: Clock, options: LineFileOptions, file: FileHandle) {
+  constructor(clock: Clock, options: LineFileOptions, file: LineTarget, fileBytes: number) {
     this.#clock = clock;
     this.#options = options;
     this.#file = file;
-    this.#buffer = new LineBuffer(options.bufferBytesMax);
+    this.#fileBytes = fileBytes;
+    this.#buffer = new LineBuffer(options.bufferBytesMax, options.bufferLinesMax);
     this.#lookDueMs = clock.monotonicMs() + lookEveryMs;
   }
 
@@ -79,14 +122,33 @@ export class LineFile {
   }
 
   /** `line` without its end. @returns false when it was dropped; `dropped` hears of older ones that were. */
-  append(line: string, writer: LineWriter, dropped?: TakeDropped): boolean {
-    const kept = this.#buffer.push(Buffer.from(`${line}\n`), writer, (of) => {
+  append(line: string, writer: LineWriter, dropped?: TakeDropped, written?: TakeWritten): boolean {
+    const isFailing = this.#retry !== undefined;
+    const takeDropped = (of: LineWriter): void => {
       this.#countDropped();
       dropped?.(of);
-    });
+    };
+    const told = isFailing ? undefined : written;
+    const kept = this.#buffer.push(Buffer.from(`${line}\n`), writer, takeDropped, told);
+    if (isFailing || !kept) written?.(false);
     if (!kept) this.#countDropped();
     else if (this.#retry === undefined) this.#start();
     return kept;
+  }
+
+  /** Undefined when a line of this length fits, and while writes fail. */
+  whenRoom(length: number): Promise<void> | undefined {
+    const { bufferBytesMax } = this.#options;
+    const isEmpty = this.#buffer.bytes === 0;
+    if (this.#retry !== undefined || isEmpty) return undefined;
+    if (this.#buffer.bytes + 3 * length + 1 <= bufferBytesMax) return undefined;
+    return new Promise((resolve) => this.#roomWaiters.push(resolve));
+  }
+
+  #tellRoom(): void {
+    const waiters = this.#roomWaiters;
+    this.#roomWaiters = [];
+    for (const waiter of waiters) waiter();
   }
 
   #countDropped(): void {
@@ -106,6 +168,7 @@ export class LineFile {
     this.#tryNow();
     await this.#settled();
     this.#retry?.cancel();
+    await this.#tidied;
     await this.#file.close();
   }
 
@@ -136,6 +199,7 @@ export class LineFile {
         await this.#writeChunk();
         this.#problem = undefined;
         this.#backoffMs = backoffMsMin;
+        this.#tellRoom();
       }
     } catch (error) {
       this.#buffer.take(0);
@@ -144,21 +208,36 @@ export class LineFile {
       this.#lookDueMs = 0;
       this.#retry = this.#clock.after(this.#options.timer, this.#backoffMs, () => this.#tryNow());
       this.#backoffMs = Math.min(this.#backoffMs * 2, backoffMsMax);
+      this.#buffer.tellFailed();
+      this.#tellRoom();
     }
   }
 
   async #writeChunk(): Promise<void> {
     const chunk = this.#buffer.chunk(Math.min(chunkBytes, this.#options.bufferBytesMax / 4));
     const { path } = this.#options;
+    await this.#rotate(chunk.length);
     const { bytesWritten } = await asDiskError("append to", path, this.#file.write(chunk));
+    this.#fileBytes += bytesWritten;
     this.#buffer.take(bytesWritten);
     if (bytesWritten > 0) this.#torn = chunk[bytesWritten - 1] !== newline;
+  }
+
+  /** A file never grows beyond the size, but for one chunk. */
+  async #rotate(bytes: number): Promise<void> {
+    const { path, rotation } = this.#options;
+    if (rotation === undefined || this.#torn || this.#fileBytes === 0) return;
+    if (this.#fileBytes + bytes <= rotation.bytesMax) return;
+    await this.#tidied;
+    const rotated = rotate(path, rotation, this.#clock.nowMs());
+    this.#tidied = (await asDiskError("rotate", path, rotated)).tidied;
+    await this.#exchange(await openToAppend(this.#options));
   }
 
   /** Opens the file anew when the path leads to another one, or to none. */
   async #look(): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs < this.#lookDueMs) return;
+    if (nowMs < this.#lookDueMs || this.#options.path === "") return;
     const [there, own] = await Promise.all([
       stat(this.#options.path).catch(() => undefined),
       this.#file.stat(),
@@ -172,6 +251,7 @@ export class LineFile {
   async #exchange(next: FileHandle): Promise<void> {
     const old = this.#file;
     this.#file = next;
+    this.#fileBytes = (await next.stat()).size;
     if (this.#torn) {
       this.#buffer.dropFirst();
       this.#countDropped();

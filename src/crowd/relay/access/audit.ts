@@ -1,22 +1,30 @@
 /**
- * Who read what through a relay: a line of the server's audit trail per request, with who answered it.
- * The upstream's own log names the readers of what passed through, and nobody who read a mirror.
+ * Who read what through a relay: events of the server's audit trail, with who answered as an annotation. The
+ * upstream's own log names the readers of what passed through, and nobody who read a mirror.
  *
- * Holds  every request leaves one line: a short one when its answer is made, a stream when it closes, a
- *        304 given again on its connection each time. The line of a poll says the list it stands for.
+ * Holds  every request that the policy keeps leaves its events when its answer is made (the identity is known
+ *        then), a stream's last one when it closes, a 304 given again on its connection each time. The event of
+ *        a poll says the list it stands for. Bodies are the upstream's log's to keep, but for an answer that the
+ *        relay makes itself.
  */
 import type { Clock } from "#platform/clock.ts";
 import type { ByteSink, PlainRequest, PlainResponse, UserInfo } from "#platform/http.ts";
+import type { Ledger } from "#platform/ledger.ts";
 import type { Random } from "#platform/random.ts";
 import { type Replay, type ReplayableResponse, replayOf } from "#platform/replay.ts";
-import type { AuditTrail } from "#server/audit.ts";
-import type { RequestInfo } from "#server/request-info.ts";
+import { isObjectAnswer, takeResponse } from "#server/audit/bodies.ts";
+import type { AuditEvent } from "#server/audit/event.ts";
+import { factsOf } from "#server/audit/request-audit.ts";
+import type { AuditTrail } from "#server/audit/trail.ts";
+import { openHolding } from "#server/charges.ts";
+import { isLongRunning, type RequestInfo } from "#server/request-info.ts";
 import { isNobody } from "./anonymous.ts";
 import type { CallerNote } from "./entry-point.ts";
 
 interface RelayAuditDeps {
   readonly clock: Clock;
   readonly random: Random;
+  readonly ledger: Ledger;
   readonly trail: AuditTrail;
 }
 
@@ -26,10 +34,11 @@ interface Served {
   readonly info: RequestInfo;
   readonly caller: CallerNote;
   readonly receivedMs: number;
-  readonly startedMs: number;
   /** mirror, etag, discovery, upstream, relay or refused. */
   readonly by: string;
 }
+
+const servedFromAnnotation = "relay.pilothouse.dev/served-from";
 
 export class RelayAudit {
   readonly #deps: RelayAuditDeps;
@@ -38,20 +47,26 @@ export class RelayAudit {
     this.#deps = deps;
   }
 
-  /** The answer, which leaves its line as it goes. */
-  audited(served: Served, response: PlainResponse): PlainResponse {
+  /** The answer, which leaves its events as it goes; sinks that block hold it back. */
+  async audited(served: Served, response: PlainResponse): Promise<PlainResponse> {
+    const event = this.#event(served, response);
+    const { trail } = this.#deps;
+    if (event !== undefined) {
+      await trail.stage(event, "RequestReceived");
+      await this.#takeBody(event, served, response);
+      if (isLongRunning(served.info)) await trail.stage(event, "ResponseStarted");
+      if (response.kind !== "stream") await trail.stage(event, "ResponseComplete");
+    }
     switch (response.kind) {
       case "stream":
-        return { ...response, open: this.#opened(served, response) };
+        return { ...response, open: this.#opened(event, response) };
       case "bytes": {
-        this.#record(served, response.status, response);
         const again = replayOf(response);
         return again === undefined ? response : this.#repeatable(served, response, again);
       }
       case "object":
       case "events":
       case "tunnel":
-        this.#record(served, response.status, response);
         return response;
       default:
         return response satisfies never;
@@ -59,7 +74,7 @@ export class RelayAudit {
   }
 
   #opened(
-    served: Served,
+    event: AuditEvent | undefined,
     response: Extract<PlainResponse, { kind: "stream" }>,
   ): (sink: ByteSink) => () => void {
     return (sink) => {
@@ -69,7 +84,7 @@ export class RelayAudit {
         if (isClosed) return;
         isClosed = true;
         close();
-        this.#record(served, response.status, response);
+        if (event !== undefined) void this.#deps.trail.stage(event, "ResponseComplete");
       };
     };
   }
@@ -81,39 +96,61 @@ export class RelayAudit {
   ): ReplayableResponse {
     const audited: Replay = () => {
       const receivedMs = this.#deps.clock.nowMs();
-      const startedMs = this.#deps.clock.monotonicMs();
       const head = again();
-      if (head !== undefined) this.#record({ ...served, receivedMs, startedMs }, head.status, head);
+      if (head === undefined) return undefined;
+      const event = this.#event({ ...served, receivedMs }, head);
+      // A replay is synchronous: what blocks holds back the next request of its connection's user, not this one.
+      if (event !== undefined) void this.#repeat(event);
       return head;
     };
     return { ...response, again: audited };
   }
 
-  #record(served: Served, code: number, { headers }: Pick<PlainResponse, "headers">): void {
-    const { request, info, caller, receivedMs, startedMs, by } = served;
-    const { clock, random, trail } = this.#deps;
+  async #repeat(event: AuditEvent): Promise<void> {
+    await this.#deps.trail.stage(event, "RequestReceived");
+    await this.#deps.trail.stage(event, "ResponseComplete");
+  }
+
+  #event(
+    { request, info, caller, receivedMs, by }: Served,
+    { status, headers }: Pick<PlainResponse, "status" | "headers">,
+  ): AuditEvent | undefined {
+    const { random, trail } = this.#deps;
+    const acting = status === 401 && by === "refused" ? undefined : named(caller.user);
+    const user = caller.impersonator ?? acting;
     // The upstream's, where it answered: both logs then name the request alike.
     const given = headers["audit-id"];
-    const { peer } = request;
-    trail.record({
-      auditId: typeof given === "string" ? given : random.uuid(),
-      receivedMs,
-      seconds: (clock.monotonicMs() - startedMs) / 1000,
-      user: code === 401 && by === "refused" ? undefined : named(caller.user),
-      impersonator: caller.impersonator,
-      sourceAddress: peer.kind === "socket" ? peer.address : "direct",
-      userAgent: (request.headers["user-agent"] ?? "").toWellFormed(),
-      info,
-      name: info.name,
-      method: request.method,
-      query: request.query,
-      code,
-      servedFrom: by,
-    });
+    const auditId = typeof given === "string" ? given : random.uuid();
+    const event = trail.begin(user, info, () =>
+      factsOf({ request, info, auditId, receivedMs }, user),
+    );
+    if (event === undefined) return undefined;
+    if (caller.impersonator !== undefined && acting !== undefined)
+      event.impersonated = { user: acting, constraint: "" };
+    event.annotate(servedFromAnnotation, by);
+    event.status = { code: status };
+    return event;
+  }
+
+  async #takeBody(event: AuditEvent, served: Served, response: PlainResponse): Promise<void> {
+    if (served.by === "upstream" || !isObjectAnswer(response)) return;
+    const { request, caller, info } = served;
+    const charged = {
+      peer: request.peer,
+      user: caller.user,
+      namespace: info.namespace,
+      queryBytes: 0,
+    };
+    const holding = openHolding(this.#deps.ledger, charged);
+    try {
+      await takeResponse(event, response, holding);
+    } finally {
+      holding.close();
+    }
   }
 }
 
-/** As the server's lines name a request without credentials. */
+/** As the server's events name a request without credentials. */
 function named(user: UserInfo | undefined): UserInfo | undefined {
   if (user === undefined || !isNobody(user)) return user;
   return { name: user.name, groups: user.groups };

@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { LogLevel } from "#platform/node/log.ts";
 import type { AggregationFlags } from "./aggregation.ts";
+import { addAuditFlags, type AuditFlags } from "../shared/audit-flags.ts";
 import { addAuthenticationFlags, type AuthenticationFlags } from "./authentication/flags.ts";
 import {
   boolean,
@@ -18,10 +19,15 @@ import type { QuotaFlags } from "./state-quota.ts";
 import { runtimeConfig, type RuntimeConfig } from "./runtime-config.ts";
 
 export interface ApiServerFlags
-  extends KubeletFlags, AggregationFlags, RequestHeaderFlags, QuotaFlags, AuthenticationFlags {
+  extends
+    AuditFlags,
+    KubeletFlags,
+    AggregationFlags,
+    RequestHeaderFlags,
+    QuotaFlags,
+    AuthenticationFlags {
   readonly compactEvery: number;
   readonly logLevel: LogLevel;
-  readonly auditLog?: string;
   readonly tokenAuthFile?: string;
   readonly anonymousPaths: readonly string[] | "all";
   readonly enableAdmissionPlugins: readonly string[];
@@ -33,6 +39,7 @@ export interface ApiServerFlags
 
 export function addApiServerFlags(command: Command): void {
   addServerFlags(command);
+  addAuditFlags(command);
   addKubeletFlags(command);
   addAggregationFlags(command);
   addRequestHeaderFlags(command);
@@ -58,10 +65,6 @@ function addServerFlags(command: Command): void {
       integer("count", 1, Number.MAX_SAFE_INTEGER),
     )
     .addOption(logLevelOption())
-    .option(
-      "--audit-log <file>",
-      "append one JSON line per request; SIGHUP opens the file again after a rotation",
-    )
     .option(
       "--token-auth-file <file>",
       'bearer tokens, one a line: token,user,uid,"group1,group2"; read at the start',

@@ -9,7 +9,7 @@ import type { Pki } from "#auth/pki-files.ts";
 import type { StaticTokens } from "#auth/token-file.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
-import type { AuditSink } from "#server/audit.ts";
+import type { Audit } from "#server/audit/trail.ts";
 import type { AdmissionConfiguration } from "./admission-configuration.ts";
 import type { AggregationAccess } from "./aggregation.ts";
 import type { KubeletAccess, OpenedKubelets } from "./kubelets.ts";
@@ -25,7 +25,7 @@ export interface PlaneOptions extends StoreOptions {
   readonly unpullable?: ImagePatterns;
   /** History kept at least; absent: as limits.ts has it. */
   readonly compactPeriodMs?: number;
-  readonly audit?: AuditSink;
+  readonly audit?: Audit;
   /** Lines of `--token-auth-file`. */
   readonly staticTokens?: StaticTokens;
   /** Front proxies that may name users in headers; absent: none. */

@@ -7,7 +7,7 @@ import { authenticationSetup } from "./authentication/setup.ts";
 import { admissionConfiguration } from "./admission-configuration.ts";
 import { aggregationAccess } from "./aggregation.ts";
 import type { ApiServerFlags } from "./flags.ts";
-import { openAudit } from "../shared/audit-part.ts";
+import { openAudit } from "../shared/audit.ts";
 import type { Host } from "../shared/host.ts";
 import { kubeletAccess } from "./kubelets.ts";
 import { readOperatorFile } from "../shared/operator-file.ts";

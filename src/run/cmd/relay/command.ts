@@ -1,6 +1,7 @@
 /** `pilothouse relay` on the command line. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { curvesOf } from "#platform/node/http/tls-curves.ts";
+import { addAuditFlags } from "../shared/audit-flags.ts";
 import { integer, logLevelOption, xdsTtl } from "../shared/flag-values.ts";
 import type { RelayFlags } from "./flags.ts";
 
@@ -8,7 +9,7 @@ export const mirroredByDefault = "pods,nodes,namespaces,services,configmaps,endp
 
 /** Declares every flag of the command in the order in which --help shows them. */
 export function addRelay(program: Command): void {
-  program
+  const command = program
     .command("relay")
     .description(
       "stand before any Kubernetes API server: one list and one watch per resource for thousands of clients",
@@ -84,10 +85,6 @@ export function addRelay(program: Command): void {
     )
     .option("--peers-ca <file>", "PEM authorities of the peers' certificates")
     .option(
-      "--audit-log <file>",
-      "append one JSON line per request, with who answered it; opened again on SIGHUP",
-    )
-    .option(
       "--sink <file>",
       "also write changes of what it mirrors into streams, as the file says: see docs/sinks.md",
     )
@@ -114,6 +111,7 @@ Examples:
       const { relay } = await import("./run.ts");
       await relay(options);
     });
+  addAuditFlags(command);
 }
 
 function share(text: string): number {

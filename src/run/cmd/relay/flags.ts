@@ -1,8 +1,9 @@
 /** The flags of `pilothouse relay`, grouped by the code that needs them. */
+import type { AuditFlags } from "../shared/audit-flags.ts";
 import type { UpstreamFlags } from "../shared/upstream-access.ts";
 import type { LogLevel } from "#platform/node/log.ts";
 
-export interface RelayFlags extends UpstreamFlags {
+export interface RelayFlags extends UpstreamFlags, AuditFlags {
   readonly resources: string;
   readonly listen: string;
   readonly xdsListen?: string;
@@ -21,7 +22,6 @@ export interface RelayFlags extends UpstreamFlags {
   readonly shadow?: number;
   readonly peers?: string;
   readonly peersCa?: string;
-  readonly auditLog?: string;
   readonly sink?: string;
   readonly logLevel: LogLevel;
 }

@@ -21,7 +21,7 @@ import {
 import { type XdsLimits, xdsLimits } from "#relay/xds/limits.ts";
 import { gatewayResources, xdsResources } from "#relay/xds/xds-face.ts";
 import { nodeTurnHost } from "#platform/node/http/process-turns.ts";
-import type { AuditSink } from "#server/audit.ts";
+import type { Audit } from "#server/audit/trail.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { relayLedgerLimits, shutdownMs } from "../shared/limits.ts";
 import { readOperatorFile } from "../shared/operator-file.ts";
@@ -42,7 +42,7 @@ export interface Made {
 interface MoreOfRelay {
   readonly metrics: MetricSet;
   readonly metricsText?: () => Promise<string>;
-  readonly audit?: AuditSink;
+  readonly audit?: Audit;
   /** False: the views' resources are mirrored, and the views are left to others. */
   readonly followsViews?: boolean;
 }

@@ -33,7 +33,7 @@ import {
 } from "./workers.ts";
 import type { RelaySinks } from "./sinks.ts";
 import { type OpenRole, runToEnd, type Started, throwFailure } from "../shared/role-life.ts";
-import { openAudit } from "../shared/audit-part.ts";
+import { openAudit } from "../shared/audit.ts";
 import { openSpareMemory } from "../shared/spare-memory.ts";
 import { onStopSignal } from "../shared/stop-signal.ts";
 import { countFailures, supervised } from "../shared/supervise.ts";

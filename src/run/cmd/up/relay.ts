@@ -5,7 +5,7 @@
 import type { Pki } from "#auth/pki-files.ts";
 import type { Clock } from "#platform/clock.ts";
 import { listen } from "#platform/node/http/http.ts";
-import type { AuditSink } from "#server/audit.ts";
+import type { Audit } from "#server/audit/trail.ts";
 import { MetricSet } from "#metrics/metric-set.ts";
 import type { Host } from "../shared/host.ts";
 import type { Plane } from "../plane/plane.ts";
@@ -22,7 +22,7 @@ export interface UpRelayFlags {
   readonly xdsListen?: string;
   readonly logLevel: LogLevel;
   /** The plane's: its own lines do not name who reads the relay's mirrors. */
-  readonly audit?: AuditSink;
+  readonly audit?: Audit;
 }
 
 export interface BesideRelay {

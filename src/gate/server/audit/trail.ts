@@ -1,0 +1,197 @@
+/**
+ * The audit trail: what of each request is kept, at which stages, and what becomes of a request whose event
+ * cannot be stored.
+ *
+ * Holds  no sink can end a request, a stream or the process: what one does wrong is counted, logged once and
+ *        shown by the check `audit`. The exception is upstream's mode blocking-strict, which refuses a request
+ *        whose first event cannot be stored.
+ * Waits  for sinks that say so (a promise): blocking modes. An answer leaves when its event is stored.
+ * Check  informational. A full disk below the audit log must not take the API from its clients, nor from the
+ *        operator that repairs it. Only /readyz/audit fails, so that alerts can watch it.
+ */
+import { internalError } from "#api/status.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { RefusedRequest, UserInfo } from "#platform/http.ts";
+import type { Log } from "#platform/log.ts";
+import type { HealthCheck } from "../health.ts";
+import type { Counter, CounterCell, MetricSet } from "#metrics/metric-set.ts";
+import { requestInfo, type RequestInfo } from "../request-info.ts";
+import { AuditEvent, type AuditFacts, type StagedEvent } from "./event.ts";
+import { type AuditPolicy, type Level, levels, PolicyEvaluator, type Stage } from "./policy.ts";
+
+/** Which plugin lost an event (upstream's names: log, webhook, buffered, truncate), and of whom. */
+export type TakeLost = (plugin: string, ofStranger: boolean) => void;
+
+/** Keeps events. */
+export interface AuditBackend {
+  /**
+   * False, or a promise of it: the event is not stored and its request must not go on. A promise is waited for.
+   * May throw: the trail counts it.
+   */
+  take(event: StagedEvent, lost: TakeLost): boolean | Promise<boolean>;
+  /** Why events cannot be stored now; undefined when they can. */
+  problem?(): string | undefined;
+}
+
+export interface Audit {
+  readonly policy: AuditPolicy;
+  readonly backends: readonly AuditBackend[];
+}
+
+interface TrailDeps extends Audit {
+  readonly clock: Clock;
+  readonly metrics: MetricSet;
+  readonly log: Log;
+}
+
+/** Of a target that no handler saw, so much is kept. */
+const targetLengthMax = 1_024;
+
+export class AuditTrail {
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #policy: PolicyEvaluator;
+  readonly #backends: readonly AuditBackend[];
+  readonly #events: CounterCell;
+  readonly #levels: Readonly<Record<Level, CounterCell>>;
+  readonly #errors: Counter;
+  readonly #rejected: CounterCell;
+  readonly #dropped: Counter;
+  #thrown: string | undefined;
+
+  constructor({ clock, log, metrics, policy, backends }: TrailDeps) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#policy = new PolicyEvaluator(policy);
+    this.#backends = backends;
+    const { events, levelTotals, errors, rejected, dropped } = trailMetrics(metrics);
+    this.#events = events.cell([]);
+    const cells = levels.map((level) => [level, levelTotals.cell([level])] as const);
+    this.#levels = Object.fromEntries(cells) as Record<Level, CounterCell>; // one of each level
+    this.#errors = errors;
+    this.#rejected = rejected.cell([]);
+    this.#dropped = dropped;
+  }
+
+  /** Undefined: the policy keeps nothing of this request. `facts` is asked only when it keeps something. */
+  begin(
+    user: UserInfo | undefined,
+    info: RequestInfo,
+    facts: () => AuditFacts,
+  ): AuditEvent | undefined {
+    const config = this.#policy.configOf(user, info);
+    this.#levels[config.level].count++;
+    return config.level === "None" ? undefined : new AuditEvent(facts(), config);
+  }
+
+  /** @throws ApiError 500 when it is not stored and must be. */
+  async received(event: AuditEvent): Promise<void> {
+    const stored = this.stage(event, "RequestReceived");
+    if (stored === true || (await stored)) return;
+    this.#rejected.count++;
+    throw internalError("failed to store audit event");
+  }
+
+  stage(event: AuditEvent, stage: Stage): boolean | Promise<boolean> {
+    if (event.config.omitStages.has(stage)) return true;
+    const { receivedMs } = event.facts;
+    this.#events.count++;
+    return this.#take(
+      event.at(stage, stage === "RequestReceived" ? receivedMs : this.#clock.nowMs()),
+    );
+  }
+
+  #take(staged: StagedEvent): boolean | Promise<boolean> {
+    const [only] = this.#backends;
+    if (only !== undefined && this.#backends.length === 1) return this.#takeIn(only, staged);
+    const all = this.#backends.map((backend) => this.#takeIn(backend, staged));
+    if (all.every((one) => one === true)) return true;
+    return Promise.all(all.map((one) => Promise.resolve(one))).then((stored) =>
+      stored.every(Boolean),
+    );
+  }
+
+  #takeIn(backend: AuditBackend, staged: StagedEvent): boolean | Promise<boolean> {
+    try {
+      const stored = backend.take(staged, this.#lost);
+      this.#thrown = undefined;
+      return typeof stored === "boolean"
+        ? stored
+        : stored.catch((error: unknown) => this.#failed(error));
+    } catch (error) {
+      return this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): true {
+    this.#errors.add(["log"]);
+    if (this.#thrown === undefined) this.#log.error("audit sink failed", { error: String(error) });
+    this.#thrown = String(error);
+    return true;
+  }
+
+  readonly #lost: TakeLost = (plugin, ofStranger) => {
+    this.#errors.add([plugin]);
+    this.#dropped.add([ofStranger ? "anonymous" : "named"]);
+  };
+
+  recordRefused(request: RefusedRequest, auditId: string, receivedMs: number): void {
+    const { method, status, reason, address } = request;
+    const target = request.target.slice(0, targetLengthMax);
+    const info = { ...requestInfo(method, "/", new URLSearchParams()), path: target };
+    const event = this.begin(undefined, info, () => ({
+      auditId,
+      receivedMs,
+      requestUri: target,
+      info,
+      user: undefined,
+      sourceIps: [address],
+      userAgent: "",
+    }));
+    if (event === undefined) return;
+    event.status = { status: "Failure", message: reason, code: status };
+    void this.stage(event, "ResponseComplete");
+  }
+
+  get check(): HealthCheck {
+    const check = (): string | undefined =>
+      this.#thrown ?? this.#backends.map((one) => one.problem?.()).find((one) => one !== undefined);
+    return { name: "audit", isInformational: true, check };
+  }
+}
+
+function trailMetrics(metrics: MetricSet): {
+  readonly events: Counter;
+  readonly levelTotals: Counter;
+  readonly errors: Counter;
+  readonly rejected: Counter;
+  readonly dropped: Counter;
+} {
+  return {
+    events: metrics.counter(
+      "apiserver_audit_event_total",
+      "Counter of audit events generated and sent to the audit backend.",
+      [],
+    ),
+    levelTotals: metrics.counter(
+      "apiserver_audit_level_total",
+      "Counter of policy levels for audit events (1 per request).",
+      ["level"],
+    ),
+    errors: metrics.counter(
+      "apiserver_audit_error_total",
+      "Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.",
+      ["plugin"],
+    ),
+    rejected: metrics.counter(
+      "apiserver_audit_requests_rejected_total",
+      "Counter of apiserver requests rejected due to an error in audit logging backend.",
+      [],
+    ),
+    dropped: metrics.counter(
+      "pilothouse_audit_dropped_lines_total",
+      "Audit events that did not fit into a buffer, by whether their request had credentials.",
+      ["caller"],
+    ),
+  };
+}
