@@ -100,6 +100,13 @@ export const layers: Readonly<Record<string, Room>> = {
     pure: false,
     mayImport: ["base", "metrics", "platform", "wire", "api", "forms", "store", "etcd", "registry"],
   },
+  // Encryption at rest: what stores keep of values, and the registry reads.
+  encryption: {
+    wing: "commit",
+    level: 4,
+    pure: false,
+    mayImport: ["base", "platform", "api", "store", "registry"],
+  },
   relay: {
     wing: "crowd",
     level: 4,
@@ -177,6 +184,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "stocketcd",
       "doctor",
       "sinks",
+      "encryption",
     ],
   },
   sim: {
@@ -209,6 +217,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "stocketcd",
       "doctor",
       "sinks",
+      "encryption",
     ],
   },
 };

@@ -36,7 +36,7 @@ import {
 } from "./resource-storage.ts";
 import { existsError, prepareCreate, storeCreated } from "./create.ts";
 import { isHeld } from "./finalizers.ts";
-import { storageKey } from "./keys.ts";
+import { storageKey, storeKey } from "./keys.ts";
 import { versionFault } from "./resource-version.ts";
 import type { Transform, UpdateOptions, UpdateResult } from "./resource-store.ts";
 import { upstreamKey } from "./upstream-keys.ts";
@@ -104,6 +104,11 @@ async function updateByCreating(attempt: Attempt): Promise<Outcome> {
   return done({ object: written.object, isCreated: true, isDeleted: false });
 }
 
+/** Written again though nothing changed: that is how keys of encryption at rest are rotated. */
+function isStale({ store, core }: ResourceStorage, key: string): boolean {
+  return store.isStale?.(storeKey(core.prefix, key)) === true;
+}
+
 async function updateExisting(attempt: Attempt, current: SharedObject): Promise<Outcome> {
   const { context, key, options } = attempt;
   const { pace } = options;
@@ -127,7 +132,8 @@ async function updateExisting(attempt: Attempt, current: SharedObject): Promise<
   if (isReleased(context, settled, old)) return updateByDeleting(attempt, current, stored);
   const bytes = encodeForStorage(context, stored);
   if (pace?.isLong === true) await pace.turn();
-  if (equalBytes(bytes, current.value) || sameObject(bytes, current, stored)) {
+  const isSame = equalBytes(bytes, current.value) || sameObject(bytes, current, stored);
+  if (isSame && !isStale(context, key)) {
     return done({ object: current, isCreated: false, isDeleted: false });
   }
   if (options.dryRun) {

@@ -14,6 +14,7 @@ import type { EtcdClient, EtcdStream } from "#etcd/client.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { leapMax, type Mirror, type MirroredChange } from "#store/mirror.ts";
+import type { AtRest } from "#store/at-rest.ts";
 import type { Key, LeaseId, Revision } from "#store/store.ts";
 import type { Input } from "#wire/etcd-codec.ts";
 import type * as m from "#wire/etcd-messages.ts";
@@ -34,6 +35,10 @@ interface FollowerDeps {
   readonly endpoints: EtcdEndpoints;
   readonly layout: KeyLayout;
   readonly mirror: Mirror;
+  /** How values are sealed; absent: they are not. */
+  readonly atRest?: AtRest;
+  /** Called with the stored value of each key that comes; undefined: it is gone. */
+  readonly seen: (key: Key, stored: Uint8Array | undefined) => void;
 }
 
 type WatchStream = EtcdStream<m.Of<typeof m.watchRequest>, m.Of<typeof m.watchResponse>>;
@@ -62,6 +67,8 @@ export class Follower {
     this.#deps = deps;
     this.#reader = {
       layout: deps.layout,
+      ...(deps.atRest === undefined ? {} : { atRest: deps.atRest }),
+      seen: (key, stored) => deps.seen(key, stored),
       // Left where it is, and not shown.
       unreadable: (key, error) =>
         deps.log.error("a stored object cannot be read", { key, error: String(error) }),
@@ -202,7 +209,9 @@ export class Follower {
 
   /** An object that became unreadable is gone from here, rather than shown as it was. */
   #change(key: Key, type: number, kv: StockKeyValue): MirroredChange {
-    const value = type === EventType.delete ? undefined : readValue(kv, this.#reader);
+    const isGone = type === EventType.delete;
+    this.#deps.seen(key, isGone ? undefined : kv.value);
+    const value = isGone ? undefined : readValue(key, kv, this.#reader);
     if (value === undefined) return { key, kv: undefined };
     const { createRevision, version, lease } = kv;
     return {

@@ -1,9 +1,10 @@
 /** Every key below the prefix of an etcd cluster, at one revision, as our keys and values. */
 import type { EtcdClient } from "#etcd/client.ts";
-import type { KeyValue, LeaseId, Revision } from "#store/store.ts";
+import type { Key, KeyValue, LeaseId, Revision } from "#store/store.ts";
 import type * as m from "#wire/etcd-messages.ts";
+import { type AtRest, isSealed } from "#store/at-rest.ts";
 import type { KeyLayout } from "./layout.ts";
-import { fromStockValue, isEncrypted } from "./values.ts";
+import { fromStockValue } from "./values.ts";
 
 export type StockKeyValue = m.Of<typeof m.keyValue>;
 
@@ -13,8 +14,12 @@ const pageKeys = 2_000;
 /** What became of one key. */
 export interface ClusterReader {
   readonly layout: KeyLayout;
+  /** Absent: a value that is encrypted at rest ends the reading. */
+  readonly atRest?: AtRest;
   /** An object that cannot be decoded. Throws when that ends the reading. */
   unreadable(key: string, error: unknown): void;
+  /** Each object as it is stored. */
+  seen?(key: Key, stored: Uint8Array): void;
   /** No object of a kind that is served: leases of servers, bitmaps of addresses. */
   foreign?(kv: StockKeyValue): void;
 }
@@ -44,9 +49,13 @@ export function endOf(root: string): string {
 }
 
 /** Undefined: an object that cannot be read; `reader.unreadable` has been called. */
-export function readValue(kv: StockKeyValue, reader: ClusterReader): Uint8Array | undefined {
+export function readValue(
+  key: Key,
+  kv: StockKeyValue,
+  reader: ClusterReader,
+): Uint8Array | undefined {
   try {
-    return fromStockValue(kv.value);
+    return fromStockValue(reader.atRest?.open(key, kv.key, kv.value) ?? kv.value);
   } catch (error) {
     reader.unreadable(kv.key, error);
     return undefined;
@@ -54,13 +63,14 @@ export function readValue(kv: StockKeyValue, reader: ClusterReader): Uint8Array 
 }
 
 function keep(kvs: KeyValue[], kv: StockKeyValue, reader: ClusterReader): void {
-  if (isEncrypted(kv.value)) {
-    const text = `${kv.key} is encrypted at rest: only kube-apiserver can serve this cluster`;
+  if (reader.atRest === undefined && isSealed(kv.value)) {
+    const text = `${kv.key} is encrypted at rest: --encryption-provider-config names the keys that open it`;
     throw new Error(text);
   }
   const key = reader.layout.fromStock(kv.key);
   if (key === undefined) return reader.foreign?.(kv);
-  const value = readValue(kv, reader);
+  reader.seen?.(key, kv.value);
+  const value = readValue(key, kv, reader);
   if (value === undefined) return;
   const { createRevision, modRevision, version, lease } = kv;
   kvs.push({

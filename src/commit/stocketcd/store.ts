@@ -8,9 +8,10 @@
  * Fails  a write whose connection broke is refused as `stopped`: it may have landed, and may land yet, so nothing is
  *        guessed and nothing repeated. A question for the newest revision is asked again at the next endpoint.
  */
-import { type ApiError, failure } from "#api/status.ts";
+import { type ApiError, failure, internalError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
+import { type AtRest, isSealed, SealedValueError } from "#store/at-rest.ts";
 import type { ObserveRequest, OpenedStore, StoreOperation, StoreStats } from "#store/full-store.ts";
 import { Mirror } from "#store/mirror.ts";
 import type {
@@ -42,6 +43,8 @@ interface StockStoreDeps {
   readonly log: Log;
   readonly endpoints: EtcdEndpoints;
   readonly layout: KeyLayout;
+  /** How values are sealed; absent: they are not. */
+  readonly atRest?: AtRest;
 }
 
 interface StockStoreOptions {
@@ -75,6 +78,8 @@ class StockStore implements OpenedStore {
   readonly #follower: Follower;
   readonly #compactor: Compactor;
   readonly #compactPeriodMs: number;
+  /** How the values that are sealed begin: provider and key. */
+  readonly #sealed = new Map<Key, Uint8Array>();
   #asking: Promise<Revision> | undefined;
   #writes = 0;
   #observe: ObserveRequest = () => {};
@@ -82,7 +87,11 @@ class StockStore implements OpenedStore {
   constructor(deps: StockStoreDeps, options: StockStoreOptions) {
     this.#deps = deps;
     this.#mirror = new Mirror(deps, options);
-    this.#follower = new Follower({ ...deps, mirror: this.#mirror });
+    this.#follower = new Follower({
+      ...deps,
+      mirror: this.#mirror,
+      seen: (key, stored) => this.#noteStale(key, stored),
+    });
     this.#compactPeriodMs = options.compactPeriodMs;
     this.#compactor = new Compactor(deps, { periodMs: options.compactPeriodMs });
   }
@@ -116,6 +125,18 @@ class StockStore implements OpenedStore {
     return next;
   }
 
+  #noteStale(key: Key, stored: Uint8Array | undefined): void {
+    const { atRest } = this.#deps;
+    if (atRest === undefined) return;
+    if (stored !== undefined && isSealed(stored)) this.#sealed.set(key, stored.slice(0, headMax));
+    else this.#sealed.delete(key);
+  }
+
+  isStale(key: Key): boolean {
+    const { atRest } = this.#deps;
+    return atRest !== undefined && atRest.isStale(key, this.#sealed.get(key) ?? unsealed);
+  }
+
   get(key: Key, at?: Revision): GetResult {
     return this.#mirror.get(key, at);
   }
@@ -138,7 +159,9 @@ class StockStore implements OpenedStore {
     { guard, lease }: { readonly guard?: Guard; readonly lease?: LeaseId },
   ): Promise<PutResult> {
     const at = this.#deps.layout.toStock(key);
-    const put = { key: at, value: toStockValue(value), lease: lease ?? 0n };
+    const stored = toStockValue(value);
+    const sealed = this.#deps.atRest?.seal(key, at, stored) ?? stored;
+    const put = { key: at, value: sealed, lease: lease ?? 0n };
     const operation = guard?.modRevision === 0 ? "create" : "update";
     const answer = await this.#timed(operation, key, this.#write(at, { put }, guard));
     if (answer.kind !== "committed")
@@ -156,7 +179,7 @@ class StockStore implements OpenedStore {
     if (answer.kind !== "committed") return answer;
     const { previous, revision } = answer;
     if (previous === undefined) return { kind: "missing" };
-    return { kind: "committed", revision, previous: ours(key, previous) };
+    return { kind: "committed", revision, previous: this.#ours(key, previous) };
   }
 
   /** Forgets the mirror's history; the cluster's is compacted on its own (compactor.ts). */
@@ -241,13 +264,38 @@ class StockStore implements OpenedStore {
     return { kind: "committed", revision, previous };
   }
 
+  /** @throws ApiError 500 when it is sealed and does not open. */
+  #ours(key: Key, kv: StockKeyValue): KeyValue {
+    return {
+      key,
+      value: fromStockValue(this.#opened(key, kv)),
+      createRevision: kv.createRevision as Revision,
+      modRevision: kv.modRevision as Revision,
+      version: kv.version,
+      lease: kv.lease as LeaseId,
+    };
+  }
+
+  #opened(key: Key, { key: path, value }: StockKeyValue): Uint8Array {
+    try {
+      return this.#deps.atRest?.open(key, path, value) ?? value;
+    } catch (error) {
+      if (!(error instanceof SealedValueError)) throw error;
+      throw internalError(`the stored value of ${path} cannot be decrypted`);
+    }
+  }
+
   #conflict(
     { kv }: Conflict,
     key: Key,
   ): { readonly kind: "conflict"; readonly actual: KeyValue | undefined } {
-    return { kind: "conflict", actual: kv === undefined ? undefined : ours(key, kv) };
+    return { kind: "conflict", actual: kv === undefined ? undefined : this.#ours(key, kv) };
   }
 }
+
+/** Of a sealed value its prefix is kept: `k8s:enc:PROVIDER:v1:KEY:`. */
+const headMax = 256;
+const unsealed = new Uint8Array(0);
 
 type StockKeyValue = m.Of<typeof m.keyValue>;
 
@@ -270,17 +318,6 @@ type Written =
 function unavailable(error: unknown): ApiError {
   const text = error instanceof Error ? error.message : String(error);
   return failure(503, "ServiceUnavailable", `etcd does not answer: ${text}`, {});
-}
-
-function ours(key: Key, kv: StockKeyValue): KeyValue {
-  return {
-    key,
-    value: fromStockValue(kv.value),
-    createRevision: kv.createRevision as Revision,
-    modRevision: kv.modRevision as Revision,
-    version: kv.version,
-    lease: kv.lease as LeaseId,
-  };
 }
 
 /** etcd's refusals in the store's words. */

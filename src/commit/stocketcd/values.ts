@@ -32,13 +32,6 @@ class UnreadableStockValueError extends Error {
   }
 }
 
-const encryptedPrefix = new TextEncoder().encode("k8s:enc:");
-
-/** By upstream's encryption at rest. */
-export function isEncrypted(value: Uint8Array): boolean {
-  return encryptedPrefix.every((byte, at) => value[at] === byte);
-}
-
 export function toStockValue(value: Uint8Array): Uint8Array {
   const object = decodeObject(value, 0);
   const { apiVersion = "", kind = "" } = object;

@@ -166,6 +166,8 @@ export interface Store {
     after: Revision,
     sink: CommitSink,
   ): StoreWatch;
+  /** The stored form is another one than a write would have now (at-rest.ts). Absent: it never is. */
+  isStale?(key: Key): boolean;
   compact(revision: Revision): Promise<{ readonly kind: "ok" } | Refused>;
   /** Deletes of expired keys are ordinary commits. @returns the lease, alive for `ttlSeconds`. */
   grantLease(ttlSeconds: number): Promise<LeaseId>;

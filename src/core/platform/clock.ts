@@ -37,6 +37,7 @@ export type TimerName =
   | "auth.rotate"
   | "auth.keys"
   | "auth.webhook"
+  | "encryption.reload"
   | "supervisor.retry"
   | "admission.wait"
   | "webhook.call"

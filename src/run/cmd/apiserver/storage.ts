@@ -4,6 +4,7 @@ import type { EtcdEndpoints } from "#etcd/endpoints.ts";
 import { checkPlacement } from "#stocketcd/placement-record.ts";
 import { placementOf, type PlacedCluster } from "#stocketcd/placement.ts";
 import { openStockStore } from "#stocketcd/store.ts";
+import type { AtRest } from "#store/at-rest.ts";
 import type { OpenedStore } from "#store/full-store.ts";
 import { recommendedOptions } from "#store/options.ts";
 import type { Host } from "../shared/host.ts";
@@ -11,7 +12,7 @@ import type { StoreOptions } from "../plane/stores.ts";
 import { clusterOf, type EtcdFlags, storedResources } from "../shared/etcd-cluster.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
-type OpenStore = (host: Host) => Promise<OpenedStore>;
+type OpenStore = (host: Host, atRest?: AtRest) => Promise<OpenedStore>;
 
 /** None without an etcd. Throws UsageError. */
 export async function etcdStorage(flags: EtcdFlags): Promise<StoreOptions> {
@@ -29,9 +30,9 @@ export async function etcdStorage(flags: EtcdFlags): Promise<StoreOptions> {
     placed.map((cluster) => opening(flags, cluster, "--etcd-servers-overrides")),
   );
   return {
-    async openStore(host) {
+    async openStore(host, atRest) {
       await main.ask(() => refuseMoved(main, others, flags));
-      return main.open(host);
+      return main.open(host, atRest);
     },
     elsewhere: others,
   };
@@ -60,8 +61,10 @@ async function opening(flags: EtcdFlags, cluster: PlacedCluster, flag: string): 
     }
   };
   const options = { ...recommendedOptions, compactPeriodMs: flags.etcdCompactionInterval };
-  const open: OpenStore = (host) =>
-    ask(() => openStockStore({ ...host, endpoints, layout }, options));
+  const open: OpenStore = (host, atRest) => {
+    const sealed = atRest === undefined ? {} : { atRest };
+    return ask(() => openStockStore({ ...host, endpoints, layout, ...sealed }, options));
+  };
   return { ...cluster, endpoints, root: layout.root, open, ask };
 }
 

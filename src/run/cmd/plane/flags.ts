@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { LogLevel } from "#platform/node/log.ts";
 import type { AggregationFlags } from "./aggregation.ts";
 import { addAuditFlags, type AuditFlags } from "../shared/audit-flags.ts";
+import { addEncryptionFlags, type EncryptionFlags } from "./encryption-flags.ts";
 import { addAuthenticationFlags, type AuthenticationFlags } from "./authentication/flags.ts";
 import {
   boolean,
@@ -21,6 +22,7 @@ import { runtimeConfig, type RuntimeConfig } from "./runtime-config.ts";
 export interface ApiServerFlags
   extends
     AuditFlags,
+    EncryptionFlags,
     KubeletFlags,
     AggregationFlags,
     RequestHeaderFlags,
@@ -40,6 +42,7 @@ export interface ApiServerFlags
 export function addApiServerFlags(command: Command): void {
   addServerFlags(command);
   addAuditFlags(command);
+  addEncryptionFlags(command);
   addKubeletFlags(command);
   addAggregationFlags(command);
   addRequestHeaderFlags(command);

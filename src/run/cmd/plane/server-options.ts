@@ -8,6 +8,7 @@ import { admissionConfiguration } from "./admission-configuration.ts";
 import { aggregationAccess } from "./aggregation.ts";
 import type { ApiServerFlags } from "./flags.ts";
 import { openAudit } from "../shared/audit.ts";
+import { openEncryption } from "./encryption.ts";
 import type { Host } from "../shared/host.ts";
 import { kubeletAccess } from "./kubelets.ts";
 import { readOperatorFile } from "../shared/operator-file.ts";
@@ -35,6 +36,7 @@ export async function serverOptions(
   const admissionPlugins = pluginChoice(flags);
   const admission = admissionConfiguration(flags.admissionControlConfigFile, admissionPlugins);
   const audit = await openAudit(host, flags, parts);
+  const encryption = await openEncryption(host, flags, parts);
   return {
     resources,
     kubelet,
@@ -47,6 +49,7 @@ export async function serverOptions(
     ...(frontProxy === undefined ? {} : { frontProxy }),
     ...(authentication === undefined ? {} : { authentication }),
     ...(audit === undefined ? {} : { audit }),
+    ...(encryption === undefined ? {} : { encryption }),
     ...(staticTokens === undefined ? {} : { staticTokens }),
   };
 }

@@ -10,6 +10,7 @@ import { RangeAllocation } from "#registry/range-allocation.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { storeMetrics } from "#store/metrics.ts";
+import { describeEncryption } from "./encryption.ts";
 import { describeCaches, describeStoreRequests } from "./cache-metrics.ts";
 import type { Host, SupervisedHost } from "../shared/host.ts";
 import * as limits from "../shared/limits.ts";
@@ -48,6 +49,7 @@ export async function openStorage(
   metrics.figuresOf(() => storeMetrics(stores.main.stats()));
   describeStoreRequests(metrics, stores);
   describeCaches(metrics, registry);
+  if (options.encryption !== undefined) describeEncryption(metrics, options.encryption);
   countFailures(metrics, host.supervisor);
   return { stores, registry, threads, metrics };
 }

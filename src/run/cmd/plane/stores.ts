@@ -3,13 +3,16 @@
  * that live elsewhere.
  */
 import type { GroupResource } from "#api/object.ts";
+import { SealedStore } from "#encryption/sealed-store.ts";
 import { heapBytesMax } from "#platform/node/heap.ts";
 import { createRegistry, type OpenRegistry } from "#registry/registry.ts";
 import { recommendedRegistryOptions } from "#registry/registry.ts";
 import { splitRegistry } from "#registry/split-registry.ts";
+import type { AtRest } from "#store/at-rest.ts";
 import type { ObserveRequest, OpenedStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions, type StateQuota } from "#store/options.ts";
+import type { Encryption } from "./encryption.ts";
 import type { Host } from "../shared/host.ts";
 import * as limits from "../shared/limits.ts";
 import { stateQuota } from "./state-quota.ts";
@@ -17,7 +20,7 @@ import { stateQuota } from "./state-quota.ts";
 interface StoreElsewhere {
   /** By storage group and name. */
   readonly holds: (resource: GroupResource) => boolean;
-  readonly open: (host: Host) => Promise<OpenedStore>;
+  readonly open: (host: Host, atRest?: AtRest) => Promise<OpenedStore>;
 }
 
 export interface StoreOptions {
@@ -26,7 +29,9 @@ export interface StoreOptions {
   /** What that store takes; absent: what the heap carries. */
   readonly stateQuota?: StateQuota;
   /** Instead of a store of its own: one that the caller opens, which is closed at the stop. */
-  readonly openStore?: (host: Host) => Promise<OpenedStore>;
+  readonly openStore?: (host: Host, atRest?: AtRest) => Promise<OpenedStore>;
+  /** How values are encrypted at rest; absent: they are not. */
+  readonly encryption?: Encryption;
   /** Resources that live in other stores; absent: none do. */
   readonly elsewhere?: readonly StoreElsewhere[];
 }
@@ -60,7 +65,7 @@ export class PlaneStores {
     const parts: StorePart[] = [];
     try {
       for (const { holds, open } of options.elsewhere ?? [])
-        parts.push({ holds, store: await open(host) });
+        parts.push({ holds, store: await open(host, options.encryption?.transformers) });
     } catch (error) {
       await Promise.all([main, ...parts.map(({ store }) => store)].map((store) => store.close()));
       throw error;
@@ -101,9 +106,16 @@ export class PlaneStores {
   }
 }
 
-function openMain(host: Host, options: StoreOptions): Promise<OpenedStore> {
-  const { storeDirectory, openStore: open } = options;
-  if (open !== undefined) return open(host);
+/** What the store of this process holds is sealed above it; one of other servers seals what it sends them. */
+async function openMain(host: Host, options: StoreOptions): Promise<OpenedStore> {
+  const atRest = options.encryption?.transformers;
+  if (options.openStore !== undefined) return options.openStore(host, atRest);
+  const store = await openOwn(host, options);
+  return atRest === undefined ? store : new SealedStore({ store, atRest, log: host.log });
+}
+
+function openOwn(host: Host, options: StoreOptions): Promise<OpenedStore> {
+  const { storeDirectory } = options;
   const quota = options.stateQuota ?? stateQuota({}, heapBytesMax());
   const limited = { ...recommendedOptions, stateQuota: quota };
   if (storeDirectory === undefined) return openStore(host, { ...limited, engine: "memory" });

@@ -1,0 +1,252 @@
+/**
+ * An EncryptionConfiguration of apiserver.config.k8s.io/v1, with upstream's findings
+ * (pkg/apis/apiserver/validation/validation_encryption.go). Unknown fields are errors, as upstream's strict decoder.
+ */
+import { isRecord } from "#api/json-value.ts";
+import type { CipherKind } from "./providers.ts";
+
+export interface EncryptionConfiguration {
+  readonly resources: readonly ResourceProviders[];
+}
+
+interface ResourceProviders {
+  /** `secrets`, `deployments.apps`, `*.apps`, `*.`, `*.*` */
+  readonly resources: readonly string[];
+  /** The first writes, all read. */
+  readonly providers: readonly Provider[];
+}
+
+export type Provider =
+  | { readonly kind: "identity" }
+  | { readonly kind: CipherKind; readonly keys: readonly ProviderKey[] };
+
+interface ProviderKey {
+  readonly name: string;
+  readonly secret: Uint8Array;
+}
+
+/** Mistakes of the operator: one text for all. */
+export class ConfigurationError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "ConfigurationError";
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const keyBytes: Readonly<Record<CipherKind, readonly number[]>> = {
+  aesgcm: [16, 24, 32],
+  aescbc: [16, 24, 32],
+  secretbox: [32],
+};
+
+/** @throws ConfigurationError */
+export function readConfiguration(document: unknown): EncryptionConfiguration {
+  const findings: string[] = [];
+  const root = fieldsOf(document, "the document", ["apiVersion", "kind", "resources"]);
+  const { apiVersion, kind } = root;
+  if (!versions.has(String(apiVersion)) || kind !== "EncryptionConfiguration")
+    throw new ConfigurationError(
+      `no kind "${String(kind)}" is registered for version "${String(apiVersion)}"`,
+    );
+  const resources = listOf(root["resources"], "resources");
+  if (resources.length === 0)
+    throw new ConfigurationError(`resources: Required value: at least one resources is required`);
+  const read = resources.map((one, at) => entryOf(one, `resources[${at}]`, findings));
+  if (findings.length > 0) throw new ConfigurationError(aggregate(findings));
+  return { resources: read };
+}
+
+const versions = new Set(["apiserver.config.k8s.io/v1", "v1"]);
+
+/** As Go's aggregate of several errors. */
+function aggregate(findings: readonly string[]): string {
+  const distinct = [...new Set(findings)];
+  return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
+}
+
+function fieldsOf(value: unknown, path: string, known: readonly string[]): Fields {
+  if (!isRecord(value)) throw new ConfigurationError(`${path} must be an object`);
+  const unknown = Object.keys(value).find((key) => !known.includes(key));
+  if (unknown !== undefined)
+    throw new ConfigurationError(`strict decoding error: unknown field "${path}.${unknown}"`);
+  return value;
+}
+
+function listOf(value: unknown, path: string): readonly unknown[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw new ConfigurationError(`${path} must be a list`);
+  return value;
+}
+
+function textOf(value: unknown, path: string): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value !== "string") throw new ConfigurationError(`${path} must be a text`);
+  return value;
+}
+
+function entryOf(value: unknown, path: string, findings: string[]): ResourceProviders {
+  const entry = fieldsOf(value, path, ["resources", "providers"]);
+  const at = `${path}.resources`;
+  const resources = listOf(entry["resources"], at).map((one) => textOf(one, at));
+  if (resources.length === 0)
+    findings.push(`${at}: Required value: at least one ${at} is required`);
+  findings.push(...overlapFindings(resources, at));
+  for (const [index, one] of resources.entries())
+    findings.push(...nameFindings(one, `${at}[${index}]`));
+  const place = `${path}.providers`;
+  const providers = listOf(entry["providers"], place);
+  if (providers.length === 0)
+    findings.push(`${place}: Required value: at least one ${place} is required`);
+  return {
+    resources,
+    providers: providers.flatMap((one, index) => providerOf(one, `${place}[${index}]`, findings)),
+  };
+}
+
+interface GroupPattern {
+  readonly group: string;
+  readonly resource: string;
+}
+
+/** `deployments.apps`; without a dot the core group. */
+export function patternOf(text: string): GroupPattern {
+  const dot = text.indexOf(".");
+  return dot < 0
+    ? { group: "", resource: text }
+    : { group: text.slice(dot + 1), resource: text.slice(0, dot) };
+}
+
+function overlapFindings(resources: readonly string[], path: string): readonly string[] {
+  const patterns = resources.map(patternOf);
+  const isSame = (a: GroupPattern, b: GroupPattern): boolean =>
+    a.group === b.group && a.resource === b.resource;
+  const pairs = patterns.flatMap((a, i) => patterns.slice(i + 1).map((b) => [a, b] as const));
+  const isRepeated = pairs.some(([a, b]) => isSame(a, b));
+  const isAny = ({ group, resource }: GroupPattern): boolean => group === "*" && resource === "*";
+  const isMasked = pairs.some(([a, b]) => {
+    if (isSame(a, b)) return false;
+    if (isAny(a) || isAny(b)) return true;
+    return a.group === b.group && (a.resource === "*" || b.resource === "*");
+  });
+  return [
+    ...(isRepeated
+      ? [invalid(path, resources, "the same resource cannot be specified multiple times")]
+      : []),
+    ...(isMasked
+      ? [
+          invalid(
+            path,
+            resources,
+            "using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed as they will be masked",
+          ),
+        ]
+      : []),
+  ];
+}
+
+const withoutApi = new Set([
+  "apiserveripinfo",
+  "serviceipallocations",
+  "servicenodeportallocations",
+]);
+
+function nameFindings(text: string, path: string): readonly string[] {
+  const why = nameFault(text);
+  return why === undefined ? [] : [invalid(path, text, why)];
+}
+
+function nameFault(text: string): string | undefined {
+  const { group, resource } = patternOf(text);
+  if (text !== text.toLowerCase()) return "resource name should not contain capital letters";
+  if (text === "*")
+    return "use '*.' to encrypt all the resources from core API group or *.* to encrypt all resources";
+  if (withoutApi.has(text)) return "resources which do not have REST API/s cannot be encrypted";
+  if (group === "events.k8s.io")
+    return "'*.events.k8s.io' objects are stored using the 'events' API group in etcd. Use 'events' instead in the config file";
+  if (group === "extensions")
+    return "'extensions' group has been removed and cannot be used for encryption";
+  if (group === "*" && resource !== "*")
+    return "encrypting the same resource across groups is not supported";
+  return undefined;
+}
+
+const providerNames = ["aesgcm", "aescbc", "secretbox", "identity", "kms"] as const;
+
+function providerOf(value: unknown, path: string, findings: string[]): readonly Provider[] {
+  const fields = fieldsOf(value, path, providerNames);
+  const given = providerNames.filter((name) => fields[name] !== undefined && fields[name] !== null);
+  const [kind] = given;
+  if (kind === undefined) {
+    const why =
+      "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity";
+    findings.push(invalid(path, value, why));
+    return [];
+  }
+  if (given.length > 1) {
+    const why =
+      "more than one provider specified in a single element, should split into different list elements";
+    findings.push(`${path}: Invalid value: ${why}`);
+    return [];
+  }
+  if (kind === "identity") return [{ kind }];
+  if (kind === "kms") {
+    findings.push(`${path}.kms: ${kmsRefusal(fieldsIn(fields["kms"]))}`);
+    return [];
+  }
+  const keyed = fieldsOf(fields[kind], `${path}.${kind}`, ["keys"]);
+  return [{ kind, keys: keysOf(keyed["keys"], `${path}.${kind}.keys`, keyBytes[kind], findings) }];
+}
+
+function fieldsIn(value: unknown): Fields {
+  return isRecord(value) ? value : {};
+}
+
+/** By name, with the way that serves instead. */
+function kmsRefusal({ apiVersion }: Fields): string {
+  if (apiVersion === "v2")
+    return "Forbidden: KMS v2 is not served yet: use aesgcm or secretbox with a file that only this server can read";
+  return "Forbidden: KMS v1 was switched off in Kubernetes 1.29, and is not served: use aesgcm or secretbox with a file that only this server can read";
+}
+
+function keysOf(
+  value: unknown,
+  path: string,
+  lengths: readonly number[],
+  findings: string[],
+): readonly ProviderKey[] {
+  const keys = listOf(value, path);
+  if (keys.length === 0) findings.push(`${path}: Required value: at least one keys is required`);
+  return keys.map((one, at) => keyOf(one, `${path}[${at}]`, lengths, findings));
+}
+
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** No finding shows a secret. */
+function keyOf(
+  value: unknown,
+  path: string,
+  lengths: readonly number[],
+  findings: string[],
+): ProviderKey {
+  const fields = fieldsOf(value, path, ["name", "secret"]);
+  const name = textOf(fields["name"], `${path}.name`);
+  const text = textOf(fields["secret"], `${path}.secret`).replace(/[\r\n]/g, "");
+  if (name === "")
+    findings.push(`${path}.name: Required value: name is a mandatory field for a key`);
+  const at = `${path}.secret`;
+  if (text === "") findings.push(`${at}: Required value: secret is a mandatory field for a key`);
+  else if (!base64.test(text))
+    findings.push(`${at}: Invalid value: "REDACTED": secrets must be base64 encoded`);
+  const secret = Uint8Array.from(Buffer.from(text, "base64"));
+  if (text !== "" && base64.test(text) && !lengths.includes(secret.length)) {
+    const why = `secret is not of the expected length, got ${secret.length}, expected one of [${lengths.join(" ")}]`;
+    findings.push(`${at}: Invalid value: "REDACTED": ${why}`);
+  }
+  return { name, secret };
+}
+
+function invalid(path: string, value: unknown, why: string): string {
+  return `${path}: Invalid value: ${JSON.stringify(value)}: ${why}`;
+}

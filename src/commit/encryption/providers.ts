@@ -1,0 +1,121 @@
+/**
+ * Ciphers of encryption at rest, byte for byte as a stock API server's (pkg/storage/value/encrypt).
+ *
+ *   aesgcm     12 bytes of nonce ++ ciphertext ++ 16 bytes of tag; the path is authenticated
+ *   aescbc     16 bytes of IV ++ ciphertext with PKCS#7; nothing is authenticated
+ *   secretbox  24 bytes of nonce ++ NaCl's box; the path is not authenticated
+ */
+import { createCipheriv, createDecipheriv, createSecretKey, randomFillSync } from "node:crypto";
+import { SealedValueError } from "#store/at-rest.ts";
+import { nonceBytes, openBox, sealBox, tagBytes } from "./secretbox.ts";
+
+export interface Cipher {
+  seal(path: string, value: Uint8Array): Uint8Array;
+  /** Throws SealedValueError. */
+  open(path: string, sealed: Uint8Array): Uint8Array;
+}
+
+export type CipherKind = "aesgcm" | "aescbc" | "secretbox";
+
+export function cipherOf(kind: CipherKind, key: Uint8Array): Cipher {
+  switch (kind) {
+    case "aesgcm":
+      return aesGcm(key);
+    case "aescbc":
+      return aesCbc(key);
+    case "secretbox":
+      return secretbox(key);
+    default:
+      return kind satisfies never;
+  }
+}
+
+const gcmNonceBytes = 12;
+const blockBytes = 16;
+const tooShort = "the stored data was shorter than the required size";
+
+/** Random bytes are asked for in one go: each asking costs as much as a block of them. */
+const pool = { bytes: new Uint8Array(16 * 1024), at: 16 * 1024 };
+
+/** Each byte is given once. */
+function randomOf(count: number): Uint8Array {
+  if (pool.at + count > pool.bytes.length) {
+    pool.bytes = randomFillSync(new Uint8Array(pool.bytes.length));
+    pool.at = 0;
+  }
+  pool.at += count;
+  return pool.bytes.subarray(pool.at - count, pool.at);
+}
+
+function aesGcm(secret: Uint8Array): Cipher {
+  const key = createSecretKey(secret);
+  const name = `aes-${8 * secret.length}-gcm` as "aes-256-gcm";
+  return {
+    seal(path, value) {
+      const nonce = randomOf(gcmNonceBytes);
+      const cipher = createCipheriv(name, key, nonce).setAAD(Buffer.from(path, "latin1"));
+      const body = cipher.update(value);
+      // GCM leaves nothing for the end.
+      cipher.final();
+      return Buffer.concat([nonce, body, cipher.getAuthTag()]);
+    },
+    open(path, sealed) {
+      if (sealed.length < gcmNonceBytes + tagBytes) throw new SealedValueError(tooShort);
+      const decipher = createDecipheriv(name, key, sealed.subarray(0, gcmNonceBytes));
+      decipher.setAAD(Buffer.from(path, "latin1"));
+      decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes));
+      const body = sealed.subarray(gcmNonceBytes, sealed.length - tagBytes);
+      return finished("cipher: message authentication failed", () =>
+        verified(decipher.update(body), decipher.final()),
+      );
+    },
+  };
+}
+
+/** GCM leaves nothing for the end, where the tag is checked. */
+function verified(body: Uint8Array, _end: Uint8Array): Uint8Array {
+  return body;
+}
+
+function aesCbc(secret: Uint8Array): Cipher {
+  const key = createSecretKey(secret);
+  const name = `aes-${8 * secret.length}-cbc`;
+  return {
+    seal(_path, value) {
+      const iv = randomOf(blockBytes);
+      const cipher = createCipheriv(name, key, iv);
+      return Buffer.concat([iv, cipher.update(value), cipher.final()]);
+    },
+    open(_path, sealed) {
+      if (sealed.length < 2 * blockBytes) throw new SealedValueError(tooShort);
+      const decipher = createDecipheriv(name, key, sealed.subarray(0, blockBytes));
+      return finished("invalid padding on input", () =>
+        Buffer.concat([decipher.update(sealed.subarray(blockBytes)), decipher.final()]),
+      );
+    },
+  };
+}
+
+function secretbox(key: Uint8Array): Cipher {
+  return {
+    seal(_path, value) {
+      const nonce = randomOf(nonceBytes);
+      return Buffer.concat([nonce, sealBox(key, nonce, value)]);
+    },
+    open(_path, sealed) {
+      if (sealed.length < nonceBytes + tagBytes) throw new SealedValueError(tooShort);
+      const box = sealed.subarray(nonceBytes);
+      const value = openBox(key, sealed.subarray(0, nonceBytes), box);
+      if (value === undefined) throw new SealedValueError("the box does not open with this key");
+      return value;
+    },
+  };
+}
+
+function finished(why: string, open: () => Uint8Array): Uint8Array {
+  try {
+    return open();
+  } catch (error) {
+    throw new SealedValueError(why, { cause: error });
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * A store whose values are sealed below it: log, checkpoints, snapshots, dumps and replicas hold what `AtRest` makes.
+ *
+ * Holds  what was put is what is read, seen and conflicted with. A value that does not open is shown to no list and no
+ *        watch, logged once, and an error to who reads or writes its key: nothing is overwritten that cannot be read.
+ * Cost   a value that is not sealed: a look at its first byte.
+ */
+import { internalError } from "#api/status.ts";
+import type { Log } from "#platform/log.ts";
+import { type AtRest, isSealed, SealedValueError } from "#store/at-rest.ts";
+import type { ObserveRequest, OpenedStore, StoreStats } from "#store/full-store.ts";
+import type {
+  Commit,
+  CommitSink,
+  DeleteResult,
+  GetResult,
+  Guard,
+  Key,
+  KeyValue,
+  LeaseId,
+  PutResult,
+  RangeRequest,
+  RangeResult,
+  Refused,
+  Revision,
+  StoreEvent,
+  StoreWatch,
+} from "#store/store.ts";
+
+/** Keys that were logged; beyond them none is logged again. */
+const loggedMax = 1_000;
+
+export class SealedStore implements OpenedStore {
+  readonly latest?: () => Promise<Revision>;
+  readonly observeRequests?: (observe: ObserveRequest) => void;
+  readonly #store: OpenedStore;
+  readonly #atRest: AtRest;
+  readonly #log: Log;
+  readonly #logged = new Set<Key>();
+
+  constructor(deps: { readonly store: OpenedStore; readonly atRest: AtRest; readonly log: Log }) {
+    const { store } = deps;
+    this.#store = store;
+    this.#atRest = deps.atRest;
+    this.#log = deps.log;
+    if (store.latest !== undefined) this.latest = () => must(store.latest?.());
+    if (store.observeRequests !== undefined)
+      this.observeRequests = (observe) => store.observeRequests?.(observe);
+  }
+
+  get commitRevision(): Revision {
+    return this.#store.commitRevision;
+  }
+
+  get compactRevision(): Revision {
+    return this.#store.compactRevision;
+  }
+
+  get failed(): Promise<Error> {
+    return this.#store.failed;
+  }
+
+  problem(): string | undefined {
+    return this.#store.problem();
+  }
+
+  stats(): StoreStats {
+    return this.#store.stats();
+  }
+
+  /** @throws ApiError 500 when the value does not open. */
+  get(key: Key, at?: Revision): GetResult {
+    const found = this.#store.get(key, at);
+    return found.kind === "found" ? { ...found, kv: this.#opened(found.kv) } : found;
+  }
+
+  range(request: RangeRequest): RangeResult {
+    const found = this.#store.range(request);
+    if (found.kind !== "ok" || !found.kvs.some(({ value }) => isSealed(value))) return found;
+    const kvs = found.kvs.flatMap((kv) => this.#shown(kv) ?? []);
+    return { ...found, kvs };
+  }
+
+  async put(
+    key: Key,
+    value: Uint8Array,
+    options: { readonly guard?: Guard; readonly lease?: LeaseId },
+  ): Promise<PutResult> {
+    const result = await this.#store.put(key, this.#atRest.seal(key, key, value), options);
+    switch (result.kind) {
+      case "committed":
+        return { ...result, previous: this.#before(result.previous) };
+      case "conflict": {
+        const { actual } = result;
+        return { kind: "conflict", actual: actual === undefined ? actual : this.#opened(actual) };
+      }
+      default:
+        return result;
+    }
+  }
+
+  async delete(key: Key, options: { readonly guard?: Guard }): Promise<DeleteResult> {
+    const result = await this.#store.delete(key, options);
+    switch (result.kind) {
+      case "committed":
+        return { ...result, previous: this.#before(result.previous) ?? result.previous };
+      case "conflict": {
+        const { actual } = result;
+        return { kind: "conflict", actual: actual === undefined ? actual : this.#opened(actual) };
+      }
+      default:
+        return result;
+    }
+  }
+
+  watch(
+    range: { readonly start: Key; readonly end: Key },
+    after: Revision,
+    sink: CommitSink,
+  ): StoreWatch {
+    return this.#store.watch(range, after, {
+      deliver: (commits) => sink.deliver(this.#openedCommits(commits)),
+      ...(sink.progressed === undefined
+        ? {}
+        : { progressed: (revision: Revision) => sink.progressed?.(revision) }),
+      compacted: (revision) => sink.compacted(revision),
+    });
+  }
+
+  compact(revision: Revision): Promise<{ readonly kind: "ok" } | Refused> {
+    return this.#store.compact(revision);
+  }
+
+  grantLease(ttlSeconds: number): Promise<LeaseId> {
+    return this.#store.grantLease(ttlSeconds);
+  }
+
+  isStale(key: Key): boolean {
+    const found = this.#store.get(key);
+    return found.kind === "found" && this.#atRest.isStale(key, found.kv.value);
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+
+  #openedCommits(commits: readonly Commit[]): readonly Commit[] {
+    if (!commits.some(({ events }) => events.some(isSealedEvent))) return commits;
+    return commits.map((commit) => ({
+      ...commit,
+      events: commit.events.flatMap((event) => this.#openedEvent(event) ?? []),
+    }));
+  }
+
+  /** One that does not open is gone from here, rather than shown as it was. */
+  #openedEvent(event: StoreEvent): StoreEvent | undefined {
+    const previous = this.#before(event.previous);
+    if (event.kind === "delete") return previous === undefined ? undefined : { ...event, previous };
+    const kv = this.#shown(event.kv);
+    if (kv !== undefined) return { ...event, kv, previous };
+    return previous === undefined ? undefined : { kind: "delete", key: event.key, previous };
+  }
+
+  #before(kv: KeyValue | undefined): KeyValue | undefined {
+    return kv === undefined ? undefined : this.#shown(kv);
+  }
+
+  /** Undefined: it does not open, and the log says so. */
+  #shown(kv: KeyValue): KeyValue | undefined {
+    if (!isSealed(kv.value)) return kv;
+    try {
+      return { ...kv, value: this.#atRest.open(kv.key, kv.key, kv.value) };
+    } catch (error) {
+      if (!(error instanceof SealedValueError)) throw error;
+      this.#tell(kv.key, error);
+      return undefined;
+    }
+  }
+
+  #opened(kv: KeyValue): KeyValue {
+    const shown = this.#shown(kv);
+    if (shown !== undefined) return shown;
+    throw internalError(`the stored value of ${kv.key} cannot be decrypted`);
+  }
+
+  #tell(key: Key, error: SealedValueError): void {
+    if (this.#logged.has(key) || this.#logged.size >= loggedMax) return;
+    this.#logged.add(key);
+    this.#log.error("a stored value cannot be decrypted", { key, error: error.message });
+  }
+}
+
+function isSealedEvent(event: StoreEvent): boolean {
+  if (event.kind === "put" && isSealed(event.kv.value)) return true;
+  return event.previous !== undefined && isSealed(event.previous.value);
+}
+
+function must<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error("a store lost its question for the newest revision");
+  return value;
+}

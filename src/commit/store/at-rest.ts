@@ -1,0 +1,25 @@
+/** The form in which values lie below a store's readers: sealed where the operator wants secrets encrypted at rest. */
+import type { Key } from "./store.ts";
+
+export interface AtRest {
+  /** What is stored for `value`. `path` is authenticated: a stored value that is moved to another path does not open. */
+  seal(key: Key, path: string, value: Uint8Array): Uint8Array;
+  /** Throws SealedValueError when the value cannot be opened. */
+  open(key: Key, path: string, stored: Uint8Array): Uint8Array;
+  /** The stored value is not in the form that `seal` gives now: the next write of its object renews it. */
+  isStale(key: Key, stored: Uint8Array): boolean;
+}
+
+/** A stored value that does not open: another key, another path, or damaged. */
+export class SealedValueError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "SealedValueError";
+  }
+}
+
+const sealedPrefix = new TextEncoder().encode("k8s:enc:");
+
+export function isSealed(stored: Uint8Array): boolean {
+  return stored[0] === sealedPrefix[0] && sealedPrefix.every((byte, at) => stored[at] === byte);
+}
