@@ -112,7 +112,7 @@ describe("pilothouse apiserver", () => {
     assert.equal(shown[0], shown[1]);
   });
 
-  test("refuses half a pair in --cert-dir, modes that are none, and privileged pods' refusal", () => {
+  test("refuses half a pair in --cert-dir, no mode at all, and privileged pods' refusal", () => {
     const half = join(scratch, "half");
     mkdirSync(half);
     writeFileSync(join(half, "apiserver.crt"), "x");
@@ -123,11 +123,9 @@ describe("pilothouse apiserver", () => {
       return stderr;
     };
     assert.match(refused(`--cert-dir=${half}`), /certificate and key must be supplied as a pair/);
-    assert.match(refused("--authorization-mode=AlwaysAllow"), /AlwaysAllow is not built in/);
-    assert.match(refused("--authorization-mode="), /the modes are Node and RBAC/);
     assert.match(
-      refused("--authorization-mode=RBAC,RBAC"),
-      /authorization-mode "RBAC" has mode specified more than once/,
+      refused("--authorization-mode="),
+      /at least one authorization-mode must be passed/,
     );
     assert.match(refused("--allow-privileged=false"), /privileged pods are taken here/);
   });

@@ -35,11 +35,12 @@ export interface StockApiServer {
   stop(): Promise<void>;
 }
 
-/** `directory` is for its keys, certificates and log; the caller removes it. */
+/** `directory` is for its keys, certificates and log; the caller removes it. `hasModes` false: `args` say who is asked what a user may do. */
 export async function startApiServer(
   program: string,
   directory: string,
   args: readonly string[],
+  { hasModes = true } = {},
 ): Promise<StockApiServer> {
   mkdirSync(join(directory, "certs"), { recursive: true });
   writeKeys(directory);
@@ -48,7 +49,9 @@ export async function startApiServer(
   const kubeconfig = writeKubeconfig(directory, url);
   const log = join(directory, "api.log");
   const out = openSync(log, "a");
-  const own = [`--secure-port=${port}`, "--bind-address=127.0.0.1", ...fixedArgs, ...args];
+  const modes = hasModes ? ["--authorization-mode=RBAC"] : [];
+  const listen = [`--secure-port=${port}`, "--bind-address=127.0.0.1"];
+  const own = [...listen, ...fixedArgs, ...modes, ...args];
   const child = bound(spawn(program, own, { cwd: directory, stdio: ["ignore", out, out] }));
   const gone = new Promise<void>((resolve) => child.on("exit", () => resolve()));
   const agent = new https.Agent({ keepAlive: true, rejectUnauthorized: false });
@@ -79,7 +82,6 @@ const fixedArgs = [
   "--service-account-signing-key-file=sa.key",
   "--service-account-issuer=https://kubernetes.default.svc",
   "--token-auth-file=tokens.csv",
-  "--authorization-mode=RBAC",
   "--service-cluster-ip-range=10.96.0.0/16",
 ];
 

@@ -134,6 +134,7 @@ async function accessReview(deps: ApiDeps, object: AnyObject, user: UserInfo): P
     allowed: decision.allowed,
     ...(decision.denied ? { denied: true } : {}),
     ...(decision.reason === "" ? {} : { reason: decision.reason }),
+    ...(decision.error === undefined ? {} : { evaluationError: decision.error }),
   };
 }
 

@@ -9,7 +9,7 @@ import { groups } from "./groups.ts";
 /** The reasons of all authorizers without opinion are joined, one per line, as upstream. */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
   return {
-    authorize: (attributes: Attributes) => askFrom(authorizers, 0, attributes, []),
+    authorize: (attributes: Attributes) => askFrom(authorizers, 0, attributes, noOpinions()),
     rulesFor(user: UserInfo, namespace: string) {
       const answers = authorizers.map((authorizer) => authorizer.rulesFor(user, namespace));
       const errors = answers.flatMap(({ error }) => (error === undefined ? [] : [error]));
@@ -27,26 +27,39 @@ function askFrom(
   authorizers: readonly Authorizer[],
   from: number,
   attributes: Attributes,
-  reasons: string[],
+  opinions: NoOpinions,
 ): Soon<Decision> {
   for (let at = from; at < authorizers.length; at++) {
     const answer = authorizers[at]?.authorize(attributes);
     if (answer instanceof Promise) {
       return answer.then(
         (decision) =>
-          concluded(decision, reasons) ?? askFrom(authorizers, at + 1, attributes, reasons),
+          concluded(decision, opinions) ?? askFrom(authorizers, at + 1, attributes, opinions),
       );
     }
-    const decided = answer === undefined ? undefined : concluded(answer, reasons);
+    const decided = answer === undefined ? undefined : concluded(answer, opinions);
     if (decided !== undefined) return decided;
   }
-  return { allowed: false, denied: false, reason: reasons.join("\n") };
+  const { reasons, errors } = opinions;
+  const none = { allowed: false, denied: false, reason: reasons.join("\n") };
+  return errors.length === 0 ? none : { ...none, error: aggregateText(errors) };
 }
 
-/** Undefined: it has no opinion, and its reason is kept. */
-function concluded(decision: Decision, reasons: string[]): Decision | undefined {
+/** What those said that did not decide. */
+interface NoOpinions {
+  readonly reasons: string[];
+  readonly errors: string[];
+}
+
+function noOpinions(): NoOpinions {
+  return { reasons: [], errors: [] };
+}
+
+/** Undefined: it has no opinion, and what it said is kept. */
+function concluded(decision: Decision, { reasons, errors }: NoOpinions): Decision | undefined {
   if (decision.allowed || decision.denied) return decision;
   if (decision.reason !== "") reasons.push(decision.reason);
+  if (decision.error !== undefined) errors.push(decision.error);
   return undefined;
 }
 
@@ -57,5 +70,23 @@ export const mastersAuthorizer: Authorizer = {
     denied: false,
     reason: "",
   }),
+  rulesFor: () => ({ rules: [], incomplete: false }),
+};
+
+/** Upstream's AlwaysAllow. */
+export const allowingAuthorizer: Authorizer = {
+  authorize: () => ({ allowed: true, denied: false, reason: "" }),
+  rulesFor: () => ({
+    rules: [
+      { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
+      { verbs: ["*"], nonResourceURLs: ["*"] },
+    ],
+    incomplete: false,
+  }),
+};
+
+/** Upstream's AlwaysDeny, which has no opinion: those that follow it are asked, too. */
+export const denyingAuthorizer: Authorizer = {
+  authorize: () => ({ allowed: false, denied: false, reason: "Everything is forbidden." }),
   rulesFor: () => ({ rules: [], incomplete: false }),
 };

@@ -14,7 +14,7 @@
  *        signal. Watches and container streams have none here.
  */
 import { failure, noSuchPath } from "#api/status.ts";
-import type { Attributes, Authenticator, Authorizer } from "#auth/auth.ts";
+import type { Attributes, Authenticator, Authorizer, Decision } from "#auth/auth.ts";
 import { authorizationError } from "#auth/forbidden.ts";
 import { anonymousName } from "#auth/groups.ts";
 import { impersonate } from "#auth/impersonation.ts";
@@ -349,13 +349,35 @@ async function runChainAuthorize(
   const target = targetOf(info, info.isResourceRequest ? deps.scopeOf(info) : undefined);
   const attributes = attributesOf(user, info, target, query);
   const decision = await deps.authorizer.authorize(attributes);
-  state.audit?.annotate("authorization.k8s.io/decision", decision.allowed ? "allow" : "forbid");
-  state.audit?.annotate("authorization.k8s.io/reason", decision.reason);
-  if (!decision.allowed) throw authorizationError(attributes, decision.reason);
+  annotateDecision(state, decision);
+  if (!decision.allowed) throw unauthorizedRequest(state, attributes, decision);
   state.refusing = false;
   if (target.place === undefined) throw noSuchPath();
   return { place: target.place, attributes };
 }
+
+/** An authorizer that could not be asked has decided nothing, as upstream tells it. */
+function annotateDecision({ audit }: RequestState, { allowed, reason, error }: Decision): void {
+  if (audit === undefined) return;
+  const isDecided = allowed || error === undefined;
+  if (isDecided) audit.annotate("authorization.k8s.io/decision", allowed ? "allow" : "forbid");
+  audit.annotate("authorization.k8s.io/reason", isDecided ? reason : "internal error");
+}
+
+/** Where an authorizer could not be asked, nobody knows whether the request may pass: 500, as upstream. */
+function unauthorizedRequest(
+  { request }: RequestState,
+  attributes: Attributes,
+  { reason, error }: Decision,
+): Error {
+  if (error === undefined) return authorizationError(attributes, reason);
+  return new AuthorizationFailure(
+    `Internal Server Error: ${JSON.stringify(request.path)}: ${error}`,
+  );
+}
+
+/** Answered as plain text. */
+class AuthorizationFailure extends Error {}
 
 function unauthorizedError(): Error {
   return failure(401, "Unauthorized", "Unauthorized");
@@ -367,6 +389,7 @@ function answerTooManyRequests(retryAfterSeconds: number): PlainResponse {
 }
 
 function answerError(deps: ChainDeps, state: RequestState, error: unknown): PlainResponse {
+  if (error instanceof AuthorizationFailure) return textResponse(500, `${error.message}\n`);
   const response = statusResponse(state.request, state.query, error);
   if (state.audit !== undefined) noteError(state.audit, error);
   if (response.status === 500) {

@@ -22,9 +22,11 @@ export async function ask(
   url: string,
   token: string | undefined,
   body?: object,
-  method = body === undefined ? "GET" : "POST",
+  more: Readonly<Record<string, string>> = {},
 ): Promise<Answer> {
+  const method = body === undefined ? "GET" : "POST";
   const headers = {
+    ...more,
     "content-type": "application/json",
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
   };
@@ -120,5 +122,38 @@ export async function reviewToken(
     spec: { token, ...(audiences === undefined ? {} : { audiences }) },
   };
   const path = "/apis/authentication.k8s.io/v1/tokenreviews";
+  return (await ask(url + path, adminToken, review)).body["status"];
+}
+
+export interface RunningWebhook {
+  readonly kubeconfig: string;
+  /** Reviews so far. */
+  asked(): readonly { readonly authorization: string; readonly review: never }[];
+  stop(): Promise<number>;
+}
+
+export async function startWebhook(directory: string): Promise<RunningWebhook> {
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "asked.log"), "");
+  const program = join(here, "webhook.ts");
+  const role = await startProgram(process.execPath, [program, directory], /ready in https:\S+\n/);
+  return {
+    kubeconfig: join(directory, "kubeconfig"),
+    asked: () =>
+      readFileSync(join(directory, "asked.log"), "utf8")
+        .split("\n")
+        .flatMap((line) => (line === "" ? [] : [JSON.parse(line) as never])),
+    stop: () => role.kill(),
+  };
+}
+
+export async function reviewAccess(url: string, user: string, more: object = {}): Promise<unknown> {
+  const resourceAttributes = { verb: "get", resource: "pods", namespace: "default", ...more };
+  const review = {
+    apiVersion: "authorization.k8s.io/v1",
+    kind: "SubjectAccessReview",
+    spec: { user, resourceAttributes },
+  };
+  const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
   return (await ask(url + path, adminToken, review)).body["status"];
 }

@@ -10,6 +10,7 @@ export async function startStockBeside(
   { apiserver, etcd }: StockPrograms,
   directory: string,
   flags: readonly string[],
+  { hasModes = true } = {},
 ): Promise<StockBeside> {
   const client = `http://127.0.0.1:${await freePort()}`;
   const peer = `http://127.0.0.1:${await freePort()}`;
@@ -24,10 +25,8 @@ export async function startStockBeside(
     /ready to serve client requests/,
   );
   try {
-    const server = await startApiServer(apiserver, directory, [
-      `--etcd-servers=${client}`,
-      ...flags,
-    ]);
+    const args = [`--etcd-servers=${client}`, ...flags];
+    const server = await startApiServer(apiserver, directory, args, { hasModes });
     return {
       url: server.url,
       log: () => server.log(),

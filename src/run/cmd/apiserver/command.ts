@@ -1,6 +1,5 @@
 /** The command `pilothouse apiserver`, with what its flags mean. */
-import { type Command, InvalidArgumentError, Option } from "commander";
-import type { AuthorizationMode } from "../plane/access.ts";
+import { type Command, InvalidArgumentError } from "commander";
 import { addApiServerFlags } from "../plane/flags.ts";
 import { boolean, duration, durationOrZero, integer, nameList } from "../shared/flag-values.ts";
 import { eventTtlSeconds, serviceAddresses } from "../shared/limits.ts";
@@ -84,11 +83,6 @@ export function addApiServer(program: Command): void {
       `${serviceAddresses.firstNodePort}-${serviceAddresses.lastNodePort}`,
     )
     .option("--event-ttl <duration>", "how long Events are kept", duration, eventTtlSeconds * 1_000)
-    .addOption(
-      new Option("--authorization-mode <list>", "who may do what; nothing else is built in")
-        .argParser(authorizationMode)
-        .default(["Node", "RBAC"], "Node,RBAC"),
-    )
     .option(
       "--enable-bootstrap-token-auth [boolean]",
       "tokens of Secrets of type bootstrap.kubernetes.io/token in kube-system name system:bootstrap:ID",
@@ -114,20 +108,6 @@ Examples:
       const { apiServerRole } = await import("./run.ts");
       await apiServerRole(flags);
     });
-}
-
-function authorizationMode(text: string): readonly AuthorizationMode[] {
-  const modes = text.split(",");
-  const known = modes.filter((mode) => mode === "Node" || mode === "RBAC");
-  const others = modes.filter((mode) => mode !== "Node" && mode !== "RBAC");
-  if (others.length > 0)
-    throw new InvalidArgumentError(
-      `${others.join(", ")} is not built in: the modes are Node and RBAC.`,
-    );
-  const twice = known.find((mode, at) => known.indexOf(mode) !== at);
-  if (twice === undefined) return known;
-  const what = JSON.stringify(twice);
-  throw new InvalidArgumentError(`authorization-mode ${what} has mode specified more than once.`);
 }
 
 function allowPrivileged(text: string): boolean {

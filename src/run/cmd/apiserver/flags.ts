@@ -1,5 +1,4 @@
 /** The flags of `pilothouse apiserver`, as parsed. */
-import type { AuthorizationMode } from "../plane/access.ts";
 import type { ApiServerFlags } from "../plane/flags.ts";
 import type { EtcdFlags } from "../shared/etcd-cluster.ts";
 import type { IdentityFlags } from "./identity.ts";
@@ -11,6 +10,5 @@ export interface ApiServerRoleFlags extends ApiServerFlags, IdentityFlags, Servi
   readonly securePort: number;
   /** Milliseconds. */
   readonly eventTtl: number;
-  readonly authorizationMode: readonly AuthorizationMode[];
   readonly enableBootstrapTokenAuth: boolean;
 }

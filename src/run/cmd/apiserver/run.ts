@@ -54,7 +54,6 @@ export async function openApiServer(
     identity: hostname(),
     eventTtlSeconds: Math.ceil(flags.eventTtl / 1_000),
     pki: withFiles(own, { ...servingPair(host, flags, own), ...identity }),
-    authorizationModes: flags.authorizationMode,
     hasBootstrapTokens: flags.enableBootstrapTokenAuth,
   };
   const plane = await openPlane(host, { directory, flags, planeOptions }, parts.nest("plane"));

@@ -4,7 +4,6 @@ import type { Lister } from "#api/lister.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
 import { forApiServer } from "#auth/audiences.ts";
 import { anonymousAt, createAuthenticator, type ServerAuthenticator } from "#auth/authenticate.ts";
-import { mastersAuthorizer, unionAuthorizer } from "#auth/authorize.ts";
 import type { Authorizer } from "#auth/auth.ts";
 import { bootstrapClusterRoleRules } from "#auth/bootstrap-policy.ts";
 import { BootstrapTokens } from "#auth/bootstrap-token.ts";
@@ -27,6 +26,8 @@ import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { type Issuers, openIssuers } from "./authentication/issuers.ts";
 import type { AuthenticationSetup } from "./authentication/setup.ts";
+import { openAuthorizers } from "./authorization/authorizers.ts";
+import type { AuthorizationSetup } from "./authorization/setup.ts";
 import { legacyUseNoter } from "./legacy-use.ts";
 
 /** Upstream's default issuer for clusters that name none. */
@@ -34,9 +35,6 @@ export const issuerDefault = "https://kubernetes.default.svc.cluster.local";
 const policyKinds = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"].map(
   (resource) => ({ group: "rbac.authorization.k8s.io", resource }),
 );
-
-/** Of upstream's modes, those that are built in. */
-export type AuthorizationMode = "Node" | "RBAC";
 
 interface AccessDeps {
   readonly clock: Clock;
@@ -57,8 +55,8 @@ interface AccessDeps {
   readonly serverId: string;
   /** By fingerprint: a certificate that this server shows to others. Absent: none is. */
   readonly isOwnCertificate?: (fingerprint: string) => boolean;
-  /** Absent: both. */
-  readonly authorizationModes?: readonly AuthorizationMode[];
+  /** Absent: Node and RBAC. */
+  readonly authorization?: AuthorizationSetup;
   /** Whether tokens of bootstrap Secrets count; absent: they do. */
   readonly hasBootstrapTokens?: boolean;
   /** Of service account tokens; absent: upstream's default. */
@@ -77,6 +75,11 @@ function lifetimeLeft(metrics: MetricSet): (seconds: number) => void {
   );
   return (seconds) => histogram.observe([], seconds);
 }
+
+const localAuthorizers = [
+  { type: "Node", name: "node" },
+  { type: "RBAC", name: "rbac" },
+] as const;
 
 export interface ServerAccess {
   readonly authenticator: ServerAuthenticator;
@@ -131,9 +134,11 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
   );
   const rbac = new RbacAuthorizer({ lookup, policyVersion: changesOf(deps.registry, policyKinds) });
   const nodes = new NodeAuthorizer({ lookup, rules: bootstrapClusterRoleRules("system:node") });
-  const modes = { Node: nodes, RBAC: rbac };
-  const asked = (deps.authorizationModes ?? ["Node", "RBAC"]).map((mode) => modes[mode]);
-  const authorizer = unionAuthorizer([mastersAuthorizer, ...asked]);
+  const authorizers = openAuthorizers(
+    { ...deps, node: nodes, rbac },
+    deps.authorization ?? { first: localAuthorizers },
+  );
+  const { authorizer } = authorizers;
   return {
     authenticator,
     authorizer,
@@ -146,7 +151,10 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
       serveTokenRequest({ ...deps, tokens }, namespace, name, request),
     mintLegacyToken: (namespace, account, secretName) =>
       tokens.issueLegacy({ namespace, account, secretName }),
-    close: () => issuers?.close(),
+    close() {
+      issuers?.close();
+      authorizers.close();
+    },
   };
 }
 

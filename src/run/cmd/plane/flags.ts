@@ -4,6 +4,7 @@ import type { LogLevel } from "#platform/node/log.ts";
 import type { AggregationFlags } from "./aggregation.ts";
 import { addAuditFlags, type AuditFlags } from "../shared/audit-flags.ts";
 import { addEncryptionFlags, type EncryptionFlags } from "./encryption-flags.ts";
+import { addAuthorizationFlags, type AuthorizationFlags } from "./authorization/flags.ts";
 import { addAuthenticationFlags, type AuthenticationFlags } from "./authentication/flags.ts";
 import {
   boolean,
@@ -27,7 +28,8 @@ export interface ApiServerFlags
     AggregationFlags,
     RequestHeaderFlags,
     QuotaFlags,
-    AuthenticationFlags {
+    AuthenticationFlags,
+    AuthorizationFlags {
   readonly compactEvery: number;
   readonly logLevel: LogLevel;
   readonly tokenAuthFile?: string;
@@ -47,6 +49,7 @@ export function addApiServerFlags(command: Command): void {
   addAggregationFlags(command);
   addRequestHeaderFlags(command);
   addAuthenticationFlags(command);
+  addAuthorizationFlags(command);
 }
 
 function addServerFlags(command: Command): void {

@@ -1,6 +1,6 @@
 /** What decides a plane, beyond the host it runs on. */
-import type { AuthorizationMode } from "./access.ts";
 import type { AuthenticationSetup } from "./authentication/setup.ts";
+import type { AuthorizationSetup } from "./authorization/setup.ts";
 import type { ServiceAddressOptions } from "#admission/service-addresses.ts";
 import type { PluginChoice } from "#admission/plugin-choice.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
@@ -48,8 +48,8 @@ export interface PlaneOptions extends StoreOptions {
   readonly authentication?: AuthenticationSetup;
   /** Where a request without a credential is system:anonymous, and not 401; absent: everywhere. */
   readonly anonymousPaths?: readonly string[] | "all";
-  /** Absent: both. */
-  readonly authorizationModes?: readonly AuthorizationMode[];
+  /** Who is asked what a user may do; absent: Node and RBAC. */
+  readonly authorization?: AuthorizationSetup;
   /** Whether tokens of bootstrap Secrets count; absent: they do. */
   readonly hasBootstrapTokens?: boolean;
   /** What certificate requests are signed by, read at each; absent: the authority of `pki`. */

@@ -144,7 +144,7 @@ function planeAccess(
   { registry, metrics, kubelets: { isShown } }: Storage & Pick<Ways, "kubelets">,
 ): ServerAccess {
   const { pki, staticTokens, frontProxy, issuer, anonymousPaths = "all" } = options;
-  const { authorizationModes, hasBootstrapTokens, authentication, identity = "" } = options;
+  const { authorization, hasBootstrapTokens, authentication, identity = "" } = options;
   return serverAccess({
     ...host,
     lookup: createLister(registry),
@@ -158,7 +158,7 @@ function planeAccess(
     ...(frontProxy === undefined ? {} : { frontProxy }),
     ...(issuer === undefined ? {} : { issuer }),
     ...(isShown === undefined ? {} : { isOwnCertificate: isShown }),
-    ...(authorizationModes === undefined ? {} : { authorizationModes }),
+    ...(authorization === undefined ? {} : { authorization }),
     ...(hasBootstrapTokens === undefined ? {} : { hasBootstrapTokens }),
   });
 }

@@ -3,6 +3,7 @@ import { choiceFault, type PluginChoice } from "#admission/plugin-choice.ts";
 import { StaticTokens } from "#auth/token-file.ts";
 import { heapBytesMax } from "#platform/node/heap.ts";
 import { issuerDefault } from "./access.ts";
+import { type AuthorizationSetup, authorizationSetup } from "./authorization/setup.ts";
 import { authenticationSetup } from "./authentication/setup.ts";
 import { admissionConfiguration } from "./admission-configuration.ts";
 import { aggregationAccess } from "./aggregation.ts";
@@ -32,7 +33,11 @@ export async function serverOptions(
   const kubelet = kubeletAccess(flags);
   const aggregation = aggregationAccess(flags);
   const frontProxy = frontProxyTrust(flags);
-  const authentication = authenticationSetup(flags, flags.serviceAccountIssuer ?? issuerDefault);
+  const authentication = await authenticationSetup(
+    flags,
+    flags.serviceAccountIssuer ?? issuerDefault,
+  );
+  const authorization = await authorizationSetup(flags);
   const admissionPlugins = pluginChoice(flags);
   const admission = admissionConfiguration(flags.admissionControlConfigFile, admissionPlugins);
   const audit = await openAudit(host, flags, parts);
@@ -43,7 +48,8 @@ export async function serverOptions(
     aggregation,
     admissionPlugins,
     admission,
-    anonymousPaths: anonymousPaths(flags),
+    authorization,
+    anonymousPaths: anonymousPaths(host, flags, authorization),
     compactPeriodMs: flags.compactEvery * 1000,
     stateQuota: stateQuota(flags, heapBytesMax()),
     ...(frontProxy === undefined ? {} : { frontProxy }),
@@ -55,7 +61,17 @@ export async function serverOptions(
 }
 
 /** @throws UsageError */
-function anonymousPaths({ anonymousAuth, anonymousPaths: paths }: ApiServerFlags) {
+function anonymousPaths(
+  { log }: Host,
+  { anonymousAuth, anonymousPaths: paths }: ApiServerFlags,
+  { first }: AuthorizationSetup,
+): ApiServerFlags["anonymousPaths"] {
+  if (anonymousAuth !== false && first.some(({ type }) => type === "AlwaysAllow")) {
+    log.warn(
+      "AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You should use a different authorizer",
+    );
+    return [];
+  }
   if (anonymousAuth !== false) return paths;
   if (paths === "all") return [];
   throw new UsageError("--anonymous-auth=false leaves no paths for --anonymous-paths");

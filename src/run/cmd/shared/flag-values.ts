@@ -1,6 +1,7 @@
 /** What flags take: each reads one value, or says in a sentence what the value must be. */
 import { InvalidArgumentError, Option } from "commander";
 import { isIP } from "node:net";
+import { parseGoDuration } from "#api/go-duration.ts";
 import { imagePatterns, type ImagePatterns } from "#hollow/image-pull.ts";
 
 export function logLevelOption(): Option {
@@ -45,6 +46,13 @@ export function xdsTtl(text: string): number {
 /** As `duration`; 0 is zero. */
 export function durationOrZero(text: string): number {
   return /^0[hms]?$/.test(text) ? 0 : duration(text);
+}
+
+/** Milliseconds of any duration that Go reads; zero is zero. */
+export function goDuration(text: string): number {
+  const ms = parseGoDuration(text);
+  if (ms !== undefined && ms >= 0) return ms;
+  throw new InvalidArgumentError("a duration is a number with a unit, as 30s or 2m.");
 }
 
 /** Of a duration as flags and configuration files have it; undefined: it is none, or zero. */

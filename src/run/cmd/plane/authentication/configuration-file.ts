@@ -3,6 +3,7 @@
  *
  * Holds  a file that is half written, gone or wrong is not taken: what was read last goes on, and the file is read
  *        again with its next change. Each change is tried once, and told in the log and to `observe`.
+ *        A reading may take a while, as where it opens other files: until then what was read before goes on.
  * Cost   a look at the file's times when its value is asked for, at most once in `lookEveryMs`.
  */
 import { createHash } from "node:crypto";
@@ -20,20 +21,25 @@ export interface ReadFile<T> {
   readonly path: string;
   /** `authentication`, `authorization`. */
   readonly what: string;
-  /** @throws ConfigurationError */
-  readonly read: (value: unknown) => T;
+  /** @throws ConfigurationError, or rejects with it. */
+  readonly read: (value: unknown) => T | Promise<T>;
+  readonly words: FileWords;
   readonly text: string;
   readonly first: T;
 }
 
-/** What the start of a process reads. @throws ConfigurationError */
-export function readConfigurationFile<T>(
-  path: string,
-  what: string,
-  read: (value: unknown) => T,
-): ReadFile<T> {
-  const { text, value } = load(path, what);
-  return { path, what, read, text, first: read(value) };
+/** How upstream tells what is wrong with a file. */
+export interface FileWords {
+  readonly unread: (why: string) => string;
+  readonly malformed: (why: string) => string;
+}
+
+/** What the start of a process reads. Rejects with ConfigurationError. */
+export async function readConfigurationFile<T>(
+  file: Omit<ReadFile<T>, "text" | "first">,
+): Promise<ReadFile<T>> {
+  const { text, value } = load(file.path, file.words);
+  return { ...file, text, first: await file.read(value) };
 }
 
 interface Loaded {
@@ -41,16 +47,13 @@ interface Loaded {
   readonly value: unknown;
 }
 
-function load(path: string, what: string): Loaded {
-  const failed = (why: string): ConfigurationError =>
-    new ConfigurationError(
-      `failed to load ${what} configuration from file ${JSON.stringify(path)}: ${why}`,
-    );
+function load(path: string, words: FileWords): Loaded {
+  const failed = (why: string): ConfigurationError => new ConfigurationError(words.malformed(why));
   let text: string;
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    throw failed(readFault(path, error));
+    throw new ConfigurationError(words.unread(readFault(path, error)), { cause: error });
   }
   if (text === "") throw failed("empty config data");
   const parsed = parseYaml(text, limits);
@@ -108,24 +111,45 @@ export class ConfigurationFile<T> {
   }
 
   #look(): void {
-    const { path, what, read } = this.#file;
+    const { path, read, words } = this.#file;
     const stamp = stampOf(path);
     if (stamp === this.#stamp) return;
     this.#stamp = stamp;
-    const { log, observe } = this.#deps;
     try {
-      const { text, value } = load(path, what);
+      const { text, value } = load(path, words);
       if (text === this.#text) return;
       this.#text = text;
-      this.#value = read(value);
-      observe.reloaded(hashOf(text));
-      log.info(`the ${what} configuration was read again`, { path });
+      const next = read(value);
+      if (!(next instanceof Promise)) this.#take(text, next);
+      else {
+        next.then(
+          (taken) => this.#take(text, taken),
+          (error: unknown) => this.#refuse(error),
+        );
+      }
     } catch (error) {
-      if (!(error instanceof ConfigurationError)) throw error;
-      observe.failed();
-      const why = { path, error: error.message };
-      log.error(`a changed ${what} configuration was not taken: what was read before goes on`, why);
+      this.#refuse(error);
     }
+  }
+
+  /** Another change may have come while it was read. */
+  #take(text: string, value: T): void {
+    if (text !== this.#text) return;
+    const { log, observe } = this.#deps;
+    this.#value = value;
+    observe.reloaded(hashOf(text));
+    const { what, path } = this.#file;
+    log.info(`the ${what} configuration was read again`, { path });
+  }
+
+  /** A bug goes on to the supervisor. */
+  #refuse(error: unknown): void {
+    if (!(error instanceof ConfigurationError)) throw error;
+    const { log, observe } = this.#deps;
+    observe.failed();
+    const { what, path } = this.#file;
+    const why = { path, error: error.message };
+    log.error(`a changed ${what} configuration was not taken: what was read before goes on`, why);
   }
 }
 

@@ -5,7 +5,7 @@ import { ConfigurationError } from "#auth/configuration/shape.ts";
 import { signingAlgorithms } from "#auth/issuers/jws.ts";
 import { compileAuthentication, type CompiledAuthentication } from "#auth/issuers/validation.ts";
 import { UsageError } from "../../shared/usage-error.ts";
-import { readConfigurationFile, type ReadFile } from "./configuration-file.ts";
+import { type FileWords, readConfigurationFile, type ReadFile } from "./configuration-file.ts";
 import type { AuthenticationFlags } from "./flags.ts";
 import { hasOidcFlags, oidcAlgorithms, oidcConfiguration } from "./oidc-flags.ts";
 
@@ -16,11 +16,11 @@ export interface AuthenticationSetup {
   readonly algorithms: readonly string[];
 }
 
-/** @param serviceAccountIssuer this server's own, which nobody else may be. @throws UsageError in upstream's words. */
-export function authenticationSetup(
+/** @param serviceAccountIssuer this server's own, which nobody else may be. Rejects with UsageError in upstream's words. */
+export async function authenticationSetup(
   flags: AuthenticationFlags,
   serviceAccountIssuer: string,
-): AuthenticationSetup | undefined {
+): Promise<AuthenticationSetup | undefined> {
   const compile = (configuration: AuthenticationConfiguration): CompiledAuthentication =>
     compileAuthentication(configuration, [serviceAccountIssuer]);
   const { authenticationConfig: path } = flags;
@@ -28,14 +28,16 @@ export function authenticationSetup(
   if (path !== undefined && hasOidcFlags(flags)) {
     throw new UsageError("authentication-config file and oidc-* flags are mutually exclusive");
   }
-  return usable(() => {
+  return usable(async () => {
     if (path === undefined) {
       const first = compile(oidcConfiguration(flags));
       return { first, algorithms: oidcAlgorithms(flags) };
     }
+    const words = wordsOf(path);
     const read = (value: unknown): CompiledAuthentication =>
-      compile(readWith(path, () => readAuthentication(value)));
-    const file = readConfigurationFile(path, "authentication", read);
+      compile(readWith(words, () => readAuthentication(value)));
+    const what = "authentication";
+    const file = await readConfigurationFile({ path, what, words, read });
     const { first } = file;
     refuseSecondWord(flags, first);
     const reread = (value: unknown): CompiledAuthentication => sameAnonymous(first, read(value));
@@ -44,14 +46,19 @@ export function authenticationSetup(
 }
 
 /** An error of the file's form names the file; one of its content names the fields. */
-function readWith<T>(path: string, read: () => T): T {
+function readWith<T>({ malformed }: FileWords, read: () => T): T {
   try {
     return read();
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    const where = `failed to load authentication configuration from file ${JSON.stringify(path)}`;
-    throw new ConfigurationError(`${where}: ${error.message}`, { cause: error });
+    throw new ConfigurationError(malformed(error.message), { cause: error });
   }
+}
+
+function wordsOf(path: string): FileWords {
+  const where = `failed to load authentication configuration from file ${JSON.stringify(path)}`;
+  const told = (why: string): string => `${where}: ${why}`;
+  return { unread: told, malformed: told };
 }
 
 function refuseSecondWord(
@@ -73,9 +80,10 @@ function sameAnonymous(
   throw new ConfigurationError("anonymous: Forbidden: changed from initial configuration file");
 }
 
-function usable<T>(read: () => T): T {
+/** Rejects with UsageError where it would with ConfigurationError. */
+export async function usable<T>(read: () => Promise<T>): Promise<T> {
   try {
-    return read();
+    return await read();
   } catch (error) {
     if (error instanceof ConfigurationError) throw new UsageError(error.message, { cause: error });
     throw error;
