@@ -36,8 +36,10 @@ interface TokenOrder {
 }
 
 interface ServiceAccountTokenOptions {
-  /** `https://kubernetes.default.svc.cluster.local`. */
+  /** `https://kubernetes.default.svc.cluster.local`: of new tokens. */
   readonly issuer: string;
+  /** Issuers of tokens that are still good, as while the issuer changes. Absent: none but `issuer`. */
+  readonly olderIssuers?: readonly string[];
   /** What the API server itself answers to; usually the issuer. Never empty. */
   readonly apiAudiences: readonly string[];
   /** PEM; signs. */
@@ -55,6 +57,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   readonly #random: Random;
   readonly #lookup: Lister;
   readonly #issuer: string;
+  readonly #issuers: ReadonlySet<string>;
   readonly #key: SigningKey;
   readonly #verified = new BoundedCache<ServiceAccountClaims>({ entriesMax: verifiedTokensMax });
   readonly #verifiedLegacy = new BoundedCache<LegacyClaims>({ entriesMax: verifiedTokensMax });
@@ -71,6 +74,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     this.#random = deps.random;
     this.#lookup = deps.lookup;
     this.#issuer = options.issuer;
+    this.#issuers = new Set([options.issuer, ...(options.olderIssuers ?? [])]);
     this.#key = signingKey(options.privateKey);
     this.apiAudiences = options.apiAudiences;
     this.#legacyUsed = options.legacyUsed ?? (() => {});
@@ -106,7 +110,8 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   authenticateToken(token: string, audiences: readonly string[]): TokenResult {
     const raw = peekClaims(token);
     if (raw?.["iss"] === legacyIssuer) return this.#authenticateLegacy(token, audiences);
-    if (raw === undefined || raw["iss"] !== this.#issuer) return { kind: "none" };
+    const issuer = raw?.["iss"];
+    if (typeof issuer !== "string" || !this.#issuers.has(issuer)) return { kind: "none" };
     const claims = this.#verify(token);
     if (claims === undefined) return { kind: "rejected", message: "invalid bearer token" };
     const wanted = audiences.length > 0 ? audiences : this.apiAudiences;

@@ -70,7 +70,9 @@ export function addApiServer(program: Command): void {
     )
     .option(
       "--service-account-issuer <name>",
-      "of service account tokens (default: https://kubernetes.default.svc.cluster.local)",
+      "of service account tokens; given again, those of the others are good, too (default: https://kubernetes.default.svc.cluster.local)",
+      gathered,
+      [],
     )
     .option(
       "--service-cluster-ip-range <cidr>",

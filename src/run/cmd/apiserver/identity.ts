@@ -17,14 +17,15 @@ export interface IdentityFlags {
   readonly clientCaFile?: string;
   readonly serviceAccountKeyFile: readonly string[];
   readonly serviceAccountSigningKeyFile?: string;
-  readonly serviceAccountIssuer?: string;
+  /** The first issues tokens; those of all are good. */
+  readonly serviceAccountIssuer: readonly string[];
 }
 
 interface Identity {
   /** Absent members: the data directory's own. */
   readonly server?: IssuedCertificate;
   readonly serviceAccount?: Pki["serviceAccount"];
-  readonly options: Pick<PlaneOptions, "clientCa" | "issuer">;
+  readonly options: Pick<PlaneOptions, "clientCa" | "issuer" | "olderIssuers">;
   /** The data directory's certificates lead to this server: kubeconfigs can be made of them. */
   readonly isOwn: boolean;
 }
@@ -43,7 +44,7 @@ export function identityOf(flags: IdentityFlags): Identity {
     ...(serviceAccount === undefined ? {} : { serviceAccount }),
     options: {
       ...(clientCa === undefined ? {} : { clientCa }),
-      ...(serviceAccountIssuer === undefined ? {} : { issuer: issuer(serviceAccountIssuer) }),
+      ...issuers(serviceAccountIssuer),
     },
     isOwn: server === undefined && flags.certDir === undefined && clientCa === undefined,
   };
@@ -112,6 +113,15 @@ function pem<T>(flag: string, path: string, read: () => T): T {
   } catch (error) {
     throw new UsageError(`${flag} ${path}: ${(error as Error).message}`, { cause: error });
   }
+}
+
+function issuers(given: readonly string[]): Pick<PlaneOptions, "issuer" | "olderIssuers"> {
+  const [first, ...olderIssuers] = given.map(issuer);
+  const repeated = given.find((one, at) => given.indexOf(one) !== at);
+  if (repeated !== undefined) {
+    throw new UsageError(`service-account-issuer ${JSON.stringify(repeated)} is already specified`);
+  }
+  return first === undefined ? {} : { issuer: first, olderIssuers };
 }
 
 /** Upstream's rule: with a colon it must be a URL. */

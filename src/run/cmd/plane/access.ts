@@ -4,7 +4,7 @@ import type { Lister } from "#api/lister.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
 import { forApiServer } from "#auth/audiences.ts";
 import { anonymousAt, createAuthenticator, type ServerAuthenticator } from "#auth/authenticate.ts";
-import type { Authorizer } from "#auth/auth.ts";
+import type { Authorizer, TokenAuthenticator } from "#auth/auth.ts";
 import { bootstrapClusterRoleRules } from "#auth/bootstrap-policy.ts";
 import { BootstrapTokens } from "#auth/bootstrap-token.ts";
 import { escalationError } from "#auth/escalation.ts";
@@ -26,6 +26,7 @@ import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { type Issuers, openIssuers } from "./authentication/issuers.ts";
 import type { AuthenticationSetup } from "./authentication/setup.ts";
+import { type TokenWebhookSetup, webhookTokens } from "./authentication/token-webhook.ts";
 import { openAuthorizers } from "./authorization/authorizers.ts";
 import type { AuthorizationSetup } from "./authorization/setup.ts";
 import { legacyUseNoter } from "./legacy-use.ts";
@@ -61,6 +62,12 @@ interface AccessDeps {
   readonly hasBootstrapTokens?: boolean;
   /** Of service account tokens; absent: upstream's default. */
   readonly issuer?: string;
+  /** Whose service account tokens are good beside it; absent: nobody's. */
+  readonly olderIssuers?: readonly string[];
+  /** Audiences of tokens for this server; absent: the issuers. */
+  readonly apiAudiences?: readonly string[];
+  /** A server that is asked about tokens that nobody here knows; absent: none. */
+  readonly tokenWebhook?: TokenWebhookSetup;
 }
 
 /** Upstream's histogram of what is left of the lifetime of clients' certificates, in seconds. */
@@ -96,15 +103,9 @@ export interface ServerAccess {
 }
 
 export function serverAccess(deps: AccessDeps): ServerAccess {
-  const { lookup, pki, frontProxy, issuer = issuerDefault } = deps;
-  const tokens = new ServiceAccountTokens(deps, {
-    issuer,
-    apiAudiences: [issuer],
-    privateKey: pki.serviceAccount.privateKey,
-    olderPublicKeys: pki.serviceAccount.olderPublicKeys,
-    legacyUsed: legacyUseNoter(deps),
-  });
-  const { apiAudiences } = tokens;
+  const { lookup, frontProxy } = deps;
+  const tokens = serviceAccountTokens(deps);
+  const { apiAudiences, issuer } = tokens;
   const issuers =
     deps.authentication === undefined
       ? undefined
@@ -119,16 +120,7 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
       ...(frontProxy === undefined
         ? {}
         : { requestHeaders: new RequestHeaderAuthenticator(deps, frontProxy) }),
-      tokens: [
-        ...(deps.staticTokens === undefined
-          ? []
-          : [forApiServer(deps.staticTokens, tokens.apiAudiences)]),
-        tokens,
-        ...(deps.hasBootstrapTokens === false
-          ? []
-          : [forApiServer(new BootstrapTokens(deps), tokens.apiAudiences)]),
-        ...(issuers === undefined ? [] : [issuers.tokens]),
-      ],
+      tokens: tokenAuthenticators(deps, tokens, issuers),
     },
     { mayBeAnonymous: anonymousRule(deps.anonymousPaths, issuers) },
   );
@@ -153,9 +145,39 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
       tokens.issueLegacy({ namespace, account, secretName }),
     close() {
       issuers?.close();
+      deps.tokenWebhook?.connection.close();
       authorizers.close();
     },
   };
+}
+
+function serviceAccountTokens(deps: AccessDeps): ServiceAccountTokens {
+  const { pki, issuer = issuerDefault, olderIssuers = [] } = deps;
+  return new ServiceAccountTokens(deps, {
+    issuer,
+    olderIssuers,
+    apiAudiences: deps.apiAudiences ?? [issuer, ...olderIssuers],
+    privateKey: pki.serviceAccount.privateKey,
+    olderPublicKeys: pki.serviceAccount.olderPublicKeys,
+    legacyUsed: legacyUseNoter(deps),
+  });
+}
+
+/** In upstream's order: what is known here first, then what others must be asked. */
+function tokenAuthenticators(
+  deps: AccessDeps,
+  tokens: ServiceAccountTokens,
+  issuers: Issuers | undefined,
+): readonly TokenAuthenticator[] {
+  const { apiAudiences } = tokens;
+  const { staticTokens, hasBootstrapTokens = true, tokenWebhook } = deps;
+  const all: TokenAuthenticator[] = [];
+  if (staticTokens !== undefined) all.push(forApiServer(staticTokens, apiAudiences));
+  all.push(tokens);
+  if (hasBootstrapTokens) all.push(forApiServer(new BootstrapTokens(deps), apiAudiences));
+  if (issuers !== undefined) all.push(issuers.tokens);
+  if (tokenWebhook !== undefined) all.push(webhookTokens(deps, tokenWebhook, apiAudiences));
+  return all;
 }
 
 /** The configuration file decides where it says anything. */

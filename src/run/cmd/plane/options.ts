@@ -1,5 +1,6 @@
 /** What decides a plane, beyond the host it runs on. */
 import type { AuthenticationSetup } from "./authentication/setup.ts";
+import type { TokenWebhookSetup } from "./authentication/token-webhook.ts";
 import type { AuthorizationSetup } from "./authorization/setup.ts";
 import type { ServiceAddressOptions } from "#admission/service-addresses.ts";
 import type { PluginChoice } from "#admission/plugin-choice.ts";
@@ -66,6 +67,12 @@ export interface PlaneOptions extends StoreOptions {
   readonly clientCa?: string;
   /** Of service account tokens; absent: as access.ts has it. */
   readonly issuer?: string;
+  /** Whose service account tokens are good beside it; absent: nobody's. */
+  readonly olderIssuers?: readonly string[];
+  /** Audiences of tokens for this server; absent: the issuers. */
+  readonly apiAudiences?: readonly string[];
+  /** A server that is asked about tokens that nobody here knows; absent: none. */
+  readonly tokenWebhook?: TokenWebhookSetup;
   /** Absent: as limits.ts has them. */
   readonly serviceAddresses?: ServiceAddressOptions;
   /** Absent: as limits.ts has it. */

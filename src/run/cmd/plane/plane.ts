@@ -144,6 +144,7 @@ function planeAccess(
   { registry, metrics, kubelets: { isShown } }: Storage & Pick<Ways, "kubelets">,
 ): ServerAccess {
   const { pki, staticTokens, frontProxy, issuer, anonymousPaths = "all" } = options;
+  const { olderIssuers, apiAudiences, tokenWebhook } = options;
   const { authorization, hasBootstrapTokens, authentication, identity = "" } = options;
   return serverAccess({
     ...host,
@@ -157,6 +158,9 @@ function planeAccess(
     ...(staticTokens === undefined ? {} : { staticTokens }),
     ...(frontProxy === undefined ? {} : { frontProxy }),
     ...(issuer === undefined ? {} : { issuer }),
+    ...(olderIssuers === undefined ? {} : { olderIssuers }),
+    ...(apiAudiences === undefined ? {} : { apiAudiences }),
+    ...(tokenWebhook === undefined ? {} : { tokenWebhook }),
     ...(isShown === undefined ? {} : { isOwnCertificate: isShown }),
     ...(authorization === undefined ? {} : { authorization }),
     ...(hasBootstrapTokens === undefined ? {} : { hasBootstrapTokens }),

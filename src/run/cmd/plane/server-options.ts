@@ -4,6 +4,7 @@ import { StaticTokens } from "#auth/token-file.ts";
 import { heapBytesMax } from "#platform/node/heap.ts";
 import { issuerDefault } from "./access.ts";
 import { type AuthorizationSetup, authorizationSetup } from "./authorization/setup.ts";
+import { tokenWebhookSetup } from "./authentication/token-webhook.ts";
 import { authenticationSetup } from "./authentication/setup.ts";
 import { admissionConfiguration } from "./admission-configuration.ts";
 import { aggregationAccess } from "./aggregation.ts";
@@ -25,7 +26,7 @@ type ServerOptions = Partial<PlaneOptions> & Pick<PlaneOptions, "anonymousPaths"
 /** The audit log, where one is asked for, becomes one of `parts`. Throws UsageError. */
 export async function serverOptions(
   host: Host,
-  flags: ApiServerFlags & { readonly serviceAccountIssuer?: string },
+  flags: ApiServerFlags & { readonly serviceAccountIssuer?: readonly string[] },
   parts: Parts,
 ): Promise<ServerOptions> {
   const resources = servedResources(flags.runtimeConfig);
@@ -33,10 +34,8 @@ export async function serverOptions(
   const kubelet = kubeletAccess(flags);
   const aggregation = aggregationAccess(flags);
   const frontProxy = frontProxyTrust(flags);
-  const authentication = await authenticationSetup(
-    flags,
-    flags.serviceAccountIssuer ?? issuerDefault,
-  );
+  const authentication = await authenticationSetup(flags, issuersOf(flags));
+  const tokenWebhook = await tokenWebhookSetup(flags);
   const authorization = await authorizationSetup(flags);
   const admissionPlugins = pluginChoice(flags);
   const admission = admissionConfiguration(flags.admissionControlConfigFile, admissionPlugins);
@@ -54,10 +53,24 @@ export async function serverOptions(
     stateQuota: stateQuota(flags, heapBytesMax()),
     ...(frontProxy === undefined ? {} : { frontProxy }),
     ...(authentication === undefined ? {} : { authentication }),
+    ...(tokenWebhook === undefined ? {} : { tokenWebhook }),
+    ...apiAudiencesOf(flags),
     ...(audit === undefined ? {} : { audit }),
     ...(encryption === undefined ? {} : { encryption }),
     ...(staticTokens === undefined ? {} : { staticTokens }),
   };
+}
+
+function issuersOf({
+  serviceAccountIssuer: given = [],
+}: {
+  readonly serviceAccountIssuer?: readonly string[];
+}): readonly string[] {
+  return given.length === 0 ? [issuerDefault] : given;
+}
+
+function apiAudiencesOf({ apiAudiences }: ApiServerFlags): Pick<PlaneOptions, "apiAudiences"> {
+  return apiAudiences === undefined || apiAudiences.length === 0 ? {} : { apiAudiences };
 }
 
 /** @throws UsageError */

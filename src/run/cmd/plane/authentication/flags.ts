@@ -1,6 +1,6 @@
 /** Flags that say who may be who: kube-apiserver's names and meanings. */
-import { type Command, InvalidArgumentError } from "commander";
-import { boolean, nameList } from "../../shared/flag-values.ts";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { boolean, goDuration, nameList } from "../../shared/flag-values.ts";
 
 /** Absent: not given; upstream tells a flag that was given from one that was not. */
 export interface AuthenticationFlags {
@@ -15,6 +15,12 @@ export interface AuthenticationFlags {
   readonly oidcGroupsPrefix?: string;
   readonly oidcRequiredClaim?: ReadonlyMap<string, string>;
   readonly oidcSigningAlgs?: readonly string[];
+  readonly authenticationTokenWebhookConfigFile?: string;
+  readonly authenticationTokenWebhookVersion: string;
+  /** Milliseconds. */
+  readonly authenticationTokenWebhookCacheTtl: number;
+  readonly apiAudiences?: readonly string[];
+  readonly serviceAccountLookup: boolean;
 }
 
 export function addAuthenticationFlags(command: Command): void {
@@ -47,7 +53,40 @@ export function addAuthenticationFlags(command: Command): void {
       "--oidc-signing-algs <list>",
       "algorithms that may sign its tokens, comma separated (default: RS256)",
       nameList,
+    )
+    .option(
+      "--authentication-token-webhook-config-file <file>",
+      "kubeconfig of a server that is asked by TokenReview about tokens that nobody here knows",
+    )
+    .option(
+      "--authentication-token-webhook-version <version>",
+      "version of TokenReview, v1 or v1beta1",
+      "v1beta1",
+    )
+    .addOption(
+      new Option(
+        "--authentication-token-webhook-cache-ttl <duration>",
+        "how long its answers are remembered",
+      )
+        .argParser(goDuration)
+        .default(120_000, "2m"),
+    )
+    .option(
+      "--api-audiences <list>",
+      "audiences of tokens that are good for this server, comma separated; absent: the issuers of service account tokens",
+      nameList,
+    )
+    .option(
+      "--service-account-lookup [boolean]",
+      "tokens are good only while their account and what they are bound to exist; nothing else is served",
+      lookup,
+      true,
     );
+}
+
+function lookup(text: string): boolean {
+  if (boolean(text)) return true;
+  throw new InvalidArgumentError("a token of a deleted account would be good until it ends.");
 }
 
 function requiredClaim(

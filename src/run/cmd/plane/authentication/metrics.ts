@@ -1,6 +1,7 @@
 /** Metrics of the gates' configuration files and of issuers, by upstream's names. */
 import { createHash } from "node:crypto";
 import type { IssuerObserver } from "#auth/issuers/issuer-tokens.ts";
+import type { TokenObserver } from "#auth/webhooks/webhook-tokens.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import type { ReloadObserver } from "./configuration-file.ts";
@@ -76,6 +77,44 @@ export function issuerObserver({ clock, metrics, serverId }: ReloadMetricsDeps):
   return {
     authenticated: (issuer, result, seconds) => latency.observe([result, hashOf(issuer)], seconds),
     fetched: (issuer, result) => fetched.set([result, hashOf(issuer), id], clock.nowMs() / 1_000),
+  };
+}
+
+/** Of the cache before a token webhook. */
+export function tokenObserver(metrics: MetricSet): TokenObserver {
+  const requests = metrics.counter(
+    "authentication_token_cache_request_total",
+    "Requests to the token cache, by whether it had the answer.",
+    ["status"],
+  );
+  const durations = metrics.histogram(
+    "authentication_token_cache_request_duration_seconds",
+    "Time that requests to the token cache took.",
+    ["status"],
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  );
+  const fetches = metrics.counter(
+    "authentication_token_cache_fetch_total",
+    "Questions to the webhook behind the token cache, by what came of them.",
+    ["status"],
+  );
+  const active = metrics.gauge(
+    "authentication_token_cache_active_fetch_count",
+    "Questions to the webhook that are under way.",
+    ["status"],
+  );
+  return {
+    requested(status, seconds) {
+      requests.add([status]);
+      durations.observe([status], seconds);
+    },
+    fetching() {
+      active.add(["in_flight"]);
+      return (status) => {
+        active.add(["in_flight"], -1);
+        fetches.add([status]);
+      };
+    },
   };
 }
 

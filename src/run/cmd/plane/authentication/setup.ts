@@ -16,13 +16,13 @@ export interface AuthenticationSetup {
   readonly algorithms: readonly string[];
 }
 
-/** @param serviceAccountIssuer this server's own, which nobody else may be. Rejects with UsageError in upstream's words. */
+/** @param serviceAccountIssuers this server's own, which nobody else may be. Rejects with UsageError in upstream's words. */
 export async function authenticationSetup(
   flags: AuthenticationFlags,
-  serviceAccountIssuer: string,
+  serviceAccountIssuers: readonly string[],
 ): Promise<AuthenticationSetup | undefined> {
   const compile = (configuration: AuthenticationConfiguration): CompiledAuthentication =>
-    compileAuthentication(configuration, [serviceAccountIssuer]);
+    compileAuthentication(configuration, serviceAccountIssuers);
   const { authenticationConfig: path } = flags;
   if (path === undefined && !hasOidcFlags(flags)) return undefined;
   if (path !== undefined && hasOidcFlags(flags)) {
