@@ -7,6 +7,7 @@ import type { Pki } from "#auth/pki-files.ts";
 import type { IssuedCertificate } from "#auth/pki.ts";
 import { readOperatorFile } from "../shared/operator-file.ts";
 import type { PlaneOptions } from "../plane/options.ts";
+import type { ServedIdentity, ServingFiles } from "../plane/authentication/serving-files.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
 export interface IdentityFlags {
@@ -48,6 +49,25 @@ export function identityOf(flags: IdentityFlags): Identity {
     },
     isOwn: server === undefined && flags.certDir === undefined && clientCa === undefined,
   };
+}
+
+/** The same files once more, when they have changed. `proxyCaFile`: of front proxies. Undefined: there are none. */
+export function servingFilesOf(
+  flags: IdentityFlags,
+  first: Identity,
+  proxyCaFile: string | undefined,
+): ServingFiles | undefined {
+  const { tlsCertFile: cert, tlsPrivateKeyFile: key, clientCaFile } = flags;
+  const given = [cert, key, clientCaFile, proxyCaFile];
+  const paths = given.filter((path) => path !== undefined);
+  if (paths.length === 0) return undefined;
+  const read = (): ServedIdentity => ({
+    ...(cert === undefined || key === undefined ? {} : { server: serverPair(cert, key) }),
+    ...(clientCaFile === undefined ? {} : { clientCa: authorities(clientCaFile) }),
+    ...(proxyCaFile === undefined ? {} : { proxyCa: authorities(proxyCaFile) }),
+  });
+  const { server } = first;
+  return { paths, first: server === undefined ? {} : { server }, read };
 }
 
 export function withFiles(own: Pki, { server, serviceAccount }: Identity): Pki {

@@ -19,7 +19,7 @@ import { serverOptions } from "../plane/server-options.ts";
 import { openSpareMemory } from "../shared/spare-memory.ts";
 import { startError } from "../shared/start-error.ts";
 import { exitOnStoreFailure } from "../shared/store-failure.ts";
-import { identityOf, withFiles } from "./identity.ts";
+import { identityOf, servingFilesOf, withFiles } from "./identity.ts";
 import { certDirPair } from "./cert-dir.ts";
 import { etcdStorage } from "./storage.ts";
 import { firstAddress, servicesOf } from "./services.ts";
@@ -37,6 +37,7 @@ export async function openApiServer(
   parts: Parts,
 ): Promise<Started> {
   const identity = identityOf(flags);
+  const servingFiles = servingFilesOf(flags, identity, flags.requestheaderClientCaFile);
   const serviceAddresses = servicesOf(flags);
   const storage = await etcdStorage(flags);
   const options = await serverOptions(host, flags, parts);
@@ -47,6 +48,7 @@ export async function openApiServer(
   const planeOptions = {
     ...options,
     ...identity.options,
+    ...(servingFiles === undefined ? {} : { servingFiles }),
     ...advertised,
     ...storage,
     ...(storage.openStore === undefined ? {} : { isOneOfSeveral: true }),

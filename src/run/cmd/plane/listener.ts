@@ -1,7 +1,13 @@
 /** Where a plane listens, whose client certificates count there, and what it says of itself to its clients. */
 import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
 import type { ApiServer } from "#apiserver/server.ts";
-import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
+import {
+  httpLimits,
+  listen,
+  type ListenIdentity,
+  type Listening,
+} from "#platform/node/http/http.ts";
+import { renewServing, type ServedIdentity } from "./authentication/serving-files.ts";
 import type { Host } from "../shared/host.ts";
 import * as limits from "../shared/limits.ts";
 import type { OwnAddresses } from "./own-addresses.ts";
@@ -46,6 +52,24 @@ export function bootstrapFacts(options: PlaneOptions, { address }: Listening): B
       extraPrefixes: ["X-Remote-Extra-"],
     },
   };
+}
+
+/** Files of the listener that change are taken while it serves. @returns what ends that. */
+export function renewListener(host: Host, options: PlaneOptions, listening: Listening): () => void {
+  const { servingFiles, pki, frontProxy } = options;
+  if (servingFiles === undefined) return () => undefined;
+  const identityOf = ({
+    server = pki.server,
+    clientCa,
+    proxyCa = frontProxy?.clientCa,
+  }: ServedIdentity): ListenIdentity => ({
+    key: server.privateKey,
+    cert: server.certificate,
+    clientCa: clientAuthorities(clientCa === undefined ? options : { ...options, clientCa }),
+    ...(proxyCa === undefined ? {} : { proxyCa }),
+  });
+  const renew = (identity: ListenIdentity): void => listening.renew(identity);
+  return renewServing({ ...host, renew, identityOf }, servingFiles);
 }
 
 /** A request that an object leads back here would be asked as this server itself. */

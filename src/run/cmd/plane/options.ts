@@ -1,5 +1,6 @@
 /** What decides a plane, beyond the host it runs on. */
 import type { AuthenticationSetup } from "./authentication/setup.ts";
+import type { ServingFiles } from "./authentication/serving-files.ts";
 import type { TokenWebhookSetup } from "./authentication/token-webhook.ts";
 import type { AuthorizationSetup } from "./authorization/setup.ts";
 import type { ServiceAddressOptions } from "#admission/service-addresses.ts";
@@ -63,6 +64,8 @@ export interface PlaneOptions extends StoreOptions {
   readonly rootCa?: string;
   /** Where Endpoints `kubernetes` says the server is; absent: `host`, unless that is loopback. */
   readonly advertiseAddress?: string;
+  /** Of certificates and authorities that may be replaced while it serves; absent: none is. */
+  readonly servingFiles?: ServingFiles;
   /** PEM: authorities of client certificates; absent: the authority of `pki`. */
   readonly clientCa?: string;
   /** Of service account tokens; absent: as access.ts has it. */

@@ -21,7 +21,7 @@ import { openTimers, Parts } from "../shared/parts.ts";
 import { openApiServer } from "./api-server.ts";
 import { keepOwnObjects, openLoops } from "./background.ts";
 import { openExtensions } from "./extensions.ts";
-import { bootstrapFacts, listenTls, noteListening, urlOf } from "./listener.ts";
+import { bootstrapFacts, listenTls, noteListening, renewListener, urlOf } from "./listener.ts";
 import type { PlaneOptions } from "./options.ts";
 import { openStorage, planeServiceNumbers, type Storage } from "./storage.ts";
 import type { OwnAddresses } from "./own-addresses.ts";
@@ -128,6 +128,9 @@ async function openListener(
 ): Promise<Listening> {
   const listening = await parts.open("listener", () => listenTls(host, options, server), {
     close: (listener) => listener.close(limits.shutdownMs),
+  });
+  await parts.open("renewed-files", () => renewListener(host, options, listening), {
+    close: (end) => end(),
   });
   await parts.open("streams", () => undefined, {
     close: () => {

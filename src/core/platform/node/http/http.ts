@@ -21,17 +21,10 @@ import {
   type Server as NetServer,
   type Socket,
 } from "node:net";
-import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import type { Peer, PlainHandler, TakeRefused } from "../../http.ts";
 import { NodeClock } from "../clock.ts";
 import { AnswerProgress, type StallLimits } from "./answer-progress.ts";
-import {
-  authoritiesOf,
-  certificateProblem,
-  comesFrom,
-  readableAuthorities,
-} from "./peer-authority.ts";
 import type { Log } from "../../log.ts";
 import { serveHttp1 } from "./http1.ts";
 import { type Http1Front, serveConnection } from "./http1-connection.ts";
@@ -43,6 +36,7 @@ import { createServer } from "./node-http.ts";
 import { OpenSockets } from "./open-sockets.ts";
 import { takeAnyAnchor } from "../trust.ts";
 import { awaitHello } from "./tls-hello.ts";
+import { TlsTrust, type TrustedAuthorities } from "./tls-trust.ts";
 
 interface HttpLimits extends StallLimits {
   readonly connectionsMax: number;
@@ -72,7 +66,7 @@ export const httpLimits: HttpLimits = {
 /** Connections that wait for accept, when many clients reconnect at once. Node's 511 makes SYNs repeat. */
 const backlogMax = 4_096;
 
-interface ListenOptions {
+interface ListenOptions extends TrustedAuthorities {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -83,10 +77,6 @@ interface ListenOptions {
   readonly cert?: string;
   /** Key exchange mechanisms, as `curvesOf` gives them; absent: OpenSSL's choice. */
   readonly curves?: string;
-  /** PEM of the authorities whose client certificates count. */
-  readonly clientCa?: string | readonly string[];
-  /** PEM of the authorities of front proxies, which vouch for users in headers; absent: none. */
-  readonly proxyCa?: string;
   /** Other processes of this program listen on the same port, and the kernel spreads the connections. */
   readonly sharesPort?: boolean;
   readonly limits: HttpLimits;
@@ -105,6 +95,8 @@ export interface Listening {
   readonly address: { readonly host: string; readonly port: number };
   /** Resolves when the last connection is gone, at the latest after `deadlineMs`. Idempotent. */
   close(deadlineMs: number): Promise<void>;
+  /** Over TLS: another certificate to show, and other authorities. Throws for PEM that cannot be used; nothing changes then. */
+  renew(identity: ListenIdentity): void;
 }
 
 type AnyServer = Server | Http2SecureServer;
@@ -135,6 +127,7 @@ export async function listen(
   return {
     address: addressOf(bound),
     close: (deadlineMs) => (closing ??= shut(server, rim, sockets, deadlineMs)),
+    renew: (identity) => renewIdentity(server, options, identity),
   };
 }
 
@@ -265,19 +258,13 @@ function connectionOf(sockets: OpenSockets, socket: Socket): Pick<SocketPeer, "c
 }
 
 function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): Http2SecureServer {
-  const { clientCa: ca, proxyCa } = options;
-  const trusted = [ca ?? [], proxyCa ?? []].flat();
-  const judge = proxyCa === undefined ? undefined : authorityJudge(ca ?? [], proxyCa);
+  const trust = new TlsTrust(options);
   const server = createSecureServer({
     ...http1Options(options.limits),
     allowHTTP1: true,
-    key: options.key ?? "",
-    cert: options.cert ?? "",
-    ...(trusted.length === 0 ? {} : { ca: trusted }),
-    requestCert: trusted.length > 0,
+    ...secureContextOf(options),
+    requestCert: TlsTrust.listOf(options).length > 0,
     rejectUnauthorized: false,
-    minVersion: "TLSv1.2",
-    ...(options.curves === undefined ? {} : { ecdhCurve: options.curves }),
     handshakeTimeout: options.limits.headMs,
     // MB of session state (heads and unsent data) before Node refuses streams.
     maxSessionMemory: 128,
@@ -295,9 +282,8 @@ function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): H
   });
   takeAnyAnchor(server);
   refuseUnread(server, rim);
-  const authorities = readableAuthorities(trusted);
-  const known = new WeakMap<object, Peer>();
-  const peers: Peers = { known, sockets, authorities, ...(judge === undefined ? {} : { judge }) };
+  const peers: Peers = { known: new WeakMap(), sockets, trust };
+  trusts.set(server, trust);
   // HTTP/2 streams are taken below, so what arrives here is always of node:http.
   server.on("request", ((message: IncomingMessage, response: ServerResponse) => {
     const socket = message.socket as TLSSocket;
@@ -373,52 +359,55 @@ function countStream(session: object, stream: ServerHttp2Stream): void {
 }
 
 type SocketPeer = Extract<Peer, { kind: "socket" }>;
-type CertifiedBy = Pick<SocketPeer, "certificate" | "proxyCertificate" | "certificateProblem">;
+/** A socket, or the session on it. */
+interface Connection {
+  destroy(): void;
+}
 
 interface Peers {
-  /** By socket or session. */
-  readonly known: WeakMap<object, Peer>;
+  /** By socket or session, with the generation of the authorities that judged it. */
+  readonly known: WeakMap<object, { readonly peer: Peer; readonly generation: number }>;
   readonly sockets: OpenSockets;
-  /** What a verified certificate is good for; absent: to be a client. */
-  readonly judge?: (socket: TLSSocket) => CertifiedBy;
-  /** Of all who are trusted. */
-  readonly authorities: readonly X509Certificate[];
+  readonly trust: TlsTrust;
 }
 
-/** A front proxy's certificate names no user itself, unless the clients' authorities signed it, too. */
-function authorityJudge(clientCa: string | readonly string[], proxyCa: string): Peers["judge"] {
-  const [clients, proxies] = [authoritiesOf(clientCa), authoritiesOf(proxyCa)];
-  return (socket) => {
-    const certificate = socket.getPeerCertificate(true);
-    const { raw } = certificate;
-    const unknown = { certificateProblem: "x509: certificate signed by unknown authority" };
-    return {
-      ...(comesFrom(certificate, clients) ? { certificate: raw } : unknown),
-      ...(comesFrom(certificate, proxies) ? { proxyCertificate: raw } : {}),
-    };
-  };
+/** What a listener shows and trusts; the rest of it does not change. */
+export interface ListenIdentity extends TrustedAuthorities {
+  readonly key: string;
+  readonly cert: string;
 }
 
-/** The peer, determined once per connection. */
-function peerOf(
-  { known: peers, sockets, judge, authorities }: Peers,
-  key: object,
-  socket: TLSSocket,
-): Peer {
-  const known = peers.get(key);
-  if (known !== undefined) return known;
+const trusts = new WeakMap<object, TlsTrust>();
+
+function secureContextOf(options: ListenOptions) {
+  const trusted = TlsTrust.listOf(options);
+  return {
+    key: options.key ?? "",
+    cert: options.cert ?? "",
+    ...(trusted.length === 0 ? {} : { ca: [...trusted] }),
+    minVersion: "TLSv1.2",
+    ...(options.curves === undefined ? {} : { ecdhCurve: options.curves }),
+  } as const;
+}
+
+/** New connections are shown the new certificate; open ones whose authority is gone are cut. */
+function renewIdentity(server: AnyServer, options: ListenOptions, identity: ListenIdentity): void {
+  const trust = trusts.get(server);
+  if (trust === undefined || !("setSecureContext" in server)) return;
+  server.setSecureContext(secureContextOf({ ...options, ...identity }));
+  takeAnyAnchor(server);
+  trust.renew(identity);
+}
+
+/** The peer, determined once per connection, and once more when the authorities have changed. */
+function peerOf({ known, sockets, trust }: Peers, key: Connection, socket: TLSSocket): Peer {
+  const seen = known.get(key);
+  const { generation } = trust;
+  if (seen?.generation === generation) return seen.peer;
   const address = socket.remoteAddress ?? "";
-  const certificate = socket.getPeerCertificate();
-  const raw = certificate?.raw;
-  const problem = raw === undefined ? "" : certificateProblem(socket, authorities);
   const common = { kind: "socket", address, ...connectionOf(sockets, socket) } as const;
-  const peer: Peer =
-    raw === undefined
-      ? common
-      : problem === ""
-        ? { ...common, ...(judge?.(socket) ?? { certificate: raw }) }
-        : { ...common, certificateProblem: problem };
-  peers.set(key, peer);
+  const peer: Peer = { ...common, ...trust.judge(socket, key) };
+  known.set(key, { peer, generation });
   return peer;
 }
 
