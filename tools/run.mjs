@@ -34,6 +34,7 @@ const benches = [
   "sinks",
   "doctor",
   "xds",
+  "gates",
 ];
 /** Rooms that `check` tests, besides the rules of the tree: what everything stands on, and the way of a write to its watchers. */
 const quickRooms = new Set(
