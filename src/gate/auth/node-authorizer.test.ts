@@ -171,3 +171,14 @@ test("everything else follows the rules of system:node", () => {
   assert.ok(may({ resource: "events", verb: "create", name: "" }));
   assert.ok(!may({ resource: "services", verb: "create", name: "" }));
 });
+
+test("what a node may do cannot be listed, and it says so as upstream; of others it knows nothing", () => {
+  const node = { name: "system:node:n1", groups: ["system:nodes"] };
+  assert.deepEqual(authorizer.rulesFor(node), {
+    rules: [],
+    incomplete: true,
+    error: "node authorizer does not support user rule resolution",
+  });
+  const jane = { name: "jane", groups: [] };
+  assert.deepEqual(authorizer.rulesFor(jane), { rules: [], incomplete: false });
+});

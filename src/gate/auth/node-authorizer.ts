@@ -13,7 +13,7 @@ import type { Lister } from "#api/lister.ts";
 import { ruleAllows } from "#api/policy-rules.ts";
 import type { PolicyRule } from "#api/policy-rules.ts";
 import type { UserInfo } from "#platform/http.ts";
-import type { Attributes, Authorizer, Decision, ResourceRule } from "./auth.ts";
+import type { Attributes, Authorizer, Decision, Rules } from "./auth.ts";
 import { nodeIdentity } from "./groups.ts";
 import { NodeRelations, type RelatedKind } from "./node-relations.ts";
 
@@ -64,11 +64,10 @@ export class NodeAuthorizer implements Authorizer {
   }
 
   /** A node's rights depend on its pods, so they cannot be listed. */
-  rulesFor(user: UserInfo): {
-    readonly rules: readonly ResourceRule[];
-    readonly incomplete: boolean;
-  } {
-    return { rules: [], incomplete: nodeIdentity(user).isNode };
+  rulesFor(user: UserInfo): Rules {
+    if (!nodeIdentity(user).isNode) return { rules: [], incomplete: false };
+    const error = "node authorizer does not support user rule resolution";
+    return { rules: [], incomplete: true, error };
   }
 
   #related(node: string, kind: RelatedKind, { namespace, name }: Attributes): Decision {

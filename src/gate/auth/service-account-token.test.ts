@@ -164,3 +164,24 @@ function reason(tokens: ServiceAccountTokens, token: string): string {
   const result = tokens.authenticateToken(token, []);
   return result.kind === "rejected" ? result.message : result.kind;
 }
+
+test("tokens of an older issuer are good beside the new one's, and those of others are not", () => {
+  const { clock, lookup } = setup();
+  const of = (name: string, olderIssuers: readonly string[] = []) =>
+    new ServiceAccountTokens(
+      { clock, random: new FakeRandom(1), lookup },
+      {
+        issuer: name,
+        olderIssuers,
+        apiAudiences: ["api"],
+        privateKey: keys.privateKey,
+        olderPublicKeys: [],
+      },
+    );
+  const { token } = of("https://old.example").issue({ ...order, audiences: ["api"] });
+  const renewed = of("https://new.example", ["https://old.example"]);
+  assert.equal(renewed.authenticateToken(token, []).kind, "user");
+  assert.equal(of("https://new.example").authenticateToken(token, []).kind, "none");
+  const issued = decodeJwt(renewed.issue({ ...order, audiences: ["api"] }).token);
+  assert.equal(issued.iss, "https://new.example");
+});

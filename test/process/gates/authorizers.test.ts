@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { pilothouse, removeDirectory, temporaryDirectory } from "../harness.ts";
+import { removeDirectory, temporaryDirectory } from "../harness.ts";
 import { noStock, stockPrograms } from "../peers.ts";
 import { until } from "../role-harness.ts";
 import {
@@ -227,37 +227,4 @@ describe("authorizers of a configuration", () => {
     await reloads("success", 3);
     assert.deepEqual(await review("nobody"), { allowed: false });
   });
-});
-
-/** Flags, and what kube-apiserver 1.36.3 says of them; but for ABAC, which is refused by name. */
-const refusals: readonly (readonly [flags: readonly string[], says: string])[] = [
-  [["--authorization-mode=Foo,RBAC"], 'authorization-mode "Foo" is not a valid mode'],
-  [
-    ["--authorization-mode=RBAC,RBAC"],
-    'authorization-mode ["RBAC" "RBAC"] has mode specified more than once',
-  ],
-  [
-    ["--authorization-mode=Webhook"],
-    "authorization-mode Webhook's authorization config file not passed",
-  ],
-  [
-    ["--authorization-mode=RBAC", "--authorization-webhook-config-file=kc"],
-    "cannot specify --authorization-webhook-config-file without mode Webhook",
-  ],
-  [["--authorization-mode=ABAC"], "authorization-mode ABAC: it is not served here"],
-  [
-    ["--authorization-config=x", "--authorization-mode=RBAC"],
-    "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined",
-  ],
-  [["--authorization-config=nofile.yaml"], "open nofile.yaml: no such file or directory"],
-];
-
-test("flags that do not go together are refused in upstream's words", () => {
-  const directory = temporaryDirectory("authorizer-flags");
-  for (const [flags, says] of refusals) {
-    const result = pilothouse(["apiserver", `--data-dir=${join(directory, "data")}`, ...flags]);
-    assert.notEqual(result.code, 0, flags.join(" "));
-    assert.ok(result.stderr.includes(says), `${flags.join(" ")}: ${result.stderr}`);
-  }
-  removeDirectory(directory);
 });

@@ -3,10 +3,10 @@
  * with the same file; a file that changes, half written too.
  */
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { pilothouse, removeDirectory, temporaryDirectory } from "../harness.ts";
+import { removeDirectory, temporaryDirectory } from "../harness.ts";
 import { noStock, stockPrograms } from "../peers.ts";
 import { until } from "../role-harness.ts";
 import {
@@ -247,62 +247,4 @@ describe("tokens of an issuer", () => {
     assert.equal(said(await reviewToken(ours.url, changed)), "jane");
     assert.equal((await ask(`${ours.url}/healthz`, undefined)).status, 200);
   });
-});
-
-/** Flags, and what kube-apiserver 1.36.3 says of them. */
-const refusals: readonly (readonly [flags: readonly string[], says: string])[] = [
-  [
-    ["--oidc-issuer-url=https://a"],
-    "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set",
-  ],
-  [
-    ["--oidc-username-claim=email"],
-    "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set",
-  ],
-  [
-    ["--oidc-issuer-url=http://a", "--oidc-client-id=a"],
-    'invalid authentication configuration: jwt[0].issuer.url: Invalid value: "http://a": URL scheme must be https',
-  ],
-  [
-    ["--oidc-issuer-url=https://a", "--oidc-client-id=a", "--oidc-signing-algs=EdDSA,RS256"],
-    'oidc: unsupported signing alg: "EdDSA"',
-  ],
-  [
-    ["--oidc-issuer-url=https://a", "--oidc-client-id=a", "--oidc-username-claim="],
-    "invalid authentication configuration: jwt[0].claimMappings.username: Required value: claim or expression is required",
-  ],
-  [
-    ["--oidc-issuer-url=https://a", "--oidc-client-id=a", "--oidc-required-claim=foo"],
-    "malformed pair, expect string=string",
-  ],
-  [
-    ["--authentication-config=CONFIG", "--oidc-issuer-url=https://a", "--oidc-client-id=a"],
-    "authentication-config file and oidc-* flags are mutually exclusive",
-  ],
-  [
-    ["--authentication-config=CONFIG", "--anonymous-auth=true"],
-    "anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file",
-  ],
-  [
-    ["--authentication-config=nofile.yaml"],
-    'failed to load authentication configuration from file "nofile.yaml": open nofile.yaml: no such file or directory',
-  ],
-];
-
-test("flags that do not go together are refused in upstream's words", () => {
-  const directory = temporaryDirectory("issuer-flags");
-  const config = join(directory, "config.yaml");
-  const content = `apiVersion: apiserver.config.k8s.io/v1
-kind: AuthenticationConfiguration
-anonymous: { enabled: true }
-`;
-  writeFileSync(config, content);
-  for (const [flags, says] of refusals) {
-    const given = flags.map((flag) => flag.replace("CONFIG", config));
-    const result = pilothouse(["apiserver", `--data-dir=${join(directory, "data")}`, ...given]);
-    assert.notEqual(result.code, 0, flags.join(" "));
-    assert.ok(result.stderr.includes(says), `${flags.join(" ")}: ${result.stderr}`);
-  }
-  assert.equal(readFileSync(config, "utf8"), content);
-  removeDirectory(directory);
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { pilothouse, removeDirectory, temporaryDirectory } from "../harness.ts";
+import { removeDirectory, temporaryDirectory } from "../harness.ts";
 import { noStock, stockPrograms } from "../peers.ts";
 import {
   adminToken,
@@ -123,24 +123,4 @@ describe("a token webhook", () => {
       await stock.stop();
     }
   });
-});
-
-test("flags of audiences, issuers and look-ups are kube-apiserver's", () => {
-  const directory = temporaryDirectory("token-flags");
-  const refused = (...flags: readonly string[]): string => {
-    const result = pilothouse(["apiserver", `--data-dir=${join(directory, "data")}`, ...flags]);
-    assert.notEqual(result.code, 0);
-    return result.stderr;
-  };
-  assert.match(
-    refused(
-      "--authentication-token-webhook-config-file=x",
-      "--authentication-token-webhook-version=v3",
-    ),
-    /unsupported authentication webhook version "v3", supported versions are "v1", "v1beta1"/,
-  );
-  assert.match(refused("--service-account-lookup=false"), /a token of a deleted account/);
-  const twice = ["--service-account-issuer=https://a", "--service-account-issuer=https://a"];
-  assert.match(refused(...twice), /service-account-issuer "https:\/\/a" is already specified/);
-  removeDirectory(directory);
 });
