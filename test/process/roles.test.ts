@@ -248,10 +248,7 @@ void describe("roles refuse what they cannot do, in one sentence", () => {
     ],
     [["controller-manager", "--cluster-signing-key-file", "x"], /come together/],
     [["controller-manager", "--service-account-private-key-file", "/nonexistent"], /cannot read/],
-    [
-      ["apiserver", "--authorization-mode", "AlwaysAllow"],
-      /AlwaysAllow is not built in: the modes are Node and RBAC/,
-    ],
+    [["apiserver", "--authorization-mode", "ABAC"], /ABAC: it is not served here/],
     [["apiserver", "--service-cluster-ip-range", "fd00::/108"], /one IPv4 range/],
     [["apiserver", "--service-node-port-range", "40000-30000"], /FIRST-LAST/],
     [["apiserver", "--tls-cert-file", "x"], /go together/],
