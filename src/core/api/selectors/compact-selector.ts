@@ -48,13 +48,15 @@ export function lookupsMax(size: number, count: number, objectBytes: number): nu
 export function compactLabels(selector: LabelSelector): CompactSelector<Labels> {
   const clauses = labelClauses(selector);
   if (sizeOf(clauses) <= shortMax) return shortSelector(clauses, labelsHold);
-  return new LongLabels(clauses);
+  const labels = new PackedLabels(clauses);
+  return longSelector(labels.packed, (subject) => labels.hold(subject));
 }
 
 export function compactFields(selector: FieldSelector): CompactSelector<FieldOf> {
   const clauses = fieldClauses(selector);
   if (sizeOf(clauses) <= shortMax) return shortSelector(clauses, fieldsHold);
-  return new LongFields(clauses);
+  const packed = new PackedClauses(clauses);
+  return longSelector(packed, (fieldOf) => packedFieldsHold(packed, fieldOf));
 }
 
 function sizeOf(clauses: readonly Clause[]): number {
@@ -201,37 +203,31 @@ class PackedClauses {
   }
 }
 
-class LongLabels implements CompactSelector<Labels> {
-  readonly clauses = [];
-  readonly #packed: PackedClauses;
+function longSelector<Subject>(
+  { text, size, bytes }: PackedClauses,
+  matches: (subject: Subject) => boolean,
+): CompactSelector<Subject> {
+  return { text, size, clauses: [], bytes, matches };
+}
+
+class PackedLabels {
+  readonly packed: PackedClauses;
   /** Clauses that an object without their key fails. */
   readonly #needed: number;
 
   constructor(clauses: readonly Clause[]) {
     const packed = new PackedClauses(clauses);
-    this.#packed = packed;
+    this.packed = packed;
     this.#needed = clauses.filter((_, at) => packed.needsKey(at)).length;
   }
 
-  get text(): string {
-    return this.#packed.text;
-  }
-
-  get size(): number {
-    return this.#packed.size;
-  }
-
-  get bytes(): number {
-    return this.#packed.bytes;
-  }
-
-  matches(labels: Labels): boolean {
+  hold(labels: Labels): boolean {
     const keys = Object.keys(labels);
-    return keys.length < this.#packed.length ? this.#byLabel(labels, keys) : this.#byClause(labels);
+    return keys.length < this.packed.length ? this.#byLabel(labels, keys) : this.#byClause(labels);
   }
 
   #byLabel(labels: Labels, keys: readonly string[]): boolean {
-    const packed = this.#packed;
+    const { packed } = this;
     let needed = this.#needed;
     for (const key of keys) {
       for (let at = packed.find(key); packed.isOf(at, key); at++) {
@@ -244,7 +240,7 @@ class LongLabels implements CompactSelector<Labels> {
   }
 
   #byClause(labels: Labels): boolean {
-    const packed = this.#packed;
+    const { packed } = this;
     for (let at = 0; at < packed.length; at++) {
       const key = packed.keyAt(at);
       const isPresent = Object.hasOwn(labels, key);
@@ -254,31 +250,9 @@ class LongLabels implements CompactSelector<Labels> {
   }
 }
 
-class LongFields implements CompactSelector<FieldOf> {
-  readonly clauses = [];
-  readonly #packed: PackedClauses;
-
-  constructor(clauses: readonly Clause[]) {
-    this.#packed = new PackedClauses(clauses);
+function packedFieldsHold(packed: PackedClauses, fieldOf: FieldOf): boolean {
+  for (let at = 0; at < packed.length; at++) {
+    if (!packed.holds(at, true, fieldOf(packed.keyAt(at)))) return false;
   }
-
-  get text(): string {
-    return this.#packed.text;
-  }
-
-  get size(): number {
-    return this.#packed.size;
-  }
-
-  get bytes(): number {
-    return this.#packed.bytes;
-  }
-
-  matches(fieldOf: FieldOf): boolean {
-    const packed = this.#packed;
-    for (let at = 0; at < packed.length; at++) {
-      if (!packed.holds(at, true, fieldOf(packed.keyAt(at)))) return false;
-    }
-    return true;
-  }
+  return true;
 }

@@ -102,16 +102,18 @@ function longestZeros(groups: readonly string[]): { start: number; end: number }
 }
 
 /** The range with its own first address. */
-export function networkText({ address, prefixLength }: Range): string {
-  const shift = BigInt(bitsOf(address) - prefixLength);
-  const first = { ...address, value: (address.value >> shift) << shift };
-  return `${addressText(first)}/${prefixLength}`;
+export function networkText(range: Range): string {
+  return `${addressText({ ...range.address, value: firstOf(range) })}/${range.prefixLength}`;
 }
 
 /** The range starts at its own first address: no bits are set behind the prefix. */
 export function isNetworkAddress(range: Range): boolean {
-  const shift = BigInt(bitsOf(range.address) - range.prefixLength);
-  return (range.address.value >> shift) << shift === range.address.value;
+  return firstOf(range) === range.address.value;
+}
+
+function firstOf({ address, prefixLength }: Range): bigint {
+  const shift = BigInt(bitsOf(address) - prefixLength);
+  return (address.value >> shift) << shift;
 }
 
 /** As Go's parser that takes leading zeros has it: what it takes and the strict one refuses has them. */
@@ -132,8 +134,16 @@ export function checkAddress(
   path: string,
   kept: ReadonlySet<string> = nothing,
 ): boolean {
-  if (kept.has(text)) return true;
-  const why = addressFault(text);
+  return kept.has(text) || isFaultless(out, text, path, addressFault(text));
+}
+
+/** Reports `why`; undefined: there is nothing to report. */
+function isFaultless(
+  out: FieldError[],
+  text: string,
+  path: string,
+  why: string | undefined,
+): boolean {
   if (why !== undefined) out.push(invalidValue(path, text, why));
   return why === undefined;
 }
@@ -156,10 +166,7 @@ export function checkRange(
   path: string,
   kept: ReadonlySet<string> = nothing,
 ): boolean {
-  if (kept.has(text)) return true;
-  const why = rangeFault(text);
-  if (why !== undefined) out.push(invalidValue(path, text, why));
-  return why === undefined;
+  return kept.has(text) || isFaultless(out, text, path, rangeFault(text));
 }
 
 function rangeFault(text: string): string | undefined {
@@ -182,20 +189,18 @@ function unmapped(text: string): string {
 export function checkCanonicalAddress(out: FieldError[], text: string, path: string): boolean {
   if (!checkAddress(out, text, path)) return false;
   const address = parseAddress(text);
-  const canonical = address === undefined ? text : addressText(address);
-  if (canonical === text) return true;
-  out.push(invalidValue(path, text, `must be in canonical form (${JSON.stringify(canonical)})`));
-  return false;
+  return isCanonical(out, text, path, address === undefined ? text : addressText(address));
 }
 
 export function checkCanonicalRange(out: FieldError[], text: string, path: string): boolean {
   if (!checkRange(out, text, path)) return false;
   const range = parseRange(text);
-  if (range === undefined) return true;
-  const canonical = networkText(range);
-  if (canonical === text) return true;
-  out.push(invalidValue(path, text, `must be in canonical form (${JSON.stringify(canonical)})`));
-  return false;
+  return isCanonical(out, text, path, range === undefined ? text : networkText(range));
+}
+
+function isCanonical(out: FieldError[], text: string, path: string, canonical: string): boolean {
+  const why = `must be in canonical form (${JSON.stringify(canonical)})`;
+  return isFaultless(out, text, path, canonical === text ? undefined : why);
 }
 
 export function checkFamily(
