@@ -15,6 +15,7 @@ const special: ReadonlyMap<string, Paths> = new Map(
   Object.entries({
     "namespaces/finalize": status,
     "pods/status": [["spec"], ["metadata", "deletionTimestamp"], ["metadata", "ownerReferences"]],
+    "apiservices/status.apiregistration.k8s.io": specAndMetadata,
     "deployments/status.apps": [["spec"], ["metadata", "labels"]],
     "certificatesigningrequests.certificates.k8s.io": [["spec"], ["status"]],
     "certificatesigningrequests/status.certificates.k8s.io": [["spec"], ["status", "conditions"]],

@@ -46,12 +46,11 @@ function mergeObjects(
   const merged: MutableObject = {};
   const dropsNulls = shape.kind === "struct" && shape.dropsNulls;
   for (const name of keysOf(live, applied)) {
-    const value = mergeValues(
-      getField(live, name),
-      getField(applied, name),
-      fieldShape(shape, name),
-    );
-    if (value !== undefined && !(value === null && dropsNulls)) setField(merged, name, value);
+    const before = getField(live, name);
+    const value = mergeValues(before, getField(applied, name), fieldShape(shape, name));
+    // One that takes the place of a value is a change of it, until the object is decoded.
+    const isDropped = value === null && dropsNulls && before === undefined;
+    if (value !== undefined && !isDropped) setField(merged, name, value);
   }
   return merged;
 }

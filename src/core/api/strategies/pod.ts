@@ -131,12 +131,14 @@ function mergeSpreadKeys(podSpec: Fields, labels: Readonly<Record<string, string
   return { ...podSpec, topologySpreadConstraints };
 }
 
-/** Kubelets may not touch owners, and cannot lose what the server or they themselves said before. */
+/** Kubelets may not touch owners or the deletion, and cannot lose what the server or they themselves said before. */
 function prepareStatus(next: AnyObject, old: AnyObject): AnyObject {
-  const owners = old.metadata?.ownerReferences;
   const metadata: Record<string, unknown> = { ...next.metadata };
-  delete metadata["ownerReferences"];
-  if (owners !== undefined) metadata["ownerReferences"] = owners;
+  for (const name of ["ownerReferences", "deletionTimestamp"] as const) {
+    const before = old.metadata?.[name];
+    delete metadata[name];
+    if (before !== undefined) metadata[name] = before;
+  }
   const before = part(old, "status");
   let status: Record<string, unknown> = { ...part(next, "status") };
   if (text(status, "qosClass") === "" && has(before, "qosClass")) {

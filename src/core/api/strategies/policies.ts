@@ -103,7 +103,7 @@ export const policyRows: Readonly<Record<string, Readonly<Record<string, Strateg
   "admissionregistration.k8s.io": {
     mutatingwebhookconfigurations: webhooks,
     validatingwebhookconfigurations: webhooks,
-    validatingadmissionpolicies: { ...policy, status: {} },
+    validatingadmissionpolicies: { ...policy, status: {}, ...resetStatus },
     validatingadmissionpolicybindings: policy,
     mutatingadmissionpolicies: policy,
     mutatingadmissionpolicybindings: policy,
@@ -157,7 +157,7 @@ export const policyRows: Readonly<Record<string, Readonly<Record<string, Strateg
     ingressclasses: { generation: spec },
     networkpolicies: { generation: spec },
     ipaddresses: {},
-    servicecidrs: { status: {} },
+    servicecidrs: { status: {}, ...resetStatus },
   },
   "node.k8s.io": { runtimeclasses: { createOnUpdate: true, unconditionalUpdate: false } },
   policy: {
@@ -195,9 +195,14 @@ export const policyRows: Readonly<Record<string, Readonly<Record<string, Strateg
     volumeattributesclasses: {},
   },
   "internal.apiserver.k8s.io": {
-    storageversions: { status: {}, generation: spec, unconditionalUpdate: false },
+    storageversions: {
+      status: {},
+      generation: spec,
+      ...resetStatus,
+      unconditionalUpdate: false,
+    },
   },
   "storagemigration.k8s.io": {
-    storageversionmigrations: { ...specWithStatus, unconditionalUpdate: false },
+    storageversionmigrations: { ...specWithStatus, ...resetStatus, unconditionalUpdate: false },
   },
 };

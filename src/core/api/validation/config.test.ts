@@ -37,6 +37,11 @@ const creates: readonly (readonly [string, string, readonly string[]])[] = [
     ],
   ],
   [
+    "A class of volume attributes names its driver as a provisioner is named",
+    "{apiVersion: storage.k8s.io/v1, kind: VolumeAttributesClass, metadata: {name: c}, driverName: Example.com/driver, parameters: {a: b}}",
+    [],
+  ],
+  [
     "A claim asks for something",
     "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: c}, spec: {accessModes: [ReadWriteOnce]}}",
     ["spec.resources[storage]: Required value"],

@@ -296,7 +296,7 @@ const attributesMax = 512;
 
 export function validateAttributesClass(attributes: Fields): FieldError[] {
   const out: FieldError[] = [];
-  checkDriverName(out, text(attributes, "driverName"), "driverName");
+  checkProvisioner(out, text(attributes, "driverName"), "driverName");
   const parameters = textMap(attributes, "parameters");
   const size = Object.keys(parameters).length;
   if (size === 0) {
