@@ -74,7 +74,7 @@ export async function listenEtcd(deps: ServerDeps, options: ListenOptions): Prom
   const connections = new Map<Socket, H2Connection>();
   const http1 = http1Server(deps.http, limits.headMs);
   const gate = new ConnectionGate(deps, limits);
-  const sockets = new OpenSockets(deps.log);
+  const sockets = new OpenSockets(deps.log, { isSecure: options.tls !== undefined });
   const tell = tellRefused(deps);
   const mayStay = clientCheck(options, tell);
   const server = makeServer(options, tell, (socket) => {

@@ -33,6 +33,20 @@ test("the newest connection without credentials goes, but for newcomers", () => 
   assert.equal(budget.closedCount("anonymous"), 2);
 });
 
+test("what the process dials itself takes the place of connections without credentials", () => {
+  const { budget, closed, open } = opened(6, 2);
+  for (const name of ["a1", "a2", "a3", "a4"]) open(name);
+  const ends = [budget.dial(), budget.dial()];
+  assert.deepEqual(closed, []);
+  ends.push(budget.dial());
+  assert.deepEqual(closed, ["a2 anonymous"]);
+  open("a5");
+  assert.deepEqual(closed, ["a2 anonymous", "a1 anonymous"]);
+  assert.equal(budget.count + budget.dialedCount, 6);
+  for (const end of [...ends, ...ends]) end();
+  assert.equal(budget.dialedCount, 0);
+});
+
 test("a client that shows its credentials stays, however many come after it", () => {
   const { budget, closed, open } = opened(6, 2);
   for (let index = 0; index < 100; index++) open(`before${index}`);

@@ -8,6 +8,7 @@
  *        there is none, the newest of the user who has most, if that is more than `userMin`; else the oldest
  *        newcomer, the one that comes included. So a newcomer has the time in which `newcomersMax` others come to show its credentials,
  *        however many connections are held without any.
+ *        What the process dials itself (webhooks, kubelets, aggregated servers, exec) takes room from those that come.
  * Holds  a connection counts until it leaves or is closed here.
  * Cost   constant per connection; at the bound, where nothing without credentials is left, a look at each user.
  */
@@ -52,6 +53,7 @@ export class ConnectionBudget {
   readonly #settled = new Connections();
   readonly #users = new Map<string, Connections>();
   #count = 0;
+  #dialedCount = 0;
   readonly #closed: Record<ClosedFor, number> = { anonymous: 0, user: 0 };
 
   constructor(limits: ConnectionLimits) {
@@ -67,13 +69,18 @@ export class ConnectionBudget {
     return this.#newcomers.count + this.#settled.count;
   }
 
+  /** Connections of this process to others. */
+  get dialedCount(): number {
+    return this.#dialedCount;
+  }
+
   closedCount(reason: ClosedFor): number {
     return this.#closed[reason];
   }
 
   /** `close` is called at most once, from within this or a later `admit`. */
   admit(close: (reason: ClosedFor) => void): ConnectionAccount {
-    const isFull = this.#count >= this.limits.connectionsMax;
+    const isFull = this.#isFull;
     const entry = new Entry(this.#book, close);
     this.#count++;
     const hasRoom = !isFull || this.#closeSettled();
@@ -84,6 +91,24 @@ export class ConnectionBudget {
       if (oldest !== undefined) this.#settled.add(oldest);
     }
     return entry;
+  }
+
+  /**
+   * This process connects to another: for one more, one that came goes as for a newcomer, but for those of users
+   * with few. Who dials bounds how many. @returns what is called when it is closed; idempotent.
+   */
+  dial(): () => void {
+    if (this.#isFull) this.#closeSettled();
+    this.#dialedCount++;
+    let isOpen = true;
+    return () => {
+      if (isOpen) this.#dialedCount--;
+      isOpen = false;
+    };
+  }
+
+  get #isFull(): boolean {
+    return this.#count + this.#dialedCount >= this.limits.connectionsMax;
   }
 
   #closeSettled(): boolean {

@@ -6,7 +6,7 @@
  *   namespace┼─ Holding.take(kind, bytes) ── false: nothing was charged, the caller is refused
  *   process ─┘          give(kind, bytes), close()
  *
- * Holds  1. process = sum over kinds = sum over callers + connections, at any time. 2. what was taken is given back once.
+ * Holds  1. process = sum over kinds = sum over callers, at any time. 2. what was taken is given back once.
  *        3. no `take` brings a caller above `callerBytesMax`, a namespace above `namespaceBytesMax`, or the
  *        process above `totalBytesMax`; only `force` does, for what cannot be refused any more.
  *        4. no `take` beyond `smallBytesMax` leaves a caller with more than what was free before it, without
@@ -66,7 +66,9 @@ interface Held {
 
 interface Account {
   readonly name: string;
+  /** Without its connections. */
   bytes: number;
+  connectionBytes: number;
   /** Holdings that are open: the account is not forgotten. */
   open: number;
 }
@@ -80,7 +82,7 @@ const others = "others";
 export class Ledger {
   readonly limits: LedgerLimits;
   readonly #accounts = new Map<string, Account>();
-  readonly #others: Account = { name: others, bytes: 0, open: 0 };
+  readonly #others: Account = { name: others, bytes: 0, connectionBytes: 0, open: 0 };
   readonly #byKind = nothingHeld();
   readonly #refused: Record<RefusedBy, number> = { caller: 0, namespace: 0, process: 0 };
   #bytes = 0;
@@ -124,11 +126,12 @@ export class Ledger {
     return this.#accounts.get(name)?.bytes ?? 0;
   }
 
-  /** Those that hold most, the greatest first. Looks at each account: for a page that a human asks for. */
+  /** Those that hold most, connections included, the greatest first. Looks at each account: for a page that a human asks for. */
   largest(count: number): readonly Held[] {
-    const all = [...this.#accounts.values(), this.#others].filter(({ bytes }) => bytes > 0);
-    const sorted = all.toSorted((a, b) => b.bytes - a.bytes).slice(0, count);
-    return sorted.map(({ name, bytes }) => ({ name, bytes }));
+    const all = [...this.#accounts.values(), this.#others]
+      .map(({ name, bytes, connectionBytes }) => ({ name, bytes: bytes + connectionBytes }))
+      .filter(({ bytes }) => bytes > 0);
+    return all.toSorted((a, b) => b.bytes - a.bytes).slice(0, count);
   }
 
   /** `namespace`: "" for none. To be closed. */
@@ -193,7 +196,7 @@ export class Ledger {
     const known = this.#accounts.get(name);
     if (known !== undefined) return known;
     if (this.#accounts.size >= this.limits.accountsMax && !this.#forgetSome()) return this.#others;
-    const made = { name, bytes: 0, open: 0 };
+    const made = { name, bytes: 0, connectionBytes: 0, open: 0 };
     this.#accounts.set(name, made);
     return made;
   }
@@ -331,7 +334,10 @@ class LedgerHolding implements Holding {
     this.#taken[kind] += bytes;
     this.#bytes += bytes;
     this.#book.add(kind, bytes);
-    if (kind === "connection") return;
+    if (kind === "connection") {
+      this.#caller.connectionBytes += bytes;
+      return;
+    }
     this.#caller.bytes += bytes;
     if (this.#namespace !== undefined) this.#namespace.bytes += bytes;
   }

@@ -15,6 +15,8 @@ export interface ProcessFigures {
   readonly openFilesMax: number | undefined;
   /** Of all listeners. */
   readonly connections: number;
+  /** Of this process to others. */
+  readonly dialed: number;
   readonly connectionsMax: number;
   /** Closed to make room for others. */
   readonly connectionsClosed: number;
@@ -60,8 +62,13 @@ const declared: readonly Declared[] = [
   gauge("process_max_fds", "File descriptors that may be open.", (f) => f.openFilesMax),
   gauge("pilothouse_connections", "Connections of clients that are open.", (f) => f.connections),
   gauge(
+    "pilothouse_dialed_connections",
+    "Connections to other servers that are open: webhooks, kubelets, aggregated servers, stores.",
+    (f) => f.dialed,
+  ),
+  gauge(
     "pilothouse_connections_max",
-    "Connections of clients that may be open, below the limit of open files.",
+    "Connections of both kinds that may be open, below the limit of open files.",
     (f) => f.connectionsMax,
   ),
   {

@@ -123,7 +123,7 @@ export interface Relay {
   readonly ready: boolean;
   readonly resources: readonly Mirrored[];
   /** Little more may be held for clients: for the listener. */
-  readonly isTight: boolean;
+  readonly ledger: Ledger;
   readonly xds: XdsFace | undefined;
   /** Resolves when every mirror has its first list, or `signal` aborts. */
   untilReady(signal: AbortSignal): Promise<void>;
@@ -212,8 +212,8 @@ class RelayServer implements Relay {
     return this.#mirrors.all;
   }
 
-  get isTight(): boolean {
-    return this.#deps.ledger.isTight;
+  get ledger(): Ledger {
+    return this.#deps.ledger;
   }
 
   get ready(): boolean {

@@ -97,7 +97,7 @@ export interface ApiServer {
   /** For the HTTP rim: a request that it refused itself, for the audit trail. */
   refused(request: RefusedRequest): void;
   /** For the HTTP rim: little more may be held for clients. */
-  isTight(): boolean;
+  readonly ledger: Ledger;
   shutdown(): void;
   /** Ends all watches cleanly; registry and store are their owners' to close. */
   close(): void;
@@ -147,7 +147,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
       life.synced = true;
     },
     refused: (request) => audit?.recordRefused(request, deps.random.uuid(), deps.clock.nowMs()),
-    isTight: () => deps.ledger.isTight,
+    ledger: deps.ledger,
     shutdown: () => {
       life.leaving = true;
     },

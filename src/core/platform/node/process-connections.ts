@@ -1,7 +1,8 @@
 /**
- * The connections of this process, of all its listeners, below its limit of open files. Node raises the soft
- * limit to the hard one when it starts.
+ * The connections of this process, of all its listeners and those that it dials, below its limit of open files.
+ * Node raises the soft limit to the hard one when it starts.
  */
+import { subscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import {
   type ClosedFor,
@@ -33,6 +34,19 @@ export function warnOfFewOpenFiles(log: Log): void {
     connectionsMax,
     hint: "raise LimitNOFILE of the unit, the container's nofile, or ulimit -Hn",
   });
+}
+
+/**
+ * Counts every socket that this process connects from now on, whoever makes it: the host tells of all of them,
+ * those of libraries too. Call once, at the start.
+ */
+export function countDialed(): void {
+  subscribe("net.client.socket", onDialed);
+}
+
+function onDialed(message: unknown): void {
+  const { socket } = message as { readonly socket: Socket }; // as node:diagnostics_channel documents it
+  socket.once("close", processConnections.dial());
 }
 
 let quietUntilMs = 0;

@@ -18,6 +18,7 @@ export function readProcessFigures(): ProcessFigures {
     openFiles: tryTo(() => readdirSync("/proc/self/fd").length - 1),
     openFilesMax: openFilesMax(),
     connections: processConnections.count,
+    dialed: processConnections.dialedCount,
     connectionsMax: processConnections.limits.connectionsMax,
     connectionsClosed:
       processConnections.closedCount("anonymous") + processConnections.closedCount("user"),

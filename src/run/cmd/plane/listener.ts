@@ -30,7 +30,7 @@ export function listenTls(
       ...(options.frontProxy === undefined ? {} : { proxyCa: options.frontProxy.clientCa }),
       limits: httpLimits,
       refused: (request) => server.refused(request),
-      isTight: () => server.isTight(),
+      ledger: server.ledger,
     },
     server.handler,
     host.log,

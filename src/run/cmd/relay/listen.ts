@@ -58,7 +58,7 @@ export function listenTo(
       ...curves,
       limits: relayHttpLimits,
       ownHttp1: true,
-      isTight: () => running.isTight,
+      ledger: running.ledger,
     },
     running.handler,
     log,

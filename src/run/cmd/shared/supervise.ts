@@ -5,7 +5,7 @@
 import type { AssertionError } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
-import { warnOfFewOpenFiles } from "#platform/node/process-connections.ts";
+import { countDialed, warnOfFewOpenFiles } from "#platform/node/process-connections.ts";
 import { Supervisor } from "#platform/supervisor.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { outliveReaders } from "./closed-output.ts";
@@ -17,6 +17,7 @@ export function supervised<H extends { readonly clock: Clock; readonly log: Log 
   const supervisor = new Supervisor({ clock: host.clock, log: host.log, onBug: endOnBug });
   outliveReaders();
   warnOfFewOpenFiles(host.log);
+  countDialed();
   process.on("uncaughtException", (error) => supervisor.failed("uncaught", error));
   process.on("unhandledRejection", (reason) => supervisor.failed("unhandled", reason));
   return { ...host, clock: supervisor.clock, supervisor };

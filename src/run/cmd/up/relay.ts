@@ -70,8 +70,8 @@ export async function openRelayOf(
   const made = await openRelay(mirrors, connect, more, parts, stopping);
   if (made === undefined) throw new StartStopped();
   const { running } = made;
-  const isTight = (): boolean => running.isTight;
-  const options = { ...at, ...keys, limits: relayHttpLimits, ownHttp1: true, isTight };
+  const { ledger } = running;
+  const options = { ...at, ...keys, limits: relayHttpLimits, ownHttp1: true, ledger };
   const start = () => listen(options, running.handler, host.log);
   const listening = await openListener(made, 0, start, parts);
   const { xds: face } = running;

@@ -25,6 +25,7 @@ import type { TLSSocket } from "node:tls";
 import type { Peer, PlainHandler, TakeRefused } from "../../http.ts";
 import { NodeClock } from "../clock.ts";
 import { AnswerProgress, type StallLimits } from "./answer-progress.ts";
+import type { Ledger } from "../../ledger.ts";
 import type { Log } from "../../log.ts";
 import { serveHttp1 } from "./http1.ts";
 import { type Http1Front, serveConnection } from "./http1-connection.ts";
@@ -87,8 +88,8 @@ interface ListenOptions extends TrustedAuthorities {
   readonly ownHttp1?: boolean;
   /** Is told of requests that the handler never sees, as their heads could not be read. */
   readonly refused?: TakeRefused;
-  /** Little more may be held for clients: answers that stand still end sooner. Absent: never. */
-  readonly isTight?: () => boolean;
+  /** Who holds what: connections are charged to it, and while it is tight answers that stand still end sooner. */
+  readonly ledger?: Pick<Ledger, "open" | "isTight">;
 }
 
 export interface Listening {
@@ -106,11 +107,12 @@ export async function listen(
   handler: PlainHandler,
   log: Log,
 ): Promise<Listening> {
-  const { limits, refused, isTight = () => false } = options;
-  const progress = new AnswerProgress(new NodeClock(), limits, isTight);
+  const { limits, refused, ledger } = options;
+  const progress = new AnswerProgress(new NodeClock(), limits, () => ledger?.isTight ?? false);
   const more = refused === undefined ? {} : { refused };
   const rim = new Rim({ handler, log, progress, ...more }, limits);
-  const sockets = new OpenSockets(log);
+  const hold = ledger === undefined ? undefined : (caller: string) => ledger.open(caller);
+  const sockets = new OpenSockets(log, { isSecure: options.key !== undefined, hold });
   const server =
     options.key === undefined
       ? clearServer(options, rim, sockets)
