@@ -6,14 +6,28 @@
 import { versionInfo } from "#server/version.ts";
 import { productVersion } from "./product.ts";
 
+/** By Node's names; what is missing here has one name in both. */
+const goSystems: Readonly<Record<string, string>> = { win32: "windows", sunos: "solaris" };
+const goMachines: Readonly<Record<string, string>> = {
+  x64: "amd64",
+  ia32: "386",
+  mipsel: "mipsle",
+  ppc64: "ppc64le",
+};
+
 /** As `/version` says it. */
 export const version = versionInfo({
   productVersion,
   commit: "unknown",
   date: "1970-01-01T00:00:00Z",
   runtime: `node ${process.versions.node}`,
-  platform: `${process.platform}/${process.arch}`,
+  platform: goPlatform(process.platform, process.arch),
 });
+
+/** `linux/amd64`: the names that Go has, which clients and dashboards compare. */
+export function goPlatform(system: string, machine: string): string {
+  return `${goSystems[system] ?? system}/${goMachines[machine] ?? machine}`;
+}
 
 type Component = "kube-scheduler" | "kube-controller-manager" | "kubelet";
 
