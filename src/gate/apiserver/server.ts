@@ -41,6 +41,7 @@ import type { Kubelets } from "./kubelet/deps.ts";
 import { OpenapiHttp } from "./openapi-http.ts";
 import { type Documents, serveNonResource } from "./non-resource.ts";
 import { type RouteDeps, serveResource } from "./route.ts";
+import { Statusz } from "./statusz.ts";
 
 interface ApiServerDeps {
   readonly registry: Registry;
@@ -199,6 +200,7 @@ function documentsOf(
       { catalog, clock, delegates },
       `v${deps.version.major}.${deps.version.minor}.0`,
     ),
+    new Statusz({ clock, version: deps.version }),
     ...(issuer === undefined ? [] : [issuerDocuments(issuer)]),
     ...(deps.documents?.(catalog) ?? []),
   ];
