@@ -40,6 +40,8 @@ export type ClosedFor = "anonymous" | "user";
 export interface ConnectionAccount {
   /** Its client has credentials, which say so. Of several users the last one counts. */
   belongsTo(user: string): void;
+  /** As `PeerConnection` has it. */
+  caller: string | undefined;
   /** It is closed. Idempotent. */
   leave(): void;
 }
@@ -165,6 +167,7 @@ class Entry implements ConnectionAccount {
   /** In which it is; undefined: it was asked to close, or has left. */
   list: Connections | undefined;
   user: string | undefined;
+  caller: string | undefined;
   #hasLeft = false;
 
   constructor(book: Book, close: (reason: ClosedFor) => void) {

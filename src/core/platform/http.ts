@@ -26,6 +26,8 @@ export type Peer =
 interface PeerConnection {
   /** The user that its credentials name: among too many connections those of nobody are closed first. */
   belongsTo(user: string): void;
+  /** Whose request came last on it, for whom the next one begins; absent: nobody who is known. */
+  caller?: string | undefined;
 }
 
 export interface UserInfo {

@@ -225,6 +225,7 @@ async function runChain(
   const caller = await runChainAuthenticate(deps, state);
   if (deps.audit !== undefined) await runChainAudit(deps.audit, state, caller);
   const user = await runChainImpersonate(deps, state, caller);
+  noteCaller(request, user);
   deps.longTurns?.mark(state, "fairness");
   const seat = await deps.gate?.enter({
     info,
@@ -326,6 +327,12 @@ async function runChainImpersonate(
     default:
       return wish satisfies never;
   }
+}
+
+/** Whose turn the connection's next request takes. */
+function noteCaller({ peer }: PlainRequest, { name }: UserInfo): void {
+  if (peer.kind !== "socket" || peer.connection === undefined || name === anonymousName) return;
+  peer.connection.caller = name;
 }
 
 /** What the request asks for, as the authorizer sees it. */

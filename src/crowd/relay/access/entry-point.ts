@@ -71,6 +71,8 @@ async function publicCaller(
   const acting = await actingUser(access, user, request);
   if (acting !== user) note.impersonator = user;
   note.user = acting;
+  if (peer.kind === "socket" && peer.connection !== undefined && !isNobody(acting))
+    peer.connection.caller = acting.name;
   return acting;
 }
 

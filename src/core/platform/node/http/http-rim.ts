@@ -1,6 +1,6 @@
 /** What both HTTP rims share: the handler, the log, and the open streams that `close` must end. */
 import type { EventEmitter } from "node:events";
-import type { ByteSink, PlainHandler, TakeRefused } from "../../http.ts";
+import type { ByteSink, Peer, PlainHandler, TakeRefused } from "../../http.ts";
 import type { AnswerProgress } from "./answer-progress.ts";
 import type { Log } from "../../log.ts";
 import { processTurns } from "./process-turns.ts";
@@ -27,6 +27,16 @@ export class Departure {
     this.#left = true;
     this.#controller?.abort(clientLeft);
   }
+}
+
+/** Who begins a request: the user of the connection's last one; before that, its address. */
+export function callerOf(peer: Peer): string {
+  if (peer.kind === "direct") return "";
+  return peer.connection?.caller ?? addressCaller(peer.address);
+}
+
+export function addressCaller(address: string): string {
+  return `address:${address}`;
 }
 
 export class Rim {

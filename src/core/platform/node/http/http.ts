@@ -32,7 +32,7 @@ import { type Http1Front, serveConnection } from "./http1-connection.ts";
 import { refuseBroken, refuseConnect } from "./http1-refusal.ts";
 import { mayUpgrade, serveUpgrade } from "./http1-upgrade.ts";
 import { serveHttp2 } from "./http2.ts";
-import { Rim } from "./http-rim.ts";
+import { addressCaller, Rim } from "./http-rim.ts";
 import { createServer } from "./node-http.ts";
 import { OpenSockets } from "./open-sockets.ts";
 import { takeAnyAnchor } from "../trust.ts";
@@ -329,7 +329,7 @@ async function handshakeInTurn(
   socket: Socket,
   secure: (socket: Socket) => void,
 ): Promise<void> {
-  const turn = rim.turns.enter(socket);
+  const turn = rim.turns.enter(socket, addressCaller(socket.remoteAddress ?? ""));
   if (turn !== undefined) await turn;
   if (!socket.destroyed) secure(socket);
 }

@@ -26,7 +26,7 @@ import { abandon, answerOf, UnsentAnswer } from "./http1.ts";
 import { answerHead, hasBody, isLast, lengthOf, replayBytes } from "./http1-answer.ts";
 import { type PlainHead, plainHead } from "./http1-head.ts";
 import { Http1Stream, type StreamOwner } from "./http1-stream.ts";
-import { Departure, type Rim } from "./http-rim.ts";
+import { callerOf, Departure, type Rim } from "./http-rim.ts";
 import { type SocketWriter, socketWriter } from "./socket-writer.ts";
 
 /** What the connections of a server share. */
@@ -196,11 +196,12 @@ class Http1Connection implements StreamOwner {
     const { rim, peerOf } = this.#front;
     const departure = new Departure();
     this.#departure = departure;
-    const turn = rim.turns.enter(this.#socket);
+    const peer = peerOf(this.#socket);
+    const turn = rim.turns.enter(this.#socket, callerOf(peer));
     if (turn !== undefined) await turn;
     // Left before its turn came: nothing was begun.
     if (departure.hasLeft) return;
-    const answer = await answerOf(rim, new PlainRead(head, peerOf(this.#socket), departure));
+    const answer = await answerOf(rim, new PlainRead(head, peer, departure));
     if (this.#state === "left" || !this.#socket.writable) return abandon(answer);
     try {
       await this.#send(read, head, answer);

@@ -35,7 +35,7 @@ import {
   refusedRequest,
 } from "./http1-refusal.ts";
 import { takeTurn } from "./http1-turns.ts";
-import { Departure, type Rim } from "./http-rim.ts";
+import { callerOf, Departure, type Rim } from "./http-rim.ts";
 import { type SocketWriter, socketWriter } from "./socket-writer.ts";
 
 /** The chunk frame of a block many streams share; dies with the block. */
@@ -60,7 +60,7 @@ export async function serveHttp1(
   response.on("error", leave);
   takeTurn({ message, response });
   if (response.socket === null) await untilAssigned(message, response);
-  const turn = rim.turns.enter(message.socket);
+  const turn = rim.turns.enter(message.socket, callerOf(peer));
   if (turn !== undefined) await turn;
   if (response.socket === null || response.destroyed) return;
   const target = splitTarget(message.url ?? "");

@@ -17,7 +17,7 @@ import { abandon, answerOf, UnsentAnswer, untilDrained } from "./http1.ts";
 import { cuttable } from "./http2-deaf.ts";
 import { badRequest, type Refusal, tooLarge } from "./http1-refusal.ts";
 import { recallAnswer, rememberAnswer } from "./http2-again.ts";
-import { Departure, type Rim } from "./http-rim.ts";
+import { callerOf, Departure, type Rim } from "./http-rim.ts";
 
 /** Headers HTTP/2 forbids (RFC 9113 8.2.2). */
 const connectionHeaders = new Set(["connection", "keep-alive", "transfer-encoding", "upgrade"]);
@@ -35,7 +35,7 @@ export async function serveHttp2(
   const leave = (): void => gone.leave();
   stream.on("close", leave);
   stream.on("error", leave);
-  const turn = rim.turns.enter(stream.session ?? stream);
+  const turn = rim.turns.enter(stream.session ?? stream, callerOf(peer));
   if (turn !== undefined) await turn;
   // Reset before its turn came: nothing of it was begun.
   if (gone.hasLeft || stream.destroyed) return;

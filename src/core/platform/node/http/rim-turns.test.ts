@@ -47,7 +47,7 @@ class Loop implements TurnHost {
 function rim(turnMs: number): {
   readonly loop: Loop;
   readonly turns: RimTurns;
-  readonly come: (connection: object, name: string, ms: number) => void;
+  readonly come: (connection: object, name: string, ms: number, caller?: string) => void;
 } {
   const loop = new Loop();
   const turns = new RimTurns(loop, { turnMs });
@@ -58,8 +58,8 @@ function rim(turnMs: number): {
   return {
     loop,
     turns,
-    come(connection, name, ms) {
-      const wait = turns.enter(connection);
+    come(connection, name, ms, caller = "one") {
+      const wait = turns.enter(connection, caller);
       if (wait === undefined) begin(name, ms);
       else void wait.then(() => begin(name, ms));
     },
@@ -91,6 +91,19 @@ test("a connection with one request does not wait for another with hundreds", as
   await loop.run();
   assert.deepEqual(loop.turns[0], ["g0", "g1", "quiet", "g2"]);
   assert.equal(loop.turns.flat().length, 301);
+});
+
+test("a caller who was quiet goes before those who have used the loop, of however many connections", async () => {
+  const { loop, come } = rim(4);
+  for (let index = 0; index < 400; index++) come({}, `g${index}`, 3, "greedy");
+  const connection = {};
+  loop.nextTurn(() => come(connection, "q0", 1, "quiet"));
+  loop.nextTurn(() => loop.nextTurn(() => come(connection, "q1", 1, "quiet")));
+  await loop.run();
+  const order = loop.turns.flat();
+  assert.ok(order.indexOf("q0") <= 4, order.slice(0, 10).join());
+  assert.ok(order.indexOf("q1") <= 8, order.slice(0, 10).join());
+  assert.equal(order.length, 402);
 });
 
 test("a turn is longer than its time by one request at most", async () => {

@@ -1,9 +1,9 @@
 /**
- * When the requests of all connections begin: some milliseconds of them per turn of the loop, and of the
- * connections one request each in rotation, so that thousands of requests in one read of each hold nobody up.
+ * When the requests of all connections begin: some milliseconds of them per turn of the loop, next the caller that
+ * has used least of it (turn-queue.ts), so that thousands of requests in one read, or of hundreds of connections, hold nobody up.
  *
  *   enter ──(nobody waits, the turn has time)──► begins at once
- *     └──► waits by connection ──(in this turn after what runs, or in a later one)──► begins
+ *     └──► waits by caller ──────(in this turn after what runs, or in a later one)──► begins
  *
  * Holds  one request begins at a time: the next when all that the one before it does without waiting for the
  *        host is done, so that its time is known. A turn begins none after `turnMs`, hence it is longer
@@ -12,6 +12,7 @@
  * Bounds as many wait as connections have open: `streamsPerConnectionMax` each over HTTP/2, one over HTTP/1.1.
  */
 
+import { TurnQueue } from "../../turn-queue.ts";
 import type { TurnRest } from "../../turn-rest.ts";
 
 export interface TurnHost {
@@ -25,8 +26,8 @@ export interface TurnHost {
 export class RimTurns implements TurnRest {
   readonly #host: TurnHost;
   readonly #turnMs: number;
-  /** By connection; the first has its turn next. */
-  readonly #waiting = new Map<object, (() => void)[]>();
+  readonly #queue = new TurnQueue();
+  #beganMs = 0;
   #isRunning = false;
   #atRest: (() => void)[] = [];
   /** Of the turn in which a request has begun; undefined: none has. */
@@ -37,17 +38,13 @@ export class RimTurns implements TurnRest {
     this.#turnMs = turnMs;
   }
 
-  /** What a request of this connection waits for; undefined: it begins at once. */
-  enter(connection: object): Promise<void> | undefined {
-    if (!this.#isRunning && this.#waiting.size === 0 && this.#hasTime()) {
+  /** What a request of this connection waits for; undefined: it begins at once. `caller`: as far as is known. */
+  enter(connection: object, caller: string): Promise<void> | undefined {
+    if (!this.#isRunning && this.#queue.isEmpty && this.#hasTime()) {
       this.#begin();
       return undefined;
     }
-    return new Promise((resolve) => {
-      const others = this.#waiting.get(connection);
-      if (others === undefined) this.#waiting.set(connection, [resolve]);
-      else others.push(resolve);
-    });
+    return new Promise((resolve) => this.#queue.add(caller, connection, resolve));
   }
 
   whenBegun(f: () => void): void {
@@ -71,11 +68,13 @@ export class RimTurns implements TurnRest {
 
   #begin(): void {
     this.#isRunning = true;
+    this.#beganMs = this.#host.nowMs();
     this.#host.settled(this.#ran);
   }
 
   readonly #ran = (): void => {
     this.#isRunning = false;
+    this.#queue.used(this.#host.nowMs() - this.#beganMs);
     this.#goOn();
     if (!this.#isRunning && this.#atRest.length > 0) this.#rest();
   };
@@ -88,13 +87,8 @@ export class RimTurns implements TurnRest {
 
   /** Where the turn has no time left, its end goes on. */
   #goOn(): void {
-    const [next] = this.#waiting;
-    if (next === undefined || !this.#hasTime()) return;
-    const [connection, requests] = next;
-    const begin = requests.shift();
-    this.#waiting.delete(connection);
-    if (requests.length > 0) this.#waiting.set(connection, requests);
+    if (this.#queue.isEmpty || !this.#hasTime()) return;
     this.#begin();
-    begin?.();
+    this.#queue.next()?.();
   }
 }
