@@ -2,22 +2,28 @@
  * Turns of the loop within one request: between two steps of long work the loop serves others.
  *
  * Short work never gives way: `isLong` is false until a step told of a large object.
- * Holds  of all who wait for a turn one goes on per turn of the loop, in order: twenty requests of 5 ms a step
- *        hold it for 5 ms, not for 100.
+ * Holds  of all who wait for a turn one goes on per turn of the loop: twenty requests of 5 ms a step
+ *        hold it for 5 ms, not for 100. Next is the caller who had fewest (turn-queue.ts), and of his requests the
+ *        oldest: if all of them went on in rotation, all would end late, and keep seats and memory until then.
  */
 import type { Clock } from "./clock.ts";
+import { Oldest, TurnQueue } from "./turn-queue.ts";
 
 /** A pod has 2 or 3 KB; a step over an object of this size takes up to a millisecond. */
 const longBytesMin = 8 * 1024;
 
 export class Pace {
   readonly clock: Clock;
+  readonly #caller: string;
   readonly #goesOn: (() => void) | undefined;
   #isLong = false;
+  /** Among those of its caller; 0: it did not wait yet. */
+  #age = 0;
 
-  /** `goesOn` is called when the request has a turn again. */
-  constructor(clock: Clock, goesOn?: () => void) {
+  /** `caller`: whose time it takes. `goesOn` is called when the request has a turn again. */
+  constructor(clock: Clock, caller = "", goesOn?: () => void) {
     this.clock = clock;
+    this.#caller = caller;
     this.#goesOn = goesOn;
   }
 
@@ -33,10 +39,11 @@ export class Pace {
   /** `if (pace.isLong) await pace.turn();` */
   turn(): Promise<void> {
     const goesOn = this.#goesOn;
-    if (goesOn === undefined) return nextTurn(this.clock);
+    const turns = turnsOf(this.clock);
+    this.#age ||= turns.age();
     return new Promise((resolve) => {
-      onNextTurn(this.clock, () => {
-        goesOn();
+      turns.add(this.#caller, this.#age, () => {
+        goesOn?.();
         resolve();
       });
     });
@@ -48,19 +55,55 @@ export function nextTurn(clock: Clock): Promise<void> {
   return new Promise((resolve) => onNextTurn(clock, resolve));
 }
 
-/** Who waits for a turn, by clock: there is one loop to share. As many as there are requests. */
-const waiting = new WeakMap<Clock, (() => void)[]>();
-
 /** Calls `f` in a turn of the loop in which nobody else who asked here goes on. */
 export function onNextTurn(clock: Clock, f: () => void): void {
-  const queue = waiting.get(clock) ?? [];
-  waiting.set(clock, queue);
-  queue.push(f);
-  if (queue.length === 1) clock.after("request.turn", 0, () => goOn(clock, queue));
+  const turns = turnsOf(clock);
+  turns.add("", turns.age(), f);
 }
 
-function goOn(clock: Clock, queue: (() => void)[]): void {
-  const f = queue.shift();
-  if (queue.length > 0) clock.after("request.turn", 0, () => goOn(clock, queue));
-  f?.();
+/** Who waits for a turn. As many as there are requests. */
+class Turns {
+  readonly #clock: Clock;
+  readonly #queue = new TurnQueue(() => new Oldest());
+  #age = 0;
+  #isArmed = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  age(): number {
+    return ++this.#age;
+  }
+
+  add(caller: string, age: number, f: () => void): void {
+    this.#queue.add(caller, age, f);
+    this.#arm();
+  }
+
+  #arm(): void {
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    this.#clock.after("request.turn", 0, () => this.#goOn());
+  }
+
+  #goOn(): void {
+    this.#isArmed = false;
+    const f = this.#queue.next();
+    // Steps take about the same time, so they are counted.
+    this.#queue.used(1);
+    if (!this.#queue.isEmpty) this.#arm();
+    f?.();
+  }
+}
+
+/** By clock: there is one loop to share. */
+const allTurns = new WeakMap<Clock, Turns>();
+
+function turnsOf(clock: Clock): Turns {
+  const known = allTurns.get(clock);
+  if (known !== undefined) return known;
+  const made = new Turns(clock);
+  allTurns.set(clock, made);
+  return made;
 }

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeRandom } from "./testing/random.ts";
-import { TurnQueue } from "./turn-queue.ts";
+import { Oldest, Rotation, TurnQueue } from "./turn-queue.ts";
 
 /** Runs one begin of `ms`, and @returns its name. */
-function runOne(queue: TurnQueue, ran: string[], ms = 1): string | undefined {
+function runOne(queue: TurnQueue<object>, ran: string[], ms = 1): string | undefined {
   const before = ran.length;
   queue.next()?.();
   queue.used(ms);
@@ -13,7 +13,7 @@ function runOne(queue: TurnQueue, ran: string[], ms = 1): string | undefined {
 }
 
 test("callers share the time, whatever one request of theirs takes", () => {
-  const queue = new TurnQueue();
+  const queue = new TurnQueue(() => new Rotation());
   const ran: string[] = [];
   for (let at = 0; at < 40; at++) {
     queue.add("long", {}, () => ran.push("long"));
@@ -27,7 +27,7 @@ test("callers share the time, whatever one request of theirs takes", () => {
 });
 
 test("a pause gives no credit: who comes back does not make up for it", () => {
-  const queue = new TurnQueue();
+  const queue = new TurnQueue(() => new Rotation());
   const ran: string[] = [];
   for (let at = 0; at < 30; at++) queue.add("busy", {}, () => ran.push("busy"));
   for (let at = 0; at < 10; at++) runOne(queue, ran);
@@ -37,7 +37,7 @@ test("a pause gives no credit: who comes back does not make up for it", () => {
 });
 
 test("connections of one caller have one begin each in rotation", () => {
-  const queue = new TurnQueue();
+  const queue = new TurnQueue(() => new Rotation());
   const ran: string[] = [];
   const [a, b] = [{}, {}];
   for (const name of ["a0", "a1", "a2"]) queue.add("one", a, () => ran.push(name));
@@ -46,9 +46,24 @@ test("connections of one caller have one begin each in rotation", () => {
   assert.deepEqual(ran, ["a0", "b0", "a1", "a2"]);
 });
 
+test("of requests with an age the oldest goes on until it ends", () => {
+  const queue = new TurnQueue(() => new Oldest());
+  const ran: string[] = [];
+  queue.add("one", 2, () => ran.push("2"));
+  queue.add("one", 1, () => ran.push("1"));
+  queue.next()?.();
+  queue.used(1);
+  queue.add("one", 1, () => ran.push("1 again"));
+  while (!queue.isEmpty) {
+    queue.next()?.();
+    queue.used(1);
+  }
+  assert.deepEqual(ran, ["1", "1 again", "2"]);
+});
+
 test("all that is added begins once, and callers that wait no more are forgotten", () => {
   const random = new FakeRandom(Number(process.env["PILOTHOUSE_SEED"] ?? 1));
-  const queue = new TurnQueue();
+  const queue = new TurnQueue(() => new Rotation());
   const ran: string[] = [];
   let added = 0;
   for (let step = 0; step < 5_000; step++) {

@@ -5,7 +5,7 @@
  *
  * Holds  a caller that comes after a pause starts level with the one that is served, with no credit for the pause: it
  *        waits for what runs, and for those that came level before it, however much the others have waiting.
- *        Of one caller's connections each has one begin in rotation.
+ *        Of one caller's own what is next says `Waiting`: one of each connection in rotation, or the oldest request.
  * Bounds entries of callers that do not wait any more are swept when they are more than the others.
  * Cost   O(log callers that wait) per begin.
  * After  Goyal, Vin, Cheng: Start-time fair queueing (1996).
@@ -14,27 +14,39 @@
  */
 import { Heap } from "#base/heap.ts";
 
-interface Caller {
+interface Caller<Key> {
   /** Of the loop, since the queue was last empty; a caller that comes back begins at the least of those that wait. */
   usedMs: number;
   /** Among equals: who came first. */
   order: number;
   /** In the heap, or running. */
   isQueued: boolean;
-  /** What waits, by connection; the first has its turn next. */
-  readonly waiting: Map<object, (() => void)[]>;
+  readonly waiting: Waiting<Key>;
+}
+
+/** What waits of one caller. */
+export interface Waiting<Key> {
+  readonly size: number;
+  add(key: Key, begin: () => void): void;
+  take(): (() => void) | undefined;
 }
 
 const sweptMin = 64;
 
-export class TurnQueue {
-  readonly #callers = new Map<string, Caller>();
-  readonly #queue = new Heap<Caller>((a, b) => a.usedMs - b.usedMs || a.order - b.order);
+export class TurnQueue<Key> {
+  readonly #waitingOf: () => Waiting<Key>;
+  readonly #callers = new Map<string, Caller<Key>>();
+  readonly #queue = new Heap<Caller<Key>>((a, b) => a.usedMs - b.usedMs || a.order - b.order);
   /** Of the caller that began last: no one that waits has used less. */
   #levelMs = 0;
   #order = 0;
   #sweepAt = sweptMin;
-  #running: Caller | undefined;
+  #running: Caller<Key> | undefined;
+
+  /** Of each caller. */
+  constructor(waitingOf: () => Waiting<Key>) {
+    this.#waitingOf = waitingOf;
+  }
 
   get isEmpty(): boolean {
     return this.#queue.size === 0 && (this.#running?.waiting.size ?? 0) === 0;
@@ -45,11 +57,9 @@ export class TurnQueue {
     return this.#callers.size;
   }
 
-  add(name: string, connection: object, begin: () => void): void {
+  add(name: string, key: Key, begin: () => void): void {
     const caller = this.#callers.get(name) ?? this.#newcomer(name);
-    const others = caller.waiting.get(connection);
-    if (others === undefined) caller.waiting.set(connection, [begin]);
-    else others.push(begin);
+    caller.waiting.add(key, begin);
     if (caller.isQueued) return;
     caller.usedMs = Math.max(caller.usedMs, this.#levelMs);
     this.#enqueue(caller);
@@ -58,12 +68,8 @@ export class TurnQueue {
   /** To be called when what began before has run (`used`). */
   next(): (() => void) | undefined {
     const caller = this.#queue.pop();
-    const [first] = caller?.waiting ?? [];
-    if (caller === undefined || first === undefined) return undefined;
-    const [connection, begins] = first;
-    const begin = begins.shift();
-    caller.waiting.delete(connection);
-    if (begins.length > 0) caller.waiting.set(connection, begins);
+    if (caller === undefined) return undefined;
+    const begin = caller.waiting.take();
     this.#levelMs = caller.usedMs;
     this.#running = caller;
     return begin;
@@ -81,13 +87,13 @@ export class TurnQueue {
     else if (this.#callers.size > this.#sweepAt) this.#sweep();
   }
 
-  #newcomer(name: string): Caller {
-    const caller = { usedMs: 0, order: 0, isQueued: false, waiting: new Map() };
+  #newcomer(name: string): Caller<Key> {
+    const caller = { usedMs: 0, order: 0, isQueued: false, waiting: this.#waitingOf() };
     this.#callers.set(name, caller);
     return caller;
   }
 
-  #enqueue(caller: Caller): void {
+  #enqueue(caller: Caller<Key>): void {
     caller.isQueued = true;
     caller.order = this.#order++;
     this.#queue.push(caller);
@@ -104,5 +110,49 @@ export class TurnQueue {
       if (!isQueued && usedMs <= this.#levelMs) this.#callers.delete(name);
     }
     this.#sweepAt = Math.max(sweptMin, 2 * this.#callers.size);
+  }
+}
+
+/** One of each connection, in rotation. */
+export class Rotation implements Waiting<object> {
+  readonly #byConnection = new Map<object, (() => void)[]>();
+
+  get size(): number {
+    return this.#byConnection.size;
+  }
+
+  add(connection: object, begin: () => void): void {
+    const others = this.#byConnection.get(connection);
+    if (others === undefined) this.#byConnection.set(connection, [begin]);
+    else others.push(begin);
+  }
+
+  take(): (() => void) | undefined {
+    const [first] = this.#byConnection;
+    if (first === undefined) return undefined;
+    const [connection, begins] = first;
+    const begin = begins.shift();
+    this.#byConnection.delete(connection);
+    if (begins.length > 0) this.#byConnection.set(connection, begins);
+    return begin;
+  }
+}
+
+/** The lowest number first. */
+export class Oldest implements Waiting<number> {
+  readonly #heap = new Heap<{ readonly age: number; readonly begin: () => void }>(
+    (a, b) => a.age - b.age,
+  );
+
+  get size(): number {
+    return this.#heap.size;
+  }
+
+  add(age: number, begin: () => void): void {
+    this.#heap.push({ age, begin });
+  }
+
+  take(): (() => void) | undefined {
+    return this.#heap.pop()?.begin;
   }
 }

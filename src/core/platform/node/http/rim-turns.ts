@@ -12,7 +12,7 @@
  * Bounds as many wait as connections have open: `streamsPerConnectionMax` each over HTTP/2, one over HTTP/1.1.
  */
 
-import { TurnQueue } from "../../turn-queue.ts";
+import { Rotation, TurnQueue } from "../../turn-queue.ts";
 import type { TurnRest } from "../../turn-rest.ts";
 
 export interface TurnHost {
@@ -26,7 +26,7 @@ export interface TurnHost {
 export class RimTurns implements TurnRest {
   readonly #host: TurnHost;
   readonly #turnMs: number;
-  readonly #queue = new TurnQueue();
+  readonly #queue = new TurnQueue(() => new Rotation());
   #beganMs = 0;
   #isRunning = false;
   #atRest: (() => void)[] = [];
