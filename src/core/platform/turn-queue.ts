@@ -25,7 +25,7 @@ interface Caller<Key> {
 }
 
 /** What waits of one caller. */
-export interface Waiting<Key> {
+interface Waiting<Key> {
   readonly size: number;
   add(key: Key, begin: () => void): void;
   take(): (() => void) | undefined;
