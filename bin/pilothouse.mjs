@@ -3,9 +3,6 @@
  * The launcher: runs the product on a Node that can. On an older host Node it starts the pinned one
  * and stays only to pass signals and the exit code on; a pipe between the two ends with it, so that a
  * launcher that is killed outright leaves no server behind. From a checkout it runs src, else dist.
- *
- * A role whose host needs flags (host-flags.json) gets them: V8 takes those of its heap at its start only,
- * so the process becomes itself once more, with them (execve; 20 ms of CPU). docs/adr/0014.
  */
 import { existsSync, readFileSync } from "node:fs";
 import module from "node:module";
@@ -28,9 +25,6 @@ else await startPinned();
 
 async function start() {
   stopWithLauncher();
-  const flags = missingFlags();
-  // Not of a forked process, which shares a channel with its maker and has its maker's flags.
-  if (flags.length > 0 && process.send === undefined) becomeWith(flags);
   module.enableCompileCache?.(join(root, "node_modules", ".cache", "pilothouse"));
   // By itself it is written when the process ends well, and some are only ever killed. Once written it
   // costs 0.2 ms, the first time 30; it saves every later start half of its CPU.
@@ -44,7 +38,7 @@ async function start() {
 
 async function startPinned() {
   const { spawn } = await import("node:child_process");
-  const args = [...missingFlags(), self, ...process.argv.slice(2)];
+  const args = [self, ...process.argv.slice(2)];
   const env = { ...process.env, [launcherVariable]: String(process.pid) };
   const stdio = ["inherit", "inherit", "inherit", "pipe"];
   const child = spawn(pinnedNode(root), args, { stdio, env });
@@ -70,22 +64,4 @@ function stopWithLauncher() {
     .on("error", () => {})
     .once("close", stop)
     .resume();
-}
-
-/** What an operator has set, by NODE_OPTIONS too, stays. */
-function missingFlags() {
-  const all = JSON.parse(readFileSync(join(root, "bin", "host-flags.json"), "utf8"));
-  const set = [...process.execArgv, process.env.NODE_OPTIONS ?? ""].join(" ").replaceAll("_", "-");
-  const flags = Object.hasOwn(all, process.argv[2] ?? "") ? all[process.argv[2]] : [];
-  return flags.filter((flag) => !set.includes(flag.split("=")[0]));
-}
-
-/** Returns only where the host cannot (Windows) or must not (Node's permission model): that costs memory. */
-function becomeWith(flags) {
-  const args = [process.execPath, ...process.execArgv, ...flags, self, ...process.argv.slice(2)];
-  try {
-    process.execve?.(process.execPath, args, process.env);
-  } catch {
-    // As it would be without the flags.
-  }
 }

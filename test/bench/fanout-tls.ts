@@ -5,7 +5,7 @@
 import { type ChildProcess } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { linesOf, pause, pinned, relayHostFlags } from "./pinned.ts";
+import { linesOf, pause, pinned } from "./pinned.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
 import { makeTlsFiles, type TlsFiles } from "./tls-files.ts";
 
@@ -130,7 +130,7 @@ async function tlsRelay(
   options: Record<string, string | number>,
 ): Promise<{ child: ChildProcess; port: number }> {
   const script = join(here, "fanout-relay.ts");
-  const args = [...relayHostFlags, "--expose-gc", script, ...flags({ ...options, ...server })];
+  const args = ["--expose-gc", script, ...flags({ ...options, ...server })];
   const child = pinned(0, process.execPath, args);
   return { child, port: Number(await linesOf(child)()) };
 }

@@ -14,7 +14,7 @@ import {
   type TlsRate,
 } from "./fanout-tls.ts";
 import { flagsOf } from "./flags.ts";
-import { linesOf, pause, pinned, relayHostFlags } from "./pinned.ts";
+import { linesOf, pause, pinned } from "./pinned.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
 
 const usage = `npm run bench -- fanout [--only floor,curve,...] [flags]
@@ -357,7 +357,7 @@ function relayServer(load: Load): { child: ChildProcess; lines: () => Promise<st
   const { stalled: _stalled, path: _path, ...options } = { bytes: eventBytes, ...load };
   const flags = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
   const script = join(here, "fanout-relay.ts");
-  const args = [...relayHostFlags, "--expose-gc", script, ...flags];
+  const args = ["--expose-gc", script, ...flags];
   const child = pinned(0, process.execPath, args);
   return { child, lines: linesOf(child) };
 }

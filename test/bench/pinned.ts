@@ -2,11 +2,7 @@
  * Processes of a benchmark, each on a core of its own (taskset, where there is one), and their lines.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import hostFlags from "../../bin/host-flags.json" with { type: "json" };
 import { bound } from "../process/bound-child.ts";
-
-/** What the launcher gives the relay's host. */
-export const relayHostFlags: readonly string[] = hostFlags.relay;
 
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));

@@ -7,7 +7,6 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { flagsOf } from "./flags.ts";
-import { relayHostFlags } from "./pinned.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
 import { makeTlsFiles } from "./tls-files.ts";
 
@@ -175,7 +174,7 @@ interface Started {
 }
 
 async function started(options: Readonly<Record<string, string | number>>): Promise<Started> {
-  const args = [...relayHostFlags, join(here, "poll-relay.ts"), ...argumentsOf(options)];
+  const args = [join(here, "poll-relay.ts"), ...argumentsOf(options)];
   const child = pinned(0, process.execPath, args);
   const line = lines(child);
   const port = Number(await line());

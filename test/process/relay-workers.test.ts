@@ -3,10 +3,8 @@
  * is killed; they go on where they were, and the upstream sees none of it.
  */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import hostFlags from "../../bin/host-flags.json" with { type: "json" };
 import { removeDirectory, startUp, temporaryDirectory, type Running } from "./harness.ts";
 import { credentialsOf, type Json, KubeHttp } from "./kube-http.ts";
 import { type RunningRelay, startRelay } from "./relay-harness.ts";
@@ -30,19 +28,6 @@ void describe("pilothouse relay --serving-workers", { timeout: 120_000 }, () => 
     await Promise.allSettled([relay?.stop(), plane?.kill()]);
     removeDirectory(directory);
   });
-
-  const isLinux = process.platform === "linux";
-  void it(
-    "gives its workers the host's flags of its role",
-    { skip: isLinux ? false : "command lines are read from /proc" },
-    async () => {
-      await until(() => workerPids(relay).length === 2);
-      for (const pid of workerPids(relay)) {
-        const line = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
-        for (const flag of hostFlags.relay) assert.ok(line.includes(flag), line.join(" "));
-      }
-    },
-  );
 
   void it("loses nobody when a worker is killed, and asks the upstream for nothing", async () => {
     const stopped = new AbortController();
