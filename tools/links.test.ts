@@ -129,3 +129,24 @@ test("a link and a path that lead nowhere are found", () => {
     "[a](gone.md) [b](README.md#x) [c](https://example.com/gone) `src/gone/a.ts` `#gone/b.ts`";
   assert.deepEqual(deadNames(text, root), ["gone.md", "src/gone/a.ts", "#gone/b.ts"]);
 });
+
+test("each decision record has a number of its own, in its name and its title, and says whose wish it follows", () => {
+  const folder = join(root, "docs", "adr");
+  const records = readdirSync(folder).filter((name) => name.endsWith(".md"));
+  const numbers = records.map((name) => name.slice(0, "0000".length));
+  assert.deepEqual(numbers, [...new Set(numbers)]);
+  for (const name of records) {
+    const text = readFileSync(join(folder, name), "utf8");
+    assert.equal(
+      Number(/^# (\d+)[:.] /.exec(text)?.[1]),
+      Number(name.slice(0, "0000".length)),
+      name,
+    );
+    // By whom? A goal of this project says so.
+    assert.doesNotMatch(
+      text,
+      /\b(?:were|was|is) asked\b(?! for)|\bAsked (?:is|are|was|were)\b|\bDESIGN\b/,
+      name,
+    );
+  }
+});
