@@ -1,10 +1,16 @@
 /** The first bytes of a TLS connection: in any pieces, late, or never. */
 import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { test } from "node:test";
-import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
+import {
+  makeAuthority,
+  makeClientCertificate,
+  makeServerCertificate,
+  pemBlock,
+} from "#auth/pki.ts";
 import { uncharged } from "#platform/ledger.ts";
 import type { PlainHandler } from "#platform/http.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
@@ -54,6 +60,23 @@ for (const pieceBytes of [1, 100, 999, 1_000, 1_001, 1_024]) {
     assert.match(await answer(socket), /0 and 5000$/);
   });
 }
+
+void test("a client certificate of any size with a wrong signature ends no connection: it is for the handler to judge", async (context) => {
+  const pair = { key: served.privateKey, cert: served.certificate };
+  const at = { host: "127.0.0.1", port: 0, limits: httpLimits };
+  const server = await listen({ ...at, ...pair, clientCa: authority.certificate }, echo, silentLog);
+  context.after(() => server.close(0));
+  for (let count = 10; count < 40; count++) {
+    const organizations = Array.from({ length: count }, (_, at) => `an-organization-of-it-${at}`);
+    const subject = { commonName: "somebody", organizations };
+    const { privateKey: key, certificate } = makeClientCertificate(authority, subject, issue);
+    const connection = { port: server.address.port, host: "127.0.0.1", rejectUnauthorized: false };
+    const socket = connectTls({ ...connection, key, cert: spoiled(certificate) });
+    context.after(() => socket.destroy());
+    socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert.match(await answer(socket), /^HTTP\/1\.1 200 /, `${count} organizations`);
+  }
+});
 
 for (const number of [4588, 4587, 4589, 29, 23, 24, 25]) {
   void test(`a listener for key exchange ${number} alone takes it, and no other`, async (context) => {
@@ -121,6 +144,14 @@ void test("what is no TLS is refused, and plain HTTP is told so", async (context
   const text = await send(`GET / HTTP/1.1\r\nHost: x\r\n${"x: y\r\n".repeat(400)}\r\n`);
   assert.match(String(text), /^HTTP\/1\.0 400 Bad Request\r\n\r\nClient sent an HTTP request/);
 });
+
+/** A certificate whose signature, which is its end, is none: two numbers in a sequence, of which the tag is another one. */
+function spoiled(certificate: string): string {
+  const { raw } = new X509Certificate(certificate);
+  const at = raw.lastIndexOf(Buffer.of(0x00, 0x30)) + 1;
+  raw.writeUInt8(0x31, at);
+  return pemBlock("CERTIFICATE", raw);
+}
 
 async function answer(socket: TLSSocket): Promise<string> {
   const [chunk] = (await once(socket, "data")) as [Buffer];

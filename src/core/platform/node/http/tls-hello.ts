@@ -1,17 +1,9 @@
 /**
- * A TLS connection's first bytes are read here and given to node:tls in pieces.
- *
- * Why: Node reads what is encrypted into a buffer of as much as libuv offers, 64 KB, and keeps it as long
- * as the connection. A piece below 1 KB makes it keep 1 KB, and take more when more comes at once. The
- * idle connection of a client that only watches is 10 KB smaller (docs/adr/0013).
- *
- * This is what node:tls documents for sockets that were read from before (`server.emit("connection")`).
- * Pieces are all that is ours: a shared `read` that returns less at a time than there is.
+ * A TLS connection's first bytes are looked at before node:tls has them: plain HTTP is told what it is, as Go's server tells
+ * it, and a client that says nothing is cut. node:tls documents how it takes a socket that was read from before
+ * (`server.emit("connection")`).
  */
 import { Socket } from "node:net";
-
-/** Node's first buffer is 1,024 bytes, and it adds one of 16 KB when that is full. */
-const pieceBytes = 1_000;
 
 /** Methods as plain HTTP begins; TLS begins with a byte of 22. */
 const plainHttp = /^(?:GET \/|HEAD |POST |PUT \/|PATCH|DELET|OPTIO|CONNE)/;
@@ -34,16 +26,9 @@ export function awaitHello(
     socket.off("readable", begin).off("close", begin);
     if (socket.destroyed || socket.readableLength === 0) return void socket.destroy();
     if (plainHttp.test(firstBytes(socket))) return refusePlain(socket);
-    socket.read = readPiece;
     secure(socket);
   };
   socket.on("readable", begin).on("close", begin);
-}
-
-function readPiece(this: Socket, size?: number): unknown {
-  const ready = this.readableLength;
-  const piece = size === undefined && ready > 0 ? Math.min(ready, pieceBytes) : size;
-  return Socket.prototype.read.call(this, piece);
 }
 
 /** They stay to be read. Fewer when fewer came. */
