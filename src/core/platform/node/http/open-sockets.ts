@@ -88,7 +88,7 @@ class ChargedConnection implements ConnectionAccount {
   readonly #account: ConnectionAccount;
   readonly #hold: OpenHolding;
   readonly #bytes: number;
-  #caller: string;
+  #charged: string;
   #holding: Holding;
   #hasLeft = false;
 
@@ -96,17 +96,25 @@ class ChargedConnection implements ConnectionAccount {
     this.#account = account;
     this.#hold = hold;
     this.#bytes = bytes;
-    this.#caller = caller;
+    this.#charged = caller;
     this.#holding = hold(caller);
     this.#holding.force("connection", bytes);
+  }
+
+  get caller(): string | undefined {
+    return this.#account.caller;
+  }
+
+  set caller(name: string | undefined) {
+    this.#account.caller = name;
   }
 
   belongsTo(user: string): void {
     this.#account.belongsTo(user);
     const caller = `user:${user}`;
-    if (this.#hasLeft || user === certified || caller === this.#caller) return;
+    if (this.#hasLeft || user === certified || caller === this.#charged) return;
     this.#holding.close();
-    this.#caller = caller;
+    this.#charged = caller;
     this.#holding = this.#hold(caller);
     this.#holding.force("connection", this.#bytes);
   }
