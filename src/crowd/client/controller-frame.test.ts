@@ -126,10 +126,13 @@ test("a background that fails ends the run: the next goes on with the same keys,
 
 test("what is stopped listens no more", async () => {
   const { deps, options, stop } = setup();
-  const ref = { group: "", version: "v1", resource: "configmaps" };
-  const controller = createController(deps, { ...options, ref, sources: [] });
+  const ends: string[] = [];
+  const source = { connect: () => () => void ends.push("disconnected") };
+  const controller = createController(deps, { ...options, sources: [source] });
   const running = controller.run(stop.signal);
+  await settle();
+  assert.deepEqual([controller.isLeading(), ends], [true, []]);
   stop.abort();
   await running;
-  assert.deepEqual([controller.isLeading(), controller.metrics().added], [false, 0]);
+  assert.deepEqual([controller.isLeading(), ends], [false, ["disconnected"]]);
 });

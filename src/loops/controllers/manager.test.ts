@@ -4,6 +4,7 @@ import { test } from "node:test";
 import type { Client } from "#client/client.ts";
 import { Supervisor } from "#platform/supervisor.ts";
 import { controllerRoles, createControllerManager, type ControllerManager } from "./manager.ts";
+import { refs } from "./framework/refs.ts";
 import { fakeAuthority } from "./testing/certificates.ts";
 import { documents } from "./testing/discovery.ts";
 import { createWorld } from "./testing/world.ts";
@@ -107,4 +108,43 @@ test("over an empty API nothing is written, and all come to rest and stop", asyn
   for (const [name, { waiting, working }] of all.manager.metrics())
     assert.deepEqual([name, waiting, working], [name, 0, 0]);
   await world.stop();
+});
+
+test("the process decides a controller's workers by its name, and observes its queue", async () => {
+  const world = createWorld(documents);
+  const name = "serviceaccount-controller";
+  for (const namespace of ["a", "b", "c"])
+    world.api.put(refs.namespaces, { metadata: { name: namespace } });
+  const created = Promise.withResolvers<never>();
+  const observed: string[] = [];
+  const observe = (queue: string) => {
+    const hear = (what: string) => (): void => void observed.push(`${queue} ${what}`);
+    const [added, taken] = [hear("added"), hear("taken")];
+    return { added, taken, done: () => {}, retried: () => {} };
+  };
+  let working: number | undefined;
+  await world.start((deps) => {
+    const client: Client = Object.assign(Object.create(world.api), {
+      create: () => created.promise,
+    });
+    const supervisor = new Supervisor({ ...deps, onBug: (bug) => assert.fail(bug) });
+    const manager = createControllerManager(
+      { ...deps, clientFor: () => client, supervisor, observe },
+      { ...options, controllers: [name], workers: new Map([[name, 2]]) },
+    );
+    const run = manager.run.bind(manager);
+    return {
+      async run(signal) {
+        signal.addEventListener("abort", () => {
+          working = manager.metrics().get(name)?.working;
+          created.reject(new Error("stopped"));
+        });
+        await run(signal);
+      },
+    };
+  });
+  await world.stop();
+  assert.equal(working, 2);
+  const [added, taken] = [`${name} added`, `${name} taken`];
+  assert.deepEqual(observed, [added, added, added, taken, taken]);
 });
