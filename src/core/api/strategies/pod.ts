@@ -133,12 +133,13 @@ function mergeSpreadKeys(podSpec: Fields, labels: Readonly<Record<string, string
 
 /** Kubelets may not touch owners or the deletion, and cannot lose what the server or they themselves said before. */
 function prepareStatus(next: AnyObject, old: AnyObject): AnyObject {
-  const metadata: Record<string, unknown> = { ...next.metadata };
-  for (const name of ["ownerReferences", "deletionTimestamp"] as const) {
-    const before = old.metadata?.[name];
-    delete metadata[name];
-    if (before !== undefined) metadata[name] = before;
-  }
+  const { ownerReferences: _, deletionTimestamp: __, ...sent } = next.metadata ?? {};
+  const { ownerReferences, deletionTimestamp } = old.metadata ?? {};
+  const metadata = {
+    ...sent,
+    ...(ownerReferences === undefined ? {} : { ownerReferences }),
+    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+  };
   const before = part(old, "status");
   let status: Record<string, unknown> = { ...part(next, "status") };
   if (text(status, "qosClass") === "" && has(before, "qosClass")) {

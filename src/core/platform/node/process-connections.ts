@@ -37,8 +37,8 @@ export function warnOfFewOpenFiles(log: Log): void {
 }
 
 /**
- * Counts every socket that this process connects from now on, whoever makes it: the host tells of all of them,
- * those of libraries too. Call once, at the start.
+ * Counts every socket that this process connects from now on. The host reports all of them, those of libraries
+ * included. Call once, at the start.
  */
 export function countDialed(): void {
   subscribe("net.client.socket", onDialed);

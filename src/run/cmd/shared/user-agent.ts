@@ -7,13 +7,16 @@ import { versionInfo } from "#server/version.ts";
 import { productVersion } from "./product.ts";
 
 /** By Node's names; what is missing here has one name in both. */
-const goSystems: Readonly<Record<string, string>> = { win32: "windows", sunos: "solaris" };
-const goMachines: Readonly<Record<string, string>> = {
-  x64: "amd64",
-  ia32: "386",
-  mipsel: "mipsle",
-  ppc64: "ppc64le",
-};
+const goSystems = new Map([
+  ["win32", "windows"],
+  ["sunos", "solaris"],
+]);
+const goMachines = new Map([
+  ["x64", "amd64"],
+  ["ia32", "386"],
+  ["mipsel", "mipsle"],
+  ["ppc64", "ppc64le"],
+]);
 
 /** As `/version` says it. */
 export const version = versionInfo({
@@ -25,8 +28,8 @@ export const version = versionInfo({
 });
 
 /** `linux/amd64`: the names that Go has, which clients and dashboards compare. */
-export function goPlatform(system: string, machine: string): string {
-  return `${goSystems[system] ?? system}/${goMachines[machine] ?? machine}`;
+function goPlatform(system: string, machine: string): string {
+  return `${goSystems.get(system) ?? system}/${goMachines.get(machine) ?? machine}`;
 }
 
 type Component = "kube-scheduler" | "kube-controller-manager" | "kubelet";

@@ -15,7 +15,7 @@ import { countSocket } from "../process-connections.ts";
 const certified = "";
 
 /** What a connection is charged to; see `Ledger.open`. */
-export type OpenHolding = (caller: string) => Holding;
+type OpenHolding = (caller: string) => Holding;
 
 /** Measured beside 600 idle ones: 50 KB with TLS and HTTP/1.1, 32 with HTTP/2. */
 const secureBytes = 48 * 1024;
