@@ -266,21 +266,31 @@ export function overflowMessage(literal: string, into: string): string {
   return `json: cannot unmarshal number ${literal} into Go ${into} of type float64`;
 }
 
-/** A body of a kind that is no resource of its own: Scale, Binding, Eviction, reviews. */
+/**
+ * A body of a kind that is no resource of its own: Scale, Binding, Eviction, reviews.
+ * `older`: an apiVersion with the same fields, which is taken as well.
+ */
 export async function readTyped(
   context: RequestContext,
   gvk: GroupVersionKind,
   bodies: Bodies,
   validation: FieldValidation,
+  older?: string,
 ): Promise<AnyObject | undefined> {
   const noting = validation !== "Ignore";
   const document = await readDocument(context, bodies, gvk.kind, noting);
   if (document === undefined) return undefined;
-  const { value, source } = document;
+  const { source } = document;
+  const value = ofVersion(document.value, gvk, older);
   const typed = withKind(value, { apiVersion: apiVersionOf(gvk), resource: gvk }, source);
   const { object, findings } = checkKind(gvk, typed, document.duplicates);
   refuseOverflow(gvk, document);
   reportFindings(context, gvk, validation, { ...document, findings });
   noteObject(context, object);
   return object;
+}
+
+function ofVersion(value: unknown, gvk: GroupVersionKind, older: string | undefined): unknown {
+  if (older === undefined || !isRecord(value) || value["apiVersion"] !== older) return value;
+  return { ...value, apiVersion: apiVersionOf(gvk) };
 }

@@ -24,6 +24,8 @@ import { trackSent } from "./managed.ts";
 import { type StoredKind, storedKind } from "./stored-kind.ts";
 import { writeOptions, type WriteQuery, writeQuery } from "./write-options.ts";
 
+/** Its Eviction is the same; upstream takes it still, though it serves nothing else of that version. */
+const olderVersion = "policy/v1beta1";
 const evictionKind = { group: "policy", version: "v1", kind: "Eviction" };
 const budgets = { group: "policy", resource: "poddisruptionbudgets" };
 /** As upstream: a budget whose controller does not confirm evictions stops them. */
@@ -69,7 +71,7 @@ export async function evictPod(
   const { namespace, name } = context.place;
   const created = writeQuery("CreateOptions", context.query);
   const validation = created.fieldValidation;
-  const eviction = await readTyped(context, evictionKind, deps.bodies, validation);
+  const eviction = await readTyped(context, evictionKind, deps.bodies, validation, olderVersion);
   const own = eviction?.metadata?.name ?? "";
   if (own !== "" && own !== name) {
     throw badRequest("name in URL does not match name in Eviction object");

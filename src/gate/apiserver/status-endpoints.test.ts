@@ -67,6 +67,21 @@ test("a pod's status endpoint takes a deletion time and owners, and leaves them 
     assert.equal((answer.json["status"] as { message?: string }).message, "hello");
   }));
 
+test("an eviction is taken in either of its versions", () =>
+  withPlane(async (plane) => {
+    await ask(plane, "POST", pods, { body: pod("a") });
+    const evict = (apiVersion: string) => {
+      const deleteOptions = { dryRun: ["All"] };
+      const body = { apiVersion, kind: "Eviction", metadata: { name: "a" }, deleteOptions };
+      return ask(plane, "POST", `${pods}/a/eviction`, { body });
+    };
+    for (const version of ["policy/v1", "policy/v1beta1"])
+      assert.equal((await evict(version)).status, 201, version);
+    const refused = await evict("policy/v2");
+    assert.equal(refused.status, 400);
+    assert.match(refused.text, /policy\/v2/);
+  }));
+
 test("applying null over a value that another manager owns is a conflict", () =>
   withPlane(async (plane) => {
     const path = "/apis/batch/v1/namespaces/default/cronjobs";
