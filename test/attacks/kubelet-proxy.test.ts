@@ -2,6 +2,7 @@
  * The way to nodes under attack: by clients who may use proxies and exec, and by kubelets, pods and writers
  * of objects who want requests to go elsewhere, memory to grow, or somebody's credentials.
  */
+import { metadataPolicy } from "#server/audit/policy.ts";
 import { keptAudit } from "#server/audit/testing/kept-audit.ts";
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -35,7 +36,8 @@ describe("the way to nodes", () => {
   let web: FakeKubelet;
   let world: KubeletPlane;
   const ports = new Map<string, number>();
-  const { audit, events } = keptAudit();
+  let heard: (stage: string) => void = () => {};
+  const { audit, events } = keptAudit(metadataPolicy, ({ stage }) => heard(stage));
 
   before(async () => {
     kubelet = await startKubelet();
@@ -324,6 +326,9 @@ describe("the way to nodes", () => {
 
   test("tells of an exec when it begins and when it is over", async () => {
     events.length = 0;
+    const isOver = new Promise<void>((resolve) => {
+      heard = (stage) => (stage === "ResponseComplete" ? resolve() : undefined);
+    });
     const peer = await openWebSocket(world.socket(), exec, v5);
     const told = events.map(({ stage, objectRef, responseStatus, user }) => [
       stage,
@@ -335,6 +340,7 @@ describe("the way to nodes", () => {
     peer.raw(Uint8Array.of(0x82, 0x01, 0x00));
     await peer.closed;
     await allReleased(world);
+    await isOver;
     assert.deepEqual(
       events.map(({ stage }) => stage),
       ["ResponseStarted", "ResponseComplete"],

@@ -1,6 +1,7 @@
 /** exec, attach and port-forward through to a kubelet, in every protocol a client may speak. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { metadataPolicy } from "#server/audit/policy.ts";
 import { keptAudit } from "#server/audit/testing/kept-audit.ts";
 import { after, before, describe, test } from "node:test";
 import type { TLSSocket } from "node:tls";
@@ -288,7 +289,8 @@ test("a plane that stops ends what is open", async () => {
 });
 
 test("each of them leaves an audit event when it ends, with its verb, its subresource and its code", async (t) => {
-  const { audit, events } = keptAudit();
+  let heard = (): void => {};
+  const { audit, events } = keptAudit(metadataPolicy, () => heard());
   const kubelet = await startKubelet();
   const world = await startKubeletPlane({ authority: kubelet.authority, audit });
   t.after(async () => {
@@ -299,15 +301,19 @@ test("each of them leaves an audit event when it ends, with its verb, its subres
   await makeNode(world, "n1", kubelet.port);
   await makePod(world, "one", "n1");
   events.length = 0;
+  const ended = () => events.filter(({ stage }) => stage === "ResponseComplete");
+  const areOver = new Promise<void>((resolve) => {
+    heard = () => (ended().length === 4 ? resolve() : undefined);
+  });
   const socket = await openWebSocket(world.socket(), exec("ls"), v5);
   await socket.closed;
   (await openSpdy(world.socket(), `${podsPath}/one/portforward`, "portforward.k8s.io")).close();
   await world.ask("GET", `${podsPath}/one/log`);
   await world.ask("POST", `${podsPath}/one/attach`);
   await allReleased(world);
+  await areOver;
   assert.deepEqual(
-    events
-      .filter(({ stage }) => stage === "ResponseComplete")
+    ended()
       .map(
         ({ verb, objectRef, responseStatus }) =>
           `${verb} ${objectRef?.["subresource"]} ${objectRef?.["name"]} ${responseStatus?.code}`,
