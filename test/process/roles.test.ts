@@ -137,7 +137,7 @@ void describe("roles in processes of their own", { timeout: 240_000 }, () => {
     assert.equal(made.metadata?.name, account);
     const user = `system:serviceaccount:kube-system:${account}`;
     await until("a ReplicaSet that it made", () => {
-      const isMade = writesOf(user, 0).some((line) => /^POST .*replicasets$/.test(line));
+      const isMade = writesOf(user, 0).some((line) => /^create .*\/replicasets(\?|$)/.test(line));
       return Promise.resolve(isMade || undefined);
     });
   });
