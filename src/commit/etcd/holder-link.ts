@@ -9,6 +9,7 @@
 import type { Clock } from "#platform/clock.ts";
 import { Code, GrpcError, prefixBytes } from "#wire/grpc.ts";
 import { EtcdClient, type EtcdIdentity } from "./client.ts";
+import type { PeerMetrics } from "./peer-metrics.ts";
 import { etcdError } from "./rpc-error.ts";
 
 /** Calls of replicas to each other have paths of their own: only the holder answers them. */
@@ -26,11 +27,18 @@ export class HolderLink {
   isGone = false;
   readonly #clock: Clock;
   readonly #client: EtcdClient;
+  readonly #peers: PeerMetrics | undefined;
   #asking = false;
 
-  constructor(clock: Clock, url: string, identity: EtcdIdentity, gone: () => void) {
+  constructor(
+    deps: { readonly clock: Clock; readonly peers?: PeerMetrics },
+    url: string,
+    identity: EtcdIdentity,
+    gone: () => void,
+  ) {
     this.url = url;
-    this.#clock = clock;
+    this.#clock = deps.clock;
+    this.#peers = deps.peers;
     this.#client = new EtcdClient(url, identity);
     void this.#client.gone.then(() => {
       this.isGone = true;
@@ -70,9 +78,18 @@ export class HolderLink {
     this.#client.close();
   }
 
-  #send(path: string, request: Buffer): Promise<Buffer> {
+  async #send(path: string, request: Buffer): Promise<Buffer> {
     const withHeadroom = Buffer.concat([Buffer.alloc(prefixBytes), request]);
-    return this.#client.forward(path, withHeadroom);
+    this.#peers?.sent(this.url, withHeadroom.length);
+    const beganMs = this.#clock.monotonicMs();
+    try {
+      const answer = await this.#client.forward(path, withHeadroom);
+      this.#peers?.answered(this.url, this.#clock.monotonicMs() - beganMs, answer.length);
+      return answer;
+    } catch (error) {
+      if (isBroken(error)) this.#peers?.failed(this.url);
+      throw error;
+    }
   }
 }
 

@@ -9,7 +9,7 @@ import { Buffer } from "node:buffer";
 import { AlarmType } from "#wire/etcd-messages.ts";
 import { alarmName, type Alarms } from "./alarms.ts";
 import { etcdVersion, storageVersion } from "./maintenance.ts";
-import { metricsText, type MetricsDeps } from "./metrics.ts";
+import { metricsPages, type MetricsDeps } from "./metrics.ts";
 
 interface HttpAnswer {
   readonly status: number;
@@ -22,10 +22,11 @@ export type HttpEndpoint = (method: string, target: string) => HttpAnswer;
 type HttpEndpointDeps = MetricsDeps;
 
 export function etcdHttpFrontend(deps: HttpEndpointDeps, quotaBytes: number): HttpEndpoint {
+  const metrics = metricsPages(deps, quotaBytes);
   const routes: Readonly<Record<string, (query: URLSearchParams) => HttpAnswer>> = {
     "/version": () => json(200, versions()),
     "/health": (query) => health(deps, query),
-    "/metrics": () => ok("text/plain; version=0.0.4; charset=utf-8", metricsText(deps, quotaBytes)),
+    "/metrics": () => ok("text/plain; version=0.0.4; charset=utf-8", metrics()),
     ...checkRoutes("/livez", { serializable_read: readable }),
     ...checkRoutes("/readyz", {
       data_corruption: () => whole(deps.alarms),

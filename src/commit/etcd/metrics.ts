@@ -3,9 +3,12 @@
  * dashboards and alerts go on working; what is only ours is named `pilothouse_store_*`.
  */
 import { processMetrics, type ProcessFigures } from "#platform/process-metrics.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
+import { describeAsEtcd } from "#store/etcd-metrics.ts";
 import type { FullStore } from "#store/full-store.ts";
 import { storeMetrics } from "#store/metrics.ts";
 import { alarmName, type Alarms } from "./alarms.ts";
+import type { EtcdCounters } from "./counters.ts";
 import { etcdVersion, storageVersion } from "./maintenance.ts";
 
 interface Metric {
@@ -23,14 +26,31 @@ export interface MetricsDeps {
   readonly figures: () => ProcessFigures;
   /** Whether this replica holds the log; absent: it is the only one. */
   readonly holds?: () => boolean;
+  /** How often another process was seen to take the log, the first time included; absent: once. */
+  readonly leaderChanges?: () => number;
+  /** Of the calls and connections of the port; absent: they are not counted. */
+  readonly counters?: EtcdCounters;
 }
 
-export function metricsText(deps: MetricsDeps, quotaBytes: number): string {
+/** @returns what writes the page: made once, as it counts the commits of the store from then on. */
+export function metricsPages(deps: MetricsDeps, quotaBytes: number): () => string {
+  const named = new MetricSet();
+  describeAsEtcd(named, deps.store, {
+    quotaBytes,
+    holds: deps.holds ?? (() => true),
+    leaderChanges: deps.leaderChanges ?? (() => 1),
+  });
+  return () => figuresText(deps) + named.text() + (deps.counters?.set.text() ?? "");
+}
+
+function figuresText(deps: MetricsDeps): string {
+  const figures = deps.figures();
   const metrics: readonly Metric[] = [
-    ...serverMetrics(deps.holds?.() ?? true),
+    ...serverMetrics(),
     ...alarmMetrics(deps.alarms),
-    ...etcdStoreMetrics(deps.store, quotaBytes),
-    ...processMetrics(deps.figures()),
+    ...storeMetrics(deps.store.stats()).map(({ name, help, value }) => gauge(name, help, value)),
+    ...processMetrics(figures),
+    ...openFiles(figures),
   ];
   let before = "";
   return metrics
@@ -42,6 +62,16 @@ export function metricsText(deps: MetricsDeps, quotaBytes: number): string {
     .join("");
 }
 
+/** etcd's own names of two figures of the process. */
+function openFiles({ openFiles: used, openFilesMax: limit }: ProcessFigures): Metric[] {
+  return [
+    ...(used === undefined ? [] : [gauge("os_fd_used", "File descriptors that are open.", used)]),
+    ...(limit === undefined
+      ? []
+      : [gauge("os_fd_limit", "File descriptors that may be open.", limit)]),
+  ];
+}
+
 function headOf({ name, kind, help }: Metric): string {
   return `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n`;
 }
@@ -50,7 +80,7 @@ function gauge(name: string, help: string, value: number, labels = ""): Metric {
   return { name, kind: "gauge", help, value, labels };
 }
 
-function serverMetrics(holds: boolean): Metric[] {
+function serverMetrics(): Metric[] {
   const cluster = storageVersion.replace(/\.\d+$/, "");
   return [
     gauge(
@@ -65,9 +95,6 @@ function serverMetrics(holds: boolean): Metric[] {
       1,
       `{server_version="${etcdVersion}"}`,
     ),
-    gauge("etcd_server_has_leader", "1 when there is a leader: always", 1),
-    gauge("etcd_server_is_leader", "1 when this member leads", holds ? 1 : 0),
-    gauge("etcd_server_is_learner", "1 when this member learns: never", 0),
   ];
 }
 
@@ -80,21 +107,4 @@ function alarmMetrics({ active }: Alarms): Metric[] {
       `{server_id="${memberId.toString(16)}",alarm_type="${alarmName(alarm)}"}`,
     ),
   );
-}
-
-function etcdStoreMetrics(store: FullStore, quotaBytes: number): Metric[] {
-  const stats = store.stats();
-  const { keys, bytes, watches, engine } = stats;
-  const total = Math.max(engine.storedBytes, bytes);
-  return [
-    gauge("etcd_server_quota_backend_bytes", "database quota", quotaBytes),
-    gauge("etcd_mvcc_db_total_size_in_bytes", "bytes on disk", total),
-    gauge("etcd_mvcc_db_total_size_in_use_in_bytes", "bytes of state and history", bytes),
-    gauge("etcd_debugging_mvcc_keys_total", "keys", keys),
-    gauge("etcd_debugging_mvcc_current_revision", "newest revision", store.commitRevision),
-    gauge("etcd_debugging_mvcc_compact_revision", "compacted revision", store.compactRevision),
-    gauge("etcd_debugging_mvcc_watcher_total", "watches", watches.watches),
-    gauge("etcd_debugging_mvcc_slow_watcher_total", "watches that are behind", watches.behind),
-    ...storeMetrics(stats).map(({ name, help, value }) => gauge(name, help, value)),
-  ];
 }

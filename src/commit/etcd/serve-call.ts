@@ -13,6 +13,8 @@ import { Code, encodeGrpcMessage, framed, GrpcError } from "#wire/grpc.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
 import type { Method, ServerStream } from "./call.ts";
 import { deadlineExceeded, isGrpc, refuseHead, timeoutMs, type CallHead } from "./call-head.ts";
+import type { EtcdCounters } from "./counters.ts";
+import type { CountedCall } from "./grpc-metrics.ts";
 import type { H2Stream } from "./h2-stream.ts";
 import type { HttpEndpoint } from "./http-frontend.ts";
 import { Inbox, type InboxLimits } from "./inbox.ts";
@@ -27,6 +29,8 @@ interface Served {
   readonly limits: InboxLimits;
   /** Plain HTTP is spoken over HTTP/2 too: as in etcd, only where TLS told the protocols apart. */
   readonly plainHttp2: boolean;
+  /** Absent: calls are not counted. */
+  readonly counters?: EtcdCounters;
 }
 
 /** What its client waits for less long is not worth beginning: it has given up already. */
@@ -41,7 +45,9 @@ export function serveCall(served: Served, stream: H2Stream, head: CallHead): voi
     return stream.end(grpcRefusal(status, code, encodeGrpcMessage(message)));
   }
   const method = served.methods.get(head.path);
-  const call = new Call(stream, served.log, head.path);
+  const counted =
+    method === undefined ? undefined : served.counters?.grpc.begin(head.path, method.kind);
+  const call = new Call(stream, { log: served.log, path: head.path, counted });
   if (timeoutMs(head) < timeoutMsLeast) call.fail(deadlineExceeded());
   else if (method === undefined) call.fail(unknownMethod(served.methods, head.path));
   else if (method.kind === "unary") serveUnary(served, call, head, method.answer);
@@ -81,13 +87,18 @@ function unknownMethod(methods: ReadonlyMap<string, Method>, path: string): Grpc
 /** One stream of HTTP/2 as the services see it. */
 class Call implements ServerStream {
   readonly stream: H2Stream;
+  readonly counted: CountedCall | undefined;
   readonly #log: Log;
   readonly #path: string;
 
-  constructor(stream: H2Stream, log: Log, path: string) {
+  constructor(
+    stream: H2Stream,
+    of: { readonly log: Log; readonly path: string; readonly counted: CountedCall | undefined },
+  ) {
     this.stream = stream;
-    this.#log = log;
-    this.#path = path;
+    this.counted = of.counted;
+    this.#log = of.log;
+    this.#path = of.path;
   }
 
   get isClosed(): boolean {
@@ -99,10 +110,12 @@ class Call implements ServerStream {
   }
 
   send(withHeadroom: Buffer): void {
+    this.counted?.sent();
     this.stream.send(framed(withHeadroom));
   }
 
   sendPieces(pieces: readonly Buffer[]): void {
+    this.counted?.sent();
     for (const piece of pieces) this.stream.send(piece);
   }
 
@@ -111,12 +124,14 @@ class Call implements ServerStream {
   }
 
   end(): void {
+    this.counted?.end(Code.ok);
     this.stream.sendHead();
     this.stream.end(grpcOkTrailers);
   }
 
   fail(error: unknown): void {
     const { code, message } = this.#errorOf(error);
+    this.counted?.end(code);
     this.stream.fail(code, message);
   }
 
@@ -145,8 +160,12 @@ function serveUnary(
   const arm = (): void => {
     if (!stream.isClosed && head.timeout !== "") deadline ??= armDeadline(served, call, head);
   };
-  const send = (frame: Buffer | readonly Buffer[]): void =>
-    Buffer.isBuffer(frame) ? stream.answer(frame) : stream.answerPieces(frame);
+  const send = (frame: Buffer | readonly Buffer[]): void => {
+    call.counted?.sent();
+    call.counted?.end(Code.ok);
+    if (Buffer.isBuffer(frame)) stream.answer(frame);
+    else stream.answerPieces(frame);
+  };
   const run = (message: Buffer): void => {
     if (stream.isServerBusy) throw tooManyRequests();
     const frame = answer(message);
@@ -168,6 +187,7 @@ function serveUnary(
     // One message is one call; what else comes is dropped.
     if (answered) return;
     answered = true;
+    call.counted?.received();
     stream.messageTaken();
     if (!stream.mustWait) return run(message);
     arm();
@@ -193,6 +213,7 @@ function serveUnary(
     closed: () => {
       deadline?.cancel();
       inbox.forget();
+      call.counted?.end(Code.cancelled);
     },
   };
 }
@@ -257,6 +278,7 @@ function serveStream(
   const take = (message: Buffer): void => {
     stream.messageTaken();
     if (call.isClosed) return;
+    call.counted?.received();
     checkRead(stream);
     end.message(message);
   };
@@ -273,6 +295,7 @@ function serveStream(
     closed: () => {
       deadline?.cancel();
       inbox.forget();
+      call.counted?.end(Code.cancelled);
       end.closed();
     },
   };

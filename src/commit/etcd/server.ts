@@ -5,6 +5,7 @@
  *     what it speaks.
  * G2  With an authority for clients nobody else is served, and with allowed names only those.
  */
+import type { EtcdCounters } from "./counters.ts";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, TLSSocket } from "node:tls";
 import type { Clock } from "#platform/clock.ts";
@@ -65,6 +66,8 @@ interface ServerDeps {
   readonly http: HttpEndpoint;
   readonly clock: Clock;
   readonly log: Log;
+  /** Absent: nothing is counted. */
+  readonly counters?: EtcdCounters;
 }
 
 export async function listenEtcd(deps: ServerDeps, options: ListenOptions): Promise<EtcdListening> {
@@ -81,6 +84,7 @@ export async function listenEtcd(deps: ServerDeps, options: ListenOptions): Prom
     if (!mayStay(socket)) return;
     if (socket instanceof TLSSocket) sockets.noteCertificate(socket);
     socket.setNoDelay(true);
+    deps.counters?.traffic.add(socket);
     const serveHttp2 = (): void => {
       gate.served(socket);
       const { methods: all } = deps;

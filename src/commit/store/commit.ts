@@ -64,6 +64,9 @@ interface CommitOptions {
   readonly batchItemsMax: number;
 }
 
+/** A batch is durable, and published: what each took. */
+export type ObserveCommit = (appendMs: number, publishMs: number) => void;
+
 export interface CommitStats {
   readonly batches: number;
   readonly records: number;
@@ -80,6 +83,7 @@ export class Committer {
   #waiting: Submission[] = [];
   #isScheduled = false;
   #stopped: Error | undefined;
+  #observe: ObserveCommit | undefined;
 
   constructor(deps: CommitDeps, options: CommitOptions) {
     this.#deps = deps;
@@ -90,6 +94,11 @@ export class Committer {
 
   get stopped(): Error | undefined {
     return this.#stopped;
+  }
+
+  /** From now on, in place of who observed before. */
+  observe(observe: ObserveCommit): void {
+    this.#observe = observe;
   }
 
   stats(): CommitStats {
@@ -180,20 +189,23 @@ export class Committer {
     const { appendsMax } = this.#deps.engine.pace;
     assert(this.#batches.inFlight.length < appendsMax, "too many batches would be in flight");
     const batch = this.#batches.begin();
-    this.#pace.started(this.#deps.clock.monotonicMs(), batch.items);
+    const beganMs = this.#deps.clock.monotonicMs();
+    this.#pace.started(beganMs, batch.items);
     const { lastRevision, bytes, items: records } = batch;
     const buffers = batch.buffers();
     this.#deps.engine
       .append({ epoch: this.#epoch, lastRevision, buffers, bytes, records })
-      .then(() => this.#appended(batch))
+      .then(() => this.#appended(batch, beganMs))
       .catch((error: unknown) => this.#threw(error));
     this.#admit();
   }
 
   /** When `publish` throws, the batch is still in flight: its callers are answered with `stopped`. */
-  #appended(batch: Batch): void {
+  #appended(batch: Batch, beganMs: number): void {
     if (this.#stopped !== undefined) return;
+    const durableMs = this.#deps.clock.monotonicMs();
     this.#deps.publish(batch.lastRevision, batch.effects);
+    this.#observe?.(durableMs - beganMs, this.#deps.clock.monotonicMs() - durableMs);
     this.#batches.end(batch);
     const { filling, inFlight } = this.#batches;
     if (inFlight.length === 0)

@@ -5,6 +5,7 @@
  * Reads and watches take no turn: they see the state at the commit revision. Order when a batch is
  * durable: commit revision, watchers, effects (here, `#publish`), then writers (`commit.ts`).
  */
+import type { ObserveCommit } from "./commit.ts";
 import { must, unreachable } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
@@ -251,6 +252,10 @@ export class EmbeddedStore implements FullStore {
   /** None: it answers until it has failed. */
   problem(): undefined {
     return undefined;
+  }
+
+  observeCommits(observe: ObserveCommit): void {
+    this.#committer.observe(observe);
   }
 
   stats(): StoreStats {

@@ -2,7 +2,7 @@
  * The full interface of an opened store: what `cmd` needs, and what only the etcd API needs - several keys
  * in one transaction, leases in full, every version, snapshots.
  */
-import type { CommitStats } from "./commit.ts";
+import type { CommitStats, ObserveCommit } from "./commit.ts";
 import type { EngineStats } from "./engines/engine.ts";
 import type { LeaseInfo } from "./leases.ts";
 import type { StateQuota } from "./options.ts";
@@ -58,6 +58,8 @@ export interface OpenedStore extends Store {
   stats(): StoreStats;
   /** Of a store that another server keeps: `observe` hears of each request to it from now on. */
   observeRequests?(observe: ObserveRequest): void;
+  /** Of a store that appends to a log of its own: `observe` hears of each batch from now on. */
+  observeCommits?(observe: ObserveCommit): void;
 }
 
 /** `key`: what it was about, if anything; whether it failed or not. */

@@ -6,6 +6,7 @@
  *        whichever process: a follower reads the log up to its end, the holder asks whether it still holds it.
  *        A follower refuses writes and questions about the time of leases: who calls sends them to the holder.
  */
+import type { ObserveCommit } from "./commit.ts";
 import { must } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
@@ -70,6 +71,8 @@ export class Replica implements FullStore {
   readonly #fail: (error: Error) => void;
   readonly #confirm: () => Promise<void>;
   #owner: EmbeddedStore | undefined;
+  #observeCommit: ObserveCommit | undefined;
+  #firstEpoch: number | undefined;
 
   constructor(deps: ReplicaDeps, options: StoreOptions, followed: Followed) {
     this.#deps = deps;
@@ -234,6 +237,20 @@ export class Replica implements FullStore {
     return `the log was last read to its end ${Math.round(behindMs / 1000)} s ago`;
   }
 
+  /** Of the process that holds the log while it is this one. */
+  observeCommits(observe: ObserveCommit): void {
+    this.#observeCommit = observe;
+    this.#owner?.observeCommits(observe);
+  }
+
+  /** Processes that held the log since this one looks, each time it changed hands; 0: none was seen. */
+  get holdersSeen(): number {
+    const { epoch } = this.holder;
+    if (epoch === 0) return 0;
+    this.#firstEpoch ??= epoch;
+    return epoch - this.#firstEpoch + 1;
+  }
+
   stats(): StoreStats {
     return this.#owner?.stats() ?? this.#followed.stats();
   }
@@ -252,6 +269,7 @@ export class Replica implements FullStore {
     void owner.failed.then(this.#fail);
     followed.settled = () => owner.settled();
     await owner.start();
+    if (this.#observeCommit !== undefined) owner.observeCommits(this.#observeCommit);
     return owner;
   }
 

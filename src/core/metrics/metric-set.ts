@@ -198,6 +198,11 @@ export class MetricSet {
     this.#readRows({ name, help, labels }, name.endsWith("_total") ? "counter" : "gauge", read);
   }
 
+  /** A gauge computed at each scrape, whatever its name ends with: etcd has some named as counters are. */
+  plainGaugeOf(name: string, help: string, labels: readonly string[], read: ReadRows): void {
+    this.#readRows({ name, help, labels }, "gauge", read);
+  }
+
   /** Figures without labels that are read together when somebody asks, such as those of the process. */
   figuresOf(read: () => Iterable<Figure>): void {
     this.#add({

@@ -78,7 +78,7 @@ export async function startReplica(log: SharedLog, prefers = false): Promise<Tes
   const engine = new EtcdEngine({ ...deps, cluster }, { ...engineOptions, name: url });
   const replica = await openReplica({ ...deps, engine }, recommendedOptions);
   const connect = (name: string, gone: () => void): HolderLink =>
-    new HolderLink(clock, name, {}, gone);
+    new HolderLink({ clock }, name, {}, gone);
   const role = new ReplicaRole({ ...deps, replica, connect }, { ...times, name: url });
   const members = new ReplicaRegistry(cluster, "/log/");
   await members.add(url);

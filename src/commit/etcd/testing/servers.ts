@@ -17,6 +17,7 @@ import type { LocalEngineOptions } from "#store/engines/local/engine.ts";
 import { AlarmFile } from "../alarm-file.ts";
 import { Alarms } from "../alarms.ts";
 import { EtcdClient } from "../client.ts";
+import { EtcdCounters } from "../counters.ts";
 import { etcdHttpFrontend } from "../http-frontend.ts";
 import { listenEtcd, recommendedServerLimits, type ServerLimits } from "../server.ts";
 import { etcdMethods, recommendedEtcdLimits, type EtcdOptions } from "../services.ts";
@@ -58,10 +59,12 @@ export async function startOurs(engine: OurEngine, options: OurOptions = {}): Pr
   const all = { ...recommendedEtcdLimits, ...ids, ...options, quotaBytes };
   const memory = engine === "memory" ? undefined : new AlarmFile(deps.disk, directory);
   const alarms = new Alarms(silentLog, memory, await memory?.load());
+  const counters = new EtcdCounters(deps.clock);
   const served = {
     ...deps,
+    counters,
     methods: etcdMethods({ ...deps, store, alarms }, all),
-    http: etcdHttpFrontend({ store, alarms, figures: readProcessFigures }, quotaBytes),
+    http: etcdHttpFrontend({ store, alarms, counters, figures: readProcessFigures }, quotaBytes),
   };
   const listening = await listenEtcd(served, {
     host: "127.0.0.1",

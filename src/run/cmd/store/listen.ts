@@ -1,4 +1,5 @@
 /** Where `pilothouse store` listens, and whom it serves there. */
+import { EtcdCounters } from "#etcd/counters.ts";
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { certificateIdentity } from "#auth/certificate.ts";
@@ -110,6 +111,9 @@ interface ListenDeps {
   readonly methods: ReadonlyMap<string, Method>;
   /** Of one of several replicas: whether it holds the log. */
   readonly holds?: () => boolean;
+  readonly leaderChanges?: () => number;
+  /** Absent: its own. */
+  readonly counters?: EtcdCounters;
 }
 
 /** Throws UsageError. */
@@ -119,10 +123,11 @@ export async function listenAt(
   { host, port, tls }: ListenAddress,
 ): Promise<EtcdListening> {
   try {
-    const http = etcdHttpFrontend({ ...deps, figures: readProcessFigures }, flags.quota);
+    const { counters = new EtcdCounters(deps.clock) } = deps;
+    const http = etcdHttpFrontend({ ...deps, counters, figures: readProcessFigures }, flags.quota);
     const secure = tls === undefined ? {} : { tls };
     return await listenEtcd(
-      { ...deps, http },
+      { ...deps, http, counters },
       { host, port, ...secure, limits: recommendedServerLimits },
     );
   } catch (error) {

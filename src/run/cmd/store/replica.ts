@@ -10,6 +10,7 @@ import { HolderLink } from "#etcd/holder-link.ts";
 import { Handover } from "#etcd/handover.ts";
 import { EtcdLogCluster } from "#etcd/log-cluster.ts";
 import { etcdVersion } from "#etcd/maintenance.ts";
+import { EtcdCounters } from "#etcd/counters.ts";
 import { replicaMethods } from "#etcd/replica-methods.ts";
 import { memberIdOf, ReplicaRegistry } from "#etcd/replica-registry.ts";
 import { recommendedReplicaTimes, ReplicaRole } from "#etcd/replica-role.ts";
@@ -74,8 +75,9 @@ export async function openReplicaRole(
       close: (opened) => opened.close(),
     },
   );
+  const counters = new EtcdCounters(host.clock);
   const connect = (name: string, gone: () => void): HolderLink =>
-    new HolderLink(host.clock, name, identity, gone);
+    new HolderLink({ ...host, peers: counters.peers }, name, identity, gone);
   const times = { ...recommendedReplicaTimes, name: url };
   const role = new ReplicaRole({ ...host, replica, connect }, times);
   const members = new ReplicaRegistry(cluster, flags.etcdPrefix);
@@ -83,7 +85,7 @@ export async function openReplicaRole(
     { ...host, replica, role, members, connect },
     { name: url, prefers: flags.prefer === true, preferMs },
   );
-  const serving = { replica, role, members, handover };
+  const serving = { replica, role, members, handover, counters };
   await openFrontend(host, flags, { ...serving, address, url }, parts);
   // Writes on their way are settled before the connections break: the others take the log over as soon as they do.
   await parts.open("writes", () => undefined, { close: () => replica.close() });
@@ -101,6 +103,7 @@ interface Serving {
   readonly role: ReplicaRole;
   readonly members: ReplicaRegistry;
   readonly handover: Handover;
+  readonly counters: EtcdCounters;
   readonly address: ListenAddress;
   readonly url: string;
 }
@@ -108,7 +111,7 @@ interface Serving {
 async function openFrontend(
   host: ReplicaHost,
   flags: ReplicaFlags,
-  { replica, role, members, handover, address, url }: Serving,
+  { replica, role, members, handover, counters, address, url }: Serving,
   parts: Parts,
 ): Promise<void> {
   const alarms = new Alarms(host.log);
@@ -129,7 +132,8 @@ async function openFrontend(
   );
   const methods = replicaMethods(own, role, handover);
   const holds = (): boolean => replica.isOwner;
-  const deps = { ...host, store: replica, alarms, methods, holds };
+  const leaderChanges = (): number => replica.holdersSeen;
+  const deps = { ...host, store: replica, alarms, methods, holds, leaderChanges, counters };
   await parts.open("listener", () => listenAt(deps, flags, address), {
     close: (listener) => listener.close(),
   });
