@@ -114,6 +114,12 @@ class Call implements ServerStream {
     this.stream.send(framed(withHeadroom));
   }
 
+  /** A unary call's one message goes out. */
+  answered(): void {
+    this.counted?.sent();
+    this.counted?.end(Code.ok);
+  }
+
   sendPieces(pieces: readonly Buffer[]): void {
     this.counted?.sent();
     for (const piece of pieces) this.stream.send(piece);
@@ -161,8 +167,7 @@ function serveUnary(
     if (!stream.isClosed && head.timeout !== "") deadline ??= armDeadline(served, call, head);
   };
   const send = (frame: Buffer | readonly Buffer[]): void => {
-    call.counted?.sent();
-    call.counted?.end(Code.ok);
+    call.answered();
     if (Buffer.isBuffer(frame)) stream.answer(frame);
     else stream.answerPieces(frame);
   };

@@ -2,7 +2,7 @@
  * A store's metrics by etcd's names, units and buckets, so that etcd's dashboards and alerts go on working: for the
  * store's own port, and for an API server that has the store in its process.
  *
- * What has no part here is told as it is: a batch of the log is a proposal, and the append that makes it durable is
+ * A store has no write-ahead log beside a backend. A batch of its log counts as a proposal, and its append as
  * the write-ahead log's fsync. Publishing it to readers and watchers stands for the backend's commit.
  */
 import type { HistogramCell, MetricSet } from "#metrics/metric-set.ts";
@@ -19,7 +19,7 @@ type NamedStore = Pick<
 >;
 
 /** What the store does not know of itself. */
-export interface EtcdRole {
+interface EtcdRole {
   /** 0: no limit. */
   readonly quotaBytes: number;
   /** Whether this process holds the log. */
@@ -86,12 +86,16 @@ function describeProposals(set: MetricSet, store: NamedStore): void {
   );
 }
 
+/** On disk; of a store in memory what it holds. */
+export function storedBytes({ engine, bytes }: StoreStats): number {
+  return Math.max(engine.storedBytes, bytes);
+}
+
 function describeSizes(set: MetricSet, store: NamedStore, quotaBytes: number): void {
   const of = (name: string, help: string, read: (stats: StoreStats) => number): void =>
     set.plainGaugeOf(name, help, [], () => [[[], read(store.stats())]]);
-  const onDisk = ({ engine, bytes }: StoreStats): number => Math.max(engine.storedBytes, bytes);
   of("etcd_server_quota_backend_bytes", "Bytes at which writes are refused.", () => quotaBytes);
-  of("etcd_mvcc_db_total_size_in_bytes", "Bytes of log and checkpoints.", onDisk);
+  of("etcd_mvcc_db_total_size_in_bytes", "Bytes of log and checkpoints.", storedBytes);
   of(
     "etcd_mvcc_db_total_size_in_use_in_bytes",
     "Bytes of state and history.",

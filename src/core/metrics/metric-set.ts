@@ -181,15 +181,30 @@ export class Histogram implements Metric {
   }
 }
 
+/** A metric without its series. */
+interface Declared extends Described {
+  readonly type: "counter" | "gauge" | "histogram";
+  /** Of a histogram: its buckets' upper bounds. */
+  readonly bounds: readonly number[];
+}
+
 /** All metrics of one server. */
 export class MetricSet {
   readonly #metrics: Metric[] = [];
+  readonly #declared: Declared[] = [];
+
+  /** Without figures and sources, which are known when they are read. */
+  declared(): readonly Declared[] {
+    return this.#declared;
+  }
 
   counter(name: string, help: string, labels: readonly string[]): Counter {
+    this.#declared.push({ name, help, labels, type: "counter", bounds: [] });
     return this.#add(new Counter({ name, help, labels }, "counter"));
   }
 
   gauge(name: string, help: string, labels: readonly string[]): Counter {
+    this.#declared.push({ name, help, labels, type: "gauge", bounds: [] });
     return this.#add(new Counter({ name, help, labels }, "gauge"));
   }
 
@@ -222,6 +237,7 @@ export class MetricSet {
     labels: readonly string[],
     bounds: readonly number[],
   ): Histogram {
+    this.#declared.push({ name, help, labels, type: "histogram", bounds });
     return this.#add(new Histogram({ name, help, labels }, bounds));
   }
 
@@ -249,6 +265,7 @@ export class MetricSet {
 
   #readRows(described: Described, type: "counter" | "gauge", read: ReadRows): void {
     const { name, labels } = described;
+    this.#declared.push({ ...described, type, bounds: [] });
     this.#add({
       *write(out) {
         describe(out, described, type);

@@ -12,6 +12,7 @@ test("what the host does not tell is left out, the rest has a unit in its name",
   assert.deepEqual(names, [
     "process_cpu_seconds_total",
     "nodejs_eventloop_busy_seconds_total",
+    "go_goroutines",
     "process_resident_memory_bytes",
     "pilothouse_connections",
     "pilothouse_dialed_connections",

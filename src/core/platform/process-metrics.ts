@@ -13,6 +13,8 @@ export interface ProcessFigures {
   readonly virtualBytes: number | undefined;
   readonly openFiles: number | undefined;
   readonly openFilesMax: number | undefined;
+  /** Requests, handles and timers that keep the event loop at work. */
+  readonly activeResources: number;
   /** Of all listeners. */
   readonly connections: number;
   /** Of this process to others. */
@@ -56,6 +58,11 @@ const declared: readonly Declared[] = [
     help: "Time in which the event loop did not wait, in seconds.",
     read: (figures) => figures.loopBusySeconds,
   },
+  gauge(
+    "go_goroutines",
+    "What keeps the event loop at work: requests, handles and timers. By this name, as dashboards of Kubernetes read no other.",
+    (f) => f.activeResources,
+  ),
   gauge("process_resident_memory_bytes", "Resident memory, in bytes.", (f) => f.residentBytes),
   gauge("process_virtual_memory_bytes", "Virtual memory, in bytes.", (f) => f.virtualBytes),
   gauge("process_open_fds", "File descriptors that are open.", (f) => f.openFiles),

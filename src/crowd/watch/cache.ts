@@ -85,8 +85,12 @@ export class WatchCache {
     return this.#dispatcher.selection.coalesced;
   }
 
+  /** Changes since the cache was made. */
+  eventsApplied = 0;
+
   /** All changes of `revision`. Watchers do not see them before they are dispatched. */
   apply(revision: number, changes: readonly Change[]): void {
+    this.eventsApplied += changes.length;
     const events = this.#state.apply(revision, changes);
     if (this.#watchers.count > 0 || this.#views.size > 0) this.#dispatcher.take(events);
   }

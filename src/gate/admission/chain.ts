@@ -9,9 +9,14 @@
 import { assert } from "#base/assert.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Admission, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import type { AdmissionMetrics, PassTimes } from "./metrics.ts";
 import { Reinvocation } from "./reinvocation.ts";
 
-export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission {
+/** @param metrics absent: nobody counts the times. */
+export function createAdmission(
+  plugins: readonly AdmissionPlugin[],
+  metrics?: AdmissionMetrics,
+): Admission {
   const mutating = plugins.filter((plugin) => plugin.mutate !== undefined);
   const judging = plugins.filter((plugin) => plugin.judge !== undefined);
   const validating = plugins.filter((plugin) => plugin.validate !== undefined);
@@ -23,22 +28,30 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
       });
       const reinvocation = new Reinvocation();
       const whole = { ...request, attempt: request.attempt ?? request, reinvocation };
-      let object = await mutateOnce(mutating, whole, request.object);
-      if (reinvocation.begin()) object = await mutateOnce(mutating, whole, object);
-      return object;
+      const first = request.object;
+      return timed(metrics?.begin("admit", request.operation), async (times) => {
+        const object = await mutateOnce(mutating, whole, first, times);
+        return reinvocation.begin() ? mutateOnce(mutating, whole, object, times) : object;
+      });
     },
     async validate(request: AdmissionRequest): Promise<void> {
       const whole = { ...request, attempt: request.attempt ?? request };
       if (request.object === undefined) {
-        for (const plugin of judging) {
-          const answer = plugin.judge?.(whole);
+        await timed(metrics?.begin("admit", request.operation), async (times) => {
+          for (const plugin of judging) {
+            times?.next(plugin.name);
+            const answer = plugin.judge?.(whole);
+            if (answer instanceof Promise) await answer;
+          }
+        });
+      }
+      await timed(metrics?.begin("validate", request.operation), async (times) => {
+        for (const plugin of validating) {
+          times?.next(plugin.name);
+          const answer = plugin.validate?.(whole);
           if (answer instanceof Promise) await answer;
         }
-      }
-      for (const plugin of validating) {
-        const answer = plugin.validate?.(whole);
-        if (answer instanceof Promise) await answer;
-      }
+      });
     },
     async unreserve(request: AdmissionRequest): Promise<void> {
       const whole = { ...request, attempt: request.attempt ?? request };
@@ -50,15 +63,31 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
   };
 }
 
+async function timed<Answer>(
+  times: PassTimes | undefined,
+  run: (times: PassTimes | undefined) => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    const answer = await run(times);
+    times?.end(false);
+    return answer;
+  } catch (error) {
+    times?.end(true);
+    throw error;
+  }
+}
+
 async function mutateOnce(
   plugins: readonly AdmissionPlugin[],
   request: AdmissionRequest,
   first: AnyObject,
+  times: PassTimes | undefined,
 ): Promise<AnyObject> {
   let object = first;
   let seen = { ...request, object };
   for (const plugin of plugins) {
     if (object !== seen.object) seen = { ...request, object };
+    times?.next(plugin.name);
     const answer = plugin.mutate?.(seen);
     object = (answer instanceof Promise ? await answer : answer) ?? object;
   }

@@ -20,6 +20,8 @@ export interface Documents {
 interface NonResourceDeps {
   readonly health: Health;
   readonly metrics: MetricSet;
+  /** Of the health checks. */
+  readonly slis: MetricSet;
   readonly version: VersionInfo;
   readonly documents: readonly Documents[];
   readonly log: Log;
@@ -41,8 +43,9 @@ export async function serveNonResource(
       requireGet(request);
       requireForm(request.headers, ["application/json"]);
       return objectResponse(request, 200, deps.version, indented);
-    case "/metrics":
     case "/metrics/slis":
+      return bytesResponse(200, await metricsPage(deps.slis, () => context.pace.turn()), pageType);
+    case "/metrics":
       return bytesResponse(
         200,
         await metricsPage(deps.metrics, () => context.pace.turn()),

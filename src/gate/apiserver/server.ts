@@ -20,6 +20,8 @@ import { describeLedger } from "#server/charges.ts";
 import { createChain } from "#server/chain.ts";
 import type { Gate } from "#server/gate.ts";
 import { type Health, type HealthCheck, logging, ping } from "#server/health.ts";
+import { AccessMetrics } from "#server/access-metrics.ts";
+import { HealthSlis } from "#server/health-slis.ts";
 import { LongTurns } from "#server/long-turns.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { RequestMetrics } from "#server/metrics.ts";
@@ -118,7 +120,9 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
   const audit = kept === undefined ? undefined : new AuditTrail({ ...kept, clock, metrics, log });
   const route = routeDeps(deps, options, catalog, streams, requestMetrics);
   const documents = documentsOf(deps, catalog, delegates);
-  const nonResource = { health: healthOf(deps, life, audit), metrics, version, documents, log };
+  const slis = new HealthSlis();
+  const health = slis.counted(healthOf(deps, life, audit));
+  const nonResource = { health, slis: slis.metrics, metrics, version, documents, log };
   storageMetrics(deps, catalog);
   describeLedger(deps.metrics, deps.ledger);
   const handler = createChain(
@@ -129,6 +133,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
       log,
       metrics: requestMetrics,
       scopeOf: (info) => scopeOf(catalog, delegates, info),
+      accessMetrics: new AccessMetrics(deps.clock, metrics),
       isServed: (info) => isServed(catalog, delegates, info),
     },
     { requestTimeoutMs: options.requestTimeoutMs },
@@ -273,7 +278,7 @@ function storeCheckName(what: "" | "readiness", at: number): string {
 }
 
 function storageMetrics(deps: ApiServerDeps, catalog: ResourceCatalog): void {
-  const help = "Objects stored, by resource.";
+  const help = "[STABLE] Objects stored, by resource.";
   deps.metrics.gaugeOf("apiserver_storage_objects", help, ["resource"], function* () {
     const seen = new Set<string>();
     for (const { group, version, resource, storage, isCustom } of catalog.infos()) {

@@ -57,6 +57,8 @@ function setup(config: Partial<GateConfig> = {}, ...objects: AnyObject[]) {
         seated: (level, schema, waitMs) => events.push(`seated ${level} ${schema} ${waitMs}`),
         rejected: (level, schema, reason) => events.push(`rejected ${level} ${schema} ${reason}`),
         finished: () => {},
+        queued: () => {},
+        unqueued: () => {},
       },
     },
     { ...gateDefaults, ...config },

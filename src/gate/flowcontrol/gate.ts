@@ -52,11 +52,15 @@ export type GateAnswer =
     };
 
 /** Callbacks about what happens at the gate; for metrics. */
-interface GateObserver {
+export interface GateObserver {
+  /** It waits for a seat; `waitingCount` counts the level's requests that wait, itself included. */
+  queued(level: string, schema: string, waitingCount: number): void;
+  /** The wait is over: a seat follows, or a refusal. */
+  unqueued(level: string, schema: string): void;
   /** `seats`: what the request was reckoned to take. */
   seated(level: string, schema: string, waitMs: number, seats: number): void;
-  rejected(level: string, schema: string, reason: RejectReason): void;
-  finished(level: string, schema: string, executionMs: number): void;
+  rejected(level: string, schema: string, reason: RejectReason, waitMs: number): void;
+  finished(level: string, schema: string, executionMs: number, seats: number): void;
 }
 
 export interface GateDeps {
@@ -153,15 +157,20 @@ class FlowGate implements Gate {
     let seatedLater = (): void => {};
     const work = { ...size, onSeat: () => seatedLater() };
     const seating = level.queue.submit(work, hashFlow(flow.schema, flow.distinguisher));
-    if (seating === undefined) return this.#reject(flow, level.refusal);
+    if (seating === undefined) return this.#reject(flow, level.refusal, 0);
     // Making the signal costs more than the seat, so it is only read for requests that wait.
     if (seating.state === "seated") return this.#seated(flow, seating, startMs);
+    const { clock, observer } = this.#deps;
+    observer?.queued(level.name, flow.schema, level.queue.waiting);
     return new Promise((resolve) => {
       const waiting = this.#wait(request.signal, (reason) => {
-        if (level.queue.cancel(seating)) resolve(this.#reject(flow, reason));
+        if (!level.queue.cancel(seating)) return;
+        observer?.unqueued(level.name, flow.schema);
+        resolve(this.#reject(flow, reason, clock.monotonicMs() - startMs));
       });
       seatedLater = () => {
         waiting.stop();
+        observer?.unqueued(level.name, flow.schema);
         resolve(this.#seated(flow, seating, startMs));
       };
     });
@@ -201,16 +210,16 @@ class FlowGate implements Gate {
     const release = (): void => {
       if (lingers) level.leave(name(), seats);
       level.queue.finish(seating);
-      observer?.finished(level.name, flow.schema, clock.monotonicMs() - seatedMs);
+      observer?.finished(level.name, flow.schema, clock.monotonicMs() - seatedMs, seats);
     };
     const linger = (): boolean => (lingers = level.linger(name(), seats));
     return { kind: "seated", headers: flow.headers, release, linger };
   }
 
-  #reject(flow: Flow, reason: RejectReason): GateAnswer {
+  #reject(flow: Flow, reason: RejectReason, waitMs: number): GateAnswer {
     const { level, schema, headers } = flow;
     level.noteRejected(reason === "cancelled" ? undefined : this.#deps.clock.nowMs());
-    this.#deps.observer?.rejected(level.name, schema, reason);
+    this.#deps.observer?.rejected(level.name, schema, reason, waitMs);
     return { kind: "rejected", headers, retryAfterSeconds: level.retryAfterSeconds, reason };
   }
 

@@ -20,6 +20,7 @@ import { silentLog } from "#platform/log.ts";
 import { FakeClock, settle } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { createChain } from "./chain.ts";
+import { AccessMetrics } from "./access-metrics.ts";
 import { MetricSet } from "#metrics/metric-set.ts";
 import { RequestMetrics } from "./metrics.ts";
 
@@ -72,6 +73,7 @@ class World {
         ledger: this.ledger,
         scopeOf: () => "namespaced",
         isServed: () => true,
+        accessMetrics: new AccessMetrics(this.clock, new MetricSet()),
       },
       { requestTimeoutMs: 60_000 },
       (context) => Promise.resolve(answerOf(context.query)),

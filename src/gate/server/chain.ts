@@ -34,6 +34,7 @@ import type { Log } from "#platform/log.ts";
 import { Pace } from "#platform/pace.ts";
 import type { Random } from "#platform/random.ts";
 import { attributesOf } from "./attributes.ts";
+import type { AccessMetrics } from "./access-metrics.ts";
 import type { AuditEvent } from "./audit/event.ts";
 import {
   answered,
@@ -80,6 +81,7 @@ interface ChainDeps {
   /** Absent: every request passes. */
   readonly gate?: Gate;
   readonly metrics: RequestMetrics;
+  readonly accessMetrics: AccessMetrics;
   readonly ledger: Ledger;
   readonly audit?: AuditTrail;
   /** Absent: nobody asks which request held the loop. */
@@ -283,7 +285,9 @@ function isLong({ peer }: PlainRequest, response: PlainResponse): boolean {
 
 async function runChainAuthenticate(deps: ChainDeps, state: RequestState): Promise<UserInfo> {
   const { request } = state;
-  const result = await deps.authenticator.authenticate(request);
+  const result = await deps.accessMetrics.authenticated(() =>
+    deps.authenticator.authenticate(request),
+  );
   const isNamed = result.kind === "user" && result.user.name !== anonymousName;
   if (!isNamed && hasExtraSpace(request.headers)) state.warnings.add(extraSpaceWarning);
   if (result.kind !== "user") throw unauthorizedError();
@@ -355,7 +359,9 @@ async function runChainAuthorize(
   const { info, query } = state;
   const target = targetOf(info, info.isResourceRequest ? deps.scopeOf(info) : undefined);
   const attributes = attributesOf(user, info, target, query);
+  const beganMs = deps.clock.monotonicMs();
   const decision = await deps.authorizer.authorize(attributes);
+  deps.accessMetrics.authorized(decision.allowed, beganMs);
   annotateDecision(state, decision);
   if (!decision.allowed) throw unauthorizedRequest(state, attributes, decision);
   state.refusing = false;

@@ -17,6 +17,7 @@ import { createChain } from "./chain.ts";
 import { charge, chargeDecoding, describeLedger } from "./charges.ts";
 import type { RequestContext } from "./context.ts";
 import type { Gate } from "./gate.ts";
+import { AccessMetrics } from "./access-metrics.ts";
 import { MetricSet } from "#metrics/metric-set.ts";
 import { RequestMetrics } from "./metrics.ts";
 
@@ -64,6 +65,7 @@ function setup(handler: (context: RequestContext) => Promise<PlainResponse>) {
       ledger,
       scopeOf: () => "namespaced",
       isServed: () => true,
+      accessMetrics: new AccessMetrics(clock, new MetricSet()),
     },
     { requestTimeoutMs: 60_000 },
     handler,

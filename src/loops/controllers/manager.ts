@@ -52,6 +52,7 @@ import { EphemeralVolumeController, ephemeralVolumeRole } from "./ephemeral/cont
 import { eventComponent } from "./framework/event-components.ts";
 import { GarbageCollector, garbageRole } from "./garbage/controller.ts";
 import { JobController, jobRole } from "./job/controller.ts";
+import type { ControllerMetrics } from "./metrics.ts";
 import { NamespaceController, namespaceRole } from "./namespace/controller.ts";
 import { NodeLifecycleController, nodeRole } from "./nodelifecycle/controller.ts";
 import { TaintEvictionController } from "./nodelifecycle/taint-eviction.ts";
@@ -94,6 +95,7 @@ interface ManagerDeps {
   readonly random: Random;
   readonly log: Log;
   readonly supervisor: Supervisor;
+  readonly metrics?: ControllerMetrics;
   /** Of the queue of a controller, by the controller's name. */
   readonly observe?: (name: string) => WorkQueueObserver;
 }

@@ -58,7 +58,11 @@ export async function connect(options: ConnectOptions = {}): Promise<Connection>
   const access = await accessOf(flags, process.env, "the option kubeconfig");
   const log = nodeLog({ level: logLevel, destination: 2 });
   const coding = options.encoding === "protobuf" ? await protobufCoding(log) : undefined;
-  const connection = new ApiConnection(access, `${name}/pilothouse-${productVersion}`, coding);
+  const connection = new ApiConnection(
+    access,
+    `${name}/pilothouse-${productVersion}`,
+    coding === undefined ? {} : { coding },
+  );
   return {
     ...toolsOver(connection.client(), log),
     server: access.server,

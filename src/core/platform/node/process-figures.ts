@@ -17,6 +17,7 @@ export function readProcessFigures(): ProcessFigures {
     virtualBytes: virtualBytes(),
     openFiles: tryTo(() => readdirSync("/proc/self/fd").length - 1),
     openFilesMax: openFilesMax(),
+    activeResources: process.getActiveResourcesInfo().length,
     connections: processConnections.count,
     dialed: processConnections.dialedCount,
     connectionsMax: processConnections.limits.connectionsMax,

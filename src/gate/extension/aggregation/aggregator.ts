@@ -182,8 +182,11 @@ export class Aggregator implements Delegates {
       for (const [name, is] of available) yield [[name], is ? 0 : 1] as const;
     };
     const gauge = "aggregator_unavailable_apiservice";
-    metrics.gaugeOf(gauge, `Gauge of ${help}.`, ["name"], () => rows(this.#available));
-    return metrics.counter(`${gauge}_total`, `Counter of ${help} and reason.`, ["name", "reason"]);
+    metrics.gaugeOf(gauge, `[ALPHA] Gauge of ${help}.`, ["name"], () => rows(this.#available));
+    return metrics.counter(`${gauge}_total`, `[ALPHA] Counter of ${help} and reason.`, [
+      "name",
+      "reason",
+    ]);
   }
 
   #changed(object: AnyObject, isGone: boolean): void {

@@ -30,18 +30,18 @@ export class ConversionMetrics {
     const labels = ["result", "failure_type"];
     this.#requests = metrics.counter(
       "apiserver_conversion_webhook_request_total",
-      "Counter for conversion webhook requests with success/failure and failure error type",
+      "[ALPHA] Counter for conversion webhook requests with success/failure and failure error type",
       labels,
     );
     this.#durations = metrics.histogram(
       "apiserver_conversion_webhook_duration_seconds",
-      "Conversion webhook request latency",
+      "[ALPHA] Conversion webhook request latency",
       labels,
       callBuckets,
     );
     this.#byDefinition = metrics.histogram(
       "apiserver_crd_conversion_webhook_duration_seconds",
-      "CRD webhook conversion duration in seconds",
+      "[ALPHA] CRD webhook conversion duration in seconds",
       ["crd_name", "from_version", "to_version", "succeeded"],
       definitionBuckets,
     );

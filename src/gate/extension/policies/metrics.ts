@@ -15,11 +15,12 @@ export class PolicyMetrics {
     this.#clock = clock;
     const name = `apiserver_${type}_admission_policy_check`;
     const names = type === "validating" ? [...labels, "enforcement_action"] : labels;
+    const stability = type === "validating" ? "[BETA]" : "[ALPHA]";
     const whose = `checks of ${type} admission policies, by policy, binding and error.`;
-    this.#checks = metrics.counter(`${name}_total`, `Number of ${whose}`, names);
+    this.#checks = metrics.counter(`${name}_total`, `${stability} Number of ${whose}`, names);
     this.#durations = metrics.histogram(
       `${name}_duration_seconds`,
-      `Seconds of ${whose}`,
+      `${stability} Seconds of ${whose}`,
       names,
       bounds,
     );

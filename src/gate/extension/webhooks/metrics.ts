@@ -29,23 +29,23 @@ export class WebhookMetrics {
     const name = (rest: string): string => `apiserver_admission_webhook_${rest}`;
     this.#durations = metrics.histogram(
       name("admission_duration_seconds"),
-      "Admission webhook latency, by name, type and operation.",
+      "[STABLE] Admission webhook latency, by name, type and operation.",
       ["name", "type", "operation", "rejected"],
       [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 25],
     );
     this.#requests = metrics.counter(
       name("request_total"),
-      "Admission webhook requests, by name, type, operation and code.",
+      "[ALPHA] Admission webhook requests, by name, type, operation and code.",
       ["name", "type", "operation", "code", "rejected"],
     );
     this.#rejections = metrics.counter(
       name("rejection_count"),
-      "Admission webhook rejections, by name, type, operation and cause.",
+      "[ALPHA] Admission webhook rejections, by name, type, operation and cause.",
       ["name", "type", "operation", "error_type", "rejection_code"],
     );
     this.#failedOpen = metrics.counter(
       name("fail_open_count"),
-      "Admission webhook calls that failed and were ignored.",
+      "[ALPHA] Admission webhook calls that failed and were ignored.",
       ["name", "type"],
     );
   }

@@ -84,9 +84,12 @@ export class CronJobController implements ControllerOptions<CronJob> {
     return planRun({ cron, jobs, findJob, nowMs: this.#deps.clock.nowMs() });
   }
 
-  async #start(cron: CronJob, { job, replaced }: Run): Promise<Job | undefined> {
+  async #start(cron: CronJob, { job, replaced, scheduledMs }: Run): Promise<Job | undefined> {
     await this.#control.deleteJobs(cron, replaced);
-    return job === undefined ? undefined : this.#control.createJob(cron, job);
+    const made = job === undefined ? undefined : await this.#control.createJob(cron, job);
+    if (made !== undefined && scheduledMs !== undefined)
+      this.#deps.metrics?.cronJobCreated(this.#deps.clock.nowMs() - scheduledMs);
+    return made;
   }
 
   async #writeStatus(cron: CronJob, status: CronJobStatus): Promise<void> {

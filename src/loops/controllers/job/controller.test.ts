@@ -5,7 +5,9 @@ import type { Job, JobStatus, Pod } from "#api/gen/types.ts";
 import type { JsonObject } from "#api/object.ts";
 import { failure } from "#api/status.ts";
 import { validateJobStatus } from "#api/validation/job-status.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import { refs } from "../framework/refs.ts";
+import { ControllerMetrics } from "../metrics.ts";
 import { createWorld, pod, readyStatus, template, type World } from "../testing/world.ts";
 import { JobController } from "./controller.ts";
 import { indexAnnotation, isTracked, trackingFinalizer } from "./tracked.ts";
@@ -322,5 +324,24 @@ test("pods that must end first are replaced when they have", async () => {
   world.setPod(name, { phase: "Failed" });
   await world.advance(10_000);
   assert.equal(active(world).length, 1);
+  await world.stop();
+});
+
+test("a job's syncs and its end are counted", async () => {
+  const world = createWorld();
+  const set = new MetricSet();
+  const metrics = new ControllerMetrics(set);
+  world.api.put(refs.jobs, jobOf({ parallelism: 1, completions: 1 }));
+  await world.start((deps) => new JobController({ ...deps, metrics }));
+  await end(world, "Succeeded");
+  await world.clock.advance(5_000);
+  assert.deepEqual(conditions(world).at(-1), "Complete=True CompletionsReached");
+  const lines = set.text().split("\n");
+  const finished =
+    'job_controller_jobs_finished_total{completion_mode="NonIndexed",result="succeeded",reason="CompletionsReached"} 1';
+  assert.ok(lines.includes(finished), lines.filter((line) => line.includes("finished")).join("\n"));
+  const created =
+    'job_controller_job_syncs_total{completion_mode="NonIndexed",result="success",action="pods_created"} 1';
+  assert.ok(lines.includes(created), lines.filter((line) => line.includes("syncs")).join("\n"));
   await world.stop();
 });

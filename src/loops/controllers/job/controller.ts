@@ -90,6 +90,7 @@ export class JobController implements ControllerOptions<Job> {
   }
 
   async #reconcileOpen(key: string, job: Job): Promise<ReconcileResult> {
+    const beganMs = this.#deps.clock.monotonicMs();
     const pods = await this.#claimPods(key, job);
     const known = { key, job, pods, nowMs: this.#deps.clock.nowMs() };
     const round = gatherRound(known, this.#backoffs.get(key));
@@ -100,6 +101,12 @@ export class JobController implements ControllerOptions<Job> {
     await this.#writeStatus(key, job, conclusion.status);
     this.#keepBackoff(round);
     await this.#control.releasePods(key, conclusion.release);
+    this.#deps.metrics?.jobSynced(job, {
+      createdCount: outcome.createdCount,
+      deletedCount: outcome.deleted.size,
+      isFailed: outcome.error !== undefined,
+      ms: this.#deps.clock.monotonicMs() - beganMs,
+    });
     if (outcome.error !== undefined) throw outcome.error;
     const { requeueAfterMs } = conclusion;
     return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
@@ -157,6 +164,7 @@ export class JobController implements ControllerOptions<Job> {
     const options = { subresource: "status" };
     const written = await this.#deps.client.update<Job>(refs.jobs, namespace, next, options);
     this.#jobExpectations.expectWrite(key, written);
+    this.#deps.metrics?.jobStatusWritten(job, status);
     for (const { type, reason, message } of eventsOf(job, status))
       this.#deps.recorder.event(job, type, reason, message);
   }

@@ -6,15 +6,12 @@ import { legacyClaims } from "#auth/legacy-token.ts";
 import { serviceAccountUser } from "#auth/groups.ts";
 import type { Client } from "#client/client.ts";
 import { createInformerSet } from "#client/informer-set.ts";
-import {
-  type ControllerManager,
-  createControllerManager,
-  type ManagerOptions,
-} from "#controllers/manager.ts";
+import { ControllerMetrics } from "#controllers/metrics.ts";
+import { createControllerManager, type ManagerOptions } from "#controllers/manager.ts";
 import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
 import { PublishedKinds } from "#extension/policies/published-kinds.ts";
+import { QueueMetrics } from "#client/queue-metrics.ts";
 import type { SupervisedHost } from "../shared/host.ts";
-import { describeQueues } from "../shared/loop-metrics.ts";
 import { readOperatorFile } from "../shared/operator-file.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Started } from "../shared/role-life.ts";
@@ -51,18 +48,25 @@ function openControllerManager(
       signDetached,
       checkPolicyTypes: (policy, signal) => kinds.check(policy, signal),
     };
-    let manager: ControllerManager | undefined;
-    describeQueues(metrics, () => manager);
+    const queues = new QueueMetrics(metrics);
+    const counted = new ControllerMetrics(metrics);
     return async (signal, term) => {
       const client = connection.client(term);
       const informers = createInformerSet({ ...host, client: connection.client() });
       const legacyTokens = mint === undefined ? {} : { legacyTokens: { client, mint } };
-      manager = createControllerManager(
-        { ...host, informers, clientFor: clientsOf(host, connection, client, flags, term) },
+      const manager = createControllerManager(
+        {
+          ...host,
+          metrics: counted,
+          observe: (name) => queues.observer(name),
+          informers,
+          clientFor: clientsOf(host, connection, client, flags, term),
+        },
         { ...fixed, ...chosen, ...legacyTokens },
       );
+      queues.show(() => manager.metrics());
       await Promise.all([manager.run(signal), informers.run(signal)]);
-      manager = undefined;
+      queues.show(() => []);
     };
   };
   const role = "kube-controller-manager";

@@ -74,7 +74,7 @@ interface AccessDeps {
 function lifetimeLeft(metrics: MetricSet): (seconds: number) => void {
   const histogram = metrics.histogram(
     "apiserver_client_certificate_expiration_seconds",
-    "What was left of the lifetime of the certificate that a request was authenticated with.",
+    "[ALPHA] What was left of the lifetime of the certificate that a request was authenticated with.",
     [],
     [0, 0.5, 1, 2, 6, 12, ...[1, 2, 4, 7, 30, 90, 180, 360].map((days) => days * 24)].map(
       (hours) => hours * 3_600,

@@ -2,6 +2,7 @@
 import { nodeTurnHost } from "#platform/node/http/process-turns.ts";
 import { type Admission } from "#admission/admission.ts";
 import { createAdmission } from "#admission/chain.ts";
+import { AdmissionMetrics } from "#admission/metrics.ts";
 import { defaultPlugins } from "#admission/default-plugins.ts";
 import type { ServiceNumbers } from "#admission/service-addresses.ts";
 import type { ResourceQuota } from "#api/gen/types.ts";
@@ -77,7 +78,7 @@ export async function openApiServer(
 function planeAdmission(
   host: SupervisedHost,
   options: PlaneOptions,
-  { registry, access, catalog, policies, webhooks, serviceNumbers }: ServerDeps,
+  { registry, access, catalog, policies, webhooks, serviceNumbers, metrics }: ServerDeps,
 ): Admission {
   const plugins = defaultPlugins({
     ...host,
@@ -98,7 +99,7 @@ function planeAdmission(
       webhooks.validating,
     ],
   });
-  return createAdmission(plugins);
+  return createAdmission(plugins, new AdmissionMetrics(host.clock, metrics));
 }
 
 /** Quota admission writes a status the way a controller would, guarded by what it read. */

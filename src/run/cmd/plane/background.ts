@@ -9,12 +9,10 @@ import { ClusterSigner } from "#auth/cluster-signer.ts";
 import type { SigningOptions } from "#controllers/certificates/signing.ts";
 import { policyTypeChecker } from "#extension/policies/type-checker.ts";
 import { MasterLeases } from "#registry/master-leases.ts";
-import { SchedulerMetrics } from "#scheduler/metrics.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import type { ServerAccess } from "./access.ts";
 import type { Host, SupervisedHost } from "../shared/host.ts";
 import * as limits from "../shared/limits.ts";
-import { describeQueues } from "../shared/loop-metrics.ts";
 import { type Loops, startLoops } from "./loops.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { PlaneOptions } from "./options.ts";
@@ -64,7 +62,7 @@ export async function openLoops(
   const { nodes, unpullable } = options;
   const asked = {
     nodes,
-    schedulerMetrics: new SchedulerMetrics(metrics),
+    metrics,
     ...(unpullable === undefined ? {} : { unpullable }),
     rootCa: options.rootCa ?? options.pki.authority.certificate,
     mintLegacyToken: access.mintLegacyToken,
@@ -75,7 +73,6 @@ export async function openLoops(
   const loops = await parts.open("loops", () => startLoops(host, server.handler, asked), {
     close: (started) => started.stop(),
   });
-  describeQueues(metrics, () => loops.controllers);
   return loops;
 }
 

@@ -10,12 +10,39 @@ const labels = ["group", "resource"];
 export function describeCaches(metrics: MetricSet, registry: Pick<OpenRegistry, "cores">): void {
   metrics.gaugeOf(
     "apiserver_watch_cache_initializations_total",
-    "How often a watch cache began with all of its objects: once, and after each loss of the store's history.",
+    "[ALPHA] How often a watch cache began with all of its objects: once, and after each loss of the store's history.",
     labels,
     () => figures(registry, ({ initializations }) => initializations),
   );
-  metrics.gaugeOf("apiserver_resource_objects", "Objects, by resource.", labels, () =>
+  metrics.gaugeOf("apiserver_resource_objects", "[ALPHA] Objects, by resource.", labels, () =>
     figures(registry, ({ cache }) => cache.state.size),
+  );
+  describeWatchCaches(metrics, registry);
+}
+
+/** What each cache has been told by the store, and where it stands. */
+function describeWatchCaches(metrics: MetricSet, registry: Pick<OpenRegistry, "cores">): void {
+  const count = (name: string, help: string, of: (core: ResourceCore) => number): void =>
+    metrics.gaugeOf(name, help, labels, () => figures(registry, of));
+  count(
+    "apiserver_storage_events_received_total",
+    "[BETA] Events that came from the store, by resource.",
+    ({ cache }) => cache.eventsApplied,
+  );
+  count(
+    "apiserver_watch_cache_events_received_total",
+    "[ALPHA] Events that the watch cache took, by resource.",
+    ({ cache }) => cache.eventsApplied,
+  );
+  count(
+    "apiserver_watch_cache_resource_version",
+    "[ALPHA] Revision that the watch cache has reached, by resource.",
+    ({ cache }) => cache.state.revision,
+  );
+  count(
+    "apiserver_resource_size_estimate_bytes",
+    "[ALPHA] Bytes of the stored objects, by resource.",
+    ({ cache }) => cache.state.bytes,
   );
 }
 
@@ -32,7 +59,7 @@ export function describeStoreRequests(
 ): void {
   const histogram = metrics.histogram(
     "etcd_request_duration_seconds",
-    "How long requests to etcd take, by operation and resource.",
+    "[ALPHA] How long requests to etcd take, by operation and resource.",
     ["operation", ...labels],
     requestBounds,
   );

@@ -2,6 +2,7 @@
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { GroupResource } from "#api/object.ts";
 import { createGate, type Gate, type GateDeps, gateDefaults } from "#flowcontrol/gate.ts";
+import { FlowMetrics } from "#flowcontrol/metrics.ts";
 import type { Load } from "#flowcontrol/work.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
@@ -32,38 +33,10 @@ export function serverLoad(registry: OpenRegistry, served: readonly ResourceInfo
   };
 }
 
-const seatBounds = [1, 2, 4, 10];
-
 /** The gate, with upstream's metrics of what requests take. */
 export function measuredGate(deps: Omit<GateDeps, "observer">, metrics: MetricSet): Gate {
-  const where = ["priority_level", "flow_schema"];
-  const seats = metrics.histogram(
-    "apiserver_flowcontrol_work_estimated_seats",
-    "Seats that requests were reckoned to take.",
-    where,
-    seatBounds,
-  );
-  const rejected = metrics.counter(
-    "apiserver_flowcontrol_rejected_requests_total",
-    "Requests turned away by priority and fairness.",
-    [...where, "reason"],
-  );
-  const observer = {
-    seated: (level: string, schema: string, _waitMs: number, count: number) =>
-      seats.observe([level, schema], count),
-    rejected: (level: string, schema: string, reason: string) =>
-      rejected.add([level, schema, reason]),
-    finished: () => {},
-  };
+  const observer = new FlowMetrics(metrics);
   const gate = createGate({ ...deps, observer }, gateDefaults);
-  const level = ["priority_level"];
-  const inUse = "Seats in use now.";
-  metrics.gaugeOf("apiserver_flowcontrol_current_executing_seats", inUse, level, () =>
-    gate.levels().map(({ name, seatsInUse }) => [[name], seatsInUse] as const),
-  );
-  const limit = "Seats of the level, before it lends or borrows any.";
-  metrics.gaugeOf("apiserver_flowcontrol_nominal_limit_seats", limit, level, () =>
-    gate.levels().map(({ name, nominalSeats }) => [[name], nominalSeats] as const),
-  );
+  observer.describeLevels(metrics, () => gate.levels());
   return gate;
 }

@@ -5,10 +5,14 @@
 import { groups, serviceAccountGroups, serviceAccountUser } from "#auth/groups.ts";
 import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
+import { QueueMetrics } from "#client/queue-metrics.ts";
+import { countedHandler, RestMetrics } from "#client/rest-metrics.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import { pacedHandler } from "#client/paced-handler.ts";
 import type { SignDetached } from "#controllers/bootstrap/cluster-info.ts";
 import type { SigningOptions } from "#controllers/certificates/signing.ts";
+import { ControllerMetrics } from "#controllers/metrics.ts";
 import { createControllerManager, type ControllerManager } from "#controllers/manager.ts";
 import type { CheckPolicyTypes } from "#controllers/policystatus/controller.ts";
 import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
@@ -16,7 +20,7 @@ import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { hollowDefaults } from "#hollow/options.ts";
 import type { PlainHandler } from "#platform/http.ts";
-import type { SchedulerMetrics } from "#scheduler/metrics.ts";
+import { SchedulerMetrics } from "#scheduler/metrics.ts";
 import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
 import { hollowStartMs, hollowStopMs } from "../shared/limits.ts";
 import type { SupervisedHost } from "../shared/host.ts";
@@ -24,7 +28,7 @@ import { componentUserAgent } from "../shared/user-agent.ts";
 
 interface LoopOptions {
   readonly nodes: number;
-  readonly schedulerMetrics: SchedulerMetrics;
+  readonly metrics: MetricSet;
   /** Images that hollow nodes cannot pull; absent: as the room has it. */
   readonly unpullable?: ImagePatterns;
   /** PEM. */
@@ -53,7 +57,10 @@ export function startLoops(
 ): Loops {
   const stopping = new AbortController();
   const { signal } = stopping;
-  const handler = pacedHandler(host.clock, server);
+  const { clock } = host;
+  const rest = new RestMetrics(options.metrics);
+  const handler = countedHandler(pacedHandler(clock, server), { clock, metrics: rest });
+  const queues = new QueueMetrics(options.metrics);
   const clientFor = (account: string): Client => {
     const name = serviceAccountUser(systemNamespace, account);
     const user = { name, groups: serviceAccountGroups(systemNamespace) };
@@ -66,9 +73,16 @@ export function startLoops(
   const managerInformers = createInformerSet({ ...host, client: managerClient });
   const legacyTokens = { client: managerClient, mint: options.mintLegacyToken };
   const controllers = createControllerManager(
-    { ...host, clientFor, informers: managerInformers },
+    {
+      ...host,
+      clientFor,
+      informers: managerInformers,
+      metrics: new ControllerMetrics(options.metrics),
+      observe: (name) => queues.observer(name),
+    },
     { ...options, legacyTokens },
   );
+  queues.show(() => controllers.metrics());
   const schedulerUser = { name: "system:kube-scheduler", groups: [] };
   const schedulerAgent = componentUserAgent("kube-scheduler", "scheduler");
   const schedulerClient = directClient(handler, schedulerUser, schedulerAgent);
@@ -78,7 +92,7 @@ export function startLoops(
       ...host,
       client: schedulerClient,
       informers: schedulerInformers,
-      metrics: options.schedulerMetrics,
+      metrics: new SchedulerMetrics(options.metrics),
     },
     schedulerDefaults,
   );

@@ -9,6 +9,7 @@ import { createLister } from "#registry/lister.ts";
 import { RangeAllocation } from "#registry/range-allocation.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
+import { describeAsEtcd, storedBytes } from "#store/etcd-metrics.ts";
 import { storeMetrics } from "#store/metrics.ts";
 import { describeEncryption } from "./encryption.ts";
 import { describeCaches, describeStoreRequests } from "./cache-metrics.ts";
@@ -47,6 +48,17 @@ export async function openStorage(
   );
   const metrics = processMetricSet();
   metrics.figuresOf(() => storeMetrics(stores.main.stats()));
+  metrics.gaugeOf(
+    "apiserver_storage_size_bytes",
+    "[STABLE] Bytes of the store: of its log and checkpoints, or of state and history where they are more.",
+    ["storage_cluster_id"],
+    () => [[["etcd-0"], storedBytes(stores.main.stats())]],
+  );
+  describeAsEtcd(metrics, stores.main, {
+    quotaBytes: 0,
+    holds: () => true,
+    leaderChanges: () => 1,
+  });
   describeStoreRequests(metrics, stores);
   describeCaches(metrics, registry);
   if (options.encryption !== undefined) describeEncryption(metrics, options.encryption);

@@ -3,6 +3,8 @@ import type { Client } from "#client/client.ts";
 import { fencedTransport } from "#client/fence.ts";
 import type { LeaderTerm } from "#client/election.ts";
 import type { ObjectCoding } from "#client/object-coding.ts";
+import { countedTransport, type RestMetrics } from "#client/rest-metrics.ts";
+import type { Clock } from "#platform/clock.ts";
 import { socketClient, socketClientLimits } from "#client/rest-client.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
@@ -19,15 +21,27 @@ export function apiAccess(flags: ApiFlags): Promise<KubeAccess> {
   return accessOf(upstream === undefined ? {} : { upstream }, process.env, "--kubeconfig");
 }
 
+/** Requests are counted by these. */
+interface Counting {
+  readonly clock: Clock;
+  readonly metrics: RestMetrics;
+}
+
 export class ApiConnection {
   readonly access: KubeAccess;
   readonly #userAgent: string;
   readonly #coding: ObjectCoding | undefined;
+  readonly #counting: Counting | undefined;
   readonly #open: ByteTransport[] = [];
 
   /** `coding`: for built-in kinds, beside JSON. */
-  constructor(access: KubeAccess, userAgent: string, coding?: ObjectCoding) {
+  constructor(
+    access: KubeAccess,
+    userAgent: string,
+    { coding, counting }: { readonly coding?: ObjectCoding; readonly counting?: Counting } = {},
+  ) {
     this.access = access;
+    this.#counting = counting;
     this.#coding = coding;
     this.#userAgent = userAgent;
   }
@@ -57,7 +71,8 @@ export class ApiConnection {
       limits: httpClientLimits,
     });
     this.#open.push(http);
-    return http;
+    if (this.#counting === undefined) return http;
+    return countedTransport(http, { ...this.#counting, host: new URL(server).host });
   }
 
   close(): void {

@@ -28,7 +28,7 @@ export class Election {
     this.#flags = flags;
     metrics.gaugeOf(
       "leader_election_master_status",
-      "1 while this process holds the lease, 0 while it follows.",
+      "[ALPHA] 1 while this process holds the lease, 0 while it follows.",
       ["name"],
       () => [[[flags.leaderElectResourceName], this.#isLeading ? 1 : 0]],
     );

@@ -12,6 +12,9 @@ import type { Headers, PlainHandler, PlainRequest, PlainResponse } from "#platfo
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { Access } from "#relay/access/access.ts";
 import { relayLimits } from "#relay/limits.ts";
+import { pageType } from "#metrics/page.ts";
+import { type Health, type HealthCheck, ping } from "#server/health.ts";
+import { HealthSlis } from "#server/health-slis.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import type { SupervisedHost } from "./host.ts";
@@ -29,10 +32,7 @@ interface HealthDeps {
   readonly notReady: () => string;
 }
 
-const plainText: Headers = {
-  "content-type": "text/plain; charset=utf-8",
-  "x-content-type-options": "nosniff",
-};
+const slisPath = "/metrics/slis";
 const certificateDays = 365;
 
 /** Undefined when --secure-port is 0. */
@@ -76,7 +76,21 @@ function certificateOf(
   return { cert: made.certificate, key: made.privateKey };
 }
 
-function healthHandler(deps: HealthDeps): PlainHandler {
+/** What is answered, and counted when it is asked. */
+interface Served extends HealthDeps {
+  readonly health: Health;
+  readonly slis: MetricSet;
+}
+
+function served(deps: HealthDeps): Served {
+  const ready: HealthCheck = { name: "ready", check: () => deps.notReady() || undefined };
+  const counted = new HealthSlis();
+  const health = counted.counted({ healthz: [ping], livez: [ping], readyz: [ping, ready] });
+  return { ...deps, health, slis: counted.metrics };
+}
+
+function healthHandler(given: HealthDeps): PlainHandler {
+  const deps = served(given);
   const { clock } = deps.host;
   const access = new Access(
     {
@@ -100,27 +114,32 @@ function healthHandler(deps: HealthDeps): PlainHandler {
 
 const json: Headers = { "content-type": "application/json" };
 
-async function answer(
-  deps: HealthDeps,
-  access: Access,
-  request: PlainRequest,
-): Promise<PlainResponse> {
+async function answer(deps: Served, access: Access, request: PlainRequest): Promise<PlainResponse> {
   const { path, method } = request;
   if (method !== "GET" && method !== "HEAD") {
     throw failure(405, "MethodNotAllowed", `${method} is not supported`, {});
   }
-  if (path === "/healthz" || path === "/livez") return text(200, "ok");
-  if (path === "/readyz") return readiness(deps.notReady());
+  if (path === "/healthz") return readiness(checked(deps, "healthz"));
+  if (path === "/livez") return readiness(checked(deps, "livez"));
+  if (path === "/readyz") return readiness(checked(deps, "readyz"));
   const user = await access.identify(request);
   await access.authorizePath(user, path);
-  if (path !== "/metrics") throw failure(404, "NotFound", `there is nothing at ${path}`, {});
-  return text(200, deps.metrics.text());
+  const metrics = path === "/metrics" ? deps.metrics : path === slisPath ? deps.slis : undefined;
+  if (metrics === undefined) throw failure(404, "NotFound", `there is nothing at ${path}`, {});
+  return text(200, metrics.text(), pageType);
+}
+
+/** @returns the first problem, or "". */
+function checked({ health }: Served, type: keyof Health): string {
+  const problems = health[type].map((check) => check.check());
+  return problems.find((problem) => problem !== undefined) ?? "";
 }
 
 function readiness(why: string): PlainResponse {
   return why === "" ? text(200, "ok") : text(500, `not ready: ${why}`);
 }
 
-function text(status: number, body: string): PlainResponse {
-  return { kind: "bytes", status, headers: plainText, body: [new TextEncoder().encode(body)] };
+function text(status: number, body: string, type = "text/plain; charset=utf-8"): PlainResponse {
+  const headers: Headers = { "content-type": type, "x-content-type-options": "nosniff" };
+  return { kind: "bytes", status, headers, body: [new TextEncoder().encode(body)] };
 }

@@ -1,4 +1,5 @@
 /** A role's metrics begin with those of its process. */
+import { describeBuild } from "./build-metrics.ts";
 import { readProcessFigures } from "#platform/node/process-figures.ts";
 import { processMetrics } from "#platform/process-metrics.ts";
 import { MetricSet } from "#metrics/metric-set.ts";
@@ -6,5 +7,6 @@ import { MetricSet } from "#metrics/metric-set.ts";
 export function processMetricSet(): MetricSet {
   const metrics = new MetricSet();
   metrics.figuresOf(() => processMetrics(readProcessFigures()));
+  describeBuild(metrics);
   return metrics;
 }

@@ -1,4 +1,5 @@
 /** What every role that is a client of an API server has: a host, an election, a health port, and an end. */
+import { RestMetrics } from "#client/rest-metrics.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import type { SupervisedHost } from "./host.ts";
 import { nodeHost } from "./node-host.ts";
@@ -57,9 +58,14 @@ export async function openRole(
   countFailures(metrics, host.supervisor);
   const election = new Election(host, flags, metrics);
   const access = await apiAccess(flags);
-  const connection = await parts.open("connection", () => new ApiConnection(access, userAgent), {
-    close: (opened) => opened.close(),
-  });
+  const counting = { clock: host.clock, metrics: new RestMetrics(metrics) };
+  const connection = await parts.open(
+    "connection",
+    () => new ApiConnection(access, userAgent, { counting }),
+    {
+      close: (opened) => opened.close(),
+    },
+  );
   const readiness = { why: () => "" };
   const work = workOf({ host, connection, metrics, readiness });
   const health = await parts.open(

@@ -1,0 +1,77 @@
+/** What controllers count of their own work, by upstream's names, labels and buckets. They outlive a term. */
+import type { Job, JobStatus } from "#api/gen/types.ts";
+import type { Counter, Histogram, HistogramCell, MetricSet } from "#metrics/metric-set.ts";
+
+const doubled = (first: number, count: number): readonly number[] =>
+  Array.from({ length: count }, (_, power) => Number((first * 2 ** power).toFixed(3)));
+
+interface JobSync {
+  readonly createdCount: number;
+  readonly deletedCount: number;
+  readonly isFailed: boolean;
+  readonly ms: number;
+}
+
+export class ControllerMetrics {
+  readonly #jobSyncs: Counter;
+  readonly #jobSeconds: Histogram;
+  readonly #jobsFinished: Counter;
+  readonly #cronSkew: HistogramCell;
+
+  constructor(set: MetricSet) {
+    const labels = ["completion_mode", "result", "action"];
+    this.#jobSyncs = set.counter(
+      "job_controller_job_syncs_total",
+      "[STABLE] Syncs of jobs.",
+      labels,
+    );
+    this.#jobSeconds = set.histogram(
+      "job_controller_job_sync_duration_seconds",
+      "[STABLE] Time of a sync in seconds.",
+      labels,
+      doubled(0.004, 15),
+    );
+    this.#jobsFinished = set.counter(
+      "job_controller_jobs_finished_total",
+      "[STABLE] Jobs that finished.",
+      ["completion_mode", "result", "reason"],
+    );
+    this.#cronSkew = set
+      .histogram(
+        "cronjob_controller_job_creation_skew_duration_seconds",
+        "[STABLE] Time from a job's turn until it was created in seconds.",
+        [],
+        doubled(1, 10),
+      )
+      .cell([]);
+  }
+
+  jobSynced(job: Job, { createdCount, deletedCount, isFailed, ms }: JobSync): void {
+    const action =
+      createdCount > 0 ? "pods_created" : deletedCount > 0 ? "pods_deleted" : "reconciling";
+    const labels = [modeOf(job), isFailed ? "error" : "success", action];
+    this.#jobSyncs.add(labels);
+    this.#jobSeconds.observe(labels, ms / 1_000);
+  }
+
+  /** Called with each status that was written: `job` has the one before. */
+  jobStatusWritten(job: Job, status: JobStatus): void {
+    for (const { type, status: value, reason = "" } of status.conditions ?? []) {
+      const result = type === "Complete" ? "succeeded" : type === "Failed" ? "failed" : undefined;
+      if (result === undefined || value !== "True" || hasEnded(job, type)) continue;
+      this.#jobsFinished.add([modeOf(job), result, reason]);
+    }
+  }
+
+  cronJobCreated(skewMs: number): void {
+    this.#cronSkew.observe(skewMs / 1_000);
+  }
+}
+
+function modeOf(job: Job): string {
+  return job.spec?.completionMode ?? "NonIndexed";
+}
+
+function hasEnded({ status }: Job, type: string): boolean {
+  return (status?.conditions ?? []).some((one) => one.type === type && one.status === "True");
+}
