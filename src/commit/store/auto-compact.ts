@@ -14,15 +14,23 @@ interface CompactorDeps {
   readonly store: Pick<Store, "commitRevision" | "compactRevision" | "compact">;
 }
 
+export interface CompactorOptions {
+  readonly intervalMs: number;
+  /** This many revisions are kept, whatever their age; absent: those of the last interval. */
+  readonly keepRevisions?: number;
+}
+
 export class AutoCompactor {
   readonly #deps: CompactorDeps;
   readonly #intervalMs: number;
+  readonly #keepRevisions: number | undefined;
   #seen: Revision;
   #timer: Timer | undefined;
 
-  constructor(deps: CompactorDeps, options: { readonly intervalMs: number }) {
+  constructor(deps: CompactorDeps, options: CompactorOptions) {
     this.#deps = deps;
     this.#intervalMs = options.intervalMs;
+    this.#keepRevisions = options.keepRevisions;
     this.#seen = deps.store.commitRevision;
   }
 
@@ -42,7 +50,7 @@ export class AutoCompactor {
 
   async #tick(): Promise<void> {
     const { store, log } = this.#deps;
-    const until = this.#seen;
+    const until = this.#until();
     this.#seen = store.commitRevision;
     this.start();
     if (until <= store.compactRevision) return;
@@ -53,5 +61,10 @@ export class AutoCompactor {
       this.stop();
       log.debug("compaction ended", { error: String(error) });
     }
+  }
+
+  #until(): Revision {
+    if (this.#keepRevisions === undefined) return this.#seen;
+    return (this.#deps.store.commitRevision - this.#keepRevisions) as Revision;
   }
 }

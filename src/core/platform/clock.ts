@@ -5,6 +5,8 @@
 
 /** Every timer of the product. A closed set, so a test can ask whether one is armed. */
 export type TimerName =
+  | "plane.leave"
+  | "client.rate-limit"
   | "store.compact"
   | "store.checkpoint"
   | "store.lease"

@@ -54,7 +54,11 @@ import {
   storageObjectInUseProtection,
 } from "./storage.ts";
 import type { AdmissionSettings } from "./settings.ts";
-import { defaultTolerationSeconds, taintNodesByCondition } from "./taints.ts";
+import {
+  defaultTolerationSeconds,
+  taintNodesByCondition,
+  type TolerationSeconds,
+} from "./taints.ts";
 import { unservedKindsPlugin } from "./unserved-kinds.ts";
 
 interface DefaultPluginDeps {
@@ -71,6 +75,8 @@ interface DefaultPluginDeps {
   readonly served: () => readonly ResourceInfo[];
   readonly choice: PluginChoice;
   readonly settings: AdmissionSettings;
+  /** Absent: five minutes each. */
+  readonly tolerationSeconds?: TolerationSeconds;
   /** Run after the built-in ones, before addresses are given out and quota is charged. */
   readonly extra: readonly AdmissionPlugin[];
 }
@@ -88,7 +94,7 @@ export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugi
     podSecurity(deps, settings.podSecurity),
     podNodeSelector(deps, settings.nodeSelectors),
     priority(deps),
-    defaultTolerationSeconds,
+    defaultTolerationSeconds(deps.tolerationSeconds),
     podTolerationRestriction(deps, settings.tolerations ?? { default: [], whitelist: [] }),
     eventRateLimit(deps, settings.eventLimits ?? []),
     extendedResourceToleration,

@@ -229,7 +229,7 @@ test("nodes start tainted, pods tolerate five minutes of silence", async () => {
   });
   assert.deepEqual(await mutated(taintNodesByCondition, tainted as AnyObject), tainted);
   const own = { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute" };
-  const { spec } = await mutated(defaultTolerationSeconds, pod({ tolerations: [own] }));
+  const { spec } = await mutated(defaultTolerationSeconds(), pod({ tolerations: [own] }));
   assert.deepEqual(spec?.tolerations, [
     own,
     {
@@ -240,7 +240,7 @@ test("nodes start tainted, pods tolerate five minutes of silence", async () => {
     },
   ]);
   const all = pod({ tolerations: [{ operator: "Exists" }] });
-  assert.deepEqual(await mutated(defaultTolerationSeconds, all), all);
+  assert.deepEqual(await mutated(defaultTolerationSeconds(), all), all);
 });
 
 const claim = (spec: object, fields: object = {}): AnyObject => ({

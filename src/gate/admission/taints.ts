@@ -9,7 +9,15 @@ import { isCore, withSpec } from "./request.ts";
 
 const notReady = "node.kubernetes.io/not-ready";
 const unreachable = "node.kubernetes.io/unreachable";
-const tolerationSeconds = 300;
+
+/** How long a pod without tolerations of its own stays on a silent node. */
+export interface TolerationSeconds {
+  readonly notReady: number;
+  readonly unreachable: number;
+}
+
+/** Upstream's. */
+const fiveMinutes: TolerationSeconds = { notReady: 300, unreachable: 300 };
 
 export const taintNodesByCondition: AdmissionPlugin = {
   name: "TaintNodesByCondition",
@@ -24,24 +32,32 @@ export const taintNodesByCondition: AdmissionPlugin = {
   },
 };
 
-export const defaultTolerationSeconds: AdmissionPlugin = {
-  name: "DefaultTolerationSeconds",
-  mutate(request: AdmissionRequest): AnyObject {
-    const object = request.object ?? {};
-    const writes = request.operation === "CREATE" || request.operation === "UPDATE";
-    if (!isCore(request, "pods") || !writes) return object;
-    const tolerations = (object as Pod).spec?.tolerations ?? [];
-    const missing = [notReady, unreachable].filter((key) => !tolerates(tolerations, key));
-    if (missing.length === 0) return object;
-    const added = missing.map((key) => ({
-      key,
-      operator: "Exists",
-      effect: "NoExecute",
-      tolerationSeconds,
-    }));
-    return withSpec(object, { tolerations: [...tolerations, ...added] });
-  },
-};
+export function defaultTolerationSeconds(
+  seconds: TolerationSeconds = fiveMinutes,
+): AdmissionPlugin {
+  const byKey = [
+    [notReady, seconds.notReady],
+    [unreachable, seconds.unreachable],
+  ] as const;
+  return {
+    name: "DefaultTolerationSeconds",
+    mutate(request: AdmissionRequest): AnyObject {
+      const object = request.object ?? {};
+      const writes = request.operation === "CREATE" || request.operation === "UPDATE";
+      if (!isCore(request, "pods") || !writes) return object;
+      const tolerations = (object as Pod).spec?.tolerations ?? [];
+      const missing = byKey.filter(([key]) => !tolerates(tolerations, key));
+      if (missing.length === 0) return object;
+      const added = missing.map(([key, tolerationSeconds]) => ({
+        key,
+        operator: "Exists",
+        effect: "NoExecute",
+        tolerationSeconds,
+      }));
+      return withSpec(object, { tolerations: [...tolerations, ...added] });
+    },
+  };
+}
 
 /** An empty key or effect stands for all. */
 function tolerates(tolerations: readonly Toleration[], key: string): boolean {

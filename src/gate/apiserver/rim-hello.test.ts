@@ -39,7 +39,7 @@ async function listening(
   const pair = { key: served.privateKey, cert: served.certificate };
   const at = { host: "127.0.0.1", port: 0, limits: { ...httpLimits, headMs } };
   const server = await listen(
-    { ...at, ...pair, ...(curves === undefined ? {} : { curves }) },
+    { ...at, ...pair, ...(curves === undefined ? {} : { tls: { curves } }) },
     echo,
     silentLog,
   );

@@ -55,6 +55,7 @@ import { JobController, jobRole } from "./job/controller.ts";
 import type { ControllerMetrics } from "./metrics.ts";
 import { NamespaceController, namespaceRole } from "./namespace/controller.ts";
 import { NodeLifecycleController, nodeRole } from "./nodelifecycle/controller.ts";
+import type { NodeLifecycleOptions } from "./nodelifecycle/options.ts";
 import { TaintEvictionController } from "./nodelifecycle/taint-eviction.ts";
 import { VolumeBinder, volumeBinderRole } from "./persistentvolume/controller.ts";
 import { PodGarbageCollector, podGarbageCollectorRole } from "./podgc/controller.ts";
@@ -113,6 +114,10 @@ export interface ManagerOptions {
   readonly controllers?: readonly string[];
   /** Keys reconciled at a time, by the controller's name: upstream's --concurrent-*-syncs. Absent: its own number. */
   readonly workers?: ReadonlyMap<string, number>;
+  /** Absent: upstream's. */
+  readonly nodeLifecycle?: NodeLifecycleOptions;
+  /** Finished pods kept; absent: upstream's 12,500. */
+  readonly terminatedPodsMax?: number;
   /** Absent: the status of policies is not written. */
   readonly checkPolicyTypes?: CheckPolicyTypes;
 }
@@ -187,9 +192,17 @@ const factories: readonly NamedFactory[] = [
   ],
   ["serviceaccount-controller", serviceAccountRole, serviceAccountController],
   ["root-ca-certificate-publisher", rootCaPublisherRole, rootCaPublisher],
-  ["pod-garbage-collector", podGarbageCollectorRole, (deps) => new PodGarbageCollector(deps)],
+  [
+    "pod-garbage-collector",
+    podGarbageCollectorRole,
+    (deps, { terminatedPodsMax }) => new PodGarbageCollector(deps, terminatedPodsMax),
+  ],
   ["disruption-controller", disruptionRole, (deps) => new DisruptionController(deps)],
-  ["node-controller", nodeRole, (deps) => new NodeLifecycleController(deps)],
+  [
+    "node-controller",
+    nodeRole,
+    (deps, { nodeLifecycle }) => new NodeLifecycleController(deps, nodeLifecycle),
+  ],
   ["taint-eviction-controller", nodeRole, (deps) => new TaintEvictionController(deps)],
   ["service-cidr-controller", serviceCidrsRole, (deps) => new ServiceCidrsController(deps)],
   ["token-cleaner-controller", tokenCleanerRole, (deps) => new TokenCleaner(deps)],

@@ -15,6 +15,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   hollow: [],
   doctor: [],
   init: [],
+  compat: [],
+  etcd: ["store"],
   apiserver: ["plane"],
   migrate: ["store"],
   relay: ["sink"],

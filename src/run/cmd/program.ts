@@ -1,8 +1,11 @@
 /** The command line: one binary, a subcommand per role. */
 import { Command } from "commander";
+import { addCompat } from "./compat/command.ts";
 import { addDoctor } from "./doctor/command.ts";
+import { addEtcd } from "./etcd/command.ts";
 import { addInit } from "./init/command.ts";
 import { addMigrate } from "./migrate/command.ts";
+import { groupFlags, showDefaultsPlainly } from "./shared/help.ts";
 import { productVersion } from "./shared/product.ts";
 import { addRelay } from "./relay/command.ts";
 import { addApiServer } from "./apiserver/command.ts";
@@ -21,8 +24,10 @@ export function makeProgram(): Command {
     .version(productVersion, "-v, --version")
     .showHelpAfterError("(run with --help to see what it takes)")
     .exitOverride();
+  showDefaultsPlainly(program);
   addUp(program);
   addStore(program);
+  addEtcd(program);
   addRelay(program);
   addApiServer(program);
   addScheduler(program);
@@ -32,6 +37,8 @@ export function makeProgram(): Command {
   addMigrate(program);
   addInit(program);
   addTypes(program);
+  addCompat(program);
   addDoctor(program);
+  groupFlags(program);
   return program;
 }

@@ -3,7 +3,7 @@
  * zone allows (zones.ts). The taint eviction controller then removes the pods.
  *
  * In    Nodes, their Leases in kube-node-lease, Pods. A node is silent when neither its Lease nor its
- *       Ready heartbeat changed for 50 s by the clock of this process (heartbeats.ts).
+ *       Ready heartbeat changed for the grace period (50 s) by the clock of this process (heartbeats.ts).
  * Out   node conditions and taints, the Ready condition of pods on silent nodes.
  * Cost  zones are counted once per look (5 s), over all nodes; only suspects are reconciled.
  */
@@ -19,6 +19,7 @@ import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { isGivenUp, readinessOf } from "./health.ts";
 import { Heartbeats } from "./heartbeats.ts";
+import { nodeLifecycleDefaults, type NodeLifecycleOptions } from "./options.ts";
 import { NodeControl } from "./node-control.ts";
 import { ZonePace } from "./zone-pace.ts";
 
@@ -33,8 +34,6 @@ export const nodeRole: ControllerRole = {
   ],
 };
 
-const everyMs = 5_000;
-
 export class NodeLifecycleController implements ControllerOptions<Node> {
   readonly name = "node-controller";
   readonly workers = 8;
@@ -43,19 +42,21 @@ export class NodeLifecycleController implements ControllerOptions<Node> {
   readonly #suspects = new KeySource();
   readonly sources = [this.#suspects];
   readonly #deps: ControllerDeps;
+  readonly #monitorMs: number;
   readonly #nodes: Informer<Node>;
   readonly #pods: Informer<Pod>;
   readonly #heartbeats: Heartbeats;
   readonly #zones: ZonePace;
   readonly #control: NodeControl;
 
-  constructor(deps: ControllerDeps) {
+  constructor(deps: ControllerDeps, options: NodeLifecycleOptions = nodeLifecycleDefaults) {
     this.#deps = deps;
+    this.#monitorMs = options.monitorMs;
     this.#nodes = deps.informers.informer<Node>(refs.nodes);
     this.#pods = deps.informers.informer<Pod>(refs.pods);
     this.#pods.addIndex("controllers.nodeName", commonIndexes.nodeName);
-    this.#heartbeats = new Heartbeats(deps);
-    this.#zones = new ZonePace(deps);
+    this.#heartbeats = new Heartbeats(deps, options);
+    this.#zones = new ZonePace(deps, options);
     this.#control = new NodeControl(deps);
     this.#recordNodes();
   }
@@ -65,7 +66,7 @@ export class NodeLifecycleController implements ControllerOptions<Node> {
     const { clock } = this.#deps;
     this.#zones.look(this.#nodes.values());
     const look = (): Timer =>
-      clock.after("controllers.resync", everyMs, () => {
+      clock.after("controllers.resync", this.#monitorMs, () => {
         // Armed first: a look that throws must not be the last one.
         timer = look();
         this.#lookAtNodes();

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { Node, Taint, Toleration } from "#api/gen/types.ts";
 import * as health from "./health.ts";
+import { nodeLifecycleDefaults } from "./options.ts";
 import { evictionInMs } from "./tolerance.ts";
 import { evictionRates, isCutOff, TokenBucket, zoneState, type ZoneCount } from "./zones.ts";
 
@@ -163,3 +164,14 @@ for (const [what, given, tolerations, seconds] of tolerances) {
     assert.equal(wait, seconds === undefined ? undefined : seconds * 1000);
   });
 }
+
+test("rates, share and size are the operator's to set", () => {
+  const zones = new Map([["a", { ready: 30, notReady: 20 }]]);
+  const rules = { ...nodeLifecycleDefaults, unhealthyShare: 0.4, largeZoneNodes: 49 };
+  assert.deepEqual([...evictionRates(zones)], [["a", 0.1]]);
+  assert.deepEqual(
+    [...evictionRates(zones, { ...rules, secondaryEvictionsPerSecond: 0.5 })],
+    [["a", 0.5]],
+  );
+  assert.deepEqual([...evictionRates(zones, { ...rules, largeZoneNodes: 50 })], [["a", 0]]);
+});

@@ -9,12 +9,12 @@ import type { Informer } from "#client/informer.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
+import { nodeLifecycleDefaults, type NodeLifecycleOptions } from "./options.ts";
 import { conditionOf } from "./health.ts";
 
 const leaseNamespace = "kube-node-lease";
-/** Upstream's --node-monitor-grace-period and --node-startup-grace-period. */
-const graceMs = 50_000;
-const startupGraceMs = 60_000;
+
+type Graces = Pick<NodeLifecycleOptions, "graceMs" | "startupGraceMs">;
 
 interface Sign {
   /** What the node last showed: lease renewal and heartbeat. */
@@ -25,10 +25,15 @@ interface Sign {
 export class Heartbeats {
   readonly #clock: Clock;
   readonly #leases: Informer<Lease>;
+  readonly #graces: Graces;
   readonly #signs = new Map<string, Sign>();
 
-  constructor({ clock, informers }: Pick<ControllerDeps, "clock" | "informers">) {
+  constructor(
+    { clock, informers }: Pick<ControllerDeps, "clock" | "informers">,
+    graces: Graces = nodeLifecycleDefaults,
+  ) {
     this.#clock = clock;
+    this.#graces = graces;
     // All namespaces, as the garbage collector watches them: one copy for both.
     this.#leases = informers.informer<Lease>(refs.leases);
   }
@@ -44,6 +49,7 @@ export class Heartbeats {
       return false;
     }
     const hasStarted = conditionOf(node, "Ready") !== undefined;
+    const { graceMs, startupGraceMs } = this.#graces;
     return nowMs - sign.seenMs > (hasStarted ? graceMs : startupGraceMs);
   }
 

@@ -5,23 +5,26 @@
 import type { Node } from "#api/gen/types.ts";
 import type { Clock } from "#platform/clock.ts";
 import { evictionKeyOf, isGivenUp, zoneOf } from "./health.ts";
+import { nodeLifecycleDefaults, type NodeLifecycleOptions } from "./options.ts";
 import { countZones, evictionRates, isCutOff, TokenBucket } from "./zones.ts";
 
 export class ZonePace {
   readonly #clock: Clock;
+  readonly #rules: NodeLifecycleOptions;
   readonly #buckets = new Map<string, TokenBucket>();
   #rates: ReadonlyMap<string, number> = new Map();
   #cutOff = false;
 
-  constructor({ clock }: { readonly clock: Clock }) {
+  constructor({ clock }: { readonly clock: Clock }, rules = nodeLifecycleDefaults) {
     this.#clock = clock;
+    this.#rules = rules;
   }
 
   /** @returns whether all zones were lost at the look before, and are not any more. */
   look(nodes: Iterable<Node>): boolean {
     const zones = countZones(nodes);
     const wasCutOff = this.#cutOff;
-    this.#rates = evictionRates(zones);
+    this.#rates = evictionRates(zones, this.#rules);
     this.#cutOff = isCutOff(zones);
     return wasCutOff && !this.#cutOff;
   }

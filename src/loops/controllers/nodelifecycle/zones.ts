@@ -2,11 +2,12 @@
  * Eviction rate limits on node loss, pure: the state of each zone, and how fast nodes in it may be tainted.
  * Rates are upstream's (--node-eviction-rate, --secondary-node-eviction-rate, --unhealthy-zone-threshold).
  *
- * Holds  normal zone: 0.1 nodes/s. Partly lost (more than 2 nodes and at least 55 % not ready): 0.01
+ * Holds  with upstream's rates: normal zone: 0.1 nodes/s. Partly lost (more than 2 nodes and at least 55 % not ready): 0.01
  *        nodes/s when the zone has more than 50 nodes, else none. One zone fully lost: 0.1 nodes/s.
  *        All zones fully lost: none at all, because then the control plane itself is probably cut off.
  */
 import type { Node } from "#api/gen/types.ts";
+import { nodeLifecycleDefaults, type NodeLifecycleOptions } from "./options.ts";
 import { isExcludedFromZones, readinessOf, zoneOf } from "./health.ts";
 
 type ZoneState = "normal" | "partial" | "full";
@@ -16,10 +17,10 @@ export interface ZoneCount {
   readonly notReady: number;
 }
 
-const evictionsPerSecond = 0.1;
-const secondaryEvictionsPerSecond = 0.01;
-const unhealthyShare = 0.55;
-const largeZoneNodes = 50;
+type ZoneRules = Pick<
+  NodeLifecycleOptions,
+  "evictionsPerSecond" | "secondaryEvictionsPerSecond" | "unhealthyShare" | "largeZoneNodes"
+>;
 
 /** By zone; nodes that are excluded from zones do not count. */
 export function countZones(nodes: Iterable<Node>): ReadonlyMap<string, ZoneCount> {
@@ -34,16 +35,24 @@ export function countZones(nodes: Iterable<Node>): ReadonlyMap<string, ZoneCount
   return counts;
 }
 
-export function zoneState({ ready, notReady }: ZoneCount): ZoneState {
+export function zoneState(
+  { ready, notReady }: ZoneCount,
+  { unhealthyShare }: Pick<ZoneRules, "unhealthyShare"> = nodeLifecycleDefaults,
+): ZoneState {
   if (ready === 0 && notReady > 0) return "full";
   return notReady > 2 && notReady / (notReady + ready) >= unhealthyShare ? "partial" : "normal";
 }
 
 /** Nodes per second that may be tainted NoExecute in each zone; 0 stops. */
-export function evictionRates(zones: ReadonlyMap<string, ZoneCount>): ReadonlyMap<string, number> {
-  const states = [...zones].map(([zone, count]) => [zone, count, zoneState(count)] as const);
+export function evictionRates(
+  zones: ReadonlyMap<string, ZoneCount>,
+  rules: ZoneRules = nodeLifecycleDefaults,
+): ReadonlyMap<string, number> {
+  const states = [...zones].map(([zone, count]) => [zone, count, zoneState(count, rules)] as const);
   const allFull = states.length > 0 && states.every(([, , state]) => state === "full");
-  return new Map(states.map(([zone, count, state]) => [zone, allFull ? 0 : rateOf(state, count)]));
+  return new Map(
+    states.map(([zone, count, state]) => [zone, allFull ? 0 : rateOf(state, count, rules)]),
+  );
 }
 
 /** Every node of every zone is lost: the control plane itself is probably cut off. */
@@ -51,9 +60,9 @@ export function isCutOff(zones: ReadonlyMap<string, ZoneCount>): boolean {
   return zones.size > 0 && [...zones.values()].every((count) => zoneState(count) === "full");
 }
 
-function rateOf(state: ZoneState, { ready, notReady }: ZoneCount): number {
-  if (state !== "partial") return evictionsPerSecond;
-  return ready + notReady > largeZoneNodes ? secondaryEvictionsPerSecond : 0;
+function rateOf(state: ZoneState, { ready, notReady }: ZoneCount, rules: ZoneRules): number {
+  if (state !== "partial") return rules.evictionsPerSecond;
+  return ready + notReady > rules.largeZoneNodes ? rules.secondaryEvictionsPerSecond : 0;
 }
 
 /** One token per node; a bucket of one, refilled at the zone's rate. */

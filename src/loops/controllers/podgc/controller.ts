@@ -24,8 +24,8 @@ export const podGarbageCollectorRole: ControllerRole = {
 };
 
 const everyMs = 20_000;
-/** Finished pods kept; upstream's --terminated-pod-gc-threshold. */
-const terminatedMax = 12_500;
+/** Upstream's. */
+const terminatedDefault = 12_500;
 /** Deletes under way at once. */
 const deletesMax = 50;
 
@@ -37,9 +37,12 @@ export class PodGarbageCollector implements KeyOptions {
   readonly #pods: Informer<Pod>;
   readonly #nodes: Informer<Node>;
   readonly #missing: MissingNodes;
+  readonly #terminatedMax: number;
 
-  constructor(deps: ControllerDeps) {
+  /** `terminatedMax`: finished pods kept, --terminated-pod-gc-threshold; 0: all. */
+  constructor(deps: ControllerDeps, terminatedMax = terminatedDefault) {
     this.#deps = deps;
+    this.#terminatedMax = terminatedMax;
     this.#pods = deps.informers.informer<Pod>(refs.pods);
     this.#nodes = deps.informers.informer<Node>(refs.nodes);
     this.#missing = new MissingNodes(deps);
@@ -50,6 +53,7 @@ export class PodGarbageCollector implements KeyOptions {
     const nodes = new Map(this.#nodes.list().map((node) => [node.metadata?.name ?? "", node]));
     const named = new Set(pods.map(nodeOf).filter((name) => name !== ""));
     const gone = await this.#missing.findGone(named.difference(nodes));
+    const terminatedMax = this.#terminatedMax;
     await this.#removeAll(planGarbage({ pods, nodes, gone, terminatedMax }));
     return { requeueAfterMs: everyMs };
   }

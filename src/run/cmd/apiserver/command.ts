@@ -4,13 +4,20 @@ import { addApiServerFlags } from "../plane/flags.ts";
 import { boolean, duration, durationOrZero, integer, nameList } from "../shared/flag-values.ts";
 import { eventTtlSeconds, serviceAddresses } from "../shared/limits.ts";
 import { featureGates } from "../shared/role-flags.ts";
+import { kubeApiServerFlags } from "../shared/stock-flags/kube-apiserver.ts";
+import { addStockFlags } from "../shared/stock-flags/stock-flag.ts";
+import { version } from "../shared/user-agent.ts";
 import type { ApiServerRoleFlags } from "./flags.ts";
 
 export function addApiServer(program: Command): void {
   const command = program
     .command("apiserver")
+    .version(`Kubernetes ${version.gitVersion}`, "--version", "print the version and exit")
     .description("serve the Kubernetes API alone, in place of kube-apiserver and its etcd")
-    .option("--data-dir <dir>", "where everything is kept; made when missing", ".pilothouse")
+    .option(
+      "--data-dir <dir>",
+      "where everything is kept; made when missing; absent: pilothouse in --cert-dir, else .pilothouse",
+    )
     .option(
       "--etcd-servers <urls>",
       "keep everything in this etcd cluster, in kube-apiserver's keys and encoding, comma separated; others may serve it too",
@@ -94,6 +101,7 @@ export function addApiServer(program: Command): void {
     .option("--allow-privileged [boolean]", "privileged pods may be made", allowPrivileged, true)
     .addOption(featureGates());
   addApiServerFlags(command);
+  addStockFlags(command, kubeApiServerFlags);
   command
     .addHelpText(
       "after",

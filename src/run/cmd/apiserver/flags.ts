@@ -5,7 +5,7 @@ import type { IdentityFlags } from "./identity.ts";
 import type { ServiceFlags } from "./services.ts";
 
 export interface ApiServerRoleFlags extends ApiServerFlags, IdentityFlags, ServiceFlags, EtcdFlags {
-  readonly dataDir: string;
+  readonly dataDir?: string;
   readonly bindAddress: string;
   readonly securePort: number;
   /** Milliseconds. */

@@ -41,7 +41,7 @@ export async function openApiServer(
   const serviceAddresses = servicesOf(flags);
   const storage = await etcdStorage(flags);
   const options = await serverOptions(host, flags, parts);
-  const directory = await holdDataDirectory(host.disk, flags.dataDir, parts);
+  const directory = await holdDataDirectory(host.disk, dataDirOf(flags), parts);
   const advertised = advertisedAddress(host.log, { ...flags, host: flags.bindAddress });
   const hosts = [flags.bindAddress, ...Object.values(advertised)];
   const own = clusterPki(host, directory, hosts, firstAddress(serviceAddresses));
@@ -62,6 +62,11 @@ export async function openApiServer(
   const written = identity.isOwn ? writeKubeconfigs(directory, plane, own) : [];
   await openSpareMemory(host.clock, parts);
   return { text: readyText(plane, directory, written), failed: plane.failed };
+}
+
+/** Started by kube-apiserver's flags alone it keeps its own files beside the certificates. */
+function dataDirOf({ dataDir, certDir }: ApiServerRoleFlags): string {
+  return dataDir ?? (certDir === undefined ? ".pilothouse" : join(certDir, "pilothouse"));
 }
 
 /** For the names of the data directory's own; absent: that one is shown, or one of files. */

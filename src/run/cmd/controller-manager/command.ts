@@ -1,14 +1,19 @@
 /** The command `pilothouse controller-manager`, with what its flags mean. */
 import { type Command, InvalidArgumentError } from "commander";
 import { unknownController } from "#controllers/controller-names.ts";
-import { boolean, duration, nameList } from "../shared/flag-values.ts";
+import { nodeLifecycleDefaults } from "#controllers/nodelifecycle/options.ts";
+import { boolean, duration, integer, nameList } from "../shared/flag-values.ts";
 import { signingLifetimeMs } from "../shared/limits.ts";
 import { addRoleFlags } from "../shared/role-flags.ts";
 import type { ControllerManagerFlags } from "./flags.ts";
+import { kubeControllerManagerFlags } from "../shared/stock-flags/kube-controller-manager.ts";
+import { addStockFlags } from "../shared/stock-flags/stock-flag.ts";
+import { version } from "../shared/user-agent.ts";
 
 export function addControllerManager(program: Command): void {
   const command = program
     .command("controller-manager")
+    .version(`Kubernetes ${version.gitVersion}`, "--version", "print the version and exit")
     .description(
       "run the controllers before any Kubernetes API server, in place of kube-controller-manager",
     )
@@ -33,7 +38,9 @@ export function addControllerManager(program: Command): void {
       "signs the tokens of Secrets of type kubernetes.io/service-account-token, PEM; absent: they are not filled",
     );
   addSigningFlags(command);
+  addNodeFlags(command);
   addRoleFlags(command, { lease: "kube-controller-manager", port: 10_257 });
+  addStockFlags(command, kubeControllerManagerFlags);
   command
     .addHelpText(
       "after",
@@ -48,6 +55,71 @@ Examples:
       const { controllerManagerRole } = await import("../controller-manager/run.ts");
       await controllerManagerRole(flags);
     });
+}
+
+function addNodeFlags(command: Command): void {
+  const { monitorMs, graceMs, startupGraceMs, ...rates } = nodeLifecycleDefaults;
+  command
+    .option(
+      "--node-monitor-period <duration>",
+      "between two looks at all nodes",
+      duration,
+      monitorMs,
+    )
+    .option(
+      "--node-monitor-grace-period <duration>",
+      "without a sign of life after which a node is not ready",
+      duration,
+      graceMs,
+    )
+    .option(
+      "--node-startup-grace-period <duration>",
+      "the same of a node that has not been ready yet",
+      duration,
+      startupGraceMs,
+    )
+    .option(
+      "--node-eviction-rate <number>",
+      "nodes a second of a zone that are given up",
+      rate,
+      rates.evictionsPerSecond,
+    )
+    .option(
+      "--secondary-node-eviction-rate <number>",
+      "the same of a large zone that is partly lost; a small one gives up none",
+      rate,
+      rates.secondaryEvictionsPerSecond,
+    )
+    .option(
+      "--unhealthy-zone-threshold <share>",
+      "of not ready nodes, at least three, from which on a zone is partly lost",
+      share,
+      rates.unhealthyShare,
+    )
+    .option(
+      "--large-cluster-size-threshold <count>",
+      "nodes beyond which a zone is large",
+      integer("count", 0, 1_000_000),
+      rates.largeZoneNodes,
+    )
+    .option(
+      "--terminated-pod-gc-threshold <count>",
+      "finished pods that are kept; 0: all",
+      integer("count", 0, 2 ** 31 - 1),
+      12_500,
+    );
+}
+
+function rate(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== "" && value >= 0 && value <= 100_000) return value;
+  throw new InvalidArgumentError("a number from 0 to 100000.");
+}
+
+function share(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== "" && value >= 0 && value <= 1) return value;
+  throw new InvalidArgumentError("a number from 0 to 1.");
 }
 
 function addSigningFlags(command: Command): void {

@@ -7,4 +7,14 @@ export interface ControllerManagerFlags extends RoleFlags, SigningFlags {
   readonly serviceAccountPrivateKeyFile?: string;
   /** `*`, `name`, `-name` */
   readonly controllers: readonly string[];
+  /** Milliseconds, as are the next two. */
+  readonly nodeMonitorPeriod: number;
+  readonly nodeMonitorGracePeriod: number;
+  readonly nodeStartupGracePeriod: number;
+  /** Nodes a second. */
+  readonly nodeEvictionRate: number;
+  readonly secondaryNodeEvictionRate: number;
+  readonly unhealthyZoneThreshold: number;
+  readonly largeClusterSizeThreshold: number;
+  readonly terminatedPodGcThreshold: number;
 }

@@ -8,6 +8,7 @@ import type { Client } from "#client/client.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import { ControllerMetrics } from "#controllers/metrics.ts";
 import { createControllerManager, type ManagerOptions } from "#controllers/manager.ts";
+import type { NodeLifecycleOptions } from "#controllers/nodelifecycle/options.ts";
 import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
 import { PublishedKinds } from "#extension/policies/published-kinds.ts";
 import { QueueMetrics } from "#client/queue-metrics.ts";
@@ -45,6 +46,8 @@ function openControllerManager(
     const kinds = new PublishedKinds(documentReader(connection.transport(), bearerToken));
     const chosen: Omit<ManagerOptions, "rootCa"> = {
       controllers: flags.controllers,
+      nodeLifecycle: nodeLifecycleOf(flags),
+      terminatedPodsMax: flags.terminatedPodGcThreshold,
       signDetached,
       checkPolicyTypes: (policy, signal) => kinds.check(policy, signal),
     };
@@ -72,6 +75,18 @@ function openControllerManager(
   const role = "kube-controller-manager";
   const userAgent = componentUserAgent(role);
   return openRole(role, { userAgent, host, flags, workOf }, parts, stopping);
+}
+
+function nodeLifecycleOf(flags: ControllerManagerFlags): NodeLifecycleOptions {
+  return {
+    monitorMs: flags.nodeMonitorPeriod,
+    graceMs: flags.nodeMonitorGracePeriod,
+    startupGraceMs: flags.nodeStartupGracePeriod,
+    evictionsPerSecond: flags.nodeEvictionRate,
+    secondaryEvictionsPerSecond: flags.secondaryNodeEvictionRate,
+    unhealthyShare: flags.unhealthyZoneThreshold,
+    largeZoneNodes: flags.largeClusterSizeThreshold,
+  };
 }
 
 /** Each controller as its own service account, or all of them as the kubeconfig's user. */

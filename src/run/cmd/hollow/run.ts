@@ -15,7 +15,7 @@ import {
 } from "../shared/role-life.ts";
 import { openSpareMemory } from "../shared/spare-memory.ts";
 import { componentUserAgent } from "../shared/user-agent.ts";
-import { ApiConnection, apiAccess } from "../shared/api-access.ts";
+import { ApiConnection, apiAccess, paceOf } from "../shared/api-access.ts";
 import type { HollowFlags } from "./flags.ts";
 
 export function hollowRole(flags: HollowFlags): Promise<void> {
@@ -34,7 +34,7 @@ export async function openHollow(
   const access = await apiAccess(flags);
   const connection = await parts.open(
     "connection",
-    () => new ApiConnection(access, componentUserAgent("kubelet")),
+    () => new ApiConnection(access, componentUserAgent("kubelet"), paceOf(host.clock, flags)),
     { close: (opened) => opened.close() },
   );
   const hollow = createHollowNodes({ ...host, client: connection.client() }, optionsOf(flags));

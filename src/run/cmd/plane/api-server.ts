@@ -16,7 +16,7 @@ import { Ledger } from "#platform/ledger.ts";
 import { heapBytesMax } from "#platform/node/heap.ts";
 import { createLister } from "#registry/lister.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
-import type { Gate } from "#flowcontrol/gate.ts";
+import { type Gate, gateDefaults } from "#flowcontrol/gate.ts";
 import type { HealthCheck } from "#server/health.ts";
 import { offloadedYaml } from "#wire/yaml-reader.ts";
 import { changesOf, type ServerAccess } from "./access.ts";
@@ -71,8 +71,16 @@ export async function openApiServer(
       delegates: deps.aggregator,
       ...(options.audit === undefined ? {} : { audit: options.audit }),
     },
-    { requestTimeoutMs: limits.requestTimeoutMs, limits: apiLimits },
+    timesOf(options),
   );
+}
+
+function timesOf({ serving }: PlaneOptions): Parameters<typeof createApiServer>[1] {
+  const watchMsMin = serving?.watchMsMin ?? apiLimits.watchMsMin;
+  return {
+    requestTimeoutMs: serving?.requestTimeoutMs ?? limits.requestTimeoutMs,
+    limits: { ...apiLimits, watchMsMin },
+  };
 }
 
 function planeAdmission(
@@ -91,6 +99,7 @@ function planeAdmission(
     served: () => catalog.infos(),
     choice: options.admissionPlugins ?? { enable: [], disable: [] },
     settings: options.admission?.settings ?? {},
+    ...(options.serving && { tolerationSeconds: options.serving.tolerationSeconds }),
     extra: [
       policies.mutating,
       webhooks.mutating,
@@ -119,11 +128,12 @@ const flowKinds = ["flowschemas", "prioritylevelconfigurations"].map((resource) 
 
 function makeGate(
   host: SupervisedHost,
-  { resources = builtinResources() }: PlaneOptions,
+  { resources = builtinResources(), serving }: PlaneOptions,
   { registry, metrics }: Storage,
 ): Gate {
   const lookup = createLister(registry);
   const configVersion = changesOf(registry, flowKinds);
   const load = serverLoad(registry, resources);
-  return measuredGate({ ...host, lookup, configVersion, load }, metrics);
+  const config = { ...gateDefaults, ...(serving && { seats: serving.seats }) };
+  return measuredGate({ ...host, lookup, configVersion, load }, metrics, config);
 }

@@ -17,6 +17,7 @@ import {
 import type { KubeletFlags } from "./kubelets.ts";
 import { compactEverySeconds } from "../shared/limits.ts";
 import type { RequestHeaderFlags } from "./request-header.ts";
+import { addServingFlags, type ServingFlags } from "../shared/serving-flags.ts";
 import type { QuotaFlags } from "./state-quota.ts";
 import { runtimeConfig, type RuntimeConfig } from "./runtime-config.ts";
 
@@ -29,7 +30,8 @@ export interface ApiServerFlags
     RequestHeaderFlags,
     QuotaFlags,
     AuthenticationFlags,
-    AuthorizationFlags {
+    AuthorizationFlags,
+    ServingFlags {
   readonly compactEvery: number;
   readonly logLevel: LogLevel;
   readonly tokenAuthFile?: string;
@@ -45,6 +47,7 @@ export function addApiServerFlags(command: Command): void {
   addServerFlags(command);
   addAuditFlags(command);
   addEncryptionFlags(command);
+  addServingFlags(command);
   addKubeletFlags(command);
   addAggregationFlags(command);
   addRequestHeaderFlags(command);

@@ -1,6 +1,7 @@
 /** Where a plane listens, whose client certificates count there, and what it says of itself to its clients. */
 import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
 import type { ApiServer } from "#apiserver/server.ts";
+import { withAnswerHeaders } from "#server/answer-headers.ts";
 import {
   httpLimits,
   listen,
@@ -19,7 +20,7 @@ export function listenTls(
   options: PlaneOptions,
   server: ApiServer,
 ): Promise<Listening> {
-  const { pki } = options;
+  const { pki, serving } = options;
   return listen(
     {
       host: options.host,
@@ -28,11 +29,12 @@ export function listenTls(
       cert: pki.server.certificate,
       clientCa: clientAuthorities(options),
       ...(options.frontProxy === undefined ? {} : { proxyCa: options.frontProxy.clientCa }),
+      ...(serving === undefined ? {} : { tls: serving.tls, goawayChance: serving.goawayChance }),
       limits: httpLimits,
       refused: (request) => server.refused(request),
       ledger: server.ledger,
     },
-    server.handler,
+    withAnswerHeaders(server.handler, serving?.headers ?? {}),
     host.log,
   );
 }

@@ -1,7 +1,13 @@
 /** What lists cost, for priority and fairness: counts and mean sizes of the server's own caches. */
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { GroupResource } from "#api/object.ts";
-import { createGate, type Gate, type GateDeps, gateDefaults } from "#flowcontrol/gate.ts";
+import {
+  createGate,
+  type Gate,
+  type GateConfig,
+  type GateDeps,
+  gateDefaults,
+} from "#flowcontrol/gate.ts";
 import { FlowMetrics } from "#flowcontrol/metrics.ts";
 import type { Load } from "#flowcontrol/work.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
@@ -34,9 +40,13 @@ export function serverLoad(registry: OpenRegistry, served: readonly ResourceInfo
 }
 
 /** The gate, with upstream's metrics of what requests take. */
-export function measuredGate(deps: Omit<GateDeps, "observer">, metrics: MetricSet): Gate {
+export function measuredGate(
+  deps: Omit<GateDeps, "observer">,
+  metrics: MetricSet,
+  config: GateConfig = gateDefaults,
+): Gate {
   const observer = new FlowMetrics(metrics);
-  const gate = createGate({ ...deps, observer }, gateDefaults);
+  const gate = createGate({ ...deps, observer }, config);
   observer.describeLevels(metrics, () => gate.levels());
   return gate;
 }

@@ -17,6 +17,7 @@ import type { AggregationAccess } from "./aggregation.ts";
 import type { KubeletAccess, OpenedKubelets } from "./kubelets.ts";
 import type { StoreOptions } from "./stores.ts";
 import type { FrontProxyTrust } from "./request-header.ts";
+import type { ServingOptions } from "../shared/serving-flags.ts";
 
 export interface PlaneOptions extends StoreOptions {
   readonly pki: Pki;
@@ -27,6 +28,8 @@ export interface PlaneOptions extends StoreOptions {
   readonly unpullable?: ImagePatterns;
   /** History kept at least; absent: as limits.ts has it. */
   readonly compactPeriodMs?: number;
+  /** TLS, headers, seats and times of the port; absent: upstream's defaults. */
+  readonly serving?: ServingOptions;
   readonly audit?: Audit;
   /** Lines of `--token-auth-file`. */
   readonly staticTokens?: StaticTokens;

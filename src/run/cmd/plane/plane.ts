@@ -101,7 +101,7 @@ async function openPlane(
   await parts.open("aggregation", () => aggregator.start(), { close: () => aggregator.close() });
   start.finish("aggregation");
   const loops = await openLoops(host, options, { server, access, metrics }, parts);
-  await parts.open("readiness", () => undefined, { close: () => server.shutdown() });
+  await parts.open("readiness", () => undefined, { close: () => leave(host, options, server) });
   return {
     url: urlOf(options.host, listening),
     client: directClient(server.handler, administrator),
@@ -110,6 +110,14 @@ async function openPlane(
     ownAddresses: ways.ownAddresses,
     stop: () => parts[Symbol.asyncDispose](),
   };
+}
+
+/** Balancers see that it is not ready, and go elsewhere, before it stops. */
+async function leave(host: Host, { serving }: PlaneOptions, server: ApiServer): Promise<void> {
+  server.shutdown();
+  const delayMs = serving?.shutdownDelayMs ?? 0;
+  if (delayMs === 0) return;
+  await new Promise<void>((resolve) => host.clock.after("plane.leave", delayMs, resolve));
 }
 
 function hostWithSupervisor(given: Host): SupervisedHost {

@@ -18,6 +18,7 @@ import type { Parts } from "../shared/parts.ts";
 import type { PlaneOptions } from "./options.ts";
 import { frontProxyTrust } from "./request-header.ts";
 import { servedResources } from "./runtime-config.ts";
+import { servingOptions } from "../shared/serving-flags.ts";
 import { stateQuota } from "./state-quota.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
@@ -38,6 +39,7 @@ export async function serverOptions(
   const tokenWebhook = await tokenWebhookSetup(flags);
   const authorization = await authorizationSetup(flags);
   const admissionPlugins = pluginChoice(flags);
+  const serving = servingOptions(flags);
   const admission = admissionConfiguration(flags.admissionControlConfigFile, admissionPlugins);
   const audit = await openAudit(host, flags, parts);
   const encryption = await openEncryption(host, flags, parts);
@@ -49,6 +51,7 @@ export async function serverOptions(
     admission,
     authorization,
     anonymousPaths: anonymousPaths(host, flags, authorization),
+    serving,
     compactPeriodMs: flags.compactEvery * 1000,
     stateQuota: stateQuota(flags, heapBytesMax()),
     ...(frontProxy === undefined ? {} : { frontProxy }),

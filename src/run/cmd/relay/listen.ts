@@ -48,7 +48,7 @@ export function listenTo(
   const clientCa =
     flags.clientCa === undefined ? {} : { clientCa: readOperatorFile(flags.clientCa) };
   const curves =
-    flags.tlsCurvePreferences === undefined ? {} : { curves: flags.tlsCurvePreferences };
+    flags.tlsCurvePreferences === undefined ? {} : { tls: { curves: flags.tlsCurvePreferences } };
   return listen(
     {
       ...address,

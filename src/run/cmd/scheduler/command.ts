@@ -2,16 +2,21 @@
 import type { Command } from "commander";
 import { addRoleFlags } from "../shared/role-flags.ts";
 import type { SchedulerFlags } from "./flags.ts";
+import { kubeSchedulerFlags } from "../shared/stock-flags/kube-scheduler.ts";
+import { addStockFlags } from "../shared/stock-flags/stock-flag.ts";
+import { version } from "../shared/user-agent.ts";
 
 export function addScheduler(program: Command): void {
   const command = program
     .command("scheduler")
+    .version(`Kubernetes ${version.gitVersion}`, "--version", "print the version and exit")
     .description("schedule the pods of any Kubernetes API server, in place of kube-scheduler")
     .option(
       "--config <file>",
       "a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1); what it says overrides flags",
     );
   addRoleFlags(command, { lease: "kube-scheduler", port: 10_259 });
+  addStockFlags(command, kubeSchedulerFlags);
   command
     .addHelpText(
       "after",

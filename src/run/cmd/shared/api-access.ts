@@ -2,6 +2,7 @@
 import type { Client } from "#client/client.ts";
 import { fencedTransport } from "#client/fence.ts";
 import type { LeaderTerm } from "#client/election.ts";
+import { type RateLimit, rateLimited } from "#client/rate-limit.ts";
 import type { ObjectCoding } from "#client/object-coding.ts";
 import { countedTransport, type RestMetrics } from "#client/rest-metrics.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -27,22 +28,39 @@ interface Counting {
   readonly metrics: RestMetrics;
 }
 
+interface Pace {
+  readonly limit: RateLimit;
+  readonly clock: Clock;
+}
+
+interface ConnectionOptions {
+  /** For built-in kinds, beside JSON. */
+  readonly coding?: ObjectCoding;
+  readonly counting?: Counting;
+  /** Absent: requests go as they come. */
+  readonly pace?: Pace;
+}
+
+/** `--kube-api-burst` without `--kube-api-qps` changes nothing, as with client-go's rate below zero. */
+export function paceOf(clock: Clock, { kubeApiQps, kubeApiBurst }: ApiFlags): ConnectionOptions {
+  if (kubeApiQps === undefined || kubeApiQps <= 0) return {};
+  const burst = kubeApiBurst ?? Math.ceil(kubeApiQps);
+  return { pace: { limit: { qps: kubeApiQps, burst: Math.max(1, burst) }, clock } };
+}
+
 export class ApiConnection {
   readonly access: KubeAccess;
   readonly #userAgent: string;
   readonly #coding: ObjectCoding | undefined;
   readonly #counting: Counting | undefined;
+  readonly #pace: Pace | undefined;
   readonly #open: ByteTransport[] = [];
 
-  /** `coding`: for built-in kinds, beside JSON. */
-  constructor(
-    access: KubeAccess,
-    userAgent: string,
-    { coding, counting }: { readonly coding?: ObjectCoding; readonly counting?: Counting } = {},
-  ) {
+  constructor(access: KubeAccess, userAgent: string, more: ConnectionOptions = {}) {
     this.access = access;
-    this.#counting = counting;
-    this.#coding = coding;
+    this.#coding = more.coding;
+    this.#pace = more.pace;
+    this.#counting = more.counting;
     this.#userAgent = userAgent;
   }
 
@@ -85,7 +103,12 @@ export class ApiConnection {
   ): Client {
     const coding = this.#coding === undefined ? {} : { coding: this.#coding };
     const options = { userAgent: this.#userAgent, ...who, ...coding, ...socketClientLimits };
-    return socketClient({ http }, options);
+    return socketClient({ http: this.#paced(http) }, options);
+  }
+
+  /** Each client has its own rate, as client-go's have. */
+  #paced(http: ByteTransport): ByteTransport {
+    return this.#pace === undefined ? http : rateLimited(http, this.#pace.limit, this.#pace.clock);
   }
 }
 

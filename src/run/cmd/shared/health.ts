@@ -18,6 +18,7 @@ import { HealthSlis } from "#server/health-slis.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import type { SupervisedHost } from "./host.ts";
+import { tlsSettings } from "./serving-flags.ts";
 import { UsageError } from "./usage-error.ts";
 import type { HealthFlags } from "./role-flags.ts";
 
@@ -43,11 +44,12 @@ export async function serveHealth(
   if (flags.securePort === 0) return undefined;
   const address = { host: flags.bindAddress, port: flags.securePort };
   const secure = certificateOf(deps.host, flags);
+  const tls = tlsSettings(flags);
   const { clientCa } = deps;
   const ca = clientCa === undefined ? {} : { clientCa };
   try {
     return await listen(
-      { ...address, ...secure, ...ca, limits: httpLimits },
+      { ...address, ...secure, ...ca, tls, limits: httpLimits },
       healthHandler(deps),
       deps.host.log,
     );

@@ -5,6 +5,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { electionTimes } from "#client/election.ts";
 import type { LogLevel } from "#platform/node/log.ts";
+import { addTlsFlags, type TlsFlags } from "./serving-flags.ts";
+import { featureGates as takenGates } from "./stock-flags/feature-gates.ts";
 import { boolean, duration, integer, logLevelOption } from "./flag-values.ts";
 
 /** How the API server is reached. */
@@ -12,6 +14,9 @@ export interface ApiFlags {
   /** Absent: a Pod's own service account, KUBECONFIG, ~/.kube/config. */
   readonly kubeconfig?: string;
   readonly logLevel: LogLevel;
+  /** Requests a second of each client; absent: as many as it makes. */
+  readonly kubeApiQps?: number;
+  readonly kubeApiBurst?: number;
 }
 
 /** Durations in milliseconds. */
@@ -25,7 +30,7 @@ export interface ElectionFlags {
 }
 
 /** Where health and metrics are served. */
-export interface HealthFlags {
+export interface HealthFlags extends TlsFlags {
   readonly bindAddress: string;
   /** 0: not served. */
   readonly securePort: number;
@@ -74,6 +79,7 @@ export function addRoleFlags(
       "certificate of that port, PEM; absent: one made at the start",
     )
     .option("--tls-private-key-file <file>", "its private key, PEM");
+  addTlsFlags(command);
 }
 
 export function addApiFlags(command: Command): void {
@@ -82,18 +88,29 @@ export function addApiFlags(command: Command): void {
       "--kubeconfig <file>",
       "how to reach the API server, and as whom; absent: a Pod's own service account, or what kubectl would read",
     )
+    .option(
+      "--kube-api-qps <number>",
+      "requests a second of each client, beyond which they wait; absent, or 0: they go as they come",
+      requestRate,
+    )
+    .option(
+      "--kube-api-burst <count>",
+      "with --kube-api-qps: requests at once after a quiet time",
+      integer("count", 0, 2 ** 31 - 1),
+    )
     .addOption(logLevelOption())
     .addOption(featureGates());
 }
 
 export function featureGates(): Option {
-  const text = "refused: features are those of 1.36 by default";
-  return new Option("--feature-gates <list>", text).argParser(refuseGates);
+  const text =
+    "features of 1.36, NAME=true|false, comma separated; each is taken at the value that tells what is here (docs/features.md)";
+  return new Option("--feature-gates <list>", text).argParser(takenGates);
 }
 
-function refuseGates(text: string): never {
-  const gates = text.split(",").map((gate) => gate.split("=")[0]);
-  throw new InvalidArgumentError(
-    `${gates.join(", ")}: features are those that 1.36 has on by default, and cannot be switched.`,
-  );
+/** Below zero as zero, as with client-go. */
+function requestRate(text: string): number {
+  const rate = Number(text);
+  if (text.trim() !== "" && Number.isFinite(rate) && rate <= 1_000_000) return rate;
+  throw new InvalidArgumentError("a number of requests a second, to 1000000.");
 }

@@ -10,7 +10,7 @@ import { productVersion } from "./product.ts";
 import { runToEnd, type Started, throwFailure } from "./role-life.ts";
 import { openSpareMemory } from "./spare-memory.ts";
 import { countFailures } from "./supervise.ts";
-import { ApiConnection, apiAccess } from "./api-access.ts";
+import { ApiConnection, apiAccess, paceOf } from "./api-access.ts";
 import { Election, type Work } from "./elected-role.ts";
 import type { RoleFlags } from "./role-flags.ts";
 import { serveHealth } from "./health.ts";
@@ -59,9 +59,10 @@ export async function openRole(
   const election = new Election(host, flags, metrics);
   const access = await apiAccess(flags);
   const counting = { clock: host.clock, metrics: new RestMetrics(metrics) };
+  const options = { counting, ...paceOf(host.clock, flags) };
   const connection = await parts.open(
     "connection",
-    () => new ApiConnection(access, userAgent, { counting }),
+    () => new ApiConnection(access, userAgent, options),
     {
       close: (opened) => opened.close(),
     },

@@ -41,11 +41,26 @@ import { UsageError } from "../shared/usage-error.ts";
 
 export interface StoreFlags extends ListenFlags, EngineFlags {
   readonly dataDir: string;
+  /** Of the member; absent: default. */
+  readonly name?: string;
+  /** host:port of further listeners, with the same TLS. */
+  readonly alsoListen?: readonly string[];
+  /** host:port where /metrics and /health alone are served, in the clear. */
+  readonly metricsListen?: readonly string[];
+  /** URLs that clients are told; absent: where this listens. */
+  readonly advertise?: readonly string[];
+  readonly requestBytesMax?: number;
+  readonly txnOpsMax?: number;
+  /** Compacts on its own, keeping this many revisions. */
+  readonly keepRevisions?: number;
   readonly memory?: boolean;
   readonly compactEvery: number;
   readonly progressEvery: number;
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
 }
+
+/** etcd's period of a compaction by revisions. */
+const revisionCompactionMs = 300_000;
 
 type Host = ReturnType<typeof hostOf>;
 
@@ -84,11 +99,11 @@ export async function openStoreRole(host: Host, flags: StoreFlags, parts: Parts)
   const methods = etcdMethods(
     { ...host, store, alarms },
     {
-      ...recommendedEtcdLimits,
+      ...limitsOf(flags),
       ...identityOf(host, flags),
       progressMs: flags.progressEvery * 1000,
-      name: "default",
-      clientUrls: () => [urlOf(at)],
+      name: flags.name ?? "default",
+      clientUrls: () => flags.advertise ?? [urlOf(at)],
       quotaBytes: flags.quota,
     },
   );
@@ -98,18 +113,65 @@ export async function openStoreRole(host: Host, flags: StoreFlags, parts: Parts)
     { close: (listener) => listener.close() },
   );
   at.port = listening.port;
+  await openMoreListeners({ ...host, store, alarms, methods }, flags, address, parts);
   await openCompactor({ ...host, store }, flags, parts);
   await openSpareMemory(host.clock, parts);
   return { text: readyText(store, flags, address.host, listening.port), failed: store.failed };
 }
 
-async function openCompactor(
-  deps: ConstructorParameters<typeof AutoCompactor>[0],
-  { compactEvery }: StoreFlags,
+function limitsOf({ requestBytesMax, txnOpsMax }: StoreFlags) {
+  return {
+    ...recommendedEtcdLimits,
+    ...(requestBytesMax !== undefined && { requestBytesMax }),
+    ...(txnOpsMax !== undefined && { txnOpsMax }),
+  };
+}
+
+/** The other addresses of clients, and those for probes and scrapers alone. */
+async function openMoreListeners(
+  deps: Parameters<typeof listenAt>[0],
+  flags: StoreFlags,
+  { tls }: ListenAddress,
   parts: Parts,
 ): Promise<void> {
-  if (compactEvery === 0) return;
-  const compactor = new AutoCompactor(deps, { intervalMs: compactEvery * 1000 });
+  for (const listen of flags.alsoListen ?? []) {
+    await openListener(deps, flags, { ...(await nearOrSecure(flags, listen)), tls }, parts);
+  }
+  for (const listen of flags.metricsListen ?? []) {
+    const address = { ...parseAddress(listen), tls: undefined };
+    await openListener({ ...deps, methods: new Map() }, flags, address, parts);
+  }
+}
+
+async function nearOrSecure(flags: StoreFlags, listen: string) {
+  const address = parseAddress(listen);
+  checkTransport(flags, await isLoopback(address.host, "--listen"));
+  return address;
+}
+
+async function openListener(
+  deps: Parameters<typeof listenAt>[0],
+  flags: StoreFlags,
+  address: ListenAddress,
+  parts: Parts,
+): Promise<void> {
+  const listen = `${address.host}:${address.port}`;
+  await parts.open(`listener-${listen}`, () => listenAt(deps, { ...flags, listen }, address), {
+    close: (listener) => listener.close(),
+  });
+}
+
+async function openCompactor(
+  deps: ConstructorParameters<typeof AutoCompactor>[0],
+  { compactEvery, keepRevisions }: StoreFlags,
+  parts: Parts,
+): Promise<void> {
+  const options =
+    keepRevisions === undefined
+      ? { intervalMs: compactEvery * 1000 }
+      : { intervalMs: revisionCompactionMs, keepRevisions };
+  if (options.intervalMs === 0) return;
+  const compactor = new AutoCompactor(deps, options);
   await parts.open("compactor", () => compactor.start(), { close: () => compactor.stop() });
 }
 

@@ -38,6 +38,7 @@ import { OpenSockets } from "./open-sockets.ts";
 import { takeAnyAnchor } from "../trust.ts";
 import { awaitHello } from "./tls-hello.ts";
 import { TlsTrust, type TrustedAuthorities } from "./tls-trust.ts";
+import { addNamedPairs, secureOptions, type TlsSettings } from "./tls-settings.ts";
 
 interface HttpLimits extends StallLimits {
   readonly connectionsMax: number;
@@ -76,8 +77,10 @@ interface ListenOptions extends TrustedAuthorities {
   /** PEM. Both absent: HTTP/1.1 in the clear, without client certificates. */
   readonly key?: string;
   readonly cert?: string;
-  /** Key exchange mechanisms, as `curvesOf` gives them; absent: OpenSSL's choice. */
-  readonly curves?: string;
+  /** Absent: TLS 1.2 and newer, with OpenSSL's choice of suites and mechanisms, and one certificate. */
+  readonly tls?: TlsSettings;
+  /** Of HTTP/2 requests after which the client is asked to connect anew; absent: none. */
+  readonly goawayChance?: number;
   /** Other processes of this program listen on the same port, and the kernel spreads the connections. */
   readonly sharesPort?: boolean;
   readonly limits: HttpLimits;
@@ -283,9 +286,11 @@ function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): H
     maxHeaderListPairs: options.limits.headBytesMax / 16,
   });
   takeAnyAnchor(server);
+  addNamedPairs(server, options.tls?.named ?? [], secureContextOf(options));
   refuseUnread(server, rim);
   const peers: Peers = { known: new WeakMap(), sockets, trust };
   trusts.set(server, trust);
+  const { goawayChance = 0 } = options;
   // HTTP/2 streams are taken below, so what arrives here is always of node:http.
   server.on("request", ((message: IncomingMessage, response: ServerResponse) => {
     const socket = message.socket as TLSSocket;
@@ -303,6 +308,8 @@ function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): H
     countStream(session, stream);
     const peer = peerOf(peers, session, session.socket as TLSSocket);
     void serveHttp2(rim, peer, stream, headers, rawHeaders).catch(fault(rim));
+    // Streams that are open go on; the client's next request comes over a new connection.
+    if (goawayChance > 0 && Math.random() < goawayChance) session.close();
   });
   const front = { rim, peerOf: (socket: Socket) => peerOf(peers, socket, socket as TLSSocket) };
   const isHttp1 = (socket: Socket): boolean => (socket as TLSSocket).alpnProtocol !== "h2";
@@ -387,9 +394,8 @@ function secureContextOf(options: ListenOptions) {
     key: options.key ?? "",
     cert: options.cert ?? "",
     ...(trusted.length === 0 ? {} : { ca: [...trusted] }),
-    minVersion: "TLSv1.2",
-    ...(options.curves === undefined ? {} : { ecdhCurve: options.curves }),
-  } as const;
+    ...secureOptions(options.tls),
+  };
 }
 
 /** New connections are shown the new certificate; open ones whose authority is gone are cut. */

@@ -1,0 +1,167 @@
+/** How --help shows what a flag is without being given, and where a flag stands. */
+import type { Command, Option } from "commander";
+import { duration, durationOrZero } from "./flag-values.ts";
+
+/** Before commands are added: they take it from `program`. */
+export function showDefaultsPlainly(program: Command): void {
+  program.configureHelp({ optionDescription: describe });
+}
+
+function describe(option: Option): string {
+  const facts = [choicesOf(option), defaultOf(option)].filter((text) => text !== "");
+  const text = facts.length === 0 ? "" : ` (${facts.join(", ")})`;
+  return `${option.description}${text}`;
+}
+
+function choicesOf({ argChoices = [] }: Option): string {
+  return argChoices.length === 0 ? "" : `choices: ${argChoices.join(", ")}`;
+}
+
+/** Nothing for a switch that is off, a list without entries and the like. */
+function defaultOf(option: Option): string {
+  const { defaultValue: value, defaultValueDescription: words } = option;
+  const takesValue = option.required || option.optional;
+  if (words !== undefined) return `default: ${words}`;
+  if (!takesValue || isEmpty(value)) return "";
+  const isDuration = option.parseArg === duration || option.parseArg === durationOrZero;
+  return `default: ${isDuration ? durationText(Number(value)) : valueText(option, value)}`;
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value instanceof Map) return value.size === 0;
+  return value === undefined || value === "" || (Array.isArray(value) && value.length === 0);
+}
+
+function valueText({ long }: Option, value: unknown): string {
+  if (typeof value !== "number") return Array.isArray(value) ? value.join(",") : String(value);
+  return long?.endsWith("port") === true ? String(value) : numberText(value);
+}
+
+const mebibyte = 2 ** 20;
+
+function numberText(value: number): string {
+  if (value >= mebibyte && value % mebibyte === 0)
+    return value % 2 ** 30 === 0 ? `${value / 2 ** 30} GiB` : `${value / mebibyte} MiB`;
+  return value.toLocaleString("en-US");
+}
+
+/** As Go prints it: 1m0s, 8760h0m0s. */
+export function durationText(ms: number): string {
+  if (ms === 0) return "0s";
+  if (ms < 1_000) return `${ms}ms`;
+  const seconds = Math.floor(ms / 1_000);
+  const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60];
+  const tail = `${seconds % 60}s`;
+  if (hours > 0) return `${hours}h${minutes}m${tail}`;
+  return minutes > 0 ? `${minutes}m${tail}` : tail;
+}
+
+/** The first beginning that fits names the group; commander's own heading takes the rest. */
+const groups: readonly (readonly [heading: string, beginnings: readonly string[]])[] = [
+  [
+    "Storage:",
+    [
+      "data-dir",
+      "etcd",
+      "quota",
+      "compact",
+      "accept-etcd",
+      "encryption",
+      "event-ttl",
+      "auto-compaction",
+      "memory",
+      "engine",
+      "checkpoints",
+      "max-txn",
+      "max-request-bytes",
+      "listen-client",
+      "listen-metrics",
+    ],
+  ],
+  ["Audit:", ["audit"]],
+  [
+    "Users and rights:",
+    [
+      "oidc",
+      "authentication",
+      "anonymous",
+      "authorization",
+      "token-auth",
+      "service-account",
+      "requestheader",
+      "client-ca",
+      "enable-bootstrap-token",
+      "api-audiences",
+      "client-cert-auth",
+      "trusted-ca",
+      "allow-cn",
+    ],
+  ],
+  [
+    "Serving:",
+    [
+      "host",
+      "port",
+      "bind-address",
+      "secure-port",
+      "tls",
+      "cert",
+      "key",
+      "advertise",
+      "cors",
+      "strict-transport",
+      "goaway",
+      "max-requests",
+      "max-mutating",
+      "request-timeout",
+      "min-request-timeout",
+      "shutdown",
+      "listen",
+      "insecure-transport",
+    ],
+  ],
+  [
+    "Admission and the API:",
+    [
+      "enable-admission",
+      "disable-admission",
+      "admission",
+      "runtime-config",
+      "feature-gates",
+      "default-",
+      "allow-privileged",
+      "service-cluster",
+      "service-node-port",
+    ],
+  ],
+  [
+    "Nodes and aggregated servers:",
+    [
+      "kubelet",
+      "proxy-client",
+      "enable-aggregator",
+      "node",
+      "secondary-node",
+      "unhealthy-zone",
+      "large-cluster",
+      "image-pull",
+    ],
+  ],
+  ["Certificates that are signed:", ["cluster-signing", "root-ca"]],
+  ["Relay:", ["relay", "xds"]],
+  ["The API server and the lease:", ["kubeconfig", "kube-api", "leader-elect"]],
+];
+
+/** After flags are added, for commands with more flags than fit a screen. */
+export function groupFlags(program: Command): void {
+  for (const command of program.commands.filter(({ options }) => options.length > 15))
+    for (const option of command.options) option.helpGroup(groupOf(option));
+}
+
+function groupOf({ long = "" }: Option): string {
+  const name = long.slice(2);
+  const found = groups.find(([, beginnings]) =>
+    beginnings.some((beginning) => name.startsWith(beginning)),
+  );
+  return found?.[0] ?? "Options:";
+}

@@ -1,0 +1,101 @@
+/** What `controller-manager` says to the flags of kube-controller-manager 1.36 that it has no use for, or cannot honour. */
+import { clientFlags, componentFlags } from "./component-flags.ts";
+import { fixed, refused, type StockFlag, unused } from "./stock-flag.ts";
+
+const inTurns = "controllers share one loop and wait for the API alone, not for each other";
+const atOnce = "changes are acted upon as they come; what comes together is written together";
+
+export const kubeControllerManagerFlags: readonly StockFlag[] = [
+  ...componentFlags,
+  ...clientFlags,
+  ...unused(
+    `concurrent-cron-job-syncs:int concurrent-daemonset-syncs:int concurrent-deployment-syncs:int
+     concurrent-device-taint-eviction-syncs:int concurrent-endpoint-syncs:int concurrent-ephemeralvolume-syncs:int
+     concurrent-gc-syncs:int concurrent-horizontal-pod-autoscaler-syncs:int concurrent-job-syncs:int
+     concurrent-namespace-syncs:int concurrent-rc-syncs:int concurrent-replicaset-syncs:int
+     concurrent-resource-quota-syncs:int concurrent-resourceclaim-syncs:int concurrent-service-endpoint-syncs:int
+     concurrent-service-syncs:int concurrent-serviceaccount-token-syncs:int concurrent-statefulset-syncs:int
+     concurrent-ttl-after-finished-syncs:int concurrent-validating-admission-policy-status-syncs:int
+     mirroring-concurrent-service-endpoint-syncs:int`,
+    inTurns,
+  ),
+  ...unused(
+    "endpoint-updates-batch-period:duration endpointslice-updates-batch-period:duration mirroring-endpointslice-updates-batch-period:duration",
+    atOnce,
+  ),
+  ...unused("controller-start-interval:duration min-resync-period:duration", atOnce),
+  ...unused(
+    "controller-shutdown-timeout:duration",
+    "a stop ends each controller between two writes",
+  ),
+  ...unused(
+    "namespace-sync-period:duration pvclaimbinder-sync-period:duration resource-quota-sync-period:duration",
+    atOnce,
+  ),
+  ...fixed(
+    "allocate-node-cidrs:bool",
+    ["false"],
+    "use a network plugin with its own address management, or set spec.podCIDR of the nodes",
+  ),
+  ...unused(
+    `cluster-cidr cidr-allocator-type service-cluster-ip-range node-cidr-mask-size:int node-cidr-mask-size-ipv4:int
+     node-cidr-mask-size-ipv6:int`,
+    "of --allocate-node-cidrs, which is off here",
+  ),
+  ...unused("cluster-name", "a prefix of cloud resources; there is no cloud here"),
+  ...unused("horizontal-pod-autoscaler-sync-period:duration", "nothing reads metrics here yet"),
+  ...unused(
+    `horizontal-pod-autoscaler-cpu-initialization-period:duration horizontal-pod-autoscaler-downscale-stabilization:duration
+     horizontal-pod-autoscaler-initial-readiness-delay:duration horizontal-pod-autoscaler-tolerance:float`,
+    "nothing reads metrics here yet",
+  ),
+  ...fixed(
+    "cloud-provider",
+    ["", "external"],
+    "run the cloud's own controller manager beside this one",
+  ),
+  ...unused(
+    "route-reconciliation-period:duration",
+    "routes are made by the cloud's own controller manager",
+  ),
+  ...fixed(
+    "configure-cloud-routes:bool",
+    ["true", "false"],
+    "routes are made by the cloud's own controller manager",
+  ),
+  ...refused(
+    "cloud-config external-cloud-volume-plugin",
+    "run the cloud's own controller manager beside this one",
+  ),
+  ...fixed(
+    "enable-garbage-collector:bool",
+    ["true"],
+    "leave it out with --controllers=*,-garbage-collector-controller",
+  ),
+  ...fixed("enable-dynamic-provisioning:bool", ["true"], "leave a claim's storageClassName empty"),
+  ...fixed("enable-hostpath-provisioner:bool", ["false"], "use a provisioner that runs as a Pod"),
+  ...fixed(
+    "enable-leader-migration:bool",
+    ["false"],
+    "there is no cloud provider to migrate away from",
+  ),
+  ...refused("leader-migration-config", "there is no cloud provider to migrate away from"),
+  ...unused(
+    "flex-volume-plugin-dir",
+    "FlexVolume needs a directory on the controller's host; use CSI",
+  ),
+  ...unused(
+    `pv-recycler-increment-timeout-nfs:int pv-recycler-minimum-timeout-hostpath:int pv-recycler-minimum-timeout-nfs:int
+     pv-recycler-timeout-increment-hostpath:int pv-recycler-pod-template-filepath-hostpath pv-recycler-pod-template-filepath-nfs`,
+    "the reclaim policy Recycle is deprecated upstream and not here",
+  ),
+  ...fixed(
+    "disable-attach-detach-reconcile-sync:bool disable-force-detach-on-timeout:bool",
+    ["false"],
+    "as upstream by default",
+  ),
+  ...unused("attach-detach-reconcile-sync-period:duration", atOnce),
+  ...unused("legacy-service-account-token-clean-up-period:duration", "upstream's default, a year"),
+  ...fixed("max-endpoints-per-slice:int", ["100"], "upstream's default"),
+  ...fixed("mirroring-max-endpoints-per-subset:int", ["1000"], "upstream's default"),
+];

@@ -1,0 +1,16 @@
+/** What `scheduler` says to the flags of kube-scheduler 1.36 that it has no use for, or cannot honour. */
+import { clientFlags, componentFlags } from "./component-flags.ts";
+import { refused, type StockFlag, unused } from "./stock-flag.ts";
+
+export const kubeSchedulerFlags: readonly StockFlag[] = [
+  ...componentFlags,
+  ...clientFlags,
+  ...unused(
+    "pod-max-in-unschedulable-pods-duration:duration",
+    "a pod is looked at again by what may help it, and after five minutes, upstream's default",
+  ),
+  ...refused(
+    "write-config-to",
+    "start with --config; defaults are those of KubeSchedulerConfiguration v1",
+  ),
+];

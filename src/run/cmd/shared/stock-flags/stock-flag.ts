@@ -1,0 +1,101 @@
+/**
+ * Flags of the stock programs that a role takes without doing anything with them, or refuses with the way that
+ * serves instead: so that a command line which runs kube-apiserver, kube-controller-manager, kube-scheduler or
+ * etcd is either taken with its meaning or refused by name, never changed without a word.
+ */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { boolean } from "../flag-values.ts";
+import { sameValue } from "./flag-kinds.ts";
+import type { FlagKind } from "./flag-kinds.ts";
+
+export interface StockFlag {
+  /** Without the dashes. */
+  readonly name: string;
+  readonly kind: FlagKind;
+  /** Given with another value than one of these it is refused; absent: any value is taken; empty: none is. */
+  readonly values?: readonly string[];
+  /** Ends a sentence that begins with the flag: why it has nothing to do here, or what serves instead. */
+  readonly why: string;
+}
+
+/** `names` are `name:kind`; without a kind it takes text. */
+function rows(names: string, rest: Pick<StockFlag, "values" | "why">): readonly StockFlag[] {
+  return names
+    .trim()
+    .split(/\s+/)
+    .map((entry) => {
+      const [name = "", kind = "string"] = entry.split(":");
+      return { name, kind: kind as FlagKind, ...rest };
+    });
+}
+
+/** Taken with any value; there is nothing to do. */
+export function unused(names: string, why: string): readonly StockFlag[] {
+  return rows(names, { why });
+}
+
+/** Taken with one of `values` alone, which say what is done here in any case. */
+export function fixed(names: string, values: readonly string[], why: string): readonly StockFlag[] {
+  return rows(names, { values, why });
+}
+
+/** Refused with any value. */
+export function refused(names: string, why: string): readonly StockFlag[] {
+  return rows(names, { values: [], why });
+}
+
+/** Adds those of `flags` that `command` does not declare itself; --help names them in two lines of their own. */
+export function addStockFlags(command: Command, flags: readonly StockFlag[]): void {
+  const own = new Set(command.options.map(({ long }) => long));
+  const added = flags.filter(({ name }) => !own.has(`--${name}`));
+  const given = new Set<string>();
+  for (const flag of added) command.addOption(optionOf(flag, given));
+  command.addHelpText("after", () => helpText(command, added));
+  command.hook("preAction", () => {
+    if (given.size > 0) process.stderr.write(unusedText(given));
+  });
+}
+
+function optionOf(flag: StockFlag, given: Set<string>): Option {
+  const option = new Option(`--${flag.name} [value]`, flag.why).hideHelp();
+  if (flag.kind === "bool") option.preset("true");
+  return option.argParser((text: string) => {
+    checkStockFlag(flag, text);
+    given.add(`--${flag.name}`);
+    return text;
+  });
+}
+
+/** @throws InvalidArgumentError when this value is refused, or is none of its kind. */
+export function checkStockFlag({ kind, values, why }: StockFlag, text: string): void {
+  if (values?.length === 0) throw new InvalidArgumentError(`It is not taken: ${why}.`);
+  if (kind === "bool") boolean(text);
+  if (values === undefined || values.some((value) => sameValue(kind, value, text))) return;
+  throw new InvalidArgumentError(`It can only be ${values.join(" or ")}: ${why}.`);
+}
+
+function unusedText(given: ReadonlySet<string>): string {
+  return `pilothouse: taken, with nothing to do here: ${[...given].toSorted().join(" ")}\n`;
+}
+
+function helpText(command: Command, added: readonly StockFlag[]): string {
+  const names = (some: readonly StockFlag[]): string =>
+    some.map(({ name }) => `--${name}`).join(" ");
+  const taken = added.filter(({ values }) => values?.length !== 0);
+  const notTaken = added.filter(({ values }) => values?.length === 0);
+  const { helpWidth = 80 } = command.configureHelp();
+  return [
+    `\nTaken, with nothing to do here (docs/flags.md):\n${wrapped(names(taken), helpWidth)}`,
+    `\nRefused, with the way that serves instead (docs/flags.md):\n${wrapped(names(notTaken), helpWidth)}`,
+  ].join("\n");
+}
+
+function wrapped(text: string, width: number): string {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const line = `${lines.at(-1)} ${word}`;
+    if (line.length + 1 > width) lines.push(` ${word}`);
+    else lines[lines.length - 1] = line;
+  }
+  return lines.map((line) => ` ${line}`).join("\n");
+}
