@@ -18,12 +18,12 @@ export const permits: Permits = {
   testOnly: {
     "tests of roles look at their leases": ["src/crowd/client/election.ts leaseResource"],
     "custom resources have a scale subresource and selectable fields": [
-      "src/core/api/scale.ts applyScaleToPath",
-      "src/core/api/scale.ts scaleFromPaths",
+      "src/core/api/convert/scale.ts applyScaleToPath",
+      "src/core/api/convert/scale.ts scaleFromPaths",
     ],
     "a test that a table names only kinds that exist, or all of them": [
       "src/core/api/schema/schema.ts definitionNames",
-      "src/core/api/strategies.ts listDescribedResources",
+      "src/core/api/strategies/strategies.ts listDescribedResources",
       "src/run/sim/checkers/guarantees.ts guarantees",
     ],
     "its file uses the limit; a test goes up to it and one beyond": [

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { parseCron } from "#api/cron.ts";
+import { parseCron } from "#api/values/cron.ts";
 import { findValues, parseJsonPath } from "#api/json-path/json-path.ts";
 import {
   ask,

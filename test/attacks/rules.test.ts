@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AnyObject, JsonObject } from "#api/object.ts";
 import { trustStructural } from "#api/structural/structural.ts";
-import { strategyFor } from "#api/strategies.ts";
+import { strategyFor } from "#api/strategies/strategies.ts";
 import { definitionsResource } from "#extension/definitions/definition.ts";
 import { rulesOf } from "#extension/definitions/rules/rules.ts";
 import { findingsOf } from "#extension/expressions/written-expressions.ts";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { JsonObject, JsonValue } from "#api/object.ts";
-import { objectLimits } from "#api/object-limits.ts";
+import { objectLimits } from "#api/json/object-limits.ts";
 import { applyStructuralDefaults } from "#api/structural/default.ts";
 import { prune } from "#api/structural/prune.ts";
 import { compileStructural, trustStructural } from "#api/structural/structural.ts";

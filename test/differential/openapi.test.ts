@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { isJsonObject } from "#api/json-value.ts";
+import { isJsonObject } from "#api/json/json-value.ts";
 import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
 import { ask } from "#apiserver/testing/plane.ts";
 import { type CustomPlane, define, openCustomPlane } from "#extension/testing/plane.ts";

@@ -9,7 +9,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { IncomingMessage } from "node:http";
 import type { AnyObject, JsonValue } from "#api/object.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { openWebhookServer, type WebhookServer } from "#extension/testing/webhook-server.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { get, post, remove, type Step } from "./exchange.ts";

@@ -13,7 +13,7 @@ import {
 } from "#api/meta.ts";
 import { nameValidatorFor } from "#api/names.ts";
 import { alreadyExists, ApiError, failure, type FieldError } from "#api/status.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { SharedObject } from "#forms/shared-object.ts";
 import type { ResourceStorage, Written } from "./resource-storage.ts";
 import {

@@ -14,7 +14,7 @@
 import { isNamespaceResource, type AnyObject, type ObjectMeta } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";
 import { conflict, conflictModified, invalid, notFound } from "#api/status.ts";
-import { formatTime, parseTime } from "#api/time.ts";
+import { formatTime, parseTime } from "#api/values/time.ts";
 import type { SharedObject } from "#forms/shared-object.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
 import {

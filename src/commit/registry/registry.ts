@@ -8,7 +8,7 @@
  */
 import type { GroupResource, AnyObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
-import type { Strategy } from "#api/strategy-types.ts";
+import type { Strategy } from "#api/strategies/strategy-types.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";

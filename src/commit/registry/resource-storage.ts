@@ -6,7 +6,7 @@ import { failure, internalError, invalid } from "#api/status.ts";
 import type { ApiError } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
 import { apiVersionOf } from "#api/object.ts";
-import type { Strategy, UpdateStrategy } from "#api/strategy-types.ts";
+import type { Strategy, UpdateStrategy } from "#api/strategies/strategy-types.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import type { KeyValue, LeaseId, Revision, Store, WriteRefused } from "#store/store.ts";

@@ -11,7 +11,7 @@ import type { AnyObject } from "#api/object.ts";
 import type { FieldSelector } from "#api/selectors/field-selector.ts";
 import type { LabelSelector } from "#api/selectors/label-selector.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
-import type { Strategy } from "#api/strategy-types.ts";
+import type { Strategy } from "#api/strategies/strategy-types.ts";
 import type { CachedObject } from "#forms/cached-object.ts";
 import type { Predicate } from "#watch/predicate.ts";
 import type { WatchItem, WatchSink } from "#watch/watch-item.ts";

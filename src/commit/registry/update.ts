@@ -16,11 +16,11 @@ import {
   validateMetadata,
   validateMetadataUpdate,
 } from "#api/meta.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { pathSegmentName } from "#api/names.ts";
 import type { FieldError } from "#api/status.ts";
 import { conflict, conflictModified, failure, invalid, notFound } from "#api/status.ts";
-import type { UpdateStrategy } from "#api/strategy-types.ts";
+import type { UpdateStrategy } from "#api/strategies/strategy-types.ts";
 import type { SharedObject } from "#forms/shared-object.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
 import {

@@ -6,7 +6,7 @@
  *        Clusters are known by etcd's own number, whatever their addresses.
  * Stock servers do not read it; it is no object's key.
  */
-import { isJsonObject } from "#api/json-value.ts";
+import { isJsonObject } from "#api/json/json-value.ts";
 import type { JsonValue } from "#api/object.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { jsonEqual } from "./json-value.ts";
+import { jsonEqual } from "./json/json-value.ts";
 
 test("equality of JSON is that of its parsed text, whatever the order of keys", () => {
   fc.assert(

@@ -7,7 +7,7 @@
  * Holds  every amount is what upstream's evaluators (kubernetes pkg/quota/v1/evaluator) would say.
  * Absent resource claims (DRA), and resources a running resize has in its status.
  */
-import { clampToSafe } from "./go-integer.ts";
+import { clampToSafe } from "./go/go-integer.ts";
 import { isNativeResource } from "./validation/resources.ts";
 import { dictionary, ownEntry } from "#base/own.ts";
 import { aggregateContainers, isPodLevelResource } from "./defaults/pod-resources.ts";
@@ -22,7 +22,7 @@ import type {
 } from "./gen/types.ts";
 import type { AnyObject, GroupResource } from "./object.ts";
 import { qualifiedResource } from "./object.ts";
-import type { Quantity } from "./quantity.ts";
+import type { Quantity } from "./values/quantity.ts";
 import {
   addQuantities,
   compareQuantities,
@@ -30,7 +30,7 @@ import {
   tryParseQuantity,
   value,
   zeroQuantity,
-} from "./quantity.ts";
+} from "./values/quantity.ts";
 
 export type Usage = Readonly<Record<string, Quantity>>;
 

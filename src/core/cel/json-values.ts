@@ -1,6 +1,6 @@
 /** JSON as values of expressions: by a schema, or as it is. Parts are converted when they are read, once. */
 import { spendEffort } from "./effort.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { FunctionError } from "./libraries/limits.ts";
 import {
   equalValues,

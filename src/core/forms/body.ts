@@ -4,7 +4,7 @@
  * JSON ends in a newline unless it is pretty, as upstream's encoder does.
  */
 import { stringify } from "yaml";
-import { objectText } from "#api/kept-json.ts";
+import { objectText } from "#api/json/kept-json.ts";
 import type { AnyObject } from "#api/object.ts";
 import { type Negotiated, protobufType } from "./negotiate.ts";
 import { objectBytes } from "./protobuf/envelope.ts";

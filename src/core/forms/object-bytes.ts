@@ -12,7 +12,7 @@
  * JSON from other writers, with metadata elsewhere, is accepted at the price of re-encoding. Stored
  * bytes never carry resourceVersion: upstream clears it before it writes, too.
  */
-import { keepSpelling, objectText } from "#api/kept-json.ts";
+import { keepSpelling, objectText } from "#api/json/kept-json.ts";
 import type { AnyObject, ObjectMeta } from "#api/object.ts";
 import { parseExactJson } from "#base/exact-json.ts";
 

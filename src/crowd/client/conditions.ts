@@ -1,5 +1,5 @@
 /** Conditions of a status: set one, keep the rest, move lastTransitionTime only on a transition. */
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 
 export interface Condition {
   readonly type: string;

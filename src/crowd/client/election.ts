@@ -14,7 +14,7 @@
  *        instead of ending the process.
  */
 import type { Lease, LeaseSpec } from "#api/gen/types.ts";
-import { formatMicroTime } from "#api/time.ts";
+import { formatMicroTime } from "#api/values/time.ts";
 import { assert } from "#base/assert.ts";
 import { sleep } from "#platform/clock.ts";
 import type { Clock } from "#platform/clock.ts";

@@ -10,7 +10,7 @@
  */
 import type { Event } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";

@@ -6,7 +6,7 @@
  *        A million objects are a million map entries: bounded by what the server holds.
  */
 import type { KubeObject } from "#api/object.ts";
-import { headOf, keptHead } from "#api/object-head.ts";
+import { headOf, keptHead } from "#api/json/object-head.ts";
 import { assert } from "#base/assert.ts";
 
 /** `namespace/name`, or `name` for cluster-scoped objects: the key of queues and stores alike. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { expiredError, failure, noSuchPath, tooManyRequests } from "#api/status.ts";
-import { headKey } from "#api/object-head.ts";
+import { headKey } from "#api/json/object-head.ts";
 import type { KubeObject } from "#api/object.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock, settle } from "#platform/testing/clock.ts";

@@ -10,7 +10,7 @@
  *        must not change objects (frozen in tests).
  */
 import type { KubeObject } from "#api/object.ts";
-import { headOf, keptHead } from "#api/object-head.ts";
+import { headOf, keptHead } from "#api/json/object-head.ts";
 import { assert } from "#base/assert.ts";
 import type { Log } from "#platform/log.ts";
 import type { ResourceRef, WatchedEvent } from "./client.ts";

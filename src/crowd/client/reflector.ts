@@ -15,7 +15,7 @@
  * After  client-go tools/cache/reflector.go; differs in that a plain cut never relists.
  */
 import type { KubeObject } from "#api/object.ts";
-import { headOf } from "#api/object-head.ts";
+import { headOf } from "#api/json/object-head.ts";
 import { ApiError } from "#api/status.ts";
 import { sleep } from "#platform/clock.ts";
 import type { Clock } from "#platform/clock.ts";

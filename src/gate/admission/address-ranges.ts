@@ -9,7 +9,7 @@
  * After  k/k pkg/registry/core/service/ipallocator: MetaAllocator and its random walk above the reserved band.
  */
 import type { ServiceCIDR } from "#api/gen/types.ts";
-import { ipv4Text, parseIpv4 } from "#api/ipv4.ts";
+import { ipv4Text, parseIpv4 } from "#api/values/ipv4.ts";
 import type { Lister } from "#api/lister.ts";
 import type { Random } from "#platform/random.ts";
 

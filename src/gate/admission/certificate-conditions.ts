@@ -3,7 +3,7 @@
  * was updated now, and changed when the stored one of its type and status did.
  */
 import type { AnyObject } from "#api/object.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { Fields } from "#api/validation/fields.ts";
 import { items, part, text } from "#api/validation/fields.ts";
 import type { Clock } from "#platform/clock.ts";

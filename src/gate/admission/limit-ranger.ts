@@ -14,14 +14,14 @@ import type {
 } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
-import type { Quantity } from "#api/quantity.ts";
+import type { Quantity } from "#api/values/quantity.ts";
 import {
   compareQuantities,
   formatQuantity,
   parseQuantity,
   tryParseQuantity,
   zeroQuantity,
-} from "#api/quantity.ts";
+} from "#api/values/quantity.ts";
 import { podAmounts } from "#api/quota-usage.ts";
 import { failure } from "#api/status.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";

@@ -6,7 +6,7 @@
 import type { Pod } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
-import { apiReferenceOf } from "#api/pod-references.ts";
+import { apiReferenceOf } from "#api/pods/pod-references.ts";
 import { notFound } from "#api/status.ts";
 import { semanticEqual } from "#api/validation/equal.ts";
 import type { AdmissionRequest } from "./admission.ts";

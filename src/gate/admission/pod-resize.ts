@@ -12,7 +12,7 @@ import {
   tryParseQuantity,
   value,
   zeroQuantity,
-} from "#api/quantity.ts";
+} from "#api/values/quantity.ts";
 import { podAmounts } from "#api/quota-usage.ts";
 import { ApiError, type StatusReason } from "#api/status.ts";
 import { ownEntry } from "#base/own.ts";

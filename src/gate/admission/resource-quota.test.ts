@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { FakeClock, settle } from "#platform/testing/clock.ts";
 import type { ResourceQuota } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
-import { formatQuantity } from "#api/quantity.ts";
+import { formatQuantity } from "#api/values/quantity.ts";
 import { usageOf } from "#api/quota-usage.ts";
 import { conflict, conflictModified } from "#api/status.ts";
 import { createAdmission } from "./chain.ts";

@@ -13,7 +13,7 @@ import type { ResourceQuota } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
 import { isNamespaceResource } from "#api/object.ts";
 import type { AnyObject } from "#api/object.ts";
-import type { Quantity } from "#api/quantity.ts";
+import type { Quantity } from "#api/values/quantity.ts";
 import {
   addQuantities,
   compareQuantities,
@@ -21,7 +21,7 @@ import {
   subQuantities,
   tryParseQuantity,
   zeroQuantity,
-} from "#api/quantity.ts";
+} from "#api/values/quantity.ts";
 import type { Usage, UsageEvaluator } from "#api/quota-usage.ts";
 import { quotaMatches, usageEvaluator } from "#api/quota-usage.ts";
 import { ApiError } from "#api/status.ts";

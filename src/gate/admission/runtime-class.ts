@@ -3,7 +3,7 @@ import { ownEntry } from "#base/own.ts";
 import type { Pod, RuntimeClass, Toleration } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
-import { canonicalQuantity } from "#api/quantity.ts";
+import { canonicalQuantity } from "#api/values/quantity.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { isCore, quote, forbiddenError, withSpec } from "./request.ts";
 

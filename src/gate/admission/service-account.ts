@@ -8,7 +8,7 @@ import type { Container, Pod, PodSpec, ServiceAccount, Volume } from "#api/gen/t
 import type { Lister } from "#api/lister.ts";
 import { generateName } from "#api/names.ts";
 import type { AnyObject } from "#api/object.ts";
-import { podReferences } from "#api/pod-references.ts";
+import { podReferences } from "#api/pods/pod-references.ts";
 import type { Clock } from "#platform/clock.ts";
 import { sleep } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";

@@ -9,7 +9,7 @@
  *        business (it sees the deletion).
  */
 import type { Service, ServicePort, ServiceSpec } from "#api/gen/types.ts";
-import { parseIpv4 } from "#api/ipv4.ts";
+import { parseIpv4 } from "#api/values/ipv4.ts";
 import type { Lister } from "#api/lister.ts";
 import { generateName, pathSegmentName } from "#api/names.ts";
 import type { AnyObject } from "#api/object.ts";

@@ -7,7 +7,7 @@ import { ownEntry } from "#base/own.ts";
 import type { PersistentVolumeClaim, StorageClass } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject, KubeObject } from "#api/object.ts";
-import { compareQuantities, tryParseQuantity, zeroQuantity } from "#api/quantity.ts";
+import { compareQuantities, tryParseQuantity, zeroQuantity } from "#api/values/quantity.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { isCore, isResource, forbiddenError, withSpec } from "./request.ts";
 

@@ -2,7 +2,7 @@
  * Server-side apply: PATCH with apply-patch+yaml. The configuration is merged by ownership, defaulted,
  * and written like any update; a missing object is created.
  */
-import { isJsonObject, jsonKind } from "#api/json-value.ts";
+import { isJsonObject, jsonKind } from "#api/json/json-value.ts";
 import {
   type AnyObject,
   apiVersionOf,
@@ -18,7 +18,7 @@ import type { StoredKind } from "./stored-kind.ts";
 import { checkUid } from "./patched.ts";
 import { requireSameName, writeThrough } from "./update.ts";
 import type { WriteQuery } from "./write-options.ts";
-import { refuseBeyondLimits } from "#api/object-limits.ts";
+import { refuseBeyondLimits } from "#api/json/object-limits.ts";
 import { ApiError, badRequest, conflict, failure, tooLarge } from "#api/status.ts";
 import { fieldFindings } from "#api/schema/decode.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";

@@ -6,7 +6,7 @@
  */
 import type { AnyObject } from "#api/object.ts";
 import { badRequest, conflict, failure, type FieldError, notFound } from "#api/status.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { admissionRequest } from "./admission-request.ts";

@@ -1,5 +1,5 @@
 /** Text of a body to plain data, bounded, with repeated fields found. */
-import { objectLimits } from "#api/object-limits.ts";
+import { objectLimits } from "#api/json/object-limits.ts";
 import type { JsonScan } from "#wire/json-scan.ts";
 import { decodeUtf8, jsonFault, parseJson, parseJsonNotingDuplicates } from "#wire/json.ts";
 import type { YamlReader, YamlReading } from "#wire/yaml-reader.ts";

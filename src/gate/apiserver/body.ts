@@ -10,11 +10,11 @@ import {
   type GroupVersionKind,
   parseApiVersion,
 } from "#api/object.ts";
-import { isRecord } from "#api/json-value.ts";
-import { keepSpelling, keptField } from "#api/kept-json.ts";
+import { isRecord } from "#api/json/json-value.ts";
+import { keepSpelling, keptField } from "#api/json/kept-json.ts";
 import { cannotBeHandled, strictDecodingMessage } from "#api/schema/decode.ts";
-import { refuseBeyondLimits } from "#api/object-limits.ts";
-import { hasValues } from "#api/value-count.ts";
+import { refuseBeyondLimits } from "#api/json/object-limits.ts";
+import { hasValues } from "#api/json/value-count.ts";
 import { badRequest, tooLarge, tooManyRequests } from "#api/status.ts";
 import { chargeDecoding, refused } from "#server/charges.ts";
 import type { RequestContext } from "#server/context.ts";

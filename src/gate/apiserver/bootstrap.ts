@@ -6,8 +6,8 @@
  * Cost   all objects of a wave are written at once, so the store's group commit makes it two or three
  *        syncs; the second wave needs the namespaces of the first. No admission: this is the server.
  */
-import { formatTime } from "#api/time.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { formatTime } from "#api/values/time.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { AnyObject } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
 import { resourceByKind } from "#api/schema/resources.ts";

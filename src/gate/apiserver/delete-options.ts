@@ -2,7 +2,7 @@
  * DeleteOptions: from the body when there is one, else from the query; the body wins as a whole.
  */
 import { exactInteger } from "#base/exact-json.ts";
-import { parseInt64, parseInt64Error } from "#api/go-integer.ts";
+import { parseInt64, parseInt64Error } from "#api/go/go-integer.ts";
 import type { AnyObject } from "#api/object.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
 import type { DeleteOptions } from "#registry/resource-store.ts";

@@ -11,7 +11,7 @@ import {
   selectorFromLabelSelector,
 } from "#api/selectors/label-selector.ts";
 import { badRequest, conflict, failure, forbidden, notFound } from "#api/status.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { answerCreated, plainForm } from "./answer.ts";

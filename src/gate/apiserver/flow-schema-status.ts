@@ -2,7 +2,7 @@
 import type { FlowSchema, FlowSchemaCondition } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";
 import type { Catalog } from "./kind.ts";

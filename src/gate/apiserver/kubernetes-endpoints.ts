@@ -7,7 +7,7 @@
  * Fails  a refused round is logged; the next one tries again.
  * After  k/k pkg/controlplane/reconcilers/lease.go.
  */
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { Endpoints } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";

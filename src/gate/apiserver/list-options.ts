@@ -3,7 +3,7 @@
  * (apimachinery pkg/apis/meta/internalversion/validation): 400 for what does not parse, 422 of kind
  * ListOptions for combinations that mean nothing.
  */
-import { clampToSafe, parseInt64, parseInt64Error } from "#api/go-integer.ts";
+import { clampToSafe, parseInt64, parseInt64Error } from "#api/go/go-integer.ts";
 import { checkFieldSelector } from "#api/selectors/selectable-fields.ts";
 import { type FieldSelector, parseFieldSelector } from "#api/selectors/field-selector.ts";
 import {

@@ -14,7 +14,7 @@ import { managerName } from "#api/apply/managers.ts";
 import type { Steps } from "#api/apply/steps.ts";
 import type { ApplyTypes } from "#api/apply/updater.ts";
 import { type AnyObject, apiVersionOf, type GroupVersionKind } from "#api/object.ts";
-import { showTemplateGeneration } from "#api/template-generation.ts";
+import { showTemplateGeneration } from "#api/pods/template-generation.ts";
 import type { Pace } from "#platform/pace.ts";
 import type { RequestContext } from "#server/context.ts";
 import { typesOfKind } from "./builtin-kind.ts";

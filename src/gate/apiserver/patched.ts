@@ -3,15 +3,15 @@
  * with the whole result as the value (upstream), where a PUT of the same would be 400.
  */
 import { copyLiterals, stringifyWithLiterals } from "#base/exact-json.ts";
-import { carrySpelling } from "#api/kept-json.ts";
+import { carrySpelling } from "#api/json/kept-json.ts";
 import type { AnyObject } from "#api/object.ts";
-import { refuseBeyondLimits } from "#api/object-limits.ts";
+import { refuseBeyondLimits } from "#api/json/object-limits.ts";
 import { ApiError, type FieldError, invalid } from "#api/status.ts";
 import type { RequestContext } from "#server/context.ts";
 import { decodeDocument } from "./body.ts";
 import type { Document, Repeats } from "./body-text.ts";
 import { patchFindings } from "./patch-findings.ts";
-import { goValue } from "#api/go-value.ts";
+import { goValue } from "#api/go/go-value.ts";
 import type { ServedKind } from "./kind.ts";
 import { checkCustomKind, withKind } from "./stated-kind.ts";
 import type { StoredKind } from "./stored-kind.ts";

@@ -6,7 +6,7 @@ import { ownEntry } from "#base/own.ts";
 import type { AnyObject, ObjectMeta } from "#api/object.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
 import type { Attributes } from "#auth/auth.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import { tokenOfHeader } from "#platform/bearer-token.ts";
 import type { PlainResponse, UserInfo } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";

@@ -2,7 +2,7 @@
 import type { Scale } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { printerFor } from "#api/printers/printers.ts";
-import { applyScale, scaleFromObject } from "#api/scale.ts";
+import { applyScale, scaleFromObject } from "#api/convert/scale.ts";
 import { schemaOf, schemaOfKind } from "#api/schema/schema.ts";
 import { badRequest, conflict, notFound } from "#api/status.ts";
 import { strategicMergePatch } from "#api/patch/strategic-merge.ts";

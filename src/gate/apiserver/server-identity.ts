@@ -7,7 +7,7 @@
  */
 import { createHash } from "node:crypto";
 import type { Lease } from "#api/gen/types.ts";
-import { formatMicroTime } from "#api/time.ts";
+import { formatMicroTime } from "#api/values/time.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import type { Clock, Timer } from "#platform/clock.ts";

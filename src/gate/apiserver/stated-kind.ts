@@ -4,7 +4,7 @@
  * Holds  `apiVersion: /v1` is `v1`; a body that names no kind, or no version of the group expected, is of the kind
  *        expected; the two fields are found in any case of their letters, as by Go's encoding/json.
  */
-import { isRecord, jsonKind } from "#api/json-value.ts";
+import { isRecord, jsonKind } from "#api/json/json-value.ts";
 import {
   type AnyObject,
   apiVersionOf,

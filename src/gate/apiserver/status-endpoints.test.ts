@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AnyObject } from "#api/object.ts";
 import { builtinResources } from "#api/schema/resources.ts";
-import { strategyFor } from "#api/strategies.ts";
+import { strategyFor } from "#api/strategies/strategies.ts";
 import { listResetFields } from "./reset-fields.ts";
 import { ask, pod, pods, statusOf, withPlane } from "./testing/plane.ts";
 

@@ -14,7 +14,7 @@ import {
   type TableOptions,
   tableRow,
   type TableRow,
-} from "#api/table.ts";
+} from "#api/printers/table.ts";
 import { assert } from "#base/assert.ts";
 import type { TypeMeta } from "#forms/protobuf/envelope.ts";
 import type { CachedObject } from "#forms/cached-object.ts";

@@ -1,7 +1,7 @@
 /** POST serviceaccounts/NAME/token: admission, then the injected minter, which checks and signs. */
 import type { AnyObject } from "#api/object.ts";
 import { badRequest, failure } from "#api/status.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { admissionRequest } from "./admission-request.ts";

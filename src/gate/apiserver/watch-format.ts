@@ -5,7 +5,7 @@
 import { toStatus } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
 import { printBookmark } from "#api/printers/bookmark.ts";
-import { bookmarkInclude } from "#api/table.ts";
+import { bookmarkInclude } from "#api/printers/table.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { RequestContext } from "#server/context.ts";
 import { type Negotiated, protobufType } from "#forms/negotiate.ts";

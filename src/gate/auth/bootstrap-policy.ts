@@ -10,10 +10,10 @@
  */
 import { ownEntry } from "#base/own.ts";
 import { assert, must } from "#base/assert.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { AnyObject } from "#api/object.ts";
-import type { PolicyRule } from "#api/policy-rules.ts";
-import { uncoveredParts } from "#api/policy-cover.ts";
+import type { PolicyRule } from "#api/policy/policy-rules.ts";
+import { uncoveredParts } from "#api/policy/policy-cover.ts";
 import { clusterRoleRules } from "./bootstrap-cluster-roles.ts";
 import { absentControllerRules, namespaceRoleRules } from "./bootstrap-controller-roles.ts";
 import { groups } from "./groups.ts";

@@ -3,7 +3,7 @@
  * kube-system; for nodes that join.
  */
 import { timingSafeEqual } from "node:crypto";
-import { parseTime } from "#api/time.ts";
+import { parseTime } from "#api/values/time.ts";
 import type { Lister } from "#api/lister.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { UserInfo } from "#platform/http.ts";

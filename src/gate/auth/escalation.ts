@@ -5,10 +5,10 @@
  * only a role whose rules its writer has, unless the writer has verb `bind` on it.
  */
 import type { AnyObject, GroupResource } from "#api/object.ts";
-import { uncoveredParts } from "#api/policy-cover.ts";
-import { describeRules, quoteAll } from "#api/policy-rules.ts";
-import type { CoverLimits } from "#api/policy-cover.ts";
-import type { PolicyRule } from "#api/policy-rules.ts";
+import { uncoveredParts } from "#api/policy/policy-cover.ts";
+import { describeRules, quoteAll } from "#api/policy/policy-rules.ts";
+import type { CoverLimits } from "#api/policy/policy-cover.ts";
+import type { PolicyRule } from "#api/policy/policy-rules.ts";
 import { ApiError, forbidden, notFound } from "#api/status.ts";
 import type { UserInfo } from "#platform/http.ts";
 import type { Authorizer } from "./auth.ts";

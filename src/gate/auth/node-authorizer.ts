@@ -10,8 +10,8 @@
  *        kinds this server has.
  */
 import type { Lister } from "#api/lister.ts";
-import { ruleAllows } from "#api/policy-rules.ts";
-import type { PolicyRule } from "#api/policy-rules.ts";
+import { ruleAllows } from "#api/policy/policy-rules.ts";
+import type { PolicyRule } from "#api/policy/policy-rules.ts";
 import type { UserInfo } from "#platform/http.ts";
 import type { Attributes, Authorizer, Decision, Rules } from "./auth.ts";
 import { nodeIdentity } from "./groups.ts";

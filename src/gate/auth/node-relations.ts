@@ -12,8 +12,8 @@
  */
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
-import { podReferences, type PodReferences } from "#api/pod-references.ts";
-import { volumeSecrets } from "#api/volume-secrets.ts";
+import { podReferences, type PodReferences } from "#api/pods/pod-references.ts";
+import { volumeSecrets } from "#api/volumes/volume-secrets.ts";
 
 const mirrorAnnotation = "kubernetes.io/config.mirror";
 const pods = { group: "", resource: "pods" };

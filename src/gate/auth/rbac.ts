@@ -10,8 +10,8 @@
  */
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
-import { RuleIndex } from "#api/policy-index.ts";
-import type { PolicyRule } from "#api/policy-rules.ts";
+import { RuleIndex } from "#api/policy/policy-index.ts";
+import type { PolicyRule } from "#api/policy/policy-rules.ts";
 import type { UserInfo } from "#platform/http.ts";
 import type { Attributes, Authorizer, Decision, ResourceRule, Rules } from "./auth.ts";
 import { serviceAccountUser } from "./groups.ts";

@@ -1,7 +1,7 @@
 /** A JSON patch that a policy or a webhook made: its steps give way to others. */
 import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
 import { JsonPatchRun } from "#api/patch/json-patch.ts";
-import { hasValues } from "#api/value-count.ts";
+import { hasValues } from "#api/json/value-count.ts";
 import type { Clock } from "#platform/clock.ts";
 import { nextTurn } from "#platform/pace.ts";
 

@@ -1,5 +1,5 @@
 /** The deadline of short requests: a signal for the handler, and 504 for the client when it passes. */
-import { parseGoDuration } from "#api/go-duration.ts";
+import { parseGoDuration } from "#api/go/go-duration.ts";
 import { badRequest, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 

@@ -7,7 +7,7 @@
  *
  * 10.96.0.0/12, the usual range of Services, is left free.
  */
-import { ipv4Text, parseIpv4 } from "#api/ipv4.ts";
+import { ipv4Text, parseIpv4 } from "#api/values/ipv4.ts";
 
 const nodeBase = 10 * 2 ** 24;
 const podBase = nodeBase + 2 ** 23;

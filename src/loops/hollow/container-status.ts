@@ -11,7 +11,7 @@ import type {
   ContainerStatus,
   Pod,
 } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import { hexId } from "./hex-id.ts";
 import type { ImagePatterns } from "./image-pull.ts";
 import { cannotPull, pullWaiting } from "./image-pull.ts";

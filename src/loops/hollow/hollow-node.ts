@@ -3,7 +3,7 @@
  * Node object it keeps what somebody made different from what was registered.
  */
 import type { Node, Taint } from "#api/gen/types.ts";
-import { tryParseQuantity } from "#api/quantity.ts";
+import { tryParseQuantity } from "#api/values/quantity.ts";
 import type { PodBlock } from "./addresses.ts";
 import { PodAddresses, cidrText, nodeAddress, podBlock } from "./addresses.ts";
 import type { NodeView } from "./admission.ts";

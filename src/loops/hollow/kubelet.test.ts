@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Container, Node, Pod, PodSpec, Taint } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { HollowNode, nodeDefaults } from "./hollow-node.ts";

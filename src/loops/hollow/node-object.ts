@@ -1,6 +1,6 @@
 /** The Node object and Lease of a hollow node, as a kubelet on containerd would register them. */
 import type { Lease, Node, NodeCondition } from "#api/gen/types.ts";
-import { formatMicroTime, formatTime } from "#api/time.ts";
+import { formatMicroTime, formatTime } from "#api/values/time.ts";
 import { hexId } from "./hex-id.ts";
 import type { HollowOptions } from "./options.ts";
 

@@ -5,7 +5,7 @@
  */
 import { aggregateContainers, isPodLevelResource } from "#api/defaults/pod-resources.ts";
 import type { PodSpec } from "#api/gen/types.ts";
-import { tryParseQuantity } from "#api/quantity.ts";
+import { tryParseQuantity } from "#api/values/quantity.ts";
 import type { Fields } from "#api/validation/fields.ts";
 import { assert } from "#base/assert.ts";
 

@@ -1,7 +1,12 @@
 /** What a pod as a whole has: the amounts of its containers together, and its own above them. */
 import { aggregateContainers, isPodLevelResource } from "#api/defaults/pod-resources.ts";
 import type { PodSpec, ResourceRequirements } from "#api/gen/types.ts";
-import { addQuantities, formatQuantity, type Quantity, tryParseQuantity } from "#api/quantity.ts";
+import {
+  addQuantities,
+  formatQuantity,
+  type Quantity,
+  tryParseQuantity,
+} from "#api/values/quantity.ts";
 import type { Fields } from "#api/validation/fields.ts";
 
 type Amounts = Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 /** The conditions a kubelet keeps on a pod, with its reasons and messages. */
 import type { ContainerStatus, Pod, PodCondition } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { StatusFacts } from "./container-status.ts";
 import type { Resizing } from "./pod-run.ts";
 import { isSidecar, resizeInProgress, resizePending } from "./pod-run.ts";

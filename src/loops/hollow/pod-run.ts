@@ -5,7 +5,7 @@
  * last written, so that the next process goes on where this one stopped.
  */
 import type { Container, ContainerStatus, Pod } from "#api/gen/types.ts";
-import { parseTime } from "#api/time.ts";
+import { parseTime } from "#api/values/time.ts";
 
 export const resizePending = "PodResizePending";
 export const resizeInProgress = "PodResizeInProgress";

@@ -5,7 +5,7 @@
  * leaves them alone.
  */
 import type { Pod, PodCondition, PodStatus } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { StatusFacts } from "./container-status.ts";
 import { ephemeralStatuses, initStatuses, mainStatuses } from "./container-status.ts";
 import type { Statuses } from "./pod-conditions.ts";

@@ -11,8 +11,8 @@ import type {
   PodSpec,
   ResourceRequirements,
 } from "#api/gen/types.ts";
-import { goJson } from "#api/go-json.ts";
-import { tryParseQuantity } from "#api/quantity.ts";
+import { goJson } from "#api/go/go-json.ts";
+import { tryParseQuantity } from "#api/values/quantity.ts";
 import { podAmounts } from "./pod-amounts.ts";
 import { byName } from "./pod-run.ts";
 import type { PodRun } from "./pod-run.ts";

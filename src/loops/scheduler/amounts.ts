@@ -4,7 +4,7 @@
  * Cost   a look-up for texts seen before; clusters use few different ones. Bounds: `textsMax`.
  * Why    bigint quantities are exact and ten times slower; 2^53 bytes are eight pebibytes per node.
  */
-import { milliValue, parseQuantity, value } from "#api/quantity.ts";
+import { milliValue, parseQuantity, value } from "#api/values/quantity.ts";
 
 const textsMax = 4_096;
 const milli = new Map<string, number>();

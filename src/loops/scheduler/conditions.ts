@@ -7,7 +7,7 @@
  * Bounds `inFlightMax` requests; waiting wishes are at most one per unbound Pod.
  */
 import type { Pod, PodCondition } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { Client } from "#client/client.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";

@@ -7,7 +7,7 @@
  * Cost   about 120 bytes a node and per topology key 4 more, the Node object apart.
  */
 import type { Node } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { assert, must } from "#base/assert.ts";
 import { cpuMilli, wholeUnits } from "./amounts.ts";
 import type { Requests } from "./requests.ts";

@@ -7,7 +7,7 @@
  * Bounds `bindsInFlightMax` binds; `sliceMax` decisions between two turns of the event loop.
  */
 import type { Namespace, Node, Pod, PodDisruptionBudget } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { AssertionError, must } from "#base/assert.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";

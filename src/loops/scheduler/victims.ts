@@ -1,5 +1,5 @@
 /** Taking a victim of preemption off its node, as upstream: say why in its status, then delete it. */
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { isConflict, isNotFound } from "#client/api-errors.ts";

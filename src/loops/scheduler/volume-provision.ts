@@ -5,7 +5,7 @@ import type {
   StorageClass,
   TopologySelectorTerm,
 } from "#api/gen/types.ts";
-import { parseQuantity, tryParseQuantity, value } from "#api/quantity.ts";
+import { parseQuantity, tryParseQuantity, value } from "#api/values/quantity.ts";
 import { labelsMatch, selectorFromLabelSelector } from "#api/selectors/label-selector.ts";
 import { noProvisioner } from "#api/volumes/binding.ts";
 import type { VolumeLookup } from "./claims.ts";

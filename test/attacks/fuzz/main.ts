@@ -4,7 +4,7 @@
  * again and counts by its fastest run: compilation and collection are nobody's fault.
  */
 import { checkFields } from "#api/schema/decode.ts";
-import { objectLimits } from "#api/object-limits.ts";
+import { objectLimits } from "#api/json/object-limits.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
 import { must } from "#base/assert.ts";
 import { FakeRandom } from "#platform/testing/random.ts";

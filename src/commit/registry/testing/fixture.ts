@@ -9,7 +9,7 @@ import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { builtinResources } from "#api/schema/resources.ts";
 import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { ApiError } from "#api/status.ts";
-import { strategyFor } from "#api/strategies.ts";
+import { strategyFor } from "#api/strategies/strategies.ts";
 import type { Store } from "#store/store.ts";
 import { openMemoryStore } from "#store/open.ts";
 import { recommendedOptions, type StoreOptions } from "#store/options.ts";

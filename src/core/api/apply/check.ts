@@ -2,9 +2,9 @@
  * Whether what a client applies fits its schema: fields that are declared, values of the right
  * form, list elements with all their keys and no duplicates. Texts as structured-merge-diff's.
  */
-import { isJsonObject, setField } from "../json-value.ts";
-import type { MutableJson, MutableObject } from "../json-value.ts";
-import { goSyntax, goTypeOf, goValue } from "../go-value.ts";
+import { isJsonObject, setField } from "../json/json-value.ts";
+import type { MutableJson, MutableObject } from "../json/json-value.ts";
+import { goSyntax, goTypeOf, goValue } from "../go/go-value.ts";
 import { fieldElement, indexElement, printPath } from "./fields-v1.ts";
 import { deduced } from "./shape.ts";
 import type { ListShape, Parts, Scalar, SetShape, Shape } from "./shape.ts";

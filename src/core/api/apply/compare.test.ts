@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { getField, isJsonObject, jsonEqual } from "../json-value.ts";
-import type { MutableJson } from "../json-value.ts";
+import { getField, isJsonObject, jsonEqual } from "../json/json-value.ts";
+import type { MutableJson } from "../json/json-value.ts";
 import { compareValues } from "./compare.ts";
 import {
   emptySet,

@@ -2,8 +2,8 @@
  * What differs between two values of one shape, as three sets of paths.
  * After  structured-merge-diff typed/compare.go.
  */
-import { getField, isJsonObject, jsonEqual } from "../json-value.ts";
-import type { MutableJson, MutableObject } from "../json-value.ts";
+import { getField, isJsonObject, jsonEqual } from "../json/json-value.ts";
+import type { MutableJson, MutableObject } from "../json/json-value.ts";
 import { emptySet, memberOnly, setNode } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { fieldElement } from "./fields-v1.ts";

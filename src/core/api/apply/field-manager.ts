@@ -14,8 +14,8 @@
  * resource (`status`, say): writing them there gives no ownership.
  * After  apimachinery pkg/util/managedfields; limits and texts are its own.
  */
-import { jsonEqual } from "../json-value.ts";
-import type { MutableObject } from "../json-value.ts";
+import { jsonEqual } from "../json/json-value.ts";
+import type { MutableObject } from "../json/json-value.ts";
 import type { AnyObject, ManagedFieldsEntry } from "../object.ts";
 import { parseApiVersion } from "../object.ts";
 import { badRequest, failure } from "../status.ts";

@@ -5,8 +5,8 @@
  *   {"f:ports": {".": {}, "k:{...}": {...}}}       .ports itself and paths below it
  */
 import { parseExactJson } from "#base/exact-json.ts";
-import { isJsonObject } from "../json-value.ts";
-import type { MutableObject } from "../json-value.ts";
+import { isJsonObject } from "../json/json-value.ts";
+import type { MutableObject } from "../json/json-value.ts";
 import { below, emptySet, memberOnly, sortedElements } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 

@@ -3,8 +3,8 @@
  * which conflicts are with its own former self, and is kept up to date while it exists.
  */
 import { parseExactJson } from "#base/exact-json.ts";
-import { isJsonObject } from "../json-value.ts";
-import type { MutableJson } from "../json-value.ts";
+import { isJsonObject } from "../json/json-value.ts";
+import type { MutableJson } from "../json/json-value.ts";
 import type { AnyObject } from "../object.ts";
 import { compareValues } from "./compare.ts";
 import { difference, emptySet } from "./field-set.ts";

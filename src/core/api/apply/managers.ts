@@ -5,9 +5,9 @@
  * version it wrote in. Entries whose set did not change are handed back as they were read, so an
  * unchanged object stays equal to itself.
  */
-import { isJsonObject } from "../json-value.ts";
+import { isJsonObject } from "../json/json-value.ts";
 import type { ManagedFieldsEntry } from "../object.ts";
-import { formatTime, parseTime } from "../time.ts";
+import { formatTime, parseTime } from "../values/time.ts";
 import { emptySet, isEmpty, setsEqual, unionAll } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { formatFieldsV1, parseFieldsV1 } from "./fields-v1.ts";

@@ -2,8 +2,8 @@
  * Merging what a client applies into the live object, and taking paths out of an object.
  * After  structured-merge-diff typed/merge.go, typed/remove.go.
  */
-import { getField, setField } from "../json-value.ts";
-import type { MutableJson, MutableObject } from "../json-value.ts";
+import { getField, setField } from "../json/json-value.ts";
+import type { MutableJson, MutableObject } from "../json/json-value.ts";
 import { below } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { fieldElement } from "./fields-v1.ts";

@@ -9,8 +9,8 @@
  * Owners are compared in the version they wrote in; `types` converts. An owner whose version is no
  * longer served owns nothing. After  structured-merge-diff merge/update.go.
  */
-import { getField, isJsonObject, jsonEqual } from "../json-value.ts";
-import type { MutableObject } from "../json-value.ts";
+import { getField, isJsonObject, jsonEqual } from "../json/json-value.ts";
+import type { MutableObject } from "../json/json-value.ts";
 import type { AnyObject } from "../object.ts";
 import type { ObjectSchema } from "../schema/schema-types.ts";
 import { compareValues } from "./compare.ts";

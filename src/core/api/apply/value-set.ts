@@ -3,8 +3,8 @@
  * empty. And what the other sets of one manager need done to them by schema.
  * After  structured-merge-diff typed/tofieldset.go, fieldpath EnsureNamedFieldsAreMembers.
  */
-import { isJsonObject } from "../json-value.ts";
-import type { MutableJson } from "../json-value.ts";
+import { isJsonObject } from "../json/json-value.ts";
+import type { MutableJson } from "../json/json-value.ts";
 import { isEmpty, memberOnly, setNode } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { fieldElement } from "./fields-v1.ts";

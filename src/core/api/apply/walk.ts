@@ -2,8 +2,8 @@
  * What all walks over a value and its shape share: which form a value has under a shape, and what
  * its members are, by path element.
  */
-import { isJsonObject } from "../json-value.ts";
-import type { MutableJson, MutableObject } from "../json-value.ts";
+import { isJsonObject } from "../json/json-value.ts";
+import type { MutableJson, MutableObject } from "../json/json-value.ts";
 import { keyElement, valueElement } from "./fields-v1.ts";
 import { deduced, leaf } from "./shape.ts";
 import type { ListShape, SetShape, Shape } from "./shape.ts";

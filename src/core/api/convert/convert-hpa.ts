@@ -3,8 +3,8 @@
  * than CPU utilisation, current metrics, conditions, behavior) travels in annotations, so that
  * either version read and written back loses nothing. The annotations' JSON is upstream's.
  */
-import { getField, isJsonObject } from "../json-value.ts";
-import type { MutableJson, MutableObject } from "../json-value.ts";
+import { getField, isJsonObject } from "../json/json-value.ts";
+import type { MutableJson, MutableObject } from "../json/json-value.ts";
 import type { AnyObject } from "../object.ts";
 
 const metricsAnnotation = "autoscaling.alpha.kubernetes.io/metrics";

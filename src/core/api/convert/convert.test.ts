@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { convert, partialObjectMetadata } from "./convert.ts";
 import type { AnyObject } from "../object.ts";
-import { applyScale, applyScaleToPath, scaleFromObject, scaleFromPaths } from "../scale.ts";
+import { applyScale, applyScaleToPath, scaleFromObject, scaleFromPaths } from "./scale.ts";
 
 const meta = { name: "h", namespace: "n" };
 const targetRef = { kind: "Deployment", name: "d", apiVersion: "apps/v1" };

@@ -1,5 +1,5 @@
 /** Defaults of the core kinds that hold no pod template. */
-import { type MutableObject, setField } from "../json-value.ts";
+import { type MutableObject, setField } from "../json/json-value.ts";
 import type { Fields } from "../validation/fields.ts";
 import { has, isFields, maybe, maybeText, part, text, without } from "../validation/fields.ts";
 import { encodeBase64Text } from "./base64.ts";

@@ -3,14 +3,14 @@
  * else to the pod's own limits (upstream defaultPodRequests, KEP-2837).
  */
 import { dictionary, ownEntry } from "#base/own.ts";
-import type { Quantity } from "../quantity.ts";
+import type { Quantity } from "../values/quantity.ts";
 import {
   addQuantities,
   compareQuantities,
   formatQuantity,
   tryParseQuantity,
   zeroQuantity,
-} from "../quantity.ts";
+} from "../values/quantity.ts";
 import type { Fields } from "../validation/fields.ts";
 import { has, hasEntries, items, maybe, part, text } from "../validation/fields.ts";
 import { set } from "./rules.ts";

@@ -2,7 +2,12 @@
  * Resource lists are stored canonical: nothing finer than a thousandth, and in the one form their
  * value prints in (`1000m` is stored as `1`). What is no quantity stays, for validation to refuse.
  */
-import { formatQuantity, milliValue, quantityOfMilli, tryParseQuantity } from "../quantity.ts";
+import {
+  formatQuantity,
+  milliValue,
+  quantityOfMilli,
+  tryParseQuantity,
+} from "../values/quantity.ts";
 import type { Fields } from "../validation/fields.ts";
 import { isFields } from "../validation/fields.ts";
 import type { Rule } from "./rules.ts";

@@ -6,7 +6,7 @@
  *        whose path fails.
  * Cost   `valuesMax` values: some milliseconds.
  */
-import { hasValues } from "../value-count.ts";
+import { hasValues } from "../json/value-count.ts";
 import {
   firstValue,
   type JsonPath,

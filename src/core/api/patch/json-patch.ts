@@ -16,8 +16,8 @@ import {
   jsonEqual,
   jsonKind,
   setField,
-} from "../json-value.ts";
-import type { MutableJson, MutableObject } from "../json-value.ts";
+} from "../json/json-value.ts";
+import type { MutableJson, MutableObject } from "../json/json-value.ts";
 import type { JsonValue } from "../object.ts";
 import { badRequest, failure } from "../status.ts";
 

@@ -3,8 +3,8 @@
  * everything else replaces. Nulls inside a value that is new are dropped, also within lists.
  */
 import { copyLiterals } from "#base/exact-json.ts";
-import { clonePatch, freezeType, getField, isJsonObject, setField } from "../json-value.ts";
-import type { MutableJson, MutableObject } from "../json-value.ts";
+import { clonePatch, freezeType, getField, isJsonObject, setField } from "../json/json-value.ts";
+import type { MutableJson, MutableObject } from "../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import { badRequest } from "../status.ts";
 

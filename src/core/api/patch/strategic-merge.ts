@@ -11,12 +11,12 @@
  * where the original had them relative to those. The original and the patch are not changed.
  * Cost: a copy of both; lists are merged by a map of their keys, so linear but for the sorts of their order.
  */
-import { cloneJson, freezeType, getField, isJsonObject, setField } from "../json-value.ts";
-import type { MutableJson, MutableObject } from "../json-value.ts";
+import { cloneJson, freezeType, getField, isJsonObject, setField } from "../json/json-value.ts";
+import type { MutableJson, MutableObject } from "../json/json-value.ts";
 import { unprocessable } from "./json-patch.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import type { FieldSchema, ObjectSchema } from "../schema/schema-types.ts";
-import { goValue } from "../go-value.ts";
+import { goValue } from "../go/go-value.ts";
 import { badRequest, failure } from "../status.ts";
 import { checkElementOrder, mergeOrder, partition } from "./strategic-order.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { MutableJson, MutableObject } from "../json-value.ts";
+import type { MutableJson, MutableObject } from "../json/json-value.ts";
 import type { JsonObject } from "../object.ts";
 import type { ObjectSchema } from "../schema/schema-types.ts";
 import { strategicMergePatch } from "./strategic-merge.ts";

@@ -4,8 +4,8 @@
  *
  * `key` is the merge key of a list of objects, undefined for a list of scalars.
  */
-import { getField, isJsonObject } from "../json-value.ts";
-import type { MutableJson } from "../json-value.ts";
+import { getField, isJsonObject } from "../json/json-value.ts";
+import type { MutableJson } from "../json/json-value.ts";
 
 type List = readonly MutableJson[];
 

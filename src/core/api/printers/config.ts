@@ -8,8 +8,8 @@ import type {
   Secret,
   Subject,
 } from "../gen/types.ts";
-import { formatQuantity, tryParseQuantity } from "../quantity.ts";
-import { humanDuration } from "../time.ts";
+import { formatQuantity, tryParseQuantity } from "../values/quantity.ts";
+import { humanDuration } from "../values/time.ts";
 import { age, ageColumn, nameColumn, nameOf, printer, text, wideText } from "./printer.ts";
 import type { Printer } from "./printer.ts";
 

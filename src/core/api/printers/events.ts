@@ -2,7 +2,7 @@
 import { convert } from "../convert/convert.ts";
 import type { Event } from "../gen/types.ts";
 import type { AnyObject } from "../object.ts";
-import { ageOf, parseTime } from "../time.ts";
+import { ageOf, parseTime } from "../values/time.ts";
 import { column, nameColumn, nameOf, printer, text, wideText } from "./printer.ts";
 import type { Cell, Printer } from "./printer.ts";
 

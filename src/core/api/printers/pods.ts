@@ -11,7 +11,7 @@ import type {
   PodTemplate,
 } from "../gen/types.ts";
 import type { AnyObject } from "../object.ts";
-import { ageOf, parseTime } from "../time.ts";
+import { ageOf, parseTime } from "../values/time.ts";
 import {
   age,
   ageColumn,

@@ -6,7 +6,7 @@
  * the clock of all ages in a table.
  */
 import type { AnyObject, KubeObject } from "../object.ts";
-import { ageOf } from "../time.ts";
+import { ageOf } from "../values/time.ts";
 
 /** metav1.TableColumnDefinition. */
 export interface TableColumnDefinition {

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { AnyObject } from "../object.ts";
-import { bookmarkInclude, tableFor } from "../table.ts";
+import { bookmarkInclude, tableFor } from "./table.ts";
 import { upstreamSamples } from "../testing/upstream.ts";
 import { printBookmark } from "./bookmark.ts";
 import { defaultPrinter, printerFor } from "./printers.ts";

@@ -17,7 +17,7 @@ import {
 } from "../selectors/label-selector.ts";
 import type { LabelSelectorSpec } from "../selectors/label-selector.ts";
 import { parseApiVersion } from "../object.ts";
-import { ageOf, humanDuration, parseTime } from "../time.ts";
+import { ageOf, humanDuration, parseTime } from "../values/time.ts";
 import {
   age,
   ageColumn,

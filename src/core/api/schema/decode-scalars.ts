@@ -3,8 +3,8 @@
  * canonical form, base64 checked. Messages are upstream's.
  */
 import type { FieldSchema } from "./schema-types.ts";
-import { QuantityError, canonicalQuantity } from "../quantity.ts";
-import { formatTime, parseTime } from "../time.ts";
+import { QuantityError, canonicalQuantity } from "../values/quantity.ts";
+import { formatTime, parseTime } from "../values/time.ts";
 import { base64Length } from "../defaults/base64.ts";
 
 type DecodedScalar =

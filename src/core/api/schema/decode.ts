@@ -9,10 +9,10 @@
  * Not    here: required fields, enums, ranges. Those are validation's, with validation's texts.
  */
 import { literalOf } from "#base/exact-json.ts";
-import { isRecord, jsonKind } from "../json-value.ts";
+import { isRecord, jsonKind } from "../json/json-value.ts";
 import type { AnyObject, GroupVersionKind } from "../object.ts";
 import type { FieldSchema, ObjectSchema } from "./schema-types.ts";
-import { objectLimits } from "../object-limits.ts";
+import { objectLimits } from "../json/object-limits.ts";
 import { decodeScalar } from "./decode-scalars.ts";
 import { schemaOf } from "./schema.ts";
 

@@ -6,7 +6,7 @@
  *   !=, notin   notin    the values that any of them forbids
  *   gt, lt      gt, lt   the largest, the smallest bound; in () when one is no integer: nothing matches
  */
-import { parseInt64 } from "../go-integer.ts";
+import { parseInt64 } from "../go/go-integer.ts";
 import type { FieldSelector } from "./field-selector.ts";
 import type { LabelRequirement, LabelSelector } from "./label-selector.ts";
 

@@ -10,7 +10,7 @@
  * Bound  `bytes` is what it keeps: some 4 bytes a key or value besides twice its characters.
  */
 import { assert } from "#base/assert.ts";
-import { parseInt64 } from "../go-integer.ts";
+import { parseInt64 } from "../go/go-integer.ts";
 import { type Clause, clauseOperators, fieldClauses, labelClauses } from "./clauses.ts";
 import type { FieldSelector } from "./field-selector.ts";
 import type { LabelSelector } from "./label-selector.ts";

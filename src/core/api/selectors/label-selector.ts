@@ -5,7 +5,7 @@
  * (`{}`) selects everything. `selectNothing` is the value for the first, no requirements for the
  * second; a selector text that is "" selects everything. Matching costs one look-up a requirement.
  */
-import { parseInt64 } from "../go-integer.ts";
+import { parseInt64 } from "../go/go-integer.ts";
 import { ownEntry } from "#base/own.ts";
 import { qualifiedNameErrors, labelValueErrors } from "./label-syntax.ts";
 import { lexLabelSelector } from "./label-lexer.ts";

@@ -1,5 +1,5 @@
 /** Node selectors, affinities, taints and tolerations: what depends on one Pod and one node alone. */
-import { parseInt64 } from "../go-integer.ts";
+import { parseInt64 } from "../go/go-integer.ts";
 import { isAmong } from "./label-selector.ts";
 import type {
   Node,

@@ -2,7 +2,7 @@
 import type { AnyObject } from "../object.ts";
 import { part } from "../validation/fields.ts";
 import { semanticEqual } from "../validation/equal.ts";
-import { templateGenerationOf, withTemplateGeneration } from "../template-generation.ts";
+import { templateGenerationOf, withTemplateGeneration } from "../pods/template-generation.ts";
 import type { StrategyRow } from "./build.ts";
 import { jobs } from "./job.ts";
 

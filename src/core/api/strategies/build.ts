@@ -8,7 +8,7 @@ import { dictionary } from "#base/own.ts";
 import type { AnyObject, ObjectMeta } from "../object.ts";
 import { resetMetadataForStatus } from "../meta.ts";
 import type { FieldError } from "../status.ts";
-import type { Strategy, UpdateStrategy } from "../strategy-types.ts";
+import type { Strategy, UpdateStrategy } from "./strategy-types.ts";
 import type { Fields } from "../validation/fields.ts";
 import { semanticEqual } from "../validation/equal.ts";
 import { dropGatedFields, type GatedField } from "./gated-fields.ts";

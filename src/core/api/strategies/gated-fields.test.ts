@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AnyObject } from "../object.ts";
-import { strategyFor } from "../strategies.ts";
+import { strategyFor } from "./strategies.ts";
 import { isFields } from "../validation/fields.ts";
 import { dropGatedFields, gatedFields } from "./gated-fields.ts";
 

@@ -1,6 +1,6 @@
 /** Rows of the groups that steer the cluster: admission, CRDs, certificates, networking, storage ... */
 import type { AnyObject } from "../object.ts";
-import { formatTime } from "../time.ts";
+import { formatTime } from "../values/time.ts";
 import type { Fields } from "../validation/fields.ts";
 import {
   count,

@@ -1,6 +1,11 @@
 /** Quality of service of a pod, from what its containers request and are limited to. */
-import type { Quantity } from "../quantity.ts";
-import { addQuantities, compareQuantities, tryParseQuantity, zeroQuantity } from "../quantity.ts";
+import type { Quantity } from "../values/quantity.ts";
+import {
+  addQuantities,
+  compareQuantities,
+  tryParseQuantity,
+  zeroQuantity,
+} from "../values/quantity.ts";
 import type { Fields } from "../validation/fields.ts";
 import { items, maybe, part } from "../validation/fields.ts";
 

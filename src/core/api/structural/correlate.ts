@@ -5,7 +5,7 @@
  * After  apiserver pkg/cel/common/equality.go and maplist.go.
  */
 import { ownEntry } from "#base/own.ts";
-import { isRecord, jsonEqual } from "../json-value.ts";
+import { isRecord, jsonEqual } from "../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import type { Structural } from "./structural.ts";
 

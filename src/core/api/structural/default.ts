@@ -6,8 +6,8 @@
  * Holds  applying twice is the same as once: a default is complete when it is put in.
  * After  apiextensions-apiserver pkg/apiserver/schema/defaulting (algorithm.go, prunenulls.go, prune.go).
  */
-import { setField } from "../json-value.ts";
-import type { MutableJson, MutableObject } from "../json-value.ts";
+import { setField } from "../json/json-value.ts";
+import type { MutableJson, MutableObject } from "../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import { pruneValue } from "./prune.ts";
 import type { Structural } from "./structural.ts";

@@ -4,7 +4,7 @@
  * After  apiextensions-apiserver pkg/apiserver/schema/defaulting/validation.go.
  */
 import { ownEntry } from "#base/own.ts";
-import { jsonEqual } from "../json-value.ts";
+import { jsonEqual } from "../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import type { FieldError } from "../status.ts";
 import { append, child, invalidValue, key } from "../validation/errors.ts";

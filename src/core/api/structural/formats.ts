@@ -6,7 +6,7 @@
  * Differs  `email` takes the address and `name <address>`, not the comments and routes of RFC 5322.
  */
 import { ownEntry } from "#base/own.ts";
-import { parseGoDuration } from "../go-duration.ts";
+import { parseGoDuration } from "../go/go-duration.ts";
 import { parseAddress, parseRange } from "../validation/ip.ts";
 
 type Check = (text: string) => boolean;

@@ -5,7 +5,7 @@
  * After  apiextensions-apiserver pkg/apiserver/schema/listtype/validation.go.
  */
 import { ownEntry } from "#base/own.ts";
-import { isRecord } from "../json-value.ts";
+import { isRecord } from "../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import type { FieldError } from "../status.ts";
 import { byText } from "../validation/fields.ts";

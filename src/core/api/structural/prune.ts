@@ -3,8 +3,8 @@
  *
  * After  apiextensions-apiserver pkg/apiserver/schema/pruning/algorithm.go; that one changes the object.
  */
-import { setField } from "../json-value.ts";
-import type { MutableJson, MutableObject } from "../json-value.ts";
+import { setField } from "../json/json-value.ts";
+import type { MutableJson, MutableObject } from "../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import { byText } from "../validation/fields.ts";
 import type { Structural } from "./structural.ts";

@@ -6,7 +6,7 @@
  */
 import { patternSteps } from "#base/pattern-steps.ts";
 import { ownEntry } from "#base/own.ts";
-import { isRecord } from "../json-value.ts";
+import { isRecord } from "../json/json-value.ts";
 import type { FieldError } from "../status.ts";
 import type { Fields } from "../validation/fields.ts";
 import { byText, count, flag, has, items, maybe, part, text } from "../validation/fields.ts";

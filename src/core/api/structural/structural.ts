@@ -8,7 +8,7 @@
  * After  apiextensions-apiserver pkg/apiserver/schema (structural.go, convert.go).
  */
 import { ownEntry } from "#base/own.ts";
-import { isRecord } from "../json-value.ts";
+import { isRecord } from "../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import type { FieldError } from "../status.ts";
 import { byText, flag, items, maybe, part, text, texts } from "../validation/fields.ts";

@@ -12,7 +12,7 @@
  * Differs  findings come in the order of the object's fields; upstream's order is random.
  */
 import { ownEntry } from "#base/own.ts";
-import { isRecord } from "../json-value.ts";
+import { isRecord } from "../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import type { FieldError } from "../status.ts";
 import { append } from "../validation/errors.ts";

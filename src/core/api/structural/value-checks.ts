@@ -3,7 +3,7 @@
  * and their order are kube-openapi's (pkg/validation/validate/type.go, validator.go, values.go).
  */
 import { ownEntry } from "#base/own.ts";
-import { jsonEqual } from "../json-value.ts";
+import { jsonEqual } from "../json/json-value.ts";
 import type { JsonValue } from "../object.ts";
 import type { FieldError } from "../status.ts";
 import { invalidValue, notSupported, required, tooLong, tooMany } from "../validation/errors.ts";

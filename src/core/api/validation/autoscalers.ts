@@ -1,6 +1,6 @@
 /** Horizontal pod autoscalers (v2). Texts as upstream's autoscaling/validation. */
 import type { FieldError } from "../status.ts";
-import { formatQuantity, tryParseQuantity } from "../quantity.ts";
+import { formatQuantity, tryParseQuantity } from "../values/quantity.ts";
 import { validateLabelSelector } from "../meta.ts";
 import { pathSegmentName } from "../names.ts";
 import type { Fields } from "./fields.ts";

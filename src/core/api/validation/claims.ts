@@ -1,5 +1,5 @@
 /** Persistent volume claims: of their own, in templates, and inside of pods. */
-import { compareQuantities, tryParseQuantity } from "../quantity.ts";
+import { compareQuantities, tryParseQuantity } from "../values/quantity.ts";
 import type { FieldError } from "../status.ts";
 import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dnsLabelName, dnsSubdomainName } from "../names.ts";

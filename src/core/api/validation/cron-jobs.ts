@@ -1,5 +1,5 @@
 /** Cron jobs. Texts as upstream's batch/validation. */
-import { CronError, isTimeZone, parseCron } from "../cron.ts";
+import { CronError, isTimeZone, parseCron } from "../values/cron.ts";
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
 import { flag, has, maybeText, part, text } from "./fields.ts";

@@ -4,7 +4,7 @@
  *
  * After  apiextensions-apiserver pkg/apis/apiextensions/validation (validationOptions, require...).
  */
-import { jsonEqual } from "../json-value.ts";
+import { jsonEqual } from "../json/json-value.ts";
 import type { JsonObject } from "../object.ts";
 import { pruneValue } from "../structural/prune.ts";
 import { trustStructural } from "../structural/structural.ts";

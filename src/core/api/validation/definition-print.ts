@@ -3,7 +3,7 @@
  * no JSON names, and which are printed whole.
  */
 import { dictionary, ownEntry } from "#base/own.ts";
-import { isRecord } from "../json-value.ts";
+import { isRecord } from "../json/json-value.ts";
 import type { Fields } from "./fields.ts";
 import { flag, items, maybe, text } from "./fields.ts";
 

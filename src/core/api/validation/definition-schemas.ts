@@ -7,7 +7,7 @@
  * Differs  findings come in the order of the schema's fields; upstream's order is random.
  */
 import { ownEntry } from "#base/own.ts";
-import { isRecord } from "../json-value.ts";
+import { isRecord } from "../json/json-value.ts";
 import type { JsonObject } from "../object.ts";
 import type { FieldError } from "../status.ts";
 import { defaultErrors } from "../structural/defaults-check.ts";

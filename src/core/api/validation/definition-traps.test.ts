@@ -1,7 +1,7 @@
 /** Definitions as people get them wrong: findings as Kubernetes 1.36.3 words them, and what is stored of the rest. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { strategyFor } from "../strategies.ts";
+import { strategyFor } from "../strategies/strategies.ts";
 import { created, onCreate } from "./testing/findings.ts";
 
 function definition(spec: object): string {

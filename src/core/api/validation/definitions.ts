@@ -7,7 +7,7 @@
  */
 import { conversionBundleFault } from "./ca-bundle.ts";
 import { dictionary, ownEntry } from "#base/own.ts";
-import { jsonEqual } from "../json-value.ts";
+import { jsonEqual } from "../json/json-value.ts";
 import type { FieldError } from "../status.ts";
 import { formatCheck, isKnownFormat } from "../structural/formats.ts";
 import { someSchema } from "../structural/structural-rules.ts";

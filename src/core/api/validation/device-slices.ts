@@ -1,7 +1,12 @@
 /** Slices: which devices a driver offers on which nodes, and what there is of them. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
-import { compareQuantities, formatQuantity, type Quantity, zeroQuantity } from "../quantity.ts";
-import { addQuantities, tryParseQuantity, value } from "../quantity.ts";
+import {
+  compareQuantities,
+  formatQuantity,
+  type Quantity,
+  zeroQuantity,
+} from "../values/quantity.ts";
+import { addQuantities, tryParseQuantity, value } from "../values/quantity.ts";
 import { isLonger, subdomainErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
 import { flag, has, items, maybe, maybeText, number, part, text, texts } from "./fields.ts";

@@ -1,5 +1,5 @@
 /** References of the downward API: to fields of the pod, to resources of its containers. */
-import { tryParseQuantity, formatQuantity } from "../quantity.ts";
+import { tryParseQuantity, formatQuantity } from "../values/quantity.ts";
 import type { FieldError } from "../status.ts";
 import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";

@@ -3,7 +3,7 @@
  * absent: whether a type fits is the decoder's question (schema), not a rule's.
  */
 import { ownEntry } from "#base/own.ts";
-import { type MutableJson, type MutableObject, setField } from "../json-value.ts";
+import { type MutableJson, type MutableObject, setField } from "../json/json-value.ts";
 
 export type Fields = { readonly [field: string]: unknown };
 

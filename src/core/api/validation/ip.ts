@@ -1,5 +1,5 @@
 /** IP addresses and ranges as numbers, and upstream's findings about them. */
-import { ipv4Text, parseIpv4 } from "../ipv4.ts";
+import { ipv4Text, parseIpv4 } from "../values/ipv4.ts";
 import type { FieldError } from "../status.ts";
 import { invalidValue } from "./errors.ts";
 

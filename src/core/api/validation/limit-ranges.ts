@@ -1,6 +1,6 @@
 /** Limit ranges: what they say has to be possible. Texts as upstream's core/validation. */
-import type { Quantity } from "../quantity.ts";
-import { compareQuantities, formatQuantity, tryParseQuantity } from "../quantity.ts";
+import type { Quantity } from "../values/quantity.ts";
+import { compareQuantities, formatQuantity, tryParseQuantity } from "../values/quantity.ts";
 import type { FieldError } from "../status.ts";
 import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";

@@ -1,7 +1,7 @@
 /** Pod specs, in pods and in templates. Paths and texts as upstream's ValidatePodSpec. */
 import { isLonger } from "../selectors/label-syntax.ts";
 import type { FieldError } from "../status.ts";
-import { compareQuantities, formatQuantity, tryParseQuantity } from "../quantity.ts";
+import { compareQuantities, formatQuantity, tryParseQuantity } from "../values/quantity.ts";
 import { dns1123LabelErrors, dnsSubdomainName } from "../names.ts";
 import { validateAnnotations, validateLabels } from "../meta.ts";
 import { aggregateContainers } from "../defaults/pod-resources.ts";

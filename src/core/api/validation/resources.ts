@@ -1,6 +1,6 @@
 /** Resource names, amounts, and requirements of containers and pods. */
-import type { Quantity } from "../quantity.ts";
-import { compareQuantities, formatQuantity, tryParseQuantity, value } from "../quantity.ts";
+import type { Quantity } from "../values/quantity.ts";
+import { compareQuantities, formatQuantity, tryParseQuantity, value } from "../values/quantity.ts";
 import type { FieldError } from "../status.ts";
 import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { dns1123LabelErrors } from "../names.ts";

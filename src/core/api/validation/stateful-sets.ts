@@ -1,7 +1,7 @@
 /** Stateful sets and the revisions controllers keep. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
-import { isRecord } from "../json-value.ts";
-import { spelledJson } from "../kept-json.ts";
+import { isRecord } from "../json/json-value.ts";
+import { spelledJson } from "../json/kept-json.ts";
 import { dns1123LabelErrors } from "../names.ts";
 import type { Fields } from "./fields.ts";
 import { has, items, maybe, part, text, without } from "./fields.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AnyObject } from "../object.ts";
-import { strategyFor } from "../strategies.ts";
+import { strategyFor } from "../strategies/strategies.ts";
 import { created } from "./testing/findings.ts";
 
 const container = { name: "c", image: "i", resources: { requests: { cpu: "1" } } };

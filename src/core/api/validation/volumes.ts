@@ -3,7 +3,7 @@ import { ownEntry } from "#base/own.ts";
 import type { FieldError } from "../status.ts";
 import { dns1123LabelErrors, dnsSubdomainName } from "../names.ts";
 import { validateLabelSelector } from "../meta.ts";
-import { tryParseQuantity } from "../quantity.ts";
+import { tryParseQuantity } from "../values/quantity.ts";
 import type { Fields } from "./fields.ts";
 import { count, has, items, maybe, maybeNumber, number, part, text } from "./fields.ts";
 import {

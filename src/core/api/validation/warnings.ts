@@ -2,7 +2,7 @@
  * Texts clients see as Warning headers: what is accepted and will still not do what was meant. One function per kind,
  * in upstream's words and order; those of pods, of addresses and of nodes' labels are files of their own.
  */
-import { compareQuantities, tryParseQuantity } from "../quantity.ts";
+import { compareQuantities, tryParseQuantity } from "../values/quantity.ts";
 import { decodeBase64Text } from "../defaults/base64.ts";
 import { semanticEqual } from "./equal.ts";
 import type { Fields } from "./fields.ts";

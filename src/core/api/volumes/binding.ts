@@ -7,7 +7,7 @@
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from "../gen/types.ts";
 import type { KubeObject } from "../object.ts";
-import { tryParseQuantity } from "../quantity.ts";
+import { tryParseQuantity } from "../values/quantity.ts";
 
 /** The claim's binding is done: its volume is never chosen again. */
 export const bindCompleted = "pv.kubernetes.io/bind-completed";

@@ -6,7 +6,7 @@
  * beside the exact amount.
  */
 import { ownEntry } from "#base/own.ts";
-import { int64Max } from "#api/go-integer.ts";
+import { int64Max } from "#api/go/go-integer.ts";
 import {
   QuantityError,
   addQuantities,
@@ -15,8 +15,8 @@ import {
   parseQuantity,
   quantityOf,
   subQuantities,
-} from "#api/quantity.ts";
-import type { Quantity } from "#api/quantity.ts";
+} from "#api/values/quantity.ts";
+import type { Quantity } from "#api/values/quantity.ts";
 import { FunctionError } from "./limits.ts";
 import {
   accepts,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";
-import { headOf } from "#api/object-head.ts";
+import { headOf } from "#api/json/object-head.ts";
 import type { AnyObject } from "#api/object.ts";
 import { resourceSamples } from "#api/testing/upstream.ts";
 import { concatBytes } from "#base/bytes.ts";

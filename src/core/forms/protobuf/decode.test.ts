@@ -1,7 +1,7 @@
 /** Every kind of the upstream test data decodes from protobuf to exactly its JSON. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { objectLimits } from "#api/object-limits.ts";
+import { objectLimits } from "#api/json/object-limits.ts";
 import { resourceSamples } from "#api/testing/upstream.ts";
 import { readEnvelope } from "#wire/protobuf.ts";
 import { decodeProtobuf } from "./decode.ts";

@@ -6,11 +6,11 @@
  * Cost   a plan per definition is made on first use.
  */
 import { exactInteger } from "#base/exact-json.ts";
-import { objectLimits } from "#api/object-limits.ts";
+import { objectLimits } from "#api/json/object-limits.ts";
 import type { FieldSchema } from "#api/schema/schema-types.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
 import type { GroupVersionKind } from "#api/object.ts";
-import { formatMicroTime, formatTime } from "#api/time.ts";
+import { formatMicroTime, formatTime } from "#api/values/time.ts";
 import { ProtobufCursor } from "#wire/protobuf-cursor.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
 import { type LeafForm, type ReadField, type ReadPlan, readPlan } from "./decode-plan.ts";

@@ -5,10 +5,10 @@
  * Integers beyond 2^53 come as bigint (`#base/exact-json.ts`) and keep their digits.
  * Cost   one pass from the back into one scratch, one copy; a Pod of 2.4 KB JSON about 6 µs.
  */
-import { spelledJson } from "#api/kept-json.ts";
+import { spelledJson } from "#api/json/kept-json.ts";
 import type { AnyObject, GroupVersionKind } from "#api/object.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
-import { parseTime } from "#api/time.ts";
+import { parseTime } from "#api/values/time.ts";
 import { BackWriter } from "#wire/etcd-writer.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
 import {

@@ -9,7 +9,7 @@
  *        More of them would outlive the collector's young generation, which costs more than decoding twice.
  */
 import { Buffer } from "node:buffer";
-import type { KeptHead } from "#api/object-head.ts";
+import type { KeptHead } from "#api/json/object-head.ts";
 import { latin1, type ProtobufCursor } from "#wire/protobuf-cursor.ts";
 
 const decodedMax = 128;

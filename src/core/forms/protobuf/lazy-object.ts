@@ -9,7 +9,7 @@
  *        managedFields are a third of the metadata and hardly ever read: they have a getter of their own, and show
  *        as one when the metadata is printed.
  */
-import { headKey } from "#api/object-head.ts";
+import { headKey } from "#api/json/object-head.ts";
 import type { AnyObject } from "#api/object.ts";
 import { objectMetaDefinition } from "#api/schema/schema.ts";
 import { ProtobufCursor } from "#wire/protobuf-cursor.ts";

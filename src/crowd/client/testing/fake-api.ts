@@ -14,7 +14,7 @@ import type { AnyObject, KubeObject, ObjectMeta } from "#api/object.ts";
 import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { alreadyExists, badRequest, conflict, conflictModified } from "#api/status.ts";
 import { expiredError, invalid, notFound } from "#api/status.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { WatchEventType } from "#platform/http.ts";
 import type {

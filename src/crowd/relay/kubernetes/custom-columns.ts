@@ -17,7 +17,7 @@ import {
   type Printer,
   type TableColumnDefinition,
 } from "#api/printers/printer.ts";
-import { ageOf, parseTime } from "#api/time.ts";
+import { ageOf, parseTime } from "#api/values/time.ts";
 
 type ColumnType = TableColumnDefinition["type"];
 

@@ -14,7 +14,7 @@ import {
   type TableOptions,
   tableRow,
   type TableRow,
-} from "#api/table.ts";
+} from "#api/printers/table.ts";
 import type { Clock } from "#platform/clock.ts";
 import { type ItemForm, madeForm, protobufForm, storedForm } from "#forms/list-body.ts";
 import { type MediaType, type Negotiated, protobufType } from "#forms/negotiate.ts";

@@ -5,7 +5,7 @@
  * it is passed on only when it was given, because a kubelet without the gate refuses it.
  */
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
-import { formatTime, parseTime } from "#api/time.ts";
+import { formatTime, parseTime } from "#api/values/time.ts";
 import { forbiddenField, invalidValue, notSupported } from "#api/validation/errors.ts";
 import { isTrue } from "#server/request-info.ts";
 

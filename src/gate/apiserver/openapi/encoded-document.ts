@@ -1,6 +1,6 @@
 /** A document that is sent to many: its bytes, and the hash that names them. */
 import { createHash } from "node:crypto";
-import { isJsonObject } from "#api/json-value.ts";
+import { isJsonObject } from "#api/json/json-value.ts";
 import type { JsonObject } from "#api/object.ts";
 import { concatBytes } from "#base/bytes.ts";
 import type { Steps } from "#base/steps.ts";

@@ -4,7 +4,7 @@
  *
  * Holds  nothing of this server's own document changes; a path that is there already stays.
  */
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import { dictionary } from "#base/own.ts";
 

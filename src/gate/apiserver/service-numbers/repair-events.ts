@@ -7,7 +7,7 @@
 import type { Event } from "#api/gen/types.ts";
 import type { AnyObject, KubeObject } from "#api/object.ts";
 import { resourceByPath } from "#api/schema/resources.ts";
-import { formatMicroTime } from "#api/time.ts";
+import { formatMicroTime } from "#api/values/time.ts";
 import { must } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";

@@ -12,7 +12,7 @@ import { addressesOf, portsOf } from "#admission/service-addresses.ts";
 import type { ServiceName } from "#admission/address-ranges.ts";
 import { type PortRange, PortSet } from "#admission/port-set.ts";
 import type { IPAddress, Service } from "#api/gen/types.ts";
-import { parseIpv4 } from "#api/ipv4.ts";
+import { parseIpv4 } from "#api/values/ipv4.ts";
 import type { Lister } from "#api/lister.ts";
 import type { KubeObject } from "#api/object.ts";
 import type { Clock, Timer } from "#platform/clock.ts";

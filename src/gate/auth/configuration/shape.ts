@@ -6,7 +6,7 @@
  * Fails  with ConfigurationError in upstream's words (a wrong type as Go's decoder, unknown fields all at once).
  */
 import { dictionary } from "#base/own.ts";
-import { parseGoDuration } from "#api/go-duration.ts";
+import { parseGoDuration } from "#api/go/go-duration.ts";
 
 /** A configuration that cannot be used; the text is for the operator. */
 export class ConfigurationError extends Error {

@@ -9,7 +9,7 @@
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject, JsonObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { ResourceCatalog } from "#apiserver/catalog.ts";
 import type { Delegate, Delegates } from "#apiserver/delegates.ts";
 import type { RemoteVersion } from "#apiserver/discovery/merged.ts";

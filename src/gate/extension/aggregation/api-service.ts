@@ -1,7 +1,7 @@
 /** An APIService as the aggregator sees it: whom it leads to, and the condition that says whether it answers. */
 import type { AnyObject } from "#api/object.ts";
 import { groupPriority } from "#api/schema/group-priorities.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 
 export const apiServices = { group: "apiregistration.k8s.io", resource: "apiservices" } as const;
 

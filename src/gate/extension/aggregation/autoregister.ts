@@ -7,7 +7,7 @@
  *        with its last kind.
  * After  kube-aggregator autoregister_controller.go; crdregistration_controller.go.
  */
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { AnyObject } from "#api/object.ts";
 import {
   aggregatorGroup,

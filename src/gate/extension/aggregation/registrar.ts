@@ -9,7 +9,7 @@
  */
 import { ApiError } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";

@@ -4,7 +4,7 @@
  * Holds  one entry per APIService that leads to a Service; none for a group-version that is built in.
  * Bounds documents by `openapiKeptBytesMax` in all; entries are as many as such APIServices.
  */
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { JsonObject } from "#api/object.ts";
 import type { RemoteVersion } from "#apiserver/discovery/merged.ts";
 import type { RemoteSpec, ServiceReference } from "./api-service.ts";

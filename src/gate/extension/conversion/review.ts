@@ -5,7 +5,7 @@
  *        of its original, and its metadata but for labels and annotations.
  * After  apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go; texts are its own.
  */
-import { isJsonObject } from "#api/json-value.ts";
+import { isJsonObject } from "#api/json/json-value.ts";
 import { validateAnnotations, validateLabels } from "#api/meta.ts";
 import type { AnyObject, JsonObject, JsonValue, ObjectMeta } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";

@@ -1,6 +1,6 @@
 /** Conditions of a definition, pure. A condition keeps its time while its status stays the same. */
 import type { CustomResourceDefinitionStatus } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import { nonStructuralCondition } from "#api/structural/structural.ts";
 import type { JsonObject } from "#api/object.ts";
 import { type Condition, type Definition, findCondition } from "./definition.ts";

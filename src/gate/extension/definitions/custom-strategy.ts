@@ -2,11 +2,11 @@
  * How custom objects are prepared and judged, in the version of the request.
  * After  registry/customresource/strategy.go, status_strategy.go, validator.go.
  */
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { AnyObject, JsonObject, ObjectMeta } from "#api/object.ts";
 import { qualifiedNameErrors } from "#api/selectors/label-syntax.ts";
 import type { FieldError } from "#api/status.ts";
-import type { Strategy, UpdateStrategy } from "#api/strategy-types.ts";
+import type { Strategy, UpdateStrategy } from "#api/strategies/strategy-types.ts";
 import type { Structural } from "#api/structural/structural.ts";
 import { validateCustomObject, validateCustomStatus } from "#api/structural/validate.ts";
 import { invalidValue } from "#api/validation/errors.ts";

@@ -7,7 +7,7 @@
  * Order  one definition at a time: names are given in the order in which they are asked for.
  * Fails  a refused write is logged and tried again after a second.
  */
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import type { Catalog } from "#apiserver/kind.ts";

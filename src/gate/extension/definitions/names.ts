@@ -3,7 +3,7 @@
  * Pure. After  controller/status/naming_controller.go.
  */
 import type { CustomResourceDefinitionNames } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { JsonObject } from "#api/object.ts";
 import { conversionBundleFault } from "#api/validation/ca-bundle.ts";
 import { established, type Said, withCondition, withStatus } from "./conditions.ts";

@@ -3,7 +3,7 @@
  * no word for, as upstream (controller/openapi/v2/conversion.go, builder.go), so that older clients are not misled.
  */
 import { dictionary } from "#base/own.ts";
-import { isJsonObject } from "#api/json-value.ts";
+import { isJsonObject } from "#api/json/json-value.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import { reference, type OpenApiVersion } from "#apiserver/openapi/definitions.ts";
 

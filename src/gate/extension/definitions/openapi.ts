@@ -4,7 +4,7 @@
  */
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
-import { isJsonObject } from "#api/json-value.ts";
+import { isJsonObject } from "#api/json/json-value.ts";
 import type { CustomDefinition } from "#apiserver/openapi/model.ts";
 import { reference, type OpenApiVersion } from "#apiserver/openapi/definitions.ts";
 import type { DefinedVersion } from "./definition.ts";

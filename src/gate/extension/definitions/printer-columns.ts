@@ -6,7 +6,7 @@ import { JsonPathError, type JsonPath } from "#api/json-path/json-path.ts";
 import { ColumnPaths, RowValues } from "#api/json-path/row-values.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Cell, Printer, TableColumnDefinition } from "#api/printers/printer.ts";
-import { ageOf, parseTime } from "#api/time.ts";
+import { ageOf, parseTime } from "#api/values/time.ts";
 import { objectMetaDefinition } from "#api/schema/schema.ts";
 import { textOf } from "#apiserver/openapi/descriptions.ts";
 import type { DefinedVersion } from "./definition.ts";

@@ -8,7 +8,7 @@ import {
   type MutableJson,
   type MutableObject,
   setField,
-} from "#api/json-value.ts";
+} from "#api/json/json-value.ts";
 import { type AnyObject, type ObjectMeta, parseApiVersion } from "#api/object.ts";
 import { badRequest, type FieldError, internalError } from "#api/status.ts";
 import { invalidValue } from "#api/validation/errors.ts";

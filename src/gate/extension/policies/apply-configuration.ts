@@ -9,7 +9,7 @@ import { checkValue } from "#api/apply/check.ts";
 import { mergeValues } from "#api/apply/merge.ts";
 import type { Shape, StructShape } from "#api/apply/shape.ts";
 import { fieldShape } from "#api/apply/walk.ts";
-import { cloneJson, isJsonObject, type MutableJson } from "#api/json-value.ts";
+import { cloneJson, isJsonObject, type MutableJson } from "#api/json/json-value.ts";
 import type { AnyObject } from "#api/object.ts";
 
 /** @throws Error in upstream's words. */

@@ -4,7 +4,7 @@
  * Holds  stored matchConditions that an update leaves as they are are not judged again.
  * Texts and fields as upstream's pkg/apis/admissionregistration/validation.
  */
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";
 import { child, index, invalidValue } from "#api/validation/errors.ts";

@@ -4,7 +4,7 @@
  * Holds  a definition that refers to itself is an object without fields there, as upstream.
  * Source: k8s.io/apiserver pkg/cel/openapi/resolver (PopulateRefs), pkg/cel/openapi/extensions.go, 1.36.
  */
-import { isJsonObject } from "#api/json-value.ts";
+import { isJsonObject } from "#api/json/json-value.ts";
 import type { GroupVersionKind, JsonObject, JsonValue } from "#api/object.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
 import type { ResourceCatalog } from "#apiserver/catalog.ts";

@@ -11,7 +11,7 @@ import type { AdmissionPlugin, AdmissionRequest } from "#admission/admission.ts"
 import { forbiddenError } from "#admission/request.ts";
 import type { AnyObject } from "#api/object.ts";
 import { must } from "#base/assert.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { ApiError } from "#api/status.ts";
 import { part, items, text } from "#api/validation/fields.ts";
 import { makeMutation, type MadeMutation } from "./made-mutation.ts";

@@ -7,7 +7,7 @@
 import { parseExactJson } from "#base/exact-json.ts";
 import type { StructShape } from "#api/apply/shape.ts";
 import type { AnyObject, JsonValue } from "#api/object.ts";
-import { refuseBeyondLimits } from "#api/object-limits.ts";
+import { refuseBeyondLimits } from "#api/json/object-limits.ts";
 import { failure } from "#api/status.ts";
 import { type Clock } from "#platform/clock.ts";
 import { nextTurn } from "#platform/pace.ts";

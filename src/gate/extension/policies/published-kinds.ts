@@ -7,7 +7,7 @@
  *        hashes, so a changed document is read again.
  * Source: k8s.io/apiserver pkg/cel/openapi/resolver (ClientDiscoveryResolver), 1.36.
  */
-import { isJsonObject } from "#api/json-value.ts";
+import { isJsonObject } from "#api/json/json-value.ts";
 import type { AnyObject, GroupVersionKind, JsonObject, JsonValue } from "#api/object.ts";
 import type { Steps } from "#base/steps.ts";
 import type { SchemaNode } from "#cel/schema-types.ts";

@@ -4,7 +4,7 @@
  * Holds  only those with reinvocationPolicy IfNeeded that ran in a pass that changed the object, or before a later
  *        change. Upstream counts a policy's own change, too, unlike that of a webhook.
  */
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { AnyObject } from "#api/object.ts";
 
 export class Reinvoked {

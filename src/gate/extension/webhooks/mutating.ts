@@ -7,9 +7,9 @@
  *        IfNeeded, it was asked in the first, and the object changed after it was asked.
  */
 import type { AdmissionPlugin, AdmissionRequest } from "#admission/admission.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { AnyObject, JsonValue } from "#api/object.ts";
-import { refuseBeyondLimits } from "#api/object-limits.ts";
+import { refuseBeyondLimits } from "#api/json/object-limits.ts";
 import { internalError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Candidate } from "../matching/rule-index.ts";

@@ -11,7 +11,7 @@ import type { AnyObject, GroupVersionKind } from "#api/object.ts";
 import { apiVersionOf } from "#api/object.ts";
 import { applyDefaults } from "#api/defaults/apply.ts";
 import type { Scale } from "#api/gen/types.ts";
-import { applyScale, scaleFromObject } from "#api/scale.ts";
+import { applyScale, scaleFromObject } from "#api/convert/scale.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { checkKind } from "#apiserver/builtin-kind.ts";

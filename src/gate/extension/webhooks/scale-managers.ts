@@ -2,7 +2,7 @@
  * managedFields of a Scale as a mutating webhook sees it: the managers of the object's replicas.
  * After  apimachinery pkg/util/managedfields/scalehandler.go.
  */
-import { getField, isJsonObject } from "#api/json-value.ts";
+import { getField, isJsonObject } from "#api/json/json-value.ts";
 import type { AnyObject, ManagedFieldsEntry } from "#api/object.ts";
 
 /** `path`: of the replicas in `object`, whose scale it is. */

@@ -4,7 +4,7 @@
  * Holds  a verdict answers the question that was asked: uid and, in v1, apiVersion and kind are checked.
  *        Texts as upstream's VerifyAdmissionResponse.
  */
-import { isJsonObject } from "#api/json-value.ts";
+import { isJsonObject } from "#api/json/json-value.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import type { Status } from "#api/status.ts";
 import { CallError } from "./call-error.ts";

@@ -7,8 +7,8 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { parse } from "yaml";
-import { isRecord } from "#api/json-value.ts";
-import { objectText } from "#api/kept-json.ts";
+import { isRecord } from "#api/json/json-value.ts";
+import { objectText } from "#api/json/kept-json.ts";
 import type { AnyObject } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
 import type { PlainResponse } from "#platform/http.ts";

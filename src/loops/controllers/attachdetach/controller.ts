@@ -14,7 +14,7 @@ import type {
   Pod,
   VolumeAttachment,
 } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { asCsi } from "#api/volumes/csi-migration.ts";
 import { isAlreadyExists } from "#client/api-errors.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";

@@ -5,9 +5,9 @@
  * Absent on purpose: the metrics APIs. ScalingActive is False and says so; nothing is guessed.
  */
 import type { HorizontalPodAutoscaler } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { KubeObject } from "#api/object.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { ResourceRef } from "#client/client.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ConfigMap, Secret } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import { signDetached } from "#auth/cluster-info-signature.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, names, type World } from "../testing/world.ts";

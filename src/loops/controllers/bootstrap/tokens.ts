@@ -4,7 +4,7 @@
  * After  k8s.io/cluster-bootstrap: an expiration that is no RFC 3339 time counts as passed.
  */
 import type { Secret } from "#api/gen/types.ts";
-import { parseTime } from "#api/time.ts";
+import { parseTime } from "#api/values/time.ts";
 
 const tokenNamespace = "kube-system";
 const tokenType = "bootstrap.kubernetes.io/token";

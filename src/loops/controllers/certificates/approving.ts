@@ -7,7 +7,7 @@
  */
 import type { CertificateSigningRequest } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
-import { parseTime } from "#api/time.ts";
+import { parseTime } from "#api/values/time.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import type { ControllerDeps } from "../framework/deps.ts";

@@ -1,7 +1,7 @@
 /** Requests go when nobody needs them: upstream's ages. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import { refs } from "../framework/refs.ts";
 import { condition, fakeAuthority, signingRequest } from "../testing/certificates.ts";
 import { createWorld, names } from "../testing/world.ts";

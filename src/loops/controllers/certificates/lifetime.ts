@@ -1,6 +1,6 @@
 /** How long certificates are given for, and how long their requests are kept. Pure. */
 import type { CertificateSigningRequest } from "#api/gen/types.ts";
-import { parseTime } from "#api/time.ts";
+import { parseTime } from "#api/values/time.ts";
 import { hasCondition, isIssued } from "./requests.ts";
 
 const minuteMs = 60_000;

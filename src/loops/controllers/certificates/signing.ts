@@ -6,7 +6,7 @@
  * After  upstream's csrsigning: four loops of one code there, one here.
  */
 import type { CertificateSigningRequest } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { WatchOptions } from "#client/sources.ts";
 import type { ControllerDeps } from "../framework/deps.ts";

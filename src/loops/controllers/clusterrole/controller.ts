@@ -3,7 +3,7 @@
  * match, sorted by name, each rule once. `admin`, `edit` and `view` grow by this.
  */
 import type { ClusterRole, PolicyRule } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { isNotFound } from "#client/api-errors.ts";
 import type { KeyOptions, KeyRequest } from "#client/create-controller.ts";
 import type { Informer } from "#client/informer.ts";

@@ -6,7 +6,7 @@
  *       several controllers try.
  */
 import type { CronJob, CronJobStatus, Job } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";

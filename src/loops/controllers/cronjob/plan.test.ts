@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { nextAfter, parseCron } from "#api/cron.ts";
+import { nextAfter, parseCron } from "#api/values/cron.ts";
 import type { CronJob, Job } from "#api/gen/types.ts";
 import { beyondHistory, dueRun, goneFromActive, jobNameAt, scheduledTimestamp } from "./plan.ts";
 

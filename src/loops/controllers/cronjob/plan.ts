@@ -1,7 +1,7 @@
 /** When a CronJob runs next, and which of its past Jobs are deleted or reported, pure. */
-import { clampToSafe } from "#api/go-integer.ts";
+import { clampToSafe } from "#api/go/go-integer.ts";
 import type { CronJob, Job } from "#api/gen/types.ts";
-import { nextAfter, parseCron } from "#api/cron.ts";
+import { nextAfter, parseCron } from "#api/values/cron.ts";
 import { findCondition } from "#client/conditions.ts";
 
 /** More missed runs than this cause a warning, and are not visited one by one. */

@@ -1,5 +1,5 @@
 /** The run of a CronJob that is due, pure: the Job to create and the Jobs it replaces. */
-import { CronError, isTimeZone } from "#api/cron.ts";
+import { CronError, isTimeZone } from "#api/values/cron.ts";
 import type { CronJob, Job } from "#api/gen/types.ts";
 import { isControlledBy, controllerReference } from "#client/owner.ts";
 import { isFinishedJob } from "../job/plan.ts";

@@ -1,6 +1,6 @@
 /** The status of a CronJob, pure. */
 import type { CronJob, CronJobStatus, Job } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import { findCondition } from "#client/conditions.ts";
 import { isFinishedJob } from "../job/plan.ts";
 

@@ -7,7 +7,7 @@
  *       else to create or delete; pods that keep failing are retried with a growing delay per node.
  */
 import type { ControllerRevision, DaemonSet, Node, Pod } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { labelsMatch } from "#api/selectors/label-selector.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { keyOf } from "#client/indexer.ts";

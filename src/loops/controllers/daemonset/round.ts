@@ -1,6 +1,6 @@
 /** One reconcile of a DaemonSet, pure: what it knows, and which of the two plans it follows. */
 import type { ControllerRevision, Node, Pod } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { isActive, nextAvailableMs } from "../pods/pod.ts";
 import { revisionHashLabel } from "../pods/revisions.ts";
 import { planDaemons, planUpdate, type DaemonInput, type DaemonPlan } from "./plan.ts";

@@ -7,7 +7,7 @@
  * Safe  no step before the cache shows the last one (client/expectations.ts).
  */
 import type { Deployment, Pod, ReplicaSet } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { labelsMatch } from "#api/selectors/label-selector.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { keyOf } from "#client/indexer.ts";

@@ -1,6 +1,6 @@
 /** What a reconcile of a Deployment has done so far, pure, and the status that reports it. */
 import type { DeploymentStatus, ReplicaSet } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import { findCondition, withReason, type Condition } from "#client/conditions.ts";
 import { withNewest, type Rollout, type Step } from "./plan.ts";
 import { deploymentStatus, hasDeadline, isCompleteStatus } from "./status.ts";

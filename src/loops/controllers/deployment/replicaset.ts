@@ -1,6 +1,6 @@
 /** What a Deployment writes into its ReplicaSets, pure: the new one, and patches of existing ones. */
 import type { Deployment, ReplicaSet } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { controllerReference } from "#client/owner.ts";
 import { templateHash } from "../pods/template-hash.ts";
 import type { Rollout } from "./plan.ts";

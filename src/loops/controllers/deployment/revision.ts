@@ -3,8 +3,8 @@
  * the annotations with the size the Deployment had when the ReplicaSet was last scaled.
  */
 import type { Deployment, PodTemplateSpec, ReplicaSet } from "#api/gen/types.ts";
-import { parseInt64 } from "#api/go-integer.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { parseInt64 } from "#api/go/go-integer.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 
 export const hashLabel = "pod-template-hash";
 export const revisionAnnotation = "deployment.kubernetes.io/revision";

@@ -6,7 +6,7 @@
  * After  upstream's deployment/rolling.go, sync.go and util/deployment_util.go.
  */
 import type { Deployment, ReplicaSet } from "#api/gen/types.ts";
-import { parseInt32 } from "#api/go-integer.ts";
+import { parseInt32 } from "#api/go/go-integer.ts";
 import { roundDownPercent, roundUpPercent } from "../scaling/percent.ts";
 import { desiredAnnotation, maxAnnotation, oldestFirst } from "./revision.ts";
 

@@ -6,9 +6,9 @@
  * Also  clears the DisruptionTarget condition of a pod whose deletion has not begun after two minutes.
  */
 import type { Pod, PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { labelsMatch } from "#api/selectors/label-selector.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import { isConflict, isNotFound } from "#client/api-errors.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { keyOf } from "#client/indexer.ts";

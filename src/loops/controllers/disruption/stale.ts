@@ -3,7 +3,7 @@
  * begun two minutes later. The condition becomes False.
  */
 import type { Pod } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { Client } from "#client/client.ts";
 import { isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";

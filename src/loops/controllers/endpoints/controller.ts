@@ -7,7 +7,7 @@
  *       wrote last (client/expectations.ts), so it never makes a second set.
  */
 import type { Endpoints, EndpointSlice, Node, Pod, Service } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { labelsMatch, selectorFromMap } from "#api/selectors/label-selector.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { keyOf } from "#client/indexer.ts";

@@ -7,7 +7,7 @@ import type {
   EndpointSubset,
   Service,
 } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { PortGroup } from "./desired.ts";
 import { labelsFrom } from "./labels.ts";
 

@@ -9,7 +9,7 @@ import type {
   EndpointSlice,
   Service,
 } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { controllerReference } from "#client/owner.ts";
 import { familyOf, portKey, type Family } from "./desired.ts";
 import { isElection, managedLabel, serviceLabel, skipMirrorLabel } from "./labels.ts";

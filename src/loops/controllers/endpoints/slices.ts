@@ -9,7 +9,7 @@
  *        a slice that would go is written anew where one would be made.
  */
 import type { DiscoveryEndpointPort, Endpoint, EndpointSlice } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { portKey, type PortGroup } from "./desired.ts";
 
 /** Upstream's --max-endpoints-per-slice. */

@@ -1,5 +1,5 @@
 /** What a Job does next, pure: how it ends, how many pods it wants, which it deletes. */
-import { clampToSafe } from "#api/go-integer.ts";
+import { clampToSafe } from "#api/go/go-integer.ts";
 import type { Job, Pod } from "#api/gen/types.ts";
 import { findCondition } from "#client/conditions.ts";
 import { compareActive, isTerminating } from "../pods/pod.ts";

@@ -5,7 +5,7 @@
  * A round has three steps: `gatherRound`, then `planPods` is carried out, then `concludeRound`.
  */
 import type { Job, JobStatus, Pod } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import { isActive, isReady, isTerminating } from "../pods/pod.ts";
 import { nextRecord, remainingMs, type BackoffRecord } from "./backoff.ts";
 import { noIndexes, type Indexes } from "./indexes.ts";

@@ -8,8 +8,8 @@
  * Pace   a pass after the last pod has gone, else after 0.25 s doubling to 15 s.
  */
 import type { Namespace, NamespaceStatus, Pod } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
-import { formatTime, parseTime } from "#api/time.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
+import { formatTime, parseTime } from "#api/values/time.ts";
 import { isNotFound } from "#client/api-errors.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";

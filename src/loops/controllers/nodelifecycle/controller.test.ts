@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Lease, Node, Pod, Taint } from "#api/gen/types.ts";
-import { formatMicroTime } from "#api/time.ts";
+import { formatMicroTime } from "#api/values/time.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, names, pod, readyStatus, type World } from "../testing/world.ts";
 import { NodeLifecycleController } from "./controller.ts";

@@ -8,7 +8,7 @@
  * Cost  zones are counted once per look (5 s), over all nodes; only suspects are reconciled.
  */
 import type { Node, Pod } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { commonIndexes } from "#client/indexer.ts";
 import type { Informer } from "#client/informer.ts";

@@ -1,12 +1,12 @@
 /** The writes of the node lifecycle controller: node conditions and taints, the readiness of pods. */
 import type { Node, Pod } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { isNotFound } from "#client/api-errors.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { ControllerDeps } from "../framework/deps.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { refs } from "../framework/refs.ts";
 import { podCondition } from "../pods/pod.ts";
 import { planTaints, readinessOf, silentConditions } from "./health.ts";

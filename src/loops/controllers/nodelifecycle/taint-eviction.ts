@@ -5,8 +5,8 @@
  * Bounds one recorded start per waiting pod, dropped with the pod, the taint, or the toleration.
  */
 import type { Node, Pod } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
-import { formatTime } from "#api/time.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { Informer } from "#client/informer.ts";

@@ -1,5 +1,5 @@
 /** How long a pod may stay on a node with NoExecute taints, pure. */
-import { clampToSafe } from "#api/go-integer.ts";
+import { clampToSafe } from "#api/go/go-integer.ts";
 import type { Node, Pod, Taint, Toleration } from "#api/gen/types.ts";
 import { tolerates } from "#api/selectors/node-match.ts";
 

@@ -10,7 +10,7 @@ import { claimBoundTo, isVolumeOf, volumeBoundTo } from "#api/volumes/binding.ts
 import type { VolumeIndex } from "#api/volumes/volume-index.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { Clock } from "#platform/clock.ts";
 import { ignoreGone } from "../framework/api-errors.ts";
 import { refs } from "../framework/refs.ts";

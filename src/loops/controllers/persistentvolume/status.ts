@@ -1,7 +1,7 @@
 /** The statuses that the binder writes, pure: an object that is already as wished comes back as it is. */
 import type { PersistentVolume, PersistentVolumeClaim } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
-import { tryParseQuantity } from "#api/quantity.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
+import { tryParseQuantity } from "#api/values/quantity.ts";
 import { annotationOf, storageNanos } from "#api/volumes/binding.ts";
 
 /** The node still grows the file system to the volume's capacity. */

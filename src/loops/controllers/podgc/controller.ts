@@ -5,7 +5,7 @@
  *       pods count as orphans (missing-nodes.ts); deletes name the uid.
  */
 import type { Node, Pod } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { KeyOptions } from "#client/create-controller.ts";
 import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Pod } from "#api/gen/types.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import { pod } from "../testing/world.ts";
 import * as pods from "./pod.ts";
 

@@ -4,7 +4,7 @@
  */
 import { exactInteger } from "#base/exact-json.ts";
 import type { ControllerRevision, PodTemplateSpec } from "#api/gen/types.ts";
-import { goJson } from "#api/go-json.ts";
+import { goJson } from "#api/go/go-json.ts";
 import type { JsonObject, KubeObject, OwnerReference } from "#api/object.ts";
 import { labelsMatch, type LabelSelector } from "#api/selectors/label-selector.ts";
 import type { Client } from "#client/client.ts";
@@ -12,7 +12,7 @@ import type { Informer } from "#client/informer.ts";
 import { isAlreadyExists } from "#client/api-errors.ts";
 import type { Adopter } from "../ownership/adopt.ts";
 import { claimCached } from "../ownership/cached.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { ignoreGone } from "../framework/api-errors.ts";
 import { refs } from "../framework/refs.ts";
 import { dataHash, templateHash } from "./template-hash.ts";

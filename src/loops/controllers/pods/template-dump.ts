@@ -7,7 +7,7 @@
  *        the Go types, and a new minor version of upstream gives new hashes.
  */
 import type { PodTemplateSpec } from "#api/gen/types.ts";
-import { int64Max } from "#api/go-integer.ts";
+import { int64Max } from "#api/go/go-integer.ts";
 import { type GoType, fieldsOf, isObject } from "./template-fields.ts";
 
 type Bag = Readonly<Record<string, unknown>>;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { PodTemplateSpec } from "#api/gen/types.ts";
-import { goJson } from "#api/go-json.ts";
+import { goJson } from "#api/go/go-json.ts";
 import { dataHash, templateHash } from "./template-hash.ts";
 import { restoringPatch } from "./template-json.ts";
 

@@ -9,9 +9,9 @@
  *       empty cache would let too much in. A charge made meanwhile makes the write a conflict.
  */
 import type { ResourceQuota, ResourceQuotaStatus } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { AnyObject, GroupResource, KubeObject } from "#api/object.ts";
-import { formatQuantity } from "#api/quantity.ts";
+import { formatQuantity } from "#api/values/quantity.ts";
 import {
   countedResource,
   type Usage,

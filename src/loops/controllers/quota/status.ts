@@ -1,7 +1,7 @@
 /** The status of a ResourceQuota, pure: what it limits, and what is used of it. */
 import type { ResourceQuota, ResourceQuotaStatus } from "#api/gen/types.ts";
 import { ownEntry } from "#base/own.ts";
-import { compareQuantities, formatQuantity, tryParseQuantity } from "#api/quantity.ts";
+import { compareQuantities, formatQuantity, tryParseQuantity } from "#api/values/quantity.ts";
 import type { Usage } from "#api/quota-usage.ts";
 
 type Amounts = Readonly<Record<string, string>>;

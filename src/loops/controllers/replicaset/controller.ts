@@ -7,9 +7,9 @@
  *       longer match are released (ownership/adopt.ts).
  */
 import type { Pod } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { labelsMatch } from "#api/selectors/label-selector.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { ResourceRef } from "#client/client.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { keyOf } from "#client/indexer.ts";

@@ -1,6 +1,6 @@
 /** Every namespace has a ConfigMap `kube-root-ca.crt`: the authority that pods check the API server by. */
 import type { ConfigMap, Namespace } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { Client } from "#client/client.ts";
 import type { ControllerOptions } from "#client/create-controller.ts";
 import type { ControllerDeps } from "../framework/deps.ts";

@@ -6,7 +6,7 @@
  * After  k/k pkg/controller/servicecidrs.
  */
 import type { Condition, IPAddress, ServiceCIDR } from "#api/gen/types.ts";
-import { formatTime, parseTime } from "#api/time.ts";
+import { formatTime, parseTime } from "#api/values/time.ts";
 import { parseAddress, parseRange, rangeContains } from "#api/validation/ip.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { keyOf } from "#client/indexer.ts";

@@ -14,7 +14,7 @@
 import type { PersistentVolumeClaim, Pod, StatefulSet } from "#api/gen/types.ts";
 import type { KubeObject, OwnerReference } from "#api/object.ts";
 import { apiVersionOf, type GroupVersionKind } from "#api/object.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { controllerReference } from "#client/owner.ts";
 import { ordinalOf, ordinalsOf } from "./identity.ts";
 

@@ -6,7 +6,7 @@
  *       how pods and claims are written.
  */
 import type { ControllerRevision, Pod, StatefulSet } from "#api/gen/types.ts";
-import { jsonEqual } from "#api/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { labelsMatch } from "#api/selectors/label-selector.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { keyOf } from "#client/indexer.ts";

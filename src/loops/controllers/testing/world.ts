@@ -4,7 +4,7 @@
  */
 import type { Container, Pod } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
-import { formatTime } from "#api/time.ts";
+import { formatTime } from "#api/values/time.ts";
 import type { ResourceRef } from "#client/client.ts";
 import {
   createController,

@@ -1,6 +1,6 @@
 /** The ranges that Services take their addresses and node ports from. */
 import type { ServiceAddressOptions } from "#admission/service-addresses.ts";
-import { ipv4Text, parseIpv4 } from "#api/ipv4.ts";
+import { ipv4Text, parseIpv4 } from "#api/values/ipv4.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
 export interface ServiceFlags {

@@ -10,7 +10,7 @@ import {
   type RefusesAddress,
 } from "#platform/node/http/http-hosts.ts";
 import type { Random } from "#platform/random.ts";
-import { parseGoDuration } from "#api/go-duration.ts";
+import { parseGoDuration } from "#api/go/go-duration.ts";
 import * as limits from "../shared/limits.ts";
 import { kubeletCredentials, type KubeletIdentity, readPems } from "./kubelet-credentials.ts";
 import { UsageError } from "../shared/usage-error.ts";

@@ -1,7 +1,7 @@
 /** What flags take: each reads one value, or says in a sentence what the value must be. */
 import { InvalidArgumentError, Option } from "commander";
 import { isIP } from "node:net";
-import { parseGoDuration } from "#api/go-duration.ts";
+import { parseGoDuration } from "#api/go/go-duration.ts";
 import { imagePatterns, type ImagePatterns } from "#hollow/image-pull.ts";
 
 export function logLevelOption(): Option {

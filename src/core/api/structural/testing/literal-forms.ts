@@ -3,7 +3,7 @@
  * shared with the code it judges. Without embedded resources, and with defaults that have no fields.
  * After  apiextensions-apiserver pkg/apiserver/schema: pruning/algorithm.go, defaulting/algorithm.go.
  */
-import { isJsonObject } from "../../json-value.ts";
+import { isJsonObject } from "../../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../../object.ts";
 
 /** `keeps`: fields that no schema knows stay, as those above it do. */

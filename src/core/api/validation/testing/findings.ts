@@ -4,7 +4,7 @@ import type { AnyObject } from "../../object.ts";
 import { parseApiVersion } from "../../object.ts";
 import type { FieldError } from "../../status.ts";
 import { applyDefaults } from "../../defaults/apply.ts";
-import { strategyFor } from "../../strategies.ts";
+import { strategyFor } from "../../strategies/strategies.ts";
 
 export function read(yaml: string): AnyObject {
   const object = parse(yaml) as AnyObject;

@@ -10,7 +10,7 @@
  */
 import { ownEntry } from "#base/own.ts";
 import { must } from "#base/assert.ts";
-import { isRecord } from "#api/json-value.ts";
+import { isRecord } from "#api/json/json-value.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";
 import { Correlated, itemsByKey, keyOf } from "#api/structural/correlate.ts";

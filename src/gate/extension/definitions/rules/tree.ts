@@ -5,7 +5,7 @@
  * After  apiextensions-apiserver pkg/apiserver/schema/cel/validation.go (NewValidator).
  */
 import { ownEntry } from "#base/own.ts";
-import { isRecord } from "#api/json-value.ts";
+import { isRecord } from "#api/json/json-value.ts";
 import type { JsonObject } from "#api/object.ts";
 import type { Structural } from "#api/structural/structural.ts";
 import type { Fields } from "#api/validation/fields.ts";

@@ -2,7 +2,7 @@
  * The fields by which a local copy knows an object. Objects that are decoded when they are read carry them beside
  * their bytes, so that a copy of many is kept without decoding one.
  */
-import type { KubeObject } from "./object.ts";
+import type { KubeObject } from "../object.ts";
 
 interface ObjectHead {
   readonly namespace?: string;

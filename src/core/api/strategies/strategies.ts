@@ -3,14 +3,14 @@
  * `buildStrategy` (strategies/build.ts) or by hand.
  */
 import { ownEntry } from "#base/own.ts";
-import type { StrategyRow, Rules } from "./strategies/build.ts";
-import { buildStrategy } from "./strategies/build.ts";
-import { appsRows, autoscalingRows, batchRows } from "./strategies/apps.ts";
-import { coreRows } from "./strategies/core.ts";
-import { gatedFields } from "./strategies/gated-fields.ts";
-import { policyRows } from "./strategies/policies.ts";
+import type { StrategyRow, Rules } from "./build.ts";
+import { buildStrategy } from "./build.ts";
+import { appsRows, autoscalingRows, batchRows } from "./apps.ts";
+import { coreRows } from "./core.ts";
+import { gatedFields } from "./gated-fields.ts";
+import { policyRows } from "./policies.ts";
 import type { Strategy } from "./strategy-types.ts";
-import { ruleTable } from "./validation/table.ts";
+import { ruleTable } from "../validation/table.ts";
 
 const rows: Readonly<Record<string, Readonly<Record<string, StrategyRow>>>> = {
   "": coreRows,

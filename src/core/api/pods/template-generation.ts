@@ -2,8 +2,8 @@
  * The counter of a DaemonSet's templates. Older versions had it as a field; apps/v1 shows it as an annotation,
  * which is there in whatever the server compares, also when the client left it out.
  */
-import { parseInt64, parseInt64Error } from "./go-integer.ts";
-import type { AnyObject } from "./object.ts";
+import { parseInt64, parseInt64Error } from "../go/go-integer.ts";
+import type { AnyObject } from "../object.ts";
 
 const annotation = "deprecated.daemonset.template.generation";
 

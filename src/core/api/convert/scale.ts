@@ -2,17 +2,17 @@
  * The scale subresource: an autoscaling/v1 Scale read from an object, and written back to it.
  * Built-ins by resource; custom resources by the paths of their CRD.
  */
-import type { Scale } from "./gen/types.ts";
-import { getField, isJsonObject } from "./json-value.ts";
+import type { Scale } from "../gen/types.ts";
+import { getField, isJsonObject } from "../json/json-value.ts";
 import {
   SelectorError,
   printLabelSelector,
   selectorFromLabelSelector,
   selectorFromMap,
-} from "./selectors/label-selector.ts";
-import type { LabelSelectorSpec } from "./selectors/label-selector.ts";
-import type { AnyObject, ObjectMeta } from "./object.ts";
-import { invalid } from "./status.ts";
+} from "../selectors/label-selector.ts";
+import type { LabelSelectorSpec } from "../selectors/label-selector.ts";
+import type { AnyObject, ObjectMeta } from "../object.ts";
+import { invalid } from "../status.ts";
 
 /** Where a custom resource keeps its scale; dotted paths with a leading dot: `.spec.replicas`. */
 interface ScalePaths {

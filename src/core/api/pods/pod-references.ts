@@ -7,9 +7,9 @@
  *        in neither counts as a reference. Checked by pod-references.test.ts, from the generated schema.
  * After  upstream pkg/api/pod/util.go (VisitPodSecretNames, VisitPodConfigmapNames, HasAPIObjectReference).
  */
-import type { AnyObject } from "./object.ts";
-import type { Fields } from "./validation/fields.ts";
-import { items, maybe, part, text } from "./validation/fields.ts";
+import type { AnyObject } from "../object.ts";
+import type { Fields } from "../validation/fields.ts";
+import { items, maybe, part, text } from "../validation/fields.ts";
 
 export interface PodReferences {
   readonly secrets: readonly string[];

@@ -1,11 +1,11 @@
 /** Every resource has a strategy, and the strategies do what upstream's do. */
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import type { AnyObject } from "./object.ts";
-import { builtinResources } from "./schema/resources.ts";
+import type { AnyObject } from "../object.ts";
+import { builtinResources } from "../schema/resources.ts";
 import { listDescribedResources, strategyFor } from "./strategies.ts";
-import { ruleTable } from "./validation/table.ts";
-import { created, read } from "./validation/testing/findings.ts";
+import { ruleTable } from "../validation/table.ts";
+import { created, read } from "../validation/testing/findings.ts";
 
 const web = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: default}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`;
 

@@ -7,7 +7,7 @@
  * says where upstream takes more. How they were measured: `npm run attacks -- loop/kinds`.
  */
 import { isJsonObject } from "./json-value.ts";
-import { badRequest, tooLarge } from "./status.ts";
+import { badRequest, tooLarge } from "../status.ts";
 
 export const objectLimits = {
   /** Nesting: patches and comparisons are recursive. Go's decoder stops at 10,000. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { objectLimits, refuseBeyondLimits } from "./object-limits.ts";
-import { ApiError } from "./status.ts";
+import { ApiError } from "../status.ts";
 
 const keys = (prefix: string, count: number): object =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`${prefix}${at}`, ""]));

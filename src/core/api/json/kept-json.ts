@@ -7,7 +7,7 @@
  *        has no text. Texts have no white space, and Go's escapes of `<`, `>`, `&`, U+2028, U+2029.
  * Cost   one walk over the object's text for each that is read; kinds without such a field pay a compare.
  */
-import { escapeForGo, goJson } from "./go-json.ts";
+import { escapeForGo, goJson } from "../go/go-json.ts";
 import { isRecord, jsonEqual } from "./json-value.ts";
 
 interface Kept {

@@ -3,7 +3,7 @@
  * never changed. The decoder bounds depth; callers bound sizes.
  */
 import { copyLiterals } from "#base/exact-json.ts";
-import type { JsonValue } from "./object.ts";
+import type { JsonValue } from "../object.ts";
 
 export type MutableJson = null | boolean | number | string | MutableJson[] | MutableObject;
 export interface MutableObject {

@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiReferenceOf, podReferences } from "./pod-references.ts";
-import { schemaOf } from "./schema/schema.ts";
-import type { FieldSchema } from "./schema/schema-types.ts";
-import { volumeSecrets } from "./volume-secrets.ts";
+import { schemaOf } from "../schema/schema.ts";
+import type { FieldSchema } from "../schema/schema-types.ts";
+import { volumeSecrets } from "../volumes/volume-secrets.ts";
 
 const core = "io.k8s.api.core.v1.";
 

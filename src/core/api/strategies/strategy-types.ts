@@ -5,8 +5,8 @@
  * Order of a write, as upstream: decode -> default -> mutating admission -> prepare -> validate ->
  * validating admission -> store.
  */
-import type { AnyObject } from "./object.ts";
-import type { FieldError } from "./status.ts";
+import type { AnyObject } from "../object.ts";
+import type { FieldError } from "../status.ts";
 
 export interface UpdateStrategy {
   /** Wipes what this (sub)resource may not change by copying it from `old`; sets generation. */

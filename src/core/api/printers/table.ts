@@ -2,10 +2,10 @@
  * metav1.Table: what `kubectl get` asks for. Columns come from the printer once, each row carries
  * the object, its metadata, or nothing. In a watch only the first table has column definitions.
  */
-import { partialObjectMetadata } from "./convert/convert.ts";
-import type { PartialObjectMetadata } from "./convert/convert.ts";
-import type { AnyObject } from "./object.ts";
-import type { Printer, TableColumnDefinition, TableRowCondition } from "./printers/printer.ts";
+import { partialObjectMetadata } from "../convert/convert.ts";
+import type { PartialObjectMetadata } from "../convert/convert.ts";
+import type { AnyObject } from "../object.ts";
+import type { Printer, TableColumnDefinition, TableRowCondition } from "./printer.ts";
 
 export type IncludeObject = "None" | "Metadata" | "Object";
 

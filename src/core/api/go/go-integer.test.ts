@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clampToSafe, parseInt32, parseInt64, parseInt64Error } from "./go-integer.ts";
-import { nodeTermMatches, tolerates } from "./selectors/node-match.ts";
-import { appsRows } from "./strategies/apps.ts";
+import { nodeTermMatches, tolerates } from "../selectors/node-match.ts";
+import { appsRows } from "../strategies/apps.ts";
 
 const cases: readonly (readonly [string, bigint | undefined])[] = [
   ["0", 0n],

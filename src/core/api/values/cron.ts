@@ -7,7 +7,7 @@
  * calendar: a local time that a clock change skips is not run that day, one that it repeats runs
  * twice. Cost: a day costs two zone look-ups, a search at most `searchYears` of days.
  */
-import { parseGoDuration } from "./go-duration.ts";
+import { parseGoDuration } from "../go/go-duration.ts";
 import { dictionary, ownEntry } from "#base/own.ts";
 
 export class CronError extends Error {

@@ -6,9 +6,9 @@
  *        only. Checked by pod-references.test.ts, from the generated schema.
  * After  upstream pkg/api/v1/persistentvolume/util.go (VisitPVSecretNames, kubeletVisible).
  */
-import type { AnyObject } from "./object.ts";
-import type { Fields } from "./validation/fields.ts";
-import { maybe, part, text } from "./validation/fields.ts";
+import type { AnyObject } from "../object.ts";
+import type { Fields } from "../validation/fields.ts";
+import { maybe, part, text } from "../validation/fields.ts";
 
 interface VolumeSecret {
   readonly namespace: string;
