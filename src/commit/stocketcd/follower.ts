@@ -10,6 +10,7 @@
  *        Releases that tell it before they have sent the events (below 3.4.25 and 3.5.8) are not believed; there a key
  *        of our own is written instead, whose event is behind all others.
  */
+import { given } from "#base/given.ts";
 import type { EtcdClient, EtcdStream } from "#etcd/client.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
@@ -67,7 +68,7 @@ export class Follower {
     this.#deps = deps;
     this.#reader = {
       layout: deps.layout,
-      ...(deps.atRest === undefined ? {} : { atRest: deps.atRest }),
+      ...given({ atRest: deps.atRest }),
       seen: (key, stored) => deps.seen(key, stored),
       // Left where it is, and not shown.
       unreadable: (key, error) =>

@@ -5,6 +5,7 @@
  * Order of a create: prepareMetadataForCreate -> strategy.prepareForCreate -> validateMetadata.
  * Order of an update: prepareMetadataForUpdate -> strategy.prepareForUpdate -> validateMetadataUpdate.
  */
+import { given } from "#base/given.ts";
 import type { AnyObject, ObjectMeta, OwnerReference } from "./object.ts";
 import { parseApiVersion } from "./object.ts";
 import { badRequest, type FieldError } from "./status.ts";
@@ -69,12 +70,12 @@ export function prepareMetadataForUpdate(next: AnyObject, old: AnyObject): AnyOb
   const metadata: ObjectMeta = {
     ...kept,
     ...((kept.uid ?? "") === "" && before.uid !== undefined ? { uid: before.uid } : {}),
-    ...(before.generation === undefined ? {} : { generation: before.generation }),
-    ...(before.creationTimestamp === undefined
-      ? {}
-      : { creationTimestamp: before.creationTimestamp }),
-    ...(deleted === undefined ? {} : { deletionTimestamp: deleted }),
-    ...(grace === undefined ? {} : { deletionGracePeriodSeconds: grace }),
+    ...given({
+      generation: before.generation,
+      creationTimestamp: before.creationTimestamp,
+      deletionTimestamp: deleted,
+      deletionGracePeriodSeconds: grace,
+    }),
   };
   return { ...next, metadata };
 }

@@ -4,6 +4,7 @@
  * Texts, reasons and codes are upstream's (apimachinery pkg/api/errors). `ApiError` is thrown by
  * registry, admission and handlers; `server/status.ts` turns it into bytes.
  */
+import { given } from "#base/given.ts";
 import type { GroupResource } from "./object.ts";
 import { qualifiedResource } from "./object.ts";
 
@@ -89,7 +90,7 @@ export function failure(
     status: "Failure",
     message,
     ...(reason === "" ? {} : { reason }),
-    ...(details === undefined ? {} : { details }),
+    ...given({ details }),
     code,
   });
 }

@@ -4,6 +4,7 @@
  * Holds  no evaluation on values within those sizes costs more than `max`.
  * Source: cel-go checker/cost.go with Kubernetes' options (a presence test costs nothing).
  */
+import { given } from "#base/given.ts";
 import { characterCost, patternCost } from "./libraries/call-cost.ts";
 import { estimateCall, type EstimateNode, type EstimateSize } from "./libraries/call-estimate.ts";
 import {
@@ -346,7 +347,7 @@ class Estimator {
     return {
       type: this.#checked.typeOf(expr),
       ...(isRooted ? { path } : {}),
-      ...(size === undefined ? {} : { size }),
+      ...given({ size }),
       ...(expr.kind === "literal" ? { literal: expr.value } : {}),
     };
   }

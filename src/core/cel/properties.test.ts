@@ -8,6 +8,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { given } from "#base/given.ts";
 import { Environment } from "./environment.ts";
 import { estimateCost } from "./estimate.ts";
 import { jsonValue } from "./json-values.ts";
@@ -139,7 +140,7 @@ function world(dice: Dice): World {
     type: "array",
     maxItems: most.list,
     items,
-    ...(type === undefined ? {} : { "x-kubernetes-list-type": type }),
+    ...given({ "x-kubernetes-list-type": type }),
   });
   const int: Schema = { type: "integer" };
   const properties = {

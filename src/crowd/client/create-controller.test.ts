@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { failure } from "#api/status.ts";
+import { given } from "#base/given.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock, settle } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
@@ -53,7 +54,7 @@ function setup(more: Partial<ControllerOptions<KubeObject>> = {}) {
           seen.push(`${identity} ${key}${object === undefined ? " gone" : ""}`);
         },
         ...(more.election === undefined ? {} : { election: { ...more.election, identity } }),
-        ...(more.reconcile === undefined ? {} : { reconcile: more.reconcile }),
+        ...given({ reconcile: more.reconcile }),
       },
     );
     const running = Promise.all([informers.run(stop.signal), controller.run(stop.signal)]);

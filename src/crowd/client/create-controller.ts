@@ -8,6 +8,7 @@
  * Holds  what controller-frame.ts holds of every controller.
  */
 import type { KubeObject } from "#api/object.ts";
+import { given } from "#base/given.ts";
 import type { ResourceRef } from "./client.ts";
 import {
   ControllerFrame,
@@ -86,8 +87,7 @@ export function createController(
   if (!("ref" in options)) return new ControllerFrame(deps, options, keyWork(options), settings);
   const { ref, namespace, fieldSelector } = options;
   const informer = deps.informers.informer(ref, {
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    ...given({ namespace, fieldSelector }),
   });
   const work = kindWork(deps.informers, informer, options);
   return Object.assign(new ControllerFrame(deps, options, work, settings), { informer });

@@ -1,6 +1,7 @@
 /** Routes by template: two objects never share one, and no name becomes more than a name. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { given } from "#base/given.ts";
 import { parseRoute } from "./route-template.ts";
 
 const ref = { group: "apps", version: "v1", resource: "deployments" };
@@ -8,7 +9,7 @@ const token = /[A-Za-z0-9_-]/;
 const subject = parseRoute("k8s.{group}.{resource}.{namespace}.{name}", token);
 
 function routeOf(namespace: string | undefined, name: string): string {
-  return subject.of(ref, { metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
+  return subject.of(ref, { metadata: { name, ...given({ namespace }) } });
 }
 
 test("parts stand as they are, others in hexadecimal, what is absent as _", () => {

@@ -12,6 +12,7 @@
  */
 import type { AnyObject, KubeObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
+import { given } from "#base/given.ts";
 import { retryAfterMs } from "#client/api-errors.ts";
 import { Backoff } from "#client/backoff.ts";
 import type { Client, ListOf, WatchedEvent } from "#client/client.ts";
@@ -332,7 +333,7 @@ function withKind(page: ListOf<AnyObject> & KubeObject, item: AnyObject): AnyObj
   if (item.kind !== undefined || page.kind === undefined) return item;
   const { apiVersion } = page;
   return {
-    ...(apiVersion === undefined ? {} : { apiVersion }),
+    ...given({ apiVersion }),
     kind: page.kind.replace(/List$/, ""),
     ...item,
   };

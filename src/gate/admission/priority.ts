@@ -5,6 +5,7 @@
 import type { Pod, PriorityClass } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
+import { given } from "#base/given.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { isCore, isResource, forbiddenError, withSpec } from "./request.ts";
 
@@ -70,7 +71,7 @@ function establish(lookup: Lister, request: AdmissionRequest, object: AnyObject)
   return withSpec(object, {
     priority: found.priority,
     ...(found.name === "" ? {} : { priorityClassName: found.name }),
-    ...(found.policy === undefined ? {} : { preemptionPolicy: found.policy }),
+    ...given({ preemptionPolicy: found.policy }),
   });
 }
 

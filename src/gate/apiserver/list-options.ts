@@ -14,6 +14,7 @@ import {
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
 import { forbiddenField } from "#api/validation/errors.ts";
+import { given } from "#base/given.ts";
 import { isTrue } from "#server/request-info.ts";
 
 export interface ListQuery {
@@ -50,8 +51,7 @@ export function listQuery(
   const initial = query.get("sendInitialEvents");
   const timeoutSeconds = integer(query, "timeoutSeconds");
   const parsed: ListQuery = {
-    ...(labels === undefined ? {} : { labels }),
-    ...(fields === undefined ? {} : { fields }),
+    ...given({ labels, fields }),
     resourceVersion: query.get("resourceVersion") ?? "",
     // Checked below; an unknown value never leaves this function.
     resourceVersionMatch: (query.get("resourceVersionMatch") ??
@@ -61,7 +61,7 @@ export function listQuery(
     watch,
     allowWatchBookmarks: isTrue(query.get("allowWatchBookmarks")),
     ...(initial === null ? {} : { sendInitialEvents: isTrue(initial) }),
-    ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
+    ...given({ timeoutSeconds }),
   };
   const errors = watch ? watchFaults(parsed) : listFaults(parsed);
   if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", errors);

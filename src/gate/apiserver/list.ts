@@ -2,6 +2,7 @@
  * LIST: bytes of many objects as shared blocks; Table, metadata and YAML forms are made per list.
  */
 import type { AnyObject } from "#api/object.ts";
+import { given } from "#base/given.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { ListPage } from "#registry/resource-store.ts";
 import { charge } from "#server/charges.ts";
@@ -39,8 +40,7 @@ export async function handleList(
 
 export function pageOptions(query: ListQuery): Parameters<StoredKind["store"]["list"]>[1] {
   return {
-    ...(query.labels === undefined ? {} : { labels: query.labels }),
-    ...(query.fields === undefined ? {} : { fields: query.fields }),
+    ...given({ labels: query.labels, fields: query.fields }),
     resourceVersion: query.resourceVersion,
     resourceVersionMatch: query.resourceVersionMatch,
     limit: query.limit,
@@ -140,10 +140,7 @@ function listHeadOf(
 function listMetadata(page: ListPage): ListMetadata {
   return {
     resourceVersion: page.resourceVersion,
-    ...(page.continue === undefined ? {} : { continue: page.continue }),
-    ...(page.remainingItemCount === undefined
-      ? {}
-      : { remainingItemCount: page.remainingItemCount }),
+    ...given({ continue: page.continue, remainingItemCount: page.remainingItemCount }),
   };
 }
 

@@ -7,6 +7,7 @@ import { carrySpelling } from "#api/json/kept-json.ts";
 import type { AnyObject } from "#api/object.ts";
 import { refuseBeyondLimits } from "#api/json/object-limits.ts";
 import { ApiError, type FieldError, invalid } from "#api/status.ts";
+import { given } from "#base/given.ts";
 import type { RequestContext } from "#server/context.ts";
 import { decodeDocument } from "./body.ts";
 import type { Document, Repeats } from "./body-text.ts";
@@ -69,7 +70,7 @@ function repeatsOf(type: Patched["type"], patch: Document): Repeats {
   return {
     patchFindings: own,
     duplicates,
-    ...(overflow === undefined ? {} : { overflow }),
+    ...given({ overflow }),
   };
 }
 

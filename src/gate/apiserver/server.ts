@@ -8,6 +8,7 @@
 import type { Admission } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";
 import type { Authenticator, Authorizer, TokenAuthenticator } from "#auth/auth.ts";
+import { given } from "#base/given.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainHandler, RefusedRequest } from "#platform/http.ts";
 import type { Ledger } from "#platform/ledger.ts";
@@ -128,7 +129,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
   const handler = createChain(
     {
       ...plain,
-      ...(audit === undefined ? {} : { audit }),
+      ...given({ audit }),
       ...longTurnsOf(deps, catalog),
       log,
       metrics: requestMetrics,
@@ -227,9 +228,7 @@ function routeDeps(
     clock,
     random,
     log,
-    ...(tokens === undefined ? {} : { tokens }),
-    ...(tokenMinter === undefined ? {} : { tokenMinter }),
-    ...(kubelets === undefined ? {} : { kubelets }),
+    ...given({ tokens, tokenMinter, kubelets }),
     metrics,
     streams: { deadlines: streamDeadlines(deps.clock), joiner: new FrameJoiner(), open: streams },
     selectors: new SelectorPool(selectorLimits),

@@ -6,6 +6,7 @@
  */
 import type { FieldSelector } from "#api/selectors/field-selector.ts";
 import { badRequest } from "#api/status.ts";
+import { given } from "#base/given.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { ResourceWatch, WatchOptions } from "#registry/resource-store.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -64,12 +65,9 @@ async function attach(
   const { namespace, name } = context.place;
   const fields = withPathName(query.fields, name);
   const options = {
-    ...(query.labels === undefined ? {} : { labels: query.labels }),
-    ...(fields === undefined ? {} : { fields }),
+    ...given({ labels: query.labels, fields }),
     resourceVersion: query.resourceVersion,
-    ...(query.sendInitialEvents === undefined
-      ? {}
-      : { sendInitialEvents: query.sendInitialEvents }),
+    ...given({ sendInitialEvents: query.sendInitialEvents }),
     allowBookmarks: query.allowWatchBookmarks,
     keep: (predicate: Predicate) => selectors.keep(predicate),
   };
@@ -165,7 +163,7 @@ function watchStream(
       isMaking,
       allowBookmarks: query.allowWatchBookmarks,
       convert: (cached) => kind.show(cached),
-      ...(kind.prepared === undefined ? {} : { prepared: kind.prepared }),
+      ...given({ prepared: kind.prepared }),
     },
   );
 }

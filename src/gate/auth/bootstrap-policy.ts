@@ -8,6 +8,7 @@
  * How to use: at start, `reconcilePolicy` says what to write for each; an annotation
  *        rbac.authorization.kubernetes.io/autoupdate=false keeps an object as the operator made it.
  */
+import { given } from "#base/given.ts";
 import { ownEntry } from "#base/own.ts";
 import { assert, must } from "#base/assert.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
@@ -238,7 +239,7 @@ function parseRule(line: string): PolicyRule {
 function metadata(name: string, labels: Readonly<Record<string, string>> = {}, namespace?: string) {
   return {
     name,
-    ...(namespace === undefined ? {} : { namespace }),
+    ...given({ namespace }),
     labels: { "kubernetes.io/bootstrapping": "rbac-defaults", ...labels },
     annotations: { [autoupdate]: "true" },
   };

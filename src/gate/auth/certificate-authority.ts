@@ -1,6 +1,7 @@
 /** What a signer must know of its own certificate, straight from DER. */
 import { X509Certificate } from "node:crypto";
 import { must } from "#base/assert.ts";
+import { given } from "#base/given.ts";
 import { der, derChildren, derRead, type DerValue, Tag } from "./der.ts";
 
 interface AuthorityFacts {
@@ -25,7 +26,7 @@ export function authorityFacts(pem: string): AuthorityFacts {
   const keyId = keyIdOf(childrenOf(childrenOf(extensions)[0]));
   return {
     subject: der(subject.tag, subject.content),
-    ...(keyId === undefined ? {} : { keyId }),
+    ...given({ keyId }),
   };
 }
 

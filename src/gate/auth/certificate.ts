@@ -6,6 +6,7 @@
  * separator look alike. A certificate this reader does not understand has no identity; nor has one
  * with a name that is no text (certificate-text.ts), of which upstream refuses the handshake.
  */
+import { given } from "#base/given.ts";
 import { textOfName } from "./certificate-text.ts";
 import { derChildren, derRead, derTimeMs, Tag } from "./der.ts";
 import type { DerValue } from "./der.ts";
@@ -56,7 +57,7 @@ function certificateIdentityOf(
   return {
     commonName: all(attributeOids.commonName).at(-1) ?? "",
     organizations: all(attributeOids.organization),
-    ...(uid === undefined ? {} : { uid }),
+    ...given({ uid }),
     notBeforeMs,
     notAfterMs,
   };

@@ -6,6 +6,7 @@
  * The validity is checked again on each request, because a connection may outlive its certificate.
  */
 import { createHash } from "node:crypto";
+import { given } from "#base/given.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { AuthenticationResult, Authenticator } from "./auth.ts";
@@ -109,7 +110,7 @@ function readCertificate(certificate: Uint8Array, fingerprint: string): KnownCer
   if (identity.commonName === "") return { fingerprint, notBeforeMs, notAfterMs };
   const user = withAuthenticated({
     name: identity.commonName,
-    ...(identity.uid === undefined ? {} : { uid: identity.uid }),
+    ...given({ uid: identity.uid }),
     groups: identity.organizations,
     extra: { "authentication.kubernetes.io/credential-id": [`X509SHA256=${fingerprint}`] },
   });

@@ -4,6 +4,7 @@
  * Each controller has its own event recorder, so that events name their source. Metrics show work
  * done and the age of the oldest waiting key: progress, not mere liveness.
  */
+import { given } from "#base/given.ts";
 import type { Client } from "#client/client.ts";
 import {
   createController,
@@ -288,8 +289,7 @@ function openController(
   const workers = options.workers?.get(controller.name);
   const observer = deps.observe?.(controller.name);
   return createController(own, controller, {
-    ...(workers === undefined ? {} : { workers }),
-    ...(observer === undefined ? {} : { observer }),
+    ...given({ workers, observer }),
   });
 }
 

@@ -8,6 +8,7 @@
  */
 import type { KubeObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
+import { given } from "#base/given.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import { parseHeldRequests } from "./dump.ts";
 import type {
@@ -118,9 +119,7 @@ export async function look(deps: LookDeps): Promise<Evidence> {
     secondsBetween,
     programs,
     held,
-    ...(audit === undefined ? {} : { audit }),
-    ...(past === undefined ? {} : { past }),
-    ...(zones === undefined ? {} : { zones }),
+    ...given({ audit, past, zones }),
     objects: { namespaces, apiservices, leases, nodeLeases },
     servingCertificateEndMs,
     hasAnswer: before !== nothing || lists.some((page) => page !== undefined),

@@ -1,6 +1,7 @@
 /** The Node object and Lease of a hollow node, as a kubelet on containerd would register them. */
 import type { Lease, Node, NodeCondition } from "#api/gen/types.ts";
 import { formatMicroTime, formatTime } from "#api/values/time.ts";
+import { given } from "#base/given.ts";
 import { hexId } from "./hex-id.ts";
 import type { HollowOptions } from "./options.ts";
 
@@ -124,7 +125,7 @@ export function leaseObject(name: string, nodeUid: string, nowMs: number, versio
       name,
       namespace: leaseNamespace,
       ownerReferences: [{ apiVersion: "v1", kind: "Node", name, uid: nodeUid }],
-      ...(version === undefined ? {} : { resourceVersion: version }),
+      ...given({ resourceVersion: version }),
     },
     spec: {
       holderIdentity: name,

@@ -1,6 +1,7 @@
 /** The conditions a kubelet keeps on a pod, with its reasons and messages. */
 import type { ContainerStatus, Pod, PodCondition } from "#api/gen/types.ts";
 import { formatTime } from "#api/values/time.ts";
+import { given } from "#base/given.ts";
 import type { StatusFacts } from "./container-status.ts";
 import type { Resizing } from "./pod-run.ts";
 import { isSidecar, resizeInProgress, resizePending } from "./pod-run.ts";
@@ -123,6 +124,6 @@ function condition(facts: StatusFacts, type: string, fault: Fault): PodCondition
     status,
     lastTransitionTime: old?.status === status ? (old.lastTransitionTime ?? now) : now,
     ...fault,
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
+    ...given({ observedGeneration: generation }),
   };
 }

@@ -13,6 +13,7 @@
  *        is written again when the spec is a newer one than the last write observed.
  */
 import type { Container, Pod, PodStatus } from "#api/gen/types.ts";
+import { given } from "#base/given.ts";
 import type { Rejection } from "./admission.ts";
 import type { Ending, StatusFacts } from "./container-status.ts";
 import { killedCode } from "./container-status.ts";
@@ -354,7 +355,7 @@ function statusFacts(facts: PlanFacts, run: PodRun, ending?: Ending): StatusFact
     hostAddress,
     nowMs,
     images,
-    ...(ending === undefined ? {} : { ending }),
+    ...given({ ending }),
     ...(isAnew ? { isRestartingAll: true } : {}),
   };
 }

@@ -6,6 +6,7 @@
  */
 import type { Container, ContainerStatus, Pod } from "#api/gen/types.ts";
 import { parseTime } from "#api/values/time.ts";
+import { given } from "#base/given.ts";
 
 export const resizePending = "PodResizePending";
 export const resizeInProgress = "PodResizeInProgress";
@@ -101,7 +102,7 @@ export function adoptRun(pod: Pod, address: string, nowMs: number): PodRun {
     ready: ready ? "ready" : "not-ready",
     stoppingMs: stopping === undefined ? 0 : Math.min(nowMs, beganMs),
     observed: Number(status?.observedGeneration ?? 0),
-    ...(init === undefined ? {} : { init }),
+    ...given({ init }),
     ...adoptResizing(pod, nowMs),
     ...(stage === "pulling" ? { pull: { failures: 1, isBackingOff: true, untilMs: nowMs } } : {}),
   };

@@ -6,6 +6,7 @@
  */
 import type { Pod, PodCondition, PodStatus } from "#api/gen/types.ts";
 import { formatTime } from "#api/values/time.ts";
+import { given } from "#base/given.ts";
 import type { StatusFacts } from "./container-status.ts";
 import { ephemeralStatuses, initStatuses, mainStatuses } from "./container-status.ts";
 import type { Statuses } from "./pod-conditions.ts";
@@ -61,7 +62,7 @@ export function podStatus(facts: StatusFacts): Partial<PodStatus> {
     ...observed(pod),
     conditions: podConditions(facts, { main, init }, phase),
     resources: amounts,
-    ...(granted.requests === undefined ? {} : { allocatedResources: granted.requests }),
+    ...given({ allocatedResources: granted.requests }),
     containerStatuses: main,
     ...(init.length === 0 ? {} : { initContainerStatuses: init }),
     ...(ephemeral.length === 0 ? {} : { ephemeralContainerStatuses: ephemeral }),

@@ -6,6 +6,7 @@
  * Cost   a pod without further steps keeps some hundred bytes: its object is dropped.
  */
 import type { Pod, PodStatus } from "#api/gen/types.ts";
+import { given } from "#base/given.ts";
 import type { WatchedEvent } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { createEventRecorder } from "#client/events.ts";
@@ -201,7 +202,7 @@ export class HollowPods implements ReflectorSink<Pod> {
       hostAddress: record.node.address,
       nowMs: this.#deps.clock.nowMs(),
       images: this.#options.unpullable,
-      ...(resize === undefined ? {} : { resize }),
+      ...given({ resize }),
     };
   }
 

@@ -1,6 +1,7 @@
 /** A fake API with hollow nodes on a fake clock, and pods to bind to them. */
 import type { Event, Pod, PodCondition, PodSpec } from "#api/gen/types.ts";
 import { assert } from "#base/assert.ts";
+import { given } from "#base/given.ts";
 import { eventsRef } from "#client/events.ts";
 import type { FakeApi } from "#client/testing/fake-api.ts";
 import { createFakeApi } from "#client/testing/fake-api.ts";
@@ -69,8 +70,7 @@ export function bound(name: string, shape: Shape = {}, nodeName = "hollow-0"): P
       name,
       namespace: "a",
       generation: 1,
-      ...(annotations === undefined ? {} : { annotations }),
-      ...(finalizers === undefined ? {} : { finalizers }),
+      ...given({ annotations, finalizers }),
     },
     spec: { nodeName, containers: [{ name: "c", image: "nginx:1" }], ...spec },
     status: { phase: "Pending", conditions: [{ type: "PodScheduled", status: "True" }] },

@@ -8,6 +8,7 @@
  */
 import type { Pod, PodCondition } from "#api/gen/types.ts";
 import { formatTime } from "#api/values/time.ts";
+import { given } from "#base/given.ts";
 import type { Client } from "#client/client.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
@@ -72,7 +73,7 @@ export class Conditions {
       reason: verdict.reason,
       message: verdict.message,
       lastTransitionTime: old?.status === "False" ? (old.lastTransitionTime ?? now) : now,
-      ...(generation === undefined ? {} : { observedGeneration: generation }),
+      ...given({ observedGeneration: generation }),
     };
     const { nominatedNodeName } = verdict;
     const nominated = nominatedNodeName === undefined ? {} : { nominatedNodeName };

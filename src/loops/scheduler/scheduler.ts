@@ -9,6 +9,7 @@
 import type { Namespace, Node, Pod, PodDisruptionBudget } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
 import { AssertionError, must } from "#base/assert.ts";
+import { given } from "#base/given.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { createEventRecorder } from "#client/events.ts";
@@ -404,7 +405,7 @@ class SchedulerShell implements Scheduler {
     this.#conditions.write(pod.info.pod, {
       reason: "Unschedulable",
       message: text,
-      ...(nominatedNodeName === undefined ? {} : { nominatedNodeName }),
+      ...given({ nominatedNodeName }),
     });
   }
 

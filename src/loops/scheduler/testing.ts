@@ -1,5 +1,6 @@
 /** A scheduler on an API server in memory, for tests: nodes and Pods in short form, outcomes as text. */
 import type { Event, Node, Pod, PodSpec, Taint } from "#api/gen/types.ts";
+import { given } from "#base/given.ts";
 import { MetricSet } from "#metrics/metric-set.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import type { FakeApi } from "#client/testing/fake-api.ts";
@@ -60,8 +61,7 @@ export function makeNode(name: string, shape: NodeShape = {}): Node {
     kind: "Node",
     metadata: { name, labels: { "kubernetes.io/hostname": name, ...zoned, ...labels } },
     spec: {
-      ...(taints === undefined ? {} : { taints }),
-      ...(unschedulable === undefined ? {} : { unschedulable }),
+      ...given({ taints, unschedulable }),
     },
     status: { allocatable: { cpu, memory, pods, "ephemeral-storage": "100Gi" } },
   };
@@ -80,18 +80,16 @@ export interface PodShape {
 export function makePod(name: string, shape: PodShape = {}): Pod {
   const { cpu, memory, labels, spec, nodeName, hostPort, priority } = shape;
   const requests = {
-    ...(cpu === undefined ? {} : { cpu }),
-    ...(memory === undefined ? {} : { memory }),
+    ...given({ cpu, memory }),
   };
   const ports = hostPort === undefined ? {} : { ports: [{ containerPort: 80, hostPort }] };
   return {
     apiVersion: "v1",
     kind: "Pod",
-    metadata: { name, namespace: "a", ...(labels === undefined ? {} : { labels }) },
+    metadata: { name, namespace: "a", ...given({ labels }) },
     spec: {
       containers: [{ name: "c", image: "i", resources: { requests }, ...ports }],
-      ...(nodeName === undefined ? {} : { nodeName }),
-      ...(priority === undefined ? {} : { priority }),
+      ...given({ nodeName, priority }),
       ...spec,
     },
     status: { phase: "Pending" },

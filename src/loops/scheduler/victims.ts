@@ -1,5 +1,6 @@
 /** Taking a victim of preemption off its node, as upstream: say why in its status, then delete it. */
 import { formatTime } from "#api/values/time.ts";
+import { given } from "#base/given.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { isConflict, isNotFound } from "#client/api-errors.ts";
@@ -35,7 +36,7 @@ export async function evictVictim(
   const scheduler = preemptor.pod.spec?.schedulerName ?? "default-scheduler";
   const condition = {
     type: "DisruptionTarget",
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
+    ...given({ observedGeneration: generation }),
     status: "True",
     reason: "PreemptionByScheduler",
     message: `${scheduler}: preempting to accommodate a higher priority pod`,

@@ -2,6 +2,7 @@
  * `import { connect } from "pilothouse/client"`: a client of any API server, with informers, for
  * controllers and services of others. Our own loops use the same client, informers and queues.
  */
+import { given } from "#base/given.ts";
 import type { Client } from "#client/client.ts";
 import { createInformerSet, type InformerSet } from "#client/informer-set.ts";
 import type { ObjectCoding } from "#client/object-coding.ts";
@@ -52,8 +53,7 @@ export interface Connection extends Tools {
 export async function connect(options: ConnectOptions = {}): Promise<Connection> {
   const { kubeconfig: upstream, context, name = "client", logLevel = "warn" } = options;
   const flags = {
-    ...(upstream === undefined ? {} : { upstream }),
-    ...(context === undefined ? {} : { context }),
+    ...given({ upstream, context }),
   };
   const access = await accessOf(flags, process.env, "the option kubeconfig");
   const log = nodeLog({ level: logLevel, destination: 2 });

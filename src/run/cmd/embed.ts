@@ -4,6 +4,7 @@
  */
 import { kubeconfigYaml } from "#auth/kubeconfig.ts";
 import { ensurePki, type Pki } from "#auth/pki-files.ts";
+import { given } from "#base/given.ts";
 import type { Client } from "#client/client.ts";
 import type { Disk } from "#platform/disk.ts";
 import { NodeClock } from "#platform/node/clock.ts";
@@ -76,7 +77,7 @@ export async function openControlPlane(
   const extraHosts = [host, ...Object.values(advertised)];
   const pki = ensurePki(files.pki, { ...platform, extraHosts, serviceAddress });
   const planeOptions = {
-    ...(files.store === undefined ? {} : { storeDirectory: files.store }),
+    ...given({ storeDirectory: files.store }),
     ...advertised,
     resources: servedResources(new Map()),
     pki,

@@ -3,6 +3,7 @@
  * than CPU utilisation, current metrics, conditions, behavior) travels in annotations, so that
  * either version read and written back loses nothing. The annotations' JSON is upstream's.
  */
+import { given } from "#base/given.ts";
 import { getField, isJsonObject } from "../json/json-value.ts";
 import type { MutableJson, MutableObject } from "../json/json-value.ts";
 import type { AnyObject } from "../object.ts";
@@ -73,12 +74,12 @@ export function hpaToV1(object: AnyObject): AnyObject {
   return {
     ...withAnnotations(object, annotations),
     apiVersion: "autoscaling/v1",
-    spec: { ...spec, ...(cpu === undefined ? {} : { targetCPUUtilizationPercentage: cpu }) },
+    spec: { ...spec, ...given({ targetCPUUtilizationPercentage: cpu }) },
     status: {
       currentReplicas: 0, // always written in v1
       desiredReplicas: 0,
       ...status,
-      ...(current === undefined ? {} : { currentCPUUtilizationPercentage: current }),
+      ...given({ currentCPUUtilizationPercentage: current }),
     },
   };
 }

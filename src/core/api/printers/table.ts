@@ -2,6 +2,7 @@
  * metav1.Table: what `kubectl get` asks for. Columns come from the printer once, each row carries
  * the object, its metadata, or nothing. In a watch only the first table has column definitions.
  */
+import { given } from "#base/given.ts";
 import { partialObjectMetadata } from "../convert/convert.ts";
 import type { PartialObjectMetadata } from "../convert/convert.ts";
 import type { AnyObject } from "../object.ts";
@@ -63,8 +64,7 @@ export function tableFor(
     apiVersion: options.apiVersion ?? "meta.k8s.io/v1",
     metadata: {
       ...(resourceVersion === undefined || resourceVersion === "" ? {} : { resourceVersion }),
-      ...(options.continue === undefined ? {} : { continue: options.continue }),
-      ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
+      ...given({ continue: options.continue, remainingItemCount }),
     },
     columnDefinitions: options.withColumns === false ? null : printer.columns,
     rows: objects.map((object) => tableRow(printer, object, options)),

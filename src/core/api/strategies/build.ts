@@ -4,6 +4,7 @@
  *
  * A kind's table row says what is particular; `buildStrategy` makes the Strategy of it.
  */
+import { given } from "#base/given.ts";
 import { dictionary } from "#base/own.ts";
 import type { AnyObject, ObjectMeta } from "../object.ts";
 import { resetMetadataForStatus } from "../meta.ts";
@@ -72,9 +73,9 @@ export function buildStrategy(row: StrategyRow, rules: Rules): Strategy {
     prepareForCreate: (object) => prepareCreate(row, object),
     validate: (object) => rules.validate?.(object) ?? [],
     warnings: (object, old) => rules.warnings?.(object, old) ?? [],
-    ...(rules.sentWarnings === undefined ? {} : { sentWarnings: rules.sentWarnings }),
+    ...given({ sentWarnings: rules.sentWarnings }),
     gracePeriodSeconds: row.gracePeriodSeconds ?? (() => undefined),
-    ...(row.markForDeletion === undefined ? {} : { markForDeletion: row.markForDeletion }),
+    ...given({ markForDeletion: row.markForDeletion }),
     defaultPropagation: row.orphansByDefault === true ? "Orphan" : "Background",
     subresources: buildSubresources(row, rules, update),
   };
@@ -182,5 +183,5 @@ function statusMetadata(row: StrategyRow, next: AnyObject, old: AnyObject): Obje
   const metadata: Record<string, unknown> = { ...next.metadata };
   delete metadata["labels"];
   const labels = old.metadata?.labels;
-  return { ...metadata, ...(labels === undefined ? {} : { labels }) };
+  return { ...metadata, ...given({ labels }) };
 }

@@ -2,6 +2,7 @@
  * Resizing a running pod: requests and limits of cpu and memory change, and nothing else; what was asked
  * for is never taken back. Texts and order as upstream's core/validation.
  */
+import { given } from "#base/given.ts";
 import type { FieldError } from "../status.ts";
 import { podQosClass } from "../strategies/qos.ts";
 import { semanticEqual } from "./equal.ts";
@@ -161,7 +162,7 @@ function masked(spec: Fields, before: Fields): Fields {
   const kept = before["resources"];
   return {
     ...rest,
-    ...(kept === undefined ? {} : { resources: kept }),
+    ...given({ resources: kept }),
     ...containers("containers"),
     ...containers("initContainers"),
   };

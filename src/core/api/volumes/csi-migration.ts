@@ -5,6 +5,7 @@
  * After  k8s.io/csi-translation-lib 0.36 (translate.go, plugins). Of volumes written into pods the handle alone.
  *        Not here: classes, and the way back.
  */
+import { given } from "#base/given.ts";
 import type { CSIPersistentVolumeSource, PersistentVolume, Volume } from "../gen/types.ts";
 import { withRegionAndZone, withZone, zonesOfLabels } from "./csi-topology.ts";
 
@@ -52,8 +53,7 @@ const plugins: Readonly<Record<SourceField, Plugin>> = {
       const { cachingMode, fsType } = source ?? {};
       const volumeAttributes = {
         kind: "Managed",
-        ...(cachingMode === undefined ? {} : { cachingmode: cachingMode }),
-        ...(fsType === undefined ? {} : { fstype: fsType }),
+        ...given({ cachingmode: cachingMode, fstype: fsType }),
       };
       return { volumeHandle: source?.diskURI ?? "", ...mounted(source), volumeAttributes };
     },
@@ -102,7 +102,7 @@ const plugins: Readonly<Record<SourceField, Plugin>> = {
       const { fsType } = mounted(source);
       return {
         volumeHandle: volumePath,
-        ...(fsType === undefined ? {} : { fsType }),
+        ...given({ fsType }),
         ...(storagePolicyName === "" ? {} : policy),
       };
     },
@@ -222,7 +222,7 @@ function portworxSource(volume: PersistentVolume, { portworxVolume: source }: Sp
   const { fsType } = mounted(source);
   return {
     volumeHandle: source?.volumeID ?? "",
-    ...(fsType === undefined ? {} : { fsType }),
+    ...given({ fsType }),
     ...(name === undefined || namespace === undefined
       ? {}
       : {

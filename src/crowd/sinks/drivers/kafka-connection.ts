@@ -1,5 +1,6 @@
 /** One transactional producer of Kafka, and what it needs around it, by the field's own client, loaded when a sink needs it. */
 import type { Admin, Consumer, Kafka, Producer, SASLOptions, Transaction } from "kafkajs";
+import { given } from "#base/given.ts";
 import type { Clock } from "#platform/clock.ts";
 import { SinkConfigError } from "../sink-driver.ts";
 import type { KafkaMessage } from "./kafka-message.ts";
@@ -153,8 +154,7 @@ export class KafkaConnection {
     const policy = compact ? [{ name: "cleanup.policy", value: "compact" }] : [];
     return this.#ensureTopic(topic, {
       configEntries: [...policy, { name: "max.message.bytes", value: `${messageBytesMax}` }],
-      ...(partitions === undefined ? {} : { numPartitions: partitions }),
-      ...(replicas === undefined ? {} : { replicationFactor: replicas }),
+      ...given({ numPartitions: partitions, replicationFactor: replicas }),
     });
   }
 
@@ -213,7 +213,7 @@ export class KafkaConnection {
     const { stateTopic, made } = this.#options;
     const partitions = await this.#ensureTopic(stateTopic, {
       numPartitions: 1,
-      ...(made.replicas === undefined ? {} : { replicationFactor: made.replicas }),
+      ...given({ replicationFactor: made.replicas }),
       configEntries: [
         { name: "cleanup.policy", value: "compact" },
         { name: "max.message.bytes", value: `${messageBytesMax}` },

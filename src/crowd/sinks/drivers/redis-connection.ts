@@ -1,4 +1,5 @@
 /** One connection to a Redis server, by the field's own client, which is loaded when a sink needs it. */
+import { given } from "#base/given.ts";
 import { trusting } from "#platform/node/trust.ts";
 import { loadLibrary } from "./library.ts";
 
@@ -22,7 +23,7 @@ async function makeClient({ url, username, password, ca }: RedisTarget) {
   return createClient({
     url,
     RESP: 2,
-    ...(username === undefined ? {} : { username }),
+    ...given({ username }),
     ...(password === undefined ? {} : { password: password() }),
     // A session ends with its connection: what was sent must not be sent again by the library.
     disableOfflineQueue: true,

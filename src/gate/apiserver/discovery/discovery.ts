@@ -8,6 +8,7 @@
 import { apiVersionOf, type JsonObject } from "#api/object.ts";
 import { compareVersions } from "#api/schema/group-priorities.ts";
 import type { ResourceInfo, SubresourceInfo } from "#api/schema/resource-info.ts";
+import { given } from "#base/given.ts";
 import { storageVersionHash } from "./storage-version-hash.ts";
 
 /** `/api`. `serverAddress` is the host and port that clients reach this server by. */
@@ -69,7 +70,7 @@ function resourceEntry(row: ResourceInfo): JsonObject {
     verbs: row.verbs,
     ...(row.shortNames.length === 0 ? {} : { shortNames: row.shortNames }),
     ...(row.categories.length === 0 ? {} : { categories: row.categories }),
-    ...(hash === undefined ? {} : { storageVersionHash: hash }),
+    ...given({ storageVersionHash: hash }),
   };
 }
 
@@ -78,8 +79,7 @@ function subresourceEntry(row: ResourceInfo, sub: SubresourceInfo): JsonObject {
     name: `${row.resource}/${sub.name}`,
     singularName: "",
     namespaced: row.namespaced,
-    ...(sub.group === undefined ? {} : { group: sub.group }),
-    ...(sub.version === undefined ? {} : { version: sub.version }),
+    ...given({ group: sub.group, version: sub.version }),
     kind: sub.kind,
     verbs: sub.verbs,
   };

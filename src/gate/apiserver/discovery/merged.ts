@@ -12,6 +12,7 @@ import {
   versionPriority,
 } from "#api/schema/group-priorities.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import { given } from "#base/given.ts";
 import type { Steps } from "#base/steps.ts";
 import type { AggregatedDocument } from "./aggregated-protobuf.ts";
 import { aggregatedGroups } from "./aggregated.ts";
@@ -129,6 +130,6 @@ function groupEntry({ name, versions }: Group): JsonObject {
   return {
     name,
     versions: listed,
-    ...(preferredVersion === undefined ? {} : { preferredVersion }),
+    ...given({ preferredVersion }),
   };
 }

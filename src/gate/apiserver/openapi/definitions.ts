@@ -4,6 +4,7 @@
  * The versions differ in three ways: where definitions live, that version 3 wraps a reference with
  * siblings into `allOf`, and that it can say "integer or string".
  */
+import { given } from "#base/given.ts";
 import { dictionary, ownEntry } from "#base/own.ts";
 import type { FieldSchema, ObjectSchema } from "#api/schema/schema-types.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
@@ -46,7 +47,7 @@ function structDefinition(
     ...(schema.groupVersionKinds === undefined
       ? {}
       : { "x-kubernetes-group-version-kind": schema.groupVersionKinds.map((gvk) => ({ ...gvk })) }),
-    ...(schema.mapType === undefined ? {} : { "x-kubernetes-map-type": schema.mapType }),
+    ...given({ "x-kubernetes-map-type": schema.mapType }),
     ...unionExtension(text),
   };
 }
@@ -57,7 +58,7 @@ function unionExtension(text: DefinitionText | undefined): JsonObject {
   return {
     "x-kubernetes-unions": [
       {
-        ...(discriminator === undefined ? {} : { discriminator }),
+        ...given({ discriminator }),
         "fields-to-discriminateBy": fields,
       },
     ],
@@ -135,7 +136,7 @@ function typeOf(field: FieldSchema, version: OpenApiVersion): JsonObject {
     return { additionalProperties: itemsOf(field, version), type: "object" };
   }
   if (field.type === "any") return {};
-  return { ...(field.format === undefined ? {} : { format: field.format }), type: field.type };
+  return { ...given({ format: field.format }), type: field.type };
 }
 
 function itemsOf(field: FieldSchema, version: OpenApiVersion): JsonObject {
@@ -147,10 +148,12 @@ function itemsOf(field: FieldSchema, version: OpenApiVersion): JsonObject {
 function extensions(field: FieldSchema): JsonObject {
   const { listMapKeys, listType, mapType, patchMergeKey, patchStrategy } = field;
   return {
-    ...(listMapKeys === undefined ? {} : { "x-kubernetes-list-map-keys": listMapKeys }),
-    ...(listType === undefined ? {} : { "x-kubernetes-list-type": listType }),
-    ...(mapType === undefined ? {} : { "x-kubernetes-map-type": mapType }),
-    ...(patchMergeKey === undefined ? {} : { "x-kubernetes-patch-merge-key": patchMergeKey }),
-    ...(patchStrategy === undefined ? {} : { "x-kubernetes-patch-strategy": patchStrategy }),
+    ...given({
+      "x-kubernetes-list-map-keys": listMapKeys,
+      "x-kubernetes-list-type": listType,
+      "x-kubernetes-map-type": mapType,
+      "x-kubernetes-patch-merge-key": patchMergeKey,
+      "x-kubernetes-patch-strategy": patchStrategy,
+    }),
   };
 }

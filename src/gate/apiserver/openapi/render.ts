@@ -3,6 +3,7 @@
  * all operations of a path share up to the path, and sorts parameters by name.
  */
 import type { JsonObject, JsonValue } from "#api/object.ts";
+import { given } from "#base/given.ts";
 import { reference, type OpenApiVersion } from "./definitions.ts";
 import type { Content, OperationModel, ParameterModel, PathModel } from "./model.ts";
 
@@ -129,7 +130,7 @@ function contentSchema(content: Content, version: OpenApiVersion): JsonObject {
 
 function extensions({ action, gvk }: OperationModel): JsonObject {
   return {
-    ...(action === undefined ? {} : { "x-kubernetes-action": action }),
+    ...given({ "x-kubernetes-action": action }),
     ...(gvk === undefined ? {} : { "x-kubernetes-group-version-kind": { ...gvk } }),
   };
 }

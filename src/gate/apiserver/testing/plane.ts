@@ -11,6 +11,7 @@ import type { AnyObject } from "#api/object.ts";
 import type { Status } from "#api/status.ts";
 import { alwaysAllow } from "#auth/testing/always-allow.ts";
 import type { Authenticator, Authorizer } from "#auth/auth.ts";
+import { given } from "#base/given.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Ledger } from "#platform/ledger.ts";
 import { silentLog } from "#platform/log.ts";
@@ -106,8 +107,7 @@ export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Pro
   const server = createApiServer(
     {
       ...deps,
-      ...(delegates === undefined ? {} : { delegates }),
-      ...(options.runsBeside === undefined ? {} : { runsBeside: options.runsBeside }),
+      ...given({ delegates, runsBeside: options.runsBeside }),
       registry: seen,
       catalog,
       metrics,

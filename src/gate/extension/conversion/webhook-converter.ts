@@ -10,6 +10,7 @@
 import { type AnyObject, parseApiVersion } from "#api/object.ts";
 import { type ApiError, failure } from "#api/status.ts";
 import { must } from "#base/assert.ts";
+import { given } from "#base/given.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import type { Converter, ConverterOf } from "../definitions/conversion.ts";
@@ -127,7 +128,7 @@ async function convertBatch(
       fromVersion: versionOf(first?.apiVersion ?? ""),
       toVersion: versionOf(batch.apiVersion),
       seconds: (clock.monotonicMs() - startMs) / 1000,
-      ...(failure === undefined ? {} : { failure }),
+      ...given({ failure }),
     });
   try {
     const answer = await caller.call(target, conversionQuestion(asked), undefined);

@@ -15,6 +15,7 @@ import { badRequest } from "#api/status.ts";
 import { structuralApplyTypes } from "#api/structural/apply-types.ts";
 import type { Structural } from "#api/structural/structural.ts";
 import type { CustomFacts, ServedKind } from "#apiserver/kind.ts";
+import { given } from "#base/given.ts";
 import type { Registry, ResourceStore } from "#registry/resource-store.ts";
 import { ListBlocks } from "#forms/list-body.ts";
 import type { CachedObject } from "#forms/cached-object.ts";
@@ -120,7 +121,7 @@ function customFacts({ definition, epoch }: KindDeps, version: DefinedVersion): 
     versions.find((one) => one.name === name && one.served)?.subresources?.scale;
   return {
     ...(paths === undefined ? {} : { scale: scaleAccess(group, paths, pathsOf) }),
-    ...(warning === undefined ? {} : { warning }),
+    ...given({ warning }),
     get isTerminating() {
       return epoch.isTerminating;
     },

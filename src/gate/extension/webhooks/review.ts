@@ -6,6 +6,7 @@
  */
 import type { AdmissionRequest } from "#admission/admission.ts";
 import { type AnyObject, apiVersionOf } from "#api/object.ts";
+import { given } from "#base/given.ts";
 import type { Candidate } from "../matching/rule-index.ts";
 import { kindOf } from "../matching/rule-index.ts";
 import type { Hook } from "./hook.ts";
@@ -39,7 +40,7 @@ export function reviewFields(request: AdmissionRequest, candidate: Candidate<Hoo
       username: user.name,
       ...(user.uid === undefined || user.uid === "" ? {} : { uid: user.uid }),
       ...(user.groups.length === 0 ? {} : { groups: user.groups }),
-      ...(user.extra === undefined ? {} : { extra: user.extra }),
+      ...given({ extra: user.extra }),
     },
     dryRun: request.dryRun,
     options: request.options ?? null,

@@ -1,5 +1,6 @@
 /** The status of a HorizontalPodAutoscaler after one look at its target, pure. */
 import type { HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus } from "#api/gen/types.ts";
+import { given } from "#base/given.ts";
 import { withSaid, type Said } from "./plan.ts";
 
 /** The observed scale and the result of acting on it. */
@@ -47,8 +48,7 @@ export function statusAfter(
   const generation = metadata?.generation;
   return {
     ...old,
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
-    ...(current === undefined ? {} : { currentReplicas: current }),
+    ...given({ observedGeneration: generation, currentReplicas: current }),
     desiredReplicas: desired ?? 0,
     ...(rescaled ? { lastScaleTime: now } : {}),
     conditions,

@@ -8,6 +8,7 @@
 import type { CertificateSigningRequest } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
 import { parseTime } from "#api/values/time.ts";
+import { given } from "#base/given.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import type { ControllerDeps } from "../framework/deps.ts";
@@ -75,8 +76,7 @@ export class CertificateApprovingController implements ControllerOptions<Certifi
       spec: {
         user: username,
         groups,
-        ...(uid === undefined ? {} : { uid }),
-        ...(extra === undefined ? {} : { extra }),
+        ...given({ uid, extra }),
         resourceAttributes: {
           group: "certificates.k8s.io",
           version: "*",

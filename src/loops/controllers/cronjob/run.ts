@@ -1,6 +1,7 @@
 /** The run of a CronJob that is due, pure: the Job to create and the Jobs it replaces. */
 import { CronError, isTimeZone } from "#api/values/cron.ts";
 import type { CronJob, Job } from "#api/gen/types.ts";
+import { given } from "#base/given.ts";
 import { isControlledBy, controllerReference } from "#client/owner.ts";
 import { isFinishedJob } from "../job/plan.ts";
 import { dueRun, jobNameAt, scheduledTimestamp, type Due } from "./plan.ts";
@@ -112,6 +113,6 @@ function makeJob(cron: CronJob, scheduledMs: number): Job {
       },
       ownerReferences: [controllerReference(gvk, cron)],
     },
-    ...(spec === undefined ? {} : { spec }),
+    ...given({ spec }),
   };
 }

@@ -1,6 +1,7 @@
 /** The status of a CronJob, pure. */
 import type { CronJob, CronJobStatus, Job } from "#api/gen/types.ts";
 import { formatTime } from "#api/values/time.ts";
+import { given } from "#base/given.ts";
 import { findCondition } from "#client/conditions.ts";
 import { isFinishedJob } from "../job/plan.ts";
 
@@ -21,7 +22,7 @@ export function cronStatus({ cron, jobs, started, scheduledMs }: StatusInput): C
   const succeeded = lastSuccess(cron, jobs);
   return {
     ...(active.length === 0 ? {} : { active: keepVersions(active, status?.active) }),
-    ...(scheduled === undefined ? {} : { lastScheduleTime: scheduled }),
+    ...given({ lastScheduleTime: scheduled }),
     ...(succeeded === "" ? {} : { lastSuccessfulTime: succeeded }),
   };
 }

@@ -5,6 +5,7 @@
  * Bounds `burst` creates and `burst` deletes per reconcile.
  */
 import type { DaemonSet, Pod } from "#api/gen/types.ts";
+import { given } from "#base/given.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { keyOf } from "#client/indexer.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -83,7 +84,7 @@ function makeDaemonPod(set: DaemonSet, hash: string, node: string): Pod {
     owner: controllerReference(gvk, set),
     labels: {
       [revisionHashLabel]: hash,
-      ...(generation === undefined ? {} : { "pod-template-generation": generation }),
+      ...given({ "pod-template-generation": generation }),
     },
   });
 }

@@ -7,6 +7,7 @@
  * After  upstream's daemon_controller.go and update.go.
  */
 import type { DaemonSet, DaemonSetStatus, Node, Pod } from "#api/gen/types.ts";
+import { given } from "#base/given.ts";
 import { roundUpPercent } from "../scaling/percent.ts";
 import { isAvailable, isFinished, isGoing, isReady } from "../pods/pod.ts";
 import { revisionHashLabel } from "../pods/revisions.ts";
@@ -232,8 +233,7 @@ export function daemonStatus(input: DaemonInput): DaemonSetStatus {
     ...(counts.updated === 0 ? {} : { updatedNumberScheduled: counts.updated }),
     ...(counts.available === 0 ? {} : { numberAvailable: counts.available }),
     ...(unavailable === 0 ? {} : { numberUnavailable: unavailable }),
-    ...(conditions === undefined ? {} : { conditions }),
-    ...(collisionCount === undefined ? {} : { collisionCount }),
+    ...given({ conditions, collisionCount }),
   };
 }
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DaemonSet, Node, Pod } from "#api/gen/types.ts";
+import { given } from "#base/given.ts";
 import { revisionHashLabel } from "../pods/revisions.ts";
 import { pod, readyStatus, selector, template } from "../testing/world.ts";
 import type { DaemonInput } from "./plan.ts";
@@ -14,7 +15,7 @@ const nowMs = Date.parse("2026-01-01T00:01:00Z");
 function daemon(status: Pod["status"], hash = "new"): Pod {
   const spec = { nodeName: "n1", containers: [] };
   const metadata = { labels: { [revisionHashLabel]: hash } };
-  return pod("d", { metadata, spec, ...(status === undefined ? {} : { status }) });
+  return pod("d", { metadata, spec, ...given({ status }) });
 }
 
 function input(...pods: readonly Pod[]): DaemonInput {

@@ -1,5 +1,6 @@
 /** The status of a Deployment, pure: counters, Available, Progressing with its deadline, failures. */
 import type { Deployment, DeploymentStatus, ReplicaSet } from "#api/gen/types.ts";
+import { given } from "#base/given.ts";
 import { findCondition, withReason, withoutCondition, type Condition } from "#client/conditions.ts";
 import { availableReplicas, boundsOf, specReplicas, sum } from "./sizes.ts";
 
@@ -33,7 +34,7 @@ export function deploymentStatus(input: StatusInput): DeploymentStatus {
     ...(counters.available === 0 ? {} : { availableReplicas: counters.available }),
     ...(counters.unavailable === 0 ? {} : { unavailableReplicas: counters.unavailable }),
     ...terminating(input.all),
-    ...(input.collisionCount === undefined ? {} : { collisionCount: input.collisionCount }),
+    ...given({ collisionCount: input.collisionCount }),
     conditions: conditions as NonNullable<DeploymentStatus["conditions"]>,
   };
 }

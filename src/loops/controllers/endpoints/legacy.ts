@@ -8,6 +8,7 @@ import type {
   Service,
 } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
+import { given } from "#base/given.ts";
 import type { PortGroup } from "./desired.ts";
 import { labelsFrom } from "./labels.ts";
 
@@ -109,9 +110,7 @@ function isReady({ conditions }: Endpoint): boolean {
 function addressOf({ addresses, hostname, nodeName, targetRef }: Endpoint): EndpointAddress {
   return {
     ip: addresses[0] ?? "",
-    ...(hostname === undefined ? {} : { hostname }),
-    ...(nodeName === undefined ? {} : { nodeName }),
-    ...(targetRef === undefined ? {} : { targetRef }),
+    ...given({ hostname, nodeName, targetRef }),
   };
 }
 
@@ -125,7 +124,7 @@ function portOf({
     ...(name === "" ? {} : { name }),
     port: number,
     protocol,
-    ...(appProtocol === undefined ? {} : { appProtocol }),
+    ...given({ appProtocol }),
   };
 }
 

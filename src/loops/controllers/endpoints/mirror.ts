@@ -10,6 +10,7 @@ import type {
   Service,
 } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
+import { given } from "#base/given.ts";
 import { controllerReference } from "#client/owner.ts";
 import { familyOf, portKey, type Family } from "./desired.ts";
 import { isElection, managedLabel, serviceLabel, skipMirrorLabel } from "./labels.ts";
@@ -97,8 +98,7 @@ function endpointOf(address: NonNullable<Subset["addresses"]>[number], ready: bo
     addresses: [ip],
     conditions: { ready },
     ...(hostname === "" ? {} : { hostname }),
-    ...(nodeName === undefined ? {} : { nodeName }),
-    ...(targetRef === undefined ? {} : { targetRef }),
+    ...given({ nodeName, targetRef }),
   };
 }
 

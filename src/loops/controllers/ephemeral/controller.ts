@@ -7,6 +7,7 @@
  */
 import type { PersistentVolumeClaim, Pod, Volume } from "#api/gen/types.ts";
 import type { GroupVersionKind } from "#api/object.ts";
+import { given } from "#base/given.ts";
 import { isAlreadyExists } from "#client/api-errors.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import { keyOf } from "#client/indexer.ts";
@@ -117,8 +118,7 @@ function claimFor(pod: Pod, volume: Volume): PersistentVolumeClaim {
       name: `${pod.metadata?.name ?? ""}-${volume.name}`,
       namespace: pod.metadata?.namespace ?? "",
       ownerReferences: [controllerReference(podGvk, pod)],
-      ...(annotations === undefined ? {} : { annotations }),
-      ...(labels === undefined ? {} : { labels }),
+      ...given({ annotations, labels }),
     },
     spec: template?.spec ?? {},
   };

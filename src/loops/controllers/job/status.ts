@@ -5,6 +5,7 @@
  *        come only when every pod is counted and none is terminating.
  */
 import type { Job, JobCondition, JobStatus } from "#api/gen/types.ts";
+import { given } from "#base/given.ts";
 import { findCondition, withCondition } from "#client/conditions.ts";
 import { formatIndexes, type Indexes } from "./indexes.ts";
 import { isConditionTrue, type Ending } from "./plan.ts";
@@ -34,7 +35,7 @@ export function jobStatus(input: StatusInput): JobStatus {
   const startTime = startOf(input);
   return {
     ...(conditions.length === 0 ? {} : { conditions }),
-    ...(startTime === undefined ? {} : { startTime }),
+    ...given({ startTime }),
     ...(end?.type === "Complete" ? { completionTime: now } : {}),
     ...(counts.active === 0 ? {} : { active: counts.active }),
     ready: counts.ready,

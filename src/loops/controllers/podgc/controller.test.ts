@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Node, Pod } from "#api/gen/types.ts";
 import { failure } from "#api/status.ts";
+import { given } from "#base/given.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, names, pod } from "../testing/world.ts";
 import { PodGarbageCollector } from "./controller.ts";
@@ -15,7 +16,7 @@ const going = { metadata: { deletionTimestamp: born(0), finalizers: ["example.co
 test("of finished pods beyond the threshold the evicted go first, then the oldest", () => {
   const finished = (name: string, second: number, status: Pod["status"]): Pod =>
     pod(name, {
-      ...(status === undefined ? {} : { status }),
+      ...given({ status }),
       metadata: { creationTimestamp: born(second) },
     });
   const pods = [

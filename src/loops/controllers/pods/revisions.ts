@@ -7,6 +7,7 @@ import type { ControllerRevision, PodTemplateSpec } from "#api/gen/types.ts";
 import { goJson } from "#api/go/go-json.ts";
 import type { JsonObject, KubeObject, OwnerReference } from "#api/object.ts";
 import { labelsMatch, type LabelSelector } from "#api/selectors/label-selector.ts";
+import { given } from "#base/given.ts";
 import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
 import { isAlreadyExists } from "#client/api-errors.ts";
@@ -160,7 +161,7 @@ function makeRevision(
       namespace,
       // kubectl finds revisions by the selector, which the template's labels match.
       labels: { ...template.metadata?.labels, [deps.hashLabel]: hash },
-      ...(annotations === undefined ? {} : { annotations }),
+      ...given({ annotations }),
       ownerReferences: [deps.reference],
     },
     data: restoringPatch(template),

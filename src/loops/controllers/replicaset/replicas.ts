@@ -4,6 +4,7 @@
  */
 import type { Pod, PodTemplateSpec } from "#api/gen/types.ts";
 import { labelsMatch, selectorFromMap } from "#api/selectors/label-selector.ts";
+import { given } from "#base/given.ts";
 import { compareForDeletion, isActive, isAvailable, isReady, isTerminating } from "../pods/pod.ts";
 import { findCondition, withoutCondition, type Condition } from "#client/conditions.ts";
 
@@ -77,7 +78,7 @@ export function replicaStatus(input: StatusInput): ReplicaStatus {
     ...(ready === 0 ? {} : { readyReplicas: ready }),
     ...(available === 0 ? {} : { availableReplicas: available }),
     ...(input.countsTerminating ? { terminatingReplicas: terminating } : {}),
-    ...(input.generation === undefined ? {} : { observedGeneration: input.generation }),
+    ...given({ observedGeneration: input.generation }),
     ...(conditions.length === 0 ? {} : { conditions }),
   };
 }

@@ -1,5 +1,6 @@
 /** Certificate requests for tests of the loops, and an authority that is not asked to sign. */
 import type { CertificateSigningRequest } from "#api/gen/types.ts";
+import { given } from "#base/given.ts";
 import type { CertificateAuthority, RequestNames } from "../certificates/authority.ts";
 
 export const nodeNames: RequestNames = {
@@ -51,7 +52,7 @@ export function signingRequest(
   return {
     apiVersion: "certificates.k8s.io/v1",
     kind: "CertificateSigningRequest",
-    metadata: { name, uid: name, ...(created === undefined ? {} : { creationTimestamp: created }) },
+    metadata: { name, uid: name, ...given({ creationTimestamp: created }) },
     spec: {
       signerName: "kubernetes.io/kube-apiserver-client-kubelet",
       request: name,
@@ -61,7 +62,7 @@ export function signingRequest(
       ...spec,
     },
     status: {
-      ...(conditions === undefined ? {} : { conditions }),
+      ...given({ conditions }),
       ...(certificate === undefined ? {} : { certificate: btoa(certificate) }),
     },
   };

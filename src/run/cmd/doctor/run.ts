@@ -1,5 +1,6 @@
 /** `pilothouse doctor`: looks at the API server of a kubeconfig, once or again and again, and says what is wrong with it. */
 import { connect } from "node:tls";
+import { given } from "#base/given.ts";
 import type { Client } from "#client/client.ts";
 import { socketClient } from "#client/rest-client.ts";
 import { look } from "#doctor/collect.ts";
@@ -59,10 +60,7 @@ export async function doctor(flags: DoctorFlags): Promise<void> {
   if (access === undefined) return;
   const http = withDeadline(httpClient({ ...access, limits: httpClientLimits }));
   const { bearerToken } = access;
-  const client = socketClient(
-    { http },
-    { ...clientLimits, ...(bearerToken === undefined ? {} : { bearerToken }) },
-  );
+  const client = socketClient({ http }, { ...clientLimits, ...given({ bearerToken }) });
   const pause = (seconds: number): Promise<void> =>
     new Promise((resolve) => {
       setTimeout(resolve, seconds * 1_000);

@@ -12,6 +12,7 @@ import { NodeAuthorizer } from "#auth/node-authorizer.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import { discoveryDocument, keySet } from "#auth/oidc.ts";
 import type { IssuerFacts } from "#apiserver/issuer-http.ts";
+import { given } from "#base/given.ts";
 import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
 import { RequestHeaderAuthenticator, type RequestHeaderOptions } from "#auth/request-header.ts";
 import { RbacAuthorizer } from "#auth/rbac.ts";
@@ -115,7 +116,7 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
       certificates: new CertificateAuthenticator({
         clock: deps.clock,
         observeLeft: lifetimeLeft(deps.metrics),
-        ...(deps.isOwnCertificate === undefined ? {} : { isOwn: deps.isOwnCertificate }),
+        ...given({ isOwn: deps.isOwnCertificate }),
       }),
       ...(frontProxy === undefined
         ? {}

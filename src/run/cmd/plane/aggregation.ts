@@ -2,6 +2,7 @@
 import { createSecureContext } from "node:tls";
 import type { Lister } from "#api/lister.ts";
 import type { IssuedCertificate } from "#auth/pki.ts";
+import { given } from "#base/given.ts";
 import { Aggregator } from "#extension/aggregation/aggregator.ts";
 import { type AggregationLimits, aggregationLimits } from "#extension/aggregation/limits.ts";
 import type { MakeTransport } from "#extension/aggregation/remote.ts";
@@ -64,7 +65,7 @@ export function openAggregator(
   const { client = frontProxy, routesEndpoints = true } = access;
   const shown = { certificate: client.certificate, key: client.privateKey };
   const makeTransport: MakeTransport = (ca) => {
-    const credentials = { ...shown, ...(ca === undefined ? {} : { ca }) };
+    const credentials = { ...shown, ...given({ ca }) };
     const shared = { refuses, limits: limits.aggregatedConnections };
     return hostsTransport({ credentials: () => credentials, ...shared });
   };

@@ -1,4 +1,5 @@
 /** The API server of a plane: admission and fairness over its storage and extensions. */
+import { given } from "#base/given.ts";
 import { nodeTurnHost } from "#platform/node/http/process-turns.ts";
 import { type Admission } from "#admission/admission.ts";
 import { createAdmission } from "#admission/chain.ts";
@@ -69,7 +70,7 @@ export async function openApiServer(
       tokenMinter: access.mintToken,
       kubelets: kubelets.kubelets,
       delegates: deps.aggregator,
-      ...(options.audit === undefined ? {} : { audit: options.audit }),
+      ...given({ audit: options.audit }),
     },
     timesOf(options),
   );

@@ -1,6 +1,7 @@
 /** What judges and converts objects beyond the built-in kinds and plugins, and the ways to other servers. */
 import { ResourceCatalog } from "#apiserver/catalog.ts";
 import { builtinResources } from "#api/schema/resources.ts";
+import { given } from "#base/given.ts";
 import type { Aggregator } from "#extension/aggregation/aggregator.ts";
 import { serveDefinitions } from "#extension/definitions/definitions.ts";
 import { rulesWith } from "#extension/definitions/rules/rules.ts";
@@ -71,7 +72,6 @@ async function openDefinitions(
 function webhookAccess({ webhooks: open, admission }: PlaneOptions): Partial<WebhookAccess> {
   const credentials = admission?.credentials;
   return {
-    ...(open === undefined ? {} : { open }),
-    ...(credentials === undefined ? {} : { credentials }),
+    ...given({ open, credentials }),
   };
 }

@@ -7,6 +7,7 @@ import { createSecureContext } from "node:tls";
 import { groups, kubeletClientName } from "#auth/groups.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import { type IssuedCertificate, makeClientCertificate } from "#auth/pki.ts";
+import { given } from "#base/given.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { HostsCredentials } from "#platform/node/http/http-hosts.ts";
 import type { Random } from "#platform/random.ts";
@@ -41,8 +42,7 @@ export function readPems({ authority, certificate, key }: KubeletFiles): Kubelet
       : { certificate: readOperatorFile(certificate), privateKey: readOperatorFile(key) };
   checkPem(ca, client);
   return {
-    ...(ca === undefined ? {} : { authority: ca }),
-    ...(client === undefined ? {} : { client }),
+    ...given({ authority: ca, client }),
   };
 }
 
@@ -50,7 +50,7 @@ export function readPems({ authority, certificate, key }: KubeletFiles): Kubelet
 function checkPem(ca: string | undefined, client: IssuedCertificate | undefined): void {
   try {
     const pair = client === undefined ? {} : { cert: client.certificate, key: client.privateKey };
-    createSecureContext({ ...(ca === undefined ? {} : { ca }), ...pair });
+    createSecureContext({ ...given({ ca }), ...pair });
   } catch (error) {
     const text = `--kubelet-certificate-authority, --kubelet-client-certificate or --kubelet-client-key: ${(error as Error).message}`;
     throw new UsageError(text, { cause: error });
@@ -79,7 +79,7 @@ export function kubeletCredentials(
     const { authority, client = own } = pems();
     if (client !== undefined) shown.add(client.certificate);
     return {
-      ...(authority === undefined ? {} : { ca: authority }),
+      ...given({ ca: authority }),
       ...(client === undefined ? {} : { certificate: client.certificate, key: client.privateKey }),
     };
   };

@@ -3,6 +3,7 @@ import type { Kubelets } from "#apiserver/kubelet/deps.ts";
 import { kubeletDefaults } from "#apiserver/kubelet/deps.ts";
 import { OpenStreams } from "#apiserver/kubelet/open-streams.ts";
 import type { Pki } from "#auth/pki-files.ts";
+import { given } from "#base/given.ts";
 import type { Clock } from "#platform/clock.ts";
 import {
   type HostsCredentials,
@@ -38,7 +39,7 @@ export function kubeletAccess(flags: KubeletFlags): KubeletAccess {
   if ((certificate === undefined) !== (key === undefined))
     throw new UsageError("give --kubelet-client-certificate and --kubelet-client-key, or neither");
   const files = {
-    ...(ca === undefined ? {} : { authority: ca }),
+    ...given({ authority: ca }),
     ...(certificate === undefined || key === undefined ? {} : { certificate, key }),
   };
   return {

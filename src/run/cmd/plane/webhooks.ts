@@ -1,6 +1,7 @@
 /** The way to webhooks of admission and of conversion: transports, limits, and what they are resolved by. */
 import type { Lister } from "#api/lister.ts";
 import type { Authorizer } from "#auth/auth.ts";
+import { given } from "#base/given.ts";
 import { ConversionMetrics } from "#extension/conversion/metrics.ts";
 import { webhookConverters } from "#extension/conversion/webhook-converter.ts";
 import type { ConverterOf } from "#extension/definitions/conversion.ts";
@@ -62,7 +63,7 @@ export function openWebhooks(host: Host, parts: Parts): Webhooks {
       services: targetsOf(host, parts),
       open,
       evaluator: webhookConditionEvaluator({ ...host, authorizer, runner }),
-      ...(credentials === undefined ? {} : { credentials }),
+      ...given({ credentials }),
     },
     limits.webhookCalls,
   );

@@ -1,6 +1,7 @@
 /** A relay made of flags: resources, views, guards and peers; and its end. */
 import { SelectorError } from "#api/selectors/label-selector.ts";
 import { CertificateAuthenticator } from "#auth/x509.ts";
+import { given } from "#base/given.ts";
 import type { Clock } from "#platform/clock.ts";
 import { Ledger } from "#platform/ledger.ts";
 import type { Log } from "#platform/log.ts";
@@ -77,7 +78,7 @@ async function makeRelay(
     {
       resources: kinds,
       views: more.followsViews === false ? [] : views,
-      ...(custom === undefined ? {} : { custom }),
+      ...given({ custom }),
       consistency: flags.reads,
       shadowRate: flags.shadow ?? 0,
       limits: limitsOf(flags),

@@ -2,6 +2,7 @@
  * `pilothouse relay`: a coalescing proxy before any Kubernetes API server, until SIGTERM. Alone in
  * this process, or as the owner of the upstream with serving workers (workers.ts).
  */
+import { given } from "#base/given.ts";
 import type { EtcdListening } from "#etcd/server.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { freePort, httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
@@ -77,7 +78,7 @@ export async function openAlone(
   const access = await accessOf(flags, process.env);
   const audit = await openAudit(own, flags, parts);
   const sinks = await sinksOf(own, flags);
-  const more = { clock, metrics, ...(audit === undefined ? {} : { audit }) };
+  const more = { clock, metrics, ...given({ audit }) };
   const made = await openRelay(
     flags,
     (timers) => upstreamOf(access, timers),
@@ -234,7 +235,7 @@ async function openWorker(
   const owner = { server: "http://owner", socketPath };
   const upstream = upstreamOf(owner, clock, outside);
   const metricsText = (): Promise<string> => ownersMetrics(upstream, stopping);
-  const more = { clock, metrics, metricsText, ...(audit === undefined ? {} : { audit }) };
+  const more = { clock, metrics, metricsText, ...given({ audit }) };
   const made = await openRelay(flags, () => upstream, more, parts, stopping);
   if (made === undefined) return undefined;
   await made.running.untilReady(stopping);

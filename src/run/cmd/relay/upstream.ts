@@ -1,4 +1,5 @@
 /** A relay's way upstream: transports, and what the upstream says it has. */
+import { given } from "#base/given.ts";
 import { socketClient, socketClientLimits } from "#client/rest-client.ts";
 import { ByteTransportError, type ByteTransport } from "#platform/byte-transport.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
@@ -55,9 +56,7 @@ type UpstreamAccess = Omit<KubeAccess, "namespace">;
 function anonymousTo({ server, ca, serverName, insecure }: UpstreamAccess): ByteTransport {
   return httpClient({
     server,
-    ...(ca === undefined ? {} : { ca }),
-    ...(serverName === undefined ? {} : { serverName }),
-    ...(insecure === undefined ? {} : { insecure }),
+    ...given({ ca, serverName, insecure }),
     limits: httpClientLimits,
   });
 }

@@ -1,4 +1,5 @@
 /** A role's way to the API server: as whom it asks, and clients over it. */
+import { given } from "#base/given.ts";
 import type { Client } from "#client/client.ts";
 import { fencedTransport } from "#client/fence.ts";
 import type { LeaderTerm } from "#client/election.ts";
@@ -81,9 +82,7 @@ export class ApiConnection {
     const { server, ca, serverName, insecure, certificate, key } = this.access;
     const http = httpClient({
       server,
-      ...(ca === undefined ? {} : { ca }),
-      ...(serverName === undefined ? {} : { serverName }),
-      ...(insecure === undefined ? {} : { insecure }),
+      ...given({ ca, serverName, insecure }),
       ...(isAnonymous || certificate === undefined ? {} : { certificate }),
       ...(isAnonymous || key === undefined ? {} : { key }),
       limits: httpClientLimits,

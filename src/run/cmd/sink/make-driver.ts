@@ -2,6 +2,7 @@
 import { Buffer } from "node:buffer";
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { given } from "#base/given.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
@@ -107,7 +108,7 @@ function httpDriver(clock: Clock, sink: string, target: Target<"http">): SinkDri
   const ca = textOf(target.caFile);
   const http = httpClient({
     server: origin,
-    ...(ca === undefined ? {} : { ca }),
+    ...given({ ca }),
     limits: { ...httpClientLimits, socketsMax: 1 },
   });
   const secret = secretOf(target.secretFile);

@@ -5,6 +5,7 @@
  * Bounds a request has `deadlineMs` and `triesMax` tries; an answer `answerBytesMax`.
  */
 import { setTimeout as pause } from "node:timers/promises";
+import { given } from "#base/given.ts";
 import type { ChunkName, ChunkStore } from "#store/engines/etcd/chunk-store.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
@@ -118,7 +119,7 @@ export class CheckpointBucket implements ChunkStore {
         const answer = await this.#signer.fetch(url, {
           method,
           signal,
-          ...(body === undefined ? {} : { body }),
+          ...given({ body }),
         });
         if (answer.status < 500 || tries === triesMax) return answer;
         await answer.body?.cancel();

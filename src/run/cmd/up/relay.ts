@@ -3,6 +3,7 @@
  * come in crowds. It reaches the API server by its socket, as the administrator, like any other relay.
  */
 import type { Pki } from "#auth/pki-files.ts";
+import { given } from "#base/given.ts";
 import type { Clock } from "#platform/clock.ts";
 import { listen } from "#platform/node/http/http.ts";
 import type { Audit } from "#server/audit/trail.ts";
@@ -58,7 +59,7 @@ export async function openRelayOf(
   const more = {
     clock: host.clock,
     metrics: new MetricSet(),
-    ...(audit === undefined ? {} : { audit }),
+    ...given({ audit }),
   };
   const xdsAt =
     xdsListen === undefined

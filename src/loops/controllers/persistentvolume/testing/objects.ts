@@ -1,5 +1,6 @@
 /** Volumes and claims in short form, for tests. */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from "#api/gen/types.ts";
+import { given } from "#base/given.ts";
 
 interface VolumeShape {
   readonly size?: string;
@@ -26,8 +27,7 @@ export function makeVolume(name: string, shape: VolumeShape = {}): PersistentVol
       name,
       uid: `uid-${name}`,
       finalizers: ["kubernetes.io/pv-protection"],
-      ...(annotations === undefined ? {} : { annotations }),
-      ...(labels === undefined ? {} : { labels }),
+      ...given({ annotations, labels }),
     },
     spec: {
       capacity: { storage: size },
@@ -35,7 +35,7 @@ export function makeVolume(name: string, shape: VolumeShape = {}): PersistentVol
       persistentVolumeReclaimPolicy: policy,
       hostPath: { path: `/tmp/${name}` },
       volumeMode: "Filesystem",
-      ...(className === undefined ? {} : { storageClassName: className }),
+      ...given({ storageClassName: className }),
       ...(claimRef === undefined ? {} : { claimRef: referenceOf(claimRef) }),
       ...(host === undefined ? {} : { nodeAffinity: { required: onHost(host) } }),
       ...shape.spec,
@@ -46,7 +46,7 @@ export function makeVolume(name: string, shape: VolumeShape = {}): PersistentVol
 
 function referenceOf(text: string) {
   const [namespace = "", name = "", uid] = text.split("/");
-  return { namespace, name, ...(uid === undefined ? {} : { uid }) };
+  return { namespace, name, ...given({ uid }) };
 }
 
 function onHost(host: string) {
@@ -77,14 +77,14 @@ export function makeClaim(name: string, shape: ClaimShape = {}): PersistentVolum
       namespace: "default",
       uid,
       finalizers: ["kubernetes.io/pvc-protection"],
-      ...(annotations === undefined ? {} : { annotations }),
+      ...given({ annotations }),
     },
     spec: {
       accessModes: modes,
       resources: { requests: { storage: size } },
       storageClassName: className,
       volumeMode: "Filesystem",
-      ...(volumeName === undefined ? {} : { volumeName }),
+      ...given({ volumeName }),
       ...shape.spec,
     },
     status: { phase },
