@@ -2,7 +2,7 @@
  * An EncryptionConfiguration of apiserver.config.k8s.io/v1, with upstream's findings
  * (pkg/apis/apiserver/validation/validation_encryption.go). Unknown fields are errors, as upstream's strict decoder.
  */
-import { isRecord } from "#api/json/json-value.ts";
+import { isRecord } from "#base/is-record.ts";
 import type { CipherKind } from "./providers.ts";
 
 export interface EncryptionConfiguration {

@@ -1,4 +1,5 @@
 /** JSON as values of expressions: by a schema, or as it is. Parts are converted when they are read, once. */
+import { isRecord } from "#base/is-record.ts";
 import { spendEffort } from "./effort.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
 import { FunctionError } from "./libraries/limits.ts";
@@ -104,7 +105,7 @@ function mismatch({ form }: SchemaNode, json: unknown): never {
 }
 
 function isFields(json: unknown): json is JsonFields {
-  return typeof json === "object" && json !== null && !Array.isArray(json);
+  return isRecord(json);
 }
 
 class JsonList extends ListValue {

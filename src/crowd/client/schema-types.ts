@@ -7,6 +7,7 @@
  *        version must be identifiers, and descriptions are left out: nothing of it becomes code.
  */
 import type { CustomResourceDefinition, JSONSchemaProps } from "#api/gen/types.ts";
+import { isRecord } from "#base/is-record.ts";
 
 /** The definition cannot be written as types: which, and why. */
 export class SchemaTypesError extends Error {
@@ -99,7 +100,7 @@ function objectOf(schema: JSONSchemaProps): string {
 
 /** A list of schemas and a boolean are not structural, so definitions do not have them. */
 function isSchema(value: unknown): value is JSONSchemaProps {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord(value);
 }
 
 function capital(text: string): string {

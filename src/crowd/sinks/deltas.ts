@@ -9,6 +9,7 @@
  *     would be as long, or which no patch can say: nulls, integers beyond 2^53, nesting beyond `depthMax`.
  */
 import type { JsonObject, JsonValue } from "#api/object.ts";
+import { isRecord } from "#base/is-record.ts";
 
 interface Kept {
   readonly resourceVersion: string;
@@ -91,7 +92,7 @@ const added = (value: JsonValue, depth: number): Patch =>
   isSayable(value, depth) ? value : unsayable;
 
 function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord(value);
 }
 
 /** A null in a patch deletes; a number that JavaScript rounds is another one. */

@@ -1,5 +1,6 @@
 /** Typed reading of a configuration that a person wrote; null counts as absent, as upstream reads it. */
 import type { Fields } from "#api/validation/fields.ts";
+import { isRecord } from "#base/is-record.ts";
 
 /** A configuration that cannot be used; the text is for the operator. */
 export class SettingsError extends Error {
@@ -12,7 +13,7 @@ export class SettingsError extends Error {
 const int32Most = 2 ** 31 - 1;
 
 export function record(value: unknown, path: string): Fields {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
+  if (isRecord(value)) return value as Fields;
   throw mismatch(value, path, "struct");
 }
 

@@ -10,12 +10,12 @@ import {
   type GroupVersionKind,
   parseApiVersion,
 } from "#api/object.ts";
-import { isRecord } from "#api/json/json-value.ts";
 import { keepSpelling, keptField } from "#api/json/kept-json.ts";
 import { cannotBeHandled, strictDecodingMessage } from "#api/schema/decode.ts";
 import { refuseBeyondLimits } from "#api/json/object-limits.ts";
 import { hasValues } from "#api/json/value-count.ts";
 import { badRequest, tooLarge, tooManyRequests } from "#api/status.ts";
+import { isRecord } from "#base/is-record.ts";
 import { chargeDecoding, refused } from "#server/charges.ts";
 import type { RequestContext } from "#server/context.ts";
 import {

@@ -2,9 +2,10 @@
  * What a patch itself has of unknown fields and of fields that stand twice, as upstream's strict reading of it tells:
  * before what the patched object has of them.
  */
-import { isRecord, jsonKind } from "#api/json/json-value.ts";
+import { jsonKind } from "#api/json/json-value.ts";
 import { fieldFindings } from "#api/schema/decode.ts";
 import { badRequest } from "#api/status.ts";
+import { isRecord } from "#base/is-record.ts";
 import type { JsonScan } from "#wire/json-scan.ts";
 import { orderedScan } from "#wire/yaml.ts";
 import type { Document } from "./body-text.ts";

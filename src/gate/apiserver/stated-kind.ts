@@ -4,7 +4,7 @@
  * Holds  `apiVersion: /v1` is `v1`; a body that names no kind, or no version of the group expected, is of the kind
  *        expected; the two fields are found in any case of their letters, as by Go's encoding/json.
  */
-import { isRecord, jsonKind } from "#api/json/json-value.ts";
+import { jsonKind } from "#api/json/json-value.ts";
 import {
   type AnyObject,
   apiVersionOf,
@@ -15,6 +15,7 @@ import {
 import { checkFields } from "#api/schema/decode.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
 import { type ApiError, badRequest } from "#api/status.ts";
+import { isRecord } from "#base/is-record.ts";
 import { decodeUtf8 } from "#wire/json.ts";
 
 interface NamedKind {

@@ -8,6 +8,7 @@
  */
 import { createHash, createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
+import { isRecord } from "#base/is-record.ts";
 
 export interface VerifyKey {
   readonly keyId: string;
@@ -95,7 +96,7 @@ function parseObject(base64url: string): RawClaims | undefined {
     const bytes = strictBase64url(base64url);
     if (bytes === undefined) return undefined;
     const value: unknown = JSON.parse(utf8.decode(bytes));
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    const isObject = isRecord(value);
     return isObject ? (value as RawClaims) : undefined;
   } catch {
     return undefined;

@@ -2,7 +2,7 @@
  * resource.k8s.io/v1beta1 and v1: two shapes differ. A request's device fields stand in the request
  * itself in v1beta1 and under `exactly` in v1; a slice's devices are wrapped in `basic` in v1beta1.
  */
-import { isRecord } from "../json/json-value.ts";
+import { isRecord } from "#base/is-record.ts";
 import type { AnyObject } from "../object.ts";
 
 type Bag = Readonly<Record<string, unknown>>;

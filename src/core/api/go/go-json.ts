@@ -5,7 +5,7 @@
  * Key order  JavaScript puts keys that are array indexes first, so their place in the text is lost. Only
  *            maps have such keys, and Go sorts maps: an object that has one is written sorted.
  */
-import { isRecord } from "../json/json-value.ts";
+import { isRecord } from "#base/is-record.ts";
 
 const escaped = /[<>&\u2028\u2029]/;
 const escapes = ["<", ">", "&", "\u2028", "\u2029"].map(

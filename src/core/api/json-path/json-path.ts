@@ -10,7 +10,7 @@
  * Differs  members of an object are visited in key order, where Go's order is random; a number counts
  *        as an integer when its value is one, however it was written.
  */
-import { isRecord } from "../json/json-value.ts";
+import { isRecord } from "#base/is-record.ts";
 import { goValue } from "../go/go-value.ts";
 import {
   type Action,

@@ -3,6 +3,7 @@
  * never changed. The decoder bounds depth; callers bound sizes.
  */
 import { copyLiterals } from "#base/exact-json.ts";
+import { isRecord } from "#base/is-record.ts";
 import type { JsonValue } from "../object.ts";
 
 export type MutableJson = null | boolean | number | string | MutableJson[] | MutableObject;
@@ -12,11 +13,6 @@ export interface MutableObject {
 
 export function isJsonObject(value: unknown): value is MutableObject {
   return isRecord(value);
-}
-
-/** The same question of a value that is only read. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** As Go's decoder names what it found. */

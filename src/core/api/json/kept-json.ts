@@ -7,8 +7,9 @@
  *        has no text. Texts have no white space, and Go's escapes of `<`, `>`, `&`, U+2028, U+2029.
  * Cost   one walk over the object's text for each that is read; kinds without such a field pay a compare.
  */
+import { isRecord } from "#base/is-record.ts";
 import { escapeForGo, goJson } from "../go/go-json.ts";
-import { isRecord, jsonEqual } from "./json-value.ts";
+import { jsonEqual } from "./json-value.ts";
 
 interface Kept {
   readonly kind?: unknown;

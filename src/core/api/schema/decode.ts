@@ -9,7 +9,8 @@
  * Not    here: required fields, enums, ranges. Those are validation's, with validation's texts.
  */
 import { literalOf } from "#base/exact-json.ts";
-import { isRecord, jsonKind } from "../json/json-value.ts";
+import { isRecord } from "#base/is-record.ts";
+import { jsonKind } from "../json/json-value.ts";
 import type { AnyObject, GroupVersionKind } from "../object.ts";
 import type { FieldSchema, ObjectSchema } from "./schema-types.ts";
 import { objectLimits } from "../json/object-limits.ts";

@@ -4,7 +4,8 @@
  *
  * After  apiextensions-apiserver pkg/apiserver/schema/objectmeta (algorithm.go, coerce.go).
  */
-import { isRecord, setField } from "../json/json-value.ts";
+import { isRecord } from "#base/is-record.ts";
+import { setField } from "../json/json-value.ts";
 import type { MutableJson, MutableObject } from "../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import { checkFields } from "../schema/decode.ts";

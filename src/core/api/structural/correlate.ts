@@ -4,8 +4,9 @@
  *
  * After  apiserver pkg/cel/common/equality.go and maplist.go.
  */
+import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";
-import { isRecord, jsonEqual } from "../json/json-value.ts";
+import { jsonEqual } from "../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import type { Structural } from "./structural.ts";
 

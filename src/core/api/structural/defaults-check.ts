@@ -3,6 +3,7 @@
  *
  * After  apiextensions-apiserver pkg/apiserver/schema/defaulting/validation.go.
  */
+import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";
 import { jsonEqual } from "../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
@@ -90,7 +91,7 @@ function checkDefault(check: Check, node: Structural, value: JsonValue, path: st
 
 function metadataErrors(value: JsonValue, node: Structural, path: string): readonly FieldError[] {
   const options = { dropInvalid: false, isResourceRoot: node.isEmbeddedResource };
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+  if (isRecord(value)) {
     const { error } = coerceAt(value as JsonObject, node, options, path);
     if (error !== undefined) return [error];
   }

@@ -4,7 +4,7 @@
  *
  * After  apiextensions-apiserver pkg/apiserver/schema/cel/validation.go (ValidFieldPath).
  */
-import { isRecord } from "../json/json-value.ts";
+import { isRecord } from "#base/is-record.ts";
 import type { Fields } from "../validation/fields.ts";
 import { maybe, part } from "../validation/fields.ts";
 import { ownEntry } from "#base/own.ts";

@@ -4,8 +4,8 @@
  *
  * After  apiextensions-apiserver pkg/apiserver/schema/listtype/validation.go.
  */
+import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";
-import { isRecord } from "../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import type { FieldError } from "../status.ts";
 import { byText } from "../validation/fields.ts";

@@ -4,9 +4,9 @@
  *
  * After  apiextensions-apiserver pkg/apiserver/schema/validation.go and complete.go.
  */
+import { isRecord } from "#base/is-record.ts";
 import { patternSteps } from "#base/pattern-steps.ts";
 import { ownEntry } from "#base/own.ts";
-import { isRecord } from "../json/json-value.ts";
 import type { FieldError } from "../status.ts";
 import type { Fields } from "../validation/fields.ts";
 import { byText, count, flag, has, items, maybe, part, text } from "../validation/fields.ts";

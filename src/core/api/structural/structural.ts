@@ -7,8 +7,8 @@
  * Holds  a node never changes what a caller sees of it; two asks for one child give the same node.
  * After  apiextensions-apiserver pkg/apiserver/schema (structural.go, convert.go).
  */
+import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";
-import { isRecord } from "../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import type { FieldError } from "../status.ts";
 import { byText, flag, items, maybe, part, text, texts } from "../validation/fields.ts";

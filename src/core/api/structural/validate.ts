@@ -11,8 +11,8 @@
  *        slice_validator.go); apiextensions-apiserver pkg/apiserver/validation.
  * Differs  findings come in the order of the object's fields; upstream's order is random.
  */
+import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";
-import { isRecord } from "../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import type { FieldError } from "../status.ts";
 import { append } from "../validation/errors.ts";

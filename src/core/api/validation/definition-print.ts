@@ -2,8 +2,8 @@
  * Schemas and versions as upstream prints them inside a finding: its internal structs, whose fields have
  * no JSON names, and which are printed whole.
  */
+import { isRecord } from "#base/is-record.ts";
 import { dictionary, ownEntry } from "#base/own.ts";
-import { isRecord } from "../json/json-value.ts";
 import type { Fields } from "./fields.ts";
 import { flag, items, maybe, text } from "./fields.ts";
 

@@ -6,8 +6,8 @@
  *        ValidateCustomResourceDefinitionOpenAPISchema).
  * Differs  findings come in the order of the schema's fields; upstream's order is random.
  */
+import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";
-import { isRecord } from "../json/json-value.ts";
 import type { JsonObject } from "../object.ts";
 import type { FieldError } from "../status.ts";
 import { defaultErrors } from "../structural/defaults-check.ts";

@@ -2,7 +2,7 @@
  * What changed between two values, for messages that refuse a change: upstream appends a diff of its
  * internal structs there, which no client can read by machine; ours names the fields.
  */
-import { isRecord } from "../json/json-value.ts";
+import { isRecord } from "#base/is-record.ts";
 import { semanticEqual } from "./equal.ts";
 import { byText } from "./fields.ts";
 import { printValue } from "./errors.ts";

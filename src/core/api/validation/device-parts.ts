@@ -1,6 +1,6 @@
 /** What claims, classes and slices of devices have in common: lists, names, taints, configuration. Texts as upstream's. */
+import { isRecord } from "#base/is-record.ts";
 import type { FieldError } from "../status.ts";
-import { isRecord } from "../json/json-value.ts";
 import { spelledJson } from "../json/kept-json.ts";
 import { dns1123LabelErrors, regexText } from "../names.ts";
 import { isLonger, labelValueErrors, subdomainErrors } from "../selectors/label-syntax.ts";

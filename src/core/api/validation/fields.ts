@@ -2,6 +2,7 @@
  * Reads of an object seen as a bag of fields. Absent, null and a value of the wrong type all read as
  * absent: whether a type fits is the decoder's question (schema), not a rule's.
  */
+import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";
 import { type MutableJson, type MutableObject, setField } from "../json/json-value.ts";
 
@@ -12,7 +13,7 @@ const noItems: readonly never[] = Object.freeze([]);
 const noTexts: Readonly<Record<string, string>> = Object.freeze({});
 
 export function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord(value);
 }
 
 /** A Go pointer that is not nil: also an empty struct, an empty string, false and 0 count. */

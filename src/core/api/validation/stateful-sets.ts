@@ -1,6 +1,6 @@
 /** Stateful sets and the revisions controllers keep. Texts as upstream's. */
+import { isRecord } from "#base/is-record.ts";
 import type { FieldError } from "../status.ts";
-import { isRecord } from "../json/json-value.ts";
 import { spelledJson } from "../json/kept-json.ts";
 import { dns1123LabelErrors } from "../names.ts";
 import type { Fields } from "./fields.ts";

@@ -1,7 +1,7 @@
 /** Fields that are any JSON: how each travels in protobuf. */
 import { parseExactJson } from "#base/exact-json.ts";
+import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";
-import { isRecord } from "#api/json/json-value.ts";
 import { keepText } from "#api/json/kept-json.ts";
 import type { FieldSchema } from "#api/schema/schema-types.ts";
 import { ProtobufError } from "#wire/protobuf.ts";

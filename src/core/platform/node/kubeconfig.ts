@@ -12,6 +12,7 @@ import { homedir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { parse } from "yaml";
+import { isRecord } from "#base/is-record.ts";
 
 export interface KubeAccess {
   readonly server: string;
@@ -290,9 +291,7 @@ function readText(path: string): string {
 
 /** A decoder of untyped YAML: what is no mapping is an empty one. */
 function fields(value: unknown): Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Fields)
-    : {};
+  return isRecord(value) ? (value as Fields) : {};
 }
 
 function list(value: unknown): readonly unknown[] {

@@ -1,4 +1,5 @@
 /** Reads custom resources: their definition may be another than we know, or let anything through. */
+import { isRecord } from "#base/is-record.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -7,9 +8,7 @@ const none: Fields = {};
 /** Empty when it is no object. */
 export function fields(value: unknown): Fields {
   // Narrowed: what JSON calls an object.
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Fields)
-    : none;
+  return isRecord(value) ? (value as Fields) : none;
 }
 
 /** Empty when it is no list. */

@@ -6,6 +6,7 @@
  */
 import { jsonEqual } from "#api/json/json-value.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
+import { isRecord } from "#base/is-record.ts";
 import { dictionary } from "#base/own.ts";
 
 const prefix = "#/definitions/";
@@ -72,7 +73,7 @@ function parameterOf(value: JsonValue, shared: Readonly<Record<string, JsonValue
 }
 
 function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord(value);
 }
 
 function mergeOne(

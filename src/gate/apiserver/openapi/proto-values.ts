@@ -3,6 +3,7 @@
  * their values as YAML text, and reads of a JSON document.
  */
 import { assert } from "#base/assert.ts";
+import { isRecord } from "#base/is-record.ts";
 import type { Steps } from "#base/steps.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import type { ProtobufWriter } from "./protobuf-writer.ts";
@@ -62,7 +63,7 @@ export function repeatNamed(
 }
 
 export function asObject(value: JsonValue): JsonObject {
-  assert(typeof value === "object" && value !== null && !Array.isArray(value), "not an object");
+  assert(isRecord(value), "not an object");
   return value as JsonObject; // just asserted
 }
 

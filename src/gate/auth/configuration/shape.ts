@@ -5,6 +5,7 @@
  * In     what the YAML holds, with the shape of its kind. Out: the value, absent texts as "", absent lists as [].
  * Fails  with ConfigurationError in upstream's words (a wrong type as Go's decoder, unknown fields all at once).
  */
+import { isRecord } from "#base/is-record.ts";
 import { dictionary } from "#base/own.ts";
 import { parseGoDuration } from "#api/go/go-duration.ts";
 
@@ -173,5 +174,5 @@ function textOf(value: unknown): string {
 }
 
 function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord(value);
 }

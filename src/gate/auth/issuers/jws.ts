@@ -7,6 +7,7 @@
  * Bounds `tokenLengthMax` characters of a token; of a key set see key-set.ts.
  */
 import { constants, type KeyObject, verify } from "node:crypto";
+import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";
 import type { RawClaims } from "../jwt.ts";
 
@@ -73,7 +74,7 @@ function parsePart(text: string): RawClaims | undefined {
   if (bytes === undefined) return undefined;
   try {
     const value: unknown = JSON.parse(utf8.decode(bytes));
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    const isObject = isRecord(value);
     return isObject ? (value as RawClaims) : undefined; // JSON objects have text keys
   } catch {
     return undefined;

@@ -6,6 +6,7 @@
  * Bounds `keysMax` keys; more are not looked at.
  */
 import { createPublicKey } from "node:crypto";
+import { isRecord } from "#base/is-record.ts";
 import { type IssuerKey, isSigningAlgorithm } from "./jws.ts";
 
 /** Issuers publish one to a dozen. */
@@ -13,13 +14,13 @@ const keysMax = 256;
 
 /** @throws Error when it is no key set. */
 export function readKeySet(document: unknown): readonly IssuerKey[] {
-  const keys = isFields(document) ? document["keys"] : undefined;
+  const keys = isRecord(document) ? document["keys"] : undefined;
   if (!Array.isArray(keys)) throw new Error("oidc: failed to decode keys: no key set");
   return keys.slice(0, keysMax).flatMap((each: unknown) => readKey(each) ?? []);
 }
 
 function readKey(value: unknown): IssuerKey | undefined {
-  if (!isFields(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const { kty, use, alg, kid } = value;
   if (kty !== "RSA" && kty !== "EC") return undefined;
   if (use !== undefined && use !== "sig") return undefined;
@@ -36,8 +37,4 @@ function readKey(value: unknown): IssuerKey | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

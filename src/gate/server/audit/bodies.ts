@@ -7,10 +7,10 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { parse } from "yaml";
-import { isRecord } from "#api/json/json-value.ts";
 import { objectText } from "#api/json/kept-json.ts";
 import type { AnyObject } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
+import { isRecord } from "#base/is-record.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { Holding } from "#platform/ledger.ts";
 import { readEnvelope } from "#wire/protobuf.ts";

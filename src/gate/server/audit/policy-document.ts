@@ -2,7 +2,7 @@
  * A Policy of audit.k8s.io/v1 from a document, with upstream's findings (apis/audit/validation/validation.go).
  * Unknown fields are left out, as upstream's lenient decoder does, and told to the caller.
  */
-import { isRecord } from "#api/json/json-value.ts";
+import { isRecord } from "#base/is-record.ts";
 import {
   type AuditPolicy,
   type Level,

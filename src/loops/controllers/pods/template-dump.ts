@@ -8,7 +8,8 @@
  */
 import type { PodTemplateSpec } from "#api/gen/types.ts";
 import { int64Max } from "#api/go/go-integer.ts";
-import { type GoType, fieldsOf, isObject } from "./template-fields.ts";
+import { isRecord } from "#base/is-record.ts";
+import { type GoType, fieldsOf } from "./template-fields.ts";
 
 type Bag = Readonly<Record<string, unknown>>;
 
@@ -40,7 +41,7 @@ function dumpValue(type: GoType, value: unknown): string {
       if (!Array.isArray(value) || value.length === 0) return "<nil>";
       return `[${value.map((item) => dump(type.of, item, false)).join(" ")}]`;
     case "map":
-      return dumpMap(type.of, isObject(value) ? value : nothing);
+      return dumpMap(type.of, isRecord(value) ? value : nothing);
     case "struct":
       return dumpStruct(type.name, value);
     case "pointer":
@@ -51,7 +52,7 @@ function dumpValue(type: GoType, value: unknown): string {
 }
 
 function scalarText(value: unknown): string {
-  return isObject(value) && typeof value["rawJSON"] === "string" ? value["rawJSON"] : String(value);
+  return isRecord(value) && typeof value["rawJSON"] === "string" ? value["rawJSON"] : String(value);
 }
 
 function dumpMap(of: GoType, map: Bag): string {
@@ -64,7 +65,7 @@ function dumpStruct(name: string, value: unknown): string {
   if (name === "v1.Time") return zeroTime;
   if (name === "resource.Quantity") return dumpQuantity(value);
   if (name === "intstr.IntOrString") return dumpIntOrString(value);
-  const bag = isObject(value) ? value : nothing;
+  const bag = isRecord(value) ? value : nothing;
   const fields = fieldsOf(name).map(({ goName, jsonName, type, isEmbedded }) => {
     const inner = isEmbedded ? bag : bag[jsonName];
     return `${goName}:${dump(type, inner, true)}`;

@@ -24,10 +24,6 @@ export function fieldsOf(struct: string): readonly GoField[] {
   return structs.get(struct) ?? [];
 }
 
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function parseLine(line: string): [string, readonly GoField[]] {
   const [name = "", ...fields] = line.split(" ");
   return [name, fields.map(parseField)];

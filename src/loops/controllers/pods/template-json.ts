@@ -7,7 +7,8 @@
  */
 import type { PodTemplateSpec } from "#api/gen/types.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
-import { type GoField, type GoType, fieldsOf, isObject } from "./template-fields.ts";
+import { isRecord } from "#base/is-record.ts";
+import { type GoField, type GoType, fieldsOf } from "./template-fields.ts";
 
 type Bag = Readonly<Record<string, unknown>>;
 
@@ -20,7 +21,7 @@ export function restoringPatch(template: PodTemplateSpec): JsonObject {
 }
 
 function structEntries(name: string, value: unknown): [string, JsonValue][] {
-  const bag = isObject(value) ? value : nothing;
+  const bag = isRecord(value) ? value : nothing;
   return fieldsOf(name).flatMap((field) => {
     if (field.isEmbedded) return structEntries(field.type.name, bag);
     const encoded = encodeField(field, bag[field.jsonName]);
@@ -46,7 +47,7 @@ function isEmpty(type: GoType, value: unknown): boolean {
     case "slice":
       return !Array.isArray(value) || value.length === 0;
     case "map":
-      return !isObject(value) || Object.keys(value).length === 0;
+      return !isRecord(value) || Object.keys(value).length === 0;
     default:
       return type satisfies never;
   }

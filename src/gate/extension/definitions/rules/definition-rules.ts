@@ -8,8 +8,9 @@
  *         pkg/apiserver/schema/defaulting/validation.go.
  * Differs findings of rules come after all others; upstream has them version by version.
  */
+import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";
-import { isRecord, jsonEqual } from "#api/json/json-value.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { AnyObject, JsonObject } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";
 import { defaultErrors } from "#api/structural/defaults-check.ts";

@@ -8,9 +8,9 @@
  * After   apiextensions-apiserver pkg/apiserver/schema/cel/validation.go (Validate).
  * Differs findings come in the order of the schema; upstream's order is random.
  */
+import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";
 import { must } from "#base/assert.ts";
-import { isRecord } from "#api/json/json-value.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";
 import { Correlated, itemsByKey, keyOf } from "#api/structural/correlate.ts";

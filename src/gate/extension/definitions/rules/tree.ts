@@ -4,8 +4,8 @@
  * Holds  levels without rules cost nothing; names of properties are keys of maps, so `__proto__` is one too.
  * After  apiextensions-apiserver pkg/apiserver/schema/cel/validation.go (NewValidator).
  */
+import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";
-import { isRecord } from "#api/json/json-value.ts";
 import type { JsonObject } from "#api/object.ts";
 import type { Structural } from "#api/structural/structural.ts";
 import type { Fields } from "#api/validation/fields.ts";
