@@ -6,6 +6,7 @@
  * fraction digits, the largest suffix that keeps it exact. Binary amounts are capped at 2^63-1.
  * Cost: one bigint a quantity; callers on hot paths keep `milliValue` and drop the quantity.
  */
+import { int64Max } from "../go/go-integer.ts";
 
 type QuantityFormat = "DecimalSI" | "BinarySI" | "DecimalExponent";
 
@@ -26,7 +27,7 @@ export class QuantityError extends Error {
 export const zeroQuantity: Quantity = { nanos: 0n, format: "DecimalSI" };
 
 const nano = 1_000_000_000n;
-const binaryMaxNanos = (2n ** 63n - 1n) * nano;
+const binaryMaxNanos = int64Max * nano;
 /** Decimal exponents outside of ±this are refused or round up to 1n: keeps the integers small. */
 const exponentMax = 100;
 /** Digits before and after the point; a longer text is refused. */

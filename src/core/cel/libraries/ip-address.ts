@@ -4,6 +4,7 @@
  * An address is 4 or 16 bytes as one bigint. IPv4-mapped IPv6 addresses stay IPv6 here; the callers
  * refuse them. Cost: one pass over the text; a text of more than 64 characters fails at its first group.
  */
+import { int64Max } from "#api/go/go-integer.ts";
 import { goQuote } from "./go-quote.ts";
 
 export interface IpAddress {
@@ -156,7 +157,7 @@ export function parseIpPrefix(text: string): IpPrefix {
   const bad = `bad bits after slash: ${goQuote(digits)}`;
   if (digits.length > 1 && !/^[1-9]/.test(digits)) throw prefixFailure(text, bad);
   if (!/^[0-9]+$/.test(digits) || digits.length > 19) throw prefixFailure(text, bad);
-  if (BigInt(digits) > 2n ** 63n - 1n) throw prefixFailure(text, bad);
+  if (BigInt(digits) > int64Max) throw prefixFailure(text, bad);
   const length = Number(digits);
   if (length > address.bits) throw prefixFailure(text, "prefix length out of range");
   return { address, length };

@@ -3,6 +3,7 @@
  *
  * Output is counted while it grows: a precision or a shared list can make a short format print a lot.
  */
+import { int64Max } from "#api/go/go-integer.ts";
 import { spendEffort } from "../effort.ts";
 import { goQuote } from "./go-quote.ts";
 import { localeFixed, localeScientific, plainFixed } from "./go-number.ts";
@@ -89,7 +90,7 @@ function parsePrecision(digits: string): number {
   const why =
     digits === ""
       ? "invalid syntax"
-      : digits.length > 400 || BigInt(digits) > 2n ** 63n - 1n
+      : digits.length > 400 || BigInt(digits) > int64Max
         ? "value out of range"
         : undefined;
   if (why === undefined) return Number(digits);

@@ -4,6 +4,7 @@
  * `stream` behaves as with upstream's feature gate PodLogsQuerySplitStreams, which stock has switched off;
  * it is passed on only when it was given, because a kubelet without the gate refuses it.
  */
+import { int64Max } from "#api/go/go-integer.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
 import { formatTime, parseTime } from "#api/values/time.ts";
 import { forbiddenField, invalidValue, notSupported } from "#api/validation/errors.ts";
@@ -19,7 +20,6 @@ interface LogOptions {
 }
 
 const streams = ["All", "Stderr", "Stdout"];
-const int64Max = 2n ** 63n - 1n;
 
 /** `pod`: its name, for the 422. @throws ApiError 400, 422. */
 export function logOptions(query: URLSearchParams, pod: string): LogOptions {
