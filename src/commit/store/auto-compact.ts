@@ -14,7 +14,7 @@ interface CompactorDeps {
   readonly store: Pick<Store, "commitRevision" | "compactRevision" | "compact">;
 }
 
-export interface CompactorOptions {
+interface CompactorOptions {
   readonly intervalMs: number;
   /** This many revisions are kept, whatever their age; absent: those of the last interval. */
   readonly keepRevisions?: number;

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ByteRequest, ByteTransport } from "#platform/byte-transport.ts";
 import { FakeClock, settle } from "#platform/testing/clock.ts";
-import { rateLimited, TokenBucket } from "./rate-limit.ts";
+import { rateLimited } from "./rate-limit.ts";
+import { TokenBucket } from "./token-bucket.ts";
 
 function counted() {
   const sent: string[] = [];

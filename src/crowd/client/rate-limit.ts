@@ -7,39 +7,8 @@
  *        leaves its token unused, as golang.org/x/time/rate gives it back only where no later one has taken its place.
  */
 import type { Clock } from "#platform/clock.ts";
+import { type RateLimit, TokenBucket } from "./token-bucket.ts";
 import { type ByteTransport, ByteTransportError } from "#platform/byte-transport.ts";
-
-export interface RateLimit {
-  /** Requests a second. */
-  readonly qps: number;
-  /** Requests at once, after a quiet time. */
-  readonly burst: number;
-}
-
-/** When the next requests may be sent. Pure but for its clock. */
-export class TokenBucket {
-  readonly #limit: RateLimit;
-  readonly #clock: Pick<Clock, "monotonicMs">;
-  /** Negative: requests wait. */
-  #tokens: number;
-  #atMs: number;
-
-  constructor(limit: RateLimit, clock: Pick<Clock, "monotonicMs">) {
-    this.#limit = limit;
-    this.#clock = clock;
-    this.#tokens = limit.burst;
-    this.#atMs = clock.monotonicMs();
-  }
-
-  /** Takes one. @returns milliseconds until it is there; 0: now. */
-  take(): number {
-    const { qps, burst } = this.#limit;
-    const nowMs = this.#clock.monotonicMs();
-    this.#tokens = Math.min(burst, this.#tokens + ((nowMs - this.#atMs) / 1_000) * qps) - 1;
-    this.#atMs = nowMs;
-    return this.#tokens >= 0 ? 0 : (-this.#tokens / qps) * 1_000;
-  }
-}
 
 export function rateLimited(http: ByteTransport, limit: RateLimit, clock: Clock): ByteTransport {
   const bucket = new TokenBucket(limit, clock);

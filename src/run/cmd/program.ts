@@ -23,6 +23,8 @@ export function makeProgram(): Command {
     .description("A Kubernetes control plane: one commit, encoded once, read by a crowd.")
     .version(productVersion, "-v, --version")
     .showHelpAfterError("(run with --help to see what it takes)")
+    // What stands after a command is the command's: its --version, its -v.
+    .enablePositionalOptions()
     .exitOverride();
   showDefaultsPlainly(program);
   addUp(program);

@@ -51,7 +51,7 @@ function writePrograms(directory: string): void {
   );
 }
 
-/** It becomes the program: whoever kills it has killed that. */
+/** The shell becomes the program, so a signal to it reaches the program. */
 function scriptOf(words: readonly string[]): string {
   return `#!/bin/sh\nexec ${words.map(quoted).join(" ")} "$@"\n`;
 }

@@ -7,7 +7,7 @@ import type { StoreFlags } from "../store/run.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
 /** As etcd's flags say it. */
-export interface EtcdFlags {
+interface EtcdFlags {
   readonly name: string;
   readonly dataDir?: string;
   readonly listenClientUrls: readonly ClientUrl[];
@@ -78,7 +78,18 @@ export function addEtcd(program: Command): void {
       "--allow-cn <names>",
       "serve only certificates of these common names; not a flag of etcd's",
       nameList,
-    )
+    );
+  addLimitFlags(command);
+  addStockFlags(command, etcdFlags);
+  command.action(async (flags: EtcdFlags & { readonly version?: boolean }) => {
+    if (flags.version === true) return printVersion();
+    const { serveStore } = await import("../store/run.ts");
+    await serveStore(storeFlags(flags));
+  });
+}
+
+function addLimitFlags(command: Command): void {
+  command
     .option(
       "--quota-backend-bytes <bytes>",
       "database quota; 0: 2 GiB",
@@ -119,12 +130,6 @@ export function addEtcd(program: Command): void {
       "--insecure-transport",
       "serve in the clear off loopback: whoever reaches the address reads and writes every key; not a flag of etcd's",
     );
-  addStockFlags(command, etcdFlags);
-  command.action(async (flags: EtcdFlags & { readonly version?: boolean }) => {
-    if (flags.version === true) return printVersion();
-    const { serveStore } = await import("../store/run.ts");
-    await serveStore(storeFlags(flags));
-  });
 }
 
 async function printVersion(): Promise<void> {
@@ -133,7 +138,7 @@ async function printVersion(): Promise<void> {
 }
 
 /** What `pilothouse store` would have been told. @throws UsageError */
-export function storeFlags(flags: EtcdFlags): StoreFlags {
+function storeFlags(flags: EtcdFlags): StoreFlags {
   const [first, ...others] = flags.listenClientUrls;
   if (first === undefined) throw new UsageError("--listen-client-urls names no address");
   const progress =

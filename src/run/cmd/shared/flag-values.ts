@@ -64,6 +64,17 @@ export function milliseconds(text: unknown): number | undefined {
   return whole !== undefined && ms > 0 ? ms : undefined;
 }
 
+/** As Go prints it: 1m0s, 8760h0m0s. */
+export function durationText(ms: number): string {
+  if (ms === 0) return "0s";
+  if (ms < 1_000) return `${ms}ms`;
+  const seconds = Math.floor(ms / 1_000);
+  const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60];
+  const tail = `${seconds % 60}s`;
+  if (hours > 0) return `${hours}h${minutes}m${tail}`;
+  return minutes > 0 ? `${minutes}m${tail}` : tail;
+}
+
 export function patterns(text: string): ImagePatterns {
   try {
     return imagePatterns(text);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { Command } from "commander";
 import { test } from "node:test";
 import { makeProgram } from "../program.ts";
-import { durationText } from "./help.ts";
+import { durationText } from "./flag-values.ts";
 
 function everyCommand(command: Command): readonly Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];

@@ -1,6 +1,6 @@
 /** How --help shows what a flag is without being given, and where a flag stands. */
 import type { Command, Option } from "commander";
-import { duration, durationOrZero } from "./flag-values.ts";
+import { duration, durationOrZero, durationText } from "./flag-values.ts";
 
 /** Before commands are added: they take it from `program`. */
 export function showDefaultsPlainly(program: Command): void {
@@ -43,17 +43,6 @@ function numberText(value: number): string {
   if (value >= mebibyte && value % mebibyte === 0)
     return value % 2 ** 30 === 0 ? `${value / 2 ** 30} GiB` : `${value / mebibyte} MiB`;
   return value.toLocaleString("en-US");
-}
-
-/** As Go prints it: 1m0s, 8760h0m0s. */
-export function durationText(ms: number): string {
-  if (ms === 0) return "0s";
-  if (ms < 1_000) return `${ms}ms`;
-  const seconds = Math.floor(ms / 1_000);
-  const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60];
-  const tail = `${seconds % 60}s`;
-  if (hours > 0) return `${hours}h${minutes}m${tail}`;
-  return minutes > 0 ? `${minutes}m${tail}` : tail;
 }
 
 /** The first beginning that fits names the group; commander's own heading takes the rest. */

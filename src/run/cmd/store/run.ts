@@ -47,7 +47,7 @@ export interface StoreFlags extends ListenFlags, EngineFlags {
   readonly alsoListen?: readonly string[];
   /** host:port where /metrics and /health alone are served, in the clear. */
   readonly metricsListen?: readonly string[];
-  /** URLs that clients are told; absent: where this listens. */
+  /** URLs for clients in the member list; absent: where this listens. */
   readonly advertise?: readonly string[];
   readonly requestBytesMax?: number;
   readonly txnOpsMax?: number;

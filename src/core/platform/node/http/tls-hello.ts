@@ -1,6 +1,6 @@
 /**
- * A TLS connection's first bytes are looked at before node:tls has them: plain HTTP is told what it is, as Go's server tells
- * it, and a client that says nothing is cut. node:tls documents how it takes a socket that was read from before
+ * A TLS connection's first bytes are looked at before node:tls has them: plain HTTP is answered with what it is, as Go's
+ * server does, and a client that says nothing is cut. node:tls documents how it takes a socket that was read from before
  * (`server.emit("connection")`).
  */
 import { Socket } from "node:net";

@@ -41,8 +41,9 @@ export function addNamedPairs(
 
 /** DNS names of the certificate, or its common name. */
 function namesIn(pem: string): readonly string[] {
-  const { subjectAltName = "", subject = "" } = new X509Certificate(pem);
-  const names = [...subjectAltName.matchAll(/DNS:([^,\s]+)/g)].map(([, name = ""]) => name);
+  const { subjectAltName, subject } = new X509Certificate(pem);
+  // Undefined where the certificate has none, whatever the types say.
+  const names = [...String(subjectAltName).matchAll(/DNS:([^,\s]+)/g)].map(([, name = ""]) => name);
   if (names.length > 0) return names;
   return [...subject.matchAll(/^CN=(.+)$/gm)].map(([, name = ""]) => name);
 }

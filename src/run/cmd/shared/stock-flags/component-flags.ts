@@ -1,5 +1,6 @@
 /** Flags that kube-apiserver, kube-controller-manager and kube-scheduler share: component-base's. */
-import { fixed, refused, type StockFlag, unused } from "./stock-flag.ts";
+import type { StockFlag } from "./flag-kinds.ts";
+import { fixed, refused, unused } from "./stock-flag.ts";
 
 const oneLog = "logs are JSON lines on stderr, one at a time; --log-level says which";
 

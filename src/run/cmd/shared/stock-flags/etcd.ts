@@ -1,5 +1,6 @@
 /** What `etcd` says to the flags of etcd 3.6 that it has no use for, or cannot honour. */
-import { fixed, refused, type StockFlag, unused } from "./stock-flag.ts";
+import type { StockFlag } from "./flag-kinds.ts";
+import { fixed, refused, unused } from "./stock-flag.ts";
 
 const noPeers =
   "one process has no peers; replicas are pilothouse store --engine etcd (docs/roles.md)";

@@ -1,6 +1,7 @@
 /** What `apiserver` says to the flags of kube-apiserver 1.36 that it has no use for, or cannot honour. */
 import { componentFlags } from "./component-flags.ts";
-import { fixed, refused, type StockFlag, unused } from "./stock-flag.ts";
+import type { StockFlag } from "./flag-kinds.ts";
+import { fixed, refused, unused } from "./stock-flag.ts";
 
 const selfSized = "the watch cache sizes itself; its history is bounded by --compact-every";
 const store = "the store's calls are bounded by the request's own time";

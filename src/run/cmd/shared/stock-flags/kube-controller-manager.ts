@@ -1,6 +1,7 @@
 /** What `controller-manager` says to the flags of kube-controller-manager 1.36 that it has no use for, or cannot honour. */
 import { clientFlags, componentFlags } from "./component-flags.ts";
-import { fixed, refused, type StockFlag, unused } from "./stock-flag.ts";
+import type { StockFlag } from "./flag-kinds.ts";
+import { fixed, refused, unused } from "./stock-flag.ts";
 
 const inTurns = "controllers share one loop and wait for the API alone, not for each other";
 const atOnce = "changes are acted upon as they come; what comes together is written together";

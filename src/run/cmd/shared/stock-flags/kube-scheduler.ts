@@ -1,6 +1,7 @@
 /** What `scheduler` says to the flags of kube-scheduler 1.36 that it has no use for, or cannot honour. */
 import { clientFlags, componentFlags } from "./component-flags.ts";
-import { refused, type StockFlag, unused } from "./stock-flag.ts";
+import type { StockFlag } from "./flag-kinds.ts";
+import { refused, unused } from "./stock-flag.ts";
 
 export const kubeSchedulerFlags: readonly StockFlag[] = [
   ...componentFlags,

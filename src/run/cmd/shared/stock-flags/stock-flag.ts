@@ -3,20 +3,8 @@
  * serves instead: so that a command line which runs kube-apiserver, kube-controller-manager, kube-scheduler or
  * etcd is either taken with its meaning or refused by name, never changed without a word.
  */
-import { type Command, InvalidArgumentError, Option } from "commander";
-import { boolean } from "../flag-values.ts";
-import { sameValue } from "./flag-kinds.ts";
-import type { FlagKind } from "./flag-kinds.ts";
-
-export interface StockFlag {
-  /** Without the dashes. */
-  readonly name: string;
-  readonly kind: FlagKind;
-  /** Given with another value than one of these it is refused; absent: any value is taken; empty: none is. */
-  readonly values?: readonly string[];
-  /** Ends a sentence that begins with the flag: why it has nothing to do here, or what serves instead. */
-  readonly why: string;
-}
+import { type Command, Option } from "commander";
+import { checkStockFlag, type FlagKind, type StockFlag } from "./flag-kinds.ts";
 
 /** `names` are `name:kind`; without a kind it takes text. */
 function rows(names: string, rest: Pick<StockFlag, "values" | "why">): readonly StockFlag[] {
@@ -57,21 +45,14 @@ export function addStockFlags(command: Command, flags: readonly StockFlag[]): vo
 }
 
 function optionOf(flag: StockFlag, given: Set<string>): Option {
-  const option = new Option(`--${flag.name} [value]`, flag.why).hideHelp();
+  const names = flag.name === "v" ? "-v, --v" : `--${flag.name}`;
+  const option = new Option(`${names} [value]`, flag.why).hideHelp();
   if (flag.kind === "bool") option.preset("true");
   return option.argParser((text: string) => {
     checkStockFlag(flag, text);
     given.add(`--${flag.name}`);
     return text;
   });
-}
-
-/** @throws InvalidArgumentError when this value is refused, or is none of its kind. */
-export function checkStockFlag({ kind, values, why }: StockFlag, text: string): void {
-  if (values?.length === 0) throw new InvalidArgumentError(`It is not taken: ${why}.`);
-  if (kind === "bool") boolean(text);
-  if (values === undefined || values.some((value) => sameValue(kind, value, text))) return;
-  throw new InvalidArgumentError(`It can only be ${values.join(" or ")}: ${why}.`);
 }
 
 function unusedText(given: ReadonlySet<string>): string {

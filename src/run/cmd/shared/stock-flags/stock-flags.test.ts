@@ -13,7 +13,7 @@ import { featureGates } from "./feature-gates.ts";
 import { kubeApiServerFlags } from "./kube-apiserver.ts";
 import { kubeControllerManagerFlags } from "./kube-controller-manager.ts";
 import { kubeSchedulerFlags } from "./kube-scheduler.ts";
-import { checkStockFlag, type StockFlag } from "./stock-flag.ts";
+import { checkStockFlag, type StockFlag } from "./flag-kinds.ts";
 
 /** What a program's own --help, or its source, says of its flags. */
 interface Recorded {

@@ -1,0 +1,35 @@
+/**
+ * A token bucket, as golang.org/x/time/rate has it: in any time t at most burst + qps * t are taken. Pure but for its clock.
+ */
+import type { Clock } from "#platform/clock.ts";
+
+export interface RateLimit {
+  /** Requests a second. */
+  readonly qps: number;
+  /** Requests at once, after a quiet time. */
+  readonly burst: number;
+}
+
+export class TokenBucket {
+  readonly #limit: RateLimit;
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  /** Negative: requests wait. */
+  #tokens: number;
+  #atMs: number;
+
+  constructor(limit: RateLimit, clock: Pick<Clock, "monotonicMs">) {
+    this.#limit = limit;
+    this.#clock = clock;
+    this.#tokens = limit.burst;
+    this.#atMs = clock.monotonicMs();
+  }
+
+  /** Takes one. @returns milliseconds until it is there; 0: now. */
+  take(): number {
+    const { qps, burst } = this.#limit;
+    const nowMs = this.#clock.monotonicMs();
+    this.#tokens = Math.min(burst, this.#tokens + ((nowMs - this.#atMs) / 1_000) * qps) - 1;
+    this.#atMs = nowMs;
+    return this.#tokens >= 0 ? 0 : (-this.#tokens / qps) * 1_000;
+  }
+}
