@@ -555,6 +555,10 @@ describe("work that is not waited for", () => {
     "loops/scheduler/bind.ts": ["this.#bind(", "this.#prepare("],
     "loops/scheduler/conditions.ts": ["this.#patch("],
     "loops/scheduler/scheduler.ts": ["evictVictim("],
+    // A sink that fails is an answer of false, and a fetch that fails leaves the keys as they are.
+    "gate/server/audit/trail.ts": ["this.stage("],
+    "gate/auth/issuers/issuer-keys.ts": ["this.refresh("],
+    "run/cmd/plane/authentication/issuers.ts": ["tokens.warmUp("],
     // It catches what its client does.
     "gate/server/websocket-stream.ts": ["sink.untilLeft("],
     // What could not be written fails its session.

@@ -15,7 +15,7 @@ import { startControlPlane } from "#cmd/embed.ts";
 const podWay: readonly (readonly [file: string, name: string])[] = [
   ["core/platform/node/http/http2.ts", "plainRequest"],
   ["gate/server/chain.ts", "runChain"],
-  ["gate/server/chain.ts", "runChainIdentity"],
+  ["gate/server/chain.ts", "runChainAuthenticate"],
   ["gate/server/chain.ts", "runChainAuthorize"],
   ["gate/server/place.ts", "targetOf"],
   ["gate/server/place.ts", "of"],

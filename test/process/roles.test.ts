@@ -241,7 +241,7 @@ function get(
 void describe("roles refuse what they cannot do, in one sentence", () => {
   const refusals: readonly (readonly [args: readonly string[], text: RegExp])[] = [
     [["scheduler", "--kubeconfig", "/nonexistent"], /cannot read \/nonexistent/],
-    [["scheduler", "--feature-gates", "Foo=true"], /Foo: features are those that 1\.36 has on/],
+    [["scheduler", "--feature-gates", "Foo=true"], /unrecognized feature gate: Foo/],
     [
       ["scheduler", "--leader-elect-lease-duration", "5s", "--kubeconfig", "/nonexistent"],
       /lease-duration must be longer than --leader-elect-renew-deadline/,

@@ -30,7 +30,9 @@ export function describeBuild(metrics: MetricSet): void {
     ["stability_level", "deprecated_version"],
     () => stabilities(metrics),
   );
-  const none = (name: string, help: string): void => void metrics.counter(name, help, []).cell([]);
+  const none = (name: string, help: string): void => {
+    metrics.counter(name, help, []).cell([]);
+  };
   none("disabled_metrics_total", "[BETA] 0: no metric can be turned off.");
   none("hidden_metrics_total", "[BETA] 0: a metric that is hidden upstream is not there.");
 }

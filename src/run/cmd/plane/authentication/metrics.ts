@@ -58,13 +58,13 @@ export function reloadObserver(
 export function issuerObserver({ clock, metrics, serverId }: ReloadMetricsDeps): IssuerObserver {
   const latency = metrics.histogram(
     "apiserver_authentication_jwt_authenticator_latency_seconds",
-    "Latency of jwt authentication operations in seconds. This is the time spent authenticating a token for cache miss only (i.e. when the token is not found in the cache).",
+    "[ALPHA] Latency of jwt authentication operations in seconds. This is the time spent authenticating a token for cache miss only (i.e. when the token is not found in the cache).",
     ["result", "jwt_issuer_hash"],
     [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   );
   const fetched = metrics.gauge(
     "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds",
-    "Timestamp of the last successful or failed JWKS fetch split by result, api server identity and jwt issuer for the JWT authenticator.",
+    "[ALPHA] Timestamp of the last successful or failed JWKS fetch split by result, api server identity and jwt issuer for the JWT authenticator.",
     ["result", "jwt_issuer_hash", "apiserver_id_hash"],
   );
   const id = sha256(serverId);
@@ -84,23 +84,23 @@ export function issuerObserver({ clock, metrics, serverId }: ReloadMetricsDeps):
 export function tokenObserver(metrics: MetricSet): TokenObserver {
   const requests = metrics.counter(
     "authentication_token_cache_request_total",
-    "Requests to the token cache, by whether it had the answer.",
+    "[ALPHA] Requests to the token cache, by whether it had the answer.",
     ["status"],
   );
   const durations = metrics.histogram(
     "authentication_token_cache_request_duration_seconds",
-    "Time that requests to the token cache took.",
+    "[ALPHA] Time that requests to the token cache took.",
     ["status"],
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   );
   const fetches = metrics.counter(
     "authentication_token_cache_fetch_total",
-    "Questions to the webhook behind the token cache, by what came of them.",
+    "[ALPHA] Questions to the webhook behind the token cache, by what came of them.",
     ["status"],
   );
   const active = metrics.gauge(
     "authentication_token_cache_active_fetch_count",
-    "Questions to the webhook that are under way.",
+    "[ALPHA] Questions to the webhook that are under way.",
     ["status"],
   );
   return {

@@ -9,18 +9,18 @@ const type = "Webhook";
 export function webhookObserver(metrics: MetricSet): AuthorizerObserver {
   const evaluations = metrics.counter(
     "apiserver_authorization_webhook_evaluations_total",
-    "Round-trips to authorization webhooks.",
+    "[ALPHA] Round-trips to authorization webhooks.",
     ["name", "result"],
   );
   const durations = metrics.histogram(
     "apiserver_authorization_webhook_duration_seconds",
-    "Request latency in seconds.",
+    "[ALPHA] Request latency in seconds.",
     ["name", "result"],
     defaultBuckets,
   );
   const failOpen = metrics.counter(
     "apiserver_authorization_webhook_evaluations_fail_open_total",
-    "NoOpinion results due to webhook timeout or error.",
+    "[ALPHA] NoOpinion results due to webhook timeout or error.",
     ["name", "result"],
   );
   const matched = matchObserver(metrics);
@@ -38,17 +38,17 @@ function matchObserver(metrics: MetricSet): NonNullable<AuthorizerObserver["matc
   const labels = ["type", "name"];
   const errors = metrics.counter(
     "apiserver_authorization_match_condition_evaluation_errors_total",
-    "Total number of errors when an authorization webhook encounters a match condition error split by authorizer type and name.",
+    "[ALPHA] Total number of errors when an authorization webhook encounters a match condition error split by authorizer type and name.",
     labels,
   );
   const exclusions = metrics.counter(
     "apiserver_authorization_match_condition_exclusions_total",
-    "Total number of exclusions when an authorization webhook is skipped because match conditions exclude it.",
+    "[ALPHA] Total number of exclusions when an authorization webhook is skipped because match conditions exclude it.",
     labels,
   );
   const seconds = metrics.histogram(
     "apiserver_authorization_match_condition_evaluation_seconds",
-    "Authorization match condition evaluation time in seconds, split by authorizer type and name.",
+    "[ALPHA] Authorization match condition evaluation time in seconds, split by authorizer type and name.",
     labels,
     [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25],
   );
@@ -68,7 +68,7 @@ export type CountDecisions = (
 export function decisionCounter(metrics: MetricSet): CountDecisions {
   const decisions = metrics.counter(
     "apiserver_authorization_decisions_total",
-    "Total number of terminal decisions made by an authorizer split by authorizer type, name, and decision.",
+    "[ALPHA] Total number of terminal decisions made by an authorizer split by authorizer type, name, and decision.",
     ["type", "name", "decision"],
   );
   return (kind, authorizer) => {
