@@ -55,6 +55,7 @@ import { GarbageCollector, garbageRole } from "./garbage/controller.ts";
 import { JobController, jobRole } from "./job/controller.ts";
 import type { ControllerMetrics } from "./metrics.ts";
 import { NamespaceController, namespaceRole } from "./namespace/controller.ts";
+import { NodeIpamController, type NodeIpamOptions } from "./nodeipam/controller.ts";
 import { NodeLifecycleController, nodeRole } from "./nodelifecycle/controller.ts";
 import type { NodeLifecycleOptions } from "./nodelifecycle/options.ts";
 import { TaintEvictionController } from "./nodelifecycle/taint-eviction.ts";
@@ -115,6 +116,8 @@ export interface ManagerOptions {
   readonly controllers?: readonly string[];
   /** Keys reconciled at a time, by the controller's name: upstream's --concurrent-*-syncs. Absent: its own number. */
   readonly workers?: ReadonlyMap<string, number>;
+  /** Absent: nodes are given no ranges of pod addresses. */
+  readonly nodeIpam?: NodeIpamOptions;
   /** Absent: upstream's. */
   readonly nodeLifecycle?: NodeLifecycleOptions;
   /** Finished pods kept; absent: upstream's 12,500. */
@@ -229,6 +232,7 @@ export function createControllerManager(
     ...certificateFactories(options),
     ...clusterInfoFactories(options),
     ...policyFactories(options),
+    ...nodeIpamFactories(options),
   ];
   const chosen = entries.filter(([component]) => isChosen(component, options.controllers ?? ["*"]));
   const controllers = chosen.map((entry) => openController(deps, options, entry));
@@ -238,6 +242,11 @@ export function createControllerManager(
       await Promise.all(controllers.map((one) => runSupervised(deps.supervisor, one, signal)));
     },
   };
+}
+
+function nodeIpamFactories({ nodeIpam }: ManagerOptions): readonly NamedFactory[] {
+  if (nodeIpam === undefined) return [];
+  return [["node-ipam-controller", nodeRole, (deps) => new NodeIpamController(deps, nodeIpam)]];
 }
 
 /** Only a control plane that signs tokens itself has this controller. */

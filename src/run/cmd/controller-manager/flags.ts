@@ -1,8 +1,9 @@
 /** The flags of `pilothouse controller-manager`, as parsed. */
 import type { RoleFlags } from "../shared/role-flags.ts";
+import type { NodeRangeFlags } from "./node-ranges.ts";
 import type { SigningFlags } from "../shared/signing.ts";
 
-export interface ControllerManagerFlags extends RoleFlags, SigningFlags {
+export interface ControllerManagerFlags extends RoleFlags, SigningFlags, NodeRangeFlags {
   readonly useServiceAccountCredentials: boolean;
   readonly serviceAccountPrivateKeyFile?: string;
   /** `*`, `name`, `-name` */

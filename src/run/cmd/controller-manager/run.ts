@@ -24,6 +24,7 @@ import { type ApiConnection, type Fence, fenced } from "../shared/api-access.ts"
 import { documentReader } from "./published-documents.ts";
 import { openRole, runRole, type WorkOf } from "../shared/role-process.ts";
 import type { ControllerManagerFlags } from "./flags.ts";
+import { nodeIpamOf } from "./node-ranges.ts";
 
 export function controllerManagerRole(flags: ControllerManagerFlags): Promise<void> {
   return runRole(flags, openControllerManager);
@@ -37,6 +38,7 @@ function openControllerManager(
 ): Promise<Started> {
   const mint = legacyMint(flags);
   const signing = signingOf(flags);
+  const nodeIpam = nodeIpamOf(flags);
   const workOf: WorkOf = ({ connection, metrics }) => {
     const fixed = {
       ...signingController(host, flags, signing),
@@ -47,6 +49,7 @@ function openControllerManager(
     const chosen: Omit<ManagerOptions, "rootCa"> = {
       controllers: flags.controllers,
       nodeLifecycle: nodeLifecycleOf(flags),
+      ...(nodeIpam === undefined ? {} : { nodeIpam }),
       terminatedPodsMax: flags.terminatedPodGcThreshold,
       signDetached,
       checkPolicyTypes: (policy, signal) => kinds.check(policy, signal),

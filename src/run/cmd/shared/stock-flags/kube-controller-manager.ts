@@ -34,14 +34,9 @@ export const kubeControllerManagerFlags: readonly StockFlag[] = [
     atOnce,
   ),
   ...fixed(
-    "allocate-node-cidrs:bool",
-    ["false"],
-    "use a network plugin with its own address management, or set spec.podCIDR of the nodes",
-  ),
-  ...unused(
-    `cluster-cidr cidr-allocator-type service-cluster-ip-range node-cidr-mask-size:int node-cidr-mask-size-ipv4:int
-     node-cidr-mask-size-ipv6:int`,
-    "of --allocate-node-cidrs, which is off here",
+    "cidr-allocator-type",
+    ["RangeAllocator"],
+    "a cloud's own controller manager allocates from the cloud",
   ),
   ...unused("cluster-name", "a prefix of cloud resources; there is no cloud here"),
   ...unused("horizontal-pod-autoscaler-sync-period:duration", "nothing reads metrics here yet"),
