@@ -94,5 +94,9 @@ export const etcdFlags: readonly StockFlag[] = [
      experimental-distributed-tracing-sampling-rate:int`,
     "no spans are exported; durations are in the metrics",
   ),
-  ...refused("feature-gates:strings", "features of the store are not switched"),
+  ...fixed(
+    "feature-gates:strings",
+    ["InitialCorruptCheck=true", "CompactHashCheck=true", "LeaseCheckpoint=true"],
+    "every record is checked when it is read, and what is left of a lease is in the log",
+  ),
 ];

@@ -134,6 +134,22 @@ test("a command line with such flags is taken, or refused by name", async () => 
   await refuses("etcd --initial-cluster a=http://a:2380,b=http://b:2380", /one member alone/);
 });
 
+test("the command lines that kubeadm writes are taken as they are", async () => {
+  const text = readFileSync(new URL("recorded/kubeadm.txt", import.meta.url), "utf8");
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  for (const role of roles) {
+    const from = lines.indexOf(role.stock) + 1;
+    const to = lines.findIndex((line, at) => at >= from && !line.startsWith(" "));
+    const flags = lines.slice(from, to < 0 ? lines.length : to).map((line) => line.trim());
+    assert.ok(flags.length > 3, role.stock);
+    const command = commandOf(role).exitOverride();
+    let ran = false;
+    command.action(() => void (ran = true));
+    await command.parseAsync(flags, { from: "user" });
+    assert.ok(ran, role.stock);
+  }
+});
+
 test("a feature gate is taken at the value that tells what is here", () => {
   assert.deepEqual(featureGates("WatchList=true,kube:AllAlpha=f"), [
     "WatchList=true",
