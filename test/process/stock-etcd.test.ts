@@ -177,7 +177,7 @@ void describe(
         "/encrypted",
       ];
       const started = startRole(["apiserver", "--data-dir", join(directory, "e"), ...args]);
-      const refusal = /a is encrypted at rest: only kube-apiserver can serve this cluster/;
+      const refusal = /a is encrypted at rest: --encryption-provider-config names the keys that open it/;
       await assert.rejects(started, refusal);
     });
 

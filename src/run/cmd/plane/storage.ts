@@ -48,6 +48,16 @@ export async function openStorage(
   );
   const metrics = processMetricSet();
   metrics.figuresOf(() => storeMetrics(stores.main.stats()));
+  // An etcd that keeps everything tells of itself.
+  if (options.openStore === undefined) describeOwnStore(metrics, stores);
+  describeStoreRequests(metrics, stores);
+  describeCaches(metrics, registry);
+  if (options.encryption !== undefined) describeEncryption(metrics, options.encryption);
+  countFailures(metrics, host.supervisor);
+  return { stores, registry, threads, metrics };
+}
+
+function describeOwnStore(metrics: MetricSet, stores: PlaneStores): void {
   metrics.gaugeOf(
     "apiserver_storage_size_bytes",
     "[STABLE] Bytes of the store: of its log and checkpoints, or of state and history where they are more.",
@@ -59,11 +69,6 @@ export async function openStorage(
     holds: () => true,
     leaderChanges: () => 1,
   });
-  describeStoreRequests(metrics, stores);
-  describeCaches(metrics, registry);
-  if (options.encryption !== undefined) describeEncryption(metrics, options.encryption);
-  countFailures(metrics, host.supervisor);
-  return { stores, registry, threads, metrics };
 }
 
 function openRegistry(
