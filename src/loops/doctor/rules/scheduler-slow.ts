@@ -21,20 +21,20 @@ export const schedulerSlow: Rule = {
     `${pointName}_count`,
     pluginName,
   ],
-  threshold: "p99 of at least twenty attempts above 0.1 s (in a bucket beyond 0.128 s)",
+  threshold: "p90 of at least twenty attempts above 0.1 s (in a bucket beyond 0.128 s)",
   source: "upstream's scheduler: 5,000 nodes with sampling; its cost tests of affinity and spread",
   alerts: [
     {
-      query: `histogram_quantile(0.99, sum by (le) (rate(${attemptName}_bucket[5m])))`,
+      query: `histogram_quantile(0.90, sum by (le) (rate(${attemptName}_bucket[5m])))`,
       above: slowSeconds,
       severity: "warn",
     },
   ],
   judge: (evidence) => {
     const scheduler = samplesOf(evidence, "scheduler");
-    const p99 = quantileBound(scheduler, attemptName, { share: 0.99, observationsMin: 20 });
-    if (p99 === undefined || !(p99 > slowSeconds)) return [];
-    if (isOutside(scheduler)) return [outside(p99)];
+    const p90 = quantileBound(scheduler, attemptName, { share: 0.9, observationsMin: 20 });
+    if (p90 === undefined || !(p90 > slowSeconds)) return [];
+    if (isOutside(scheduler)) return [outside(p90)];
     const [most] = [...growth(scheduler, pluginName, ["plugin", "extension_point"])].toSorted(
       ([, a], [, b]) => b - a,
     );
@@ -42,10 +42,10 @@ export const schedulerSlow: Rule = {
     return [
       {
         sentence:
-          `the scheduler takes up to ${p99} s for a pod; most of it is ${plugin} ${point}`.trim(),
+          `the scheduler takes up to ${p90} s for a pod; most of it is ${plugin} ${point}`.trim(),
         culprit: `scheduler plugin ${plugin}`,
         severity: "warn",
-        figures: { p99AtMostSeconds: p99, pluginSeconds: Number((most?.[1] ?? 0).toFixed(3)) },
+        figures: { p90AtMostSeconds: p90, pluginSeconds: Number((most?.[1] ?? 0).toFixed(3)) },
         remedy:
           "InterPodAffinity or PodTopologySpread: fewer terms, and a nodeSelector first; any other: percentageOfNodesToScore: 10 in the scheduler's configuration",
         certainty: most === undefined ? 0.6 : 0.75,
@@ -67,12 +67,12 @@ function isOutside(scheduler: Samples): boolean {
   return count > 0 && points < attempts / 2;
 }
 
-function outside(p99: number): Verdict {
+function outside(p90: number): Verdict {
   return {
-    sentence: `the scheduler takes up to ${p99} s for a pod; most of it is no plugin of its own`,
+    sentence: `the scheduler takes up to ${p90} s for a pod; most of it is no plugin of its own`,
     culprit: "an extender of the scheduler, or a lack of processor time",
     severity: "warn",
-    figures: { p99AtMostSeconds: p99 },
+    figures: { p90AtMostSeconds: p90 },
     remedy:
       "see extenders in the scheduler's configuration: give them managedResources so that few pods ask them, nodeCacheCapable, and a short httpTimeout with ignorable; else its cpu limits and throttling",
     certainty: 0.7,
