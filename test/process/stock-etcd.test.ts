@@ -177,7 +177,8 @@ void describe(
         "/encrypted",
       ];
       const started = startRole(["apiserver", "--data-dir", join(directory, "e"), ...args]);
-      const refusal = /a is encrypted at rest: --encryption-provider-config names the keys that open it/;
+      const refusal =
+        /a is encrypted at rest: --encryption-provider-config names the keys that open it/;
       await assert.rejects(started, refusal);
     });
 

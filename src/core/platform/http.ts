@@ -26,7 +26,7 @@ export type Peer =
 interface PeerConnection {
   /** The user that its credentials name: among too many connections those of nobody are closed first. */
   belongsTo(user: string): void;
-  /** Whose request came last on it, for whom the next one begins; absent: nobody who is known. */
+  /** The user of the last request on this connection, who is charged for the turn of the next; absent: not known yet. */
   caller?: string | undefined;
 }
 

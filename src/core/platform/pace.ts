@@ -50,12 +50,12 @@ export class Pace {
   }
 }
 
-/** Resolves in a turn of the loop in which nobody else who asked here goes on. */
+/** Resolves in a turn of the loop of its own: the others that wait here go on in other turns. */
 export function nextTurn(clock: Clock): Promise<void> {
   return new Promise((resolve) => onNextTurn(clock, resolve));
 }
 
-/** Calls `f` in a turn of the loop in which nobody else who asked here goes on. */
+/** Calls `f` in a turn of the loop of its own: the others that wait here go on in other turns. */
 export function onNextTurn(clock: Clock, f: () => void): void {
   const turns = turnsOf(clock);
   turns.add("", turns.age(), f);

@@ -17,7 +17,7 @@ import { Heap } from "#base/heap.ts";
 interface Caller<Key> {
   /** Of the loop, since the queue was last empty; a caller that comes back begins at the least of those that wait. */
   usedMs: number;
-  /** Among equals: who came first. */
+  /** Of two callers with equal time the one with the smaller order begins: it came first. */
   order: number;
   /** In the heap, or running. */
   isQueued: boolean;

@@ -1,7 +1,14 @@
 /** The command `pilothouse apiserver`, with what its flags mean. */
 import { type Command, InvalidArgumentError } from "commander";
 import { addApiServerFlags } from "../plane/flags.ts";
-import { boolean, duration, durationOrZero, integer, nameList } from "../shared/flag-values.ts";
+import {
+  boolean,
+  duration,
+  durationOrZero,
+  integer,
+  nameList,
+  gathered,
+} from "../shared/flag-values.ts";
 import { eventTtlSeconds, serviceAddresses } from "../shared/limits.ts";
 import { featureGates } from "../shared/role-flags.ts";
 import { kubeApiServerFlags } from "../shared/stock-flags/kube-apiserver.ts";
@@ -125,9 +132,4 @@ function allowPrivileged(text: string): boolean {
   throw new InvalidArgumentError(
     "privileged pods are taken here; refuse them by namespace with the levels of Pod Security.",
   );
-}
-
-/** Of a flag that may be given again. */
-function gathered(text: string, before: readonly string[]): readonly string[] {
-  return [...before, text];
 }

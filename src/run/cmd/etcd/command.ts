@@ -3,15 +3,15 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { boolean, duration, integer, milliseconds, nameList } from "../shared/flag-values.ts";
 import { etcdFlags } from "../shared/stock-flags/etcd.ts";
 import { addStockFlags } from "../shared/stock-flags/stock-flag.ts";
-import type { StoreFlags } from "../store/run.ts";
+import type { ListenUrl, StoreFlags } from "../store/run.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
 /** As etcd's flags say it. */
 interface EtcdFlags {
   readonly name: string;
   readonly dataDir?: string;
-  readonly listenClientUrls: readonly ClientUrl[];
-  readonly listenMetricsUrls: readonly ClientUrl[];
+  readonly listenClientUrls: readonly ListenUrl[];
+  readonly listenMetricsUrls: readonly ListenUrl[];
   readonly advertiseClientUrls?: readonly string[];
   readonly certFile?: string;
   readonly keyFile?: string;
@@ -27,12 +27,6 @@ interface EtcdFlags {
   readonly experimentalWatchProgressNotifyInterval?: number;
   readonly logLevel: "debug" | "info" | "warn" | "error" | "panic" | "fatal";
   readonly insecureTransport?: boolean;
-}
-
-interface ClientUrl {
-  readonly isTls: boolean;
-  /** host:port */
-  readonly address: string;
 }
 
 /** etcd's: 0 stands for it. */
@@ -152,7 +146,7 @@ function storeFlags(flags: EtcdFlags): StoreFlags {
     name: flags.name,
     listen: first.address,
     alsoListen: others.map(({ address }) => address),
-    metricsListen: flags.listenMetricsUrls.map(({ address }) => address),
+    metricsListen: flags.listenMetricsUrls,
     ...(flags.advertiseClientUrls && { advertise: flags.advertiseClientUrls }),
     progressEvery: wholeSeconds(progress),
     logLevel: flags.logLevel === "panic" || flags.logLevel === "fatal" ? "error" : flags.logLevel,
@@ -171,6 +165,8 @@ function securityOf(flags: EtcdFlags): Partial<StoreFlags> {
   const tls = flags.listenClientUrls.filter(({ isTls }) => isTls).length;
   if (tls !== 0 && tls !== flags.listenClientUrls.length)
     throw new UsageError("--listen-client-urls are either all https or all http");
+  if (tls === 0 && flags.listenMetricsUrls.some(({ isTls }) => isTls))
+    throw new UsageError("--listen-metrics-urls of https need --listen-client-urls of https");
   const { certFile: cert, keyFile: key, trustedCaFile } = flags;
   const open = { ...(flags.insecureTransport === true && { insecureTransport: true }) };
   if (tls === 0) return open;
@@ -215,7 +211,7 @@ function wholeSeconds(ms: number): number {
 }
 
 /** @throws InvalidArgumentError for what is no http or https address. */
-function urls(text: string): readonly ClientUrl[] {
+function urls(text: string): readonly ListenUrl[] {
   return nameList(text).map((one) => {
     const url = URL.parse(one);
     const isTls = url?.protocol === "https:";

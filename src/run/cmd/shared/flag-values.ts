@@ -20,6 +20,11 @@ export function commaList(text: string): readonly string[] {
   return text.split(",");
 }
 
+/** Of a flag that may be given again. */
+export function gathered(text: string, before: readonly string[]): readonly string[] {
+  return [...before, text];
+}
+
 export function nameList(text: string): readonly string[] {
   return text.split(",").filter((name) => name !== "");
 }

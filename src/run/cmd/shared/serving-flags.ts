@@ -8,7 +8,7 @@ import type { TlsSettings } from "#platform/node/http/tls-settings.ts";
 import { cipherNames, ciphersOf } from "#platform/node/http/tls-ciphers.ts";
 import { curvesOf } from "#platform/node/http/tls-curves.ts";
 import type { AnswerHeaders } from "#server/answer-headers.ts";
-import { durationOrZero, integer, nameList } from "./flag-values.ts";
+import { durationOrZero, integer, nameList, gathered } from "./flag-values.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -241,9 +241,4 @@ function goawayChance(text: string): number {
   const chance = Number(text);
   if (text.trim() !== "" && chance >= 0 && chance <= 0.02) return chance;
   throw new InvalidArgumentError("can not be less than 0 or greater than 0.02.");
-}
-
-/** Of a flag that may be given again. */
-function gathered(text: string, before: readonly string[]): readonly string[] {
-  return [...before, text];
 }

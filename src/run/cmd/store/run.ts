@@ -39,14 +39,21 @@ import {
 import { supervised } from "../shared/supervise.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
+/** Of https it has the TLS of the clients' listener. */
+export interface ListenUrl {
+  readonly isTls: boolean;
+  /** host:port */
+  readonly address: string;
+}
+
 export interface StoreFlags extends ListenFlags, EngineFlags {
   readonly dataDir: string;
   /** Of the member; absent: default. */
   readonly name?: string;
   /** host:port of further listeners, with the same TLS. */
   readonly alsoListen?: readonly string[];
-  /** host:port where /metrics and /health alone are served, in the clear. */
-  readonly metricsListen?: readonly string[];
+  /** Where /metrics and /health alone are served. */
+  readonly metricsListen?: readonly ListenUrl[];
   /** URLs for clients in the member list; absent: where this listens. */
   readonly advertise?: readonly string[];
   readonly requestBytesMax?: number;
@@ -137,8 +144,8 @@ async function openMoreListeners(
   for (const listen of flags.alsoListen ?? []) {
     await openListener(deps, flags, { ...(await nearOrSecure(flags, listen)), tls }, parts);
   }
-  for (const listen of flags.metricsListen ?? []) {
-    const address = { ...parseAddress(listen), tls: undefined };
+  for (const { isTls, address: listen } of flags.metricsListen ?? []) {
+    const address = { ...parseAddress(listen), tls: isTls ? tls : undefined };
     await openListener({ ...deps, methods: new Map() }, flags, address, parts);
   }
 }

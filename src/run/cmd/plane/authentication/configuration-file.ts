@@ -13,7 +13,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { parseYaml, repeatedKeysMessage } from "#wire/yaml.ts";
 
-/** Upstream is told by the file system, and looks once a minute besides. */
+/** Upstream gets notifications of the file system, and also looks once a minute. */
 const lookEveryMs = 1_000;
 const limits = { bytesMax: 1024 * 1024, depthMax: 32, aliasMax: 100 };
 

@@ -47,15 +47,15 @@ export const clientFlags: readonly StockFlag[] = [
   ...fixed("leader-elect-resource-lock", ["leases"], "as upstream since 1.24"),
   ...unused(
     "authentication-kubeconfig authentication-skip-lookup:bool authentication-tolerate-lookup-failure:bool authentication-token-webhook-cache-ttl:duration",
-    "health and metrics of this role are served on loopback, to whoever reaches it there",
+    "the API server of --kubeconfig reviews who reads /metrics; health needs no review",
   ),
   ...unused(
     "authorization-kubeconfig authorization-always-allow-paths:strings authorization-webhook-cache-authorized-ttl:duration authorization-webhook-cache-unauthorized-ttl:duration",
-    "health and metrics of this role are served on loopback, to whoever reaches it there",
+    "the API server of --kubeconfig reviews who reads /metrics; health needs no review",
   ),
   ...unused(
     "client-ca-file requestheader-client-ca-file requestheader-allowed-names:strings requestheader-username-headers:strings requestheader-uid-headers:strings requestheader-group-headers:strings requestheader-extra-headers-prefix:strings",
-    "health and metrics of this role know no users",
+    "client certificates count by the authority in --kubeconfig",
   ),
   ...unused(
     "cert-dir",

@@ -60,23 +60,13 @@ function unusedText(given: ReadonlySet<string>): string {
 }
 
 function helpText(command: Command, added: readonly StockFlag[]): string {
-  const names = (some: readonly StockFlag[]): string =>
-    some.map(({ name }) => `--${name}`).join(" ");
-  const taken = added.filter(({ values }) => values?.length !== 0);
-  const notTaken = added.filter(({ values }) => values?.length === 0);
-  const { helpWidth = 80 } = command.configureHelp();
+  const help = command.createHelp();
+  const names = (isRefused: boolean): string => {
+    const some = added.filter(({ values }) => (values?.length === 0) === isRefused);
+    return help.boxWrap(some.map(({ name }) => `--${name}`).join(" "), help.helpWidth ?? 80);
+  };
   return [
-    `\nTaken, with nothing to do here (docs/flags.md):\n${wrapped(names(taken), helpWidth)}`,
-    `\nRefused, with the way that serves instead (docs/flags.md):\n${wrapped(names(notTaken), helpWidth)}`,
+    `\nTaken, with nothing to do here (docs/flags.md):\n${names(false)}`,
+    `\nRefused, with the way that serves instead (docs/flags.md):\n${names(true)}`,
   ].join("\n");
-}
-
-function wrapped(text: string, width: number): string {
-  const lines = [""];
-  for (const word of text.split(" ")) {
-    const line = `${lines.at(-1)} ${word}`;
-    if (line.length + 1 > width) lines.push(` ${word}`);
-    else lines[lines.length - 1] = line;
-  }
-  return lines.map((line) => ` ${line}`).join("\n");
 }

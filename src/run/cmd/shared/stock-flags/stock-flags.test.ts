@@ -131,6 +131,10 @@ test("a command line with such flags is taken, or refused by name", async () => 
     "scheduler --feature-gates=NoSuchGate=true",
     /unrecognized feature gate: NoSuchGate/,
   );
+  await refuses(
+    "etcd --listen-metrics-urls=https://127.0.0.1:2381",
+    /need --listen-client-urls of https/,
+  );
   await refuses("etcd --initial-cluster a=http://a:2380,b=http://b:2380", /one member alone/);
 });
 
