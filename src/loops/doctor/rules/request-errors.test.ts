@@ -21,6 +21,10 @@ test("errors that a dead webhook explains are the webhook's finding", () => {
     `apiserver_admission_webhook_rejection_count{name="a",error_type="calling_webhook_error"} ${count}\n`;
   const dead = sampled(requests(201, 0), requests(500, 20) + rejected(20));
   assert.deepEqual(requestErrors.judge(dead), []);
+  const readLater = sampled(requests(201, 0), requests(500, 22) + rejected(20));
+  assert.deepEqual(requestErrors.judge(readLater), []);
+  const more = sampled(requests(201, 0), requests(500, 30) + rejected(20));
+  assert.equal(requestErrors.judge(more).length, 1);
 });
 
 test("refusals, two errors, and errors of before are well", () => {
