@@ -45,7 +45,11 @@ export function testScript(file: URL, begin: () => Interpreter): void {
       }
     });
   }
-  if (isRewriting) after(() => writeFileSync(file, `${rewritten.join("\n\n")}\n`));
+  if (!isRewriting) return;
+  after(() => {
+    assert.equal(rewritten.length, blocks.length, "a command threw: nothing was written");
+    writeFileSync(file, `${rewritten.join("\n\n")}\n`);
+  });
 }
 
 function parseBlock(text: string): Block {
