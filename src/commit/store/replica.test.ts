@@ -19,7 +19,7 @@ import type { Key } from "./store.ts";
 import { bytes, key, smallOptions, text } from "./testing/fixture.ts";
 import { simulateReplicas, type Plant } from "./testing/replica-simulation.ts";
 
-const runs = Number(process.env["PILOTHOUSE_RUNS"] ?? 150);
+const runs = Number(process.env["PILOTHOUSE_RUNS"] ?? 60);
 const firstSeed = Number(process.env["PILOTHOUSE_SEED"] ?? 1);
 const plantedSeeds = 300;
 const engineOptions = {

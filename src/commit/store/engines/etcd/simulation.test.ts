@@ -10,7 +10,7 @@ import type { Change, LogCluster } from "./cluster.ts";
 import { decodePointer, LogLayout } from "./layout.ts";
 import { simulate, type Plant } from "./testing/simulation.ts";
 
-const runs = Number(process.env["PILOTHOUSE_RUNS"] ?? 300);
+const runs = Number(process.env["PILOTHOUSE_RUNS"] ?? 100);
 const firstSeed = Number(process.env["PILOTHOUSE_SEED"] ?? 1);
 const plantedSeeds = 600;
 
@@ -106,9 +106,21 @@ function isPutOf({ operations }: Change, key: string): boolean {
   return operations.some((one) => isPut(one, key));
 }
 
+/** Of the two that take long to find, the seed that finds them today: it is tried first. */
+const foundBy: Readonly<Record<string, number>> = {
+  "a trim that removes the chunks of all other checkpoints": 208,
+  "a checkpoint that switches whatever the pointer is": 213,
+};
+
+function seedsFor(name: string): readonly number[] {
+  const all = Array.from({ length: plantedSeeds }, (_, at) => at + 1);
+  const known = foundBy[name];
+  return known === undefined ? all : [known, ...all];
+}
+
 for (const [name, plant] of Object.entries(bugs)) {
   void test(`the simulation finds ${name}`, async () => {
-    for (let seed = 1; seed <= plantedSeeds; seed++) {
+    for (const seed of seedsFor(name)) {
       const { problems } = await simulate(seed, plant);
       if (problems.length > 0) return;
     }
