@@ -19,6 +19,8 @@ export interface FlowFacts {
   readonly path: string;
   readonly isResourceRequest: boolean;
   readonly group: string;
+  /** Matched by no rule; shown by dumps. */
+  readonly version: string;
   readonly resource: string;
   readonly subresource: string;
   readonly namespace: string;

@@ -17,6 +17,7 @@
  */
 import { assert } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
+import type { FlowFacts } from "./classify.ts";
 import { dealHand } from "./shuffle-shard.ts";
 import type { Hash64 } from "./shuffle-shard.ts";
 
@@ -44,6 +45,16 @@ export interface WorkSize {
 export interface Work extends WorkSize {
   /** Called once, when a waiting work is seated; not for works seated at once. */
   readonly onSeat: () => void;
+  /** Shown by dumps; the queue itself reads nothing of it. */
+  readonly facts?: WorkFacts;
+}
+
+/** Whose work it is. */
+export interface WorkFacts {
+  readonly schema: string;
+  readonly distinguisher: string;
+  readonly userName: string;
+  readonly info: FlowFacts;
 }
 
 /** A submitted work; opaque to callers. */
@@ -54,7 +65,26 @@ export interface Seating {
   readonly queue: Queue | undefined;
   /** Virtual time at arrival. */
   readonly arrivalR: number;
+  /** Monotonic, as `seatedMs`. */
+  readonly arrivedMs: number;
   seatedMs: number;
+}
+
+/** For a person who looks at it: the lists are copies. */
+export interface QueueDump {
+  /** In order of arrival. */
+  readonly waiting: readonly Seating[];
+  readonly executing: readonly Seating[];
+  readonly seatsInUse: number;
+  /** Seat-seconds. */
+  readonly nextR: number;
+  readonly waitingWork: number;
+}
+
+export interface FairQueueDump {
+  readonly queues: readonly QueueDump[];
+  /** Of levels without queues. */
+  readonly queueless: readonly Seating[];
 }
 
 interface Queue {
@@ -82,7 +112,8 @@ export class FairQueue {
   #syncedMs: number;
   #robin = 0;
   #arrivals = 0;
-  #works = 0;
+  /** Seated or lingering. */
+  readonly #works = new Set<Seating>();
   #waiting = 0;
   #seatsInUse = 0;
   #seatsWaiting = 0;
@@ -114,7 +145,21 @@ export class FairQueue {
 
   /** Works seated or lingering. */
   get seated(): number {
-    return this.#works;
+    return this.#works.size;
+  }
+
+  /** Looks at every work. */
+  dump(): FairQueueDump {
+    const executing = [...this.#works].filter(({ state }) => state === "seated");
+    const byQueue = Map.groupBy(executing, ({ queue }) => queue);
+    const queues = this.#queues.map((queue) => ({
+      waiting: [...queue.waiting],
+      executing: byQueue.get(queue) ?? [],
+      seatsInUse: queue.seatsInUse,
+      nextR: queue.nextR,
+      waitingWork: queue.waitingWork,
+    }));
+    return { queues, queueless: byQueue.get(undefined) ?? [] };
   }
 
   /** Fewer queues than before: the surplus ones are served until they are empty. */
@@ -176,7 +221,7 @@ export class FairQueue {
   #free(seating: Seating): void {
     const width = widthOf(seating.work);
     seating.state = "gone";
-    this.#works -= 1;
+    this.#works.delete(seating);
     this.#seatsInUse -= width;
     assert(this.#seatsInUse >= 0, "seats are given back once", { seatsInUse: this.#seatsInUse });
     const { queue } = seating;
@@ -224,12 +269,19 @@ export class FairQueue {
   }
 
   #seating(work: Work, queue: Queue | undefined): Seating {
-    return { work, state: "waiting", queue, arrivalR: this.#virtualR, seatedMs: 0 };
+    return {
+      work,
+      state: "waiting",
+      queue,
+      arrivalR: this.#virtualR,
+      arrivedMs: this.#syncedMs,
+      seatedMs: 0,
+    };
   }
 
   /** `arriving`: submitted right now; its caller learns from the state, not from onSeat. */
   #seatWaiting(arriving?: Seating): void {
-    while (this.#waiting > 0 && (this.#seatsInUse < this.#seatsMax || this.#works === 0)) {
+    while (this.#waiting > 0 && (this.#seatsInUse < this.#seatsMax || this.#works.size === 0)) {
       const index = this.#nextQueue();
       const queue = this.#queues[index];
       const head = queue?.waiting[0];
@@ -263,7 +315,7 @@ export class FairQueue {
   }
 
   #fits(width: number): boolean {
-    if (width > this.#seatsMax) return this.#works === 0;
+    if (width > this.#seatsMax) return this.#works.size === 0;
     return this.#seatsInUse + width <= this.#seatsMax;
   }
 
@@ -271,7 +323,7 @@ export class FairQueue {
     const width = widthOf(seating.work);
     seating.state = "seated";
     seating.seatedMs = this.#clock.monotonicMs();
-    this.#works += 1;
+    this.#works.add(seating);
     this.#seatsInUse += width;
     if (seating.queue !== undefined) {
       seating.queue.seated += 1;

@@ -18,6 +18,7 @@ const resource: FlowFacts = {
   path: "/api/v1/namespaces/ns/pods/p",
   isResourceRequest: true,
   group: "",
+  version: "v1",
   resource: "pods",
   subresource: "",
   namespace: "ns",

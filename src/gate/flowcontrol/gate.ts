@@ -18,9 +18,9 @@ import { bootstrapFlowSchemas, bootstrapPriorityLevels, isMandatory } from "./bo
 import { shareSeats } from "./borrowing.ts";
 import { classify, distinguisherOf, levelOf, orderSchemas } from "./classify.ts";
 import type { FlowFacts } from "./classify.ts";
-import type { Seating } from "./fair-queue.ts";
+import type { FairQueueDump, Seating, WorkFacts } from "./fair-queue.ts";
 import { Level } from "./level.ts";
-import type { LevelState } from "./level.ts";
+import type { LevelState, RejectReason } from "./level.ts";
 import { hashFlow } from "./shuffle-shard.ts";
 import { estimateWork } from "./work.ts";
 import type { Load } from "./work.ts";
@@ -32,8 +32,6 @@ export interface FlowRequest {
   readonly query: URLSearchParams;
   readonly signal: AbortSignal;
 }
-
-type RejectReason = "queue-full" | "concurrency-limit" | "time-out" | "cancelled";
 
 export type GateAnswer =
   | {
@@ -86,9 +84,16 @@ export const gateDefaults: GateConfig = { seats: 600, queueWaitMs: 15_000, borro
 
 export interface Gate {
   enter(request: FlowRequest): Promise<GateAnswer>;
-  /** For metrics and the debug dump. */
+  /** For metrics. */
   levels(): readonly LevelState[];
+  /** Everything that waits and executes, by name of the level. */
+  dump(): readonly LevelDump[];
   close(): void;
+}
+
+/** For the debug pages (dump.ts). */
+export interface LevelDump extends LevelState {
+  readonly queue: FairQueueDump;
 }
 
 export function createGate(deps: GateDeps, config: GateConfig): Gate {
@@ -139,6 +144,13 @@ class FlowGate implements Gate {
     return [...this.#levels.values()].map((level) => level.state());
   }
 
+  dump(): readonly LevelDump[] {
+    const levels = [...this.#levels.values()];
+    return levels
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+      .map((level) => ({ ...level.state(), queue: level.queue.dump() }));
+  }
+
   close(): void {
     this.#timer?.cancel();
   }
@@ -155,7 +167,14 @@ class FlowGate implements Gate {
     flow.seats = Math.max(size.seats, size.finalSeats);
     const startMs = this.#deps.clock.monotonicMs();
     let seatedLater = (): void => {};
-    const work = { ...size, onSeat: () => seatedLater() };
+    const { schema, distinguisher } = flow;
+    const facts: WorkFacts = {
+      schema,
+      distinguisher,
+      userName: request.user.name,
+      info: request.info,
+    };
+    const work = { ...size, facts, onSeat: () => seatedLater() };
     const seating = level.queue.submit(work, hashFlow(flow.schema, flow.distinguisher));
     if (seating === undefined) return this.#reject(flow, level.refusal, 0);
     // Making the signal costs more than the seat, so it is only read for requests that wait.
@@ -218,7 +237,7 @@ class FlowGate implements Gate {
 
   #reject(flow: Flow, reason: RejectReason, waitMs: number): GateAnswer {
     const { level, schema, headers } = flow;
-    level.noteRejected(reason === "cancelled" ? undefined : this.#deps.clock.nowMs());
+    level.noteRejected(reason, this.#deps.clock.nowMs());
     this.#deps.observer?.rejected(level.name, schema, reason, waitMs);
     return { kind: "rejected", headers, retryAfterSeconds: level.retryAfterSeconds, reason };
   }

@@ -15,6 +15,8 @@ import { seatsMaxOf } from "./work.ts";
 /** Seating looks at every queue: more would cost each request more than they spare any. */
 const queuesMax = 4096;
 
+export type RejectReason = "queue-full" | "concurrency-limit" | "time-out" | "cancelled";
+
 export interface LevelState {
   readonly name: string;
   readonly nominalSeats: number;
@@ -25,7 +27,10 @@ export interface LevelState {
   readonly requestsExecuting: number;
   readonly requestsWaiting: number;
   readonly seatedCount: number;
+  /** Those that gave up waiting are among them. */
   readonly rejectedCount: number;
+  readonly timedOutCount: number;
+  readonly cancelledCount: number;
 }
 
 export class Level {
@@ -40,6 +45,8 @@ export class Level {
   #max = 0;
   #seatedCount = 0;
   #rejectedCount = 0;
+  #timedOutCount = 0;
+  #cancelledCount = 0;
   /** Seats of answers that are on their way, by flow. */
   readonly #lingering = new Map<string, number>();
 
@@ -125,10 +132,12 @@ export class Level {
     else this.#lingering.delete(flow);
   }
 
-  /** `nowMs` absent: the client left by itself, which says nothing about the load. */
-  noteRejected(nowMs: number | undefined): void {
+  /** A client that left by itself says nothing about the load. */
+  noteRejected(reason: RejectReason, nowMs: number): void {
     this.#rejectedCount += 1;
-    if (nowMs !== undefined) this.#retryAfter.note(nowMs);
+    if (reason === "time-out") this.#timedOutCount += 1;
+    if (reason === "cancelled") this.#cancelledCount += 1;
+    else this.#retryAfter.note(nowMs);
   }
 
   state(): LevelState {
@@ -143,6 +152,8 @@ export class Level {
       requestsWaiting: this.queue.waiting,
       seatedCount: this.#seatedCount,
       rejectedCount: this.#rejectedCount,
+      timedOutCount: this.#timedOutCount,
+      cancelledCount: this.#cancelledCount,
     };
   }
 }

@@ -12,6 +12,7 @@ const request = (signal = new AbortController().signal): FlowRequest => ({
     path: "/api/v1/namespaces/ns/pods/p",
     isResourceRequest: true,
     group: "",
+    version: "v1",
     resource: "pods",
     subresource: "",
     namespace: "ns",

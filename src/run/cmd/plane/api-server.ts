@@ -10,6 +10,7 @@ import type { ResourceQuota } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { builtinResources, resourceByPath } from "#api/schema/resources.ts";
 import { apiLimits } from "#apiserver/deps.ts";
+import { flowDumps } from "#apiserver/flow-dumps.ts";
 import { type ApiServer, createApiServer } from "#apiserver/server.ts";
 import { readCertificateRequest } from "#auth/certificate-request.ts";
 import { must } from "#base/assert.ts";
@@ -65,6 +66,7 @@ export async function openApiServer(
       storeProblems: stores.problems(),
       issuer: access.issuer,
       gate,
+      documents: () => [flowDumps({ gate, clock: host.clock })],
       yaml: offloadedYaml(threads.yaml),
       tokens: access.authenticator,
       tokenMinter: access.mintToken,

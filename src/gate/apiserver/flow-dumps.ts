@@ -1,0 +1,51 @@
+/**
+ * `/debug/api_priority_and_fairness/*`: what waits and executes at each priority level, as text.
+ *
+ * Authorised as any path that is no resource; any method; in no index, as upstream (`UnlistedHandleFunc`). The rights to
+ * see them are rights to see other users' names and paths.
+ */
+import { dumpPriorityLevels, dumpQueues, dumpRequests } from "#flowcontrol/dump.ts";
+import type { Gate } from "#flowcontrol/gate.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { PlainResponse } from "#platform/http.ts";
+import type { RequestContext } from "#server/context.ts";
+import { textResponse } from "#server/respond.ts";
+import type { Documents } from "./non-resource.ts";
+
+const prefix = "/debug/api_priority_and_fairness/";
+
+/** Undefined: no such page. `path` begins with /debug/. */
+export function flowDump(
+  { gate, clock }: { readonly gate: Pick<Gate, "dump">; readonly clock: Clock },
+  path: string,
+  query: URLSearchParams,
+): string | undefined {
+  if (!path.startsWith(prefix)) return undefined;
+  switch (path.slice(prefix.length)) {
+    case "dump_priority_levels":
+      return dumpPriorityLevels(gate.dump());
+    case "dump_queues":
+      return dumpQueues(gate.dump());
+    case "dump_requests": {
+      const times = { nowMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
+      // Any text that is not empty, `0` too, as upstream.
+      const withDetails = (query.get("includeRequestDetails") ?? "") !== "";
+      return dumpRequests(gate.dump(), times, { withDetails });
+    }
+    default:
+      return undefined;
+  }
+}
+
+export function flowDumps(deps: {
+  readonly gate: Pick<Gate, "dump">;
+  readonly clock: Clock;
+}): Documents {
+  return {
+    paths: () => [],
+    serve({ request, query }: RequestContext): PlainResponse | undefined {
+      const text = flowDump(deps, request.path, query);
+      return text === undefined ? undefined : textResponse(200, text);
+    },
+  };
+}
