@@ -14,6 +14,7 @@
  */
 import type { FieldError } from "#api/status.ts";
 import { badRequest, expiredError, invalid } from "#api/status.ts";
+import { must } from "#base/assert.ts";
 import type { Pace } from "#platform/pace.ts";
 import type { Key, Revision } from "#store/store.ts";
 import type { Snapshot } from "#watch/cache-state.ts";
@@ -65,8 +66,10 @@ export async function storeList(
   await reached(context, plan);
   const { cache } = context.core;
   cache.advance(context.freshness.revision);
-  const snapshot = await snapshotFor(context, plan, options.pace);
-  return page(plan, snapshot, options.pace, (pinned) => cache.state.pin(pinned));
+  const cached = cachedSnapshot(context, plan);
+  const snapshot = cached ?? (await snapshotFromStore(context, plan, options.pace));
+  const made = await page(plan, snapshot, options.pace, (pinned) => cache.state.pin(pinned));
+  return cached === undefined ? { ...made, isFromStore: true } : made;
 }
 
 async function reached({ freshness, store }: ResourceStorage, plan: Plan): Promise<void> {
@@ -95,15 +98,15 @@ async function page(
   return { items, resourceVersion, continue: token, remainingItemCount };
 }
 
-async function snapshotFor(
-  context: ResourceStorage,
-  plan: Plan,
-  pace: Pace | undefined,
-): Promise<Snapshot> {
-  const { cache } = context.core;
-  if (plan.at === undefined) return cache.state.snapshot();
-  if (plan.at < context.store.compactRevision) throw plan.gone();
-  return cache.state.snapshotAt(plan.at) ?? snapshotFromStore(context, plan, plan.at, pace);
+/** Undefined: only the store still has it. */
+function cachedSnapshot(
+  { core, store }: ResourceStorage,
+  { at, gone }: Plan,
+): Snapshot | undefined {
+  const { state } = core.cache;
+  if (at === undefined) return state.snapshot();
+  if (at < store.compactRevision) throw gone();
+  return state.snapshotAt(at);
 }
 
 /** A few milliseconds: each page counts the keys behind it as well. */
@@ -116,9 +119,9 @@ const storePageKeys = 2_048;
 async function snapshotFromStore(
   context: ResourceStorage,
   plan: Plan,
-  revision: number,
   pace: Pace | undefined,
 ): Promise<Snapshot> {
+  const revision = must(plan.at, "the present is in the cache");
   const { prefix, source } = context.core;
   const { end, ...range } = resourceRange(prefix);
   const at = revision as Revision; // of a token or a request: checked against what is compacted

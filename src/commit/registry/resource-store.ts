@@ -92,6 +92,8 @@ export interface ListPage {
   readonly continue?: string;
   /** Only when more remains and no selector was given. */
   readonly remainingItemCount?: number;
+  /** It was read from the store: no cache reaches back to its revision. */
+  readonly isFromStore?: true;
 }
 
 export interface WatchOptions {

@@ -145,6 +145,8 @@ export type PlainResponse =
       readonly headers: Headers;
       /** What its client has not taken is charged to it. Closed by the stream's closer. */
       readonly held?: Holding;
+      /** Before it is opened: who hears how what it begins with is taken. Absent: it begins with nothing. */
+      begins?(listener: BeginningListener): void;
       open(sink: ByteSink): () => void;
     }
   /** 101: only to a request that offered `upgrade`. The rim sends the head, then calls `open` once. */
@@ -163,6 +165,14 @@ export type PlainResponse =
       readonly headers: Headers;
       open(sink: ObjectEventSink): () => void;
     };
+
+/** Of what a stream begins with: initial events. */
+export interface BeginningListener {
+  /** A part was taken. */
+  moved(): void;
+  /** All of it was, or the stream is over. Idempotent. */
+  left(): void;
+}
 
 /** A request that no handler saw: the rim could not read it. For audit and metrics. */
 export interface RefusedRequest {

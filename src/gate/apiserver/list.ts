@@ -11,6 +11,7 @@ import { type ItemForm, madeForm, protobufForm, storedForm } from "#forms/list-b
 import { type Negotiated, protobufType } from "#forms/negotiate.ts";
 import { bytesResponse, compressBody } from "#server/respond.ts";
 import { isLongList, wholeList } from "#server/whole-list.ts";
+import { explainRead, listIndex } from "./explain-read.ts";
 import { contentHeaders, formFor, isList } from "./answer.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
 import { listPage } from "./shown-selection.ts";
@@ -34,6 +35,7 @@ export async function handleList(
   const query = listQuery(kind.resource, context.query, false, kind.selectableFields);
   const options = { ...pageOptions(query), pace: context.pace };
   const page = await listPage(kind, context.place.namespace, query, options);
+  explainRead(context, page.isFromStore === true ? "store" : "cache", listIndex(context, query));
   const response = await answerList(context, kind, form, page);
   return compressBody(context.request, response, context.holding);
 }

@@ -140,7 +140,10 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
     { requestTimeoutMs: options.requestTimeoutMs },
     (context) => {
       const delegate = delegateOf(delegates, context.request.path);
-      if (delegate !== undefined) return delegate.serve(context);
+      if (delegate !== undefined) {
+        if (context.explanation !== undefined) context.explanation.source = "delegate";
+        return delegate.serve(context);
+      }
       return context.requestInfo.isResourceRequest
         ? serveResource(route, context)
         : serveNonResource(nonResource, context);

@@ -19,6 +19,7 @@ import { handshakeOf } from "#server/websocket-handshake.ts";
 import type { Predicate } from "#watch/predicate.ts";
 import { formFor } from "./answer.ts";
 import type { ApiDeps } from "./deps.ts";
+import { explainRead, watchIndex } from "./explain-read.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
 import { shownSelection, ShownSelectionSink } from "./shown-selection.ts";
 import type { StoredKind } from "./stored-kind.ts";
@@ -34,6 +35,8 @@ export async function handleWatch(
   const query = listQuery(kind.resource, context.query, true, kind.selectableFields);
   const stream = watchStream(deps, kind, query, makesItsOwn(context, form));
   if (handshake.kind === "refused") return handshake.response;
+  if (context.explanation !== undefined)
+    explainRead(context, "cache", watchIndex(context, kind, query));
   const selectors = new KeptSelectors(deps.selectors, context.user.name);
   try {
     await attach(context, kind, query, { stream, selectors });
@@ -162,6 +165,7 @@ function watchStream(
       timeoutMs,
       isMaking,
       allowBookmarks: query.allowWatchBookmarks,
+      hasEndOfInitialEvents: query.sendInitialEvents === true && query.allowWatchBookmarks,
       convert: (cached) => kind.show(cached),
       ...given({ prepared: kind.prepared }),
     },

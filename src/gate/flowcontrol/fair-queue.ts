@@ -20,6 +20,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { FlowFacts } from "./classify.ts";
 import { dealHand } from "./shuffle-shard.ts";
 import type { Hash64 } from "./shuffle-shard.ts";
+import { widthOf, type WorkSize } from "./work-size.ts";
 
 interface Queuing {
   readonly queues: number;
@@ -34,13 +35,6 @@ export type Discipline =
   | { readonly kind: "reject" }
   /** Everything is seated at once; seats are only counted. */
   | { readonly kind: "exempt" };
-
-export interface WorkSize {
-  readonly seats: number;
-  /** Seats held for `extraMs` after the work is done, for what it sets off elsewhere. */
-  readonly finalSeats: number;
-  readonly extraMs: number;
-}
 
 export interface Work extends WorkSize {
   /** Called once, when a waiting work is seated; not for works seated at once. */
@@ -383,10 +377,6 @@ export class FairQueue {
 
 function isIdle(queue: Queue): boolean {
   return queue.waiting.length === 0 && queue.seated === 0;
-}
-
-function widthOf(work: WorkSize): number {
-  return Math.max(work.seats, work.finalSeats);
 }
 
 /** Seat-seconds, by guess. */

@@ -164,7 +164,16 @@ test("who waits gets the next seat, or is turned away when the time is up", asyn
   await gate.enter(request());
   const late = gate.enter(request());
   clock.tick(15_000);
-  assert.deepEqual(await late, {
+  const refused = await late;
+  assert.deepEqual(refused.explain(), {
+    level: "global-default",
+    schema: "global-default",
+    flow: "jane",
+    seats: 1,
+    finalSeats: 0,
+    queuedMs: 15_000,
+  });
+  assert.partialDeepStrictEqual(refused, {
     kind: "rejected",
     headers: {
       "x-kubernetes-pf-flowschema-uid": "",
@@ -269,7 +278,7 @@ test("large lists and writes with many watchers take more seats", () => {
   const load = {
     objects: (_group: string, kind: string) => (kind === "pods" ? 10_000 : 10),
     bytesPerObject: () => 2_500,
-    watchers: () => 45,
+    watchers: () => 450,
   };
   const work = (over: Partial<FlowFacts>, query = "", seatsMax = 100) =>
     estimateWork({ ...resource, name: "", ...over }, new URLSearchParams(query), load, seatsMax);
@@ -279,7 +288,14 @@ test("large lists and writes with many watchers take more seats", () => {
   assert.deepEqual(work({ verb: "list" }, "", 4), { ...one, seats: 4 });
   assert.deepEqual(work({ verb: "list", name: "p" }), one);
   assert.deepEqual(work({ verb: "list", resource: "nodes" }), one);
-  assert.deepEqual(work({ verb: "watch" }), one);
+  assert.deepEqual(work({ verb: "watch" }, "resourceVersion=7"), one);
+  for (const query of ["", "resourceVersion=0"])
+    assert.deepEqual(
+      work({ verb: "watch" }, query),
+      { ...one, seats: 10 },
+      "it begins with the state",
+    );
+  assert.deepEqual(work({ verb: "watch" }, "sendInitialEvents=false"), one);
   assert.deepEqual(work({ verb: "watch" }, "sendInitialEvents=true"), { ...one, seats: 10 });
   assert.deepEqual(work({ verb: "update" }), { seats: 1, finalSeats: 5, extraMs: 5 });
   assert.deepEqual(work({ verb: "update" }, "", 1), { seats: 1, finalSeats: 1, extraMs: 25 });
@@ -301,30 +317,49 @@ test("clients are told to stay away longer while refusals last", () => {
   assert.ok(retry.seconds < 8);
 });
 
-test("answers on their way keep one seat per flow, and as many as they leave free", async () => {
-  const { gate, level } = setup();
-  const current = (): { currentSeats: number; seatsInUse: number } =>
-    level("workload-low") ?? assert.fail("no level");
-  const linger = async (name: string): Promise<GateAnswer[]> => {
-    const made: GateAnswer[] = [];
-    for (let at = 0; at < current().currentSeats; at++) {
-      const caller = user(`system:serviceaccount:green:${name}`, "system:serviceaccounts");
-      const answer = await gate.enter(request({ user: caller }));
-      assert.equal(answer.kind, "seated");
-      if (answer.kind === "seated" && answer.linger()) made.push(answer);
-      else release(answer);
+/** Answers of one account of workload-low, made and on their way, until one would have to wait. */
+async function lingering(
+  { gate, level }: ReturnType<typeof setup>,
+  name: string,
+): Promise<{ kept: GateAnswer[]; let: number }> {
+  const kept: GateAnswer[] = [];
+  let released = 0;
+  const caller = user(`system:serviceaccount:green:${name}`, "system:serviceaccounts");
+  const { currentSeats = 0 } = level("workload-low") ?? {};
+  for (let at = 0; at < currentSeats; at++) {
+    if (level("workload-low")?.seatsInUse === currentSeats) break;
+    const answer = await gate.enter(request({ user: caller }));
+    if (answer.kind === "seated" && answer.linger()) kept.push(answer);
+    else {
+      release(answer);
+      released++;
     }
-    return made;
-  };
-  const all = current().currentSeats;
-  const ann = await linger("ann");
-  assert.ok(ann.length >= all / 2 - 1 && ann.length <= all / 2, `${ann.length} of ${all}`);
-  const bob = await linger("bob");
-  assert.ok(bob.length >= all / 4 - 1 && bob.length <= all / 4, `${bob.length} of ${all}`);
-  assert.ok(current().seatsInUse < all);
-  for (const one of [...ann, ...bob]) release(one);
-  assert.equal(current().seatsInUse, 0);
-  assert.equal((await linger("ann")).length, ann.length);
+  }
+  return { kept, let: released };
+}
+
+test("answers on their way keep their seats while their readers take them", async () => {
+  const rig = setup();
+  const { currentSeats: all = 0 } = rig.level("workload-low") ?? {};
+  const ann = await lingering(rig, "ann");
+  assert.deepEqual([ann.kept.length, ann.let], [all, 0]);
+  for (const one of ann.kept) release(one);
+  assert.equal(rig.level("workload-low")?.seatsInUse, 0);
+});
+
+test("a flow whose readers stand still keeps only as many seats as it leaves free", async () => {
+  const rig = setup();
+  const { currentSeats: all = 0 } = rig.level("workload-low") ?? {};
+  const first = await lingering(rig, "ann");
+  for (const one of first.kept) if (one.kind === "seated") one.stall();
+  assert.equal(rig.level("workload-low")?.seatsInUse, 0, "who stands still keeps no seat");
+  const second = await lingering(rig, "ann");
+  assert.deepEqual([second.kept.length, second.let], [0, all], "nor does the next answer of it");
+  const bob = await lingering(rig, "bob");
+  assert.equal(bob.kept.length, all, "another flow may");
+  for (const one of [...first.kept, ...bob.kept]) release(one);
+  assert.equal(rig.level("workload-low")?.seatsInUse, 0);
+  assert.equal((await lingering(rig, "ann")).kept.length, all, "and it again when they are gone");
 });
 
 test("a level that runs one work at a time sends one answer at a time", async () => {
@@ -341,4 +376,99 @@ test("a level that runs one work at a time sends one answer at a time", async ()
   assert.equal(isSeated, false);
   release(first);
   release(await second);
+});
+
+const watchOf = (name: string, over: Partial<FlowFacts> = {}): FlowRequest =>
+  request({ user: user(name), info: { ...resource, verb: "watch", name: "", ...over } });
+
+function forget(answer: GateAnswer): void {
+  if (answer.kind === "seated") answer.forget();
+}
+
+test("a level has so many watches open; another level has its own", async () => {
+  const { gate, level } = setup({ levelWatchesMax: 2 });
+  const open = [await gate.enter(watchOf("eve")), await gate.enter(watchOf("eve"))];
+  for (const one of open) release(one);
+  const refused = await gate.enter(watchOf("eve"));
+  assert.equal(refused.kind === "rejected" && refused.reason, "watch-limit");
+  assert.equal(
+    refused.kind === "rejected" && refused.message,
+    "Too many watches are open at this priority level, please try again later.\n",
+  );
+  release(await gate.enter(request({ user: user("eve") })));
+  const account = user("system:serviceaccount:green:a", "system:serviceaccounts");
+  assert.equal((await gate.enter({ ...watchOf(""), user: account })).kind, "seated");
+  const root = user("root", "system:masters");
+  for (let at = 0; at < 5; at++)
+    assert.equal((await gate.enter({ ...watchOf(""), user: root })).kind, "seated", "exempt");
+  forget(open[0] as GateAnswer);
+  forget(open[0] as GateAnswer);
+  assert.equal(level("global-default")?.openWatches, 1);
+  const next = await gate.enter(watchOf("eve"));
+  assert.equal(next.kind, "seated");
+  assert.equal((await gate.enter(watchOf("joe"))).kind, "rejected");
+});
+
+test("a watch that is refused a seat, or gives up waiting, is not open", async () => {
+  const { gate, level } = setup({ seats: 1, levelWatchesMax: 9 });
+  await gate.enter(request());
+  const gone = new AbortController();
+  const late = gate.enter({ ...watchOf("jane"), signal: gone.signal });
+  assert.equal(level("global-default")?.openWatches, 1);
+  gone.abort();
+  assert.equal((await late).kind, "rejected");
+  assert.equal(level("global-default")?.openWatches, 0);
+});
+
+test("a priority level says itself how many watches it has", async () => {
+  const { gate, level, store } = setup();
+  const own = bootstrapPriorityLevels().find((one) => one.metadata?.name === "global-default");
+  const annotated = (text: string): AnyObject => ({
+    ...own,
+    metadata: { ...own?.metadata, annotations: { "flowcontrol.pilothouse.dev/watches-max": text } },
+  });
+  const schemas = bootstrapFlowSchemas();
+  store(annotated("1"), ...schemas);
+  release(await gate.enter(watchOf("jane")));
+  assert.equal((await gate.enter(watchOf("jane"))).kind, "rejected");
+  for (const text of ["-1", "many", "1e3", ""]) {
+    store(annotated(text), ...schemas);
+    release(await gate.enter(request()));
+    assert.equal(level("global-default")?.watchesMax, Number.POSITIVE_INFINITY, text);
+  }
+});
+
+test("a write holds seats for those who watch it, and for nobody else", async () => {
+  const clock = new FakeClock();
+  const load = { objects: () => 1, bytesPerObject: () => 1 };
+  const gate = createGate({ clock, load }, gateDefaults);
+  const maps = { resource: "configmaps" };
+  const open: GateAnswer[] = [];
+  const watch = async (count: number, over: Partial<FlowFacts>, query = ""): Promise<void> => {
+    for (let at = 0; at < count; at++) {
+      const asked = watchOf("jane", { ...maps, ...over });
+      const answer = await gate.enter({ ...asked, query: new URLSearchParams(query) });
+      release(answer);
+      open.push(answer);
+    }
+  };
+  await watch(120, { namespace: "" });
+  await watch(100, {});
+  await watch(300, { namespace: "elsewhere" });
+  await watch(90, { name: "one" });
+  await watch(500, { resource: "pods", namespace: "" }, "fieldSelector=spec.nodeName%3Dn1");
+  const finalSeats = async (over: Partial<FlowFacts>): Promise<number> => {
+    const info = { ...resource, verb: "update", ...over };
+    const answer = await gate.enter(request({ info }));
+    release(answer);
+    await clock.advance(1_000);
+    return answer.explain().finalSeats;
+  };
+  assert.equal(await finalSeats({ ...maps, name: "one" }), 4);
+  assert.equal(await finalSeats({ ...maps, name: "two" }), 3);
+  assert.equal(await finalSeats({ ...maps, verb: "create", name: "", namespace: "third" }), 2);
+  assert.equal(await finalSeats({ name: "web" }), 0, "an index finds the watches of a node");
+  for (const one of open) forget(one);
+  assert.equal(await finalSeats({ ...maps, name: "one" }), 0);
+  gate.close();
 });

@@ -18,11 +18,14 @@ import { bootstrapFlowSchemas, bootstrapPriorityLevels, isMandatory } from "./bo
 import { shareSeats } from "./borrowing.ts";
 import { classify, distinguisherOf, levelOf, orderSchemas } from "./classify.ts";
 import type { FlowFacts } from "./classify.ts";
+import type { GateExplanation } from "./explanation.ts";
 import type { FairQueueDump, Seating, WorkFacts } from "./fair-queue.ts";
 import { Level } from "./level.ts";
 import type { LevelState, RejectReason } from "./level.ts";
 import { hashFlow } from "./shuffle-shard.ts";
+import { WatchCount } from "./watch-count.ts";
 import { estimateWork } from "./work.ts";
+import { oneSeat, widthOf, type WorkSize } from "./work-size.ts";
 import type { Load } from "./work.ts";
 
 /** The server's GateRequest fits. */
@@ -41,12 +44,20 @@ export type GateAnswer =
       release(): void;
       /** The answer is made, and on its way: false when the seat is to be released now. At most once. */
       linger(): boolean;
+      /** Of an answer that lingers: its reader stands still. The seats go back; `release` still follows. At most once. */
+      stall(): void;
+      /** Of a watch: it is over. Idempotent. */
+      forget(): void;
+      explain(): GateExplanation;
     }
   | {
       readonly kind: "rejected";
       readonly headers: Readonly<Record<string, string>>;
       readonly retryAfterSeconds: number;
       readonly reason: RejectReason;
+      /** Absent: the usual one. */
+      readonly message?: string;
+      explain(): GateExplanation;
     };
 
 /** Callbacks about what happens at the gate; for metrics. */
@@ -67,7 +78,7 @@ export interface GateDeps {
   readonly lookup?: Lister;
   /** Changes whenever one of the two kinds does; without it changes are seen every `borrowMs`. */
   readonly configVersion?: () => number;
-  readonly load?: Load;
+  readonly load?: Omit<Load, "watchers">;
   readonly observer?: GateObserver;
 }
 
@@ -77,10 +88,17 @@ export interface GateConfig {
   /** A quarter of the request timeout. */
   readonly queueWaitMs: number;
   readonly borrowMs: number;
+  /** Open watches of a level that says nothing itself (level.ts); Infinity: any number. Exempt levels have no limit. */
+  readonly levelWatchesMax: number;
 }
 
 /** Upstream's numbers, for a request timeout of 60 seconds. */
-export const gateDefaults: GateConfig = { seats: 600, queueWaitMs: 15_000, borrowMs: 10_000 };
+export const gateDefaults: GateConfig = {
+  seats: 600,
+  queueWaitMs: 15_000,
+  borrowMs: 10_000,
+  levelWatchesMax: Number.POSITIVE_INFINITY,
+};
 
 export interface Gate {
   enter(request: FlowRequest): Promise<GateAnswer>;
@@ -106,6 +124,8 @@ class FlowGate implements Gate {
   readonly #deps: GateDeps;
   readonly #config: GateConfig;
   readonly #levels = new Map<string, Level>();
+  readonly #watches = new WatchCount();
+  readonly #load: Load | undefined;
   #schemas: readonly FlowSchema[] = [];
   #version: number | undefined;
   #timer: Timer | undefined;
@@ -113,16 +133,17 @@ class FlowGate implements Gate {
   constructor(deps: GateDeps, config: GateConfig) {
     this.#deps = deps;
     this.#config = config;
+    const watchersOf = (facts: FlowFacts): number => this.#watches.of(facts);
+    this.#load = deps.load && { ...deps.load, watchers: watchersOf };
     this.#version = deps.configVersion?.();
     this.#configure();
     this.#arm();
   }
 
   async enter(request: FlowRequest): Promise<GateAnswer> {
-    if (isLongRunning(request.info))
-      return { kind: "seated", headers: {}, release: () => {}, linger: () => false };
-    this.#refresh();
     const { info, user } = request;
+    if (isLongRunning(info)) return unlimited;
+    this.#refresh();
     const schema = classify(this.#schemas, info, user);
     const level = this.#levelFor(schema);
     const schemaName = schema?.metadata?.name ?? "catch-all";
@@ -131,13 +152,29 @@ class FlowGate implements Gate {
       level,
       schema: schemaName,
       distinguisher,
-      seats: 1,
+      size: oneSeat,
+      forget: () => {},
       headers: {
         "x-kubernetes-pf-flowschema-uid": schema?.metadata?.uid ?? "",
         "x-kubernetes-pf-prioritylevel-uid": level.uid,
       },
     };
+    if (info.verb !== "watch") return this.#seat(request, flow);
+    if (!level.openWatch()) return this.#reject(flow, "watch-limit", 0);
+    flow.forget = this.#watchOpened(request, level);
     return this.#seat(request, flow);
+  }
+
+  /** From before it waits for its seat. */
+  #watchOpened({ info, query }: FlowRequest, level: Level): () => void {
+    const leave = this.#watches.open(info, query);
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      leave();
+      level.closeWatch();
+    };
   }
 
   levels(): readonly LevelState[] {
@@ -163,8 +200,8 @@ class FlowGate implements Gate {
 
   #seat(request: FlowRequest, flow: Flow): Promise<GateAnswer> | GateAnswer {
     const { level } = flow;
-    const size = estimateWork(request.info, request.query, this.#deps.load, level.requestSeatsMax);
-    flow.seats = Math.max(size.seats, size.finalSeats);
+    const size = estimateWork(request.info, request.query, this.#load, level.requestSeatsMax);
+    flow.size = size;
     const startMs = this.#deps.clock.monotonicMs();
     let seatedLater = (): void => {};
     const { schema, distinguisher } = flow;
@@ -222,24 +259,47 @@ class FlowGate implements Gate {
     const { clock, observer } = this.#deps;
     const seatedMs = clock.monotonicMs();
     flow.level.noteSeated();
-    observer?.seated(flow.level.name, flow.schema, seatedMs - startMs, flow.seats);
-    const { level, seats } = flow;
-    const name = (): string => `${flow.schema} ${flow.distinguisher}`;
-    let lingers = false;
-    const release = (): void => {
-      if (lingers) level.leave(name(), seats);
+    const { level, schema, headers, forget } = flow;
+    const seats = widthOf(flow.size);
+    observer?.seated(level.name, schema, seatedMs - startMs, seats);
+    const name = (): string => `${schema} ${flow.distinguisher}`;
+    let state: "working" | "lingering" | "stalled" = "working";
+    const finish = (): void => {
       level.queue.finish(seating);
-      observer?.finished(level.name, flow.schema, clock.monotonicMs() - seatedMs, seats);
+      observer?.finished(level.name, schema, clock.monotonicMs() - seatedMs, seats);
     };
-    const linger = (): boolean => (lingers = level.linger(name(), seats));
-    return { kind: "seated", headers: flow.headers, release, linger };
+    return {
+      kind: "seated",
+      headers,
+      forget,
+      release() {
+        if (state !== "working") level.leave(name(), seats, state);
+        if (state !== "stalled") finish();
+      },
+      linger() {
+        const may = level.linger(name(), seats);
+        if (may) state = "lingering";
+        return may;
+      },
+      stall() {
+        state = "stalled";
+        level.stall(name(), seats);
+        finish();
+      },
+      explain: () => explanationOf(flow, seatedMs - startMs),
+    };
   }
 
   #reject(flow: Flow, reason: RejectReason, waitMs: number): GateAnswer {
     const { level, schema, headers } = flow;
+    flow.forget();
     level.noteRejected(reason, this.#deps.clock.nowMs());
     this.#deps.observer?.rejected(level.name, schema, reason, waitMs);
-    return { kind: "rejected", headers, retryAfterSeconds: level.retryAfterSeconds, reason };
+    const { retryAfterSeconds } = level;
+    const refused = { kind: "rejected", headers, retryAfterSeconds, reason } as const;
+    const explain = (): GateExplanation => explanationOf(flow, waitMs);
+    if (reason !== "watch-limit") return { ...refused, explain };
+    return { ...refused, explain, message: tooManyWatches };
   }
 
   // ---- configuration
@@ -262,7 +322,8 @@ class FlowGate implements Gate {
       const shares = sharesOf(object);
       const nominal = sharesSum === 0 ? 0 : Math.ceil((this.#config.seats * shares) / sharesSum);
       const level = this.#levels.get(name) ?? new Level(this.#deps, name);
-      level.configure(object, nominal, this.#config.seats);
+      const { seats: total, levelWatchesMax } = this.#config;
+      level.configure(object, { nominal, total, levelWatchesMax });
       this.#levels.set(name, level);
     }
     const names = new Set(levels.map((level) => level.metadata?.name ?? ""));
@@ -322,9 +383,31 @@ interface Flow {
   readonly schema: string;
   readonly distinguisher: string;
   /** Reckoned once its level is known. */
-  seats: number;
+  size: WorkSize;
+  /** Of a watch: it is over. */
+  forget: () => void;
   readonly headers: Readonly<Record<string, string>>;
 }
+
+/** Names neither level nor numbers: they are the operator's to know, as upstream holds it with names. */
+const tooManyWatches =
+  "Too many watches are open at this priority level, please try again later.\n";
+
+function explanationOf({ level, schema, distinguisher, size }: Flow, queuedMs: number) {
+  const { seats, finalSeats } = size;
+  return { level: level.name, schema, flow: distinguisher, seats, finalSeats, queuedMs };
+}
+
+/** Long-running requests hold nothing of the server, and are of no flow. */
+const unlimited: GateAnswer = {
+  kind: "seated",
+  headers: {},
+  release: () => {},
+  linger: () => false,
+  stall: () => {},
+  forget: () => {},
+  explain: () => ({ level: "", schema: "", flow: "", seats: 0, finalSeats: 0, queuedMs: 0 }),
+};
 
 function sharesOf(level: PriorityLevelConfiguration): number {
   const { limited, exempt } = level.spec ?? {};

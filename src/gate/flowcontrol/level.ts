@@ -4,6 +4,7 @@
  * Holds  min <= nominal <= max; seats given are decided for all levels together (borrowing.ts).
  */
 import type { PriorityLevelConfiguration } from "#api/gen/types.ts";
+import { must } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { LevelDemand } from "./borrowing.ts";
 import { SeatDemand } from "./demand.ts";
@@ -15,7 +16,16 @@ import { seatsMaxOf } from "./work.ts";
 /** Seating looks at every queue: more would cost each request more than they spare any. */
 const queuesMax = 4096;
 
-export type RejectReason = "queue-full" | "concurrency-limit" | "time-out" | "cancelled";
+/** Upstream's, and one for watches beyond the level's number. */
+export type RejectReason =
+  | "queue-full"
+  | "concurrency-limit"
+  | "time-out"
+  | "cancelled"
+  | "watch-limit";
+
+/** On a PriorityLevelConfiguration: most open watches of the level; a whole number, else as if absent. */
+const watchesMaxAnnotation = "flowcontrol.pilothouse.dev/watches-max";
 
 export interface LevelState {
   readonly name: string;
@@ -31,6 +41,25 @@ export interface LevelState {
   readonly rejectedCount: number;
   readonly timedOutCount: number;
   readonly cancelledCount: number;
+  readonly openWatches: number;
+  /** Infinity: any number. */
+  readonly watchesMax: number;
+}
+
+interface Shares {
+  /** Seats by shares. */
+  readonly nominal: number;
+  /** All seats of the server: the most that a level without a borrowing limit may borrow. */
+  readonly total: number;
+  readonly levelWatchesMax: number;
+}
+
+/** Answers of one flow that are on their way. */
+interface Lingering {
+  /** Seats that they keep. */
+  seats: number;
+  /** Seats they took that went back, because their readers stand still. */
+  stalledSeats: number;
 }
 
 export class Level {
@@ -47,8 +76,10 @@ export class Level {
   #rejectedCount = 0;
   #timedOutCount = 0;
   #cancelledCount = 0;
-  /** Seats of answers that are on their way, by flow. */
-  readonly #lingering = new Map<string, number>();
+  #openWatches = 0;
+  #watchesMax = Number.POSITIVE_INFINITY;
+  /** Of flows that have answers on their way. */
+  readonly #lingering = new Map<string, Lingering>();
 
   constructor(deps: { readonly clock: Clock }, name: string) {
     this.name = name;
@@ -86,8 +117,8 @@ export class Level {
     return this.#retryAfter.seconds;
   }
 
-  /** `total`: all seats of the server, the most a level without a borrowing limit may borrow. */
-  configure(object: PriorityLevelConfiguration, nominal: number, total: number): void {
+  configure(object: PriorityLevelConfiguration, shares: Shares): void {
+    const { nominal, total } = shares;
     const { limited, exempt } = object.spec ?? {};
     const lendable = (limited ?? exempt)?.lendablePercent ?? 0;
     const borrowing = limited?.borrowingLimitPercent;
@@ -97,6 +128,9 @@ export class Level {
     this.#max =
       nominal + (borrowing === undefined ? total : Math.round((nominal * borrowing) / 100));
     this.#discipline = disciplineOf(object);
+    this.#watchesMax = this.isExempt
+      ? Number.POSITIVE_INFINITY
+      : (watchesMaxOf(object) ?? shares.levelWatchesMax);
     const seatsMax = this.queue.seatsMax === 0 ? nominal : this.queue.seatsMax;
     this.queue.configure({ discipline: this.#discipline, seatsMax });
   }
@@ -114,22 +148,43 @@ export class Level {
     this.#seatedCount += 1;
   }
 
-  /**
-   * Whether a work whose answer is on its way may keep its seats: each flow may with one, and with as many as it
-   * leaves free. Readers that stand still then take no level from the others. Ended with `leave`.
-   */
-  linger(flow: string, seats: number): boolean {
-    if (this.isExempt) return false;
-    const others = this.#lingering.get(flow) ?? 0;
-    if (others > 0 && others + seats > this.queue.seatsMax - this.queue.seatsInUse) return false;
-    this.#lingering.set(flow, others + seats);
+  /** Whether one more may be open; then it is counted. Fewer than before may: those that are open stay. */
+  openWatch(): boolean {
+    if (this.#openWatches >= this.#watchesMax) return false;
+    this.#openWatches += 1;
     return true;
   }
 
-  leave(flow: string, seats: number): void {
-    const others = (this.#lingering.get(flow) ?? 0) - seats;
-    if (others > 0) this.#lingering.set(flow, others);
-    else this.#lingering.delete(flow);
+  closeWatch(): void {
+    this.#openWatches -= 1;
+  }
+
+  /**
+   * Whether a work whose answer is on its way may keep its seats. While readers of its flow stand still, only as many
+   * as it leaves free: they take no level from the others, however many they are. Ended with `leave`.
+   */
+  linger(flow: string, seats: number): boolean {
+    if (this.isExempt) return false;
+    const own = this.#lingering.get(flow) ?? { seats: 0, stalledSeats: 0 };
+    const free = this.queue.seatsMax - this.queue.seatsInUse;
+    if (own.stalledSeats > 0 && own.stalledSeats + own.seats + seats > free) return false;
+    own.seats += seats;
+    this.#lingering.set(flow, own);
+    return true;
+  }
+
+  /** Its reader stands still: the seats go back, and are remembered until it is gone. */
+  stall(flow: string, seats: number): void {
+    const own = must(this.#lingering.get(flow), "what stalls lingers");
+    own.seats -= seats;
+    own.stalledSeats += seats;
+  }
+
+  leave(flow: string, seats: number, state: "lingering" | "stalled"): void {
+    const own = must(this.#lingering.get(flow), "what leaves lingers");
+    if (state === "stalled") own.stalledSeats -= seats;
+    else own.seats -= seats;
+    if (own.seats + own.stalledSeats === 0) this.#lingering.delete(flow);
   }
 
   /** A client that left by itself says nothing about the load. */
@@ -154,8 +209,15 @@ export class Level {
       rejectedCount: this.#rejectedCount,
       timedOutCount: this.#timedOutCount,
       cancelledCount: this.#cancelledCount,
+      openWatches: this.#openWatches,
+      watchesMax: this.#watchesMax,
     };
   }
+}
+
+function watchesMaxOf({ metadata }: PriorityLevelConfiguration): number | undefined {
+  const text = metadata?.annotations?.[watchesMaxAnnotation] ?? "";
+  return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }
 
 function disciplineOf({ spec }: PriorityLevelConfiguration): Discipline {

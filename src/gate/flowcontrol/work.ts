@@ -3,11 +3,13 @@
  * seats for a while after the answer.
  *
  * Numbers  100 KB of list per seat, lists from cache 10 seats at most (1 MB is as much as one core
- *          serialises at a time); ten watchers per seat held 5 ms, from ten watchers on
- *          (apiserver pkg/util/flowcontrol/request).
+ *          serialises at a time); a watch that begins with the state is a list.
+ *          (apiserver pkg/util/flowcontrol/request)
+ *          A hundred watchers per seat held 5 ms, from a hundred on: 50 us each, twice what a delivery costs here on
+ *          an HTTP/2 connection of its own with TLS. Upstream reckons with ten times as much.
  */
 import type { FlowFacts } from "./classify.ts";
-import type { WorkSize } from "./fair-queue.ts";
+import { oneSeat, type WorkSize } from "./work-size.ts";
 
 /** What the server knows of its load; every answer may be undefined: not known. */
 export interface Load {
@@ -15,19 +17,18 @@ export interface Load {
   objects(group: string, resource: string, namespace: string): number | undefined;
   /** Mean bytes of one of them as JSON. */
   bytesPerObject(group: string, resource: string): number | undefined;
-  /** Watchers an event of this object reaches. */
-  watchers(group: string, resource: string, namespace: string, name: string): number;
+  /** Watchers that an event of this write may reach. */
+  watchers(facts: FlowFacts): number;
 }
 
 const bytesPerSeat = 100_000;
 const listSeatsMax = 10;
-const watchersPerSeat = 10;
+const watchersPerSeat = 100;
 const finalSeatsMax = 10;
 const finalMsPerSeat = 5;
 /** Used while a resource's mean size is not known. */
 const bytesPerObjectGuess = 2_000;
 
-const one: WorkSize = { seats: 1, finalSeats: 0, extraMs: 0 };
 const writes: ReadonlySet<string> = new Set(["create", "update", "patch", "delete"]);
 
 /** `seatsMax`: what one request may take of its level. */
@@ -37,13 +38,19 @@ export function estimateWork(
   load: Load | undefined,
   seatsMax: number,
 ): WorkSize {
-  if (load === undefined || !facts.isResourceRequest) return one;
-  const initial = facts.verb === "watch" && query.get("sendInitialEvents") === "true";
-  if (facts.verb === "list" || initial) {
-    return { ...one, seats: Math.min(listSeats(facts, query, load), seatsMax) };
+  if (load === undefined || !facts.isResourceRequest) return oneSeat;
+  if (facts.verb === "list" || (facts.verb === "watch" && beginsWithState(query))) {
+    return { ...oneSeat, seats: Math.min(listSeats(facts, query, load), seatsMax) };
   }
-  if (!writes.has(facts.verb) || facts.subresource === "token") return one;
+  if (!writes.has(facts.verb) || facts.subresource === "token") return oneSeat;
   return writeWork(facts, load, seatsMax);
+}
+
+/** `sendInitialEvents`, or the older way: no resourceVersion, or 0. */
+function beginsWithState(query: URLSearchParams): boolean {
+  if (query.get("sendInitialEvents") === "true") return true;
+  const version = query.get("resourceVersion") ?? "";
+  return (version === "" || version === "0") && query.get("sendInitialEvents") !== "false";
 }
 
 function listSeats(facts: FlowFacts, query: URLSearchParams, load: Load): number {
@@ -59,8 +66,8 @@ function listSeats(facts: FlowFacts, query: URLSearchParams, load: Load): number
 }
 
 function writeWork(facts: FlowFacts, load: Load, seatsMax: number): WorkSize {
-  const watchers = load.watchers(facts.group, facts.resource, facts.namespace, facts.name);
-  if (watchers < watchersPerSeat) return one;
+  const watchers = load.watchers(facts);
+  if (watchers < watchersPerSeat) return oneSeat;
   const wanted = Math.ceil(watchers / watchersPerSeat);
   const finalSeats = Math.min(wanted, finalSeatsMax, seatsMax);
   // Fewer seats for longer: the same seat-seconds.

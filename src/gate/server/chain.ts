@@ -9,7 +9,8 @@
  *        scope of its kind is 404 after authorization, as upstream's router answers it.
  * Bytes  what a request and its answer hold is charged to its caller (charges.ts): the body until the handler
  *        ends, the answer until the socket has taken it, a stream until it closes. The seat of a long answer
- *        is kept while its client takes it, at most for the time of a short request.
+ *        is kept while its client takes it, at most for the time of a short request; that of a watch, until its
+ *        initial events are sent.
  * Time   short requests have `requestTimeoutMs` (or less, by ?timeout=); then 504 and an aborted
  *        signal. Watches and container streams have none here.
  */
@@ -60,6 +61,7 @@ import {
 import type { RequestContext } from "./context.ts";
 import { runWithDeadline, allowedTimeoutMs } from "./deadline.ts";
 import type { Gate } from "./gate.ts";
+import { type Explanation, isAsked, openExplanation } from "./explanation.ts";
 import { LingeringSeat } from "./lingering-seat.ts";
 import type { LongTurns } from "./long-turns.ts";
 import type { RequestMetrics } from "./metrics.ts";
@@ -110,8 +112,12 @@ interface RequestState {
   audit: AuditEvent | undefined;
   isAuditBegun: boolean;
   gateHeaders: Headers;
-  /** Of an answer that is given back when it has left. */
+  /** Of an answer that is given back when it has left, or of a watch's initial events. */
   seat: Seat | undefined;
+  /** Of a watch: it is over. Idempotent. */
+  forgetWatch: (() => void) | undefined;
+  /** Asked for by the caller. */
+  explanation: Explanation | undefined;
   /** Of a watch, from before its handler on. */
   stream: Holding | undefined;
   /** The answer was made: a handler that ends later is not listened to. */
@@ -122,7 +128,10 @@ interface RequestState {
 
 interface Seat {
   release(): void;
+  stall(): void;
 }
+
+type SeatAnswer = Awaited<ReturnType<Gate["enter"]>>;
 
 /** Shorter answers fit into what the kernel takes at once: their seats are free when they are made. */
 const seatAnswerBytesMin = 64 * 1024;
@@ -197,6 +206,8 @@ function beginRequest(deps: ChainDeps, request: PlainRequest): RequestState {
     isAuditBegun: false,
     gateHeaders: {},
     seat: undefined,
+    forgetWatch: undefined,
+    explanation: undefined,
     stream: undefined,
     finished: false,
     refusing: false,
@@ -238,7 +249,9 @@ async function runChain(
     },
   });
   if (seat !== undefined) state.gateHeaders = seat.headers;
-  if (seat?.kind === "rejected") return answerTooManyRequests(seat.retryAfterSeconds);
+  if (isAsked(request)) await explain(deps, state, user, seat);
+  if (seat?.kind === "rejected") return answerTooManyRequests(seat);
+  if (info.verb === "watch") state.forgetWatch = seat?.forget;
   const holding = openHolding(deps.ledger, chargedTo(state));
   try {
     deps.longTurns?.mark(state, "authorization");
@@ -255,6 +268,7 @@ async function runChain(
       user,
       warnings,
       audit: state.audit,
+      explanation: state.explanation,
       get signal() {
         return ending.signal;
       },
@@ -269,7 +283,30 @@ async function runChain(
   } finally {
     holding.close();
     if (seat !== undefined && seat !== state.seat) seat.release();
-    if (state.finished) state.stream?.close();
+    if (state.finished) {
+      state.stream?.close();
+      state.forgetWatch?.();
+    }
+  }
+}
+
+/** A seat that is not given back when this fails would be lost. */
+async function explain(
+  { authorizer }: ChainDeps,
+  state: RequestState,
+  user: UserInfo,
+  seat: SeatAnswer | undefined,
+): Promise<void> {
+  try {
+    state.explanation = await openExplanation(authorizer, user);
+    state.explanation.gate = seat?.explain();
+    state.explanation.source = state.info.isResourceRequest ? "store" : "server";
+  } catch (error) {
+    if (seat?.kind === "seated") {
+      seat.release();
+      seat.forget();
+    }
+    throw error;
   }
 }
 
@@ -279,7 +316,9 @@ function chargedTo({ request, user, info }: RequestState): Charged {
 }
 
 function isLong({ peer }: PlainRequest, response: PlainResponse): boolean {
-  if (peer.kind === "direct" || response.kind !== "bytes") return false;
+  if (peer.kind === "direct") return false;
+  if (response.kind === "stream") return response.begins !== undefined;
+  if (response.kind !== "bytes") return false;
   return bodyBytes(response.body) >= seatAnswerBytesMin;
 }
 
@@ -396,9 +435,11 @@ function unauthorizedError(): Error {
   return failure(401, "Unauthorized", "Unauthorized");
 }
 
-function answerTooManyRequests(retryAfterSeconds: number): PlainResponse {
-  const headers = { "retry-after": String(retryAfterSeconds) };
-  return textResponse(429, "Too many requests, please try again later.\n", headers);
+function answerTooManyRequests({
+  retryAfterSeconds,
+  message = "Too many requests, please try again later.\n",
+}: Extract<SeatAnswer, { kind: "rejected" }>): PlainResponse {
+  return textResponse(429, message, { "retry-after": String(retryAfterSeconds) });
 }
 
 function answerError(deps: ChainDeps, state: RequestState, error: unknown): PlainResponse {
@@ -421,9 +462,10 @@ function chargeAnswer(
   response: PlainResponse,
 ): PlainResponse {
   const { stream, request } = state;
+  if (response.kind === "bytes" || response.kind === "object") state.forgetWatch?.();
   if (request.peer.kind === "direct") return response;
   if (response.kind === "stream" || response.kind === "tunnel") {
-    return chargeStream(deps, state, response);
+    return chargeStream(deps, options, state, response);
   }
   stream?.close();
   if (response.kind !== "bytes") return response;
@@ -432,10 +474,20 @@ function chargeAnswer(
   return answer ?? chargeAnswer(deps, options, state, answerError(deps, state, refused(holding)));
 }
 
-function chargeStream(deps: ChainDeps, state: RequestState, response: OpenAnswer): PlainResponse {
+function chargeStream(
+  deps: ChainDeps,
+  options: ChainOptions,
+  state: RequestState,
+  response: OpenAnswer,
+): PlainResponse {
+  const seat = lingering(deps, options, state);
   try {
-    return heldStream(response, state.stream ?? openStream(deps.ledger, chargedTo(state)));
+    const held = heldStream(response, state.stream ?? openStream(deps.ledger, chargedTo(state)));
+    if (seat !== undefined && held.kind === "stream") held.begins?.(seat);
+    return held;
   } catch (error) {
+    seat?.left();
+    state.forgetWatch?.();
     closeUnopened(response);
     return answerError(deps, state, error);
   }
@@ -462,6 +514,7 @@ function finishRequest(
     "audit-id": state.auditId,
     "cache-control": "no-cache, private",
     ...state.gateHeaders,
+    ...state.explanation?.headers(),
     ...(state.refusing ? { "x-content-type-options": "nosniff" } : {}),
     ...(warnings.length === 0 ? {} : { warning: warnings }),
     ...response.headers,
@@ -509,6 +562,7 @@ function openWithSample<S>(
         close();
       } finally {
         closed();
+        state.forgetWatch?.();
         finishSample(deps, state, response);
         auditEnd(deps, state);
       }

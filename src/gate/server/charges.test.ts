@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { alwaysAllow } from "#auth/testing/always-allow.ts";
 import {
   answerRunBytes,
+  type BeginningListener,
   type ByteSink,
   type PlainHandler,
   type PlainRequest,
@@ -31,12 +32,21 @@ const limits = {
   accountsMax: 100,
 };
 
+const explained = {
+  level: "workload-low",
+  schema: "Schema; level=x",
+  flow: "ann",
+  seats: 3,
+  finalSeats: 0,
+  queuedMs: 1.26,
+};
+
 function setup(handler: (context: RequestContext) => Promise<PlainResponse>) {
   const clock = new FakeClock();
   const ledger = new Ledger(limits);
   const metrics = new MetricSet();
   describeLedger(metrics, ledger);
-  const seats = { taken: 0, linger: true };
+  const seats = { taken: 0, linger: true, stalled: 0, forgotten: 0 };
   const gate: Gate = {
     enter: () => {
       seats.taken++;
@@ -45,6 +55,9 @@ function setup(handler: (context: RequestContext) => Promise<PlainResponse>) {
         headers: {},
         release: () => seats.taken--,
         linger: () => seats.linger,
+        stall: () => seats.stalled++,
+        forget: () => seats.forgotten++,
+        explain: () => explained,
       });
     },
   };
@@ -59,7 +72,13 @@ function setup(handler: (context: RequestContext) => Promise<PlainResponse>) {
           return Promise.resolve({ kind: "user", user: { name, groups: [] } });
         },
       },
-      authorizer: alwaysAllow,
+      authorizer: {
+        ...alwaysAllow,
+        authorize: (asked) =>
+          asked.user.name === nobody && asked.path.startsWith("/debug/")
+            ? { allowed: false, denied: false, reason: "" }
+            : alwaysAllow.authorize(asked),
+      },
       gate,
       metrics: new RequestMetrics(metrics),
       ledger,
@@ -72,6 +91,9 @@ function setup(handler: (context: RequestContext) => Promise<PlainResponse>) {
   );
   return { chain, clock, ledger, seats, metrics };
 }
+
+/** May everything but see how others are served. */
+const nobody = "eve";
 
 const pods = "/api/v1/namespaces/green/pods";
 const blue = "/api/v1/namespaces/blue/pods";
@@ -253,12 +275,13 @@ test("a reader that stands still keeps its seat for half a second, and its bytes
   const { chain, seats, clock, ledger } = setup(async () => bytes(100_000));
   const answer = await chain(request("ann"));
   await clock.advance(499);
-  assert.equal(seats.taken, 1);
+  assert.equal(seats.stalled, 0);
   await clock.advance(1);
-  assert.equal(seats.taken, 0);
+  assert.deepEqual([seats.stalled, seats.taken], [1, 1], "the gate hears so, and when it has left");
   assert.equal(ledger.held("answer"), 200_000);
+  await clock.advance(60_000);
   leave(answer);
-  assert.equal(seats.taken, 0);
+  assert.deepEqual([seats.stalled, seats.taken], [1, 0]);
 });
 
 test("a slow reader keeps its seat, but no longer than a short request may take", async () => {
@@ -268,11 +291,11 @@ test("a slow reader keeps its seat, but no longer than a short request may take"
   for (let elapsedMs = 0; elapsedMs < 59_600; elapsedMs += 400) {
     move();
     await clock.advance(400);
-    assert.equal(seats.taken, 1);
+    assert.equal(seats.stalled, 0);
   }
   move();
   await clock.advance(400);
-  assert.equal(seats.taken, 0);
+  assert.equal(seats.stalled, 1);
 });
 
 test("short answers and those to callers in this process give their seat back at once", async () => {
@@ -315,4 +338,73 @@ test("metrics say what is held and what was refused", async () => {
   assert.match(text, /pilothouse_held_bytes\{kind="answer"\} 300\d\d\d/);
   assert.match(text, /pilothouse_held_refusals_total\{by="caller"\} 1/);
   assert.match(text, /pilothouse_held_bytes_limit\{by="process"\} 2000000/);
+});
+
+/** A watch whose initial events are taken by `listener`. */
+function beginning() {
+  const heard: { listener?: BeginningListener; ended: number } = { ended: 0 };
+  const answer: PlainResponse = {
+    kind: "stream",
+    status: 200,
+    headers: {},
+    begins: (listener) => void (heard.listener = listener),
+    open: () => () => heard.ended++,
+  };
+  return { heard, answer };
+}
+
+const watching = { query: "watch=1" };
+
+test("the seat of a watch is held until its initial events are sent, and it counts until it ends", async () => {
+  const { heard, answer } = beginning();
+  const { chain, seats, clock } = setup(async () => answer);
+  const response = await chain(request("ann", watching));
+  assert.equal(response.kind, "stream");
+  const close = response.kind === "stream" ? response.open(sink) : () => {};
+  assert.equal(seats.taken, 1);
+  await clock.advance(400);
+  heard.listener?.moved();
+  await clock.advance(400);
+  assert.deepEqual([seats.taken, seats.stalled], [1, 0]);
+  heard.listener?.left();
+  heard.listener?.left();
+  assert.deepEqual([seats.taken, seats.forgotten], [0, 0]);
+  close();
+  assert.equal(seats.forgotten, 1);
+});
+
+test("a watch that fails, is refused or cut short gives back its seat and its place", async () => {
+  const failing = setup(() => Promise.reject(new Error("no")));
+  leave(await failing.chain(request("ann", watching)));
+  assert.deepEqual([failing.seats.taken, failing.seats.forgotten], [0, 1]);
+  const { heard, answer } = beginning();
+  const still = setup(async () => answer);
+  const response = await still.chain(request("ann", watching));
+  const close = response.kind === "stream" ? response.open(sink) : () => {};
+  await still.clock.advance(500);
+  assert.equal(still.seats.stalled, 1, "its reader stands still");
+  heard.listener?.left();
+  close();
+  assert.deepEqual([still.seats.taken, still.seats.forgotten], [0, 1]);
+});
+
+test("an explanation is for those who ask, and who may", async () => {
+  const handler = async ({ explanation }: RequestContext): Promise<PlainResponse> => {
+    if (explanation !== undefined) explanation.index = "namespace";
+    return bytes(10);
+  };
+  const name = "x-pilothouse-explain";
+  const ask = async (user: string, value = "1") => {
+    const headers = { user, [name]: value };
+    return (await setup(handler).chain(request(user, { headers }))).headers[name];
+  };
+  assert.equal(
+    await ask("ann"),
+    "level=workload-low; schema=Schema%3B%20level%3Dx; flow=ann; seats=3; finalSeats=0; queuedMs=1.3; source=store; index=namespace",
+  );
+  assert.equal(await ask("ann", "0"), undefined);
+  assert.equal(
+    await ask(nobody),
+    "denied; needs=get%20%2Fdebug%2Fapi_priority_and_fairness%2Fexplain",
+  );
 });

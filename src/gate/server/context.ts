@@ -4,6 +4,7 @@ import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { Holding } from "#platform/ledger.ts";
 import type { Pace } from "#platform/pace.ts";
 import type { AuditEvent } from "./audit/event.ts";
+import type { Explanation } from "./explanation.ts";
 import type { Place } from "./place.ts";
 import type { RequestInfo } from "./request-info.ts";
 import type { Warnings } from "./warnings.ts";
@@ -25,6 +26,8 @@ export interface RequestContext {
   readonly warnings: Warnings;
   /** What a handler adds to the audit event; undefined: the policy keeps none. */
   readonly audit: AuditEvent | undefined;
+  /** For those who ask what their answer was made of; undefined: nobody asks. */
+  readonly explanation: Explanation | undefined;
   /** Aborts when the client goes away or the deadline passes. */
   readonly signal: AbortSignal;
   /** Monotonic; when the request was received. */

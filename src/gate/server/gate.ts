@@ -2,6 +2,7 @@
  * Where priority and fairness plugs into the chain. The chain knows seats only through this door;
  * without a gate every request passes.
  */
+import type { GateExplanation } from "#flowcontrol/explanation.ts";
 import type { Headers, UserInfo } from "#platform/http.ts";
 import type { RequestInfo } from "./request-info.ts";
 
@@ -13,16 +14,28 @@ interface GateRequest {
 }
 
 type GateAnswer =
-  /** `release` is called exactly once: when the answer has left; for a watch, when it has started. */
+  /** `release` is called exactly once: when the answer has left; for a watch, when its initial events are sent. */
   | {
       readonly kind: "seated";
       readonly headers: Headers;
       release(): void;
       /** A long answer is made: whether it may keep the seat while its client takes it. */
       linger(): boolean;
+      /** Of a seat that lingers: its reader stands still. `release` still follows. At most once. */
+      stall(): void;
+      /** Of a watch: it is over. Idempotent. */
+      forget(): void;
+      explain(): GateExplanation;
     }
   /** 429 as plain text. */
-  | { readonly kind: "rejected"; readonly headers: Headers; readonly retryAfterSeconds: number };
+  | {
+      readonly kind: "rejected";
+      readonly headers: Headers;
+      readonly retryAfterSeconds: number;
+      /** Absent: the usual one. */
+      readonly message?: string;
+      explain(): GateExplanation;
+    };
 
 export interface Gate {
   enter(request: GateRequest): Promise<GateAnswer>;

@@ -1,9 +1,10 @@
 /**
- * The seat of a long answer on its way to the client: kept while the client takes it, so that a level of one
- * seat sends one list at a time.
+ * The seat of a long answer, or of a watch's initial events, on its way to the client: kept while the client takes it,
+ * so that a level of one seat sends one list at a time.
  *
  * Time   given back when the answer has left; when nothing of it was taken for `stillMs`, for then it costs
- *        memory, which is charged, and no more time of the server; and at the end of the request's time.
+ *        memory, which is charged, and no more time of the server; and at the end of the request's time. Of a reader
+ *        that stood still the gate hears, and again when its answer has left.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 
@@ -12,13 +13,14 @@ const stillMs = 500;
 
 interface Seat {
   release(): void;
+  stall(): void;
 }
 
 export class LingeringSeat {
   readonly #clock: Clock;
   readonly #seat: Seat;
   readonly #untilMs: number;
-  #timer: Timer;
+  #timer: Timer | undefined;
   #hasMoved = false;
   #isOver = false;
 
@@ -39,14 +41,19 @@ export class LingeringSeat {
   left(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#timer.cancel();
+    this.#timer?.cancel();
     this.#seat.release();
+  }
+
+  #stall(): void {
+    this.#timer = undefined;
+    this.#seat.stall();
   }
 
   #look(): Timer {
     const leftMs = Math.max(0, this.#untilMs - this.#clock.monotonicMs());
     return this.#clock.after("server.answer", Math.min(stillMs, leftMs), () => {
-      if (!this.#hasMoved || this.#clock.monotonicMs() >= this.#untilMs) return this.left();
+      if (!this.#hasMoved || this.#clock.monotonicMs() >= this.#untilMs) return this.#stall();
       this.#hasMoved = false;
       this.#timer = this.#look();
     });

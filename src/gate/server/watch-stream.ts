@@ -17,6 +17,7 @@ import type { AnyObject } from "#api/object.ts";
 import type { Clock } from "#platform/clock.ts";
 import { Deadlines, type DeadlineStep, type Expiring } from "#platform/deadlines.ts";
 import type {
+  BeginningListener,
   ByteSink,
   Headers,
   ObjectEvent,
@@ -66,6 +67,8 @@ interface WatchStreamOptions {
   readonly kind: string;
   readonly timeoutMs: number;
   readonly allowBookmarks: boolean;
+  /** A bookmark with `initialEventsEnd` follows the state it begins with. */
+  readonly hasEndOfInitialEvents?: boolean;
   /** Its format is not the stored bytes: what is sent is made of each object (`WatchSink`). */
   readonly isMaking?: boolean;
   /** Turns stored objects into the version asked for; for direct callers. */
@@ -109,6 +112,8 @@ export class WatchStream implements Expiring {
   #deadline: DeadlineStep | undefined;
   /** Objects that were made ready for the batch that comes next. */
   #held: Disposable | undefined;
+  /** Hears of the initial events until they are sent. */
+  #beginning: BeginningListener | undefined;
   /** What is due at the deadline. */
   #due: "bookmark" | "end" = "end";
 
@@ -130,6 +135,7 @@ export class WatchStream implements Expiring {
       if (!this.#outlet.send(items)) this.#fill(this.#outlet, isLong);
       else if (isLong) this.#rest();
       if (this.#held !== undefined) this.#drop();
+      if (this.#beginning !== undefined) this.#began(items);
     } catch (error) {
       // An object that cannot be shown in this form ends this stream, with an ERROR event, and no other.
       this.#finish(error);
@@ -170,7 +176,24 @@ export class WatchStream implements Expiring {
   #flow(): void {
     if (this.#state !== "full") return;
     this.#state = "flowing";
+    this.#resume();
+  }
+
+  /** What the source has is sent when it leaves the stream flowing; of a list of events the bookmark says so. */
+  #resume(): void {
     this.#source?.resume();
+    if (this.#beginning === undefined || this.#options.hasEndOfInitialEvents === true) return;
+    if (this.#state === "flowing") this.#begun();
+  }
+
+  #began(items: readonly StreamItem[]): void {
+    this.#beginning?.moved();
+    if (items.at(-1)?.initialEventsEnd === true) this.#begun();
+  }
+
+  #begun(): void {
+    this.#beginning?.left();
+    this.#beginning = undefined;
   }
 
   /** For registry: the watch is over, with an ERROR event when `error` is given. */
@@ -201,7 +224,8 @@ export class WatchStream implements Expiring {
   byteResponse(format: WatchFormat, headers: Headers, status: 200 | 101 = 200): PlainResponse {
     const open = (sink: ByteSink): (() => void) =>
       this.#open(new ByteOutlet(this.#deps, this.#options, format, sink));
-    return { kind: "stream", status, headers, open };
+    const begins = (listener: BeginningListener): void => void (this.#beginning = listener);
+    return { kind: "stream", status, headers, begins, open };
   }
 
   /** The answer for direct callers: frozen objects, nothing encoded. */
@@ -217,7 +241,7 @@ export class WatchStream implements Expiring {
     this.#deps.open.add(this);
     this.#arm();
     if (this.#early !== undefined) this.#finish(this.#early.error);
-    else this.#source?.resume();
+    else this.#resume();
     return () => this.#close();
   }
 
@@ -255,6 +279,7 @@ export class WatchStream implements Expiring {
   #close(): void {
     if (this.#state === "ended") return;
     this.#state = "ended";
+    this.#begun();
     this.#drop();
     if (this.#deadline !== undefined) this.#deps.deadlines.delete(this, this.#deadline);
     this.#deps.open.delete(this);

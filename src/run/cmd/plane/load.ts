@@ -13,11 +13,11 @@ import type { Load } from "#flowcontrol/work.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 
-/**
- * Watchers are not charged to writes: upstream takes 5 ms of a seat for ten of them, and a delivery
- * here costs about a microsecond.
- */
-export function serverLoad(registry: OpenRegistry, served: readonly ResourceInfo[]): Load {
+/** What lists cost. Watches are counted by the gate itself. */
+export function serverLoad(
+  registry: OpenRegistry,
+  served: readonly ResourceInfo[],
+): Omit<Load, "watchers"> {
   // Only of what is served: a path that names nothing must not make a cache.
   const storedIn: ReadonlyMap<string, GroupResource> = new Map(
     served.flatMap(({ group, resource, storage }) =>
@@ -35,7 +35,6 @@ export function serverLoad(registry: OpenRegistry, served: readonly ResourceInfo
       const { size, bytes } = registry.cache(stored).state;
       return size === 0 ? undefined : bytes / size;
     },
-    watchers: () => 0,
   };
 }
 

@@ -1,0 +1,60 @@
+/**
+ * How many open watches may see a write: of its resource everywhere, in its namespace, or of its name.
+ *
+ * Holds  a count per place that has an open watch; no other entries.
+ * After  apiserver pkg/util/flowcontrol/watch_tracker.go: watches of the pods of one node count for no write, because
+ *        an index finds the one that a write concerns.
+ */
+import type { FlowFacts } from "./classify.ts";
+
+/** Of a field with an index of its own, by resource. */
+const indexedFields: Readonly<Record<string, string>> = { "/pods": "spec.nodeName" };
+
+export class WatchCount {
+  readonly #counts = new Map<string, number>();
+
+  /** @returns what forgets it; idempotent. */
+  open(facts: FlowFacts, query: URLSearchParams): () => void {
+    if (isByIndex(facts, query)) return () => {};
+    const place = placeOf(facts, facts.namespace, facts.name);
+    this.#counts.set(place, (this.#counts.get(place) ?? 0) + 1);
+    let isOpen = true;
+    return () => {
+      if (isOpen) this.#leave(place);
+      isOpen = false;
+    };
+  }
+
+  /** Of a write; one that makes an object has no name. */
+  of(facts: FlowFacts): number {
+    if (this.#counts.size === 0) return 0;
+    const { namespace, name } = facts;
+    const all = this.#at(facts, "", "");
+    const inNamespace = namespace === "" ? 0 : this.#at(facts, namespace, "");
+    return all + inNamespace + (name === "" ? 0 : this.#at(facts, namespace, name));
+  }
+
+  #at(facts: FlowFacts, namespace: string, name: string): number {
+    return this.#counts.get(placeOf(facts, namespace, name)) ?? 0;
+  }
+
+  #leave(place: string): void {
+    const left = (this.#counts.get(place) ?? 0) - 1;
+    if (left > 0) this.#counts.set(place, left);
+    else this.#counts.delete(place);
+  }
+}
+
+function placeOf({ group, resource }: FlowFacts, namespace: string, name: string): string {
+  return `${group}/${resource}/${namespace}/${name}`;
+}
+
+function isByIndex({ group, resource }: FlowFacts, query: URLSearchParams): boolean {
+  const field = indexedFields[`${group}/${resource}`];
+  const selector = field === undefined ? null : query.get("fieldSelector");
+  if (field === undefined || selector === null) return false;
+  return selector.split(",").some((one) => {
+    const [name, value = ""] = one.split(/==?/, 2);
+    return name?.trim() === field && value !== "";
+  });
+}

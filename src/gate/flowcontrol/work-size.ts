@@ -1,0 +1,13 @@
+/** What a request takes of its level. */
+export interface WorkSize {
+  readonly seats: number;
+  /** Seats held for `extraMs` after the work is done, for what it sets off elsewhere. */
+  readonly finalSeats: number;
+  readonly extraMs: number;
+}
+
+export const oneSeat: WorkSize = { seats: 1, finalSeats: 0, extraMs: 0 };
+
+export function widthOf({ seats, finalSeats }: WorkSize): number {
+  return Math.max(seats, finalSeats);
+}

@@ -1,0 +1,65 @@
+/**
+ * `X-Pilothouse-Explain: 1`: the answer tells its caller what the request was at the gate, and what it was read from.
+ *
+ * Right   get on the path below, which no default role but cluster-admin's has: names of levels and schemas are the
+ *         operator's to know (upstream's headers have their UIDs only). Without it the header says so, and nothing else.
+ * Cost    nothing for requests that do not ask.
+ */
+import type { Authorizer } from "#auth/auth.ts";
+import { explanationText, type GateExplanation } from "#flowcontrol/explanation.ts";
+import type { PlainRequest, UserInfo } from "#platform/http.ts";
+import { attributesOf } from "./attributes.ts";
+import { targetOf } from "./place.ts";
+import { requestInfo } from "./request-info.ts";
+
+const askingHeader = "x-pilothouse-explain";
+const path = "/debug/api_priority_and_fairness/explain";
+const denied = `denied; needs=${encodeURIComponent(`get ${path}`)}`;
+
+/** `server`: the process itself, for paths that are no resources. */
+export type AnswerSource = "cache" | "store" | "server" | "delegate" | "relay" | "upstream";
+/** By which the objects of an answer, or the events of a watch, are found. `none`: each one is looked at. */
+export type AnswerIndex = "key" | "field" | "label" | "namespace" | "none";
+
+/** Filled on the way down, shown on the way up. */
+export class Explanation {
+  readonly #allowed: boolean;
+  gate: GateExplanation | undefined;
+  source: AnswerSource | undefined;
+  index: AnswerIndex | undefined;
+
+  constructor(allowed: boolean) {
+    this.#allowed = allowed;
+  }
+
+  headers(): Readonly<Record<string, string>> {
+    if (!this.#allowed) return { [askingHeader]: denied };
+    const { gate, source, index } = this;
+    const { queuedMs, ...facts } = gate ?? { queuedMs: 0 };
+    return {
+      [askingHeader]: explanationText({
+        ...facts,
+        queuedMs: Number(queuedMs.toFixed(1)),
+        ...(source && { source }),
+        ...(index && { index }),
+      }),
+    };
+  }
+}
+
+export function isAsked({ headers }: PlainRequest): boolean {
+  return headers[askingHeader] === "1";
+}
+
+/** For a caller that is who it says. An authorizer that cannot be asked allows nothing. */
+export async function openExplanation(
+  authorizer: Authorizer,
+  user: UserInfo,
+): Promise<Explanation> {
+  const query = new URLSearchParams();
+  const info = requestInfo("GET", path, query);
+  const { allowed } = await authorizer.authorize(
+    attributesOf(user, info, targetOf(info, undefined), query),
+  );
+  return new Explanation(allowed);
+}
