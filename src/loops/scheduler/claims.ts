@@ -47,8 +47,11 @@ export interface VolumeWrites {
   shownVolume(name: string): PersistentVolume | undefined;
   shownClaim(namespace: string, name: string): PersistentVolumeClaim | undefined;
   csiNode(name: string): CSINode | undefined;
-  /** Resolves when `isDone`, asked after each change of volumes or claims, is true; rejects as it throws. */
-  until(isDone: () => boolean, signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves when `isDone`, asked after each change of volumes or claims, is true; rejects as it throws, and
+   * after `timeoutMs`.
+   */
+  until(isDone: () => boolean, timeoutMs: number, signal: AbortSignal): Promise<void>;
 }
 
 export interface ClaimUse {

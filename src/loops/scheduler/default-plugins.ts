@@ -6,6 +6,7 @@
  */
 import type { PluginFactory } from "./plugin.ts";
 import { dynamicResources } from "./plugins/dynamic-resources.ts";
+import { imageLocality } from "./plugins/image-locality.ts";
 import { interPodAffinity } from "./plugins/inter-pod-affinity.ts";
 import { nodeAffinity } from "./plugins/node-affinity.ts";
 import { nodeDeclaredFeatures } from "./plugins/node-declared-features.ts";
@@ -35,5 +36,6 @@ export const defaultPlugins: readonly PluginFactory[] = [
   podTopologySpread,
   interPodAffinity,
   nodeResourcesBalancedAllocation,
+  imageLocality,
   dynamicResources,
 ];

@@ -22,6 +22,12 @@ export function fitErrorText(error: FitError): string {
 
 /** `2 Insufficient cpu`, sorted as texts, as upstream does. */
 function reasonTexts(counts: ReadonlyMap<number, number>): string[] {
-  const texts = [...counts].map(([id, count]) => `${count} ${reasonOf(id).text}`);
+  // Two reasons may say the same: only one of them leaves hope for preemption.
+  const byText = new Map<string, number>();
+  for (const [id, count] of counts) {
+    const { text } = reasonOf(id);
+    byText.set(text, (byText.get(text) ?? 0) + count);
+  }
+  const texts = [...byText].map(([text, count]) => `${count} ${text}`);
   return texts.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
 }

@@ -14,6 +14,7 @@ import type { ClusterEvent } from "./hints.ts";
 import type { Plugin, PluginDeps, PluginFactory, Reservation } from "./plugin.ts";
 import type { ClassRules, NodeScore } from "./pod-class.ts";
 import type { PodInfo } from "./pod-info.ts";
+import { reasonOf } from "./reasons.ts";
 
 interface FilterStep {
   readonly name: string;
@@ -171,9 +172,12 @@ function filterByRoom(cycle: Cycle): void {
   cycle.count = kept;
 }
 
-/** Gives every reason that the node lacks room for, not only the first. */
+/** Gives every reason that the node lacks room for; one without hope leaves the node none. */
 function refuseForRoom(cycle: Cycle, slot: number): void {
-  const [first, ...rest] = cycle.classes.lackOf(cycle.info.requests, slot);
+  const lack = cycle.classes.lackOf(cycle.info.requests, slot);
+  const hopeless = lack.find((reason) => !reasonOf(reason).resolvable);
+  const first = hopeless ?? lack[0];
+  const rest = lack.filter((reason) => reason !== first);
   if (first === undefined) assert(false, "a class's room is that of its Pods", { slot });
   else cycle.refuse(slot, first);
   for (const reason of rest) cycle.alsoRefuse(reason);

@@ -10,6 +10,7 @@ import type { Node } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
 import { assert, must } from "#base/assert.ts";
 import { cpuMilli, wholeUnits } from "./amounts.ts";
+import { ImageTable } from "./image-table.ts";
 import type { Requests } from "./requests.ts";
 
 /** Values of one label over all slots: `ids[slot]` numbers the value, -1 where the label is absent. */
@@ -48,6 +49,7 @@ export class NodeTable {
   /** Grows with every change of any node's static facts, and when nodes come or go. */
   staticVersion = 1;
 
+  readonly images = new ImageTable();
   readonly #nodes: (Node | undefined)[] = [];
   readonly #slots = new Map<string, number>();
   readonly #free: number[] = [];
@@ -85,6 +87,7 @@ export class NodeTable {
     const slot = known ?? this.#takeSlot(name);
     const old = this.#nodes[slot];
     this.#nodes[slot] = node;
+    this.images.change(slot, old?.status?.images, node.status?.images);
     this.#setMax(slot, node);
     if (old !== undefined && haveSameStaticFacts(old, node)) return slot;
     this.generation[slot] = ++this.#generations;
@@ -99,6 +102,7 @@ export class NodeTable {
     if (slot === undefined) return;
     assert(this.podsUsed[slot] === 0, "a node goes after its Pods", { name });
     this.#slots.delete(name);
+    this.images.change(slot, this.#nodes[slot]?.status?.images, undefined);
     this.#nodes[slot] = undefined;
     this.generation[slot] = ++this.#generations;
     this.staticVersion++;
@@ -130,6 +134,14 @@ export class NodeTable {
   scalarFree(slot: number, name: string): number {
     const column = this.#scalars.get(name);
     return column === undefined ? 0 : (column.max[slot] ?? 0) - (column.used[slot] ?? 0);
+  }
+
+  scalarMax(slot: number, name: string): number {
+    return this.#scalars.get(name)?.max[slot] ?? 0;
+  }
+
+  scalarUsed(slot: number, name: string): number {
+    return this.#scalars.get(name)?.used[slot] ?? 0;
   }
 
   domains(key: string): DomainColumn {

@@ -9,6 +9,7 @@
 import type { Node } from "#api/gen/types.ts";
 import type { VolumeLookup } from "./claims.ts";
 import type { Cycle } from "./cycle.ts";
+import type { ServicesOf } from "./default-spreads.ts";
 import type { ClusterEvent, Hint } from "./hints.ts";
 import type { NodeFilter, NodeScore, RoomFilter, RoomScore } from "./pod-class.ts";
 import type { PodInfo } from "./pod-info.ts";
@@ -70,4 +71,6 @@ export type PluginFactory = (deps: PluginDeps) => Plugin;
 export interface PluginDeps {
   readonly namespaces: NamespaceLabels;
   readonly volumes: VolumeLookup;
+  /** Absent: no Services. */
+  readonly services?: ServicesOf;
 }

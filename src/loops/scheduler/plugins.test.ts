@@ -76,6 +76,7 @@ test("plugins stand in upstream's order and have its default weights", () => {
     "PodTopologySpread 2",
     "InterPodAffinity 2",
     "NodeResourcesBalancedAllocation 1",
+    "ImageLocality 1",
     "DynamicResources",
   ]);
 });

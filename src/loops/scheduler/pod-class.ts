@@ -65,8 +65,8 @@ export interface PodClass {
   domains: Map<string, { readonly version: number; readonly eligible: ReadonlySet<number> }>;
   /** The last refusal that time alone cannot change; see schedule-algorithm.ts. */
   refused: { readonly loosened: number; readonly error: FitError } | undefined;
-  /** The last time preemption found nothing, as a cache version. */
-  preemptionFutile: number;
+  /** The last time preemption found nothing, as a cache version, and what the Pod was told. */
+  preemptionFutile: { readonly version: number; readonly text: string };
 }
 
 interface Checked {
@@ -213,7 +213,8 @@ export class PodClasses {
 const lacksNothing: readonly number[] = [];
 
 function newClass(sample: PodInfo, size: number, scoreCount: number): PodClass {
-  const memory = { usedAt: 0, domains: new Map(), refused: undefined, preemptionFutile: -1 };
+  const preemptionFutile = { version: -1, text: "" };
+  const memory = { usedAt: 0, domains: new Map(), refused: undefined, preemptionFutile };
   return { sample, ...emptyColumns(size, scoreCount), ...memory };
 }
 

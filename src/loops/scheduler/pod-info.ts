@@ -17,7 +17,7 @@ import { claimNames } from "./claims.ts";
 import { disksOf } from "./csi-migration.ts";
 import { featuresNeeded } from "./node-features.ts";
 import type { Requests } from "./requests.ts";
-import { podRequests } from "./requests.ts";
+import { haveSameResizes, podRequests } from "./requests.ts";
 import type { Selectable, Selection } from "./selection.ts";
 import { ownerSelection, spreadSelection, termSelection } from "./selection.ts";
 
@@ -65,8 +65,10 @@ export interface PodInfo extends Selectable {
   readonly preferred: readonly WeightedTerm[];
   readonly spreadHard: readonly Spread[];
   readonly spreadSoft: readonly Spread[];
-  /** Soft constraints are the scheduler's defaults, not the Pod's own. */
+  /** It has no constraints of its own: those of the profile hold, `spreadSoft` are the built-in ones. */
   readonly spreadByDefault: boolean;
+  /** The Pods of its ReplicaSet, StatefulSet or ReplicationController: what default constraints count. */
+  readonly siblings: Selection | undefined;
   readonly tolerations: readonly Toleration[];
   /** Equal for Pods that fit and score alike on every node, leaving out what others' terms say of them. */
   readonly classKey: string;
@@ -80,6 +82,13 @@ const defaultSpreading = [
   { topologyKey: "topology.kubernetes.io/zone", maxSkew: 5 },
 ] as const;
 
+/** Upstream looks up the selectors of these; the Pods of any other owner are not spread by default. */
+const spreadOwners: ReadonlySet<string> = new Set([
+  "apps/v1 ReplicaSet",
+  "apps/v1 StatefulSet",
+  "v1 ReplicationController",
+]);
+
 const namespaceless: readonly string[] = [];
 const noClaims: readonly string[] = [];
 
@@ -87,9 +96,12 @@ export function podInfo(pod: Pod): PodInfo {
   const { spec, metadata = {} } = pod;
   const namespace = metadata.namespace ?? "";
   const labels = metadata.labels ?? {};
-  const ownerUid = metadata.ownerReferences?.find((o) => o.controller === true)?.uid ?? "";
+  const owner = metadata.ownerReferences?.find((o) => o.controller === true);
+  const ownerUid = owner?.uid ?? "";
+  const isSpread = owner !== undefined && spreadOwners.has(`${owner.apiVersion} ${owner.kind}`);
+  const siblings = isSpread ? ownerSelection(ownerUid) : undefined;
   const self = { namespace, labels, ownerUid, isTerminating: false };
-  const requests = podRequests(spec ?? { containers: [] });
+  const requests = podRequests(spec ?? { containers: [] }, pod.status);
   const hostPorts = podHostPorts(pod);
   const tolerations = spec?.tolerations ?? [];
   const priority = spec?.priority ?? 0;
@@ -105,7 +117,8 @@ export function podInfo(pod: Pod): PodInfo {
     claims: spec?.volumes === undefined ? noClaims : claimNames(pod),
     disks: disksOf(pod),
     ...podTerms(spec?.affinity, namespace, labels),
-    ...podSpreads(spec?.topologySpreadConstraints, self),
+    ...podSpreads(spec?.topologySpreadConstraints, self, siblings),
+    siblings,
     tolerations,
     classKey: classKeyOf(pod, requests, hostPorts, self),
     pod,
@@ -117,6 +130,7 @@ export function sameForScheduling(a: Pod, b: Pod): boolean {
   if (a.metadata?.uid !== b.metadata?.uid) return false;
   const ended = a.metadata?.deletionTimestamp !== b.metadata?.deletionTimestamp;
   if (ended || !sameLabels(a.metadata?.labels, b.metadata?.labels)) return false;
+  if (!haveSameResizes(a, b)) return false;
   const generation = a.metadata?.generation;
   if (generation !== undefined && generation === b.metadata?.generation) return true;
   const withoutNode = (pod: Pod): string => JSON.stringify({ ...pod.spec, nodeName: "" });
@@ -165,9 +179,11 @@ function podTerms(affinity: Affinity | undefined, namespace: string, labels: Lab
 function podSpreads(
   constraints: readonly TopologySpreadConstraint[] | undefined,
   self: Selectable,
+  siblings: Selection | undefined,
 ) {
   if (constraints === undefined || constraints.length === 0) {
-    return { spreadHard: [], spreadSoft: defaultSpreads(self), spreadByDefault: true };
+    const soft = siblings === undefined ? [] : defaultSpreads(siblings);
+    return { spreadHard: [], spreadSoft: soft, spreadByDefault: true };
   }
   const compile = (c: TopologySpreadConstraint): Spread => {
     const keys = c.matchLabelKeys ?? namespaceless;
@@ -191,10 +207,8 @@ function podSpreads(
   };
 }
 
-/** Pods of one controller are spread without being asked; others have nothing to be spread from. */
-function defaultSpreads(self: Selectable): Spread[] {
-  if (self.ownerUid === "") return [];
-  const selection = ownerSelection(self.ownerUid);
+/** Upstream's built-in constraints. Pods of one controller are spread without being asked. */
+export function defaultSpreads(selection: Selection): Spread[] {
   const common = { minDomains: 1, honorAffinity: true, honorTaints: false, selfMatch: true };
   return defaultSpreading.map((d) => ({ ...d, ...common, selection }));
 }

@@ -5,21 +5,22 @@
  * back as many as possible, those protected by a disruption budget first, then by priority. Of all
  * nodes the one that hurts least: fewest budgets broken, lowest highest priority, lowest sum, fewest
  * victims, latest started. Filters run on the real sums, taken back and forth, so the answer is exact.
- * After  k/k pkg/scheduler/framework/preemption; no extenders, no sampling below `candidatesMax` nodes.
+ * Bounds as many candidates as `limits` ask for, and on until one of them breaks no budget.
+ * After  k/k pkg/scheduler/framework/preemption.
  */
 import type { PodDisruptionBudget } from "#api/gen/types.ts";
 import { assert } from "#base/assert.ts";
 import { labelsMatch, selectorFromLabelSelector } from "#api/selectors/label-selector.ts";
 import type { Cache } from "./cache.ts";
 import type { ScheduleAlgorithm } from "./schedule-algorithm.ts";
+import { candidatesWanted, type PreemptionLimits } from "./preemption-limits.ts";
 import type { PodInfo } from "./pod-info.ts";
 
-interface Preemption {
+/** A node, and the Pods to take off it, the most important one first. */
+export interface Preemption {
   readonly nodeName: string;
   readonly victims: readonly PodInfo[];
-}
-
-interface Candidate extends Preemption {
+  /** Victims whose going breaks a disruption budget. */
   readonly budgetsBroken: number;
 }
 
@@ -28,25 +29,36 @@ interface PreemptionDeps {
   readonly decider: ScheduleAlgorithm;
   /** Budgets of a namespace. */
   readonly budgets: (namespace: string) => readonly PodDisruptionBudget[];
+  readonly limits: PreemptionLimits;
 }
 
-/** Upstream looks at 10 % of the nodes, at least 100; a hundred good candidates are enough. */
-const candidatesMax = 100;
+interface Preemptions {
+  /** Best first. */
+  readonly candidates: readonly Preemption[];
+  /** Where nothing can be done: nodes by why, in upstream's words. */
+  readonly refusals: ReadonlyMap<string, number>;
+}
 
-export function findPreemption(
+export function findPreemptions(
   deps: PreemptionDeps,
   info: PodInfo,
   slots: readonly number[],
-): Preemption | undefined {
-  let best: Candidate | undefined;
-  let found = 0;
+): Preemptions {
+  const wanted = candidatesWanted(deps.limits, slots.length);
+  const candidates: Preemption[] = [];
+  const refusals = new Map<string, number>();
+  let isAnyWithinBudgets = false;
   for (const slot of slots) {
-    const candidate = candidateOn(deps, info, slot);
-    if (candidate === undefined) continue;
-    if (best === undefined || compareCandidates(candidate, best) < 0) best = candidate;
-    if (++found >= candidatesMax) break;
+    const found = candidateOn(deps, info, slot);
+    if ("refusals" in found) {
+      for (const text of found.refusals) refusals.set(text, (refusals.get(text) ?? 0) + 1);
+      continue;
+    }
+    candidates.push(found);
+    isAnyWithinBudgets ||= found.budgetsBroken === 0;
+    if (isAnyWithinBudgets && candidates.length >= wanted) break;
   }
-  return best;
+  return { candidates: candidates.toSorted(compareCandidates), refusals };
 }
 
 /** True while Pods that make room for it are still leaving the node it was nominated to. */
@@ -59,16 +71,23 @@ export function isRoomComing(cache: Cache, info: PodInfo, nodeName: string): boo
   return false;
 }
 
-function candidateOn(deps: PreemptionDeps, info: PodInfo, slot: number): Candidate | undefined {
+interface NoCandidate {
+  readonly refusals: readonly string[];
+}
+
+const noVictims: NoCandidate = { refusals: ["No preemption victims found for incoming pod"] };
+
+function candidateOn(deps: PreemptionDeps, info: PodInfo, slot: number): Preemption | NoCandidate {
   const { cache, decider } = deps;
   const lower: PodInfo[] = [];
   for (const pod of cache.podsOn(slot)) if (pod.priority < info.priority) lower.push(pod);
-  if (lower.length === 0) return undefined;
+  if (lower.length === 0) return noVictims;
   const podsBefore = cache.nodes.podsUsed[slot];
   for (const pod of lower) cache.lift(pod, slot);
   const away = new Set(lower);
   try {
-    if (!decider.passes(info, slot)) return undefined;
+    const lack = decider.refusalsOn(info, slot);
+    if (lack.length > 0) return { refusals: lack };
     const { broken, kept } = splitByBudget(deps, lower);
     const victims: PodInfo[] = [];
     let budgetsBroken = 0;
@@ -81,7 +100,7 @@ function candidateOn(deps: PreemptionDeps, info: PodInfo, slot: number): Candida
       victims.push(pod);
       if (broken.includes(pod)) budgetsBroken++;
     }
-    if (victims.length === 0) return undefined;
+    if (victims.length === 0) return noVictims;
     victims.sort(byImportance);
     return { nodeName: cache.nodes.name(slot), victims, budgetsBroken };
   } finally {
@@ -122,13 +141,16 @@ function splitByBudget(deps: PreemptionDeps, pods: readonly PodInfo[]) {
 function budgetsOf(deps: PreemptionDeps, pod: PodInfo): PodDisruptionBudget[] {
   return deps.budgets(pod.namespace).filter((budget) => {
     if (budget.status?.disruptedPods?.[pod.name] !== undefined) return false;
-    const selector = budget.spec?.selector;
-    return selector !== undefined && labelsMatch(selectorFromLabelSelector(selector), pod.labels);
+    const { selector } = budget.spec ?? {};
+    if (selector === undefined) return false;
+    const compiled = selectorFromLabelSelector(selector);
+    // As upstream, one that selects everything protects nothing here.
+    return compiled.requirements.length > 0 && labelsMatch(compiled, pod.labels);
   });
 }
 
 /** Negative when `a` hurts less. */
-function compareCandidates(a: Candidate, b: Candidate): number {
+function compareCandidates(a: Preemption, b: Preemption): number {
   return (
     a.budgetsBroken - b.budgetsBroken ||
     highest(a) - highest(b) ||
@@ -138,25 +160,25 @@ function compareCandidates(a: Candidate, b: Candidate): number {
   );
 }
 
-function highest(candidate: Candidate): number {
+function highest(candidate: Preemption): number {
   return candidate.victims[0]?.priority ?? 0;
 }
 
 /** Shifted, so that many Pods of negative priority do not look cheaper than one. */
-function priorities(candidate: Candidate): number {
+function priorities(candidate: Preemption): number {
   let sum = 0;
   for (const victim of candidate.victims) sum += victim.priority + 2 ** 31;
   return sum;
 }
 
 /** Of the most important victims, the earliest start; the node where that is latest wins. */
-function compareStarts(a: Candidate, b: Candidate): number {
+function compareStarts(a: Preemption, b: Preemption): number {
   const left = earliestStart(a);
   const right = earliestStart(b);
   return left > right ? -1 : left < right ? 1 : 0;
 }
 
-function earliestStart(candidate: Candidate): string {
+function earliestStart(candidate: Preemption): string {
   const [first] = candidate.victims;
   return first === undefined ? "9" : startOf(first);
 }

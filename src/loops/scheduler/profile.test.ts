@@ -26,8 +26,13 @@ function profileOf(
     { ...defaultArguments, ...changed },
     (name) => parts[name] ?? whole,
   );
-  return { schedulerName, plugins, preempts: true };
+  return { ...defaultProfile, schedulerName, plugins };
 }
+
+const weights = (cpu: number, memory: number) => [
+  { name: "cpu", weight: cpu },
+  { name: "memory", weight: memory },
+];
 
 /** The score of a node of 4 CPUs and 16 GiB for a Pod of these requests. */
 function scoreOf(strategy: Partial<ScoringStrategy>, cpu: string, memory: string): number {
@@ -45,10 +50,13 @@ test("scoring strategies: upstream's arithmetic in whole numbers", () => {
   const ratio = { type: "RequestedToCapacityRatio", shape } as const;
   assert.equal(scoreOf({}, "1", "4Gi"), 75);
   assert.equal(scoreOf({ type: "MostAllocated" }, "1", "4Gi"), 25);
-  assert.equal(scoreOf({ type: "MostAllocated", memoryWeight: 3 }, "2", "4Gi"), 31);
-  assert.equal(scoreOf({ type: "MostAllocated", cpuWeight: 0 }, "4", "4Gi"), 25);
-  // 25 % on a line from 0 to 10 is 2, cut; of 100 that is 20.
-  assert.equal(scoreOf(ratio, "1", "4Gi"), 20);
+  assert.equal(scoreOf({ type: "MostAllocated", resources: weights(1, 3) }, "2", "4Gi"), 31);
+  assert.equal(
+    scoreOf({ type: "MostAllocated", resources: weights(0, 1).slice(1) }, "4", "4Gi"),
+    25,
+  );
+  // 25 % on a line from 0 to 100: the points are scaled first.
+  assert.equal(scoreOf(ratio, "1", "4Gi"), 25);
   // A resource that scores 0 is left out of the mean.
   assert.equal(
     scoreOf(
@@ -170,7 +178,7 @@ test("a profile that does not preempt waits", async () => {
       api.put(podsRef, makePod("low", { cpu: "1", nodeName: "n1" }));
       api.put(podsRef, makePod("high", { cpu: "1", priority: 10 }));
     },
-    [{ ...defaultProfile, preempts: false }],
+    [{ ...defaultProfile, preemption: undefined }],
   );
   assert.equal(rig.verdictOn("high"), "0/1 nodes are available: 1 Insufficient cpu.");
   assert.equal(rig.api.peek(podsRef, "a", "low")?.metadata?.deletionTimestamp, undefined);

@@ -6,11 +6,20 @@
  * and PreBind with them) and its scoring part (PreScore, Score), each on or off, the second with a weight.
  */
 import { defaultPlugins } from "./default-plugins.ts";
+import type { DefaultConstraints } from "./default-spreads.ts";
 import type { Plugin, PluginFactory } from "./plugin.ts";
 import { interPodAffinity } from "./plugins/inter-pod-affinity.ts";
 import { type AddedAffinity, nodeAffinity } from "./plugins/node-affinity.ts";
-import { nodeResourcesFit } from "./plugins/node-resources-fit.ts";
+import { nodeResourcesBalancedAllocation } from "./plugins/node-resources-balanced-allocation.ts";
+import {
+  type IgnoredResources,
+  ignoresNothing,
+  nodeResourcesFit,
+} from "./plugins/node-resources-fit.ts";
 import { podTopologySpread } from "./plugins/pod-topology-spread.ts";
+import { bindTimeoutDefaultMs, volumeBinding } from "./plugins/volume-binding.ts";
+import { type PreemptionLimits, preemptionLimits } from "./preemption-limits.ts";
+import type { SampleSize } from "./sample.ts";
 import { leastAllocated, type ScoringStrategy } from "./scoring-strategy.ts";
 
 export interface Profile {
@@ -18,19 +27,26 @@ export interface Profile {
   readonly schedulerName: string;
   /** In upstream's order, whatever the order of the configuration. */
   readonly plugins: readonly PluginFactory[];
-  /** Whether Pods of lower priority make room: upstream's DefaultPreemption. */
-  readonly preempts: boolean;
+  /** How Pods of lower priority make room, upstream's DefaultPreemption; undefined: they do not. */
+  readonly preemption: PreemptionLimits | undefined;
+  readonly sample: SampleSize;
 }
 
 export interface PluginArguments {
   readonly strategy: ScoringStrategy;
+  readonly ignoredResources: IgnoredResources;
+  /** What NodeResourcesBalancedAllocation keeps in balance. */
+  readonly balancedResources: readonly string[];
   /** What a required affinity of a placed Pod adds to the score, 0 to 100. */
   readonly hardPodAffinityWeight: number;
   readonly ignorePreferredTermsOfExistingPods: boolean;
-  /** Whether Pods without constraints of their own are spread, by their controller. */
-  readonly spreadsByDefault: boolean;
+  /** Of Pods without constraints of their own. */
+  readonly defaultConstraints: DefaultConstraints;
   /** For all Pods of the profile, beside their own. */
   readonly addedAffinity: AddedAffinity;
+  readonly preemption: PreemptionLimits;
+  /** How long a Pod waits for its volumes to be bound. */
+  readonly bindTimeoutMs: number;
 }
 
 /** What runs of a plugin; `weight` undefined: its own. */
@@ -42,16 +58,21 @@ export interface PluginParts {
 
 export const defaultArguments: PluginArguments = {
   strategy: leastAllocated,
+  ignoredResources: ignoresNothing,
+  balancedResources: ["cpu", "memory"],
   hardPodAffinityWeight: 1,
   ignorePreferredTermsOfExistingPods: false,
-  spreadsByDefault: true,
+  defaultConstraints: "built-in",
   addedAffinity: { required: undefined, preferred: [] },
+  preemption: preemptionLimits,
+  bindTimeoutMs: bindTimeoutDefaultMs,
 };
 
 export const defaultProfile: Profile = {
   schedulerName: "default-scheduler",
   plugins: defaultPlugins,
-  preempts: true,
+  preemption: preemptionLimits,
+  sample: "all",
 };
 
 /** The default plugins with other arguments, and of each the parts that `partsOf` its name says. */
@@ -60,9 +81,14 @@ export function choosePlugins(
   partsOf: (name: string) => PluginParts,
 ): readonly PluginFactory[] {
   const withArguments = new Map<PluginFactory, PluginFactory>([
-    [nodeResourcesFit, () => nodeResourcesFit(undefined, chosen.strategy)],
+    [nodeResourcesFit, () => nodeResourcesFit(undefined, chosen.strategy, chosen.ignoredResources)],
+    [
+      nodeResourcesBalancedAllocation,
+      () => nodeResourcesBalancedAllocation(undefined, chosen.balancedResources),
+    ],
+    [volumeBinding, (deps) => volumeBinding(deps, chosen.bindTimeoutMs)],
     [interPodAffinity, (deps) => interPodAffinity(deps, chosen)],
-    [podTopologySpread, () => podTopologySpread(undefined, chosen)],
+    [podTopologySpread, (deps) => podTopologySpread(deps, chosen.defaultConstraints)],
     [nodeAffinity, () => nodeAffinity(undefined, chosen.addedAffinity)],
   ]);
   return defaultPlugins.map((make) => (deps) => {

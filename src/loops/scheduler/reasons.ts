@@ -15,9 +15,9 @@ const reasonsMax = 4_096;
 const reasons: Reason[] = [];
 const ids = new Map<string, number>();
 
-/** The same id for the same plugin and text, for the life of the process. */
+/** The same id for the same plugin, text and hope, for the life of the process. */
 export function reasonId(plugin: string, text: string, resolvable: boolean): number {
-  const key = `${plugin}|${text}`;
+  const key = `${plugin}|${resolvable}|${text}`;
   const known = ids.get(key);
   if (known !== undefined) return known;
   if (reasons.length >= reasonsMax) return reasons.length - 1;

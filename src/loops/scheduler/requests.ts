@@ -1,9 +1,12 @@
 /**
  * What a Pod asks of a node, as upstream counts it: the sum of its containers and restartable init
  * containers, or more where a plain init container needs more, or what the Pod says as a whole;
- * plus overhead.
+ * plus overhead. While a container or the Pod is resized in place, the most of what is wished, allocated
+ * and in force counts; a wish that the node refused as infeasible does not.
+ * After  k8s.io/component-helpers/resource helpers.go.
  */
-import type { Container, PodSpec } from "#api/gen/types.ts";
+import type { Container, Pod, PodSpec, PodStatus } from "#api/gen/types.ts";
+import { ownEntry } from "#base/own.ts";
 import { amountOf } from "./amounts.ts";
 
 export interface Requests {
@@ -23,9 +26,10 @@ type Amounts = Map<string, number>;
 const assumedCpu = 100;
 const assumedMemory = 200 * 1024 * 1024;
 
-export function podRequests(spec: PodSpec): Requests {
-  const real = podAmounts(spec, false);
-  const scored = podAmounts(spec, true);
+export function podRequests(spec: PodSpec, status: PodStatus = {}): Requests {
+  const resized = resizesOf(status);
+  const real = podAmounts(spec, resized, false);
+  const scored = podAmounts(spec, resized, true);
   const scalars: [string, number][] = [];
   for (const [name, amount] of real) {
     const first = name === "cpu" || name === "memory" || name === "ephemeral-storage";
@@ -41,38 +45,104 @@ export function podRequests(spec: PodSpec): Requests {
   };
 }
 
-function podAmounts(spec: PodSpec, assumed: boolean): Amounts {
+/** Whether both ask for the same while they run: resizes in place show in the status alone. */
+export function haveSameResizes(a: Pod, b: Pod): boolean {
+  if (a.status === b.status) return true;
+  const [left, right] = [resizesOf(a.status ?? {}), resizesOf(b.status ?? {})];
+  if (left === undefined || right === undefined) return left === right;
+  return JSON.stringify(left) === JSON.stringify(right);
+}
+
+type Texts = Readonly<Record<string, string>>;
+
+/** What a running Pod says of its resources. */
+interface Resizes {
+  readonly isInfeasible: boolean;
+  /** By container: what is in force, and what is allocated. */
+  readonly containers: Readonly<Record<string, readonly Texts[]>>;
+  readonly pod: readonly Texts[] | undefined;
+}
+
+/** Undefined: the status says nothing of resources, as of any Pod that is not placed. */
+function resizesOf(status: PodStatus): Resizes | undefined {
+  const containers: [string, readonly Texts[]][] = [];
+  for (const one of [
+    ...(status.containerStatuses ?? []),
+    ...(status.initContainerStatuses ?? []),
+  ]) {
+    if (one.resources === undefined) continue;
+    containers.push([one.name, [one.resources.requests ?? {}, one.allocatedResources ?? {}]]);
+  }
+  const { resources, allocatedResources = {} } = status;
+  const pod = resources === undefined ? undefined : [resources.requests ?? {}, allocatedResources];
+  if (containers.length === 0 && pod === undefined) return undefined;
+  const pending = status.conditions?.find(({ type }) => type === "PodResizePending");
+  const isInfeasible = pending?.reason === "Infeasible";
+  return { isInfeasible, containers: Object.fromEntries(containers), pod };
+}
+
+function effective(
+  wished: Texts,
+  shown: readonly Texts[] | undefined,
+  isInfeasible = false,
+): Amounts {
+  const amounts: Amounts = new Map();
+  if (shown === undefined || !isInfeasible) raiseTo(amounts, amountsOf(wished));
+  for (const texts of shown ?? []) raiseTo(amounts, amountsOf(texts));
+  return amounts;
+}
+
+function amountsOf(texts: Texts): Amounts {
+  const amounts: Amounts = new Map();
+  for (const name in texts) amounts.set(name, amountOf(name, texts[name] ?? "0"));
+  return amounts;
+}
+
+function podAmounts(spec: PodSpec, resized: Resizes | undefined, assumed: boolean): Amounts {
   const total: Amounts = new Map();
-  for (const container of spec.containers) addTo(total, containerAmounts(container, assumed));
+  for (const container of spec.containers) {
+    addTo(total, containerAmounts(container, resized, assumed));
+  }
   const peak: Amounts = new Map();
   const sidecars: Amounts = new Map();
   for (const container of spec.initContainers ?? []) {
-    const amounts = containerAmounts(container, assumed);
     if (container.restartPolicy === "Always") {
+      const amounts = containerAmounts(container, resized, assumed);
       addTo(total, amounts);
       addTo(sidecars, amounts);
       raiseTo(peak, sidecars);
     } else {
+      const amounts = containerAmounts(container, undefined, assumed);
       addTo(amounts, sidecars);
       raiseTo(peak, amounts);
     }
   }
   raiseTo(total, peak);
-  for (const [name, text] of Object.entries(spec.resources?.requests ?? {})) {
-    total.set(name, amountOf(name, text));
-  }
-  for (const [name, text] of Object.entries(spec.overhead ?? {})) {
-    total.set(name, (total.get(name) ?? 0) + amountOf(name, text));
-  }
+  addPodLevel(total, spec, resized);
+  addTo(total, amountsOf(spec.overhead ?? {}));
   return total;
 }
 
-function containerAmounts(container: Container, assumed: boolean): Amounts {
-  const amounts: Amounts = new Map();
-  const requests = container.resources?.requests;
-  if (requests !== undefined) {
-    for (const name in requests) amounts.set(name, amountOf(name, requests[name] ?? "0"));
+/** What the Pod asks for as a whole stands for the sum of its containers. */
+function addPodLevel(total: Amounts, spec: PodSpec, resized: Resizes | undefined): void {
+  const wished = spec.resources?.requests;
+  if (wished === undefined) return;
+  const amounts = effective(wished, resized?.pod, resized?.isInfeasible);
+  for (const name in wished) {
+    const isPodLevel = name === "cpu" || name === "memory" || name.startsWith("hugepages-");
+    if (isPodLevel) total.set(name, amounts.get(name) ?? 0);
   }
+}
+
+function containerAmounts(
+  { name, resources }: Container,
+  resized: Resizes | undefined,
+  assumed: boolean,
+): Amounts {
+  const wished = resources?.requests ?? {};
+  const shown = resized === undefined ? undefined : ownEntry(resized.containers, name);
+  const amounts =
+    shown === undefined ? amountsOf(wished) : effective(wished, shown, resized?.isInfeasible);
   if (!assumed) return amounts;
   if (!amounts.has("cpu")) amounts.set("cpu", assumedCpu);
   if (!amounts.has("memory")) amounts.set("memory", assumedMemory);

@@ -2,13 +2,14 @@
  * One decision: the best node for a Pod, or why there is none. Synchronous and deterministic: cache,
  * Pod and random numbers decide.
  *
- * Every node is looked at and every feasible one scored (no sampling); among equals a random one.
+ * Every node is looked at and every feasible one scored, unless a sample is asked for; among equals a random one.
  */
 import { assert, must } from "#base/assert.ts";
 import type { Random } from "#platform/random.ts";
 import type { Cache } from "./cache.ts";
 import type { VolumeLookup } from "./claims.ts";
 import { Cycle } from "./cycle.ts";
+import type { ServicesOf } from "./default-spreads.ts";
 import type { FitError } from "./fit-error.ts";
 import type { PreFilterRefusal } from "./framework.ts";
 import { Framework } from "./framework.ts";
@@ -18,6 +19,7 @@ import type { PluginFactory, Reservation } from "./plugin.ts";
 import { PodClasses } from "./pod-class.ts";
 import type { PodInfo } from "./pod-info.ts";
 import { reasonOf } from "./reasons.ts";
+import { Sampler, type SampleSize } from "./sample.ts";
 import type { NamespaceLabels } from "./selection.ts";
 
 type Decision =
@@ -35,6 +37,9 @@ interface ScheduleAlgorithmDeps {
   readonly plugins: readonly PluginFactory[];
   /** Takes the times of the steps; absent: nobody counts them. */
   readonly steps?: StepTimes;
+  readonly services?: ServicesOf;
+  /** Absent: all feasible nodes are scored. */
+  readonly sample?: SampleSize;
 }
 
 /** Called at the end of each step of a decision. */
@@ -48,6 +53,7 @@ export class ScheduleAlgorithm {
   readonly #deps: ScheduleAlgorithmDeps;
   readonly #classes: PodClasses;
   readonly #framework: Framework;
+  readonly #sampler: Sampler;
   #slots = new Int32Array(0);
   #total = new Float64Array(0);
   #scratch = new Float64Array(0);
@@ -55,6 +61,7 @@ export class ScheduleAlgorithm {
   constructor(deps: ScheduleAlgorithmDeps) {
     this.#deps = deps;
     this.#framework = new Framework(deps.plugins, deps);
+    this.#sampler = new Sampler(deps.sample ?? "all");
     this.#classes = new PodClasses({ nodes: deps.cache.nodes }, this.#framework.classRules);
   }
 
@@ -79,6 +86,7 @@ export class ScheduleAlgorithm {
     const cycle = this.#cycleOfAll(info);
     this.#framework.runFilters(cycle);
     this.#deps.nominations.exclude(cycle, (slot) => this.#verdictWithNominated(info, slot));
+    if (!this.#keepNominated(cycle)) this.#sampler.narrow(cycle);
     steps?.end("Filter", cycle.count > 0 ? "Success" : "Unschedulable");
     if (cycle.count > 0) {
       const nodeName = cache.nodes.name(this.#best(cycle));
@@ -104,13 +112,22 @@ export class ScheduleAlgorithm {
     return this.#verdict(info, slot) < 0;
   }
 
+  /** Why one node cannot take the Pod as things stand, in upstream's words; empty when it can. */
+  refusalsOn(info: PodInfo, slot: number): readonly string[] {
+    return [...this.#filterOne(info, slot).reasons.keys()].map((id) => reasonOf(id).text);
+  }
+
   /** The first reason id against one node; -1 when there is none. */
   #verdict(info: PodInfo, slot: number): number {
+    const first = this.#filterOne(info, slot).reasons.keys().next();
+    return first.done === true ? -1 : first.value;
+  }
+
+  #filterOne(info: PodInfo, slot: number): Cycle {
     const deps = { cache: this.#deps.cache, classes: this.#classes };
     const cycle = new Cycle(deps, info, Int32Array.of(slot), 1);
     this.#framework.runFilters(cycle);
-    const first = cycle.reasons.keys().next();
-    return first.done === true ? -1 : first.value;
+    return cycle;
   }
 
   /** Whether the event may let a waiting Pod fit that these plugins refused. */
@@ -124,15 +141,16 @@ export class ScheduleAlgorithm {
     return `${info.classKey}|${this.#framework.sign(info)}`;
   }
 
-  /** Whether preemption was tried for this class in just this state of the cluster, in vain. */
-  preemptionIsFutile(info: PodInfo): boolean {
-    return this.#classes.of(info).preemptionFutile === this.#deps.cache.version;
+  /** What came of it when preemption was tried for this class in just this state of the cluster, in vain. */
+  futilePreemption(info: PodInfo): string | undefined {
+    const { version, text } = this.#classes.of(info).preemptionFutile;
+    return version === this.#deps.cache.version ? text : undefined;
   }
 
   /** Says nothing of the class when a plugin looks at more of the Pod than its class. */
-  notePreemptionFutile(info: PodInfo): void {
+  notePreemptionFutile(info: PodInfo, text: string): void {
     if (this.#framework.sign(info) !== "") return;
-    this.#classes.of(info).preemptionFutile = this.#deps.cache.version;
+    this.#classes.of(info).preemptionFutile = { version: this.#deps.cache.version, text };
   }
 
   /** All nodes, in a buffer that the next such cycle takes over. */
@@ -144,8 +162,18 @@ export class ScheduleAlgorithm {
     return new Cycle({ cache, classes: this.#classes }, info, this.#slots, size);
   }
 
+  /** The node that was made free for the Pod, or that something outside named, goes before all others. */
+  #keepNominated(cycle: Cycle): boolean {
+    const name = nominatedNode(cycle.info, this.#deps.nominations);
+    const slot = name === undefined ? undefined : cycle.cache.nodes.slotOf(name);
+    if (slot === undefined || !cycle.feasible.subarray(0, cycle.count).includes(slot)) return false;
+    cycle.feasible[0] = slot;
+    cycle.count = 1;
+    return true;
+  }
+
   #resolvable(info: PodInfo): readonly number[] {
-    if (this.preemptionIsFutile(info)) return [];
+    if (this.futilePreemption(info) !== undefined) return [];
     const cycle = this.#cycleOfAll(info);
     this.#framework.runFilters(cycle);
     return cycle.resolvable;
@@ -199,6 +227,13 @@ export class ScheduleAlgorithm {
     }
     return feasible[0] ?? 0;
   }
+}
+
+function nominatedNode({ uid, pod }: PodInfo, nominations: Nominations): string | undefined {
+  const known = nominations.nodeOf(uid);
+  if (known !== undefined) return known;
+  const said = pod.status?.nominatedNodeName ?? "";
+  return said === "" ? undefined : said;
 }
 
 function fitErrorOf(cycle: Cycle): FitError {

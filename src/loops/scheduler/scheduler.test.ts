@@ -26,10 +26,30 @@ test("why no node fits is told in upstream's words", async () => {
   });
   const text =
     "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. " +
-    "preemption: 0/3 nodes are available: 2 No preemption victims found for incoming pod, " +
-    "1 Preemption is not helpful for scheduling.";
+    "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.";
   assert.equal(rig.verdictOn("web"), text);
   assert.deepEqual(rig.events("FailedScheduling"), [text]);
+  await rig.end();
+});
+
+test("why preemption did not help is told node by node in upstream's words", async () => {
+  const rig = await startRig((api) => {
+    for (const name of ["empty", "equal", "port"]) api.put(nodesRef, makeNode(name, { cpu: "2" }));
+    api.put(nodesRef, makeNode("small", { cpu: "500m" }));
+    api.put(podsRef, makePod("peer", { cpu: "2", nodeName: "equal", priority: 5 }));
+    api.put(podsRef, makePod("low", { cpu: "1", nodeName: "port" }));
+    api.put(podsRef, makePod("proxy", { hostPort: 80, nodeName: "port", priority: 9 }));
+    api.put(podsRef, makePod("other", { hostPort: 80, nodeName: "empty", priority: 9 }));
+    api.put(podsRef, makePod("web", { cpu: "2", hostPort: 80, priority: 5 }));
+  });
+  assert.equal(
+    rig.verdictOn("web"),
+    "0/4 nodes are available: 2 Insufficient cpu, " +
+      "2 node(s) didn't have free ports for the requested pod ports. preemption: 0/4 nodes are available: " +
+      "1 Preemption is not helpful for scheduling, " +
+      "1 node(s) didn't have free ports for the requested pod ports, " +
+      "2 No preemption victims found for incoming pod.",
+  );
   await rig.end();
 });
 

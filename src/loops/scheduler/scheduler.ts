@@ -6,7 +6,7 @@
  *        forgotten when the bind fails: the next decision already counts with it.
  * Bounds `bindsInFlightMax` binds; `sliceMax` decisions between two turns of the event loop.
  */
-import type { Namespace, Node, Pod, PodDisruptionBudget } from "#api/gen/types.ts";
+import type { Namespace, Node, Pod, PodDisruptionBudget, Service } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
 import { AssertionError, must } from "#base/assert.ts";
 import { given } from "#base/given.ts";
@@ -31,11 +31,11 @@ import { podInfo, sameForScheduling } from "./pod-info.ts";
 import type { PodInfo } from "./pod-info.ts";
 import type { ClusterEvent } from "./hints.ts";
 import { Volumes } from "./volumes.ts";
-import { findPreemption, isRoomComing } from "./preemption.ts";
+import { type PreemptionLimits, preemptionLimits } from "./preemption-limits.ts";
+import { findPreemptions, isRoomComing } from "./preemption.ts";
 import { defaultProfile, type Profile } from "./profile.ts";
 import type { QueuedPod, QueueOptions } from "./queue.ts";
 import { SchedulingQueue, queueTimes } from "./queue.ts";
-import { reasonOf } from "./reasons.ts";
 import { evictVictim } from "./victims.ts";
 
 interface SchedulerDeps {
@@ -97,7 +97,7 @@ const sliceMax = 64;
 interface RunningProfile {
   readonly decider: ScheduleAlgorithm;
   readonly events: EventRecorder;
-  readonly preempts: boolean;
+  readonly preemption: PreemptionLimits | undefined;
   readonly metrics: ProfileMetrics | undefined;
 }
 
@@ -109,6 +109,7 @@ class SchedulerShell implements Scheduler {
   readonly #namespaces: Informer<Namespace>;
   readonly #volumes: Volumes;
   readonly #budgets: Informer<PodDisruptionBudget>;
+  readonly #services: Informer<Service>;
   readonly #cache: Cache;
   readonly #queue: SchedulingQueue;
   readonly #nominations = new Nominations();
@@ -131,20 +132,23 @@ class SchedulerShell implements Scheduler {
     this.#namespaces = informers.informer<Namespace>(core("namespaces"));
     this.#volumes = new Volumes({ client, clock, informers, pods: this.#pods });
     this.#budgets = informers.informer<PodDisruptionBudget>(budgetsRef);
+    this.#services = informers.informer<Service>(core("services"));
     const namespaces = (name: string) => this.#namespaces.get("", name)?.metadata?.labels;
     this.#cache = new Cache({ namespaces });
     const incoming = deps.metrics === undefined ? {} : { incoming: deps.metrics.incoming };
     const wake = (): void => this.#wake();
     this.#queue = new SchedulingQueue({ clock, wake, ...incoming }, options.queue);
     const nominations = this.#nominations;
-    const shared = { cache: this.#cache, random, namespaces, nominations, volumes: this.#volumes };
+    const services = (namespace: string) => this.#services.list(namespace);
+    const volumes = this.#volumes;
+    const shared = { cache: this.#cache, random, namespaces, nominations, services, volumes };
     this.#profiles = new Map(
-      options.profiles.map(({ schedulerName, plugins, preempts }) => {
+      options.profiles.map(({ schedulerName, plugins, preemption, sample }) => {
         const metrics = deps.metrics?.profile(schedulerName);
         const steps = metrics === undefined ? {} : { steps: metrics.steps(clock) };
-        const decider = new ScheduleAlgorithm({ ...shared, ...steps, plugins });
+        const decider = new ScheduleAlgorithm({ ...shared, ...steps, plugins, sample });
         const events = createEventRecorder(deps, { component: schedulerName });
-        return [schedulerName, { decider, events, preempts, metrics }];
+        return [schedulerName, { decider, events, preemption, metrics }];
       }),
     );
     this.#conditions = new Conditions({ client, clock, log });
@@ -166,7 +170,7 @@ class SchedulerShell implements Scheduler {
   async run(signal: AbortSignal): Promise<void> {
     this.#deps.metrics?.show(() => this.#state());
     const removers = this.#subscribe();
-    const informers = [this.#pods, this.#nodes, this.#namespaces, this.#budgets];
+    const informers = [this.#pods, this.#nodes, this.#namespaces, this.#budgets, this.#services];
     const all = [...informers.map(({ synced }) => synced), ...this.#volumes.synced];
     const ended = new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
@@ -281,6 +285,7 @@ class SchedulerShell implements Scheduler {
     // Its bind is under way: the outcome decides, not this news.
     if (this.#cache.isAssumed(uid) || !this.#isOurs(pod)) return;
     const known = this.#queue.get(uid);
+    if (known !== undefined) this.#nominatedElsewhere(known.info, pod);
     if (known !== undefined && sameForScheduling(known.info.pod, pod)) {
       known.info.pod = pod;
       return;
@@ -289,6 +294,15 @@ class SchedulerShell implements Scheduler {
     const nominated = pod.status?.nominatedNodeName ?? "";
     if (known === undefined && nominated !== "") this.#nominations.set(info, nominated);
     this.#queue.put(info);
+  }
+
+  /** Something outside named a node for the Pod, or took the name back: room is kept there, as for our own. */
+  #nominatedElsewhere(info: PodInfo, pod: Pod): void {
+    const before = info.pod.status?.nominatedNodeName ?? "";
+    const now = pod.status?.nominatedNodeName ?? "";
+    if (now === before || now === (this.#nominations.nodeOf(info.uid) ?? "")) return;
+    this.#dropNomination(info.uid);
+    if (now !== "") this.#nominations.set(info, now);
   }
 
   #podPlaced(old: Pod | undefined, pod: Pod, nodeName: string): void {
@@ -385,7 +399,7 @@ class SchedulerShell implements Scheduler {
   #scheduleOne(pod: QueuedPod): void {
     this.#decisions++;
     this.#ageLater();
-    const { decider, events, preempts } = this.#profileOf(pod.info);
+    const { decider, events, preemption } = this.#profileOf(pod.info);
     const decision = decider.decide(pod.info);
     this.#deps.metrics?.decided(this.#deps.clock.monotonicMs() - pod.poppedMs);
     if (decision.kind === "node") {
@@ -393,7 +407,7 @@ class SchedulerShell implements Scheduler {
       return;
     }
     this.#unschedulable++;
-    const preempted = preempts
+    const preempted = preemption
       ? this.#runPreemption(pod.info, decision.error, decision.slots)
       : { text: "" };
     const text = [fitErrorText(decision.error), preempted.text].filter((t) => t !== "").join(" ");
@@ -453,8 +467,12 @@ class SchedulerShell implements Scheduler {
       return { text: "preemption: not eligible due to a terminating pod on the nominated node." };
     }
     const { decider, events } = this.#profileOf(info);
-    const found = decider.preemptionIsFutile(info) ? undefined : this.#findPreemption(info, slots);
-    if (found === undefined) return this.#preemptFailed(info, error);
+    const futile = decider.futilePreemption(info);
+    if (futile !== undefined) return this.#preemptFailed(info, futile);
+    const { candidates, refusals } = this.#findPreemptions(info, slots);
+    const [found] = candidates;
+    if (found === undefined)
+      return this.#preemptFailed(info, futileText(error, refusals, slots.length));
     this.#preemptions++;
     this.#deps.metrics?.preemptionVictims.observe(found.victims.length);
     this.#nominations.set(info, found.nodeName);
@@ -464,18 +482,18 @@ class SchedulerShell implements Scheduler {
     return { text: "", nominatedNodeName: found.nodeName };
   }
 
-  #findPreemption(info: PodInfo, slots: readonly number[]) {
+  #findPreemptions(info: PodInfo, slots: readonly number[]) {
     const budgets = (namespace: string) => this.#budgets.list(namespace);
-    const { decider } = this.#profileOf(info);
-    const deps = { cache: this.#cache, decider, budgets };
-    return findPreemption(deps, info, slots);
+    const { decider, preemption: limits = preemptionLimits } = this.#profileOf(info);
+    const deps = { cache: this.#cache, decider, budgets, limits };
+    return findPreemptions(deps, info, slots);
   }
 
-  #preemptFailed(info: PodInfo, error: FitError) {
-    this.#profileOf(info).decider.notePreemptionFutile(info);
+  #preemptFailed(info: PodInfo, text: string) {
+    this.#profileOf(info).decider.notePreemptionFutile(info, text);
     const had = this.#nominations.nodeOf(info.uid) !== undefined;
     if (had) this.#dropNomination(info.uid);
-    return { text: futileText(error), ...(had ? { nominatedNodeName: "" } : {}) };
+    return { text, ...(had ? { nominatedNodeName: "" } : {}) };
   }
 }
 
@@ -495,15 +513,16 @@ const eventName: Readonly<Record<ClusterEvent["kind"], string>> = {
   namespaces: "NamespaceUpdate",
 };
 
-/** As upstream: nodes that preemption cannot help, and nodes without victims. */
-function futileText(error: FitError): string {
-  let hopeless = error.whole === undefined ? 0 : error.nodeCount;
-  for (const [id, count] of error.counts) if (!reasonOf(id).resolvable) hopeless += count;
-  const parts: string[] = [];
-  const helpable = error.nodeCount - hopeless;
-  if (helpable > 0) parts.push(`${helpable} No preemption victims found for incoming pod`);
-  if (hopeless > 0) parts.push(`${hopeless} Preemption is not helpful for scheduling`);
-  return `preemption: 0/${error.nodeCount} nodes are available: ${parts.join(", ")}.`;
+/** As upstream: what a dry run said on each node where it might help; on the others it is not helpful. */
+function futileText(
+  { nodeCount }: FitError,
+  refusals: ReadonlyMap<string, number>,
+  asked: number,
+): string {
+  const counts = new Map(refusals);
+  if (asked < nodeCount) counts.set("Preemption is not helpful for scheduling", nodeCount - asked);
+  const texts = [...counts].map(([text, count]) => `${count} ${text}`);
+  return `preemption: 0/${nodeCount} nodes are available: ${texts.toSorted().join(", ")}.`;
 }
 
 function schedulerNameOf(pod: Pod): string {

@@ -1,11 +1,12 @@
 /**
- * How full a node is to be: the scoring strategies of NodeResourcesFitArgs, for CPU and memory.
+ * How full a node is to be: the scoring strategies of NodeResourcesFitArgs, for any resources.
  * After  k/k pkg/scheduler/framework/plugins/noderesources: least_allocated.go, most_allocated.go,
  *        requested_to_capacity_ratio.go. All arithmetic is in whole numbers, as there.
  */
 import type { NodeTable } from "./node-table.ts";
 import type { RoomScore } from "./pod-class.ts";
 import type { Requests } from "./requests.ts";
+import { resourceColumn } from "./resource-column.ts";
 
 /** `utilization` 0 to 100, `score` 0 to 10. */
 export interface ShapePoint {
@@ -13,19 +14,27 @@ export interface ShapePoint {
   readonly score: number;
 }
 
+/** `weight` 1 to 100. */
+export interface WeightedResource {
+  readonly name: string;
+  readonly weight: number;
+}
+
 export interface ScoringStrategy {
   readonly type: "LeastAllocated" | "MostAllocated" | "RequestedToCapacityRatio";
-  /** 0: the resource does not count. */
-  readonly cpuWeight: number;
-  readonly memoryWeight: number;
+  readonly resources: readonly WeightedResource[];
   /** Of RequestedToCapacityRatio: by rising utilization, at least one. */
   readonly shape: readonly ShapePoint[];
 }
 
+export const cpuAndMemory: readonly WeightedResource[] = [
+  { name: "cpu", weight: 1 },
+  { name: "memory", weight: 1 },
+];
+
 export const leastAllocated: ScoringStrategy = {
   type: "LeastAllocated",
-  cpuWeight: 1,
-  memoryWeight: 1,
+  resources: cpuAndMemory,
   shape: [],
 };
 
@@ -33,22 +42,20 @@ const scoreMax = 100;
 const shapeScoreMax = 10;
 
 export function strategyScore(strategy: ScoringStrategy): RoomScore["score"] {
-  const { cpuWeight, memoryWeight } = strategy;
   const share = shareOf(strategy);
   // Only of this strategy resources that score 0 are left out of the mean.
   const leavesOut = strategy.type === "RequestedToCapacityRatio";
+  const columns = strategy.resources.map(({ name, weight }) => {
+    return { weight, column: resourceColumn(name, "filled") };
+  });
   return (nodes: NodeTable, requests: Requests, slot: number): number => {
-    const cpuUsed = (nodes.cpuScored[slot] ?? 0) + requests.scoredCpu;
-    const memoryUsed = (nodes.memoryScored[slot] ?? 0) + requests.scoredMemory;
-    const parts = [
-      [cpuWeight, nodes.cpuMax[slot] ?? 0, cpuUsed],
-      [memoryWeight, nodes.memoryMax[slot] ?? 0, memoryUsed],
-    ] as const;
     let sum = 0;
     let weights = 0;
-    for (const [weight, max, used] of parts) {
-      if (max === 0) continue;
-      const score = share(max, used);
+    for (const { weight, column } of columns) {
+      const asked = column.asked(requests);
+      const max = column.max(nodes, slot);
+      if (max === 0 || (column.isScalar && asked === 0)) continue;
+      const score = share(max, column.used(nodes, slot) + asked);
       if (leavesOut && score === 0) continue;
       sum += score * weight;
       weights += weight;
@@ -59,20 +66,25 @@ export function strategyScore(strategy: ScoringStrategy): RoomScore["score"] {
 }
 
 function shareOf({ type, shape }: ScoringStrategy): (max: number, used: number) => number {
+  const scaled = scaledShape(shape);
   switch (type) {
     case "LeastAllocated":
       return (max, used) => (used > max ? 0 : Math.floor(((max - used) * scoreMax) / max));
     case "MostAllocated":
       return (max, used) => Math.floor((Math.min(used, max) * scoreMax) / max);
     case "RequestedToCapacityRatio":
-      return (max, used) =>
-        onShape(shape, used > max ? 100 : Math.floor((used * 100) / max)) *
-        (scoreMax / shapeScoreMax);
+      return (max, used) => onShape(scaled, used > max ? 100 : Math.floor((used * 100) / max));
   }
 }
 
+/** With scores 0 to 100. */
+export function scaledShape(shape: readonly ShapePoint[]): readonly ShapePoint[] {
+  const scale = scoreMax / shapeScoreMax;
+  return shape.map(({ utilization, score }) => ({ utilization, score: score * scale }));
+}
+
 /** The line through the points, level before the first and after the last one; cut towards zero. */
-function onShape(shape: readonly ShapePoint[], utilization: number): number {
+export function onShape(shape: readonly ShapePoint[], utilization: number): number {
   const after = shape.findIndex((point) => utilization <= point.utilization);
   const to = shape[after === -1 ? shape.length - 1 : after] as ShapePoint;
   const from = shape[after - 1];

@@ -29,18 +29,21 @@ interface Choice {
   readonly bindings: readonly Binding[];
   readonly provisions: readonly PersistentVolumeClaim[];
   readonly node: Node;
+  readonly bindTimeoutMs: number;
 }
 
 export class VolumeReservation implements Reservation {
   readonly plugin = "VolumeBinding";
   readonly #writes: VolumeWrites;
   readonly #node: Node;
+  readonly #bindTimeoutMs: number;
   #bindings: readonly Binding[];
   #provisions: readonly PersistentVolumeClaim[];
 
-  constructor(writes: VolumeWrites, { bindings, provisions, node }: Choice) {
+  constructor(writes: VolumeWrites, { bindings, provisions, node, bindTimeoutMs }: Choice) {
     this.#writes = writes;
     this.#node = node;
+    this.#bindTimeoutMs = bindTimeoutMs;
     const nodeName = node.metadata?.name ?? "";
     this.#bindings = bindings;
     this.#provisions = provisions.map((claim) =>
@@ -60,7 +63,7 @@ export class VolumeReservation implements Reservation {
     for (const claim of this.#provisions) provisions.push(await this.#writes.updateClaim(claim));
     this.#provisions = provisions;
     try {
-      await this.#writes.until(() => this.#isBound(), signal);
+      await this.#writes.until(() => this.#isBound(), this.#bindTimeoutMs, signal);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       throw new Error(`binding volumes: ${message}`, { cause: error });

@@ -41,9 +41,6 @@ const claimIndex = "scheduler.claim";
 const capacityIndex = "scheduler.capacity";
 const attachmentIndex = "scheduler.attachment";
 
-/** Upstream's BindTimeoutSeconds: a Pod whose volumes are not bound by then is decided anew. */
-const bindTimeoutMs = 600_000;
-
 interface VolumesDeps {
   readonly client: Client;
   readonly clock: Clock;
@@ -208,7 +205,7 @@ export class Volumes implements VolumeLookup, VolumeWrites {
     return this.#claims.get(namespace, name);
   }
 
-  until(isDone: () => boolean, signal: AbortSignal): Promise<void> {
+  until(isDone: () => boolean, timeoutMs: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = (error?: unknown): void => {
         this.#waiters.delete(waiter);
@@ -219,7 +216,7 @@ export class Volumes implements VolumeLookup, VolumeWrites {
       };
       const waiter: Waiter = { isDone, end };
       const abort = (): void => end(new Error("context canceled"));
-      const timer = this.#clock.after("scheduler.backoff", bindTimeoutMs, () =>
+      const timer = this.#clock.after("scheduler.backoff", timeoutMs, () =>
         end(new Error("context deadline exceeded")),
       );
       this.#waiters.add(waiter);

@@ -1,4 +1,5 @@
 /** NodeResourcesFit: requests must find room; how full a node is to be, the strategy says. */
+import { isExtendedResource } from "#api/validation/resources.ts";
 import type { NodeTable } from "../node-table.ts";
 import type { Plugin, PluginDeps } from "../plugin.ts";
 import { reasonId } from "../reasons.ts";
@@ -11,35 +12,87 @@ const lacksCpu = lacks("cpu");
 const lacksMemory = lacks("memory");
 const lacksEphemeral = lacks("ephemeral-storage");
 
-function lacks(resource: string): number {
-  return reasonId(name, `Insufficient ${resource}`, true);
+interface Lack {
+  /** Taking Pods away could help. */
+  readonly crowded: number;
+  /** The whole node is not enough. */
+  readonly small: number;
 }
 
-export function nodeResourcesFit(_deps?: PluginDeps, strategy = leastAllocated): Plugin {
+function lacks(resource: string): Lack {
+  const text = `Insufficient ${resource}`;
+  return { crowded: reasonId(name, text, true), small: reasonId(name, text, false) };
+}
+
+/** Extended resources that the filter leaves to others: by name, and by what stands before the slash. */
+export interface IgnoredResources {
+  readonly names: ReadonlySet<string>;
+  readonly groups: ReadonlySet<string>;
+}
+
+export const ignoresNothing: IgnoredResources = { names: new Set(), groups: new Set() };
+
+export function nodeResourcesFit(
+  _deps?: PluginDeps,
+  strategy = leastAllocated,
+  ignored = ignoresNothing,
+): Plugin {
+  const counts = countsOf(ignored);
   return {
     name,
-    roomFilter: lackOf,
+    roomFilter: (nodes, requests, slot) => lackOf(nodes, requests, slot, counts),
     roomScore: { weight: 1, score: strategyScore(strategy) },
     hint: ({ kind }) => (kind === "node" || kind === "pod-gone" ? "queue-if-fits" : "skip"),
+  };
+}
+
+/** Whether a scalar resource is checked; undefined: all are. */
+function countsOf({
+  names,
+  groups,
+}: IgnoredResources): ((resource: string) => boolean) | undefined {
+  if (names.size === 0 && groups.size === 0) return undefined;
+  return (resource) => {
+    if (!isExtendedResource(resource)) return true;
+    return !names.has(resource) && !groups.has(resource.slice(0, resource.indexOf("/")));
   };
 }
 
 const nothing: readonly number[] = [];
 
 /** Reason ids of all that the node lacks. */
-function lackOf(nodes: NodeTable, requests: Requests, slot: number): readonly number[] {
+function lackOf(
+  nodes: NodeTable,
+  requests: Requests,
+  slot: number,
+  counts: ((resource: string) => boolean) | undefined,
+): readonly number[] {
   const { cpu, memory, ephemeral, scalars } = requests;
-  const free = (max: Float64Array, used: Float64Array): number =>
-    (max[slot] ?? 0) - (used[slot] ?? 0);
   const found: number[] = [];
-  if (free(nodes.podsMax, nodes.podsUsed) < 1) found.push(tooManyPods);
-  if (cpu > 0 && cpu > free(nodes.cpuMax, nodes.cpuUsed)) found.push(lacksCpu);
-  if (memory > 0 && memory > free(nodes.memoryMax, nodes.memoryUsed)) found.push(lacksMemory);
-  if (ephemeral > 0 && ephemeral > free(nodes.ephemeralMax, nodes.ephemeralUsed)) {
-    found.push(lacksEphemeral);
+  if (free(nodes.podsMax, nodes.podsUsed, slot) < 1) found.push(tooManyPods);
+  if (cpu > 0 && cpu > free(nodes.cpuMax, nodes.cpuUsed, slot)) {
+    found.push(lackIn(cpu, nodes.cpuMax, slot, lacksCpu));
+  }
+  if (memory > 0 && memory > free(nodes.memoryMax, nodes.memoryUsed, slot)) {
+    found.push(lackIn(memory, nodes.memoryMax, slot, lacksMemory));
+  }
+  if (ephemeral > 0 && ephemeral > free(nodes.ephemeralMax, nodes.ephemeralUsed, slot)) {
+    found.push(lackIn(ephemeral, nodes.ephemeralMax, slot, lacksEphemeral));
   }
   for (const [resource, amount] of scalars) {
-    if (amount > nodes.scalarFree(slot, resource)) found.push(lacks(resource));
+    if (amount <= nodes.scalarFree(slot, resource) || counts?.(resource) === false) continue;
+    const isHopeless = amount > nodes.scalarMax(slot, resource);
+    const { crowded, small } = lacks(resource);
+    found.push(isHopeless ? small : crowded);
   }
   return found.length === 0 ? nothing : found;
+}
+
+function free(max: Float64Array, used: Float64Array, slot: number): number {
+  return (max[slot] ?? 0) - (used[slot] ?? 0);
+}
+
+/** Of a node that is too small even when it is empty, as upstream, no Pod need be taken away. */
+function lackIn(asked: number, max: Float64Array, slot: number, { crowded, small }: Lack): number {
+  return asked > (max[slot] ?? 0) ? small : crowded;
 }

@@ -12,9 +12,11 @@ import type { Plugin, PluginDeps } from "../plugin.ts";
 import { fits } from "../pod-class.ts";
 import type { Spread } from "../pod-info.ts";
 import { reasonId } from "../reasons.ts";
+import { type DefaultConstraints, defaultsOf } from "../default-spreads.ts";
 import { nodeAffinityHolds } from "./node-affinity.ts";
 
 const name = "PodTopologySpread";
+const hostname = "kubernetes.io/hostname";
 const missingLabel = reasonId(
   name,
   "node(s) didn't match pod topology spread constraints (missing required label)",
@@ -23,20 +25,25 @@ const missingLabel = reasonId(
 const skewed = reasonId(name, "node(s) didn't match pod topology spread constraints", true);
 
 export function podTopologySpread(
-  _deps?: PluginDeps,
-  { spreadsByDefault } = { spreadsByDefault: true },
+  { services = () => [] }: Partial<PluginDeps> = {},
+  constraints: DefaultConstraints = "built-in",
 ): Plugin {
+  const defaults = defaultsOf(constraints, services);
   return {
     name,
     filter(cycle) {
-      const constraints = cycle.info.spreadHard;
-      for (const spread of constraints) filterOne(cycle, spread, constraints);
+      const hard = cycle.info.spreadByDefault ? defaults.hardOf(cycle.info) : cycle.info.spreadHard;
+      for (const spread of hard) filterOne(cycle, spread, hard);
     },
     score: {
       weight: 2,
-      run: (cycle, scores) =>
-        (spreadsByDefault || !cycle.info.spreadByDefault) && scoreSoft(cycle, scores),
+      run(cycle, scores) {
+        const { spreadByDefault, spreadSoft } = cycle.info;
+        const soft = spreadByDefault ? defaults.softOf(cycle.info) : spreadSoft;
+        return scoreSoft(cycle, soft, spreadByDefault && !defaults.areStrict, scores);
+      },
     },
+    sign: (info) => (info.spreadByDefault ? defaults.sign(info) : ""),
     hint: spreadHint,
   };
 }
@@ -133,15 +140,19 @@ function policiesHold(cycle: Cycle, nodes: NodeTable, slot: number, spread: Spre
 
 /**
  * As upstream: per constraint, count × log(domains + 2) + maxSkew − 1; lowest sum is 100. A node
- * without one of the keys scores 0, unless the constraints are the default ones, which ask no label.
+ * without one of the keys scores 0, unless the constraints are the built-in ones (`isLax`), which ask no label.
  */
-function scoreSoft(cycle: Cycle, scores: Float64Array): boolean {
-  const constraints = cycle.info.spreadSoft;
+function scoreSoft(
+  cycle: Cycle,
+  constraints: readonly Spread[],
+  isLax: boolean,
+  scores: Float64Array,
+): boolean {
   if (constraints.length === 0 || cycle.count <= 1) return false;
   const { feasible, count } = cycle;
   for (let i = 0; i < count; i++) scores[feasible[i] ?? 0] = 0;
   let any = false;
-  const strict = cycle.info.spreadByDefault ? [] : constraints;
+  const strict = isLax ? [] : constraints;
   for (const spread of constraints) any = scoreOne(cycle, spread, strict, scores) || any;
   if (any) invert(cycle, scores);
   return any;
@@ -158,7 +169,7 @@ function scoreOne(
   const { ids } = cycle.cache.nodes.domains(spread.topologyKey);
   const sums = domainSums(cycle, spread, strict);
   if (sums.size === 0 && strict.length === 0) return false;
-  const factor = Math.log(countDomains(cycle, spread.topologyKey) + 2);
+  const factor = Math.log(countDomains(cycle, spread.topologyKey, strict) + 2);
   for (let i = 0; i < count; i++) {
     const slot = feasible[i] ?? 0;
     const domain = ids[slot] ?? -1;
@@ -172,16 +183,21 @@ function scoreOne(
   return true;
 }
 
-/** Of the feasible nodes. */
-function countDomains(cycle: Cycle, topologyKey: string): number {
+/** Of the feasible nodes with all `strict` keys. Without these, nodes that lack the key are one domain. */
+function countDomains(cycle: Cycle, topologyKey: string, strict: readonly Spread[]): number {
   const { feasible, count } = cycle;
-  const { ids, names } = cycle.cache.nodes.domains(topologyKey);
-  const isSeen = new Uint8Array(names.length);
+  const { nodes } = cycle.cache;
+  const { ids, names } = nodes.domains(topologyKey);
+  const others = strict.filter((spread) => spread.topologyKey !== topologyKey);
+  const required = others.map((spread) => nodes.domains(spread.topologyKey).ids);
+  const isSeen = new Uint8Array(names.length + 1);
   let domains = 0;
   for (let i = 0; i < count; i++) {
-    const domain = ids[feasible[i] ?? 0] ?? -1;
-    if (domain < 0 || isSeen[domain] === 1) continue;
-    isSeen[domain] = 1;
+    const slot = feasible[i] ?? 0;
+    const domain = ids[slot] ?? -1;
+    if (domain < 0 && (strict.length > 0 || topologyKey === hostname)) continue;
+    if (isSeen[domain + 1] === 1 || required.some((column) => (column[slot] ?? -1) < 0)) continue;
+    isSeen[domain + 1] = 1;
     domains++;
   }
   return domains;

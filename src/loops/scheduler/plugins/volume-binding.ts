@@ -47,12 +47,18 @@ const volumeMissing = reasonId(
   false,
 );
 
-export function volumeBinding({ volumes }: PluginDeps): Plugin {
+/** Upstream's BindTimeoutSeconds: a Pod whose volumes are not bound by then is decided anew. */
+export const bindTimeoutDefaultMs = 600_000;
+
+export function volumeBinding(
+  { volumes }: PluginDeps,
+  bindTimeoutMs = bindTimeoutDefaultMs,
+): Plugin {
   return {
     name,
     preFilter: ({ pod }) => (pod.spec?.volumes === undefined ? undefined : refusalOf(pod, volumes)),
     filter: (cycle) => keepUsable(cycle, volumes),
-    reserve: (info, node) => reserve(info, node, volumes),
+    reserve: (info, node) => reserve(info, node, volumes, bindTimeoutMs),
     sign: signClaims,
     hint: (event, info) => hintOf(event, info, volumes),
   };
@@ -192,7 +198,12 @@ function findVolumes(
   return { bindings, provisions, reasons: [] };
 }
 
-function reserve(info: PodInfo, node: Node, lookup: VolumeLookup): Reservation | undefined {
+function reserve(
+  info: PodInfo,
+  node: Node,
+  lookup: VolumeLookup,
+  bindTimeoutMs: number,
+): Reservation | undefined {
   if (info.pod.spec?.volumes === undefined) return undefined;
   const { waiting } = claimsOf(info, lookup);
   if (waiting.length === 0) return undefined;
@@ -201,5 +212,6 @@ function reserve(info: PodInfo, node: Node, lookup: VolumeLookup): Reservation |
     volume: volumeBoundTo(volume, claim),
     claim,
   }));
-  return new VolumeReservation(lookup.binding, { bindings: chosen, provisions, node });
+  const choice = { bindings: chosen, provisions, node, bindTimeoutMs };
+  return new VolumeReservation(lookup.binding, choice);
 }

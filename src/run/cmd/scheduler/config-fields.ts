@@ -1,27 +1,47 @@
-/** One mapping of a configuration file. Whatever is wrong in it is named by file and path. */
+/**
+ * One mapping of a configuration file. Whatever is wrong in it is named by file and path: a value of the wrong type
+ * at once (`fault`), what upstream's validation finds all together (`note`, `throwNoted`), in its words.
+ */
+import type { FieldError } from "#api/status.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
 export class ConfigFields {
   readonly path: string;
   readonly #file: string;
   readonly #fields: Readonly<Record<string, unknown>>;
+  readonly #noted: FieldError[];
 
-  /** Throws UsageError unless `value` is a mapping. `path` "": the whole file. */
-  constructor(file: string, path: string, value: unknown) {
+  /** Throws UsageError unless `value` is a mapping. `path` "": the whole file. `noted`: of the whole file. */
+  constructor(file: string, path: string, value: unknown, noted: FieldError[] = []) {
     this.path = path;
     this.#file = file;
+    this.#noted = noted;
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
       throw this.fault("", "must be a mapping");
     }
     this.#fields = value as Readonly<Record<string, unknown>>;
   }
 
-  /** Throws for every field that is not known and not empty. */
-  refuseOthers(known: readonly string[], why: string): void {
-    for (const [field, value] of Object.entries(this.#fields)) {
-      const isEmpty = value === null || (Array.isArray(value) && value.length === 0);
-      if (!known.includes(field) && !isEmpty) throw this.fault(field, why);
+  /** Throws for every field that upstream's decoder does not know. */
+  refuseUnknown(known: readonly string[]): void {
+    for (const field of Object.keys(this.#fields)) {
+      if (known.includes(field)) continue;
+      const at = JSON.stringify(this.at(field));
+      throw new UsageError(`--config ${this.#file}: strict decoding error: unknown field ${at}`);
     }
+  }
+
+  note(...findings: readonly FieldError[]): void {
+    this.#noted.push(...findings);
+  }
+
+  /** Throws UsageError when anything was noted, anywhere in the file. */
+  throwNoted(): void {
+    const texts = this.#noted.map(({ field, message }) => `${field}: ${message}`);
+    if (texts.length === 0) return;
+    const [first = ""] = texts;
+    const all = texts.length === 1 ? first : `[${texts.join(", ")}]`;
+    throw new UsageError(`--config ${this.#file}: ${all}`);
   }
 
   has(field: string): boolean {
@@ -34,13 +54,14 @@ export class ConfigFields {
 
   /** An empty mapping when the field is absent. */
   child(field: string): ConfigFields {
-    return new ConfigFields(this.#file, this.#at(field), this.raw(field) ?? {});
+    return new ConfigFields(this.#file, this.at(field), this.raw(field) ?? {}, this.#noted);
   }
 
   list(field: string): readonly ConfigFields[] {
     const value = this.raw(field) ?? [];
     if (!Array.isArray(value)) throw this.fault(field, "must be a list");
-    return value.map((one, i) => new ConfigFields(this.#file, `${this.#at(field)}[${i}]`, one));
+    const at = this.at(field);
+    return value.map((one, i) => new ConfigFields(this.#file, `${at}[${i}]`, one, this.#noted));
   }
 
   /** Undefined: absent. The empty text counts as absent. */
@@ -57,6 +78,18 @@ export class ConfigFields {
     throw this.fault(field, "must be true or false");
   }
 
+  /** Any whole number of 32 bits. */
+  integer(field: string): number | undefined {
+    return this.number(field, -(2 ** 31), 2 ** 31 - 1);
+  }
+
+  texts(field: string): readonly string[] {
+    const value = this.raw(field) ?? [];
+    const isTexts = Array.isArray(value) && value.every((one) => typeof one === "string");
+    if (!isTexts) throw this.fault(field, "must be a list of texts");
+    return value as readonly string[];
+  }
+
   /** A whole number. */
   number(field: string, least: number, most: number): number | undefined {
     const value = this.raw(field);
@@ -67,22 +100,14 @@ export class ConfigFields {
     throw this.fault(field, `must be a whole number from ${least} to ${most}`);
   }
 
-  /** One of these texts. */
-  oneOf<Choice extends string>(field: string, choices: readonly Choice[]): Choice | undefined {
-    const value = this.text(field);
-    if (value === undefined) return undefined;
-    const found = choices.find((choice) => choice === value);
-    if (found === undefined) throw this.fault(field, `must be ${choices.join(" or ")}`);
-    return found;
-  }
-
   /** `field` "": the mapping itself. */
   fault(field: string, what: string): UsageError {
-    const at = field === "" ? this.path : this.#at(field);
+    const at = field === "" ? this.path : this.at(field);
     return new UsageError(`--config ${this.#file}: ${at === "" ? "" : `${at} `}${what}`);
   }
 
-  #at(field: string): string {
+  /** The path of a field. */
+  at(field: string): string {
     return this.path === "" ? field : `${this.path}.${field}`;
   }
 }

@@ -1,17 +1,22 @@
 /**
  * `--config`: a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1.
  *
- * Taken  leaderElection, clientConnection.kubeconfig, profiles (profiles.ts), the backoff of Pods. Fields
- *        that say what is so anyhow pass. Everything else is refused by its path: a scheduler that ignores
- *        part of its configuration places pods otherwise than its operator thinks.
+ * Taken  leaderElection, clientConnection.kubeconfig, profiles (profiles.ts), extenders, the backoff of Pods,
+ *        percentageOfNodesToScore. Read without effect: parallelism, profiling, delayCacheUntilActive (informers of a
+ *        follower do not run), rates and content types of the connection.
+ * Refused by path and in upstream's words what its validation refuses, and what cannot be as asked here: a
+ *        scheduler that ignores part of its configuration places pods otherwise than its operator thinks.
+ * After  k/k pkg/scheduler/apis/config/validation/validation.go.
  */
 import { parse } from "yaml";
+import { invalidValue } from "#api/validation/errors.ts";
 import { schedulerDefaults } from "#scheduler/scheduler.ts";
 import { milliseconds } from "../shared/flag-values.ts";
 import { readOperatorFile } from "../shared/operator-file.ts";
 import { UsageError } from "../shared/usage-error.ts";
 import { ConfigFields } from "./config-fields.ts";
 import type { SchedulerFlags } from "./flags.ts";
+import { type ExtenderConfig, ignoredOf, readExtenders } from "./extender-config.ts";
 import { readProfiles } from "./profiles.ts";
 
 type SchedulerChoice = Pick<typeof schedulerDefaults, "profiles" | "queue">;
@@ -19,36 +24,54 @@ type SchedulerChoice = Pick<typeof schedulerDefaults, "profiles" | "queue">;
 interface ReadConfig {
   readonly flags: SchedulerFlags;
   readonly options: SchedulerChoice;
+  readonly extenders: readonly ExtenderConfig[];
 }
 
 const version = "kubescheduler.config.k8s.io/v1";
-const notHere = "is not supported here";
 /** No client limits its own rate here: the API server's priority and fairness paces it. */
-const ignored = [
+const ofConnection = ["kubeconfig", "qps", "burst", "contentType", "acceptContentTypes"];
+const known = [
+  "apiVersion",
+  "kind",
+  "clientConnection",
+  "delayCacheUntilActive",
+  "enableContentionProfiling",
+  "enableProfiling",
+  "extenders",
+  "leaderElection",
   "parallelism",
   "percentageOfNodesToScore",
-  "enableProfiling",
-  "enableContentionProfiling",
+  "podInitialBackoffSeconds",
+  "podMaxBackoffSeconds",
+  "profiles",
 ];
-const ignoredOfConnection = ["qps", "burst", "contentType", "acceptContentTypes"];
-/** Upstream sets no bound; an hour is longer than anybody waits on purpose. */
-const backoffSecondsMax = 3600;
 
 /** Throws UsageError that names the file and the field. */
 export function readSchedulerConfig(flags: SchedulerFlags): ReadConfig {
   const { profiles, queue } = schedulerDefaults;
-  if (flags.config === undefined) return { flags, options: { profiles, queue } };
+  if (flags.config === undefined) return { flags, options: { profiles, queue }, extenders: [] };
   const root = new ConfigFields(flags.config, "", parsed(flags.config));
   if (root.raw("apiVersion") !== version || root.raw("kind") !== "KubeSchedulerConfiguration") {
     throw root.fault("", `must be a KubeSchedulerConfiguration of ${version}`);
   }
-  const known = ["clientConnection", "leaderElection", "profiles"];
-  const times = ["podInitialBackoffSeconds", "podMaxBackoffSeconds"];
-  root.refuseOthers(["apiVersion", "kind", ...known, ...times, ...ignored], notHere);
-  return {
-    flags: { ...flags, ...connectionOf(root), ...electionOf(root) },
-    options: { profiles: readProfiles(root), queue: backoffOf(root) },
-  };
+  root.refuseUnknown(known);
+  const changed = { ...flags, ...connectionOf(root), ...electionOf(root) };
+  noteParallelism(root);
+  const extenders = readExtenders(root);
+  const options = { profiles: readProfiles(root, ignoredOf(extenders)), queue: backoffOf(root) };
+  root.throwNoted();
+  return { flags: changed, options, extenders };
+}
+
+/** One loop decides, so there is nothing to spread; the number must be one all the same. */
+function noteParallelism(root: ConfigFields): void {
+  for (const field of ["delayCacheUntilActive", "enableProfiling", "enableContentionProfiling"]) {
+    root.flag(field);
+  }
+  const parallelism = root.integer("parallelism") ?? 1;
+  if (parallelism > 0) return;
+  const detail = "should be an integer value greater than zero";
+  root.note(invalidValue("parallelism", parallelism, detail));
 }
 
 function parsed(file: string): unknown {
@@ -62,7 +85,10 @@ function parsed(file: string): unknown {
 
 function connectionOf(root: ConfigFields): Partial<SchedulerFlags> {
   const connection = root.child("clientConnection");
-  connection.refuseOthers(["kubeconfig", ...ignoredOfConnection], notHere);
+  connection.refuseUnknown(ofConnection);
+  const burst = connection.integer("burst") ?? 0;
+  if (burst < 0)
+    connection.note(invalidValue(connection.at("burst"), burst, "must be non-negative"));
   const kubeconfig = connection.text("kubeconfig");
   return kubeconfig === undefined ? {} : { kubeconfig };
 }
@@ -76,9 +102,13 @@ const electionFields = {
 function electionOf(root: ConfigFields): Partial<SchedulerFlags> {
   const given = root.child("leaderElection");
   const names = ["leaderElect", "resourceLock", "resourceName", "resourceNamespace"];
-  given.refuseOthers([...names, ...Object.keys(electionFields)], notHere);
-  given.oneOf("resourceLock", ["leases"]);
+  given.refuseUnknown([...names, ...Object.keys(electionFields)]);
   const leaderElect = given.flag("leaderElect");
+  const lock = given.text("resourceLock") ?? "leases";
+  if (leaderElect !== false && lock !== "leases") {
+    const detail = 'resourceLock value must be "leases"';
+    given.note(invalidValue(given.at("resourceLock"), lock, detail));
+  }
   const name = given.text("resourceName");
   const namespace = given.text("resourceNamespace");
   return {
@@ -101,12 +131,14 @@ function timesOf(given: ConfigFields): Partial<SchedulerFlags> {
 
 function backoffOf(root: ConfigFields): SchedulerChoice["queue"] {
   const { queue } = schedulerDefaults;
-  const first = root.number("podInitialBackoffSeconds", 1, backoffSecondsMax);
-  const most = root.number("podMaxBackoffSeconds", 1, backoffSecondsMax);
-  const backoffFirstMs = first === undefined ? queue.backoffFirstMs : first * 1000;
-  const backoffMostMs = most === undefined ? queue.backoffMostMs : most * 1000;
-  if (backoffMostMs < backoffFirstMs) {
-    throw root.fault("podMaxBackoffSeconds", "must not be less than podInitialBackoffSeconds");
+  const first = root.integer("podInitialBackoffSeconds") ?? queue.backoffFirstMs / 1000;
+  const most = root.integer("podMaxBackoffSeconds") ?? queue.backoffMostMs / 1000;
+  if (first <= 0) {
+    root.note(invalidValue("podInitialBackoffSeconds", first, "must be greater than 0"));
   }
-  return { ...queue, backoffFirstMs, backoffMostMs };
+  if (most < first) {
+    const detail = "must be greater than or equal to PodInitialBackoffSeconds";
+    root.note(invalidValue("podMaxBackoffSeconds", most, detail));
+  }
+  return { ...queue, backoffFirstMs: first * 1000, backoffMostMs: most * 1000 };
 }

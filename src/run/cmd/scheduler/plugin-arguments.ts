@@ -1,51 +1,43 @@
-/** `pluginConfig` of a scheduler's profile: arguments that are taken, and those that may only be the defaults. */
-import type { NodeSelector, PreferredSchedulingTerm } from "#api/gen/types.ts";
-import { defaultArguments, type PluginArguments } from "#scheduler/profile.ts";
-import {
-  leastAllocated,
-  type ScoringStrategy,
-  type ShapePoint,
-} from "#scheduler/scoring-strategy.ts";
+/**
+ * `pluginConfig` of a scheduler's profile: the arguments of the built-in plugins, as upstream validates them.
+ * After  k/k pkg/scheduler/apis/config/validation/validation_pluginargs.go.
+ */
+import type {
+  NodeSelector,
+  PreferredSchedulingTerm,
+  TopologySpreadConstraint,
+} from "#api/gen/types.ts";
+import type { FieldError } from "#api/status.ts";
 import { ownEntry } from "#base/own.ts";
+import { qualifiedNameErrors } from "#api/selectors/label-syntax.ts";
+import {
+  duplicate,
+  forbiddenField,
+  invalidEach,
+  invalidJson,
+  invalidValue,
+  notSupported,
+  required,
+} from "#api/validation/errors.ts";
+import { checkAffinity } from "#api/validation/scheduling.ts";
+import { defaultArguments, type PluginArguments } from "#scheduler/profile.ts";
+import { milliseconds } from "../shared/flag-values.ts";
 import type { ConfigFields } from "./config-fields.ts";
+import { noteRange, readBalanced, readFit, typeFields } from "./resource-arguments.ts";
 
 type Reader = (args: ConfigFields) => Partial<PluginArguments>;
 
-/** Upstream's bounds of weights, utilization and scores. */
 const weightMax = 100;
-const shapeScoreMax = 10;
-const shapePointsMax = 101;
-const strategies = ["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] as const;
 
 const readers: Readonly<Record<string, Reader>> = {
   NodeResourcesFit: readFit,
-  InterPodAffinity(args) {
-    refuseOthers(args, ["hardPodAffinityWeight", "ignorePreferredTermsOfExistingPods"]);
-    const { hardPodAffinityWeight, ignorePreferredTermsOfExistingPods } = defaultArguments;
-    const field = "ignorePreferredTermsOfExistingPods";
-    return {
-      hardPodAffinityWeight:
-        args.number("hardPodAffinityWeight", 0, weightMax) ?? hardPodAffinityWeight,
-      ignorePreferredTermsOfExistingPods: args.flag(field) ?? ignorePreferredTermsOfExistingPods,
-    };
-  },
-  PodTopologySpread(args) {
-    refuseOthers(args, ["defaultingType", "defaultConstraints"]);
-    const type = args.oneOf("defaultingType", ["System", "List"]) ?? "System";
-    if (args.list("defaultConstraints").length > 0) {
-      throw args.fault(
-        "defaultConstraints",
-        "must be empty: other constraints than the built-in ones are not supported here",
-      );
-    }
-    return { spreadsByDefault: type === "System" };
-  },
+  NodeResourcesBalancedAllocation: readBalanced,
+  InterPodAffinity: readInterPodAffinity,
+  PodTopologySpread: readSpread,
   NodeAffinity: readAddedAffinity,
-  DefaultPreemption: onlyDefaults({
-    minCandidateNodesPercentage: 10,
-    minCandidateNodesAbsolute: 100,
-  }),
-  VolumeBinding: onlyDefaults({ bindTimeoutSeconds: 600 }),
+  DefaultPreemption: readPreemption,
+  VolumeBinding: readVolumeBinding,
+  DynamicResources: readDevices,
 };
 
 /** Throws UsageError. `plugins`: the names that there are. */
@@ -56,14 +48,14 @@ export function readPluginArguments(
   let read = defaultArguments;
   const seen = new Set<string>();
   for (const one of profile.list("pluginConfig")) {
-    one.refuseOthers(["name", "args"], "must be name or args");
+    one.refuseUnknown(["name", "args"]);
     const name = one.text("name") ?? "";
     if (!plugins.includes(name)) throw one.fault("name", "must be a built-in plugin");
-    if (seen.has(name)) throw one.fault("name", `${name} has arguments already`);
+    if (seen.has(name)) one.note(duplicate(one.path, name));
     seen.add(name);
     const args = one.child("args");
     checkKind(args, name);
-    const reader = ownEntry(readers, name) ?? onlyDefaults({});
+    const reader = ownEntry(readers, name) ?? noArguments;
     read = { ...read, ...reader(args) };
   }
   return read;
@@ -74,96 +66,170 @@ function checkKind(args: ConfigFields, name: string): void {
   if (kind !== `${name}Args`) throw args.fault("kind", `must be ${name}Args`);
 }
 
-function refuseOthers(args: ConfigFields, known: readonly string[]): void {
-  args.refuseOthers(["apiVersion", "kind", ...known], "is not supported here");
+function noArguments(args: ConfigFields): Partial<PluginArguments> {
+  args.refuseUnknown(typeFields);
+  return {};
 }
 
-/** Arguments that say what is so anyhow. */
-function onlyDefaults(defaults: Readonly<Record<string, number>>): Reader {
-  return (args) => {
-    refuseOthers(args, Object.keys(defaults));
-    for (const [field, value] of Object.entries(defaults)) {
-      const given = args.raw(field) ?? value;
-      if (given !== value)
-        throw args.fault(field, `must be ${value}: nothing else is supported here`);
-    }
-    return {};
+function readInterPodAffinity(args: ConfigFields): Partial<PluginArguments> {
+  const ignoreField = "ignorePreferredTermsOfExistingPods";
+  args.refuseUnknown([...typeFields, "hardPodAffinityWeight", ignoreField]);
+  const weight = args.integer("hardPodAffinityWeight") ?? defaultArguments.hardPodAffinityWeight;
+  noteRange(args, "hardPodAffinityWeight", weight, weightMax);
+  return {
+    hardPodAffinityWeight: weight,
+    ignorePreferredTermsOfExistingPods: args.flag(ignoreField) ?? false,
   };
 }
 
-function readFit(args: ConfigFields): Partial<PluginArguments> {
-  refuseOthers(args, ["scoringStrategy"]);
-  const given = args.child("scoringStrategy");
-  given.refuseOthers(["type", "resources", "requestedToCapacityRatio"], "is not supported here");
-  const type = given.oneOf("type", strategies) ?? leastAllocated.type;
-  const weights = readWeights(given);
-  const shape = readShape(given.child("requestedToCapacityRatio"));
-  if (type === "RequestedToCapacityRatio" && shape.length === 0) {
-    throw given.fault("requestedToCapacityRatio.shape", "must have at least one point");
+function readPreemption(args: ConfigFields): Partial<PluginArguments> {
+  const [percentageField, absoluteField] = [
+    "minCandidateNodesPercentage",
+    "minCandidateNodesAbsolute",
+  ];
+  args.refuseUnknown([...typeFields, percentageField, absoluteField]);
+  const { preemption } = defaultArguments;
+  const percentage = args.integer(percentageField) ?? preemption.minCandidateNodesPercentage;
+  const absolute = args.integer(absoluteField) ?? preemption.minCandidateNodesAbsolute;
+  noteRange(args, percentageField, percentage, 100);
+  if (absolute < 0) {
+    args.note(invalidValue(args.at(absoluteField), absolute, "not in valid range [0, inf)"));
   }
-  return { strategy: { type, ...weights, shape } };
+  if (percentage === 0 && absolute === 0) {
+    const and = "cannot be zero at the same time as";
+    args.note(invalidValue(args.at(percentageField), 0, `${and} ${absoluteField}`));
+    args.note(invalidValue(args.at(absoluteField), 0, `${and} ${percentageField}`));
+  }
+  const limits = {
+    minCandidateNodesPercentage: percentage,
+    minCandidateNodesAbsolute: absolute,
+  };
+  return { preemption: limits };
 }
 
-function readWeights(given: ConfigFields): Pick<ScoringStrategy, "cpuWeight" | "memoryWeight"> {
-  const resources = given.list("resources");
-  if (resources.length === 0) return leastAllocated;
-  const weights = new Map<string, number>();
-  for (const one of resources) {
-    one.refuseOthers(["name", "weight"], "must be name or weight");
-    const name = one.oneOf("name", ["cpu", "memory"]) ?? "";
-    if (name === "") throw one.fault("name", "must be cpu or memory");
-    weights.set(name, one.number("weight", 0, weightMax) || 1);
+function readVolumeBinding(args: ConfigFields): Partial<PluginArguments> {
+  args.refuseUnknown([...typeFields, "bindTimeoutSeconds", "shape"]);
+  const seconds = args.integer("bindTimeoutSeconds") ?? defaultArguments.bindTimeoutMs / 1000;
+  if (seconds < 0) {
+    const detail = "invalid BindTimeoutSeconds, should not be a negative value";
+    args.note(invalidValue(args.at("bindTimeoutSeconds"), seconds, detail));
   }
-  return { cpuWeight: weights.get("cpu") ?? 0, memoryWeight: weights.get("memory") ?? 0 };
+  if (args.has("shape")) {
+    const detail =
+      "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring";
+    args.note(invalidJson(args.at("shape"), JSON.stringify(args.raw("shape")), detail));
+  }
+  return { bindTimeoutMs: seconds * 1000 };
 }
 
-function readShape(given: ConfigFields): readonly ShapePoint[] {
-  given.refuseOthers(["shape"], "must be shape");
-  const points = given.list("shape");
-  if (points.length > shapePointsMax)
-    throw given.fault("shape", `must be at most ${shapePointsMax} points`);
-  let last = -1;
-  return points.map((point) => {
-    point.refuseOthers(["utilization", "score"], "must be utilization or score");
-    const utilization = point.number("utilization", 0, 100) ?? 0;
-    const score = point.number("score", 0, shapeScoreMax) ?? 0;
-    if (utilization <= last)
-      throw point.fault("utilization", "must be greater than the one before");
-    last = utilization;
-    return { utilization, score };
+/** Upstream's times for a slow filter and slow devices; only what is so anyhow. */
+function readDevices(args: ConfigFields): Partial<PluginArguments> {
+  args.refuseUnknown([...typeFields, "filterTimeout", "bindingTimeout"]);
+  for (const [field, value] of [
+    ["filterTimeout", "10s"],
+    ["bindingTimeout", "10m"],
+  ] as const) {
+    if (milliseconds(args.raw(field) ?? value) === milliseconds(value)) continue;
+    throw args.fault(field, `must be ${value}: nothing else is supported here`);
+  }
+  return {};
+}
+
+const actions = ["DoNotSchedule", "ScheduleAnyway"] as const;
+const defaultings = ["System", "List"] as const;
+const spreadFields = [
+  "labelSelector",
+  "matchLabelKeys",
+  "maxSkew",
+  "minDomains",
+  "nodeAffinityPolicy",
+  "nodeTaintsPolicy",
+  "topologyKey",
+  "whenUnsatisfiable",
+];
+
+function readSpread(args: ConfigFields): Partial<PluginArguments> {
+  args.refuseUnknown([...typeFields, "defaultingType", "defaultConstraints"]);
+  const type = args.text("defaultingType") ?? "System";
+  const given = args.list("defaultConstraints");
+  const at = args.at("defaultingType");
+  if (!defaultings.some((known) => known === type)) args.note(notSupported(at, type, defaultings));
+  else if (type === "System" && given.length > 0) {
+    args.note(invalidValue(at, type, "when .defaultConstraints are not empty"));
+  }
+  const seen = new Set<string>();
+  const constraints = given.map((one) => {
+    const constraint = readConstraint(one);
+    const pair = `{${constraint.topologyKey}, ${constraint.whenUnsatisfiable}}`;
+    if (seen.has(pair)) args.note(duplicate(one.path, pair));
+    seen.add(pair);
+    return constraint;
   });
+  return { defaultConstraints: type === "System" ? "built-in" : constraints };
+}
+
+function readConstraint(one: ConfigFields): TopologySpreadConstraint {
+  one.refuseUnknown(spreadFields);
+  const maxSkew = one.integer("maxSkew") ?? 0;
+  const topologyKey = one.text("topologyKey") ?? "";
+  const whenUnsatisfiable = one.text("whenUnsatisfiable") ?? "";
+  if (maxSkew <= 0) {
+    one.note(invalidValue(one.at("maxSkew"), maxSkew, "not in valid range (0, inf)"));
+  }
+  one.note(...topologyErrors(one.at("topologyKey"), topologyKey));
+  one.note(...actionErrors(one.at("whenUnsatisfiable"), whenUnsatisfiable));
+  if (one.has("labelSelector")) {
+    const detail = "constraint must not define a selector, as they deduced for each pod";
+    one.note(forbiddenField(one.at("labelSelector"), detail));
+  }
+  const minDomains = one.integer("minDomains");
+  const affinity = one.text("nodeAffinityPolicy");
+  const taints = one.text("nodeTaintsPolicy");
+  return {
+    maxSkew,
+    topologyKey,
+    whenUnsatisfiable,
+    ...(minDomains === undefined ? {} : { minDomains }),
+    ...(affinity === undefined ? {} : { nodeAffinityPolicy: affinity }),
+    ...(taints === undefined ? {} : { nodeTaintsPolicy: taints }),
+  };
+}
+
+function topologyErrors(at: string, key: string): readonly FieldError[] {
+  if (key === "") return [required(at, "can not be empty")];
+  return invalidEach(at, key, qualifiedNameErrors(key));
+}
+
+function actionErrors(at: string, action: string): readonly FieldError[] {
+  if (action === "") return [required(at, "can not be empty")];
+  return actions.some((known) => known === action) ? [] : [notSupported(at, action, actions)];
+}
+
+function readAddedAffinity(args: ConfigFields): Partial<PluginArguments> {
+  args.refuseUnknown([...typeFields, "addedAffinity"]);
+  const given = args.child("addedAffinity");
+  const requiredField = "requiredDuringSchedulingIgnoredDuringExecution";
+  const preferredField = "preferredDuringSchedulingIgnoredDuringExecution";
+  given.refuseUnknown([requiredField, preferredField]);
+  noteAffinity(args);
+  const wanted = given.raw(requiredField) as NodeSelector | undefined;
+  const preferred = (given.raw(preferredField) ?? []) as readonly PreferredSchedulingTerm[];
+  return { addedAffinity: { required: wanted, preferred } };
 }
 
 const operators = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
 
-function readAddedAffinity(args: ConfigFields): Partial<PluginArguments> {
-  refuseOthers(args, ["addedAffinity"]);
-  const given = args.child("addedAffinity");
-  const requiredField = "requiredDuringSchedulingIgnoredDuringExecution";
-  const preferredField = "preferredDuringSchedulingIgnoredDuringExecution";
-  given.refuseOthers([requiredField, preferredField], "is not supported here");
-  for (const term of given.child(requiredField).list("nodeSelectorTerms")) checkTerm(term);
-  for (const wish of given.list(preferredField)) {
-    if (wish.number("weight", 1, weightMax) === undefined)
-      throw wish.fault("weight", "must be there");
-    checkTerm(wish.child("preference"));
-  }
-  const required = given.raw(requiredField) as NodeSelector | undefined;
-  const preferred = (given.raw(preferredField) ?? []) as readonly PreferredSchedulingTerm[];
-  return { addedAffinity: { required, preferred } };
-}
-
-function checkTerm(term: ConfigFields): void {
-  term.refuseOthers(["matchExpressions", "matchFields"], "must be matchExpressions or matchFields");
-  for (const field of ["matchExpressions", "matchFields"]) {
-    for (const one of term.list(field)) {
-      one.refuseOthers(["key", "operator", "values"], "must be key, operator or values");
-      if (one.text("key") === undefined) throw one.fault("key", "must be there");
-      if (one.oneOf("operator", operators) === undefined)
-        throw one.fault("operator", `must be ${operators.join(" or ")}`);
-      const values = one.raw("values") ?? [];
-      const isTexts = Array.isArray(values) && values.every((value) => typeof value === "string");
-      if (!isTexts) throw one.fault("values", "must be a list of texts");
-    }
+/**
+ * The API server's own findings about a Pod's node affinity, under the path of the arguments. One of them
+ * the scheduler words otherwise.
+ */
+function noteAffinity(args: ConfigFields): void {
+  const found: FieldError[] = [];
+  checkAffinity(found, { nodeAffinity: args.raw("addedAffinity") ?? {} }, args.path);
+  for (const finding of found) {
+    const field = finding.field.replace(`${args.path}.nodeAffinity`, args.at("addedAffinity"));
+    const operator = /^Invalid value: "(.*)": not a valid selector operator$/.exec(finding.message);
+    if (operator === null) args.note({ ...finding, field });
+    else args.note(notSupported(field, operator[1], operators));
   }
 }

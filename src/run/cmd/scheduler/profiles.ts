@@ -5,20 +5,21 @@
  * Extension points: `multiPoint` speaks for all of them; `filter` and `score` of a plugin go with its `preFilter` and
  * `preScore`; `postFilter` is preemption. At the others only what is so anyhow may be named.
  */
+import { duplicate, invalidValue, required } from "#api/validation/errors.ts";
 import {
   choosePlugins,
   defaultProfile,
+  type PluginArguments,
   type PluginParts,
   type Profile,
 } from "#scheduler/profile.ts";
+import type { SampleSize } from "#scheduler/sample.ts";
 import type { ConfigFields } from "./config-fields.ts";
 import { readPluginArguments } from "./plugin-arguments.ts";
 
 /** Parts of the scheduler itself: queue, gates, node names and binds. They cannot be switched off. */
 const builtIn = ["PrioritySort", "SchedulingGates", "NodeName", "DefaultBinder"];
 const preemption = "DefaultPreemption";
-/** A default of upstream's that does not exist here: only to be switched off. */
-const absent = ["ImageLocality"];
 const choosable = [
   "NodeUnschedulable",
   "TaintToleration",
@@ -32,15 +33,31 @@ const choosable = [
   "PodTopologySpread",
   "InterPodAffinity",
   "NodeResourcesBalancedAllocation",
+  "ImageLocality",
   "DynamicResources",
+  "NodeDeclaredFeatures",
 ];
-const known = [...builtIn, preemption, ...absent, ...choosable];
+const known = [...builtIn, preemption, ...choosable];
+/** Upstream's own list of names that went with an older version of the kind. */
+const gone = ["AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"];
 const chosenAt = ["multiPoint", "preFilter", "filter", "postFilter", "preScore", "score"] as const;
-const fixedAt = ["preEnqueue", "queueSort", "reserve", "permit", "preBind", "bind", "postBind"];
+/** What stands at the other points in any case. */
+const fixedAt = {
+  preEnqueue: ["SchedulingGates"],
+  queueSort: ["PrioritySort"],
+  reserve: ["VolumeBinding", "DynamicResources"],
+  permit: [],
+  preBind: ["VolumeBinding", "DynamicResources"],
+  bind: ["DefaultBinder"],
+  postBind: [],
+  placementGenerate: [],
+  placementScore: [],
+} as const;
 /** As many schedulers in one process; each keeps classes of Pods of its own, up to 128 MiB. */
 const profilesMax = 16;
 const weightMax = 1_000_000;
 const all = "*";
+const percentageField = "percentageOfNodesToScore";
 
 type Point = (typeof chosenAt)[number];
 
@@ -51,47 +68,92 @@ interface Choice {
   readonly disabled: ReadonlySet<string>;
 }
 
-export function readProfiles(root: ConfigFields): readonly Profile[] {
+/** `ignored`: extended resources that an extender takes care of alone. */
+export function readProfiles(root: ConfigFields, ignored: readonly string[]): readonly Profile[] {
   const given = root.list("profiles");
-  if (given.length === 0) return [defaultProfile];
+  const sample = readSample(root) ?? "all";
+  if (given.length === 0 && ignored.length === 0) return [{ ...defaultProfile, sample }];
   if (given.length > profilesMax) throw root.fault("profiles", `must be at most ${profilesMax}`);
-  const profiles = given.map(readProfile);
-  profiles.forEach(({ schedulerName }, i) => {
-    const first = profiles.findIndex((other) => other.schedulerName === schedulerName);
-    if (first < i) throw root.fault(`profiles[${i}].schedulerName`, "is that of another profile");
-  });
-  return profiles;
+  const fields = given.length === 0 ? [root.child("profiles[0]")] : given;
+  if (given.length > 1) noteNames(given);
+  return fields.map((profile) => readProfile(profile, sample, ignored));
 }
 
-function readProfile(profile: ConfigFields): Profile {
-  const fields = ["schedulerName", "plugins", "pluginConfig", "percentageOfNodesToScore"];
-  profile.refuseOthers(fields, "is not supported here");
+/** Undefined: nothing is said. 0 asks for upstream's adaptive share. */
+function readSample(fields: ConfigFields): SampleSize | undefined {
+  const percentage = fields.integer(percentageField);
+  if (percentage === undefined) return undefined;
+  if (percentage < 0 || percentage > 100) {
+    const detail = "not in valid range [0-100]";
+    fields.note(invalidValue(fields.at(percentageField), percentage, detail));
+  }
+  return percentage === 0 ? "adaptive" : percentage;
+}
+
+function noteNames(profiles: readonly ConfigFields[]): void {
+  const firstAt = new Map<string, string>();
+  for (const profile of profiles) {
+    const at = profile.at("schedulerName");
+    const name = profile.text("schedulerName") ?? "";
+    if (name === "") profile.note(required(at));
+    const first = firstAt.get(name);
+    if (first === undefined) firstAt.set(name, at);
+    else profile.note({ ...duplicate(at, ""), message: `Duplicate value: ${first}` });
+  }
+}
+
+function readProfile(
+  profile: ConfigFields,
+  sample: SampleSize,
+  ignored: readonly string[],
+): Profile {
+  profile.refuseUnknown(["schedulerName", "plugins", "pluginConfig", percentageField]);
   const schedulerName = profile.text("schedulerName") ?? defaultProfile.schedulerName;
   const choices = readChoices(profile.child("plugins"));
-  const plugins = choosePlugins(readPluginArguments(profile, known), (name) =>
-    partsOf(choices, name),
-  );
-  return { schedulerName, plugins, preempts: isOn(choices, "postFilter", preemption) };
+  const args = withIgnored(readPluginArguments(profile, known), ignored);
+  const plugins = choosePlugins(args, (name) => partsOf(choices, name));
+  const preempts = isOn(choices, "postFilter", preemption);
+  return {
+    schedulerName,
+    plugins,
+    preemption: preempts ? args.preemption : undefined,
+    sample: readSample(profile) ?? sample,
+  };
+}
+
+function withIgnored(args: PluginArguments, ignored: readonly string[]): PluginArguments {
+  if (ignored.length === 0) return args;
+  const { names, groups } = args.ignoredResources;
+  return { ...args, ignoredResources: { names: new Set([...names, ...ignored]), groups } };
 }
 
 type Choices = Readonly<Record<Point, Choice>>;
 
 function readChoices(plugins: ConfigFields): Choices {
-  plugins.refuseOthers([...chosenAt, ...fixedAt], "is no extension point");
-  for (const point of fixedAt) readFixed(plugins.child(point));
+  plugins.refuseUnknown([...chosenAt, ...Object.keys(fixedAt)]);
+  for (const [point, needed] of Object.entries(fixedAt)) readFixed(plugins.child(point), needed);
   const entries = chosenAt.map((point) => [point, readChoice(plugins.child(point))] as const);
   const choices = Object.fromEntries(entries) as Choices;
+  checkBuiltIn(plugins, choices);
   for (const name of choosable) checkPairs(plugins, choices, name);
   return choices;
 }
 
+function checkBuiltIn(plugins: ConfigFields, { multiPoint }: Choices): void {
+  const missing = builtIn.find((name) => multiPoint.disabled.has(name));
+  if (missing === undefined || multiPoint.enabled.has(missing)) return;
+  throw plugins.fault(
+    "multiPoint.disabled",
+    `must leave ${missing} on: it cannot be switched off here`,
+  );
+}
+
 function readChoice(point: ConfigFields): Choice {
-  point.refuseOthers(["enabled", "disabled"], "must be enabled or disabled");
+  point.refuseUnknown(["enabled", "disabled"]);
   const enabled = new Map<string, number | undefined>();
   const disabled = new Set<string>();
   for (const plugin of point.list("enabled")) {
     const name = nameOf(plugin);
-    if (absent.includes(name)) throw plugin.fault("name", `${name} is not built in here`);
     if (enabled.has(name)) throw plugin.fault("name", `${name} is enabled twice`);
     // As upstream, no weight and a weight of 0 are the plugin's own.
     const weight = plugin.number("weight", 0, weightMax) ?? 0;
@@ -99,22 +161,31 @@ function readChoice(point: ConfigFields): Choice {
   }
   for (const plugin of point.list("disabled")) {
     const name = nameOf(plugin, [all]);
-    if (builtIn.includes(name)) throw plugin.fault("name", `${name} cannot be switched off here`);
     disabled.add(name);
   }
   return { enabled, disabled };
 }
 
-function readFixed(point: ConfigFields): void {
-  const { disabled } = readChoice(point);
-  if (disabled.size === 0) return;
-  throw point.fault("disabled", "is not supported here: disable the plugin at multiPoint");
+/** What stands there in any case may be switched off only to be switched on again. */
+function readFixed(point: ConfigFields, needed: readonly string[]): void {
+  const { enabled, disabled } = readChoice(point);
+  const missing = needed.find((name) => {
+    return (disabled.has(name) || disabled.has(all)) && !enabled.has(name);
+  });
+  if (missing === undefined) return;
+  throw point.fault("disabled", `must leave ${missing} on: it cannot be switched off here alone`);
 }
 
 function nameOf(plugin: ConfigFields, others: readonly string[] = []): string {
-  plugin.refuseOthers(["name", "weight"], "must be name or weight");
-  const name = plugin.text("name");
-  if (name !== undefined && [...known, ...others].includes(name)) return name;
+  plugin.refuseUnknown(["name", "weight"]);
+  const name = plugin.text("name") ?? "";
+  if (gone.includes(name)) {
+    const detail =
+      'was invalid in version "v1" (KubeSchedulerConfiguration is version "kubescheduler.config.k8s.io/v1")';
+    plugin.note(invalidValue(plugin.path, name, detail));
+    return name;
+  }
+  if ([...known, ...others].includes(name)) return name;
   throw plugin.fault("name", `must be a built-in plugin: ${known.join(", ")}`);
 }
 

@@ -1,0 +1,55 @@
+/**
+ * ImageLocality: nodes that have the Pod's images already are better, the more so the larger these are and
+ * the more nodes have them, so that not all Pods go to the first node that pulled.
+ * After  k/k pkg/scheduler/framework/plugins/imagelocality.
+ */
+import type { Pod } from "#api/gen/types.ts";
+import type { Cycle } from "../cycle.ts";
+import type { Plugin } from "../plugin.ts";
+
+const mebibyte = 1024 * 1024;
+/** Below that a pull takes no time worth minding. */
+const leastBytes = 23 * mebibyte;
+/** Per container: from there on more makes no difference. */
+const mostBytesPerContainer = 1_000 * mebibyte;
+
+export function imageLocality(): Plugin {
+  return { name: "ImageLocality", score: { weight: 1, run: scoreImages } };
+}
+
+function scoreImages(cycle: Cycle, scores: Float64Array): boolean {
+  const { feasible, count, info } = cycle;
+  const { nodes } = cycle.cache;
+  const held = imagesOf(info.pod).flatMap((name) => {
+    const image = nodes.images.find(normalName(name));
+    if (image === undefined) return [];
+    const { bytes, slots } = image;
+    return [{ slots, share: Math.trunc(bytes * (slots.size / nodes.size)) }];
+  });
+  if (held.reduce((sum, { share }) => sum + share, 0) <= leastBytes) return false;
+  const most = mostBytesPerContainer * containerCount(info.pod);
+  for (let i = 0; i < count; i++) {
+    const slot = feasible[i] ?? 0;
+    let sum = 0;
+    for (const { slots, share } of held) if (slots.has(slot)) sum += share;
+    const counted = Math.min(Math.max(sum, leastBytes), most);
+    scores[slot] = Math.trunc((100 * (counted - leastBytes)) / (most - leastBytes));
+  }
+  return true;
+}
+
+/** One that several containers have counts for each. */
+function imagesOf({ spec }: Pod): readonly string[] {
+  const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+  const mounted = (spec?.volumes ?? []).flatMap(({ image }) => image?.reference ?? []);
+  return [...containers.flatMap(({ image }) => image ?? []), ...mounted];
+}
+
+function containerCount({ spec }: Pod): number {
+  return (spec?.initContainers ?? []).length + (spec?.containers ?? []).length;
+}
+
+/** As container runtimes name it: with a tag. */
+function normalName(name: string): string {
+  return name.lastIndexOf(":") <= name.lastIndexOf("/") ? `${name}:latest` : name;
+}
