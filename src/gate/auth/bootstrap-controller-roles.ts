@@ -18,14 +18,6 @@ device-taint-eviction-controller
 legacy-service-account-token-cleaner
   get | core | configmaps | kube-apiserver-legacy-service-account-token-tracking
   delete,patch | core | secrets
-resource-claim-controller
-  read | core | pods
-  update | core | pods/finalizers
-  create,delete,get,list,watch | resource.k8s.io | resourceclaims
-  patch,update | resource.k8s.io | resourceclaims,resourceclaims/status
-  patch,update | core | pods/status
-  events
-  patch,update | resource.k8s.io | resourceclaims/binding
 route-controller
   list,watch | core | nodes
   patch | core | nodes/status

@@ -64,7 +64,7 @@ const upstreamNames =
   certificatesigningrequest-signing clusterrole-aggregation cronjob daemonset deployment disruption endpointslice
   endpointslice-mirroring ephemeral-volume garbage-collector horizontal-pod-autoscaler job namespace node-lifecycle
   persistentvolume-attach-detach persistentvolume-binder persistentvolume-expander persistentvolume-protection
-  persistentvolumeclaim-protection pod-garbage-collector replicaset replicationcontroller resourcequota
+  persistentvolumeclaim-protection pod-garbage-collector replicaset replicationcontroller resourceclaim resourcequota
   root-ca-certificate-publisher service-cidr serviceaccount statefulset taint-eviction token-cleaner
   ttl-after-finished validatingadmissionpolicy-status volumeattributesclass-protection`
     .split(/\s+/)

@@ -76,6 +76,7 @@ import {
   policyStatusRole,
 } from "./policystatus/controller.ts";
 import { ResourceQuotaController, resourceQuotaRole } from "./quota/controller.ts";
+import { ResourceClaimController, resourceClaimRole } from "./resourceclaim/controller.ts";
 import { ReplicaSetController } from "./replicaset/controller.ts";
 import {
   replicaSetKind,
@@ -186,6 +187,7 @@ const factories: readonly NamedFactory[] = [
     (deps) => new AttributesClassProtectionController(deps),
   ],
   ["ephemeral_volume", ephemeralVolumeRole, (deps) => new EphemeralVolumeController(deps)],
+  ["resourceclaim-controller", resourceClaimRole, (deps) => new ResourceClaimController(deps)],
   ["attachdetach-controller", attachDetachRole, (deps) => new AttachDetachController(deps)],
   ["persistentvolume-expander-controller", expandRole, (deps) => new ExpandController(deps)],
   ["persistentvolume-controller", volumeBinderRole, (deps) => new VolumeBinder(deps)],

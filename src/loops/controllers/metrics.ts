@@ -1,5 +1,5 @@
 /** What controllers count of their own work, by upstream's names, labels and buckets. They outlive a term. */
-import type { Job, JobStatus } from "#api/gen/types.ts";
+import type { Job, JobStatus, ResourceClaim } from "#api/gen/types.ts";
 import type { Counter, Histogram, HistogramCell, MetricSet } from "#metrics/metric-set.ts";
 
 const doubled = (first: number, count: number): readonly number[] =>
@@ -17,6 +17,7 @@ export class ControllerMetrics {
   readonly #jobSeconds: Histogram;
   readonly #jobsFinished: Counter;
   readonly #cronSkew: HistogramCell;
+  readonly #claimsCreated: Counter;
 
   constructor(set: MetricSet) {
     const labels = ["completion_mode", "result", "action"];
@@ -44,6 +45,17 @@ export class ControllerMetrics {
         doubled(1, 10),
       )
       .cell([]);
+    this.#claimsCreated = set.counter(
+      "resourceclaim_controller_creates_total",
+      "[ALPHA] ResourceClaims made from templates, and attempts that failed.",
+      ["status", "admin_access"],
+    );
+  }
+
+  resourceClaimCreated(status: "success" | "failure", { spec }: ResourceClaim): void {
+    const requests = spec.devices?.requests ?? [];
+    const isAdmin = requests.some(({ exactly }) => exactly?.adminAccess === true);
+    this.#claimsCreated.add([status, String(isAdmin)]);
   }
 
   jobSynced(job: Job, { createdCount, deletedCount, isFailed, ms }: JobSync): void {

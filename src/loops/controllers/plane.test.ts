@@ -40,6 +40,8 @@ const scratch = {
   name: "v",
   ephemeral: { volumeClaimTemplate: { spec: { ...storage, storageClassName: "late" } } },
 };
+const gpu = { devices: { requests: [{ name: "g", exactly: { deviceClassName: "gpu" } }] } };
+const gpuOfTemplate = { name: "gpu", resourceClaimTemplateName: "gpu" };
 
 /** One of everything the loops work on: resource, name, the rest. */
 const objects: readonly (readonly [keyof typeof refs, string, object])[] = [
@@ -69,6 +71,8 @@ const objects: readonly (readonly [keyof typeof refs, string, object])[] = [
   ["pods", "writer", { spec: withClaim("disk") }],
   ["persistentvolumeclaims", "late", { spec: { ...storage, storageClassName: "late" } }],
   ["pods", "first-consumer", { spec: withClaim("late") }],
+  ["resourceclaimtemplates", "gpu", { spec: { spec: gpu } }],
+  ["pods", "claimant", { spec: { ...template.spec, resourceClaims: [gpuOfTemplate] } }],
   ["pods", "scratch", { spec: { ...template.spec, volumes: [scratch] } }],
 ];
 
@@ -97,6 +101,10 @@ async function createVolumes(client: Client): Promise<void> {
 function withClaim(claimName: string) {
   const volumes = [{ name: "v", persistentVolumeClaim: { claimName } }];
   return { ...template.spec, volumes };
+}
+
+function hasClaim(one: KubeObject | undefined): boolean {
+  return ((one as Pod | undefined)?.status?.resourceClaimStatuses ?? []).length === 1;
 }
 
 function labelled(app: string) {
@@ -139,6 +147,8 @@ async function converge(client: Client): Promise<void> {
   await settled(client, "poddisruptionbudgets", "web", "expectedPods=4 disruptionsAllowed=2");
   await settled(client, "horizontalpodautoscalers", "web", "desiredReplicas=4");
   await until(client, refs.jobs, "brief", (one) => one === undefined);
+  await until(client, refs.pods, "claimant", hasClaim);
+  await client.delete(refs.pods, "default", "claimant");
   for (const name of ["disk", "late"]) {
     await settled(client, "persistentvolumeclaims", name, "phase=Bound");
     await until(client, refs.persistentvolumes, name, (one) => phaseOf(one) === "Bound");

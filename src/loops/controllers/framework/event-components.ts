@@ -3,6 +3,7 @@ const others: ReadonlyMap<string, string> = new Map([
   ["disruption-controller", "controllermanager"],
   ["ephemeral-volume-controller", "ephemeral_volume"],
   ["expand-controller", "volume_expand"],
+  ["resource-claim-controller", "resource_claim"],
   ["generic-garbage-collector", "garbage-collector-controller"],
 ]);
 

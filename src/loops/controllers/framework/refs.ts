@@ -8,6 +8,11 @@ const storage = (resource: string): ResourceRef => ({
   version: "v1",
   resource,
 });
+const resource = (name: string): ResourceRef => ({
+  group: "resource.k8s.io",
+  version: "v1",
+  resource: name,
+});
 const batch = (resource: string): ResourceRef => ({ group: "batch", version: "v1", resource });
 
 export const refs = {
@@ -63,6 +68,8 @@ export const refs = {
   volumeattachments: storage("volumeattachments"),
   csidrivers: storage("csidrivers"),
   csinodes: storage("csinodes"),
+  resourceclaims: resource("resourceclaims"),
+  resourceclaimtemplates: resource("resourceclaimtemplates"),
   ipaddresses: { group: "networking.k8s.io", version: "v1", resource: "ipaddresses" },
   servicecidrs: { group: "networking.k8s.io", version: "v1", resource: "servicecidrs" },
   clusterroles: { group: "rbac.authorization.k8s.io", version: "v1", resource: "clusterroles" },
