@@ -23,6 +23,7 @@ import { credentialsOf, KubeHttp } from "./kube-http.ts";
 const usage = `npm run soak -- churn [flags]
 
   --minutes 60          how long the churn lasts
+  --rounds 0            it ends before, after so many rounds; 0: it does not
   --workers 6           namespaces at a time
   --standing 1000       objects of 2.5 KB that are there throughout
   --compact-every 300   seconds of history the plane keeps
@@ -45,6 +46,7 @@ const judgedSamples = 15;
 const judgedSampleMs = 2_000;
 const defaults = {
   minutes: "60",
+  rounds: "0",
   workers: "6",
   standing: "1000",
   "compact-every": "300",
@@ -58,6 +60,7 @@ const defaults = {
 const flags = flagsOf(usage, defaults);
 const churnMs = flags.number("minutes") * 60_000;
 const quietMs = flags.number("quiet-seconds") * 1000;
+const roundsMax = flags.number("rounds", 0) || Number.POSITIVE_INFINITY;
 const sampleMs = flags.number("sample-seconds") * 1000;
 
 const snapshots = flags.text("snapshots");
@@ -133,7 +136,7 @@ async function makeStanding(direct: KubeHttp): Promise<void> {
 async function work(worker: number, kinds: readonly KindSample[]): Promise<void> {
   const credentials = credentialsOf(plane.kubeconfig);
   const connect = (): KubeHttp => new KubeHttp(credentials);
-  for (let at = 0; performance.now() - startMs < churnMs; at++) {
+  for (let at = 0; performance.now() - startMs < churnMs && counts.rounds < roundsMax; at++) {
     const own = connect();
     const deps = { http: own, connect, samples: kinds, counts };
     await churnRound(deps, `${worker}-${at}`);
