@@ -9,7 +9,7 @@ import { isPattern } from "./libraries/regex-library.ts";
 import { checkFormat, type FormatArgument } from "./libraries/format-check.ts";
 import type { SourceError } from "./source-error.ts";
 import { parseDuration, parseTimestamp } from "./standard/time-text.ts";
-import type { Call, Expr, ListExpr, MapExpr } from "./syntax.ts";
+import { type Call, type Expr, type ListExpr, type MapExpr, partsOf } from "./syntax.ts";
 import { dynType, isOptional, printType, sameType, type Type } from "./type.ts";
 
 const readable: ReadonlyMap<string, (text: string) => boolean> = new Map([
@@ -24,51 +24,23 @@ export function literalErrors(checked: Checked): readonly SourceError[] {
   return out;
 }
 
-/** `format` takes lists of anything. */
+/** `mayMix`: within `format`, which takes lists of anything. */
 function walk(checked: Checked, expr: Expr, mayMix: boolean, out: SourceError[]): void {
-  const visit = (part: Expr, mayMixBelow = mayMix): void => {
-    walk(checked, part, mayMixBelow, out);
-  };
-  switch (expr.kind) {
-    case "literal":
-    case "ident":
-      return;
-    case "select":
-      visit(expr.operand);
-      return;
-    case "call": {
-      const [first] = expr.args;
-      const canRead = readable.get(expr.name);
-      const isText = first?.kind === "literal" && typeof first.value === "string";
-      if (canRead !== undefined && isText && !canRead(first.value as string)) {
-        out.push({ at: first.at, message: `invalid ${expr.name} argument` });
-      }
-      if (expr.name === "format") checkFormatCall(checked, expr, out);
-      const parts = expr.target === undefined ? expr.args : [expr.target, ...expr.args];
-      for (const part of parts) visit(part, mayMix || expr.name === "format");
-      return;
-    }
-    case "list":
-      if (!mayMix) checkList(checked, expr, out);
-      for (const item of expr.items) visit(item);
-      return;
-    case "map":
-      if (!mayMix) checkMap(checked, expr, out);
-      for (const { key, value } of expr.entries) {
-        visit(key);
-        visit(value);
-      }
-      return;
-    case "struct":
-      for (const { value } of expr.fields) visit(value);
-      return;
-    case "comprehension":
-      for (const part of [expr.range, expr.init, expr.condition, expr.step, expr.result])
-        visit(part);
-      return;
-    default:
-      expr satisfies never;
+  if (expr.kind === "call") checkCall(checked, expr, out);
+  if (expr.kind === "list" && !mayMix) checkList(checked, expr, out);
+  if (expr.kind === "map" && !mayMix) checkMap(checked, expr, out);
+  const mayMixBelow = mayMix || (expr.kind === "call" && expr.name === "format");
+  for (const part of partsOf(expr)) walk(checked, part, mayMixBelow, out);
+}
+
+function checkCall(checked: Checked, call: Call, out: SourceError[]): void {
+  const [first] = call.args;
+  const canRead = readable.get(call.name);
+  const isText = first?.kind === "literal" && typeof first.value === "string";
+  if (canRead !== undefined && isText && !canRead(first.value as string)) {
+    out.push({ at: first.at, message: `invalid ${call.name} argument` });
   }
+  if (call.name === "format") checkFormatCall(checked, call, out);
 }
 
 /** A written format with a written list of arguments. */
@@ -79,7 +51,7 @@ function checkFormatCall(checked: Checked, { target, args, at }: Call, out: Sour
   }
   const places = new Map<FormatArgument, number>();
   const describe = (expr: Expr): FormatArgument => {
-    const argument = { type: checked.typeOf(expr), parts: partsOf(expr).map(describe) };
+    const argument = { type: checked.typeOf(expr), parts: elementsOf(expr).map(describe) };
     places.set(argument, expr.at);
     return argument;
   };
@@ -89,7 +61,7 @@ function checkFormatCall(checked: Checked, { target, args, at }: Call, out: Sour
   out.push({ at: place ?? at, message: fault.message });
 }
 
-function partsOf(expr: Expr): readonly Expr[] {
+function elementsOf(expr: Expr): readonly Expr[] {
   if (expr.kind === "list") return expr.items;
   return expr.kind === "map" ? expr.entries.flatMap(({ key, value }) => [key, value]) : [];
 }

@@ -99,24 +99,28 @@ export function qualifiedName(expr: Expr): string | undefined {
 
 /** Whether a variable of that name is read anywhere. */
 export function mentions(expr: Expr, name: string): boolean {
-  const within = (part: Expr): boolean => mentions(part, name);
+  if (expr.kind === "ident") return expr.name === name;
+  return partsOf(expr).some((part) => mentions(part, name));
+}
+
+/** The expressions right within one, in the order in which they are written. */
+export function partsOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case "literal":
-      return false;
     case "ident":
-      return expr.name === name;
+      return [];
     case "select":
-      return within(expr.operand);
+      return [expr.operand];
     case "call":
-      return (expr.target !== undefined && within(expr.target)) || expr.args.some(within);
+      return expr.target === undefined ? expr.args : [expr.target, ...expr.args];
     case "list":
-      return expr.items.some(within);
+      return expr.items;
     case "map":
-      return expr.entries.some(({ key, value }) => within(key) || within(value));
+      return expr.entries.flatMap(({ key, value }) => [key, value]);
     case "struct":
-      return expr.fields.some(({ value }) => within(value));
+      return expr.fields.map(({ value }) => value);
     case "comprehension":
-      return [expr.range, expr.init, expr.condition, expr.step, expr.result].some(within);
+      return [expr.range, expr.init, expr.condition, expr.step, expr.result];
     default:
       return expr satisfies never;
   }

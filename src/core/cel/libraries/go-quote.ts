@@ -2,7 +2,8 @@
 
 import { ownEntry } from "#base/own.ts";
 
-const named: Readonly<Record<string, string>> = {
+/** The escapes that have a letter, the same in Go and in CEL. */
+export const namedEscapes: Readonly<Record<string, string>> = {
   "\u0007": "\\a",
   "\b": "\\b",
   "\f": "\\f",
@@ -21,7 +22,7 @@ export function goQuote(text: string): string {
   if (plain.test(text)) return `"${text}"`;
   let out = '"';
   for (const char of text)
-    out += ownEntry(named, char) ?? (printable.test(char) ? char : escapeChar(char));
+    out += ownEntry(namedEscapes, char) ?? (printable.test(char) ? char : escapeChar(char));
   return `${out}"`;
 }
 

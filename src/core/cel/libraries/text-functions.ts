@@ -3,6 +3,7 @@
  * a text without surrogates (nearly every one) is indexed directly.
  */
 import { ownEntry } from "#base/own.ts";
+import { namedEscapes } from "./go-quote.ts";
 import { FunctionError, checkCharacters, checkElements } from "./limits.ts";
 import { findEach, findLastText, findText } from "./text-search.ts";
 
@@ -152,22 +153,10 @@ export function trimText(text: string): string {
   return text.slice(start, end);
 }
 
-const quoted: Readonly<Record<string, string>> = {
-  "\u0007": "\\a",
-  "\b": "\\b",
-  "\f": "\\f",
-  "\n": "\\n",
-  "\r": "\\r",
-  "\t": "\\t",
-  "\v": "\\v",
-  "\\": "\\\\",
-  '"': '\\"',
-};
-
 /** The text as a CEL literal; unlike Go's %q it keeps what is not printable. */
 export function quoteText(text: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what is quoted
-  return `"${text.toWellFormed().replace(/[\u0007-\r\\"]/g, (char) => ownEntry(quoted, char) ?? char)}"`;
+  return `"${text.toWellFormed().replace(/[\u0007-\r\\"]/g, (char) => ownEntry(namedEscapes, char) ?? char)}"`;
 }
 
 export function joinTexts(texts: readonly string[], separator: string): string {

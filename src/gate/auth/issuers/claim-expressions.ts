@@ -9,7 +9,7 @@ import { dynValue, jsonValue } from "#cel/json-values.ts";
 import { mapOf, types } from "#cel/libraries/library.ts";
 import { listItems, type Value } from "#cel/libraries/values.ts";
 import { type Schema, schemaNode, schemaTypes } from "#cel/schema-types.ts";
-import type { Expr } from "#cel/syntax.ts";
+import { type Expr, partsOf } from "#cel/syntax.ts";
 import { must } from "#base/assert.ts";
 import type { UserInfo } from "#platform/http.ts";
 
@@ -105,32 +105,14 @@ export function readsClaim({ program }: Expression, field: string): boolean {
 }
 
 function selects(expr: Expr, field: string): boolean {
-  const within = (part: Expr): boolean => selects(part, field);
-  switch (expr.kind) {
-    case "literal":
-    case "ident":
-      return false;
-    case "select":
-      return (isClaims(expr.operand) && expr.field === field) || within(expr.operand);
-    case "call": {
-      const [operand, name] = expr.args;
-      const isOptional = expr.name === "_?._" && expr.target === undefined;
-      if (isOptional && isClaims(operand) && name?.kind === "literal" && name.value === field) {
-        return true;
-      }
-      return expr.args.some(within) || (expr.target !== undefined && within(expr.target));
-    }
-    case "list":
-      return expr.items.some(within);
-    case "map":
-      return expr.entries.some(({ key, value }) => within(key) || within(value));
-    case "struct":
-      return expr.fields.some(({ value }) => within(value));
-    case "comprehension":
-      return [expr.range, expr.init, expr.condition, expr.step, expr.result].some(within);
-    default:
-      return expr satisfies never;
-  }
+  return isReadOf(expr, field) || partsOf(expr).some((part) => selects(part, field));
+}
+
+function isReadOf(expr: Expr, field: string): boolean {
+  if (expr.kind === "select") return isClaims(expr.operand) && expr.field === field;
+  if (expr.kind !== "call" || expr.name !== "_?._" || expr.target !== undefined) return false;
+  const [operand, name] = expr.args;
+  return isClaims(operand) && name?.kind === "literal" && name.value === field;
 }
 
 function isClaims(expr: Expr | undefined): boolean {
