@@ -17,6 +17,7 @@ import { NodeRandom } from "#platform/node/random.ts";
 export interface Answered {
   readonly status: number;
   readonly warnings: string;
+  readonly headers: Readonly<Record<string, unknown>>;
   readonly text: string;
   readonly json: AnyObject;
 }
@@ -26,14 +27,23 @@ export interface Sent {
   readonly type?: string;
   /** Instead of the admin's certificate. */
   readonly token?: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface PromisedPlane {
   readonly plane: Plane;
   readonly ask: (method: string, path: string, sent?: Sent) => Promise<Answered>;
+  /** The head of a stream, which stays open until `end`. */
+  open(path: string, sent: Sent): Promise<OpenStream>;
   /** Ends a watch after its first bytes. */
   watchOnce(path: string): Promise<void>;
   readonly stop: () => Promise<void>;
+}
+
+export interface OpenStream {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  end(): void;
 }
 
 type Wished = Partial<Host> & Partial<PlaneOptions> & { readonly withLoops?: true };
@@ -63,6 +73,7 @@ export async function startPromised(wished: Wished = {}): Promise<PromisedPlane>
     plane,
     ask: (method, path, sent = {}) =>
       send(plane.url, sent.token === undefined ? agents.admin : agents.token, method, path, sent),
+    open: (path, sent) => openStream(plane.url, agents.token, path, sent),
     watchOnce: (path) => watchOnce(plane.url, agents.admin, path),
     async stop() {
       agents.admin.destroy();
@@ -78,12 +89,13 @@ function send(
   agent: Agent,
   method: string,
   path: string,
-  { body, type = "application/json", token }: Sent,
+  { body, type = "application/json", token, headers: further }: Sent,
 ): Promise<Answered> {
   const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
   // A DELETE has no length of its own: its body would be read as the next request.
   const length = text === undefined ? {} : { "content-length": Buffer.byteLength(text) };
   const headers = {
+    ...further,
     ...(text === undefined ? {} : { "content-type": type }),
     ...length,
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -97,11 +109,31 @@ function send(
         const answer = Buffer.concat(chunks).toString();
         const warnings = String(response.headers["warning"] ?? "");
         const status = response.statusCode ?? 0;
-        resolve({ status, warnings, text: answer, json: parsed(answer) });
+        const { headers: got } = response;
+        resolve({ status, warnings, headers: got, text: answer, json: parsed(answer) });
       });
     });
     sending.on("error", reject);
     sending.end(text);
+  });
+}
+
+/** Nothing of it is read. */
+function openStream(
+  url: string,
+  agent: Agent,
+  path: string,
+  { token = "", headers: further }: Sent,
+): Promise<OpenStream> {
+  const headers = { ...further, authorization: `Bearer ${token}` };
+  return new Promise((resolve, reject) => {
+    const sending = request(`${url}${path}`, { agent, headers }, (response) => {
+      response.on("error", () => {});
+      const { statusCode: status = 0, headers: got } = response;
+      resolve({ status, headers: got, end: () => void response.destroy() });
+    });
+    sending.on("error", reject);
+    sending.end();
   });
 }
 

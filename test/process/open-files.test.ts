@@ -17,6 +17,7 @@ const openFilesMax = 256;
 const clients = 1_000;
 const launcher = join(root, "bin", "pilothouse.mjs");
 const configMaps = "/api/v1/namespaces/default/configmaps";
+const openFilesModule = join(root, "src", "core", "platform", "node", "open-files.ts");
 const skip = process.platform !== "linux" && "only Linux's /proc tells the limit";
 
 /** With a low limit, that it cannot raise. */
@@ -24,6 +25,16 @@ function startLimited(args: readonly string[], ready: RegExp): Promise<RunningRo
   const limited = `ulimit -n ${openFilesMax} && exec "$@"`;
   return startProgram("sh", ["-c", limited, "sh", process.execPath, launcher, ...args], ready);
 }
+
+test("the soft limit is raised to the hard one at the start, by Node itself", { skip }, () => {
+  const script = `
+    const { openFilesMax } = await import(${JSON.stringify(openFilesModule)});
+    console.log(openFilesMax());`;
+  const limited = 'ulimit -Sn 200 && ulimit -Hn 900 && exec "$@"';
+  const run = ["-c", limited, "sh", process.execPath, "--input-type=module", "-e", script];
+  const { stdout, stderr } = spawnSync("sh", run, { encoding: "utf8" });
+  assert.equal(stdout.trim(), "900", stderr);
+});
 
 /** Connections that never say anything; each is with the server's kernel when this resolves. */
 async function idleClients(url: string): Promise<readonly Socket[]> {
@@ -55,6 +66,10 @@ function checkClosed(metrics: string, server: RunningRole): void {
   assert.ok(figureOf(metrics, "pilothouse_connections_closed_total") >= clients - most);
   assert.ok(figureOf(metrics, "process_open_fds") < openFilesMax);
   assert.match(server.output(), /"the limit of open files is low"/);
+  assert.match(
+    server.output(),
+    /"connections take 80 % of the open files that this process may have"/,
+  );
   assert.match(
     server.output(),
     /"connections without credentials were closed: there are too many"/,

@@ -12,7 +12,7 @@ interface Opened {
 }
 
 function opened(connectionsMax: number, newcomersMax: number): Opened {
-  const budget = new ConnectionBudget({ connectionsMax, newcomersMax });
+  const budget = new ConnectionBudget({ connectionsMax, newcomersMax, warnAt: connectionsMax - 1 });
   const closed: string[] = [];
   const open = (name: string, user?: string): ConnectionAccount => {
     const account = budget.admit((reason) => closed.push(`${name} ${reason}`));
@@ -31,6 +31,19 @@ test("the newest connection without credentials goes, but for newcomers", () => 
   assert.deepEqual(closed, ["a4 anonymous", "a5 anonymous"]);
   assert.equal(budget.count, 6);
   assert.equal(budget.closedCount("anonymous"), 2);
+});
+
+test("an operator is warned at four fifths of the open files, dialed connections included", () => {
+  assert.equal(connectionLimits(65_536).warnAt, 52_428);
+  assert.equal(connectionLimits(256).warnAt, connectionLimits(256).connectionsMax);
+  const { budget, open } = opened(4, 2);
+  open("a1");
+  const end = budget.dial();
+  assert.equal(budget.isNearlyFull, false);
+  open("a2");
+  assert.equal(budget.isNearlyFull, true);
+  end();
+  assert.equal(budget.isNearlyFull, false);
 });
 
 test("what the process dials itself takes the place of connections without credentials", () => {
@@ -96,7 +109,7 @@ test("the count is never above the bound, and always of those that are open", ()
   });
   fc.assert(
     fc.property(steps, (all) => {
-      const budget = new ConnectionBudget({ connectionsMax: 8, newcomersMax: 3 });
+      const budget = new ConnectionBudget({ connectionsMax: 8, newcomersMax: 3, warnAt: 8 });
       const live = new Map<number, ConnectionAccount>();
       for (const [at, [which, step]] of all.entries()) {
         const [number, one] = [...live][which] ?? [];

@@ -13,7 +13,12 @@
  * Cost   constant per connection; at the bound, where nothing without credentials is left, a look at each user.
  */
 
+/** Share of the open files, taken by connections alone, from which on an operator is warned. */
+const warnShare = 0.8;
+
 interface ConnectionLimits {
+  /** Connections, dialed ones included, at which an operator is warned: a crowd is near what the host allows. */
+  readonly warnAt: number;
   readonly connectionsMax: number;
   readonly newcomersMax: number;
 }
@@ -31,7 +36,8 @@ export function connectionLimits(openFilesMax: number): ConnectionLimits {
   const kept = Math.min(keptMax, Math.max(keptMin, Math.ceil(openFilesMax * keptShare)));
   const connectionsMax = Math.max(1, openFilesMax - kept);
   const newcomersMax = Math.min(newcomersMost, Math.ceil(connectionsMax * newcomersShare));
-  return { connectionsMax, newcomersMax };
+  const warnAt = Math.min(connectionsMax, Math.floor(openFilesMax * warnShare));
+  return { connectionsMax, newcomersMax, warnAt };
 }
 
 /** What a connection is closed for: it has shown no credentials, or its user has more than others. */
@@ -74,6 +80,11 @@ export class ConnectionBudget {
   /** Connections of this process to others. */
   get dialedCount(): number {
     return this.#dialedCount;
+  }
+
+  /** See `ConnectionLimits.warnAt`. */
+  get isNearlyFull(): boolean {
+    return this.#count + this.#dialedCount >= this.limits.warnAt;
   }
 
   closedCount(reason: ClosedFor): number {

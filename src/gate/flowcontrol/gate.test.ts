@@ -409,6 +409,24 @@ test("a level has so many watches open; another level has its own", async () => 
   assert.equal((await gate.enter(watchOf("joe"))).kind, "rejected");
 });
 
+test("a user has so many watches open, whatever their level; others have theirs", async () => {
+  const { gate, level } = setup({ userWatchesMax: 1 });
+  const open = await gate.enter(watchOf("eve"));
+  const refused = await gate.enter(watchOf("eve"));
+  assert.equal(
+    refused.kind === "rejected" && refused.message,
+    "Too many watches of this user are open, please try again later.\n",
+  );
+  assert.equal((await gate.enter(watchOf("joe"))).kind, "seated");
+  const root = user("root", "system:masters");
+  for (let at = 0; at < 3; at++)
+    assert.equal((await gate.enter({ ...watchOf(""), user: root })).kind, "seated", "exempt");
+  forget(open);
+  forget(open);
+  assert.equal((await gate.enter(watchOf("eve"))).kind, "seated");
+  assert.equal(level("global-default")?.openWatches, 2);
+});
+
 test("a watch that is refused a seat, or gives up waiting, is not open", async () => {
   const { gate, level } = setup({ seats: 1, levelWatchesMax: 9 });
   await gate.enter(request());

@@ -23,6 +23,7 @@ import type { FairQueueDump, Seating, WorkFacts } from "./fair-queue.ts";
 import { Level } from "./level.ts";
 import type { LevelState, RejectReason } from "./level.ts";
 import { hashFlow } from "./shuffle-shard.ts";
+import { UserWatches } from "./user-watches.ts";
 import { WatchCount } from "./watch-count.ts";
 import { estimateWork } from "./work.ts";
 import { oneSeat, widthOf, type WorkSize } from "./work-size.ts";
@@ -90,6 +91,8 @@ export interface GateConfig {
   readonly borrowMs: number;
   /** Open watches of a level that says nothing itself (level.ts); Infinity: any number. Exempt levels have no limit. */
   readonly levelWatchesMax: number;
+  /** Open watches of one user; Infinity: any number. Those at exempt levels do not count. */
+  readonly userWatchesMax: number;
 }
 
 /** Upstream's numbers, for a request timeout of 60 seconds. */
@@ -98,6 +101,7 @@ export const gateDefaults: GateConfig = {
   queueWaitMs: 15_000,
   borrowMs: 10_000,
   levelWatchesMax: Number.POSITIVE_INFINITY,
+  userWatchesMax: Number.POSITIVE_INFINITY,
 };
 
 export interface Gate {
@@ -125,6 +129,7 @@ class FlowGate implements Gate {
   readonly #config: GateConfig;
   readonly #levels = new Map<string, Level>();
   readonly #watches = new WatchCount();
+  readonly #users: UserWatches;
   readonly #load: Load | undefined;
   #schemas: readonly FlowSchema[] = [];
   #version: number | undefined;
@@ -133,6 +138,7 @@ class FlowGate implements Gate {
   constructor(deps: GateDeps, config: GateConfig) {
     this.#deps = deps;
     this.#config = config;
+    this.#users = new UserWatches(config.userWatchesMax);
     const watchersOf = (facts: FlowFacts): number => this.#watches.of(facts);
     this.#load = deps.load && { ...deps.load, watchers: watchersOf };
     this.#version = deps.configVersion?.();
@@ -160,21 +166,30 @@ class FlowGate implements Gate {
       },
     };
     if (info.verb !== "watch") return this.#seat(request, flow);
-    if (!level.openWatch()) return this.#reject(flow, "watch-limit", 0);
-    flow.forget = this.#watchOpened(request, level);
+    const refusal = this.#watchOpens(request, flow);
+    if (refusal !== undefined) return this.#reject(flow, "watch-limit", 0, refusal);
     return this.#seat(request, flow);
   }
 
-  /** From before it waits for its seat. */
-  #watchOpened({ info, query }: FlowRequest, level: Level): () => void {
+  /** It counts from before it waits for its seat. @returns why it may not, in words for its caller. */
+  #watchOpens({ info, query, user }: FlowRequest, flow: Flow): string | undefined {
+    const { level } = flow;
+    if (!level.isExempt && !this.#users.add(user.name)) return tooManyOfUser;
+    if (!level.openWatch()) {
+      this.#users.delete(user.name);
+      return tooManyOfLevel;
+    }
+    const { isExempt } = level;
     const leave = this.#watches.open(info, query);
     let isOpen = true;
-    return () => {
+    flow.forget = () => {
       if (!isOpen) return;
       isOpen = false;
       leave();
       level.closeWatch();
+      if (!isExempt) this.#users.delete(user.name);
     };
+    return undefined;
   }
 
   levels(): readonly LevelState[] {
@@ -290,7 +305,7 @@ class FlowGate implements Gate {
     };
   }
 
-  #reject(flow: Flow, reason: RejectReason, waitMs: number): GateAnswer {
+  #reject(flow: Flow, reason: RejectReason, waitMs: number, message?: string): GateAnswer {
     const { level, schema, headers } = flow;
     flow.forget();
     level.noteRejected(reason, this.#deps.clock.nowMs());
@@ -298,8 +313,7 @@ class FlowGate implements Gate {
     const { retryAfterSeconds } = level;
     const refused = { kind: "rejected", headers, retryAfterSeconds, reason } as const;
     const explain = (): GateExplanation => explanationOf(flow, waitMs);
-    if (reason !== "watch-limit") return { ...refused, explain };
-    return { ...refused, explain, message: tooManyWatches };
+    return { ...refused, explain, ...(message !== undefined && { message }) };
   }
 
   // ---- configuration
@@ -390,8 +404,9 @@ interface Flow {
 }
 
 /** Names neither level nor numbers: they are the operator's to know, as upstream holds it with names. */
-const tooManyWatches =
+const tooManyOfLevel =
   "Too many watches are open at this priority level, please try again later.\n";
+const tooManyOfUser = "Too many watches of this user are open, please try again later.\n";
 
 function explanationOf({ level, schema, distinguisher, size }: Flow, queuedMs: number) {
   const { seats, finalSeats } = size;

@@ -17,6 +17,7 @@ import { openFilesMax } from "./open-files.ts";
 const lowOpenFiles = 4_096;
 /** Where the host does not tell its limit. */
 const unknownOpenFiles = 65_536;
+const raiseHint = "raise LimitNOFILE of the unit, the container's nofile, or ulimit -Hn";
 const tellEveryMs = 1_000;
 
 const openFiles = openFilesMax();
@@ -32,7 +33,7 @@ export function warnOfFewOpenFiles(log: Log): void {
   log.warn("the limit of open files is low", {
     openFilesMax: openFiles,
     connectionsMax,
-    hint: "raise LimitNOFILE of the unit, the container's nofile, or ulimit -Hn",
+    hint: raiseHint,
   });
 }
 
@@ -54,9 +55,29 @@ let closedSince = 0;
 
 /** To be left when the socket is closed. It is destroyed when it is one too many, now or later. */
 export function countSocket(socket: Socket, log: Log): ConnectionAccount {
-  return processConnections.admit((reason) => {
+  const account = processConnections.admit((reason) => {
     socket.destroy();
     tell(log, reason);
+  });
+  if (processConnections.isNearlyFull) warnNearlyFull(log);
+  return account;
+}
+
+/** A crowd comes and goes around the mark: said once in this time. */
+const nearlyFullEveryMs = 60_000;
+let nearlyFullQuietUntilMs = 0;
+
+function warnNearlyFull(log: Log): void {
+  const nowMs = performance.now();
+  if (nowMs < nearlyFullQuietUntilMs) return;
+  nearlyFullQuietUntilMs = nowMs + nearlyFullEveryMs;
+  const { count, dialedCount, limits } = processConnections;
+  log.warn("connections take 80 % of the open files that this process may have", {
+    connections: count,
+    dialed: dialedCount,
+    connectionsMax: limits.connectionsMax,
+    openFilesMax: openFiles ?? unknownOpenFiles,
+    hint: raiseHint,
   });
 }
 

@@ -18,13 +18,14 @@ import { Ledger } from "#platform/ledger.ts";
 import { heapBytesMax } from "#platform/node/heap.ts";
 import { createLister } from "#registry/lister.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
-import { type Gate, gateDefaults } from "#flowcontrol/gate.ts";
+import { type Gate, type GateConfig, gateDefaults } from "#flowcontrol/gate.ts";
 import type { HealthCheck } from "#server/health.ts";
 import { offloadedYaml } from "#wire/yaml-reader.ts";
 import { changesOf, type ServerAccess } from "./access.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import * as limits from "../shared/limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
+import type { ServingOptions } from "../shared/serving-flags.ts";
 import type { Parts } from "../shared/parts.ts";
 import { version } from "../shared/user-agent.ts";
 import type { Ways } from "./ways.ts";
@@ -137,6 +138,15 @@ function makeGate(
   const lookup = createLister(registry);
   const configVersion = changesOf(registry, flowKinds);
   const load = serverLoad(registry, resources);
-  const config = { ...gateDefaults, ...(serving && { seats: serving.seats }) };
+  const config = { ...gateDefaults, ...(serving && gateConfig(serving)) };
   return measuredGate({ ...host, lookup, configVersion, load }, metrics, config);
+}
+
+/** Upstream's: a quarter of a request's time, a minute at most. */
+const queueWaitMsMax = 60_000;
+
+function gateConfig(serving: ServingOptions): Partial<GateConfig> {
+  const { seats, levelWatchesMax, userWatchesMax, requestTimeoutMs } = serving;
+  const queueWaitMs = Math.min(requestTimeoutMs / 4, queueWaitMsMax);
+  return { seats, levelWatchesMax, userWatchesMax, queueWaitMs };
 }

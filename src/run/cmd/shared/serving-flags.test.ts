@@ -48,6 +48,8 @@ test("absent flags are upstream's defaults", () => {
   assert.deepEqual(rest, {
     goawayChance: 0,
     seats: 600,
+    levelWatchesMax: Number.POSITIVE_INFINITY,
+    userWatchesMax: Number.POSITIVE_INFINITY,
     requestTimeoutMs: 60_000,
     watchMsMin: 1_800_000,
     shutdownDelayMs: 0,

@@ -34,6 +34,8 @@ export interface ServingFlags extends TlsFlags {
   readonly shutdownDelayDuration: number;
   readonly defaultNotReadyTolerationSeconds: number;
   readonly defaultUnreachableTolerationSeconds: number;
+  readonly maxWatchesPerPriorityLevel: number;
+  readonly maxWatchesPerUser: number;
 }
 
 /** What a plane makes of them. */
@@ -43,6 +45,9 @@ export interface ServingOptions {
   readonly goawayChance: number;
   /** Seats of all priority levels together. */
   readonly seats: number;
+  /** Infinity: any number. */
+  readonly levelWatchesMax: number;
+  readonly userWatchesMax: number;
   readonly requestTimeoutMs: number;
   readonly watchMsMin: number;
   /** Not ready for this long before the stop begins. */
@@ -111,6 +116,18 @@ export function addServingFlags(command: Command): void {
       integer("count", 0, int32Max),
       200,
     )
+    .option(
+      "--max-watches-per-priority-level <count>",
+      "open at once at each priority level that is not exempt, unless its annotation flowcontrol.pilothouse.dev/watches-max says another number; 0: any number",
+      integer("count", 0, int32Max),
+      0,
+    )
+    .option(
+      "--max-watches-per-user <count>",
+      "open at once, but for those at exempt priority levels; 0: any number",
+      integer("count", 0, int32Max),
+      0,
+    )
     .option("--request-timeout <duration>", "of a request that is no watch", durationOrZero, 60_000)
     .option(
       "--min-request-timeout <seconds>",
@@ -138,6 +155,10 @@ export function addServingFlags(command: Command): void {
     );
 }
 
+function orAny(count: number): number {
+  return count === 0 ? Number.POSITIVE_INFINITY : count;
+}
+
 /** @throws UsageError for files that cannot be used, and for no seats at all. */
 export function servingOptions(flags: ServingFlags): ServingOptions {
   const seats = flags.maxRequestsInflight + flags.maxMutatingRequestsInflight;
@@ -150,6 +171,8 @@ export function servingOptions(flags: ServingFlags): ServingOptions {
     headers: answerHeaders(flags),
     goawayChance: flags.goawayChance,
     seats,
+    levelWatchesMax: orAny(flags.maxWatchesPerPriorityLevel),
+    userWatchesMax: orAny(flags.maxWatchesPerUser),
     requestTimeoutMs: flags.requestTimeout,
     watchMsMin: flags.minRequestTimeout * 1_000,
     shutdownDelayMs: flags.shutdownDelayDuration,
