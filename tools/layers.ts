@@ -100,12 +100,12 @@ export const layers: Readonly<Record<string, Room>> = {
     pure: false,
     mayImport: ["base", "metrics", "platform", "wire", "api", "forms", "store", "etcd", "registry"],
   },
-  // Encryption at rest: what stores keep of values, and the registry reads.
+  // Encryption at rest: what stores keep of values, and the registry reads. A KMS plugin is asked over gRPC.
   encryption: {
     wing: "commit",
     level: 4,
     pure: false,
-    mayImport: ["base", "platform", "api", "store", "registry"],
+    mayImport: ["base", "platform", "wire", "api", "store", "registry"],
   },
   relay: {
     wing: "crowd",
