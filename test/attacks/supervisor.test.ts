@@ -524,6 +524,9 @@ describe("work that is not waited for", () => {
     "gate/apiserver/kubelet/logs.ts": ["sendMessages("],
     "gate/apiserver/kubelet/spdy-tunnel.ts": ["tunnel("],
     "crowd/client/events.ts": ["this.#sendOne("],
+    // Of a plugin: what is away is asked for again, and its checks end with a text.
+    "commit/encryption/kms-provider.ts": ["this.#decrypted(", "this.check("],
+    "commit/encryption/sealed-store.ts": ["waits.then("],
     "commit/etcd/endpoints.ts": ["client.gone.then("],
     "commit/etcd/handover.ts": ["this.#look("],
     "commit/etcd/holder-link.ts": ["this.#client.gone.then("],
@@ -558,6 +561,7 @@ describe("work that is not waited for", () => {
     // A sink that fails is an answer of false, and a fetch that fails leaves the keys as they are.
     "gate/server/audit/trail.ts": ["this.stage("],
     "gate/auth/issuers/issuer-keys.ts": ["this.refresh("],
+    "run/cmd/plane/encryption.ts": ["this.#takeWithPlugins("],
     "run/cmd/plane/authentication/issuers.ts": ["tokens.warmUp("],
     // It catches what its client does.
     "gate/server/websocket-stream.ts": ["sink.untilLeft("],

@@ -26,6 +26,22 @@ test("what upstream's documentation shows is taken", () => {
   );
 });
 
+const plugin = { apiVersion: "v2", name: "k", endpoint: "unix:///run/k.sock" };
+const kms = (fields: object): object => entry(["secrets"], { kms: { ...plugin, ...fields } });
+
+test("a KMS has upstream's timeout, and a socket that may be abstract", () => {
+  const read = (fields: object): unknown =>
+    readConfiguration(kms(fields)).resources[0]?.providers[0];
+  const path = "/run/k.sock";
+  assert.deepEqual(read({}), { kind: "kms", name: "k", path, timeoutMs: 3_000 });
+  assert.deepEqual(read({ endpoint: "unix:///@k", timeout: "1.5s" }), {
+    kind: "kms",
+    name: "k",
+    path: "\0k",
+    timeoutMs: 1_500,
+  });
+});
+
 const refusals: readonly (readonly [string, object, RegExp])[] = [
   ["no resources", { ...head, resources: [] }, /^resources: Required value/],
   ["another kind", { ...head, kind: "X" }, /^no kind "X" is registered/],
@@ -50,10 +66,24 @@ const refusals: readonly (readonly [string, object, RegExp])[] = [
     /"REDACTED": secrets must be base64 encoded/,
   ],
   ["a key without name", entry(["secrets"], { aescbc: { keys: [{}] } }), /name is a mandatory/],
+  ["KMS v1", kms({ apiVersion: "v1" }), /apiVersion: Invalid value: "v1": KMSv1 is deprecated/],
+  ["a KMS without version", kms({ apiVersion: undefined }), /KMSv1 is deprecated/],
+  ["a KMS of another version", kms({ apiVersion: "v3" }), /only v1 and v2 are supported/],
+  ["a KMS without name", kms({ name: "" }), /name is a mandatory field for a provider/],
   [
-    "KMS v1",
-    entry(["secrets"], { kms: { name: "k", endpoint: "unix:///k" } }),
-    /KMS v1 was switched off/,
+    "a KMS with a colon",
+    kms({ name: "a:b" }),
+    /invalid KMS provider name a:b, must not contain ':'/,
+  ],
+  ["a KMS with a cache size", kms({ cachesize: 5 }), /cachesize is not supported in v2/],
+  ["a KMS without endpoint", kms({ endpoint: "" }), /endpoint is a mandatory field for a kms/],
+  ["a KMS over TCP", kms({ endpoint: "tcp://h:1" }), /unsupported scheme "tcp" for KMS provider/],
+  ["a KMS without time", kms({ timeout: "0s" }), /timeout should be a positive value/],
+  ["a KMS with a wrong time", kms({ timeout: "soon" }), /time: invalid duration "soon"/],
+  [
+    "a name of two KMS",
+    entry(["secrets"], ...[1, 2].map(() => ({ kms: plugin }))),
+    /resources\[0\]\.providers\[1\]\.kms\.name.*duplicate KMS provider name k, names must be unique/,
   ],
 ];
 for (const [what, document, why] of refusals) {

@@ -2,6 +2,7 @@
  * An EncryptionConfiguration of apiserver.config.k8s.io/v1, with upstream's findings
  * (pkg/apis/apiserver/validation/validation_encryption.go). Unknown fields are errors, as upstream's strict decoder.
  */
+import { parseGoDuration } from "#api/go/go-duration.ts";
 import { isRecord } from "#base/is-record.ts";
 import type { CipherKind } from "./providers.ts";
 
@@ -18,7 +19,18 @@ interface ResourceProviders {
 
 export type Provider =
   | { readonly kind: "identity" }
+  | KmsSettings
   | { readonly kind: CipherKind; readonly keys: readonly ProviderKey[] };
+
+export interface KmsSettings {
+  readonly kind: "kms";
+  /** Unique in the configuration. */
+  readonly name: string;
+  /** Path of the plugin's unix socket; `\0name` in Linux's abstract namespace. */
+  readonly path: string;
+  /** Of each call; more than 0. */
+  readonly timeoutMs: number;
+}
 
 interface ProviderKey {
   readonly name: string;
@@ -31,6 +43,10 @@ export class ConfigurationError extends Error {
     super(message);
     this.name = "ConfigurationError";
   }
+}
+
+export function kmsSettingsOf({ resources }: EncryptionConfiguration): readonly KmsSettings[] {
+  return resources.flatMap(({ providers }) => providers.filter((one) => one.kind === "kms"));
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -54,6 +70,7 @@ export function readConfiguration(document: unknown): EncryptionConfiguration {
   if (resources.length === 0)
     throw new ConfigurationError(`resources: Required value: at least one resources is required`);
   const read = resources.map((one, at) => entryOf(one, `resources[${at}]`, findings));
+  findings.push(...duplicateFindings(read));
   if (findings.length > 0) throw new ConfigurationError(aggregate(findings));
   return { resources: read };
 }
@@ -172,6 +189,84 @@ function nameFault(text: string): string | undefined {
   return undefined;
 }
 
+const v1Refused =
+  "KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead. It was switched off in Kubernetes 1.29 and is not served here";
+const kmsFields = ["apiVersion", "name", "cachesize", "endpoint", "timeout"] as const;
+const kmsTimeoutMs = 3_000;
+
+function kmsOf(value: unknown, path: string, findings: string[]): KmsSettings {
+  const fields = fieldsOf(value, path, kmsFields);
+  const name = textOf(fields["name"], `${path}.name`);
+  const version = textOf(fields["apiVersion"], `${path}.apiVersion`) || "v1";
+  if (name === "")
+    findings.push(`${path}.name: Required value: name is a mandatory field for a provider`);
+  if (version === "v1") findings.push(`${path}.apiVersion: Invalid value: "v1": ${v1Refused}`);
+  else if (version !== "v2")
+    findings.push(
+      invalid(
+        `${path}.apiVersion`,
+        version,
+        "unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported",
+      ),
+    );
+  if (name.includes(":"))
+    findings.push(
+      invalid(`${path}.name`, name, `invalid KMS provider name ${name}, must not contain ':'`),
+    );
+  if (version !== "v1" && fields["cachesize"] !== undefined)
+    findings.push(
+      invalid(`${path}.cachesize`, fields["cachesize"], "cachesize is not supported in v2"),
+    );
+  return {
+    kind: "kms",
+    name,
+    path: socketOf(textOf(fields["endpoint"], `${path}.endpoint`), `${path}.endpoint`, findings),
+    timeoutMs: timeoutOf(fields["timeout"], `${path}.timeout`, findings),
+  };
+}
+
+function timeoutOf(value: unknown, path: string, findings: string[]): number {
+  if (value === undefined || value === null) return kmsTimeoutMs;
+  const timeoutMs = parseGoDuration(textOf(value, path));
+  if (timeoutMs === undefined)
+    throw new ConfigurationError(`${path}: time: invalid duration ${JSON.stringify(value)}`);
+  if (timeoutMs <= 0) findings.push(invalid(path, value, "timeout should be a positive value"));
+  return timeoutMs;
+}
+
+/** Of `unix:///path`, `unix:///@name`. */
+function socketOf(endpoint: string, path: string, findings: string[]): string {
+  if (endpoint === "") {
+    findings.push(`${path}: Invalid value: "": endpoint is a mandatory field for a kms`);
+    return "";
+  }
+  const url = URL.parse(endpoint);
+  const scheme = url?.protocol.slice(0, -1) ?? "";
+  if (url === null || scheme !== "unix") {
+    const why = `unsupported scheme ${JSON.stringify(scheme)} for KMS provider, only unix is supported`;
+    findings.push(invalid(path, endpoint, why));
+    return "";
+  }
+  const socket = decodeURIComponent(url.pathname);
+  return socket.startsWith("/@") ? `\0${socket.slice(2)}` : socket;
+}
+
+/** As upstream; a name that two entries have would be two plugins under one prefix. */
+function duplicateFindings(resources: readonly ResourceProviders[]): readonly string[] {
+  const names = new Set<string>();
+  return resources.flatMap(({ providers }, entry) =>
+    providers.flatMap((provider, at) => {
+      if (provider.kind !== "kms" || provider.name === "") return [];
+      const isKnown = names.has(provider.name);
+      names.add(provider.name);
+      if (!isKnown) return [];
+      const path = `resources[${entry}].providers[${at}].kms.name`;
+      const why = `duplicate KMS provider name ${provider.name}, names must be unique`;
+      return [invalid(path, provider.name, why)];
+    }),
+  );
+}
+
 const providerNames = ["aesgcm", "aescbc", "secretbox", "identity", "kms"] as const;
 
 function providerOf(value: unknown, path: string, findings: string[]): readonly Provider[] {
@@ -191,23 +286,9 @@ function providerOf(value: unknown, path: string, findings: string[]): readonly 
     return [];
   }
   if (kind === "identity") return [{ kind }];
-  if (kind === "kms") {
-    findings.push(`${path}.kms: ${kmsRefusal(fieldsIn(fields["kms"]))}`);
-    return [];
-  }
+  if (kind === "kms") return [kmsOf(fields["kms"], `${path}.kms`, findings)];
   const keyed = fieldsOf(fields[kind], `${path}.${kind}`, ["keys"]);
   return [{ kind, keys: keysOf(keyed["keys"], `${path}.${kind}.keys`, keyBytes[kind], findings) }];
-}
-
-function fieldsIn(value: unknown): Fields {
-  return isRecord(value) ? value : {};
-}
-
-/** By name, with the way that serves instead. */
-function kmsRefusal({ apiVersion }: Fields): string {
-  if (apiVersion === "v2")
-    return "Forbidden: KMS v2 is not served yet: use aesgcm or secretbox with a file that only this server can read";
-  return "Forbidden: KMS v1 was switched off in Kubernetes 1.29, and is not served: use aesgcm or secretbox with a file that only this server can read";
 }
 
 function keysOf(

@@ -15,6 +15,16 @@ export interface Cipher {
   open(path: string, sealed: Uint8Array): Uint8Array;
 }
 
+/** Whose keys change, and are asked for elsewhere. */
+export interface KeyedCipher extends Cipher {
+  /** As `AtRest.prepare`, for values without their prefix. */
+  prepare(sealed: readonly Uint8Array[]): Promise<void> | undefined;
+  /** Names the key of a value, without its prefix. */
+  keyOf(sealed: Uint8Array): string;
+  /** That of values that are sealed now; undefined: none can be. */
+  currentKey(): string | undefined;
+}
+
 export type CipherKind = "aesgcm" | "aescbc" | "secretbox";
 
 export function cipherOf(kind: CipherKind, key: Uint8Array): Cipher {

@@ -29,11 +29,11 @@ async function start(...providers: readonly object[]) {
   const deps = { clock: new FakeClock(), random: new FakeRandom(7) };
   const below = await openMemoryStore({ ...deps, log: silentLog }, recommendedOptions);
   const transformers = new Transformers(configuration(...providers));
-  const open = () => {
-    const store = new SealedStore({ store: below, atRest: transformers, log: silentLog });
+  const open = async () => {
+    const store = await SealedStore.open({ store: below, atRest: transformers, log: silentLog });
     return openRegistry({ ...deps, store });
   };
-  const { registry, resource } = open();
+  const { registry, resource } = await open();
   await registry.ready();
   const stored = (name: string): string => {
     const found = below.get(at(name));
@@ -48,7 +48,7 @@ test("what is stored begins with its provider and key, and is read as it was wri
     await maps.create("default", configMap("m", { data: { p: "in-the-clear" } }), plainWrite);
     assert.ok(stored("m").startsWith(`k8s:enc:${kind}:v1:a:`));
     assert.doesNotMatch(stored("m"), /in-the-clear/);
-    const again = open();
+    const again = await open();
     await again.registry.ready();
     const { object } = await again.resource("configmaps").get("default", "m", {});
     assert.deepEqual(object["data"], { p: "in-the-clear" });
@@ -88,7 +88,7 @@ test("a ciphertext that is moved to another key, cut or changed opens for nobody
   changed[value.length - 1] = (changed[value.length - 1] ?? 0) ^ 1;
   const values = { moved: value, cut: value.subarray(0, 30), changed };
   for (const [name, one] of Object.entries(values)) await below.put(at(name), one, {});
-  const again = open();
+  const again = await open();
   await again.registry.ready();
   const there = again.resource("configmaps");
   const { items } = await there.list("default", {});
@@ -108,7 +108,7 @@ test("a key that is not configured any more hides its values, and they come back
   const { maps, registry, transformers, open } = await start(provider("aesgcm", "a"));
   await maps.create("default", configMap("m"), plainWrite);
   const names = async (): Promise<readonly string[]> => {
-    const again = open();
+    const again = await open();
     await again.registry.ready();
     const { items } = await again.resource("configmaps").list("default", {});
     await again.registry.close();

@@ -3,11 +3,12 @@
  *
  * Holds  what was put is what is read, seen and conflicted with. A value that does not open is shown to no list and no
  *        watch, logged once, and an error to who reads or writes its key: nothing is overwritten that cannot be read.
+ *        Commits whose keys are asked for elsewhere wait until those have come.
  * Cost   a value that is not sealed: a look at its first byte.
  */
 import { internalError } from "#api/status.ts";
 import type { Log } from "#platform/log.ts";
-import { type AtRest, isSealed, SealedValueError } from "#store/at-rest.ts";
+import { type AtRest, isSealed, KeyAwayError, SealedValueError } from "#store/at-rest.ts";
 import type { ObserveRequest, OpenedStore, StoreStats } from "#store/full-store.ts";
 import type {
   Commit,
@@ -27,8 +28,20 @@ import type {
   StoreWatch,
 } from "#store/store.ts";
 
+/** Keys that are looked at together before the store is read. */
+const pageKeys = 2_000;
+
 /** Keys that were logged; beyond them none is logged again. */
 const loggedMax = 1_000;
+
+interface SealedStoreDeps {
+  readonly store: OpenedStore;
+  readonly atRest: AtRest;
+  readonly log: Log;
+}
+
+/** Above every key: keys are bytes of UTF-8. */
+const lastKey = "\xff" as Key;
 
 export class SealedStore implements OpenedStore {
   readonly latest?: () => Promise<Revision>;
@@ -38,7 +51,7 @@ export class SealedStore implements OpenedStore {
   readonly #log: Log;
   readonly #logged = new Set<Key>();
 
-  constructor(deps: { readonly store: OpenedStore; readonly atRest: AtRest; readonly log: Log }) {
+  private constructor(deps: SealedStoreDeps) {
     const { store } = deps;
     this.#store = store;
     this.#atRest = deps.atRest;
@@ -46,6 +59,20 @@ export class SealedStore implements OpenedStore {
     if (store.latest !== undefined) this.latest = () => must(store.latest?.());
     if (store.observeRequests !== undefined)
       this.observeRequests = (observe) => store.observeRequests?.(observe);
+  }
+
+  /** A store whose whole state can be opened. Waits for a provider whose keys are asked for elsewhere. */
+  static async open(deps: SealedStoreDeps): Promise<SealedStore> {
+    const { store, atRest } = deps;
+    let start = "" as Key;
+    for (let more = true; more;) {
+      const page = store.range({ start, end: lastKey, limit: pageKeys });
+      if (page.kind !== "ok") break;
+      await atRest.prepare(page.kvs);
+      ({ more } = page);
+      start = `${page.kvs.at(-1)?.key ?? ""}\0` as Key;
+    }
+    return new SealedStore(deps);
   }
 
   get commitRevision(): Revision {
@@ -77,7 +104,7 @@ export class SealedStore implements OpenedStore {
   range(request: RangeRequest): RangeResult {
     const found = this.#store.range(request);
     if (found.kind !== "ok" || !found.kvs.some(({ value }) => isSealed(value))) return found;
-    const kvs = found.kvs.flatMap((kv) => this.#shown(kv) ?? []);
+    const kvs = found.kvs.flatMap((kv) => this.#listed(kv) ?? []);
     return { ...found, kvs };
   }
 
@@ -118,13 +145,26 @@ export class SealedStore implements OpenedStore {
     after: Revision,
     sink: CommitSink,
   ): StoreWatch {
-    return this.#store.watch(range, after, {
-      deliver: (commits) => sink.deliver(this.#openedCommits(commits)),
+    let isWaiting = false;
+    const watching = this.#store.watch(range, after, {
+      deliver: (commits) => {
+        if (isWaiting) return false;
+        const waits = this.#atRest.prepare(valuesOf(commits));
+        if (waits === undefined) return sink.deliver(this.#openedCommits(commits));
+        // A key that is not at hand: the batch comes again when it is. `prepare` never rejects.
+        isWaiting = true;
+        void waits.then(() => {
+          isWaiting = false;
+          watching.resume();
+        });
+        return false;
+      },
       ...(sink.progressed === undefined
         ? {}
         : { progressed: (revision: Revision) => sink.progressed?.(revision) }),
       compacted: (revision) => sink.compacted(revision),
     });
+    return watching;
   }
 
   compact(revision: Revision): Promise<{ readonly kind: "ok" } | Refused> {
@@ -137,7 +177,8 @@ export class SealedStore implements OpenedStore {
 
   isStale(key: Key): boolean {
     const found = this.#store.get(key);
-    return found.kind === "found" && this.#atRest.isStale(key, found.kv.value);
+    if (found.kind !== "found") return false;
+    return this.#atRest.isStale(key, this.#atRest.sealOf(key, found.kv.value));
   }
 
   close(): Promise<void> {
@@ -177,6 +218,17 @@ export class SealedStore implements OpenedStore {
     }
   }
 
+  /** As `#shown`. @throws ApiError 500 when its key is on the way: it is not left out of a list for that time. */
+  #listed(kv: KeyValue): KeyValue | undefined {
+    if (!isSealed(kv.value)) return kv;
+    try {
+      return { ...kv, value: this.#atRest.open(kv.key, kv.key, kv.value) };
+    } catch (error) {
+      if (error instanceof KeyAwayError) throw internalError(error.message);
+      return this.#shown(kv);
+    }
+  }
+
   #opened(kv: KeyValue): KeyValue {
     const shown = this.#shown(kv);
     if (shown !== undefined) return shown;
@@ -193,6 +245,15 @@ export class SealedStore implements OpenedStore {
 function isSealedEvent(event: StoreEvent): boolean {
   if (event.kind === "put" && isSealed(event.kv.value)) return true;
   return event.previous !== undefined && isSealed(event.previous.value);
+}
+
+function* valuesOf(commits: readonly Commit[]): Generator<KeyValue> {
+  for (const { events } of commits) {
+    for (const event of events) {
+      if (event.kind === "put") yield event.kv;
+      if (event.previous !== undefined) yield event.previous;
+    }
+  }
 }
 
 function must<T>(value: T | undefined): T {

@@ -2,6 +2,7 @@
  * Encryption at rest: which provider seals which resource, and which of all that are configured opens a value.
  *
  *   k8s:enc:aesgcm:v1:KEY:...     sealed; the first key of the first provider seals, every one opens what has its prefix
+ *   k8s:enc:kms:v2:NAME:...       sealed by a key that a KMS plugin protects (kms-provider.ts)
  *   anything else                 identity, which opens nothing that begins with k8s:enc:
  *
  * Holds  a value opens with the provider that its prefix names, or not at all. `replace` exchanges all providers at
@@ -10,11 +11,15 @@
  *        providers of all of them, in their order. As upstream's encryptionconfig.
  */
 import type { GroupResource } from "#api/object.ts";
+import { assert } from "#base/assert.ts";
 import { prefixOfKey, resourceOfPrefix } from "#registry/keys.ts";
-import { type AtRest, isSealed, SealedValueError } from "#store/at-rest.ts";
+import { type AtRest, isSealed, SealedValueError, type StoredValue } from "#store/at-rest.ts";
 import type { Key } from "#store/store.ts";
 import { type EncryptionConfiguration, patternOf, type Provider } from "./configuration.ts";
-import { type Cipher, cipherOf } from "./providers.ts";
+import { type Cipher, cipherOf, type KeyedCipher } from "./providers.ts";
+
+/** By the name of the provider. */
+export type KmsCiphers = ReadonlyMap<string, KeyedCipher>;
 
 /** How often values went one way, for metrics. */
 interface TransformationCount {
@@ -32,12 +37,20 @@ interface Sealer {
   readonly prefixBytes: Uint8Array;
   readonly label: string;
   readonly cipher: Cipher | undefined;
+  /** The same one, when its keys change. */
+  readonly keyed: KeyedCipher | undefined;
 }
 
 type Table = ReadonlyMap<string, readonly Sealer[]>;
 
 const plain: readonly Sealer[] = [
-  { prefix: undefined, prefixBytes: new Uint8Array(0), label: "identity", cipher: undefined },
+  {
+    prefix: undefined,
+    prefixBytes: new Uint8Array(0),
+    label: "identity",
+    cipher: undefined,
+    keyed: undefined,
+  },
 ];
 
 export class Transformers implements AtRest {
@@ -47,16 +60,17 @@ export class Transformers implements AtRest {
   /** A few for each resource. */
   readonly #counts = new Map<string, TransformationCount>();
 
-  constructor(configuration: EncryptionConfiguration) {
-    this.#table = tableOf(configuration);
+  /** `kms`: a cipher for each KMS provider of the configuration. */
+  constructor(configuration: EncryptionConfiguration, kms: KmsCiphers = new Map()) {
+    this.#table = tableOf(configuration, kms);
   }
 
   counts(): Iterable<TransformationCount> {
     return this.#counts.values();
   }
 
-  replace(configuration: EncryptionConfiguration): void {
-    this.#table = tableOf(configuration);
+  replace(configuration: EncryptionConfiguration, kms: KmsCiphers = new Map()): void {
+    this.#table = tableOf(configuration, kms);
     this.#byResource = new Map();
   }
 
@@ -84,10 +98,34 @@ export class Transformers implements AtRest {
     }
   }
 
-  isStale(key: Key, stored: Uint8Array): boolean {
+  prepare(values: Iterable<StoredValue>): Promise<void> | undefined {
+    const wanted = new Map<KeyedCipher, Uint8Array[]>();
+    for (const { key, value } of values) {
+      if (!isSealed(value)) continue;
+      const { keyed, prefixBytes } = this.#sealerOf(key, value) ?? {};
+      if (keyed === undefined || prefixBytes === undefined) continue;
+      const sealed = value.subarray(prefixBytes.length);
+      const known = wanted.get(keyed);
+      if (known === undefined) wanted.set(keyed, [sealed]);
+      else known.push(sealed);
+    }
+    const waits = [...wanted].flatMap(([keyed, sealed]) => keyed.prepare(sealed) ?? []);
+    return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined);
+  }
+
+  sealOf(key: Key, stored: Uint8Array): string {
+    if (!isSealed(stored)) return "";
+    const { prefix, prefixBytes, keyed } = this.#sealerOf(key, stored) ?? {};
+    if (prefix === undefined || prefixBytes === undefined) return "unknown";
+    if (keyed === undefined) return prefix;
+    return prefix + keyed.keyOf(stored.subarray(prefixBytes.length));
+  }
+
+  isStale(key: Key, seal: string): boolean {
     const [first] = this.#sealers(key);
-    if (first?.cipher === undefined) return isSealed(stored);
-    return !startsWith(stored, first.prefixBytes);
+    if (first?.prefix === undefined) return seal !== "";
+    if (first.keyed === undefined) return seal !== first.prefix;
+    return seal !== first.prefix + (first.keyed.currentKey() ?? "");
   }
 
   #count(type: TransformationCount["type"], key: Key, prefix: string, isOk: boolean): void {
@@ -125,10 +163,10 @@ function startsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {
   return bytes.length >= prefix.length && prefix.every((byte, at) => bytes[at] === byte);
 }
 
-function tableOf({ resources }: EncryptionConfiguration): Table {
+function tableOf({ resources }: EncryptionConfiguration, kms: KmsCiphers): Table {
   const table = new Map<string, readonly Sealer[]>();
   for (const entry of resources) {
-    const sealers = entry.providers.flatMap(sealersOf);
+    const sealers = entry.providers.flatMap((provider) => sealersOf(provider, kms));
     for (const text of entry.resources) {
       const { group, resource } = patternOf(text);
       const name = nameOf(resource, group);
@@ -138,12 +176,24 @@ function tableOf({ resources }: EncryptionConfiguration): Table {
   return table;
 }
 
-function sealersOf(provider: Provider): readonly Sealer[] {
+function sealersOf(provider: Provider, kms: KmsCiphers): readonly Sealer[] {
   if (provider.kind === "identity") return plain;
+  if (provider.kind === "kms") return [kmsSealer(provider.name, kms)];
   return provider.keys.map(({ name, secret }) => {
     const label = `k8s:enc:${provider.kind}:v1:`;
     const prefix = `${label}${name}:`;
-    const prefixBytes = new TextEncoder().encode(prefix);
-    return { prefix, prefixBytes, label, cipher: cipherOf(provider.kind, secret) };
+    return sealer(prefix, label, cipherOf(provider.kind, secret));
   });
+}
+
+function kmsSealer(name: string, kms: KmsCiphers): Sealer {
+  const keyed = kms.get(name);
+  assert(keyed !== undefined, "a KMS provider of a configuration has a cipher", { name });
+  const prefix = `k8s:enc:kms:v2:${name}:`;
+  return { ...sealer(prefix, prefix, keyed), keyed };
+}
+
+function sealer(prefix: string, label: string, cipher: Cipher): Sealer {
+  const prefixBytes = new TextEncoder().encode(prefix);
+  return { prefix, prefixBytes, label, cipher, keyed: undefined };
 }

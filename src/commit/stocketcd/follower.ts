@@ -28,6 +28,7 @@ import {
   readCluster,
   readValue,
   type StockKeyValue,
+  storedValues,
 } from "./read-cluster.ts";
 
 interface FollowerDeps {
@@ -176,6 +177,8 @@ export class Follower {
         const answer = await stream.next();
         if (answer === undefined) return stream.error?.message ?? "the stream ended";
         this.#problem = undefined;
+        const kvs = answer.events.flatMap(({ kv }) => kv ?? []);
+        await this.#deps.atRest?.prepare(storedValues(kvs, layout));
         const end = this.#take(answer);
         if (end !== undefined) return end;
       }

@@ -2,7 +2,7 @@
 import type { EtcdClient } from "#etcd/client.ts";
 import type { Key, KeyValue, LeaseId, Revision } from "#store/store.ts";
 import type * as m from "#wire/etcd-messages.ts";
-import { type AtRest, isSealed } from "#store/at-rest.ts";
+import { type AtRest, isSealed, type StoredValue } from "#store/at-rest.ts";
 import type { KeyLayout } from "./layout.ts";
 import { fromStockValue } from "./values.ts";
 
@@ -36,11 +36,23 @@ export async function readCluster(
   for (let more = true; more;) {
     const page = await client.range({ key, rangeEnd: endOf(root), limit: pageKeys, revision });
     revision ||= page.header?.revision ?? 0;
+    await reader.atRest?.prepare(storedValues(page.kvs, reader.layout));
     for (const kv of page.kvs) keep(kvs, kv, reader);
     ({ more } = page);
     key = `${page.kvs.at(-1)?.key ?? ""}\0`;
   }
   return { revision, kvs };
+}
+
+/** Those of kinds that are served. */
+export function* storedValues(
+  kvs: Iterable<StockKeyValue>,
+  layout: KeyLayout,
+): Generator<StoredValue> {
+  for (const { key: path, value } of kvs) {
+    const key = layout.fromStock(path);
+    if (key !== undefined) yield { key, value };
+  }
 }
 
 /** `/registry/` ends before `/registry0`. */

@@ -78,8 +78,9 @@ class StockStore implements OpenedStore {
   readonly #follower: Follower;
   readonly #compactor: Compactor;
   readonly #compactPeriodMs: number;
-  /** How the values that are sealed begin: provider and key. */
-  readonly #sealed = new Map<Key, Uint8Array>();
+  /** Of the values that are sealed: provider and key. */
+  readonly #sealed = new Map<Key, string>();
+  readonly #seals = new Map<string, string>();
   #asking: Promise<Revision> | undefined;
   #writes = 0;
   #observe: ObserveRequest = () => {};
@@ -128,13 +129,23 @@ class StockStore implements OpenedStore {
   #noteStale(key: Key, stored: Uint8Array | undefined): void {
     const { atRest } = this.#deps;
     if (atRest === undefined) return;
-    if (stored !== undefined && isSealed(stored)) this.#sealed.set(key, stored.slice(0, headMax));
+    if (stored !== undefined && isSealed(stored)) this.#sealed.set(key, this.#sealOf(key, stored));
     else this.#sealed.delete(key);
+  }
+
+  /** One text for all values of a key. */
+  #sealOf(key: Key, stored: Uint8Array): string {
+    const seal = this.#deps.atRest?.sealOf(key, stored) ?? "";
+    const known = this.#seals.get(seal);
+    if (known !== undefined) return known;
+    if (this.#seals.size >= sealsMax) this.#seals.clear();
+    this.#seals.set(seal, seal);
+    return seal;
   }
 
   isStale(key: Key): boolean {
     const { atRest } = this.#deps;
-    return atRest !== undefined && atRest.isStale(key, this.#sealed.get(key) ?? unsealed);
+    return atRest !== undefined && atRest.isStale(key, this.#sealed.get(key) ?? "");
   }
 
   get(key: Key, at?: Revision): GetResult {
@@ -165,7 +176,7 @@ class StockStore implements OpenedStore {
     const operation = guard?.modRevision === 0 ? "create" : "update";
     const answer = await this.#timed(operation, key, this.#write(at, { put }, guard));
     if (answer.kind !== "committed")
-      return answer.kind === "conflict" ? this.#conflict(answer, key) : answer;
+      return answer.kind === "conflict" ? await this.#conflict(answer, key) : answer;
     return { kind: "committed", revision: answer.revision, previous: undefined };
   }
 
@@ -179,6 +190,7 @@ class StockStore implements OpenedStore {
     if (answer.kind !== "committed") return answer;
     const { previous, revision } = answer;
     if (previous === undefined) return { kind: "missing" };
+    await this.#prepare(key, previous);
     return { kind: "committed", revision, previous: this.#ours(key, previous) };
   }
 
@@ -285,17 +297,21 @@ class StockStore implements OpenedStore {
     }
   }
 
-  #conflict(
+  async #prepare(key: Key, { value }: StockKeyValue): Promise<void> {
+    await this.#deps.atRest?.prepare([{ key, value }]);
+  }
+
+  async #conflict(
     { kv }: Conflict,
     key: Key,
-  ): { readonly kind: "conflict"; readonly actual: KeyValue | undefined } {
+  ): Promise<{ readonly kind: "conflict"; readonly actual: KeyValue | undefined }> {
+    if (kv !== undefined) await this.#prepare(key, kv);
     return { kind: "conflict", actual: kv === undefined ? undefined : this.#ours(key, kv) };
   }
 }
 
-/** Of a sealed value its prefix is kept: `k8s:enc:PROVIDER:v1:KEY:`. */
-const headMax = 256;
-const unsealed = new Uint8Array(0);
+/** Keys that values are sealed with: few, unless somebody writes forged ones. */
+const sealsMax = 1_000;
 
 type StockKeyValue = m.Of<typeof m.keyValue>;
 

@@ -40,6 +40,7 @@ export type TimerName =
   | "auth.keys"
   | "auth.webhook"
   | "encryption.reload"
+  | "encryption.kms"
   | "supervisor.retry"
   | "admission.wait"
   | "webhook.call"

@@ -148,7 +148,7 @@ export class ServerIdentity {
 }
 
 /** `apiserver-` and 26 characters of the host's name, as upstream makes them. */
-function identityName(hostname: string): string {
+export function identityName(hostname: string): string {
   const parts = [hostname, identity].map((text) => {
     const bytes = Buffer.from(text);
     return Buffer.concat([Buffer.from([bytes.length >> 8, bytes.length & 255]), bytes]);

@@ -73,6 +73,8 @@ interface ApiServerDeps {
   readonly turnTimes?: TurnTimes;
   /** What must be done at the start; shown by healthz, livez and readyz. Absent: nothing more. */
   readonly startChecks?: readonly HealthCheck[];
+  /** Of what requests need and a restart would not mend; shown by healthz and readyz. Absent: nothing more. */
+  readonly readinessChecks?: readonly HealthCheck[];
   /** Why each store does not answer, undefined when it does; the first has what is in none of the others. */
   readonly storeProblems?: readonly (() => string | undefined)[];
   /** What runs in this process beside the API: `scheduler`, `controller-manager`. Absent: nothing. */
@@ -269,8 +271,9 @@ function healthOf(deps: ApiServerDeps, life: Life, audit: AuditTrail | undefined
   const alive = [ping, logging, ...stored];
   const live = [...alive, ...started];
   const audited = audit === undefined ? [] : [audit.check];
-  const ready = [...alive, ...storeReady, synced, ...started, shutdown, ...audited];
-  return { healthz: live, livez: live, readyz: ready };
+  const needed = deps.readinessChecks ?? [];
+  const ready = [...alive, ...needed, ...storeReady, synced, ...started, shutdown, ...audited];
+  return { healthz: [...alive, ...needed, ...started], livez: live, readyz: ready };
 }
 
 /** Upstream's: etcd, etcd-override-0, etcd-readiness, etcd-override-readiness-0. */

@@ -65,6 +65,7 @@ export async function openApiServer(
       startChecks: deps.startChecks,
       ...(options.loops === "none" ? {} : { runsBeside: ["scheduler", "controller-manager"] }),
       storeProblems: stores.problems(),
+      readinessChecks: options.encryption?.checks ?? [],
       issuer: access.issuer,
       gate,
       documents: () => [flowDumps({ gate, clock: host.clock })],

@@ -1,35 +1,60 @@
-/** Encryption at rest from its flags: the configuration, read again as the file changes. */
+/** Encryption at rest from its flags: the configuration, read again as the file changes, and the KMS plugins it names. */
 import { createHash } from "node:crypto";
+import { hostname } from "node:os";
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
+import { identityName } from "#apiserver/server-identity.ts";
 import {
   ConfigurationError,
   type EncryptionConfiguration,
+  kmsSettingsOf,
   readConfiguration,
 } from "#encryption/configuration.ts";
+import type { KmsPlugins } from "#encryption/kms-plugins.ts";
+import type { KmsRecords } from "#encryption/kms-records.ts";
 import { Transformers } from "#encryption/transformers.ts";
-import type { Timer } from "#platform/clock.ts";
+import { sleep, type Timer } from "#platform/clock.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
+import type { HealthCheck } from "#server/health.ts";
 import type { EncryptionFlags } from "./encryption-flags.ts";
+import { describeKms } from "./kms-metrics.ts";
 import type { Host } from "../shared/host.ts";
 import { readOperatorFile } from "../shared/operator-file.ts";
 import type { Parts } from "../shared/parts.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
-type ReloadHost = Pick<Host, "clock" | "log">;
+type EncryptionHost = Pick<Host, "clock" | "log">;
 
 /** Upstream's. */
 const lookEveryMs = 60_000;
+/** Upstream's: how long plugins of a new file may take to be well, and how often they are asked meanwhile. */
+const wellWithinMsLeast = 10_000;
+const askEveryMs = 100;
+
+interface Kms {
+  /** Undefined: the configuration names none. */
+  plugins: KmsPlugins | undefined;
+  /** Undefined until the first plugin. */
+  records: KmsRecords | undefined;
+}
 
 export interface Encryption {
   readonly transformers: Transformers;
   /** For metrics: files that were read again, and files that could not be. */
   readonly reloads: { ok: number; failed: number };
+  /** Shown by healthz and readyz, not by livez, as upstream. */
+  readonly checks: readonly HealthCheck[];
+  readonly kms: Readonly<Kms>;
+  /** Adds the metrics of plugins, now or when the first one comes. */
+  describe(metrics: MetricSet): void;
 }
 
-/** Undefined: values are stored as they are. @throws UsageError */
+/**
+ * Undefined: values are stored as they are. A plugin that is away does not end the start.
+ * @throws UsageError
+ */
 export async function openEncryption(
-  host: ReloadHost,
+  host: EncryptionHost,
   flags: EncryptionFlags,
   parts: Parts,
 ): Promise<Encryption | undefined> {
@@ -42,14 +67,12 @@ export async function openEncryption(
     );
   }
   const text = readOperatorFile(path);
-  const encryption = {
-    transformers: new Transformers(configurationOf(path, text)),
-    reloads: { ok: 0, failed: 0 },
-  };
-  if (!reloads) return encryption;
-  const reload = new Reload(host, path, encryption, text);
-  await parts.open("encryption-reload", () => reload, { close: (one) => one.stop() });
-  return encryption;
+  const configuration = configurationOf(path, text);
+  const own = new OwnEncryption(host, path, hashOf(text));
+  await parts.open("encryption", () => own.start(configuration, reloads, parts.stopping), {
+    close: () => own.close(),
+  });
+  return own;
 }
 
 /** @throws UsageError */
@@ -63,48 +86,145 @@ function configurationOf(path: string, text: string): EncryptionConfiguration {
   }
 }
 
-/** A file that is half written, or wrong, changes nothing: it is looked at again after the next minute. */
-class Reload {
-  readonly #host: ReloadHost;
+/**
+ * A file that is half written, or wrong, or whose plugins are not well, changes nothing: it is looked at again after the
+ * next minute.
+ */
+class OwnEncryption implements Encryption {
+  readonly reloads = { ok: 0, failed: 0 };
+  readonly kms: Kms = { plugins: undefined, records: undefined };
+  readonly #host: EncryptionHost;
   readonly #path: string;
-  readonly #encryption: Encryption;
+  readonly #closing = new AbortController();
+  #transformers: Transformers | undefined;
+  #metrics: MetricSet | undefined;
+  #reloads = false;
   #hash: string;
-  #timer: Timer;
+  #timer: Timer | undefined;
 
-  constructor(host: ReloadHost, path: string, encryption: Encryption, text: string) {
+  constructor(host: EncryptionHost, path: string, hash: string) {
     this.#host = host;
     this.#path = path;
-    this.#encryption = encryption;
-    this.#hash = hashOf(text);
-    this.#timer = this.#arm();
+    this.#hash = hash;
   }
 
-  stop(): void {
-    this.#timer.cancel();
+  get transformers(): Transformers {
+    if (this.#transformers === undefined) throw new Error("encryption was not started");
+    return this.#transformers;
   }
 
-  #arm(): Timer {
-    return this.#host.clock.after("encryption.reload", lookEveryMs, () => {
-      this.#look();
-      this.#timer = this.#arm();
-    });
+  get checks(): readonly HealthCheck[] {
+    if (!this.#reloads && this.kms.plugins === undefined) return [];
+    return [{ name: "kms-providers", check: () => this.kms.plugins?.fault() }];
+  }
+
+  async start(
+    configuration: EncryptionConfiguration,
+    reloads: boolean,
+    stopping: AbortSignal | undefined,
+  ): Promise<void> {
+    // Who waits for a plugin at the start waits no longer than the start goes on.
+    stopping?.addEventListener("abort", () => this.kms.plugins?.close(), { once: true });
+    this.#reloads = reloads;
+    this.kms.plugins = await this.#plugins(configuration);
+    this.#transformers = new Transformers(configuration, this.kms.plugins?.ciphers);
+    if (reloads) this.#arm();
+  }
+
+  describe(metrics: MetricSet): void {
+    this.#metrics = metrics;
+    if (this.kms.records !== undefined) describeKms(metrics, this.kms);
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.#timer?.cancel();
+    this.kms.plugins?.close();
+  }
+
+  /** Loaded with the first one: most servers have none. */
+  async #plugins(configuration: EncryptionConfiguration): Promise<KmsPlugins | undefined> {
+    const settings = kmsSettingsOf(configuration);
+    if (settings.length === 0) return undefined;
+    const [{ KmsPlugins }, { KmsRecords }] = await Promise.all([
+      import("#encryption/kms-plugins.ts"),
+      import("#encryption/kms-records.ts"),
+    ]);
+    const { clock, log } = this.#host;
+    if (this.kms.records === undefined) {
+      this.kms.records = new KmsRecords(() => clock.nowMs(), identityName(hostname()));
+      if (this.#metrics !== undefined) describeKms(this.#metrics, this.kms);
+    }
+    return KmsPlugins.open({ clock, log, records: this.kms.records }, settings, this.kms.plugins);
+  }
+
+  #arm(): void {
+    if (this.#closing.signal.aborted) return;
+    this.#timer = this.#host.clock.after("encryption.reload", lookEveryMs, () => this.#look());
   }
 
   #look(): void {
-    const path = this.#path;
     try {
-      const text = readFileSync(path, "utf8");
+      const text = readFileSync(this.#path, "utf8");
       const hash = hashOf(text);
-      if (hash === this.#hash) return;
-      this.#encryption.transformers.replace(configurationOf(path, text));
-      this.#hash = hash;
-      this.#encryption.reloads.ok++;
-      this.#host.log.info("encryption configuration was read again", { path });
+      if (hash === this.#hash) return this.#arm();
+      const next = configurationOf(this.#path, text);
+      if (kmsSettingsOf(next).length > 0) {
+        // `#takeWithPlugins` never rejects.
+        void this.#takeWithPlugins(next, hash).then(() => this.#arm());
+        return;
+      }
+      this.#take(next, hash, undefined);
     } catch (error) {
-      this.#encryption.reloads.failed++;
-      const why = (error as Error).message;
-      this.#host.log.error("encryption configuration stays as it was", { path, error: why });
+      this.#refuse(error);
     }
+    this.#arm();
+  }
+
+  async #takeWithPlugins(next: EncryptionConfiguration, hash: string): Promise<void> {
+    try {
+      const plugins = await this.#plugins(next);
+      const fault = plugins === undefined ? undefined : await this.#faultOf(plugins);
+      if (fault === undefined) return this.#take(next, hash, plugins);
+      plugins?.close();
+      this.#refuse(new Error(`health check for new transformers failed: ${fault}`));
+    } catch (error) {
+      this.#refuse(error);
+    }
+  }
+
+  /** What is still wrong when the time is over. */
+  async #faultOf(plugins: KmsPlugins): Promise<string | undefined> {
+    const { clock } = this.#host;
+    const endMs = clock.monotonicMs() + Math.max(wellWithinMsLeast, plugins.graceMs);
+    for (;;) {
+      const fault = plugins.fault() === undefined ? undefined : await plugins.check();
+      const isOver = this.#closing.signal.aborted || clock.monotonicMs() >= endMs;
+      if (fault === undefined || isOver) return fault;
+      await sleep(clock, "encryption.kms", askEveryMs, this.#closing.signal);
+    }
+  }
+
+  #take(next: EncryptionConfiguration, hash: string, plugins: KmsPlugins | undefined): void {
+    const before = this.kms.plugins;
+    this.transformers.replace(next, plugins?.ciphers);
+    this.kms.plugins = plugins;
+    this.#hash = hash;
+    this.reloads.ok++;
+    this.#host.log.info("encryption configuration was read again", { path: this.#path });
+    if (before === undefined) return;
+    // Calls that others began end on their own.
+    this.#host.clock.after("encryption.kms", before.graceMs, () => before.close());
+    this.#closing.signal.addEventListener("abort", () => before.close(), { once: true });
+  }
+
+  #refuse(error: unknown): void {
+    this.reloads.failed++;
+    const why = (error as Error).message;
+    this.#host.log.error("encryption configuration stays as it was", {
+      path: this.#path,
+      error: why,
+    });
   }
 }
 
@@ -112,10 +232,9 @@ function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-export function describeEncryption(
-  metrics: MetricSet,
-  { transformers, reloads }: Encryption,
-): void {
+export function describeEncryption(metrics: MetricSet, encryption: Encryption): void {
+  const { transformers, reloads } = encryption;
+  encryption.describe(metrics);
   const labels = ["resource", "status", "transformation_type", "transformer_prefix"];
   const help = "Total number of transformations.";
   const name = "apiserver_storage_transformation_operations_total";

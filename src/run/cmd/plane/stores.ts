@@ -111,7 +111,7 @@ async function openMain(host: Host, options: StoreOptions): Promise<OpenedStore>
   const atRest = options.encryption?.transformers;
   if (options.openStore !== undefined) return options.openStore(host, atRest);
   const store = await openOwn(host, options);
-  return atRest === undefined ? store : new SealedStore({ store, atRest, log: host.log });
+  return atRest === undefined ? store : SealedStore.open({ store, atRest, log: host.log });
 }
 
 function openOwn(host: Host, options: StoreOptions): Promise<OpenedStore> {

@@ -49,6 +49,11 @@ export class Parts implements AsyncDisposable {
     this.#prefix = prefix;
   }
 
+  /** Aborted when the role is asked to stop; undefined: a start is never interrupted. */
+  get stopping(): AbortSignal | undefined {
+    return this.#options.stopping;
+  }
+
   /** @returns what `make` opened, now owned by this stack. Rejects with what `make` throws, or with StartStopped. */
   async open<Value>(
     name: string,
