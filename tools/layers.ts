@@ -124,11 +124,12 @@ export const layers: Readonly<Record<string, Room>> = {
       "server",
     ],
   },
+  // Devices are selected by expressions.
   scheduler: {
     wing: "loops",
     level: 4,
     pure: true,
-    mayImport: ["base", "metrics", "platform", "api", "client"],
+    mayImport: ["base", "metrics", "platform", "api", "client", "cel"],
   },
   controllers: {
     wing: "loops",

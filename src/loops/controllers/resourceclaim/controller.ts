@@ -182,7 +182,8 @@ export class ResourceClaimController implements KeyOptions {
     if (named.kind === "unsupported") {
       throw new Error(`checking for claim before creating it: ${named.message}`);
     }
-    if (named.kind === "unneeded" || entry.resourceClaimTemplateName === undefined) return undefined;
+    if (named.kind === "unneeded" || entry.resourceClaimTemplateName === undefined)
+      return undefined;
     if (named.kind === "named") {
       const claim = this.#claims.get(pod.metadata?.namespace ?? "", named.name);
       const isOwn = claim !== undefined && notOwned(pod, claim) === undefined;
