@@ -60,6 +60,7 @@ export type TimerName =
   | "scheduler.step"
   | "controllers.resync"
   | "controllers.delay"
+  | "controllers.metrics"
   | "hollow.heartbeat"
   | "hollow.step"
   | "kubelet.end"

@@ -78,6 +78,14 @@ export interface DeleteCall extends CallOptions {
 
 export type PatchType = "json" | "merge" | "strategic" | "apply";
 
+export interface RawCall {
+  /** Encoded, without `?`; then a `?` in the path is a letter of it. */
+  readonly query?: string;
+  readonly signal?: AbortSignal;
+  /** An answer that is longer is an error, and what is left of it is not read. Absent: the transport's own bound. */
+  readonly bodyBytesMax?: number;
+}
+
 export interface Client {
   get<T extends KubeObject>(
     ref: ResourceRef,
@@ -131,6 +139,6 @@ export interface Client {
     call: WatchCall,
     deliver: (events: readonly WatchedEvent<T>[]) => void,
   ): Promise<void>;
-  /** GET of a non-resource or discovery path, parsed JSON. */
-  raw(path: string): Promise<unknown>;
+  /** GET of a non-resource or discovery path, parsed JSON. A query stands behind `?`, or in `call`. */
+  raw(path: string, call?: RawCall): Promise<unknown>;
 }

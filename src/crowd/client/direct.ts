@@ -17,7 +17,7 @@ import type {
 } from "#platform/http.ts";
 import type { Client, WatchedEvent } from "./client.ts";
 import type { ApiRequest, Transport } from "./transport.ts";
-import { apiErrorOf } from "./transport.ts";
+import { apiErrorOf, tooLongAnswer } from "./transport.ts";
 import { joinBytes } from "./json-frames.ts";
 import { verbsClient } from "./verbs.ts";
 import { watchFrames } from "./watch-frames.ts";
@@ -40,7 +40,8 @@ function directExchange(handler: PlainHandler, user: UserInfo, userAgent: string
   return {
     async call(request) {
       const signal = request.signal ?? new AbortController().signal;
-      return directAnswer(await handler(plainRequest(request, user, userAgent, signal)));
+      const response = await handler(plainRequest(request, user, userAgent, signal));
+      return directAnswer(response, request.bodyBytesMax);
     },
     async watch(request, deliver) {
       const signal = request.signal ?? new AbortController().signal;
@@ -71,20 +72,24 @@ function userAgentOf(user: UserInfo): string {
   return `${user.name.slice(user.name.lastIndexOf(":") + 1)}/pilothouse`;
 }
 
-async function directAnswer(response: PlainResponse): Promise<unknown> {
-  const body = await directBody(response);
+async function directAnswer(response: PlainResponse, bodyBytesMax?: number): Promise<unknown> {
+  const body = await directBody(response, bodyBytesMax);
   if (response.status < 400) return body;
   throw apiErrorOf(response.status, body, headerOf(response.headers, "retry-after"));
 }
 
-async function directBody(response: PlainResponse): Promise<unknown> {
+/** Without a bound of the caller's own: same process, same trust. */
+async function directBody(
+  response: PlainResponse,
+  bodyBytesMax = Number.POSITIVE_INFINITY,
+): Promise<unknown> {
   switch (response.kind) {
     case "object":
       return response.object;
     case "bytes":
-      return textOrJson(joinBytes(response.body));
+      return textOrJson(withinBound(joinBytes(response.body), bodyBytesMax));
     case "stream":
-      return textOrJson(await collect(response));
+      return textOrJson(await collect(response, bodyBytesMax));
     case "tunnel":
       throw new TypeError("the server answered a plain request with a tunnel");
     case "events":
@@ -179,15 +184,29 @@ function byteSink(take: (chunk: Uint8Array) => void, end: () => void) {
   };
 }
 
-function collect(response: Extract<PlainResponse, { kind: "stream" }>): Promise<Uint8Array> {
-  return new Promise((resolve) => {
+function withinBound(bytes: Uint8Array, bodyBytesMax: number): Uint8Array {
+  if (bytes.length > bodyBytesMax) throw tooLongAnswer(bodyBytesMax);
+  return bytes;
+}
+
+function collect(
+  response: Extract<PlainResponse, { kind: "stream" }>,
+  bodyBytesMax: number,
+): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];
-    response.open(
-      byteSink(
-        (chunk) => void chunks.push(chunk),
-        () => resolve(joinBytes(chunks)),
-      ),
-    );
+    let size = 0;
+    let close = (): void => {};
+    const take = (chunk: Uint8Array): void => {
+      size += chunk.length;
+      if (size <= bodyBytesMax) return void chunks.push(chunk);
+      chunks.length = 0;
+      reject(tooLongAnswer(bodyBytesMax));
+      close();
+    };
+    close = response.open(byteSink(take, () => resolve(joinBytes(chunks))));
+    // The bound may have been passed while the stream was being opened.
+    if (size > bodyBytesMax) close();
   });
 }
 

@@ -13,7 +13,7 @@ import { ApiError } from "#api/status.ts";
 import type { Client } from "./client.ts";
 import { textOrJson } from "./direct.ts";
 import type { ApiRequest, Transport } from "./transport.ts";
-import { apiErrorOf } from "./transport.ts";
+import { apiErrorOf, tooLongAnswer } from "./transport.ts";
 import { encodePath } from "./path.ts";
 import { verbsClient } from "./verbs.ts";
 import { acceptedTypes, type ObjectCoding } from "./object-coding.ts";
@@ -128,11 +128,12 @@ function byteRequest(
 
 async function socketAnswer(
   response: ByteResponse,
-  { isLazy }: ApiRequest,
-  { bodyBytesMax, coding }: SocketClientOptions,
+  { isLazy, bodyBytesMax: own }: ApiRequest,
+  { bodyBytesMax: most, coding }: SocketClientOptions,
 ): Promise<unknown> {
+  const bodyBytesMax = Math.min(own ?? most, most);
   const bytes = await response.read(bodyBytesMax);
-  if (bytes === "too-large") throw new Error(`answer is larger than ${bodyBytesMax} bytes`);
+  if (bytes === "too-large") throw tooLongAnswer(bodyBytesMax);
   const body = isIn(coding, response) ? coding.decode(bytes, isLazy) : textOrJson(bytes);
   if (response.status < 400) return body;
   throw apiErrorOf(response.status, body, response.headers["retry-after"]);

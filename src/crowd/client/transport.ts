@@ -24,6 +24,13 @@ export interface ApiRequest {
   readonly bodyKind?: TypeMeta | undefined;
   /** Objects of the answer are read-only: a transport may decode them when they are read. */
   readonly isLazy: boolean;
+  /** Of the answer; absent: the transport's own bound. */
+  readonly bodyBytesMax?: number;
+}
+
+/** An answer that is longer than its caller takes. */
+export function tooLongAnswer(bodyBytesMax: number): Error {
+  return new Error(`answer is larger than ${bodyBytesMax} bytes`);
 }
 
 export interface TypeMeta {

@@ -5,6 +5,7 @@
 import type { AnyObject, KubeObject } from "#api/object.ts";
 import { resourceByPath } from "#api/schema/resources.ts";
 import { assert } from "#base/assert.ts";
+import { given } from "#base/given.ts";
 import type {
   CallOptions,
   Client,
@@ -12,6 +13,7 @@ import type {
   ListCall,
   ListOf,
   PatchType,
+  RawCall,
   ResourceRef,
   WatchCall,
   WatchedEvent,
@@ -153,9 +155,12 @@ class VerbsClient implements Client {
     return this.#exchange.watch({ ...request, accept }, (events) => take(events.map(partialEvent)));
   }
 
-  raw(path: string): Promise<unknown> {
-    const [before = "", query = ""] = path.split("?", 2);
-    return this.#exchange.call(blank(undefined, "GET", before, query));
+  raw(path: string, { query, signal, bodyBytesMax }: RawCall = {}): Promise<unknown> {
+    const limits = given({ signal, bodyBytesMax });
+    if (query !== undefined)
+      return this.#exchange.call({ ...blank(undefined, "GET", path, query), ...limits });
+    const [before = "", after = ""] = path.split("?", 2);
+    return this.#exchange.call({ ...blank(undefined, "GET", before, after), ...limits });
   }
 
   async #call<T>(request: ApiRequest): Promise<T> {

@@ -23,6 +23,7 @@ import {
   HorizontalPodAutoscalerController,
   horizontalPodAutoscalerRole,
 } from "./autoscaling/controller.ts";
+import type { AutoscalingOptions } from "./autoscaling/options.ts";
 import {
   ClusterRoleAggregationController,
   clusterRoleAggregationRole,
@@ -121,6 +122,8 @@ export interface ManagerOptions {
   readonly nodeIpam?: NodeIpamOptions;
   /** Absent: upstream's. */
   readonly nodeLifecycle?: NodeLifecycleOptions;
+  /** Absent: upstream's. */
+  readonly autoscaling?: AutoscalingOptions;
   /** Finished pods kept; absent: upstream's 12,500. */
   readonly terminatedPodsMax?: number;
   /** Absent: the status of policies is not written. */
@@ -194,7 +197,7 @@ const factories: readonly NamedFactory[] = [
   [
     "horizontal-pod-autoscaler",
     horizontalPodAutoscalerRole,
-    (deps) => new HorizontalPodAutoscalerController(deps),
+    (deps, { autoscaling }) => new HorizontalPodAutoscalerController(deps, autoscaling),
   ],
   ["serviceaccount-controller", serviceAccountRole, serviceAccountController],
   ["root-ca-certificate-publisher", rootCaPublisherRole, rootCaPublisher],

@@ -9,7 +9,11 @@
  */
 import { compactFields, compactLabels } from "#api/selectors/compact-selector.ts";
 import { parseFieldSelector } from "#api/selectors/field-selector.ts";
-import { parseLabelSelector } from "#api/selectors/label-selector.ts";
+import {
+  formatLabelSelector,
+  type LabelSelectorSpec,
+  parseLabelSelector,
+} from "#api/selectors/label-selector.ts";
 import type { AnyObject, KubeObject, ObjectMeta } from "#api/object.ts";
 import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { alreadyExists, badRequest, conflict, conflictModified } from "#api/status.ts";
@@ -641,13 +645,20 @@ function gracePeriod(ref: ResourceRef, current: AnyObject, options: DeleteCall):
 
 function scaleOf(object: AnyObject): AnyObject {
   const { name, namespace, uid, resourceVersion } = object.metadata ?? {};
-  const spec = (object["spec"] ?? {}) as { readonly replicas?: number };
+  const spec = (object["spec"] ?? {}) as {
+    readonly replicas?: number;
+    readonly selector?: LabelSelectorSpec;
+  };
+  const selector = formatLabelSelector(spec.selector);
   const status = (object["status"] ?? {}) as { readonly replicas?: number };
   return {
     apiVersion: "autoscaling/v1",
     kind: "Scale",
     metadata: definedOnly({ name, namespace, uid, resourceVersion }),
     spec: { replicas: spec.replicas ?? 1 },
-    status: { replicas: status.replicas ?? 0 },
+    status: {
+      replicas: status.replicas ?? 0,
+      ...(selector.startsWith("<") ? {} : { selector }),
+    },
   };
 }

@@ -1,30 +1,42 @@
 /**
- * Horizontal pod autoscaling without metrics: every 15 s the target is scaled into [minReplicas,
- * maxReplicas], and the status reports the replicas and why nothing else is done.
+ * Horizontal pod autoscaling: every `syncMs` the metrics of an autoscaler say how many replicas its target needs.
  *
- * Absent on purpose: the metrics APIs. ScalingActive is False and says so; nothing is guessed.
+ *   scale of the target ─► bounds, or metrics (metrics-reader.ts) ─► plan.ts ─► scale ─► status
+ *
+ * Holds  nothing is written to a target whose metrics are unknown; what was read is old by a look at most.
  */
-import type { HorizontalPodAutoscaler } from "#api/gen/types.ts";
+import type { HorizontalPodAutoscaler, Pod } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
 import type { KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/values/time.ts";
+import { ApiError } from "#api/status.ts";
 import type { ResourceRef } from "#client/client.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { textOf } from "../framework/api-errors.ts";
 import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
-import { findScaledResource } from "../scaling/scale.ts";
-import { planScale, type Rescale } from "./plan.ts";
+import { ScaleHistory } from "./history.ts";
+import { KindResources } from "./kind-resources.ts";
+import { metricSpecs } from "./metric-specs.ts";
+import { planMetrics, type MetricsPlan } from "./metrics-plan.ts";
+import { MetricsReader } from "./metrics-reader.ts";
+import { autoscalingDefaults, type AutoscalingOptions } from "./options.ts";
+import { planScale, planStart, type Rescale, scaledToZero } from "./plan.ts";
+import { ScalerSelectors } from "./scaler-selectors.ts";
 import {
+  type Conditions,
+  failedScale,
   failedUpdate,
   gotScale,
-  outcomeWithoutScale,
+  type Outcome,
   statusAfter,
   updatedScale,
-  type Outcome,
 } from "./status.ts";
+import { selectPods, type Selected } from "./target-pods.ts";
+import { tolerancesOf } from "./tolerance.ts";
 
 export const horizontalPodAutoscalerRole: ControllerRole = {
   account: "horizontal-pod-autoscaler",
@@ -40,13 +52,14 @@ export const horizontalPodAutoscalerRole: ControllerRole = {
   ],
 };
 
-/** Upstream's --horizontal-pod-autoscaler-sync-period. */
-const everyMs = 15_000;
-
 const noTarget = { apiVersion: "", kind: "", name: "" };
 
-interface Scale extends KubeObject {
+/** Writes of the scale against others' at a time: upstream's retry.DefaultRetry. */
+const writesMax = 5;
+
+export interface Scale extends KubeObject {
   readonly spec?: { readonly replicas?: number };
+  readonly status?: { readonly replicas?: number; readonly selector?: string };
 }
 
 /** The object to scale, with its scale as the server has it. */
@@ -55,72 +68,199 @@ interface Target {
   readonly scale: Scale;
 }
 
+interface Look {
+  readonly autoscaler: HorizontalPodAutoscaler;
+  readonly key: string;
+  readonly namespace: string;
+  readonly target: Target;
+  readonly current: number;
+  readonly history: ScaleHistory;
+  readonly signal: AbortSignal;
+}
+
 export class HorizontalPodAutoscalerController implements ControllerOptions<HorizontalPodAutoscaler> {
   readonly name = "horizontal-pod-autoscaler-controller";
   readonly workers = 5;
   readonly ref = refs.horizontalpodautoscalers;
-  readonly when = { on: ["add", "update"], changed: hasOtherSpec } as const;
+  readonly when = { changed: hasOtherSpec } as const;
   readonly #deps: ControllerDeps;
+  readonly #options: AutoscalingOptions;
+  readonly #pods: Informer<Pod>;
+  readonly #kinds: KindResources;
+  readonly #reader: MetricsReader;
+  readonly #selectors = new ScalerSelectors();
+  /** By key; removed with the autoscaler. */
+  readonly #histories = new Map<string, ScaleHistory>();
 
-  constructor(deps: ControllerDeps) {
+  constructor(deps: ControllerDeps, options: AutoscalingOptions = autoscalingDefaults) {
     this.#deps = deps;
+    this.#options = options;
+    this.#pods = deps.informers.informer<Pod>(refs.pods);
+    this.#kinds = new KindResources(deps);
+    this.#reader = new MetricsReader({ ...deps, kinds: this.#kinds }, options);
   }
 
   async reconcile({
+    key,
     object: autoscaler,
+    signal,
   }: ReconcileRequest<HorizontalPodAutoscaler>): Promise<ReconcileResult> {
-    if (autoscaler === undefined || autoscaler.metadata?.deletionTimestamp !== undefined)
-      return undefined;
-    await this.#writeStatus(autoscaler, await this.#scaleTarget(autoscaler));
-    return { requeueAfterMs: everyMs };
+    if (autoscaler === undefined) return this.#forget(key);
+    if (autoscaler.metadata?.deletionTimestamp !== undefined) return undefined;
+    await this.#writeStatus(autoscaler, await this.#look(key, autoscaler, signal));
+    return { requeueAfterMs: this.#options.syncMs };
   }
 
-  async #scaleTarget(autoscaler: HorizontalPodAutoscaler): Promise<Outcome> {
+  #forget(key: string): undefined {
+    this.#histories.delete(key);
+    this.#selectors.delete(key);
+  }
+
+  async #look(
+    key: string,
+    autoscaler: HorizontalPodAutoscaler,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
     const target = await this.#findTarget(autoscaler).catch((error: unknown) => textOf(error));
-    if (typeof target === "string") return this.#reportUnreachable(autoscaler, target);
+    if (typeof target === "string") {
+      this.#warn(autoscaler, "FailedGetScale", target);
+      return { conditions: { AbleToScale: failedScale(target) } };
+    }
     const current = target.scale.spec?.replicas ?? 0;
-    const { rescale, scalingActive } = planScale(autoscaler, current);
-    const seen = { current, desired: current, rescaled: false, scalingActive };
-    if (rescale === undefined) return { ...seen, ableToScale: gotScale };
-    const failure = await this.#rescale(autoscaler, target, rescale);
-    if (failure !== undefined) return { ...seen, ableToScale: failedUpdate(failure) };
-    const { replicas: desired } = rescale;
-    return { ...seen, desired, rescaled: true, ableToScale: updatedScale(desired) };
+    const history = this.#history(key);
+    history.begin(current, this.#deps.clock.nowMs());
+    const namespace = autoscaler.metadata?.namespace ?? "";
+    return this.#decide({ autoscaler, key, namespace, target, current, history, signal });
   }
 
-  #reportUnreachable(autoscaler: HorizontalPodAutoscaler, why: string): Outcome {
-    this.#deps.recorder.event(autoscaler, "Warning", "FailedGetScale", why);
-    return outcomeWithoutScale(autoscaler, why);
+  #history(key: string): ScaleHistory {
+    const known = this.#histories.get(key);
+    if (known !== undefined) return known;
+    const history = new ScaleHistory();
+    this.#histories.set(key, history);
+    return history;
+  }
+
+  #decide(look: Look): Promise<Outcome> {
+    const start = planStart(look.autoscaler, look.current);
+    switch (start.kind) {
+      case "disabled": {
+        const { scalingActive: ScalingActive } = start;
+        return Promise.resolve(unchanged(look, { AbleToScale: gotScale, ScalingActive }));
+      }
+      case "bounds":
+        return this.#rescale(look, start.rescale, {});
+      case "metrics":
+        return this.#followMetrics(look);
+      default:
+        return start satisfies never;
+    }
+  }
+
+  async #followMetrics(look: Look): Promise<Outcome> {
+    const { autoscaler, current } = look;
+    const plan = await this.#planMetrics(look);
+    for (const { reason, message } of plan.warnings) this.#warn(autoscaler, reason, message);
+    const { scalingActive: ScalingActive, statuses, replicas } = plan;
+    if (replicas === undefined) {
+      this.#warn(autoscaler, "FailedComputeMetricsReplicas", plan.error ?? "");
+      return unchanged(look, { AbleToScale: gotScale, ScalingActive }, statuses, "keep");
+    }
+    const nowMs = this.#deps.clock.nowMs();
+    const proposed = { name: plan.name, replicas };
+    const next = planScale(autoscaler, current, proposed, look.history, this.#options, nowMs);
+    const { ableToScale: AbleToScale, scalingLimited: ScalingLimited, rescale } = next;
+    const conditions = { AbleToScale, ScalingActive, ScalingLimited };
+    if (rescale === undefined) return unchanged(look, conditions, statuses);
+    return this.#rescale(look, rescale, conditions, statuses);
+  }
+
+  async #planMetrics(look: Look): Promise<MetricsPlan> {
+    const { autoscaler, namespace, target, current, signal } = look;
+    const selected = this.#select(look);
+    if (selected.kind === "refused") {
+      const { warning, scalingActive } = selected;
+      const statuses = metricSpecs(autoscaler).map(() => ({ type: "" }));
+      const error = warning.message;
+      return { replicas: undefined, name: "", statuses, warnings: [warning], scalingActive, error };
+    }
+    const asked = { namespace, selector: selected.text, signal };
+    const specs = metricSpecs(autoscaler);
+    const readings = await Promise.all(specs.map((spec) => this.#reader.read(spec, asked)));
+    const { tolerance, cpuInitializationMs, initialReadinessMs } = this.#options;
+    const scaled = {
+      replicas: current,
+      statusReplicas: target.scale.status?.replicas ?? 0,
+      pods: selected.pods,
+      tolerances: tolerancesOf(autoscaler, tolerance),
+      times: { nowMs: this.#deps.clock.nowMs(), cpuInitializationMs, initialReadinessMs },
+    };
+    return planMetrics(autoscaler, scaled, readings);
+  }
+
+  #select({ key, namespace, target }: Look): Selected {
+    const text = target.scale.status?.selector ?? "";
+    return selectPods(text, { key, namespace, pods: this.#pods, selectors: this.#selectors });
+  }
+
+  #warn(autoscaler: HorizontalPodAutoscaler, reason: string, message: string): void {
+    this.#deps.recorder.event(autoscaler, "Warning", reason, message);
   }
 
   /** Throws when the kind is not served, or the object has no scale. */
   async #findTarget({ spec, metadata }: HorizontalPodAutoscaler): Promise<Target> {
     const { apiVersion = "", kind, name } = spec?.scaleTargetRef ?? noTarget;
-    const ref = await findScaledResource(this.#deps.client, apiVersion, kind);
-    if (ref === undefined) throw new Error(`no matches for kind "${kind}" in "${apiVersion}"`);
-    const options = { subresource: "scale" };
-    const scale = await this.#deps.client.get<Scale>(ref, metadata?.namespace ?? "", name, options);
-    return { ref, scale };
+    const ref = await this.#kinds.scaled(apiVersion, kind);
+    return { ref, scale: await this.#getScale(ref, metadata?.namespace ?? "", name) };
   }
 
-  /** @returns why the scale could not be written; undefined: it was. */
+  #getScale(ref: ResourceRef, namespace: string, name: string): Promise<Scale> {
+    return this.#deps.client.get<Scale>(ref, namespace, name, { subresource: "scale" });
+  }
+
   async #rescale(
-    autoscaler: HorizontalPodAutoscaler,
-    { ref, scale }: Target,
+    look: Look,
     { replicas, reason }: Rescale,
-  ): Promise<string | undefined> {
+    conditions: Conditions,
+    metrics: MetricsPlan["statuses"] = [],
+  ): Promise<Outcome> {
+    const { autoscaler, current, history } = look;
     const text = `New size: ${replicas}; reason: ${reason}`;
-    const next = { ...scale, spec: { ...scale.spec, replicas } };
-    const namespace = autoscaler.metadata?.namespace ?? "";
-    try {
-      await this.#deps.client.update(ref, namespace, next, { subresource: "scale" });
-    } catch (error) {
-      const why = textOf(error);
-      this.#deps.recorder.event(autoscaler, "Warning", "FailedRescale", `${text}; error: ${why}`);
-      return why;
+    const failure = await this.#writeScale(look, replicas).then(() => undefined, textOf);
+    if (failure !== undefined) {
+      this.#warn(autoscaler, "FailedRescale", `${text}; error: ${failure}`);
+      const said = { ...conditions, AbleToScale: failedUpdate(failure) };
+      return unchanged(look, said, metrics, "keep");
     }
     this.#deps.recorder.event(autoscaler, "Normal", "SuccessfulRescale", text);
-    return undefined;
+    if (autoscaler.spec?.behavior !== undefined)
+      history.changed(current, replicas, this.#deps.clock.nowMs());
+    const zero = scaledToZero(autoscaler, current, replicas);
+    const said = {
+      ...conditions,
+      AbleToScale: updatedScale(replicas),
+      ...(zero === undefined ? {} : { ScaledToZero: zero }),
+    };
+    return {
+      conditions: said,
+      replicas: { current, desired: replicas, rescaled: true, metrics },
+    };
+  }
+
+  /** A conflict is another's write of the target: the number does not depend on it. */
+  async #writeScale({ target: { ref, scale }, namespace }: Look, replicas: number): Promise<void> {
+    let latest = scale;
+    for (let writes = 1; ; writes++) {
+      const next = { ...latest, spec: { ...latest.spec, replicas } };
+      try {
+        await this.#deps.client.update(ref, namespace, next, { subresource: "scale" });
+        return;
+      } catch (error) {
+        const isConflict = error instanceof ApiError && error.code === 409;
+        if (!isConflict || writes >= writesMax) throw error;
+        latest = await this.#getScale(ref, namespace, scale.metadata?.name ?? "");
+      }
+    }
   }
 
   async #writeStatus(autoscaler: HorizontalPodAutoscaler, outcome: Outcome): Promise<void> {
@@ -129,8 +269,27 @@ export class HorizontalPodAutoscalerController implements ControllerOptions<Hori
     const namespace = autoscaler.metadata?.namespace ?? "";
     const next: HorizontalPodAutoscaler = { ...autoscaler, status };
     const options = { subresource: "status" };
-    await this.#deps.client.update(refs.horizontalpodautoscalers, namespace, next, options);
+    try {
+      await this.#deps.client.update(refs.horizontalpodautoscalers, namespace, next, options);
+    } catch (error) {
+      this.#warn(autoscaler, "FailedUpdateStatus", textOf(error));
+      throw error;
+    }
   }
+}
+
+/** `keep`: no number was found, so the desired one stays as it was. */
+function unchanged(
+  { current }: Look,
+  conditions: Conditions,
+  metrics: MetricsPlan["statuses"] = [],
+  desired?: "keep",
+): Outcome {
+  const replicas = { current, rescaled: false, metrics };
+  return {
+    conditions,
+    replicas: desired === "keep" ? replicas : { ...replicas, desired: current },
+  };
 }
 
 function hasOtherSpec(old: HorizontalPodAutoscaler, autoscaler: HorizontalPodAutoscaler): boolean {

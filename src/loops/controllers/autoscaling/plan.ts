@@ -1,14 +1,16 @@
 /**
- * What a HorizontalPodAutoscaler does where no metrics are read, pure: it keeps the target within its
- * bounds, and says that it cannot do more.
+ * What an autoscaler does at one look, pure but for its history: whether metrics are needed, and then which size.
+ *
+ * Scale to zero needs no switch here: an API server takes `minReplicas: 0` only with its gate HPAScaleToZero on.
  */
-import { ownEntry } from "#base/own.ts";
-import type {
-  HorizontalPodAutoscaler,
-  HorizontalPodAutoscalerCondition,
-  MetricSpec,
-} from "#api/gen/types.ts";
-import { withCondition } from "#client/conditions.ts";
+import type { HorizontalPodAutoscaler } from "#api/gen/types.ts";
+import { findCondition } from "#client/conditions.ts";
+import type { ScaleHistory } from "./history.ts";
+import { hasObjectOrExternal } from "./metric-specs.ts";
+import type { MetricsPlan } from "./metrics-plan.ts";
+import { normalize, type Normalized } from "./normalize.ts";
+import type { AutoscalingOptions } from "./options.ts";
+import type { Said } from "./said.ts";
 
 /** Replicas the target must have, and upstream's words for why. */
 export interface Rescale {
@@ -16,65 +18,103 @@ export interface Rescale {
   readonly reason: string;
 }
 
-interface ScalePlan {
-  /** Absent: the target has as many replicas as it must. */
-  readonly rescale?: Rescale;
-  readonly scalingActive: Said;
-}
+export type Start =
+  /** The target has no replicas, and not because of this autoscaler. */
+  | { readonly kind: "disabled"; readonly scalingActive: Said }
+  /** Out of its bounds: no metric is asked. */
+  | { readonly kind: "bounds"; readonly rescale: Rescale }
+  | { readonly kind: "metrics" };
 
-export interface Said {
-  readonly status: "True" | "False";
-  readonly reason: string;
-  readonly message: string;
-}
-
-const disabled: Said = {
-  status: "False",
-  reason: "ScalingDisabled",
-  message: "scaling is disabled since the replica count of the target is zero",
+const disabled: Start = {
+  kind: "disabled",
+  scalingActive: {
+    status: "False",
+    reason: "ScalingDisabled",
+    message: "scaling is disabled since the replica count of the target is zero",
+  },
 };
 
-export function planScale(autoscaler: HorizontalPodAutoscaler, current: number): ScalePlan {
-  const min = autoscaler.spec?.minReplicas ?? 1;
-  const max = autoscaler.spec?.maxReplicas ?? min;
-  const scalingActive = planWithoutMetrics(autoscaler.spec?.metrics ?? []);
-  if (current === 0 && min !== 0) return { scalingActive: disabled };
+const belowMin = "Current number of replicas below Spec.MinReplicas";
+
+export function minReplicas({ spec }: HorizontalPodAutoscaler): number {
+  return spec?.minReplicas ?? 1;
+}
+
+function maxReplicas(autoscaler: HorizontalPodAutoscaler): number {
+  return autoscaler.spec?.maxReplicas ?? minReplicas(autoscaler);
+}
+
+/** It scaled the target to zero itself, and so may scale it up again. */
+function isScaledToZero({ status }: HorizontalPodAutoscaler): boolean {
+  return findCondition(status?.conditions, "ScaledToZero")?.status === "True";
+}
+
+export function planStart(autoscaler: HorizontalPodAutoscaler, current: number): Start {
+  const min = minReplicas(autoscaler);
+  const max = maxReplicas(autoscaler);
+  if (current === 0) return canLeaveZero(autoscaler, min) ? { kind: "metrics" } : disabled;
   if (current > max) {
     const reason = "Current number of replicas above Spec.MaxReplicas";
-    return { scalingActive, rescale: { replicas: max, reason } };
+    return { kind: "bounds", rescale: { replicas: max, reason } };
   }
-  if (current < min) {
-    const reason = "Current number of replicas below Spec.MinReplicas";
-    return { scalingActive, rescale: { replicas: min, reason } };
-  }
-  return { scalingActive };
+  if (current < min) return { kind: "bounds", rescale: { replicas: min, reason: belowMin } };
+  return { kind: "metrics" };
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  Resource: "FailedGetResourceMetric",
-  ContainerResource: "FailedGetContainerResourceMetric",
-  Pods: "FailedGetPodsMetric",
-  Object: "FailedGetObjectMetric",
-  External: "FailedGetExternalMetric",
-};
-
-function planWithoutMetrics([first]: readonly MetricSpec[]): Said {
-  const what = first?.resource?.name ?? first?.type ?? "resource";
-  const why = `unable to get metrics for ${what}: this control plane reads no metrics API`;
-  const message = `the HPA was unable to compute the replica count: ${why}`;
-  return {
-    status: "False",
-    reason: ownEntry(reasons, first?.type ?? "Resource") ?? "InvalidMetricSourceType",
-    message,
-  };
+function canLeaveZero(autoscaler: HorizontalPodAutoscaler, min: number): boolean {
+  return isScaledToZero(autoscaler) && (min !== 0 || hasObjectOrExternal(autoscaler));
 }
 
-/** The same array when nothing new is said. */
-export function withSaid(
-  conditions: readonly HorizontalPodAutoscalerCondition[] | undefined,
-  type: string,
-  said: Said,
-  now: string,
-): readonly HorizontalPodAutoscalerCondition[] {
-  return withCondition(conditions, { type, ...said, lastTransitionTime: now });
+export interface ScalePlan extends Pick<Normalized, "ableToScale" | "scalingLimited"> {
+  /** Absent: the target has as many replicas as it must. */
+  readonly rescale?: Rescale;
+}
+
+/** Of metrics that gave a number: `proposed`. Records it in the history. */
+export function planScale(
+  autoscaler: HorizontalPodAutoscaler,
+  current: number,
+  { replicas: proposed, name }: Pick<MetricsPlan, "name"> & { readonly replicas: number },
+  history: ScaleHistory,
+  { downscaleStabilizationMs }: Pick<AutoscalingOptions, "downscaleStabilizationMs">,
+  nowMs: number,
+): ScalePlan {
+  const min = minReplicas(autoscaler);
+  // A hostile metric below zero asks for none.
+  const desired = Math.max(0, proposed);
+  const { replicas, ...said } = normalize(autoscaler, history, {
+    current,
+    desired,
+    min,
+    max: maxReplicas(autoscaler),
+    nowMs,
+    downscaleStabilizationMs,
+  });
+  const isLow = current === 0 && replicas < min;
+  const next = isLow ? min : replicas;
+  if (next === current) return said;
+  return { ...said, rescale: { replicas: next, reason: reasonOf(desired, current, name) } };
+}
+
+function reasonOf(desired: number, current: number, name: string): string {
+  if (desired > current) return `${desired > 0 ? name : ""} above target`;
+  if (desired < current) return "All metrics below target";
+  return current === 0 ? belowMin : "";
+}
+
+/** Whether the autoscaler itself brought its target to zero; undefined: it never may, and says nothing. */
+export function scaledToZero(
+  autoscaler: HorizontalPodAutoscaler,
+  from: number,
+  to: number,
+): Said | undefined {
+  const min = minReplicas(autoscaler);
+  const isKnown = findCondition(autoscaler.status?.conditions, "ScaledToZero") !== undefined;
+  if (min !== 0 && !isKnown) return undefined;
+  if (from > 0 && to === 0 && min === 0 && hasObjectOrExternal(autoscaler)) {
+    const message = "the HPA controller scaled the workload to zero";
+    return { status: "True", reason: "ScaledToZero", message };
+  }
+  const message = "the HPA controller did not scale the workload to zero";
+  return { status: "False", reason: "NotScaledToZero", message };
 }

@@ -1,23 +1,41 @@
-/** The status of a HorizontalPodAutoscaler after one look at its target, pure. */
-import type { HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus } from "#api/gen/types.ts";
+/** The status of a HorizontalPodAutoscaler after one look at its target, pure. Texts are upstream's. */
+import type {
+  HorizontalPodAutoscaler,
+  HorizontalPodAutoscalerCondition,
+  HorizontalPodAutoscalerStatus,
+  MetricStatus,
+} from "#api/gen/types.ts";
 import { given } from "#base/given.ts";
-import { withSaid, type Said } from "./plan.ts";
+import { withCondition } from "#client/conditions.ts";
+import type { Said } from "./said.ts";
+
+/** What is said under each type; absent: as it was. */
+export interface Conditions {
+  readonly AbleToScale?: Said;
+  readonly ScalingActive?: Said;
+  readonly ScalingLimited?: Said;
+  readonly ScaledToZero?: Said;
+}
 
 /** The observed scale and the result of acting on it. */
 export interface Outcome {
-  readonly current: number | undefined;
-  readonly desired: number | undefined;
-  readonly rescaled: boolean;
-  readonly ableToScale: Said;
-  readonly scalingActive: Said | undefined;
+  /** Undefined: the scale could not be read, and what was known of it stays. */
+  readonly replicas?: Replicas;
+  readonly conditions: Conditions;
 }
 
-/** The scale of the target could not be read: what was known of it stays. */
-export function outcomeWithoutScale(autoscaler: HorizontalPodAutoscaler, why: string): Outcome {
+interface Replicas {
+  readonly current: number;
+  /** Absent: as it was. */
+  readonly desired?: number;
+  readonly rescaled: boolean;
+  /** Of each metric; `type` "": of one that could not be read. */
+  readonly metrics: readonly MetricStatus[];
+}
+
+export function failedScale(why: string): Said {
   const message = `the HPA controller was unable to get the target's current scale: ${why}`;
-  const ableToScale: Said = { status: "False", reason: "FailedGetScale", message };
-  const { currentReplicas: current, desiredReplicas: desired } = autoscaler.status ?? {};
-  return { current, desired, rescaled: false, ableToScale, scalingActive: undefined };
+  return { status: "False", reason: "FailedGetScale", message };
 }
 
 export const gotScale: Said = {
@@ -38,19 +56,31 @@ export function failedUpdate(why: string): Said {
 
 /** `now` is a timestamp of the API. */
 export function statusAfter(
-  { metadata, status: old }: HorizontalPodAutoscaler,
-  { current, desired, rescaled, ableToScale, scalingActive }: Outcome,
+  { status: old }: HorizontalPodAutoscaler,
+  { replicas, conditions }: Outcome,
   now: string,
 ): HorizontalPodAutoscalerStatus {
-  const able = withSaid(old?.conditions, "AbleToScale", ableToScale, now);
-  const conditions =
-    scalingActive === undefined ? able : withSaid(able, "ScalingActive", scalingActive, now);
-  const generation = metadata?.generation;
+  const said = withConditions(old?.conditions, conditions, now);
+  if (replicas === undefined) return { desiredReplicas: 0, ...old, conditions: said };
+  const { current, desired = old?.desiredReplicas ?? 0, rescaled, metrics } = replicas;
+  const lastScaleTime = rescaled ? now : old?.lastScaleTime;
+  const currentMetrics = metrics.length === 0 ? undefined : metrics;
   return {
-    ...old,
-    ...given({ observedGeneration: generation, currentReplicas: current }),
-    desiredReplicas: desired ?? 0,
-    ...(rescaled ? { lastScaleTime: now } : {}),
-    conditions,
+    ...given({ lastScaleTime, currentMetrics }),
+    currentReplicas: current,
+    desiredReplicas: desired,
+    conditions: said,
   };
+}
+
+function withConditions(
+  old: HorizontalPodAutoscalerStatus["conditions"],
+  conditions: Conditions,
+  now: string,
+): readonly HorizontalPodAutoscalerCondition[] {
+  let list = old ?? [];
+  for (const [type, said] of Object.entries(conditions) as [string, Said | undefined][]) {
+    if (said !== undefined) list = withCondition(list, { type, ...said, lastTransitionTime: now });
+  }
+  return list;
 }

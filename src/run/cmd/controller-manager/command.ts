@@ -5,6 +5,8 @@ import { nodeLifecycleDefaults } from "#controllers/nodelifecycle/options.ts";
 import { boolean, duration, integer, nameList } from "../shared/flag-values.ts";
 import { signingLifetimeMs } from "../shared/limits.ts";
 import { addRoleFlags } from "../shared/role-flags.ts";
+import { addAutoscalingFlags } from "./autoscaling-flags.ts";
+import { addWorkerFlags } from "./worker-flags.ts";
 import { addNodeRangeFlags } from "./node-ranges.ts";
 import type { ControllerManagerFlags } from "./flags.ts";
 import { kubeControllerManagerFlags } from "../shared/stock-flags/kube-controller-manager.ts";
@@ -41,6 +43,8 @@ export function addControllerManager(program: Command): void {
   addSigningFlags(command);
   addNodeFlags(command);
   addNodeRangeFlags(command);
+  addAutoscalingFlags(command);
+  addWorkerFlags(command);
   addRoleFlags(command, { lease: "kube-controller-manager", port: 10_257 });
   addStockFlags(command, kubeControllerManagerFlags);
   command

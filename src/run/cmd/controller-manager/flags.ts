@@ -1,9 +1,11 @@
 /** The flags of `pilothouse controller-manager`, as parsed. */
 import type { RoleFlags } from "../shared/role-flags.ts";
+import type { AutoscalingFlags } from "./autoscaling-flags.ts";
 import type { NodeRangeFlags } from "./node-ranges.ts";
 import type { SigningFlags } from "../shared/signing.ts";
 
-export interface ControllerManagerFlags extends RoleFlags, SigningFlags, NodeRangeFlags {
+export interface ControllerManagerFlags
+  extends RoleFlags, SigningFlags, NodeRangeFlags, AutoscalingFlags {
   readonly useServiceAccountCredentials: boolean;
   readonly serviceAccountPrivateKeyFile?: string;
   /** `*`, `name`, `-name` */

@@ -23,8 +23,10 @@ import { accountTransport } from "./account-clients.ts";
 import { type ApiConnection, type Fence, fenced } from "../shared/api-access.ts";
 import { documentReader } from "./published-documents.ts";
 import { openRole, runRole, type WorkOf } from "../shared/role-process.ts";
+import { autoscalingOf } from "./autoscaling-flags.ts";
 import type { ControllerManagerFlags } from "./flags.ts";
 import { nodeIpamOf } from "./node-ranges.ts";
+import { workersOf } from "./worker-flags.ts";
 
 export function controllerManagerRole(flags: ControllerManagerFlags): Promise<void> {
   return runRole(flags, openControllerManager);
@@ -49,6 +51,8 @@ function openControllerManager(
     const chosen: Omit<ManagerOptions, "rootCa"> = {
       controllers: flags.controllers,
       nodeLifecycle: nodeLifecycleOf(flags),
+      autoscaling: autoscalingOf(flags),
+      workers: workersOf(flags),
       ...(nodeIpam === undefined ? {} : { nodeIpam }),
       terminatedPodsMax: flags.terminatedPodGcThreshold,
       signDetached,

@@ -3,22 +3,15 @@ import { clientFlags, componentFlags } from "./component-flags.ts";
 import type { StockFlag } from "./flag-kinds.ts";
 import { fixed, refused, unused } from "./stock-flag.ts";
 
-const inTurns = "controllers share one loop and wait for the API alone, not for each other";
+const notHere = "this controller is not here (docs/deploy/roles.md)";
 const atOnce = "changes are acted upon as they come; what comes together is written together";
 
 export const kubeControllerManagerFlags: readonly StockFlag[] = [
   ...componentFlags,
   ...clientFlags,
   ...unused(
-    `concurrent-cron-job-syncs:int concurrent-daemonset-syncs:int concurrent-deployment-syncs:int
-     concurrent-device-taint-eviction-syncs:int concurrent-endpoint-syncs:int concurrent-ephemeralvolume-syncs:int
-     concurrent-gc-syncs:int concurrent-horizontal-pod-autoscaler-syncs:int concurrent-job-syncs:int
-     concurrent-namespace-syncs:int concurrent-rc-syncs:int concurrent-replicaset-syncs:int
-     concurrent-resource-quota-syncs:int concurrent-resourceclaim-syncs:int concurrent-service-endpoint-syncs:int
-     concurrent-service-syncs:int concurrent-serviceaccount-token-syncs:int concurrent-statefulset-syncs:int
-     concurrent-ttl-after-finished-syncs:int concurrent-validating-admission-policy-status-syncs:int
-     mirroring-concurrent-service-endpoint-syncs:int`,
-    inTurns,
+    `concurrent-device-taint-eviction-syncs:int concurrent-resourceclaim-syncs:int concurrent-service-syncs:int`,
+    notHere,
   ),
   ...unused(
     "endpoint-updates-batch-period:duration endpointslice-updates-batch-period:duration mirroring-endpointslice-updates-batch-period:duration",
@@ -39,12 +32,6 @@ export const kubeControllerManagerFlags: readonly StockFlag[] = [
     "a cloud's own controller manager allocates from the cloud",
   ),
   ...unused("cluster-name", "a prefix of cloud resources; there is no cloud here"),
-  ...unused("horizontal-pod-autoscaler-sync-period:duration", "nothing reads metrics here yet"),
-  ...unused(
-    `horizontal-pod-autoscaler-cpu-initialization-period:duration horizontal-pod-autoscaler-downscale-stabilization:duration
-     horizontal-pod-autoscaler-initial-readiness-delay:duration horizontal-pod-autoscaler-tolerance:float`,
-    "nothing reads metrics here yet",
-  ),
   ...fixed(
     "cloud-provider",
     ["", "external"],

@@ -1,0 +1,70 @@
+/**
+ * What an autoscaler remembers between two looks: recommendations, for stabilization windows, and what it changed,
+ * for the periods of policies.
+ *
+ * Holds  nothing that is older than the longest window or period it was asked for is kept.
+ * Bounds one recommendation a look; the longest window the API takes is an hour: 240 at 15 s. Lost with the process, as
+ *        upstream's: a new one begins with the replicas that it finds.
+ */
+
+interface Recommendation {
+  readonly replicas: number;
+  readonly atMs: number;
+}
+
+interface Change {
+  /** More than 0. */
+  readonly count: number;
+  readonly atMs: number;
+}
+
+/** An hour: what validation allows for windows. */
+const windowMaxMs = 3_600_000;
+/** Half an hour: what validation allows for periods. */
+const periodMaxMs = 1_800_000;
+/** Beyond it the oldest go: a sync period of tests or of a hasty operator may be very short. */
+const keptMax = 10_000;
+
+export class ScaleHistory {
+  #recommendations: Recommendation[] = [];
+  #ups: Change[] = [];
+  #downs: Change[] = [];
+
+  /** Of the first look: the replicas that are there. */
+  begin(replicas: number, nowMs: number): void {
+    if (this.#recommendations.length === 0) this.recommend(replicas, nowMs);
+  }
+
+  recommend(replicas: number, nowMs: number): void {
+    const kept = this.#recommendations.filter(({ atMs }) => atMs >= nowMs - windowMaxMs);
+    this.#recommendations = [...kept.slice(-keptMax), { replicas, atMs: nowMs }];
+  }
+
+  /** Recommendations of the last `windowMs`. */
+  recommended(windowMs: number, nowMs: number): readonly number[] {
+    return this.#recommendations
+      .filter(({ atMs }) => atMs > nowMs - windowMs)
+      .map(({ replicas }) => replicas);
+  }
+
+  changed(from: number, to: number, nowMs: number): void {
+    const change = { count: Math.abs(to - from), atMs: nowMs };
+    if (to > from) this.#ups = withChange(this.#ups, change);
+    else this.#downs = withChange(this.#downs, change);
+  }
+
+  /** Replicas at the beginning of the last `periodMs`, when there are `current` now. */
+  before(current: number, periodMs: number, nowMs: number): number {
+    const added = countSince(this.#ups, nowMs - periodMs);
+    return current - added + countSince(this.#downs, nowMs - periodMs);
+  }
+}
+
+function withChange(changes: readonly Change[], change: Change): Change[] {
+  const kept = changes.filter(({ atMs }) => atMs >= change.atMs - periodMaxMs);
+  return [...kept.slice(-keptMax), change];
+}
+
+function countSince(changes: readonly Change[], sinceMs: number): number {
+  return changes.reduce((sum, { count, atMs }) => (atMs > sinceMs ? sum + count : sum), 0);
+}

@@ -1,0 +1,11 @@
+/** The metrics of an autoscaler. */
+import type { HorizontalPodAutoscaler, MetricSpec } from "#api/gen/types.ts";
+
+export function metricSpecs({ spec }: HorizontalPodAutoscaler): readonly MetricSpec[] {
+  return spec?.metrics ?? [];
+}
+
+/** Metrics that are there without a pod, so that they can scale from zero. */
+export function hasObjectOrExternal(autoscaler: HorizontalPodAutoscaler): boolean {
+  return metricSpecs(autoscaler).some(({ type }) => type === "Object" || type === "External");
+}
