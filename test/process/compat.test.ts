@@ -99,6 +99,39 @@ test("etcd and kube-apiserver start by the flags that envtest gives them", async
   await stopped(etcd);
 });
 
+test("etcd starts by a file of configuration, and serves HTTP alone where it is told to", async () => {
+  const [client = 0, http = 0, shadowed = 0] = await freePorts(3);
+  const file = join(scratch, "etcd.yaml");
+  const lines = [
+    "name: member-1",
+    `data-dir: ${join(scratch, "etcd of a file")}`,
+    `listen-client-urls: http://127.0.0.1:${client}`,
+    `listen-client-http-urls: http://127.0.0.1:${http}`,
+    "experimental-watch-progress-notify-interval: 5000000000",
+    "log-outputs: [stderr]",
+    "socket-options: {reuse-address: true, reuse-port: false}",
+  ];
+  writeFileSync(file, lines.join("\n"));
+  const etcd = await started("etcd", [
+    "--config-file",
+    file,
+    `--listen-client-urls=http://127.0.0.1:${shadowed}`,
+  ]);
+  const version = await fetch(`http://127.0.0.1:${http}/version`);
+  assert.match(await version.text(), /"etcdserver":"3\.6\./);
+  assert.equal((await fetch(`http://127.0.0.1:${client}/health`)).status, 200);
+  await assert.rejects(fetch(`http://127.0.0.1:${shadowed}/health`));
+  await stopped(etcd);
+});
+
+test("etcd refuses an entry of its file that is no flag of its", () => {
+  const file = join(scratch, "wrong.yaml");
+  writeFileSync(file, "no-such-entry: 1\n");
+  const asked = spawnSync(join(bin, "etcd"), ["--config-file", file], { encoding: "utf8" });
+  assert.equal(asked.status, 1);
+  assert.match(asked.stderr, /unknown option '--no-such-entry=1'/);
+});
+
 test("a stop waits for balancers: not ready for --shutdown-delay-duration, and still served", async () => {
   const [port = 0] = await freePorts(1);
   const dir = join(scratch, "delayed");

@@ -36,6 +36,10 @@ export const recommendedServerLimits = {
 export interface ListenTls {
   readonly cert: string;
   readonly key: string;
+  /** Absent: TLS 1.2. */
+  readonly minVersion?: "TLSv1.2" | "TLSv1.3";
+  /** OpenSSL's names; absent: Node's choice. */
+  readonly ciphers?: string;
   readonly clientCa?: string;
   /** Whether a client without a certificate of `clientCa` is served; absent: not. */
   readonly isClientCertificateOptional?: boolean;
@@ -127,11 +131,13 @@ function makeServer(
 ): Server {
   if (tls === undefined) return createServer(connected);
   const { cert, key, clientCa, isClientCertificateOptional = false } = tls;
+  const { minVersion = "TLSv1.2", ciphers } = tls;
   const server = createTlsServer(
     {
       cert,
       key,
-      minVersion: "TLSv1.2",
+      minVersion,
+      ...(ciphers !== undefined && { ciphers }),
       handshakeTimeout: limits.headMs,
       ALPNProtocols: ["h2", "http/1.1"],
       ...(clientCa === undefined

@@ -4,15 +4,15 @@ import type { VerifyKey } from "./jwt.ts";
 export const jwksPath = "/openid/v1/jwks";
 export const discoveryPath = "/.well-known/openid-configuration";
 
-/** `baseUrl`: where clients reach this server, without a trailing slash. */
+/** `keysUrl`: where clients get the key set; absent: at `jwksPath` of the issuer. */
 export function discoveryDocument(
   issuer: string,
-  baseUrl: string,
+  keysUrl: string | undefined,
   keys: readonly VerifyKey[],
 ): object {
   return {
     issuer,
-    jwks_uri: `${baseUrl}${jwksPath}`,
+    jwks_uri: keysUrl ?? `${issuer}${jwksPath}`,
     response_types_supported: ["id_token"],
     subject_types_supported: ["public"],
     id_token_signing_alg_values_supported: [...new Set(keys.map((key) => key.algorithm))],

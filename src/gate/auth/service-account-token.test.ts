@@ -151,7 +151,7 @@ test("the key set publishes public halves under the ids the tokens name", () => 
   assert.equal(key?.["d"], undefined);
   const header = Buffer.from(tokens.issue(order).token.split(".")[0] ?? "", "base64url");
   assert.equal(JSON.parse(header.toString()).kid, key?.["kid"]);
-  assert.deepEqual(discoveryDocument(issuer, "https://x:6443", tokens.keys), {
+  assert.deepEqual(discoveryDocument(issuer, "https://x:6443/openid/v1/jwks", tokens.keys), {
     issuer,
     jwks_uri: "https://x:6443/openid/v1/jwks",
     response_types_supported: ["id_token"],

@@ -15,6 +15,7 @@ import { kubeApiServerFlags } from "../shared/stock-flags/kube-apiserver.ts";
 import { addStockFlags } from "../shared/stock-flags/stock-flag.ts";
 import { version } from "../shared/user-agent.ts";
 import type { ApiServerRoleFlags } from "./flags.ts";
+import { egressSelector } from "./egress-selector.ts";
 
 export function addApiServer(program: Command): void {
   const command = program
@@ -87,6 +88,15 @@ export function addApiServer(program: Command): void {
       "of service account tokens; given again, those of the others are good, too (default: https://kubernetes.default.svc.cluster.local)",
       gathered,
       [],
+    )
+    .option(
+      "--service-account-jwks-uri <url>",
+      "where others get the keys of these tokens, in the discovery document; https (default: /openid/v1/jwks of the issuer)",
+    )
+    .option(
+      "--egress-selector-config-file <file>",
+      "how nodes, webhooks and etcd are reached: an EgressSelectorConfiguration (apiserver.k8s.io) whose selections are all Direct",
+      egressSelector,
     )
     .option(
       "--service-cluster-ip-range <cidr>",

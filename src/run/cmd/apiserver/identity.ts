@@ -20,13 +20,14 @@ export interface IdentityFlags {
   readonly serviceAccountSigningKeyFile?: string;
   /** The first issues tokens; those of all are good. */
   readonly serviceAccountIssuer: readonly string[];
+  readonly serviceAccountJwksUri?: string;
 }
 
 interface Identity {
   /** Absent members: the data directory's own. */
   readonly server?: IssuedCertificate;
   readonly serviceAccount?: Pki["serviceAccount"];
-  readonly options: Pick<PlaneOptions, "clientCa" | "issuer" | "olderIssuers">;
+  readonly options: Pick<PlaneOptions, "clientCa" | "issuer" | "olderIssuers" | "keysUrl">;
   /** The data directory's certificates lead to this server: kubeconfigs can be made of them. */
   readonly isOwn: boolean;
 }
@@ -46,6 +47,7 @@ export function identityOf(flags: IdentityFlags): Identity {
     options: {
       ...(clientCa === undefined ? {} : { clientCa }),
       ...issuers(serviceAccountIssuer),
+      ...keysUrl(flags),
     },
     isOwn: server === undefined && flags.certDir === undefined && clientCa === undefined,
   };
@@ -151,4 +153,14 @@ function issuer(text: string): string {
     throw new UsageError(`--service-account-issuer ${text}: contains a ':' but is no URL`);
   }
   return text;
+}
+
+/** Upstream's rule and words. */
+function keysUrl({ serviceAccountJwksUri: text }: IdentityFlags): Pick<PlaneOptions, "keysUrl"> {
+  if (text === undefined || text === "") return {};
+  const url = URL.parse(text);
+  if (url === null) throw new UsageError(`service-account-jwks-uri must be a valid URL: ${text}`);
+  if (url.protocol !== "https:")
+    throw new UsageError(`service-account-jwks-uri requires https scheme, parsed as: ${text}`);
+  return { keysUrl: text };
 }

@@ -1,7 +1,9 @@
 /** `pilothouse etcd`: the store under etcd's own flags, for those who start etcd by them (envtest, k3s, kubeadm). */
-import { type Command, InvalidArgumentError, Option } from "commander";
-import { boolean, duration, integer, milliseconds, nameList } from "../shared/flag-values.ts";
-import { etcdFlags } from "../shared/stock-flags/etcd.ts";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { ciphersOf } from "#platform/node/http/tls-ciphers.ts";
+import { boolean, goDuration, integer, milliseconds, nameList } from "../shared/flag-values.ts";
+import { cipherList } from "../shared/serving-flags.ts";
+import { etcdFeatureGates, etcdFlags } from "../shared/stock-flags/etcd.ts";
 import { addStockFlags } from "../shared/stock-flags/stock-flag.ts";
 import type { ListenUrl, StoreFlags } from "../store/run.ts";
 import { UsageError } from "../shared/usage-error.ts";
@@ -12,12 +14,16 @@ interface EtcdFlags {
   readonly dataDir?: string;
   readonly listenClientUrls: readonly ListenUrl[];
   readonly listenMetricsUrls: readonly ListenUrl[];
+  readonly listenClientHttpUrls: readonly ListenUrl[];
   readonly advertiseClientUrls?: readonly string[];
   readonly certFile?: string;
   readonly keyFile?: string;
   readonly clientCertAuth: boolean;
   readonly trustedCaFile?: string;
   readonly allowCn?: readonly string[];
+  readonly tlsMinVersion?: "TLSv1.2" | "TLSv1.3";
+  readonly cipherSuites: readonly string[];
+  readonly configFile?: string;
   readonly quotaBackendBytes: number;
   readonly autoCompactionMode: "periodic" | "revision";
   readonly autoCompactionRetention: string;
@@ -35,8 +41,13 @@ const quotaDefaultBytes = 2 * 2 ** 30;
 const clientUrlDefault = "http://localhost:2379";
 
 export function addEtcd(program: Command): void {
-  const command = program
-    .command("etcd")
+  const command = program.command("etcd");
+  command.hook("preAction", () => readEnvironment(command));
+  declare(command);
+}
+
+function declare(command: Command): Command {
+  command
     .description(
       "serve the etcd v3 API as one member, by etcd's own flags: `pilothouse store` for those who start etcd",
     )
@@ -50,6 +61,12 @@ export function addEtcd(program: Command): void {
     .option(
       "--listen-metrics-urls <urls>",
       "where /metrics and /health are served besides, comma separated",
+      urls,
+      [],
+    )
+    .option(
+      "--listen-client-http-urls <urls>",
+      "the same again: where /health, /version and /metrics are served without gRPC, comma separated",
       urls,
       [],
     )
@@ -72,14 +89,63 @@ export function addEtcd(program: Command): void {
       "--allow-cn <names>",
       "serve only certificates of these common names; not a flag of etcd's",
       nameList,
+    )
+    .option("--tls-min-version <version>", "oldest TLS spoken: TLS1.2 or TLS1.3", tlsVersion)
+    .option(
+      "--cipher-suites <names>",
+      "suites of TLS 1.2 by their IANA names, comma separated; those of TLS 1.3 are always there; absent: the strong ones",
+      cipherList,
+      [],
+    )
+    .option(
+      "--feature-gates <list>",
+      "taken by their names; none changes what clients see here",
+      etcdFeatureGates,
+    )
+    .option(
+      "--config-file <file>",
+      "these flags as YAML; the command line and the environment do not count beside it",
     );
   addLimitFlags(command);
   addStockFlags(command, etcdFlags);
-  command.action(async (flags: EtcdFlags & { readonly version?: boolean }) => {
-    if (flags.version === true) return printVersion();
-    const { serveStore } = await import("../store/run.ts");
-    await serveStore(storeFlags(flags));
-  });
+  return command.action(serve);
+}
+
+async function serve(flags: EtcdFlags & { readonly version?: boolean }): Promise<void> {
+  if (flags.version === true) return printVersion();
+  if (flags.configFile !== undefined) return serveConfigFile(flags.configFile);
+  const { serveStore } = await import("../store/run.ts");
+  await serveStore(storeFlags(flags));
+}
+
+async function serveConfigFile(path: string): Promise<void> {
+  const { configFileArguments } = await import("./config-file.ts");
+  const command = new Command(`etcd --config-file ${path}`);
+  await declare(command).parseAsync([...configFileArguments(path)], { from: "user" });
+}
+
+/** ETCD_LISTEN_CLIENT_URLS for --listen-client-urls, where that is not given; empty: as if it were not there. */
+function readEnvironment(command: Command): void {
+  for (const option of command.options) {
+    const name = `ETCD_${(option.long ?? "").slice(2).toUpperCase().replaceAll("-", "_")}`;
+    const text = process.env[name] ?? "";
+    const isGiven = command.getOptionValueSource(option.attributeName()) === "cli";
+    if (name === "ETCD_VERSION" || text === "" || isGiven) continue;
+    command.setOptionValueWithSource(option.attributeName(), valueOf(option, name, text), "env");
+  }
+}
+
+/** @throws UsageError */
+function valueOf(option: Option, name: string, text: string): unknown {
+  try {
+    if (option.parseArg !== undefined) return option.parseArg(text, option.defaultValue);
+    return option.isBoolean() ? boolean(text) : text;
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError)) throw error;
+    throw new UsageError(`invalid value ${JSON.stringify(text)} for ${name}: ${error.message}`, {
+      cause: error,
+    });
+  }
 }
 
 function addLimitFlags(command: Command): void {
@@ -114,10 +180,14 @@ function addLimitFlags(command: Command): void {
     .option(
       "--watch-progress-notify-interval <duration>",
       "how often watches that ask for it are told where they stand",
-      duration,
+      goDuration,
       600_000,
     )
-    .option("--experimental-watch-progress-notify-interval <duration>", "its older name", duration)
+    .option(
+      "--experimental-watch-progress-notify-interval <duration>",
+      "its older name",
+      goDuration,
+    )
     .option("--log-level <level>", "debug, info, warn, error, panic or fatal", logLevel, "info")
     .option("--version", "print the version and exit")
     .option(
@@ -146,7 +216,7 @@ function storeFlags(flags: EtcdFlags): StoreFlags {
     name: flags.name,
     listen: first.address,
     alsoListen: others.map(({ address }) => address),
-    metricsListen: flags.listenMetricsUrls,
+    metricsListen: [...flags.listenMetricsUrls, ...flags.listenClientHttpUrls],
     ...(flags.advertiseClientUrls && { advertise: flags.advertiseClientUrls }),
     progressEvery: wholeSeconds(progress),
     logLevel: flags.logLevel === "panic" || flags.logLevel === "fatal" ? "error" : flags.logLevel,
@@ -160,13 +230,20 @@ const localStore = {
   etcdCompactionInterval: 0,
 } as const;
 
+const longOf = {
+  listenMetricsUrls: "--listen-metrics-urls",
+  listenClientHttpUrls: "--listen-client-http-urls",
+} as const;
+
 /** An https address needs a pair; http takes none, as etcd says it. @throws UsageError */
 function securityOf(flags: EtcdFlags): Partial<StoreFlags> {
   const tls = flags.listenClientUrls.filter(({ isTls }) => isTls).length;
   if (tls !== 0 && tls !== flags.listenClientUrls.length)
     throw new UsageError("--listen-client-urls are either all https or all http");
-  if (tls === 0 && flags.listenMetricsUrls.some(({ isTls }) => isTls))
-    throw new UsageError("--listen-metrics-urls of https need --listen-client-urls of https");
+  for (const flag of ["listenMetricsUrls", "listenClientHttpUrls"] as const) {
+    if (tls === 0 && flags[flag].some(({ isTls }) => isTls))
+      throw new UsageError(`${longOf[flag]} of https need --listen-client-urls of https`);
+  }
   const { certFile: cert, keyFile: key, trustedCaFile } = flags;
   const open = { ...(flags.insecureTransport === true && { insecureTransport: true }) };
   if (tls === 0) return open;
@@ -181,6 +258,15 @@ function securityOf(flags: EtcdFlags): Partial<StoreFlags> {
     key,
     ...(flags.clientCertAuth && trustedCaFile !== undefined && { clientCa: trustedCaFile }),
     ...(flags.allowCn && { allowCn: flags.allowCn }),
+    ...tlsOf(flags),
+  };
+}
+
+function tlsOf({ tlsMinVersion, cipherSuites }: EtcdFlags): Partial<StoreFlags> {
+  const ciphers = ciphersOf(cipherSuites);
+  return {
+    ...(tlsMinVersion !== undefined && { tlsMinVersion }),
+    ...(ciphers !== undefined && { ciphers }),
   };
 }
 
@@ -238,4 +324,10 @@ function compactionMode(text: string): string {
 function logLevel(text: string): string {
   if (["debug", "info", "warn", "error", "panic", "fatal"].includes(text)) return text;
   throw new InvalidArgumentError("debug, info, warn, error, panic or fatal.");
+}
+
+function tlsVersion(text: string): string {
+  if (text === "TLS1.2") return "TLSv1.2";
+  if (text === "TLS1.3") return "TLSv1.3";
+  throw new InvalidArgumentError("TLS1.2 or TLS1.3; older ones are not spoken.");
 }

@@ -65,6 +65,8 @@ interface AccessDeps {
   readonly issuer?: string;
   /** Whose service account tokens are good beside it; absent: nobody's. */
   readonly olderIssuers?: readonly string[];
+  /** Of the key set, in the discovery document; absent: a path of the issuer. */
+  readonly keysUrl?: string;
   /** Audiences of tokens for this server; absent: the issuers. */
   readonly apiAudiences?: readonly string[];
   /** A server that is asked about tokens that nobody here knows; absent: none. */
@@ -137,7 +139,7 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
     authorizer,
     access: accessOf(authorizer, rbac),
     issuer: {
-      discovery: discoveryDocument(issuer, issuer, tokens.keys),
+      discovery: discoveryDocument(issuer, deps.keysUrl, tokens.keys),
       keys: keySet(tokens.keys),
     },
     mintToken: (namespace, name, request) =>

@@ -11,6 +11,7 @@ import {
 import { renewServing, type ServedIdentity } from "./authentication/serving-files.ts";
 import type { Host } from "../shared/host.ts";
 import * as limits from "../shared/limits.ts";
+import type { ServingOptions } from "../shared/serving-flags.ts";
 import type { OwnAddresses } from "./own-addresses.ts";
 import { noteAddresses } from "./ways.ts";
 import type { PlaneOptions } from "./options.ts";
@@ -29,7 +30,7 @@ export function listenTls(
       cert: pki.server.certificate,
       clientCa: clientAuthorities(options),
       ...(options.frontProxy === undefined ? {} : { proxyCa: options.frontProxy.clientCa }),
-      ...(serving === undefined ? {} : { tls: serving.tls, goawayChance: serving.goawayChance }),
+      ...(serving === undefined ? {} : servingParts(serving)),
       limits: httpLimits,
       refused: (request) => server.refused(request),
       ledger: server.ledger,
@@ -37,6 +38,10 @@ export function listenTls(
     withAnswerHeaders(server.handler, serving?.headers ?? {}),
     host.log,
   );
+}
+
+function servingParts({ tls, goawayChance, sharesPort }: ServingOptions) {
+  return { tls, goawayChance, ...(sharesPort === true && { sharesPort }) };
 }
 
 export function bootstrapFacts(options: PlaneOptions, { address }: Listening): BootstrapFacts {

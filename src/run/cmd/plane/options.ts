@@ -75,6 +75,8 @@ export interface PlaneOptions extends StoreOptions {
   readonly issuer?: string;
   /** Whose service account tokens are good beside it; absent: nobody's. */
   readonly olderIssuers?: readonly string[];
+  /** Where others get the keys of these tokens; absent: a path of the issuer. */
+  readonly keysUrl?: string;
   /** Audiences of tokens for this server; absent: the issuers. */
   readonly apiAudiences?: readonly string[];
   /** A server that is asked about tokens that nobody here knows; absent: none. */

@@ -155,7 +155,7 @@ function planeAccess(
   { registry, metrics, kubelets: { isShown } }: Storage & Pick<Ways, "kubelets">,
 ): ServerAccess {
   const { pki, staticTokens, frontProxy, issuer, anonymousPaths = "all" } = options;
-  const { olderIssuers, apiAudiences, tokenWebhook } = options;
+  const { olderIssuers, keysUrl, apiAudiences, tokenWebhook } = options;
   const { authorization, hasBootstrapTokens, authentication, identity = "" } = options;
   return serverAccess({
     ...host,
@@ -170,6 +170,7 @@ function planeAccess(
     ...(frontProxy === undefined ? {} : { frontProxy }),
     ...(issuer === undefined ? {} : { issuer }),
     ...(olderIssuers === undefined ? {} : { olderIssuers }),
+    ...(keysUrl === undefined ? {} : { keysUrl }),
     ...(apiAudiences === undefined ? {} : { apiAudiences }),
     ...(tokenWebhook === undefined ? {} : { tokenWebhook }),
     ...(isShown === undefined ? {} : { isOwnCertificate: isShown }),

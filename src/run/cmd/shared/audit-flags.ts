@@ -36,7 +36,7 @@ export interface AuditFlags {
   readonly auditWebhookTruncateMaxEventSize: number;
 }
 
-const countMax = 1_000_000_000;
+const countMax = 2 ** 31 - 1;
 const count = integer("count", 0, countMax);
 const positive = integer("count", 1, countMax);
 const bufferSize = 10_000;

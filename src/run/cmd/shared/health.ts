@@ -18,7 +18,7 @@ import { HealthSlis } from "#server/health-slis.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import type { SupervisedHost } from "./host.ts";
-import { tlsSettings } from "./serving-flags.ts";
+import { portSharing, tlsSettings } from "./serving-flags.ts";
 import { UsageError } from "./usage-error.ts";
 import type { HealthFlags } from "./role-flags.ts";
 
@@ -49,7 +49,7 @@ export async function serveHealth(
   const ca = clientCa === undefined ? {} : { clientCa };
   try {
     return await listen(
-      { ...address, ...secure, ...ca, tls, limits: httpLimits },
+      { ...address, ...secure, ...ca, tls, ...portSharing(flags), limits: httpLimits },
       healthHandler(deps),
       deps.host.log,
     );

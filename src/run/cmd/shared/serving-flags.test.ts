@@ -7,9 +7,14 @@ import { test, type TestContext } from "node:test";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
 import { must } from "#base/assert.ts";
 import { silentLog } from "#platform/log.ts";
-import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
+import { canSharePort, httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { addServingFlags, type ServingFlags, servingOptions } from "./serving-flags.ts";
+import {
+  addServingFlags,
+  portSharing,
+  type ServingFlags,
+  servingOptions,
+} from "./serving-flags.ts";
 
 function parsed(...args: readonly string[]): ServingFlags {
   const command = new Command().exitOverride().configureOutput({ writeErr: () => {} });
@@ -125,3 +130,17 @@ test("a connection that is sent away finishes its request and takes no other", a
   assert.equal(await status, 200);
   await away;
 });
+
+test(
+  "--permit-port-sharing lets a second process listen on the port, and without it none does",
+  { skip: !canSharePort && "this system does not spread a port" },
+  async (context) => {
+    const shared = portSharing(parsed("--permit-port-sharing"));
+    const first = await listening(context, shared);
+    const { port } = first.address;
+    assert.equal((await listening(context, { ...shared, port })).address.port, port);
+    const alone = portSharing(parsed());
+    assert.deepEqual(alone, {});
+    await assert.rejects(listening(context, { ...alone, port }), /already/);
+  },
+);

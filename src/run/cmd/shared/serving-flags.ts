@@ -4,20 +4,22 @@
  */
 import { type Command, InvalidArgumentError } from "commander";
 import { RE2JS } from "re2js";
+import { canSharePort } from "#platform/node/http/http.ts";
 import type { TlsSettings } from "#platform/node/http/tls-settings.ts";
 import { cipherNames, ciphersOf } from "#platform/node/http/tls-ciphers.ts";
 import { curvesOf } from "#platform/node/http/tls-curves.ts";
 import type { AnswerHeaders } from "#server/answer-headers.ts";
-import { durationOrZero, integer, nameList, gathered } from "./flag-values.ts";
+import { boolean, durationOrZero, integer, nameList, gathered } from "./flag-values.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Of any port over TLS. */
+/** Of any port over TLS, and of the port itself. */
 export interface TlsFlags {
   readonly tlsMinVersion?: "TLSv1.2" | "TLSv1.3";
   readonly tlsCipherSuites: readonly string[];
   readonly tlsCurvePreferences?: string;
   readonly tlsSniCertKey: readonly string[];
+  readonly permitPortSharing: boolean;
 }
 
 export interface ServingFlags extends TlsFlags {
@@ -41,6 +43,7 @@ export interface ServingFlags extends TlsFlags {
 /** What a plane makes of them. */
 export interface ServingOptions {
   readonly tls: TlsSettings;
+  readonly sharesPort?: true;
   readonly headers: AnswerHeaders;
   readonly goawayChance: number;
   /** Seats of all priority levels together. */
@@ -80,7 +83,20 @@ export function addTlsFlags(command: Command): void {
       "CERT,KEY or CERT,KEY:NAME,NAME: certificate shown to clients that ask for one of these names, *. for all below; without names those in the certificate; given again for more",
       gathered,
       [],
+    )
+    .option(
+      "--permit-port-sharing [boolean]",
+      "other processes may listen on the same port (SO_REUSEPORT)",
+      boolean,
+      false,
     );
+}
+
+/** For `listen`. @throws UsageError where the system cannot. */
+export function portSharing({ permitPortSharing }: TlsFlags): { readonly sharesPort?: true } {
+  if (!permitPortSharing) return {};
+  if (canSharePort) return { sharesPort: true };
+  throw new UsageError(`--permit-port-sharing: ${process.platform} does not spread a port`);
 }
 
 export function addServingFlags(command: Command): void {
@@ -168,6 +184,7 @@ export function servingOptions(flags: ServingFlags): ServingOptions {
     );
   return {
     tls: tlsSettings(flags),
+    ...portSharing(flags),
     headers: answerHeaders(flags),
     goawayChance: flags.goawayChance,
     seats,
@@ -217,7 +234,8 @@ function tlsVersion(text: string): string {
   throw new InvalidArgumentError("VersionTLS12 or VersionTLS13; older ones are not spoken.");
 }
 
-function cipherList(text: string): readonly string[] {
+/** IANA's names. @throws InvalidArgumentError for one that is not here. */
+export function cipherList(text: string): readonly string[] {
   const names = nameList(text);
   const unknown = names.find((name) => !cipherNames.has(name));
   if (unknown === undefined) return names;

@@ -25,6 +25,9 @@ export interface ListenFlags {
   readonly key?: string;
   readonly clientCa?: string;
   readonly allowCn?: readonly string[];
+  readonly tlsMinVersion?: "TLSv1.2" | "TLSv1.3";
+  /** OpenSSL's names; absent: Node's choice. */
+  readonly ciphers?: string;
   readonly insecureTransport?: boolean;
   readonly quota: number;
 }
@@ -66,7 +69,7 @@ export function warnOpen({ log }: { readonly log: Log }, { listen }: ListenFlags
 }
 
 export function readTls(flags: ListenFlags): ListenTls | undefined {
-  const { cert, key, clientCa, allowCn } = flags;
+  const { cert, key, clientCa, allowCn, tlsMinVersion, ciphers } = flags;
   if (allowCn !== undefined && clientCa === undefined) {
     throw new UsageError("--allow-cn limits the certificates of --client-ca: give it too");
   }
@@ -77,6 +80,8 @@ export function readTls(flags: ListenFlags): ListenTls | undefined {
   const tls = {
     cert: readOperatorFile(cert),
     key: readOperatorFile(key),
+    ...(tlsMinVersion !== undefined && { minVersion: tlsMinVersion }),
+    ...(ciphers !== undefined && { ciphers }),
     ...(clientCa === undefined ? {} : { clientCa: readOperatorFile(clientCa) }),
     ...(allowCn === undefined ? {} : { refuse: refuseOthers(allowCn) }),
   };

@@ -25,11 +25,7 @@ export const componentFlags: readonly StockFlag[] = [
     "as 1.36",
   ),
   ...fixed("disable-http2-serving:bool", ["false"], "HTTP/2 and HTTP/1.1 are both served"),
-  ...fixed(
-    "permit-address-sharing:bool permit-port-sharing:bool",
-    ["false"],
-    "one process listens on a port; a stopped one leaves it at once",
-  ),
+  ...unused("permit-address-sharing:bool", "SO_REUSEADDR is always set"),
   ...refused(
     "disabled-metrics:strings allow-metric-labels:strings allow-metric-labels-manifest",
     "drop series with metric_relabel_configs where they are scraped; labels are bounded here",

@@ -1,4 +1,6 @@
 /** What `etcd` says to the flags of etcd 3.6 that it has no use for, or cannot honour. */
+import { InvalidArgumentError } from "commander";
+import { boolean } from "../flag-values.ts";
 import type { StockFlag } from "./flag-kinds.ts";
 import { fixed, refused, unused } from "./stock-flag.ts";
 
@@ -64,7 +66,6 @@ export const etcdFlags: readonly StockFlag[] = [
     "there are no users; give client certificates",
   ),
   ...unused("tls-max-version", "TLS 1.3 is the newest"),
-  ...fixed("tls-min-version", ["TLS1.2", "TLS1.3"], "no older version is spoken"),
   ...fixed("discovery-fallback", ["exit", "proxy"], noPeers),
   ...refused(
     `discovery discovery-token discovery-endpoints:strings discovery-dial-timeout:duration
@@ -73,19 +74,11 @@ export const etcdFlags: readonly StockFlag[] = [
      discovery-cacert discovery-user discovery-password discovery-proxy discovery-srv discovery-srv-name`,
     noPeers,
   ),
-  ...refused("force-new-cluster:bool", "there is no membership to forget"),
-  ...refused("config-file", "give its entries as flags"),
-  ...refused("auto-tls:bool self-signed-cert-validity:int", "give --cert-file and --key-file"),
+  ...fixed("force-new-cluster:bool", ["false"], "there is no membership to forget"),
+  ...fixed("auto-tls:bool", ["false"], "give --cert-file and --key-file"),
+  ...unused("self-signed-cert-validity:int", "of --auto-tls"),
   ...refused("client-crl-file", "take the certificate's common name out of --allow-cn"),
   ...refused("client-cert-allowed-hostname:strings", "name clients by --allow-cn"),
-  ...refused(
-    "cipher-suites:strings",
-    "the suites of TLS 1.3 and the strong ones of TLS 1.2 are spoken",
-  ),
-  ...refused(
-    "listen-client-http-urls:strings",
-    "HTTP probes are answered at --listen-client-urls and --listen-metrics-urls",
-  ),
   ...refused(
     `enable-distributed-tracing:bool distributed-tracing-address distributed-tracing-service-name
      distributed-tracing-instance-id distributed-tracing-sampling-rate:int
@@ -94,9 +87,30 @@ export const etcdFlags: readonly StockFlag[] = [
      experimental-distributed-tracing-sampling-rate:int`,
     "no spans are exported; durations are in the metrics",
   ),
-  ...fixed(
-    "feature-gates:strings",
-    ["InitialCorruptCheck=true", "CompactHashCheck=true", "LeaseCheckpoint=true"],
-    "every record is checked when it is read, and what is left of a lease is in the log",
-  ),
 ];
+
+/** Of etcd 3.6. None changes what clients see here: records are always checked, leases outlive a restart, and so on. */
+const featureGates = new Set([
+  "AllAlpha",
+  "AllBeta",
+  "CompactHashCheck",
+  "InitialCorruptCheck",
+  "LeaseCheckpoint",
+  "LeaseCheckpointPersist",
+  "SetMemberLocalAddr",
+  "StopGRPCServiceOnDefrag",
+  "TxnModeWriteWithSharedBuffer",
+]);
+
+/** `NAME=true,NAME=false`, in etcd's words where it is none. @throws InvalidArgumentError */
+export function etcdFeatureGates(text: string): string {
+  for (const entry of text.split(",").filter((one) => one !== "")) {
+    const [name = "", value] = entry.split("=");
+    if (!featureGates.has(name))
+      throw new InvalidArgumentError(`unrecognized feature gate: ${name}.`);
+    if (value === undefined)
+      throw new InvalidArgumentError(`missing bool value for feature gate ${name}.`);
+    boolean(value);
+  }
+  return text;
+}

@@ -69,7 +69,6 @@ export const kubeApiServerFlags: readonly StockFlag[] = [
     "service-account-max-token-expiration:duration",
     "a token ends when its request says; none is given for longer than 2^32 seconds",
   ),
-  ...refused("service-account-jwks-uri", "the keys are at /openid/v1/jwks of the issuer"),
   ...refused(
     "tracing-config-file",
     "no spans are exported; turns, gates and the store are in the metrics",
@@ -81,10 +80,6 @@ export const kubeApiServerFlags: readonly StockFlag[] = [
   ...refused(
     "authorization-policy-file",
     "ABAC is not here: write its lines as Roles and RoleBindings",
-  ),
-  ...refused(
-    "egress-selector-config-file",
-    "this server opens its connections itself: give it a route to nodes and webhooks",
   ),
   ...refused(
     "service-account-signing-endpoint",

@@ -46,8 +46,9 @@ export const kubeControllerManagerFlags: readonly StockFlag[] = [
     ["true", "false"],
     "routes are made by the cloud's own controller manager",
   ),
-  ...refused(
+  ...fixed(
     "cloud-config external-cloud-volume-plugin",
+    [""],
     "run the cloud's own controller manager beside this one",
   ),
   ...fixed(

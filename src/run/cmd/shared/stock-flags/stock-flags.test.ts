@@ -122,8 +122,8 @@ test("a command line with such flags is taken, or refused by name", async () => 
     await assert.rejects(program.parseAsync(line.split(" "), { from: "user" }), reason);
   };
   await refuses(
-    "apiserver --egress-selector-config-file /x.yaml",
-    /It is not taken: this server opens its connections itself/,
+    "apiserver --service-account-signing-endpoint /x.sock",
+    /It is not taken: give the key as --service-account-signing-key-file/,
   );
   await refuses("apiserver --storage-backend=etcd2", /It can only be etcd3/);
   await refuses("apiserver --profiling=maybe", /true or false/);
@@ -136,22 +136,6 @@ test("a command line with such flags is taken, or refused by name", async () => 
     /need --listen-client-urls of https/,
   );
   await refuses("etcd --initial-cluster a=http://a:2380,b=http://b:2380", /one member alone/);
-});
-
-test("the command lines that kubeadm writes are taken as they are", async () => {
-  const text = readFileSync(new URL("recorded/kubeadm.txt", import.meta.url), "utf8");
-  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-  for (const role of roles) {
-    const from = lines.indexOf(role.stock) + 1;
-    const to = lines.findIndex((line, at) => at >= from && !line.startsWith(" "));
-    const flags = lines.slice(from, to < 0 ? lines.length : to).map((line) => line.trim());
-    assert.ok(flags.length > 3, role.stock);
-    const command = commandOf(role).exitOverride();
-    let ran = false;
-    command.action(() => void (ran = true));
-    await command.parseAsync(flags, { from: "user" });
-    assert.ok(ran, role.stock);
-  }
 });
 
 test("a feature gate is taken at the value that tells what is here", () => {
