@@ -2,7 +2,7 @@
  * Which FlowSchema a request falls under, and which flow of it: lowest precedence wins, names break ties.
  *
  * Out    the schema, and the text that tells flows of one schema apart (user, namespace or nothing).
- * Cost   the rules of the schemas up to the first that matches.
+ * Cost   the rules about the user up to the first that matches; of a user seen for the first time, all subjects.
  */
 import type {
   FlowSchema,
@@ -43,14 +43,40 @@ export function levelOf(schema: FlowSchema): string {
   return schema.spec?.priorityLevelConfiguration?.name ?? "";
 }
 
-export function classify(
-  ordered: readonly FlowSchema[],
-  facts: FlowFacts,
-  user: UserInfo,
-): FlowSchema | undefined {
-  return ordered.find((schema) =>
-    (schema.spec?.rules ?? []).some((rule) => ruleMatches(rule, facts, user)),
-  );
+/** A schema, and those of its rules whose subjects are the user. */
+interface Candidate {
+  readonly schema: FlowSchema;
+  readonly rules: readonly PolicyRulesWithSubjects[];
+}
+
+/**
+ * Remembers for each user which rules are about it: subjects depend on nothing else of a request. Users are told
+ * apart as objects, which authenticators keep for a connection or a token, and which are never changed.
+ */
+export class Classifier {
+  readonly #ordered: readonly FlowSchema[];
+  readonly #byUser = new WeakMap<UserInfo, readonly Candidate[]>();
+
+  /** As `orderSchemas` makes them. */
+  constructor(ordered: readonly FlowSchema[]) {
+    this.#ordered = ordered;
+  }
+
+  classify(facts: FlowFacts, user: UserInfo): FlowSchema | undefined {
+    let own = this.#byUser.get(user);
+    if (own === undefined) this.#byUser.set(user, (own = this.#candidates(user)));
+    return own.find(({ rules }) => rules.some((rule) => ruleMatches(rule, facts)))?.schema;
+  }
+
+  #candidates(user: UserInfo): readonly Candidate[] {
+    const candidates = this.#ordered.map((schema) => ({
+      schema,
+      rules: (schema.spec?.rules ?? []).filter(({ subjects = [] }) =>
+        subjects.some((subject) => subjectMatches(subject, user)),
+      ),
+    }));
+    return candidates.filter(({ rules }) => rules.length > 0);
+  }
 }
 
 export function distinguisherOf(schema: FlowSchema, facts: FlowFacts, user: UserInfo): string {
@@ -59,8 +85,7 @@ export function distinguisherOf(schema: FlowSchema, facts: FlowFacts, user: User
   return method === "ByNamespace" ? facts.namespace : "";
 }
 
-function ruleMatches(rule: PolicyRulesWithSubjects, facts: FlowFacts, user: UserInfo): boolean {
-  if (!(rule.subjects ?? []).some((subject) => subjectMatches(subject, user))) return false;
+function ruleMatches(rule: PolicyRulesWithSubjects, facts: FlowFacts): boolean {
   return facts.isResourceRequest
     ? (rule.resourceRules ?? []).some((entry) => resourceMatches(entry, facts))
     : (rule.nonResourceRules ?? []).some((entry) => urlMatches(entry, facts));

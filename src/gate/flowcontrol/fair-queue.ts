@@ -82,6 +82,8 @@ export interface FairQueueDump {
 }
 
 interface Queue {
+  /** In `#queues` and `#finishR`. */
+  readonly index: number;
   readonly waiting: Seating[];
   /** Seated works of this queue, and the seats they hold. */
   seated: number;
@@ -102,6 +104,8 @@ export class FairQueue {
   #discipline: Discipline;
   #seatsMax: number;
   #queues: Queue[] = [];
+  /** Of each queue: the virtual time at which its head would finish; Infinity: nothing waits. */
+  #finishR = new Float64Array();
   #virtualR = 0;
   #syncedMs: number;
   #robin = 0;
@@ -292,15 +296,14 @@ export class FairQueue {
 
   /** Index of the queue whose next work finishes first in virtual time; ties go round. */
   #nextQueue(): number {
+    const finishes = this.#finishR;
     const count = this.#queues.length;
     let best = -1;
-    let bestR = Number.MAX_VALUE;
-    for (let i = 1; i <= count; i++) {
-      const index = (this.#robin + i) % count;
-      const queue = this.#queues[index];
-      const head = queue?.waiting[0];
-      if (queue === undefined || head === undefined) continue;
-      const finishR = queue.nextR + totalWork(head.work);
+    let bestR = Number.POSITIVE_INFINITY;
+    let index = this.#robin;
+    for (let i = 0; i < count; i++) {
+      if (++index >= count) index = 0;
+      const finishR = finishes[index] ?? bestR;
       if (finishR >= bestR) continue;
       bestR = finishR;
       best = index;
@@ -333,9 +336,12 @@ export class FairQueue {
     this.#seatsWaiting -= widthOf(seating.work);
   }
 
+  /** To be called whenever its head or its start has changed. */
   #boundStart(queue: Queue): void {
     const head = queue.waiting[0];
     if (head !== undefined && queue.nextR < head.arrivalR) queue.nextR = head.arrivalR;
+    this.#finishR[queue.index] =
+      head === undefined ? Number.POSITIVE_INFINITY : queue.nextR + totalWork(head.work);
   }
 
   #noteIdle(queue: Queue): void {
@@ -360,8 +366,13 @@ export class FairQueue {
 
   #growQueues(): void {
     const wanted = this.#discipline.kind === "queue" ? this.#discipline.queues : 0;
+    if (this.#queues.length >= wanted) return;
+    const finishes = new Float64Array(wanted).fill(Number.POSITIVE_INFINITY);
+    finishes.set(this.#finishR.subarray(0, this.#queues.length));
+    this.#finishR = finishes;
     while (this.#queues.length < wanted) {
-      this.#queues.push({ waiting: [], seated: 0, seatsInUse: 0, waitingWork: 0, nextR: 0 });
+      const index = this.#queues.length;
+      this.#queues.push({ index, waiting: [], seated: 0, seatsInUse: 0, waitingWork: 0, nextR: 0 });
     }
   }
 

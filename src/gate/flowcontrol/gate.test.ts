@@ -6,7 +6,7 @@ import type { FlowSchema } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { bootstrapFlowSchemas, bootstrapPriorityLevels } from "./bootstrap.ts";
 import { shareSeats } from "./borrowing.ts";
-import { classify, distinguisherOf, orderSchemas } from "./classify.ts";
+import { Classifier, distinguisherOf, orderSchemas } from "./classify.ts";
 import type { FlowFacts } from "./classify.ts";
 import { createGate, gateDefaults } from "./gate.ts";
 import type { FlowRequest, GateAnswer, GateConfig } from "./gate.ts";
@@ -96,7 +96,7 @@ test("every kind of caller falls into its class", () => {
   const names = new Set(bootstrapPriorityLevels().map((level) => level.metadata?.name ?? ""));
   const ordered = orderSchemas(bootstrapFlowSchemas(), names);
   const classOf = (who: ReturnType<typeof user>, over: Partial<FlowFacts> = {}) =>
-    classify(ordered, { ...resource, ...over }, who)?.metadata?.name;
+    new Classifier(ordered).classify({ ...resource, ...over }, who)?.metadata?.name;
   const kubelet = user("system:node:n1", "system:nodes");
   const lease = { group: "coordination.k8s.io", resource: "leases", verb: "update" };
   assert.equal(classOf(user("root", "system:masters")), "exempt");

@@ -16,7 +16,7 @@ import type { Clock, Timer } from "#platform/clock.ts";
 import type { UserInfo } from "#platform/http.ts";
 import { bootstrapFlowSchemas, bootstrapPriorityLevels, isMandatory } from "./bootstrap.ts";
 import { shareSeats } from "./borrowing.ts";
-import { classify, distinguisherOf, levelOf, orderSchemas } from "./classify.ts";
+import { Classifier, distinguisherOf, levelOf, orderSchemas } from "./classify.ts";
 import type { FlowFacts } from "./classify.ts";
 import type { GateExplanation } from "./explanation.ts";
 import type { FairQueueDump, Seating, WorkFacts } from "./fair-queue.ts";
@@ -131,7 +131,7 @@ class FlowGate implements Gate {
   readonly #watches = new WatchCount();
   readonly #users: UserWatches;
   readonly #load: Load | undefined;
-  #schemas: readonly FlowSchema[] = [];
+  #classifier = new Classifier([]);
   #version: number | undefined;
   #timer: Timer | undefined;
 
@@ -150,7 +150,7 @@ class FlowGate implements Gate {
     const { info, user } = request;
     if (isLongRunning(info)) return unlimited;
     this.#refresh();
-    const schema = classify(this.#schemas, info, user);
+    const schema = this.#classifier.classify(info, user);
     const level = this.#levelFor(schema);
     const schemaName = schema?.metadata?.name ?? "catch-all";
     const distinguisher = schema === undefined ? "" : distinguisherOf(schema, info, user);
@@ -343,7 +343,8 @@ class FlowGate implements Gate {
     const names = new Set(levels.map((level) => level.metadata?.name ?? ""));
     // Works of a removed level keep their seats until they are done; its queue goes with them.
     for (const name of this.#levels.keys()) if (!names.has(name)) this.#levels.delete(name);
-    this.#schemas = orderSchemas(this.#objects("flowschemas", bootstrapFlowSchemas()), names);
+    const schemas = this.#objects("flowschemas", bootstrapFlowSchemas());
+    this.#classifier = new Classifier(orderSchemas(schemas, names));
     this.#share();
   }
 
