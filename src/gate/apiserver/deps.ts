@@ -14,7 +14,13 @@ import type { Catalog } from "./kind.ts";
 import type { Kubelets } from "./kubelet/deps.ts";
 
 /** Issues a service-account token: the TokenRequest with its status filled in, or ApiError. */
-export type TokenMinter = (namespace: string, name: string, request: AnyObject) => AnyObject;
+export type TokenMinter = (
+  namespace: string,
+  name: string,
+  request: AnyObject,
+  /** Adds a warning to the answer. */
+  warn: (text: string) => void,
+) => AnyObject;
 
 export interface ApiDeps {
   readonly catalog: Catalog;

@@ -41,7 +41,7 @@ export async function mintToken(
   const mutated = await deps.admission.mutate(request);
   const { object: account } = await accounts.store.get(namespace, name, {});
   await deps.admission.validate({ ...request, object: ofAccount(context, account, mutated) });
-  const minted = deps.tokenMinter(namespace, name, mutated);
+  const minted = deps.tokenMinter(namespace, name, mutated, (text) => context.warnings.add(text));
   return answerMade(context, tokenType, form, 201, minted);
 }
 

@@ -4,8 +4,14 @@
 import type { FieldSelector } from "#api/selectors/field-selector.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 
+/** An annotation of the request's audit event. */
+interface AuditNote {
+  readonly key: string;
+  readonly value: string;
+}
+
 export type AuthenticationResult =
-  | { readonly kind: "user"; readonly user: UserInfo }
+  | { readonly kind: "user"; readonly user: UserInfo; readonly note?: AuditNote }
   /** No credential of a kind this authenticator knows: the next one is asked, anonymous last. */
   | { readonly kind: "none" }
   /** A credential was given and is bad: 401, even where anonymous is allowed. */
@@ -17,7 +23,12 @@ export interface Authenticator {
 
 export type TokenResult =
   /** `audiences`: those of the wanted ones the token is good for. */
-  | { readonly kind: "user"; readonly user: UserInfo; readonly audiences: readonly string[] }
+  | {
+      readonly kind: "user";
+      readonly user: UserInfo;
+      readonly audiences: readonly string[];
+      readonly note?: AuditNote;
+    }
   | { readonly kind: "none" }
   | { readonly kind: "rejected"; readonly message: string };
 

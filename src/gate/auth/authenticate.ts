@@ -82,7 +82,10 @@ async function authenticateBearer(
   if (carried.kind === "unreadable") return { kind: "rejected", message: carried.message };
   // Bytes that are no text are nobody's token.
   const result = carried.token.isWellFormed() ? await authenticateToken(carried.token, []) : none;
-  if (result.kind === "user") return { kind: "user", user: result.user };
+  if (result.kind === "user") {
+    const { user, note } = result;
+    return note === undefined ? { kind: "user", user } : { kind: "user", user, note };
+  }
   // An unknown token is a bad credential, not the absence of one.
   return result.kind === "rejected" ? result : { kind: "rejected", message: invalidToken };
 }

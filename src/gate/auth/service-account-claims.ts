@@ -24,6 +24,8 @@ export interface ServiceAccountClaims {
   readonly pod?: BoundReference;
   readonly secret?: BoundReference;
   readonly node?: BoundReference;
+  /** Seconds since 1970, before `expiresAt`: its client should have fetched another one by then. */
+  readonly warnAfter?: number;
 }
 
 /** go-jose's leeway: also for how long something deleted stays good. */
@@ -51,7 +53,12 @@ export function readClaims(raw: RawClaims): ServiceAccountClaims | undefined {
     ...readBound("pod", kubernetes),
     ...readBound("secret", kubernetes),
     ...readBound("node", kubernetes),
+    ...readWarnAfter(kubernetes?.["warnafter"]),
   };
+}
+
+function readWarnAfter(value: unknown): { readonly warnAfter?: number } {
+  return typeof value === "number" && value > 0 ? { warnAfter: value } : {};
 }
 
 function readAudiences(aud: unknown): readonly string[] {

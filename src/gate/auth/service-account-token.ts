@@ -33,6 +33,8 @@ interface TokenOrder {
   readonly pod?: BoundReference;
   readonly secret?: BoundReference;
   readonly node?: BoundReference;
+  /** Less than `expirationSeconds`: a use after it is noted. Absent: none is. */
+  readonly warnAfterSeconds?: number;
 }
 
 interface ServiceAccountTokenOptions {
@@ -48,6 +50,13 @@ interface ServiceAccountTokenOptions {
   readonly olderPublicKeys: readonly string[];
   /** Called with each use of a legacy token. Returns at once. */
   readonly legacyUsed?: (namespace: string, secretName: string) => void;
+  /** Called with each use of a token that lives longer than was asked for; `isStale`: that time is over. */
+  readonly extendedUsed?: (isStale: boolean) => void;
+}
+
+interface StaleNote {
+  readonly key: string;
+  readonly value: string;
 }
 
 const verifiedTokensMax = 10_000;
@@ -62,6 +71,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   readonly #verified = new BoundedCache<ServiceAccountClaims>({ entriesMax: verifiedTokensMax });
   readonly #verifiedLegacy = new BoundedCache<LegacyClaims>({ entriesMax: verifiedTokensMax });
   readonly #legacyUsed: (namespace: string, secretName: string) => void;
+  readonly #extendedUsed: (isStale: boolean) => void;
   readonly apiAudiences: readonly string[];
   /** Signing key first; what JWKS publishes. */
   readonly keys: readonly VerifyKey[];
@@ -77,6 +87,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     this.#issuers = new Set([options.issuer, ...(options.olderIssuers ?? [])]);
     this.#key = signingKey(options.privateKey);
     this.apiAudiences = options.apiAudiences;
+    this.#extendedUsed = options.extendedUsed ?? (() => {});
     this.#legacyUsed = options.legacyUsed ?? (() => {});
     this.keys = [this.#key, ...options.olderPublicKeys.map(verifyKey)];
   }
@@ -85,21 +96,22 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     return this.#issuer;
   }
 
-  issue(order: TokenOrder): { readonly token: string; readonly expiresAtMs: number } {
+  issue(order: TokenOrder): { readonly token: string; readonly issuedAtMs: number } {
     const issuedAt = Math.floor(this.#clock.nowMs() / 1000);
     const expiresAt = issuedAt + order.expirationSeconds;
-    const { namespace, account, pod, secret, node } = order;
+    const { namespace, account, pod, secret, node, warnAfterSeconds } = order;
+    const warnafter = warnAfterSeconds === undefined ? undefined : issuedAt + warnAfterSeconds;
     const token = signToken(this.#key, {
       aud: order.audiences,
       exp: expiresAt,
       iat: issuedAt,
       iss: this.#issuer,
       jti: this.#random.uuid(),
-      "kubernetes.io": { namespace, node, pod, secret, serviceaccount: account },
+      "kubernetes.io": { namespace, node, pod, secret, serviceaccount: account, warnafter },
       nbf: issuedAt,
       sub: serviceAccountUser(namespace, account.name),
     });
-    return { token, expiresAtMs: expiresAt * 1000 };
+    return { token, issuedAtMs: issuedAt * 1000 };
   }
 
   /** A token without an end, for the Secret of this name to hold. */
@@ -119,7 +131,22 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     if (good.length === 0) return { kind: "rejected", message: audienceFault(claims, wanted) };
     const fault = claimsFault(claims, this.#lookup, this.#clock.nowMs());
     if (fault !== undefined) return { kind: "rejected", message: fault };
-    return { kind: "user", user: userOf(claims), audiences: good };
+    const answer = { kind: "user", user: userOf(claims), audiences: good } as const;
+    const note = this.#staleNote(claims);
+    return note === undefined ? answer : { ...answer, note };
+  }
+
+  /** Upstream's annotation of a use after the time that was asked for. */
+  #staleNote({ warnAfter, namespace, account }: ServiceAccountClaims): StaleNote | undefined {
+    if (warnAfter === undefined) return undefined;
+    const seconds = Math.floor(this.#clock.nowMs() / 1_000) - warnAfter;
+    this.#extendedUsed(seconds > 0);
+    if (seconds <= 0) return undefined;
+    const subject = serviceAccountUser(namespace, account.name);
+    return {
+      key: "authentication.k8s.io/stale-token",
+      value: `subject: ${subject}, seconds after warning threshold: ${seconds}`,
+    };
   }
 
   /** They name no audience: they are for the API server's. */

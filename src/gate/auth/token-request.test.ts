@@ -33,8 +33,12 @@ const tokens = new ServiceAccountTokens(
     olderPublicKeys: [],
   },
 );
+const warned: string[] = [];
 const serve = (spec: object, metadata: object = {}, name = "app") =>
-  serveTokenRequest({ clock, lookup, tokens }, "ns", name, { metadata, spec });
+  serveTokenRequest({ clock, lookup, tokens, warn: (text) => warned.push(text) }, "ns", name, {
+    metadata,
+    spec,
+  });
 const refused = (f: () => unknown): string => {
   try {
     f();
@@ -82,4 +86,55 @@ test("what cannot be bound is refused with upstream's texts", () => {
     refused(() => serve({ boundObjectRef: { kind: "Deployment", apiVersion: "apps/v1" } })),
     "400 cannot bind token to object of type apps/v1, Kind=Deployment",
   );
+});
+
+test("a token that is asked for longer than the maximum is shortened, with upstream's warning", () => {
+  warned.length = 0;
+  const lifetimes = { maxSeconds: 7_200, extend: false };
+  const deps = { clock, lookup, tokens, lifetimes, warn: (text: string) => warned.push(text) };
+  const answer = serveTokenRequest(deps, "ns", "app", { spec: { expirationSeconds: 7_201 } });
+  assert.equal((answer["spec"] as { expirationSeconds: number }).expirationSeconds, 7_200);
+  assert.deepEqual(warned, ["requested expiration of 7201 seconds shortened to 7200 seconds"]);
+});
+
+test("a pod's token as admission asks for it lives a year, and its late use is noted", () => {
+  const later = new FakeClock({ startMs: clock.nowMs() });
+  const uses: boolean[] = [];
+  const extending = new ServiceAccountTokens(
+    { clock: later, random, lookup },
+    {
+      issuer: "iss",
+      apiAudiences: ["iss"],
+      privateKey: makeKeyPair().privateKey,
+      olderPublicKeys: [],
+      extendedUsed: (isStale) => uses.push(isStale),
+    },
+  );
+  const lifetimes = { maxSeconds: 0, extend: true };
+  const ask = (spec: object): string => {
+    const deps = { clock: later, lookup, tokens: extending, lifetimes, warn: () => {} };
+    const { status } = serveTokenRequest(deps, "ns", "app", { spec }) as unknown as {
+      readonly status: { readonly token: string; readonly expirationTimestamp: string };
+    };
+    assert.equal(status.expirationTimestamp, "2026-01-01T01:00:07Z");
+    return status.token;
+  };
+  const extended = ask({ boundObjectRef: podRef, expirationSeconds: 3_607 });
+  // Not of a pod, or for others: as asked for.
+  const plain = [
+    ask({ expirationSeconds: 3_607 }),
+    ask({ boundObjectRef: podRef, expirationSeconds: 3_607, audiences: ["iss", "vault"] }),
+  ];
+  const fresh = extending.authenticateToken(extended, []);
+  assert.ok(fresh.kind === "user" && fresh.note === undefined);
+  later.tick(3_700_000);
+  for (const token of plain) assert.equal(extending.authenticateToken(token, []).kind, "rejected");
+  const stale = extending.authenticateToken(extended, []);
+  assert.deepEqual(stale.kind === "user" && stale.note, {
+    key: "authentication.k8s.io/stale-token",
+    value: "subject: system:serviceaccount:ns:app, seconds after warning threshold: 93",
+  });
+  assert.deepEqual(uses, [false, true]);
+  later.tick(366 * 86_400_000);
+  assert.equal(extending.authenticateToken(extended, []).kind, "rejected");
 });

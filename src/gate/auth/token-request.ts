@@ -28,6 +28,18 @@ interface TokenRequestDeps {
   readonly clock: Clock;
   readonly lookup: Lister;
   readonly tokens: ServiceAccountTokens;
+  /** Absent: a token ends when its request says. */
+  readonly lifetimes?: TokenLifetimes;
+  /** A warning of the answer. */
+  readonly warn: (text: string) => void;
+}
+
+/** --service-account-max-token-expiration and --service-account-extend-token-expiration. */
+export interface TokenLifetimes {
+  /** Longer ones are shortened, with a warning; 0: none is. */
+  readonly maxSeconds: number;
+  /** Tokens of pods for this server live a year; their use after the time that was asked for is noted. */
+  readonly extend: boolean;
 }
 
 const group = "authentication.k8s.io";
@@ -36,6 +48,9 @@ const secondsDefault = 3600;
 /** Upstream's bounds: ten minutes, and what fits 32 bits of seconds. */
 const secondsMin = 600;
 const secondsMax = 2 ** 32;
+/** What the admission of service accounts asks for in each pod: who asks for this can be warned. */
+const extendedSeconds = 3607;
+const yearSeconds = 365 * 24 * 3600;
 
 export function serveTokenRequest(
   deps: TokenRequestDeps,
@@ -48,16 +63,17 @@ export function serveTokenRequest(
   const uid = account.metadata?.uid ?? "";
   checkNames(request, namespace, name, uid);
   const spec = (request["spec"] ?? {}) as TokenRequestSpec;
-  const expirationSeconds = spec.expirationSeconds ?? secondsDefault;
-  checkSeconds(expirationSeconds);
+  const askedSeconds = spec.expirationSeconds ?? secondsDefault;
+  checkSeconds(askedSeconds);
   const given = spec.audiences ?? [];
   const audiences = given.length > 0 ? given : deps.tokens.apiAudiences;
   const bound = bind(deps, namespace, name, spec.boundObjectRef);
-  const { token, expiresAtMs } = deps.tokens.issue({
+  const expirationSeconds = shortened(deps, askedSeconds);
+  const { token, issuedAtMs } = deps.tokens.issue({
     namespace,
     account: { name, uid },
     audiences,
-    expirationSeconds,
+    ...lifetimeOf(deps, expirationSeconds, bound, audiences),
     ...bound,
   });
   return {
@@ -71,8 +87,30 @@ export function serveTokenRequest(
       creationTimestamp: iso(deps.clock.nowMs()),
     },
     spec: { ...spec, audiences, expirationSeconds },
-    status: { token, expirationTimestamp: iso(expiresAtMs) },
+    // A client refreshes by the time that it asked for.
+    status: { token, expirationTimestamp: iso(issuedAtMs + expirationSeconds * 1_000) },
   };
+}
+
+function shortened({ lifetimes, warn }: TokenRequestDeps, asked: number): number {
+  const { maxSeconds = 0 } = lifetimes ?? {};
+  if (maxSeconds === 0 || asked <= maxSeconds) return asked;
+  warn(`requested expiration of ${asked} seconds shortened to ${maxSeconds} seconds`);
+  return maxSeconds;
+}
+
+/** As upstream extends: pods' tokens, of the lifetime that admission gives them, for this server alone. */
+function lifetimeOf(
+  { lifetimes, tokens }: TokenRequestDeps,
+  asked: number,
+  { pod }: Binding,
+  audiences: readonly string[],
+): { readonly expirationSeconds: number; readonly warnAfterSeconds?: number } {
+  const isOwn = audiences.every((audience) => tokens.apiAudiences.includes(audience));
+  const extend =
+    lifetimes?.extend === true && pod !== undefined && asked === extendedSeconds && isOwn;
+  if (!extend) return { expirationSeconds: asked };
+  return { expirationSeconds: yearSeconds, warnAfterSeconds: asked };
 }
 
 function iso(ms: number): string {

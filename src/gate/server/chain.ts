@@ -108,6 +108,8 @@ interface RequestState {
   readonly receivedWallMs: number;
   readonly warnings: Warnings;
   user: UserInfo | undefined;
+  /** Of the user's credential, for its audit event. */
+  note: { readonly key: string; readonly value: string } | undefined;
   /** Undefined: not begun yet, or the policy keeps none. */
   audit: AuditEvent | undefined;
   isAuditBegun: boolean;
@@ -202,6 +204,7 @@ function beginRequest(deps: ChainDeps, request: PlainRequest): RequestState {
     receivedWallMs: deps.clock.nowMs(),
     warnings: new Warnings(),
     user: undefined,
+    note: undefined,
     audit: undefined,
     isAuditBegun: false,
     gateHeaders: {},
@@ -331,6 +334,7 @@ async function runChainAuthenticate(deps: ChainDeps, state: RequestState): Promi
   if (!isNamed && hasExtraSpace(request.headers)) state.warnings.add(extraSpaceWarning);
   if (result.kind !== "user") throw unauthorizedError();
   state.user = result.user;
+  state.note = result.note;
   const { peer } = request;
   if (peer.kind === "socket" && isNamed) peer.connection?.belongsTo(result.user.name);
   state.refusing = true;
@@ -344,7 +348,9 @@ async function runChainAudit(
 ): Promise<void> {
   state.isAuditBegun = true;
   state.audit = trail.begin(user, state.info, () => factsOf(receivedOf(state), user));
-  if (state.audit !== undefined) await trail.received(state.audit);
+  if (state.audit === undefined) return;
+  if (state.note !== undefined) state.audit.annotate(state.note.key, state.note.value);
+  await trail.received(state.audit);
 }
 
 async function runChainImpersonate(

@@ -18,7 +18,7 @@ import { RequestHeaderAuthenticator, type RequestHeaderOptions } from "#auth/req
 import { RbacAuthorizer } from "#auth/rbac.ts";
 import { ServiceAccountTokens } from "#auth/service-account-token.ts";
 import type { StaticTokens } from "#auth/token-file.ts";
-import { serveTokenRequest } from "#auth/token-request.ts";
+import { serveTokenRequest, type TokenLifetimes } from "#auth/token-request.ts";
 import { CertificateAuthenticator } from "#auth/x509.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
@@ -67,6 +67,8 @@ interface AccessDeps {
   readonly olderIssuers?: readonly string[];
   /** Of the key set, in the discovery document; absent: a path of the issuer. */
   readonly keysUrl?: string;
+  /** How long service account tokens live; absent: as they are asked for. */
+  readonly tokenLifetimes?: TokenLifetimes;
   /** Audiences of tokens for this server; absent: the issuers. */
   readonly apiAudiences?: readonly string[];
   /** A server that is asked about tokens that nobody here knows; absent: none. */
@@ -98,7 +100,12 @@ export interface ServerAccess {
   readonly access: Access;
   /** What lets others check service account tokens. */
   readonly issuer: IssuerFacts;
-  readonly mintToken: (namespace: string, name: string, request: AnyObject) => AnyObject;
+  readonly mintToken: (
+    namespace: string,
+    name: string,
+    request: AnyObject,
+    warn: (text: string) => void,
+  ) => AnyObject;
   /** For the Secrets that keep one. */
   readonly mintLegacyToken: LegacyTokens["mint"];
   /** Ends connections to issuers. */
@@ -142,8 +149,15 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
       discovery: discoveryDocument(issuer, deps.keysUrl, tokens.keys),
       keys: keySet(tokens.keys),
     },
-    mintToken: (namespace, name, request) =>
-      serveTokenRequest({ ...deps, tokens }, namespace, name, request),
+    mintToken: (namespace, name, request, warn) => {
+      const { tokenLifetimes: lifetimes } = deps;
+      return serveTokenRequest(
+        { ...deps, tokens, warn, ...given({ lifetimes }) },
+        namespace,
+        name,
+        request,
+      );
+    },
     mintLegacyToken: (namespace, account, secretName) =>
       tokens.issueLegacy({ namespace, account, secretName }),
     close() {
@@ -152,6 +166,21 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
       authorizers.close();
     },
   };
+}
+
+/** Of tokens that live longer than was asked for. */
+function extendedUseCounter(metrics: MetricSet): (isStale: boolean) => void {
+  const stale = metrics.counter(
+    "serviceaccount_stale_tokens_total",
+    "[ALPHA] Cumulative stale projected service account tokens used",
+    [],
+  );
+  const valid = metrics.counter(
+    "serviceaccount_valid_tokens_total",
+    "[ALPHA] Cumulative valid projected service account tokens used",
+    [],
+  );
+  return (isStale) => (isStale ? stale : valid).add([]);
 }
 
 function serviceAccountTokens(deps: AccessDeps): ServiceAccountTokens {
@@ -163,6 +192,7 @@ function serviceAccountTokens(deps: AccessDeps): ServiceAccountTokens {
     privateKey: pki.serviceAccount.privateKey,
     olderPublicKeys: pki.serviceAccount.olderPublicKeys,
     legacyUsed: legacyUseNoter(deps),
+    extendedUsed: extendedUseCounter(deps.metrics),
   });
 }
 

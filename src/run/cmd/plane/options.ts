@@ -1,4 +1,5 @@
 /** What decides a plane, beyond the host it runs on. */
+import type { TokenLifetimes } from "#auth/token-request.ts";
 import type { AuthenticationSetup } from "./authentication/setup.ts";
 import type { ServingFiles } from "./authentication/serving-files.ts";
 import type { TokenWebhookSetup } from "./authentication/token-webhook.ts";
@@ -77,6 +78,8 @@ export interface PlaneOptions extends StoreOptions {
   readonly olderIssuers?: readonly string[];
   /** Where others get the keys of these tokens; absent: a path of the issuer. */
   readonly keysUrl?: string;
+  /** How long service account tokens live; absent: as they are asked for. */
+  readonly tokenLifetimes?: TokenLifetimes;
   /** Audiences of tokens for this server; absent: the issuers. */
   readonly apiAudiences?: readonly string[];
   /** A server that is asked about tokens that nobody here knows; absent: none. */

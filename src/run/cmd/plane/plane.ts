@@ -155,7 +155,7 @@ function planeAccess(
   { registry, metrics, kubelets: { isShown } }: Storage & Pick<Ways, "kubelets">,
 ): ServerAccess {
   const { pki, staticTokens, frontProxy, issuer, anonymousPaths = "all" } = options;
-  const { olderIssuers, keysUrl, apiAudiences, tokenWebhook } = options;
+  const { olderIssuers, keysUrl, apiAudiences, tokenWebhook, tokenLifetimes } = options;
   const { authorization, hasBootstrapTokens, authentication, identity = "" } = options;
   return serverAccess({
     ...host,
@@ -171,6 +171,7 @@ function planeAccess(
     ...(issuer === undefined ? {} : { issuer }),
     ...(olderIssuers === undefined ? {} : { olderIssuers }),
     ...(keysUrl === undefined ? {} : { keysUrl }),
+    ...(tokenLifetimes === undefined ? {} : { tokenLifetimes }),
     ...(apiAudiences === undefined ? {} : { apiAudiences }),
     ...(tokenWebhook === undefined ? {} : { tokenWebhook }),
     ...(isShown === undefined ? {} : { isOwnCertificate: isShown }),

@@ -1,5 +1,6 @@
 /** An API server's options from its flags: what is wrong with one of them is said before anything is opened. */
 import { choiceFault, type PluginChoice } from "#admission/plugin-choice.ts";
+import type { TokenLifetimes } from "#auth/token-request.ts";
 import { StaticTokens } from "#auth/token-file.ts";
 import { heapBytesMax } from "#platform/node/heap.ts";
 import { issuerDefault } from "./access.ts";
@@ -57,11 +58,27 @@ export async function serverOptions(
     ...(frontProxy === undefined ? {} : { frontProxy }),
     ...(authentication === undefined ? {} : { authentication }),
     ...(tokenWebhook === undefined ? {} : { tokenWebhook }),
+    tokenLifetimes: tokenLifetimes(host, flags),
     ...apiAudiencesOf(flags),
     ...(audit === undefined ? {} : { audit }),
     ...(encryption === undefined ? {} : { encryption }),
     ...(staticTokens === undefined ? {} : { staticTokens }),
   };
+}
+
+/** Upstream's warnings of flags that do not fit together. */
+function tokenLifetimes({ log }: Host, flags: ApiServerFlags): TokenLifetimes {
+  const maxSeconds = Math.floor(flags.serviceAccountMaxTokenExpiration / 1_000);
+  const extend = flags.serviceAccountExtendTokenExpiration;
+  if (extend && maxSeconds > 0 && maxSeconds < 3_607)
+    log.warn(
+      `service-account-extend-token-expiration is true, in order to correctly trigger safe transition logic, service-account-max-token-expiration must be set longer than 3607 seconds (currently ${maxSeconds}s)`,
+    );
+  if (extend && maxSeconds > 0 && maxSeconds < 31_536_000)
+    log.warn(
+      `service-account-extend-token-expiration is true, enabling tokens valid up to 31536000 seconds, which is longer than service-account-max-token-expiration set to ${maxSeconds}s`,
+    );
+  return { maxSeconds, extend };
 }
 
 function issuersOf({

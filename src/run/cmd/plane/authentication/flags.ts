@@ -19,6 +19,9 @@ export interface AuthenticationFlags {
   readonly authenticationTokenWebhookVersion: string;
   /** Milliseconds. */
   readonly authenticationTokenWebhookCacheTtl: number;
+  readonly serviceAccountExtendTokenExpiration: boolean;
+  /** Milliseconds; 0: no maximum. */
+  readonly serviceAccountMaxTokenExpiration: number;
   readonly apiAudiences?: readonly string[];
   readonly serviceAccountLookup: boolean;
 }
@@ -81,7 +84,30 @@ export function addAuthenticationFlags(command: Command): void {
       "tokens are good only while their account and what they are bound to exist; nothing else is served",
       lookup,
       true,
+    )
+    .option(
+      "--service-account-extend-token-expiration [boolean]",
+      "tokens of pods for this server, asked for as admission injects them, live a year; their use after the time that was asked for is annotated and counted",
+      boolean,
+      true,
+    )
+    .addOption(
+      new Option(
+        "--service-account-max-token-expiration <duration>",
+        "longer service account tokens are shortened, with a warning; 0: none is",
+      )
+        .argParser(maxTokenLifetime)
+        .default(0, "0s"),
     );
+}
+
+/** Milliseconds. */
+function maxTokenLifetime(text: string): number {
+  const ms = goDuration(text);
+  if (ms === 0 || (ms >= 3_600_000 && ms <= 2 ** 32 * 1_000)) return ms;
+  throw new InvalidArgumentError(
+    "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds",
+  );
 }
 
 function lookup(text: string): boolean {

@@ -64,11 +64,6 @@ export const kubeApiServerFlags: readonly StockFlag[] = [
     "watches end at once, and cleanly, so that their clients resume elsewhere",
   ),
   ...fixed("external-hostname", [""], "clients are told the address that they have reached"),
-  ...unused("service-account-extend-token-expiration:bool", "a token ends when its request says"),
-  ...unused(
-    "service-account-max-token-expiration:duration",
-    "a token ends when its request says; none is given for longer than 2^32 seconds",
-  ),
   ...refused(
     "tracing-config-file",
     "no spans are exported; turns, gates and the store are in the metrics",
