@@ -59,6 +59,11 @@ class QuantityValue extends OpaqueValue {
   }
 }
 
+/** Of a field that holds a quantity. Throws FunctionError for a text that is none. */
+export function quantityOfText(text: string): Value {
+  return readQuantity(text);
+}
+
 function quantityValueOf(value: Value | undefined): QuantityValue {
   if (!(value instanceof QuantityValue)) throw noSuchOverload();
   return value;

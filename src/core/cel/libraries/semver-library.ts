@@ -39,6 +39,11 @@ class SemverValue extends OpaqueValue {
   }
 }
 
+/** Of a field that holds a semantic version. Throws SemanticVersionError for a text that is none. */
+export function semverOfText(text: string): Value {
+  return new SemverValue(parseSemanticVersion(text));
+}
+
 function versionOf(value: Value | undefined): SemanticVersion {
   if (!(value instanceof SemverValue)) throw noSuchOverload();
   return value.version;

@@ -126,6 +126,11 @@ export class MapValue {
     this.#index ??= new Map(this.entries.map(([one, value]) => [keyText(one), value]));
     return this.#index.get(keyText(key));
   }
+
+  /** What `in` answers. */
+  has(key: Value): boolean {
+    return this.get(key) !== undefined;
+  }
 }
 
 /** Equal keys, and no others, have the same text. */

@@ -78,7 +78,7 @@ function equal(x: Value, y: Value): boolean {
 }
 
 function isIn(item: Value, container: Value): boolean {
-  if (container instanceof MapValue) return container.get(item) !== undefined;
+  if (container instanceof MapValue) return container.has(item);
   if (container instanceof ObjectValue) return typeof item === "string" && container.has(item);
   if (container instanceof ListValue) return container.contains(item);
   throw noOverload();
