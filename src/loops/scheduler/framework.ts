@@ -72,6 +72,11 @@ export class Framework {
     return this.#plugins.flatMap((plugin) => plugin.reserve?.(info, node) ?? []);
   }
 
+  runPostFilters(info: PodInfo): string {
+    const texts = this.#plugins.map((plugin) => plugin.postFilter?.(info) ?? "");
+    return texts.filter((text) => text !== "").join(", ");
+  }
+
   /** The weighted sum of all scores by slot, in `total`. `scores` is scratch of the same length. */
   runScores(cycle: Cycle, total: Float64Array, scores: Float64Array): void {
     const { feasible, count, podClass } = cycle;

@@ -10,6 +10,7 @@ import type { Node } from "#api/gen/types.ts";
 import type { VolumeLookup } from "./claims.ts";
 import type { Cycle } from "./cycle.ts";
 import type { ServicesOf } from "./default-spreads.ts";
+import type { DeviceLookup } from "./devices/lookup.ts";
 import type { ClusterEvent, Hint } from "./hints.ts";
 import type { NodeFilter, NodeScore, RoomFilter, RoomScore } from "./pod-class.ts";
 import type { PodInfo } from "./pod-info.ts";
@@ -28,6 +29,11 @@ export interface Plugin {
   /** Keeps the slots that pass: see Cycle.keep. It must not walk Pods. */
   readonly filter?: (cycle: Cycle) => void;
 
+  /**
+   * No node took the Pod: does what may let it fit later. After `filter` of the same decision.
+   * @returns upstream's words for it; "" when it has nothing to say.
+   */
+  readonly postFilter?: (info: PodInfo) => string;
   /** Takes what the Pod needs on its node beyond room; undefined when that is nothing. Once per decision. */
   readonly reserve?: (info: PodInfo, node: Node) => Reservation | undefined;
 
@@ -73,4 +79,6 @@ export interface PluginDeps {
   readonly volumes: VolumeLookup;
   /** Absent: no Services. */
   readonly services?: ServicesOf;
+  /** Absent: nobody knows of devices, and Pods with claims are not looked at. */
+  readonly devices?: DeviceLookup;
 }

@@ -12,6 +12,7 @@
  * Cost   add, pop O(log n); an event is asked once per signature of waiting Pods, not once per Pod.
  * Bounds as many entries as there are unbound Pods of this scheduler.
  */
+import type { Pod } from "#api/gen/types.ts";
 import { assert } from "#base/assert.ts";
 import { Heap } from "#base/heap.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
@@ -125,7 +126,7 @@ export class SchedulingQueue {
   /** A new Pod, or one whose spec, labels or gates changed: it may go at once. */
   put(info: PodInfo): void {
     const known = this.#pods.get(info.uid);
-    const gated = (info.pod.spec?.schedulingGates ?? []).length > 0;
+    const gated = isGated(info.pod);
     if (known === undefined) {
       const nowMs = this.#clock.monotonicMs();
       const pod: QueuedPod = {
@@ -299,4 +300,14 @@ export class SchedulingQueue {
       if (siblings.size === 0) this.#unschedulable.delete(signature);
     }
   }
+}
+
+/** It has gates, or claims that are still to be made from their templates: there is nothing to try. */
+function isGated({ spec, status }: Pod): boolean {
+  if ((spec?.schedulingGates ?? []).length > 0) return true;
+  const made = status?.resourceClaimStatuses ?? [];
+  return (spec?.resourceClaims ?? []).some(
+    ({ name, resourceClaimTemplateName }) =>
+      resourceClaimTemplateName !== undefined && !made.some((one) => one.name === name),
+  );
 }

@@ -10,6 +10,7 @@ import type { Cache } from "./cache.ts";
 import type { VolumeLookup } from "./claims.ts";
 import { Cycle } from "./cycle.ts";
 import type { ServicesOf } from "./default-spreads.ts";
+import type { DeviceLookup } from "./devices/lookup.ts";
 import type { FitError } from "./fit-error.ts";
 import type { PreFilterRefusal } from "./framework.ts";
 import { Framework } from "./framework.ts";
@@ -32,6 +33,7 @@ interface ScheduleAlgorithmDeps {
   readonly random: Random;
   readonly namespaces: NamespaceLabels;
   readonly volumes: VolumeLookup;
+  readonly devices?: DeviceLookup;
   readonly nominations: Nominations;
   /** In the order in which they filter; `defaultPlugins` but for tests. */
   readonly plugins: readonly PluginFactory[];
@@ -128,6 +130,11 @@ export class ScheduleAlgorithm {
     const cycle = new Cycle(deps, info, Int32Array.of(slot), 1);
     this.#framework.runFilters(cycle);
     return cycle;
+  }
+
+  /** After a decision without a node; upstream's words for what plugins did, "" when none has a say. */
+  postFilter(info: PodInfo): string {
+    return this.#framework.runPostFilters(info);
   }
 
   /** Whether the event may let a waiting Pod fit that these plugins refused. */

@@ -21,6 +21,7 @@ import type { Random } from "#platform/random.ts";
 import { Binder } from "./bind.ts";
 import { Cache } from "./cache.ts";
 import { Conditions } from "./conditions.ts";
+import { Devices } from "./devices/devices.ts";
 import { haveSameStaticFacts } from "./node-table.ts";
 import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import type { FitError } from "./fit-error.ts";
@@ -108,6 +109,7 @@ class SchedulerShell implements Scheduler {
   readonly #nodes: Informer<Node>;
   readonly #namespaces: Informer<Namespace>;
   readonly #volumes: Volumes;
+  readonly #devices: Devices;
   readonly #budgets: Informer<PodDisruptionBudget>;
   readonly #services: Informer<Service>;
   readonly #cache: Cache;
@@ -131,6 +133,7 @@ class SchedulerShell implements Scheduler {
     this.#nodes = informers.informer<Node>(core("nodes"));
     this.#namespaces = informers.informer<Namespace>(core("namespaces"));
     this.#volumes = new Volumes({ client, clock, informers, pods: this.#pods });
+    this.#devices = new Devices({ client, clock, informers, random });
     this.#budgets = informers.informer<PodDisruptionBudget>(budgetsRef);
     this.#services = informers.informer<Service>(core("services"));
     const namespaces = (name: string) => this.#namespaces.get("", name)?.metadata?.labels;
@@ -140,8 +143,9 @@ class SchedulerShell implements Scheduler {
     this.#queue = new SchedulingQueue({ clock, wake, ...incoming }, options.queue);
     const nominations = this.#nominations;
     const services = (namespace: string) => this.#services.list(namespace);
-    const volumes = this.#volumes;
-    const shared = { cache: this.#cache, random, namespaces, nominations, services, volumes };
+    const [volumes, devices] = [this.#volumes, this.#devices];
+    const lookups = { namespaces, services, volumes, devices };
+    const shared = { cache: this.#cache, random, nominations, ...lookups };
     this.#profiles = new Map(
       options.profiles.map(({ schedulerName, plugins, preemption, sample }) => {
         const metrics = deps.metrics?.profile(schedulerName);
@@ -176,7 +180,7 @@ class SchedulerShell implements Scheduler {
       if (signal.aborted) resolve();
       else signal.addEventListener("abort", () => resolve(), { once: true });
     });
-    await Promise.race([Promise.all(all), ended]);
+    await Promise.race([Promise.all([...all, ...this.#devices.synced]), ended]);
     this.#running = !signal.aborted;
     this.#wake();
     await ended;
@@ -247,6 +251,7 @@ class SchedulerShell implements Scheduler {
         update: (old, node) => this.#nodeSet(old, node),
         delete: (node) => {
           this.#cache.deleteNode(node.metadata?.name ?? "");
+          this.#devices.state.pools.forgetNode(node.metadata?.name ?? "");
           this.#happened({ kind: "node-gone" });
         },
       }),
@@ -263,6 +268,7 @@ class SchedulerShell implements Scheduler {
         delete: (pod) => this.#podGone(pod),
       }),
       ...this.#volumes.subscribe((event) => this.#happened(event)),
+      ...this.#devices.subscribe((event) => this.#happened(event)),
     ];
   }
 
@@ -287,7 +293,9 @@ class SchedulerShell implements Scheduler {
     const known = this.#queue.get(uid);
     if (known !== undefined) this.#nominatedElsewhere(known.info, pod);
     if (known !== undefined && sameForScheduling(known.info.pod, pod)) {
+      const hasNewClaims = !haveSameClaims(known.info.pod, pod);
       known.info.pod = pod;
+      if (hasNewClaims) this.#queue.put(known.info);
       return;
     }
     const info = podInfo(pod);
@@ -407,10 +415,12 @@ class SchedulerShell implements Scheduler {
       return;
     }
     this.#unschedulable++;
+    const postFiltered = decision.error.whole === undefined ? decider.postFilter(pod.info) : "";
     const preempted = preemption
       ? this.#runPreemption(pod.info, decision.error, decision.slots)
       : { text: "" };
-    const text = [fitErrorText(decision.error), preempted.text].filter((t) => t !== "").join(" ");
+    const after = [postFiltered, preempted.text].filter((t) => t !== "").join(", ");
+    const text = [fitErrorText(decision.error), after].filter((t) => t !== "").join(" ");
     const signature = `${schedulerNameOf(pod.info.pod)}|${decider.signatureOf(pod.info)}`;
     this.#queue.refused(pod, decision.error.plugins, signature);
     events.event(pod.info.pod, "Warning", "FailedScheduling", text);
@@ -510,6 +520,7 @@ const eventName: Readonly<Record<ClusterEvent["kind"], string>> = {
   "pod-gone": "AssignedPodDelete",
   "pod-placed": "AssignedPodAdd",
   volumes: "PersistentVolumeClaimUpdate",
+  devices: "ResourceClaimUpdate",
   namespaces: "NamespaceUpdate",
 };
 
@@ -527,6 +538,11 @@ function futileText(
 
 function schedulerNameOf(pod: Pod): string {
   return pod.spec?.schedulerName ?? defaultProfile.schedulerName;
+}
+
+/** The names of claims that were made from templates for the Pod. */
+function haveSameClaims(a: Pod, b: Pod): boolean {
+  return jsonEqual(a.status?.resourceClaimStatuses, b.status?.resourceClaimStatuses);
 }
 
 function isFinished(pod: Pod): boolean {

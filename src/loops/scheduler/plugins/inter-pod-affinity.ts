@@ -55,6 +55,7 @@ function interPodHint(event: ClusterEvent, info: PodInfo): Hint {
       return info.affinity.length > 0 ? "queue" : "skip";
     case "node-gone":
     case "volumes":
+    case "devices":
       return "skip";
   }
 }

@@ -58,6 +58,7 @@ function spreadHint(event: ClusterEvent): Hint {
     case "pod-placed":
       return "queue";
     case "volumes":
+    case "devices":
     case "namespaces":
       return "skip";
   }

@@ -1,0 +1,300 @@
+/**
+ * The allocator: devices for all claims of a Pod on one node, or none. Pure.
+ *
+ *   claims ─► requests, in order ─► alternatives, in order of preference ─► devices, in the pools' order
+ *
+ * The first assignment found wins: it depends on what is asked for, published and given away alone, so that
+ * `filter` and `reserve` of one decision agree. A search goes back when a device leads nowhere.
+ *
+ * Bounds every device looked at is a step; past `stepsLeft` the search throws StepsExceeded. A branch is cut where too few
+ *        devices, or too few with the attribute's value, are left: "all of one domain, else none" takes no search.
+ * After  k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, all features of which
+ *        are on in 1.36. Differs: distinctAttribute counts every device of a request, as documented (upstream: the last
+ *        one), and counters belong to a driver's pool (upstream: to pools of that name).
+ */
+import type { AllocationResult, Node, ResourceClaim } from "#api/gen/types.ts";
+import { must } from "#base/assert.ts";
+import { resultOf, type Taken } from "./allocation-result.ts";
+import { Candidates } from "./candidates.ts";
+import { type Amounts, consumption } from "./consumable-capacity.ts";
+import { Constraint } from "./constraints.ts";
+import type { Inventory } from "./inventory.ts";
+import type { PoolDevice, PoolView } from "./pools.ts";
+import {
+  AllocationError,
+  type Alternative,
+  claimKey,
+  devicesMax,
+  type Wanted,
+  wantedOf,
+} from "./requests.ts";
+import { CountersTaken } from "./shared-counters.ts";
+
+/** Steps that a decision may still take: devices looked at, over all nodes. */
+export interface Budget {
+  left: number;
+}
+
+export class StepsExceeded extends Error {
+  constructor(node: string) {
+    super(`node ${node}: timed out trying to allocate devices`);
+    this.name = "StepsExceeded";
+  }
+}
+
+export type Allocation =
+  | { readonly kind: "found"; readonly results: readonly AllocationResult[] }
+  | { readonly kind: "none"; readonly reason: string };
+
+/** Throws AllocationError for claims that are wrong, StepsExceeded. `shareId` names a share of a device. */
+export function allocate(
+  inventory: Inventory,
+  { node, pools, claims }: Scene,
+  budget: Budget,
+  shareId: () => string,
+): Allocation {
+  const wanted = claims.map((claim) => wantedOf(claim, (name) => inventory.classOf(name)));
+  const search = new Search(inventory, { node, pools, wanted }, budget);
+  if (!search.run()) {
+    const isInvalid = pools.some(({ kind }) => kind === "invalid");
+    const reason = isInvalid
+      ? "invalid resource pools were encountered"
+      : "cannot allocate all claims";
+    return { kind: "none", reason };
+  }
+  const results = wanted.map((one, i) =>
+    resultOf(one, search.takenFor(i), node.metadata?.name ?? "", shareId),
+  );
+  return { kind: "found", results };
+}
+
+export interface Scene {
+  readonly node: Node;
+  readonly pools: readonly PoolView[];
+  readonly claims: readonly ResourceClaim[];
+}
+
+interface SearchScene extends Omit<Scene, "claims"> {
+  readonly wanted: readonly Wanted[];
+}
+
+class Search {
+  readonly #inventory: Inventory;
+  readonly #wanted: readonly Wanted[];
+  readonly #budget: Budget;
+  readonly #nodeName: string;
+  readonly #candidates: Candidates;
+  readonly #constraints: readonly (readonly Constraint[])[];
+  readonly #taken: readonly Taken[][];
+  /** Whole devices in use by this search: the claims that have them. */
+  readonly #whole = new Map<string, Set<number>>();
+  readonly #shared = new Map<string, Map<string, bigint>[]>();
+  readonly #counters = new CountersTaken();
+
+  constructor(inventory: Inventory, { node, pools, wanted }: SearchScene, budget: Budget) {
+    this.#inventory = inventory;
+    this.#wanted = wanted;
+    this.#budget = budget;
+    this.#nodeName = node.metadata?.name ?? "";
+    this.#candidates = new Candidates(inventory, pools);
+    this.#constraints = wanted.map(({ claim }) =>
+      (claim.spec.devices?.constraints ?? []).map(
+        (one, i) => new Constraint(one, `claim ${claimKey(claim)}, constraint #${i}`),
+      ),
+    );
+    this.#taken = wanted.map(() => []);
+    for (const each of wanted) this.#checkSize(each);
+  }
+
+  takenFor(claim: number): readonly Taken[] {
+    return this.#taken[claim] ?? [];
+  }
+
+  run(): boolean {
+    return this.#fromClaim(0);
+  }
+
+  /** "All" of what is there is looked up for each alternative first: a pool that changes refuses the node. */
+  #checkSize({ claim, requests }: Wanted): void {
+    let least = 0;
+    for (const alternatives of requests) {
+      const sizes = alternatives.map((one) => this.#sizeOf(one, claim));
+      if (sizes.length > 0) least += Math.min(...sizes);
+    }
+    if (least <= devicesMax) return;
+    const text = `number of requested devices ${least} exceeds the claim limit of ${devicesMax}`;
+    throw new AllocationError(`claim ${claimKey(claim)}: ${text}`);
+  }
+
+  #sizeOf(alternative: Alternative, claim: ResourceClaim): number {
+    if (!alternative.isAll) return alternative.count;
+    return this.#candidates.allOf(alternative, claim, () => this.#step()).length;
+  }
+
+  #fromClaim(claim: number): boolean {
+    return claim >= this.#wanted.length || this.#fromRequest(claim, 0);
+  }
+
+  #fromRequest(claim: number, request: number): boolean {
+    const wanted = must(this.#wanted[claim], "the claim is one of those wanted");
+    const alternatives = wanted.requests[request];
+    if (alternatives === undefined) return this.#fromClaim(claim + 1);
+    return alternatives.some((one) => this.#tryAlternative(one, claim, request));
+  }
+
+  #tryAlternative(alternative: Alternative, claim: number, request: number): boolean {
+    const count = this.#sizeOf(alternative, this.#claim(claim));
+    if (alternative.isAll && count === 0) return false;
+    if (this.takenFor(claim).length + count > devicesMax) return false;
+    const next = (): boolean => this.#fromRequest(claim, request + 1);
+    if (alternative.isAll) return this.#takeAll(alternative, claim, 0, next);
+    return this.#takeCount({ alternative, claim, count, next }, 0);
+  }
+
+  #takeAll(alternative: Alternative, claim: number, at: number, next: () => boolean): boolean {
+    const all = this.#candidates.allOf(alternative, this.#claim(claim), () => this.#step());
+    const device = all[at];
+    if (device === undefined) return next();
+    this.#step();
+    if (!this.#take(device, alternative, claim, true)) return false;
+    if (this.#takeAll(alternative, claim, at + 1, next)) return true;
+    this.#giveBack(claim);
+    return false;
+  }
+
+  /** Devices in rising order: of equal choices only one is tried. */
+  #takeCount(pick: Pick, from: number): boolean {
+    const { alternative, claim, count, next } = pick;
+    if (count === 0) return next();
+    const list = this.#candidates.of(alternative);
+    const matching = this.#constraints[claim]?.find(
+      (one) => one.isMatch && one.appliesTo(alternative),
+    );
+    for (let at = from; list.length - at >= count; at++) {
+      this.#step();
+      if (!list.matches(at, this.#claim(claim))) continue;
+      const device = list.at(at);
+      if (matching !== undefined && list.countLike(at, matching) < count) continue;
+      if (!this.#take(device, alternative, claim, false)) continue;
+      if (this.#takeCount({ ...pick, count: count - 1 }, at + 1)) return true;
+      this.#giveBack(claim);
+    }
+    return false;
+  }
+
+  #take(device: PoolDevice, alternative: Alternative, claim: number, isMust: boolean): boolean {
+    if (this.#isInUse(device, alternative, claim)) return false;
+    const consumed = this.#consumptionOf(device, alternative);
+    if (consumed === undefined) return false;
+    if (!isTolerated(device, alternative)) return false;
+    if (!this.#takeCounters(device)) return false;
+    if (!this.#addToConstraints(device, alternative, claim)) {
+      this.#giveCountersBack(device);
+      if (!isMust) return false;
+      const where = `claim ${claimKey(this.#claim(claim))}, request ${alternative.ownName}`;
+      const why = "because a claim constraint would not be satisfied";
+      throw new AllocationError(`${where}: cannot add device ${device.id} ${why}`);
+    }
+    const isShared = device.device.allowMultipleAllocations === true;
+    if (isShared) this.#sharesOf(device.id).push(new Map(consumed));
+    else this.#claimsWith(device.id).add(claim);
+    const taken = { device, alternative, consumed: isShared ? consumed : undefined };
+    this.#taken[claim]?.push(taken);
+    return true;
+  }
+
+  #giveBack(claim: number): void {
+    const { device, alternative, consumed } = must(this.#taken[claim]?.pop(), "was taken");
+    if (consumed === undefined) this.#claimsWith(device.id).delete(claim);
+    else this.#sharesOf(device.id).pop();
+    for (const one of this.#constraints[claim] ?? []) {
+      if (one.appliesTo(alternative)) one.removeLast();
+    }
+    this.#giveCountersBack(device);
+  }
+
+  /** Admin access sees devices in use, but a claim has each only once. */
+  #isInUse({ id, device }: PoolDevice, { isAdmin }: Alternative, claim: number): boolean {
+    const users = this.#whole.get(id);
+    if (isAdmin) return device.allowMultipleAllocations !== true && users?.has(claim) === true;
+    return this.#inventory.allocated.hasWhole(id) || (users !== undefined && users.size > 0);
+  }
+
+  #consumptionOf({ id, device }: PoolDevice, { capacity }: Alternative): Amounts | undefined {
+    const used = new Map(this.#inventory.allocated.consumedOf(id));
+    for (const share of this.#shared.get(id) ?? []) {
+      for (const [name, amount] of share) used.set(name, (used.get(name) ?? 0n) + amount);
+    }
+    return consumption(device, capacity, used);
+  }
+
+  #takeCounters(device: PoolDevice): boolean {
+    if (!this.#countsNow(device)) return true;
+    const left = this.#inventory.counters.of(device.pool, this.#inventory.allocated);
+    return this.#counters.take(device.device, device.pool, left);
+  }
+
+  #giveCountersBack(device: PoolDevice): void {
+    if (this.#countsNow(device)) this.#counters.giveBack(device.device, device.pool);
+  }
+
+  /** The first share of a device takes its counters. */
+  #countsNow({ id, device }: PoolDevice): boolean {
+    if ((device.consumesCounters ?? []).length === 0) return false;
+    if (device.allowMultipleAllocations !== true) return true;
+    if (this.#inventory.allocated.consumedOf(id) !== undefined) return false;
+    return (this.#shared.get(id)?.length ?? 0) === 0;
+  }
+
+  #addToConstraints(device: PoolDevice, alternative: Alternative, claim: number): boolean {
+    const added: Constraint[] = [];
+    for (const one of this.#constraints[claim] ?? []) {
+      if (!one.appliesTo(alternative)) continue;
+      if (!one.add(device)) {
+        for (const undone of added) undone.removeLast();
+        return false;
+      }
+      added.push(one);
+    }
+    return true;
+  }
+
+  #claimsWith(id: string): Set<number> {
+    const known = this.#whole.get(id) ?? new Set<number>();
+    this.#whole.set(id, known);
+    return known;
+  }
+
+  #sharesOf(id: string): Map<string, bigint>[] {
+    const known = this.#shared.get(id) ?? [];
+    this.#shared.set(id, known);
+    return known;
+  }
+
+  #claim(at: number): ResourceClaim {
+    return must(this.#wanted[at], "the claim is one of those wanted").claim;
+  }
+
+  #step(): void {
+    if (--this.#budget.left < 0) throw new StepsExceeded(this.#nodeName);
+  }
+}
+
+interface Pick {
+  readonly alternative: Alternative;
+  readonly claim: number;
+  /** Still to be taken. */
+  readonly count: number;
+  readonly next: () => boolean;
+}
+
+function isTolerated({ device }: PoolDevice, { tolerations = [] }: Alternative): boolean {
+  return (device.taints ?? []).every((taint) => {
+    if (taint.effect !== "NoSchedule" && taint.effect !== "NoExecute") return true;
+    return tolerations.some(({ key = "", operator = "Equal", value = "", effect = "" }) => {
+      if (effect !== "" && effect !== taint.effect) return false;
+      if (key !== "" && key !== taint.key) return false;
+      return operator === "Exists" || (operator === "Equal" && value === (taint.value ?? ""));
+    });
+  });
+}

@@ -1,0 +1,156 @@
+/**
+ * The claims of one decision until the Pod's bind: devices in flight at once, written with the reservation
+ * before the bind, given back when the Pod is not bound after all.
+ *
+ *   in flight ──preBind──► finalizer ─► status: allocation, reservedFor ──binding conditions true──► bind
+ *      └──unreserve: not written yet: forgotten; written: the allocation stays, the reservation goes
+ *
+ * After  k/k pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, bindClaim, PreBind, Unreserve.
+ */
+import type { AllocationResult, Pod, ResourceClaim } from "#api/gen/types.ts";
+import { ApiError } from "#api/status.ts";
+import { formatTime } from "#api/values/time.ts";
+import type { Reservation } from "../plugin.ts";
+import { hasBindingConditions, isReady } from "./binding-conditions.ts";
+import type { DeviceLookup } from "./lookup.ts";
+import { isReservedFor } from "./pod-claims.ts";
+import { claimKey } from "./requests.ts";
+
+const finalizer = "resource.kubernetes.io/delete-protection";
+/** As upstream's retry.DefaultRetry: steps at a conflict. */
+const triesMax = 5;
+
+export interface ClaimChoice {
+  readonly claim: ResourceClaim;
+  /** Undefined: the claim has its devices already. */
+  readonly allocation: AllocationResult | undefined;
+}
+
+export class DeviceReservation implements Reservation {
+  readonly plugin = "DynamicResources";
+  readonly #lookup: DeviceLookup;
+  readonly #pod: Pod;
+  readonly #choices: readonly ClaimChoice[];
+  /** Claims whose writes were answered. */
+  readonly #written: ResourceClaim[] = [];
+
+  constructor(lookup: DeviceLookup, pod: Pod, choices: readonly ClaimChoice[]) {
+    this.#lookup = lookup;
+    this.#pod = pod;
+    this.#choices = choices;
+    for (const { claim, allocation } of choices) {
+      if (allocation !== undefined) lookup.setInFlight(claim, allocation);
+    }
+  }
+
+  async preBind(signal: AbortSignal): Promise<void> {
+    for (const choice of this.#choices) {
+      if (!isReservedFor(this.#pod, choice.claim)) await this.#bind(choice);
+    }
+    if (!this.#claims().some(hasBindingConditions)) return;
+    await this.#lookup.waiters.until(() => this.#claims().every(isReady), signal);
+  }
+
+  unreserve(): void {
+    for (const { claim, allocation } of this.#choices) {
+      if (allocation !== undefined) this.#lookup.endInFlight(claim);
+    }
+    const uid = this.#pod.metadata?.uid ?? "";
+    for (const claim of this.#written) {
+      // What is not taken back here, the claim controller takes back when the Pod goes.
+      this.#lookup.removeReservation(claim, uid).catch(() => undefined);
+    }
+  }
+
+  #claims(): readonly ResourceClaim[] {
+    return this.#choices.map(({ claim }) => {
+      const { namespace = "", name = "" } = claim.metadata ?? {};
+      const now = this.#lookup.claim(namespace, name);
+      if (now !== undefined) return now;
+      throw new Error(`resourceclaim.resource.k8s.io "${name}" not found`);
+    });
+  }
+
+  async #bind(choice: ClaimChoice): Promise<void> {
+    let { claim } = choice;
+    for (let tries = 1; ; tries++) {
+      try {
+        const written = await this.#write(claim, choice.allocation);
+        this.#written.push(written);
+        this.#lookup.assume(written);
+        if (choice.allocation !== undefined) this.#lookup.endInFlight(written);
+        return;
+      } catch (error) {
+        if (!isConflict(error) || tries === triesMax) throw error;
+        claim = await this.#refreshed(claim);
+      }
+    }
+  }
+
+  async #refreshed(claim: ResourceClaim): Promise<ResourceClaim> {
+    try {
+      return await this.#lookup.get(claim);
+    } catch (error) {
+      const text = `get updated claim ${claimKey(claim)} after conflict: ${textOf(error)}`;
+      throw new Error(text, { cause: error });
+    }
+  }
+
+  async #write(
+    given: ResourceClaim,
+    allocation: AllocationResult | undefined,
+  ): Promise<ResourceClaim> {
+    const key = claimKey(given);
+    if (given.metadata?.deletionTimestamp !== undefined) {
+      throw new Error(`claim ${key} got deleted in the meantime`);
+    }
+    if (allocation !== undefined && given.status?.allocation !== undefined) {
+      throw new Error(`claim ${key} got allocated elsewhere in the meantime`);
+    }
+    const claim = allocation === undefined ? given : await this.#protect(given);
+    const whole = allocation ?? claim.status?.allocation;
+    if (whole === undefined) {
+      throw new Error(`claim ${key} got deallocated elsewhere in the meantime`);
+    }
+    const what = allocation === undefined ? "reservation" : "allocation and reservation";
+    try {
+      return await this.#lookup.updateStatus(this.#reserved(claim, whole));
+    } catch (error) {
+      throw asWorded(error, `add ${what} to claim ${key}`);
+    }
+  }
+
+  #reserved(claim: ResourceClaim, allocation: AllocationResult): ResourceClaim {
+    const { name = "", uid = "" } = this.#pod.metadata ?? {};
+    const reservedFor = [...(claim.status?.reservedFor ?? []), { resource: "pods", name, uid }];
+    const allocationTimestamp = allocation.allocationTimestamp ?? formatTime(this.#lookup.now());
+    const timed = { ...allocation, allocationTimestamp };
+    return { ...claim, status: { ...claim.status, allocation: timed, reservedFor } };
+  }
+
+  /** Before the allocation, so that a claim with devices cannot vanish. */
+  async #protect(claim: ResourceClaim): Promise<ResourceClaim> {
+    const finalizers = claim.metadata?.finalizers ?? [];
+    if (finalizers.includes(finalizer)) return claim;
+    const metadata = { ...claim.metadata, finalizers: [...finalizers, finalizer] };
+    try {
+      return await this.#lookup.update({ ...claim, metadata });
+    } catch (error) {
+      throw asWorded(error, `add finalizer to claim ${claimKey(claim)}`);
+    }
+  }
+}
+
+/** A conflict is left as it is: it is tried again. */
+function asWorded(error: unknown, text: string): unknown {
+  if (isConflict(error)) return error;
+  return new Error(`${text}: ${textOf(error)}`, { cause: error });
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof ApiError && error.status.reason === "Conflict";
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

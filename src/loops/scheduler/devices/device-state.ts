@@ -1,0 +1,173 @@
+/**
+ * Devices as one decision sees them: what is published, what is given away, and which nodes can satisfy claims.
+ *
+ * Holds  `judge` says of a node what `allocate` on it would come to, as things stand.
+ * Cost   a verdict is kept until the pools of its node, or what is given away of them, change: a decision allocates
+ *        on nodes that changed only. Bounds: `shapesMax` verdicts per node; `stepsPerNode` devices looked at for
+ *        one verdict and `stepsPerDecision` for all of a decision, instead of upstream's ten seconds.
+ */
+import type { AllocationResult, DeviceClass, Node, ResourceClaim } from "#api/gen/types.ts";
+import { AllocatedDevices } from "./allocated-devices.ts";
+import { allocate, type Allocation, type Budget, StepsExceeded } from "./allocator.ts";
+import { DeviceSelectors } from "./device-selectors.ts";
+import type { Inventory } from "./inventory.ts";
+import { Pools, type PoolView } from "./pools.ts";
+import { CountersLeft } from "./shared-counters.ts";
+
+export const stepsPerNode = 20_000;
+export const stepsPerDecision = 200_000;
+/** Shapes of claims whose verdicts a node keeps; the oldest go. */
+const shapesMax = 16;
+
+/** Upstream's, without the node: a reason is counted over nodes. */
+const timedOut = "timed out trying to allocate devices";
+
+export type Verdict =
+  /** `score`: 8 for each first choice taken, 7 for each second, and so on. */
+  | { readonly kind: "fits"; readonly score: number }
+  | { readonly kind: "refused"; readonly reason: string };
+
+interface Kept {
+  readonly classes: number;
+  readonly versions: readonly number[];
+  readonly verdict: Verdict;
+}
+
+export class DeviceState {
+  readonly pools = new Pools();
+  readonly allocated = new AllocatedDevices();
+  readonly #classes = new Map<string, DeviceClass>();
+  #classesVersion = 0;
+  readonly #inventory: Inventory;
+  readonly #kept = new WeakMap<readonly PoolView[], Map<string, Kept>>();
+
+  constructor() {
+    this.#inventory = {
+      selectors: new DeviceSelectors(),
+      allocated: this.allocated,
+      counters: new CountersLeft(),
+      classOf: (name) => this.#classes.get(name),
+    };
+  }
+
+  classOf(name: string): DeviceClass | undefined {
+    return this.#classes.get(name);
+  }
+
+  setClass(deviceClass: DeviceClass): void {
+    this.#classesVersion++;
+    this.#classes.set(deviceClass.metadata?.name ?? "", deviceClass);
+  }
+
+  deleteClass(name: string): void {
+    this.#classesVersion++;
+    this.#classes.delete(name);
+  }
+
+  /** Claims of equal shapes have equal verdicts. */
+  shapeOf(claims: readonly ResourceClaim[]): string {
+    return JSON.stringify(claims.map(({ spec }) => spec.devices ?? {}));
+  }
+
+  /** Throws AllocationError. `shape` is that of the claims. */
+  judge(
+    node: Node,
+    claims: readonly ResourceClaim[],
+    { shape, budget }: { readonly shape: string; readonly budget: Budget },
+  ): Verdict {
+    const pools = this.pools.viewOf(node);
+    const kept = this.#kept.get(pools) ?? new Map<string, Kept>();
+    this.#kept.set(pools, kept);
+    const known = kept.get(shape);
+    if (known !== undefined && this.#isCurrent(known, pools)) return known.verdict;
+    if (budget.left <= 0) return { kind: "refused", reason: timedOut };
+    const isCut = budget.left < stepsPerNode;
+    const verdict = this.#judgeNow(node, claims, pools, budget);
+    // The decision ran out of steps, not this node: the next one may go on here.
+    if (isCut && verdict.kind === "refused" && verdict.reason === timedOut) return verdict;
+    const versions = pools.map(({ id }) => this.allocated.poolVersion(id));
+    kept.delete(shape);
+    kept.set(shape, { classes: this.#classesVersion, versions, verdict });
+    const oldest = kept.keys().next();
+    if (kept.size > shapesMax && oldest.done !== true) kept.delete(oldest.value);
+    return verdict;
+  }
+
+  /** What the claims get on a node that fits; throws when it does not. */
+  allocateOn(
+    node: Node,
+    claims: readonly ResourceClaim[],
+    shareId: () => string,
+  ): readonly AllocationResult[] {
+    const found = this.#allocate(node, claims, { left: stepsPerNode }, shareId);
+    if (found.kind === "none") throw new Error("claim allocation not found for node");
+    return found.results;
+  }
+
+  #judgeNow(
+    node: Node,
+    claims: readonly ResourceClaim[],
+    pools: readonly PoolView[],
+    budget: Budget,
+  ): Verdict {
+    if (pools.length === 0 && needsDevices(claims)) {
+      return { kind: "refused", reason: "cannot allocate all claims" };
+    }
+    const before = Math.min(stepsPerNode, budget.left);
+    const own = { left: before };
+    try {
+      const found = this.#allocate(node, claims, own, () => "");
+      if (found.kind === "none") return { kind: "refused", reason: found.reason };
+      return { kind: "fits", score: scoreOf(claims, found.results) };
+    } catch (error) {
+      if (error instanceof StepsExceeded) return { kind: "refused", reason: timedOut };
+      throw error;
+    } finally {
+      budget.left -= before - own.left;
+    }
+  }
+
+  #allocate(
+    node: Node,
+    claims: readonly ResourceClaim[],
+    budget: Budget,
+    shareId: () => string,
+  ): Allocation {
+    const pools = this.pools.viewOf(node);
+    return allocate(this.#inventory, { node, pools, claims }, budget, shareId);
+  }
+
+  #isCurrent({ classes, versions }: Kept, pools: readonly PoolView[]): boolean {
+    if (classes !== this.#classesVersion) return false;
+    return pools.every(({ id }, i) => versions[i] === this.allocated.poolVersion(id));
+  }
+}
+
+/** Every request wants a device: where nothing is published, nothing needs to be asked. */
+function needsDevices(claims: readonly ResourceClaim[]): boolean {
+  return claims.some(({ spec }) =>
+    (spec.devices?.requests ?? []).some(
+      ({ exactly }) => exactly !== undefined && exactly.allocationMode !== "All",
+    ),
+  );
+}
+
+/** Upstream's FirstAvailableDeviceRequestMaxSize. */
+const choicesMax = 8;
+
+/** As upstream's computeScore, of claims and what each has or gets. */
+export function scoreOf(
+  claims: readonly ResourceClaim[],
+  results: readonly AllocationResult[],
+): number {
+  let score = 0;
+  claims.forEach(({ spec }, i) => {
+    const chosen = new Set((results[i]?.devices?.results ?? []).map(({ request }) => request));
+    for (const { name, firstAvailable = [] } of spec.devices?.requests ?? []) {
+      firstAvailable.forEach((one, rank) => {
+        if (chosen.has(`${name}/${one.name}`)) score += choicesMax - rank;
+      });
+    }
+  });
+  return score;
+}

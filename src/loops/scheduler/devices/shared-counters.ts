@@ -1,0 +1,68 @@
+/**
+ * Shared counters: what the devices of a pool take of the same silicon. A device that is given away takes its
+ * amounts once, however many claims share it.
+ */
+import type { Device } from "#api/gen/types.ts";
+import type { AllocatedDevices } from "./allocated-devices.ts";
+import { nanosOf } from "./consumable-capacity.ts";
+import type { Pool } from "./pools.ts";
+
+/** What is left, by `set/counter`, of pools; as of one version of what is given away. */
+export class CountersLeft {
+  readonly #left = new WeakMap<Pool, { readonly version: number; readonly amounts: Amounts }>();
+
+  of(pool: Pool, allocated: AllocatedDevices): Amounts {
+    const version = allocated.poolVersion(pool.id);
+    const known = this.#left.get(pool);
+    if (known?.version === version) return known.amounts;
+    const amounts = leftOf(pool, allocated);
+    this.#left.set(pool, { version, amounts });
+    return amounts;
+  }
+}
+
+type Amounts = ReadonlyMap<string, bigint>;
+
+function leftOf(pool: Pool, allocated: AllocatedDevices): Amounts {
+  const left = new Map<string, bigint>();
+  for (const [set, { counters }] of pool.counterSets) {
+    for (const [name, { value }] of Object.entries(counters)) {
+      left.set(`${set}/${name}`, nanosOf(value));
+    }
+  }
+  for (const { id, device } of pool.allDevices) {
+    if (!allocated.isUsed(id)) continue;
+    for (const [key, amount] of amountsOf(device)) left.set(key, (left.get(key) ?? 0n) - amount);
+  }
+  return left;
+}
+
+function amountsOf({ consumesCounters = [] }: Device): readonly (readonly [string, bigint])[] {
+  return consumesCounters.flatMap(({ counterSet, counters }) =>
+    Object.entries(counters).map(
+      ([name, { value }]) => [`${counterSet}/${name}`, nanosOf(value)] as const,
+    ),
+  );
+}
+
+/** What one search takes. */
+export class CountersTaken {
+  readonly #taken = new Map<Pool, Map<string, bigint>>();
+
+  /** @returns false when the pool has less left; nothing is taken then. */
+  take(device: Device, pool: Pool, left: Amounts): boolean {
+    const amounts = amountsOf(device);
+    const taken = this.#taken.get(pool) ?? new Map<string, bigint>();
+    this.#taken.set(pool, taken);
+    for (const [key, amount] of amounts) {
+      if ((taken.get(key) ?? 0n) + amount > (left.get(key) ?? 0n)) return false;
+    }
+    for (const [key, amount] of amounts) taken.set(key, (taken.get(key) ?? 0n) + amount);
+    return true;
+  }
+
+  giveBack(device: Device, pool: Pool): void {
+    const taken = this.#taken.get(pool);
+    for (const [key, amount] of amountsOf(device)) taken?.set(key, (taken.get(key) ?? 0n) - amount);
+  }
+}
