@@ -30,6 +30,7 @@ import type { Parts } from "../shared/parts.ts";
 import { version } from "../shared/user-agent.ts";
 import type { Ways } from "./ways.ts";
 import type { Extensions } from "./extensions.ts";
+import { withHollowMetrics } from "./hollow-metrics.ts";
 import type { PlaneOptions } from "./options.ts";
 import type { Storage } from "./storage.ts";
 
@@ -73,11 +74,17 @@ export async function openApiServer(
       tokens: access.authenticator,
       tokenMinter: access.mintToken,
       kubelets: kubelets.kubelets,
-      delegates: deps.aggregator,
+      delegates: delegatesOf(options, deps),
       ...given({ audit: options.audit }),
     },
     timesOf(options),
   );
+}
+
+/** A plane that has hollow nodes knows what they use. */
+function delegatesOf({ loops, nodes }: PlaneOptions, { aggregator, registry }: ServerDeps) {
+  if (loops === "none" || nodes === 0) return aggregator;
+  return withHollowMetrics(aggregator, createLister(registry));
 }
 
 function timesOf({ serving }: PlaneOptions): Parameters<typeof createApiServer>[1] {

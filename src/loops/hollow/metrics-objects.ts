@@ -1,0 +1,54 @@
+/** PodMetrics and NodeMetrics of metrics.k8s.io/v1beta1 for hollow pods and nodes, as metrics-server would make them; pure. */
+import type { Node, Pod } from "#api/gen/types.ts";
+import type { JsonObject } from "#api/object.ts";
+import { formatTime } from "#api/values/time.ts";
+import { hollowMark } from "./node-object.ts";
+import { podUsage, sumOfUsage, usageTexts } from "./usage.ts";
+
+const apiVersion = "metrics.k8s.io/v1beta1";
+/** Usage is known at once; readers take it for an average over this. metrics-server's resolution. */
+const window = "15s";
+
+export function isHollow(node: Node): boolean {
+  return node.metadata?.labels?.[hollowMark] === "true";
+}
+
+/** Undefined: nothing of it runs. */
+export function podMetrics(pod: Pod, nowMs: number): JsonObject | undefined {
+  const containers = podUsage(pod);
+  if (containers.length === 0) return undefined;
+  const { name = "", namespace = "", labels } = pod.metadata ?? {};
+  const now = formatTime(nowMs);
+  return {
+    kind: "PodMetrics",
+    apiVersion,
+    metadata: { name, namespace, creationTimestamp: now, ...(labels && { labels }) },
+    timestamp: now,
+    window,
+    containers: containers.map(({ name: container, ...usage }) => ({
+      name: container,
+      usage: usageTexts(usage),
+    })),
+  };
+}
+
+/** `pods`: those bound to the node. */
+export function nodeMetrics(node: Node, pods: readonly Pod[], nowMs: number): JsonObject {
+  const { name = "", labels } = node.metadata ?? {};
+  const now = formatTime(nowMs);
+  return {
+    kind: "NodeMetrics",
+    apiVersion,
+    metadata: { name, creationTimestamp: now, ...(labels && { labels }) },
+    timestamp: now,
+    window,
+    usage: usageTexts(sumOfUsage(pods.flatMap(podUsage))),
+  };
+}
+
+export function metricsList(
+  kind: "PodMetricsList" | "NodeMetricsList",
+  items: readonly JsonObject[],
+) {
+  return { kind, apiVersion, metadata: {}, items };
+}

@@ -1,0 +1,78 @@
+/**
+ * What the containers of hollow pods use of CPU and memory: as the pod's annotations say, kwok's names, or a share of what
+ * they ask for.
+ *
+ *   kwok.x-k8s.io/usage-cpu: "250m"       of each container
+ *   kwok.x-k8s.io/usage-memory: "64Mi"
+ */
+import type { Container, Pod } from "#api/gen/types.ts";
+import { formatQuantity, quantityOf, tryParseQuantity } from "#api/values/quantity.ts";
+
+/** CPU in billionths of a core, memory in bytes. */
+export interface Usage {
+  readonly cpuNanos: bigint;
+  readonly memoryBytes: bigint;
+}
+
+export interface ContainerUsage extends Usage {
+  readonly name: string;
+}
+
+const annotations = {
+  cpu: "kwok.x-k8s.io/usage-cpu",
+  memory: "kwok.x-k8s.io/usage-memory",
+} as const;
+
+/** Shares of the request, in per cent; without a request what kwok has for a container. */
+const shares = {
+  cpu: { percent: 10n, leastNanos: 1_000_000n },
+  memory: { percent: 50n, leastNanos: 1_048_576n * 1_000_000_000n },
+} as const;
+
+/** 2^63 - 1 bytes, or billionths: what metrics' readers hold. A hostile annotation is no more. */
+const mostNanos = { cpu: 2n ** 63n - 1n, memory: (2n ** 63n - 1n) * 1_000_000_000n } as const;
+
+/** Of the containers that run; empty for a pod that does not. */
+export function podUsage(pod: Pod): readonly ContainerUsage[] {
+  if (pod.status?.phase !== "Running") return [];
+  const sidecars = (pod.spec?.initContainers ?? []).filter((c) => c.restartPolicy === "Always");
+  return [...(pod.spec?.containers ?? []), ...sidecars].map((container) => ({
+    name: container.name,
+    cpuNanos: usageOf(pod, container, "cpu"),
+    memoryBytes: usageOf(pod, container, "memory") / 1_000_000_000n,
+  }));
+}
+
+/** In billionths of the resource's unit. */
+function usageOf({ metadata }: Pod, container: Container, resource: "cpu" | "memory"): bigint {
+  const said = nanosOf(metadata?.annotations?.[annotations[resource]]);
+  if (said !== undefined) return said < mostNanos[resource] ? said : mostNanos[resource];
+  const asked = nanosOf(container.resources?.requests?.[resource]) ?? 0n;
+  const { percent, leastNanos } = shares[resource];
+  const share = (asked * percent) / 100n;
+  return share > leastNanos ? share : leastNanos;
+}
+
+/** Undefined: no text, none that is a quantity, or one below zero. */
+function nanosOf(text: string | undefined): bigint | undefined {
+  const nanos = text === undefined ? undefined : tryParseQuantity(text)?.nanos;
+  return nanos === undefined || nanos < 0n ? undefined : nanos;
+}
+
+export function sumOfUsage(list: readonly Usage[]): Usage {
+  let [cpuNanos, memoryBytes] = [0n, 0n];
+  for (const one of list) {
+    cpuNanos += one.cpuNanos;
+    memoryBytes += one.memoryBytes;
+  }
+  return { cpuNanos, memoryBytes };
+}
+
+/** As metrics-server writes it: `250000000n`, `64Mi` in Ki. */
+export function usageTexts({ cpuNanos, memoryBytes }: Usage): Readonly<Record<string, string>> {
+  const memory = quantityOf(memoryBytes, "BinarySI");
+  return {
+    cpu: formatQuantity({ nanos: cpuNanos, format: "DecimalSI" }),
+    memory: formatQuantity(memory),
+  };
+}
