@@ -15,9 +15,6 @@ device-taint-eviction-controller
   read | resource.k8s.io | resourceslices
   read | resource.k8s.io | deviceclasses
   events
-legacy-service-account-token-cleaner
-  get | core | configmaps | kube-apiserver-legacy-service-account-token-tracking
-  delete,patch | core | secrets
 route-controller
   list,watch | core | nodes
   patch | core | nodes/status
@@ -32,9 +29,6 @@ service-controller
   read | core | services
   patch,update | core | services/status
   list,watch | core | nodes
-  events
-ttl-controller
-  list,patch,update,watch | core | nodes
   events
 `;
 

@@ -62,11 +62,12 @@ function managerIn(
 const upstreamNames =
   `bootstrap-signer certificatesigningrequest-approving certificatesigningrequest-cleaner
   certificatesigningrequest-signing clusterrole-aggregation cronjob daemonset deployment disruption endpointslice
-  endpointslice-mirroring ephemeral-volume garbage-collector horizontal-pod-autoscaler job namespace node-lifecycle
+  endpointslice-mirroring ephemeral-volume garbage-collector horizontal-pod-autoscaler job
+  legacy-serviceaccount-token-cleaner namespace node-lifecycle
   persistentvolume-attach-detach persistentvolume-binder persistentvolume-expander persistentvolume-protection
   persistentvolumeclaim-protection pod-garbage-collector replicaset replicationcontroller resourceclaim resourcequota
   root-ca-certificate-publisher service-cidr serviceaccount statefulset taint-eviction token-cleaner
-  ttl-after-finished validatingadmissionpolicy-status volumeattributesclass-protection`
+  ttl ttl-after-finished validatingadmissionpolicy-status volumeattributesclass-protection`
     .split(/\s+/)
     .map((name) => `${name}-controller`);
 

@@ -54,11 +54,13 @@ import { EphemeralVolumeController, ephemeralVolumeRole } from "./ephemeral/cont
 import { eventComponent } from "./framework/event-components.ts";
 import { GarbageCollector, garbageRole } from "./garbage/controller.ts";
 import { JobController, jobRole } from "./job/controller.ts";
+import { LegacyTokenCleaner, legacyTokenCleanerRole } from "./legacytokens/cleaner.ts";
 import type { ControllerMetrics } from "./metrics.ts";
 import { NamespaceController, namespaceRole } from "./namespace/controller.ts";
 import { NodeIpamController, type NodeIpamOptions } from "./nodeipam/controller.ts";
 import { NodeLifecycleController, nodeRole } from "./nodelifecycle/controller.ts";
 import type { NodeLifecycleOptions } from "./nodelifecycle/options.ts";
+import { NodeTtlController, nodeTtlRole } from "./nodettl/controller.ts";
 import { TaintEvictionController } from "./nodelifecycle/taint-eviction.ts";
 import { VolumeBinder, volumeBinderRole } from "./persistentvolume/controller.ts";
 import { PodGarbageCollector, podGarbageCollectorRole } from "./podgc/controller.ts";
@@ -126,6 +128,8 @@ export interface ManagerOptions {
   readonly autoscaling?: AutoscalingOptions;
   /** Finished pods kept; absent: upstream's 12,500. */
   readonly terminatedPodsMax?: number;
+  /** Unused for which legacy tokens are marked, and marked for which they are deleted; absent: a year. */
+  readonly legacyTokenPeriodMs?: number;
   /** Absent: the status of policies is not written. */
   readonly checkPolicyTypes?: CheckPolicyTypes;
 }
@@ -214,6 +218,12 @@ const factories: readonly NamedFactory[] = [
   ],
   ["taint-eviction-controller", nodeRole, (deps) => new TaintEvictionController(deps)],
   ["service-cidr-controller", serviceCidrsRole, (deps) => new ServiceCidrsController(deps)],
+  ["ttl-controller", nodeTtlRole, (deps) => new NodeTtlController(deps)],
+  [
+    "legacy-serviceaccount-token-cleaner-controller",
+    legacyTokenCleanerRole,
+    (deps, { legacyTokenPeriodMs }) => new LegacyTokenCleaner(deps, legacyTokenPeriodMs),
+  ],
   ["token-cleaner-controller", tokenCleanerRole, (deps) => new TokenCleaner(deps)],
 ];
 

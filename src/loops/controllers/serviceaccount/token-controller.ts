@@ -30,7 +30,8 @@ export interface LegacyTokens {
 
 type LegacyTokensOptions = LegacyTokens & { readonly rootCa: string };
 
-const fieldSelector = "type=kubernetes.io/service-account-token";
+/** Shared with the cleaner of unused tokens: one copy of these Secrets. */
+export const legacyTokenSelector = "type=kubernetes.io/service-account-token";
 const nameKey = "kubernetes.io/service-account.name";
 const uidKey = "kubernetes.io/service-account.uid";
 const byAccount = "account";
@@ -39,7 +40,7 @@ export class TokensController implements ControllerOptions<Secret> {
   readonly name = "tokens-controller";
   readonly workers = 5;
   readonly ref = refs.secrets;
-  readonly fieldSelector = fieldSelector;
+  readonly fieldSelector = legacyTokenSelector;
   readonly when = { on: ["add", "update"] } as const;
   readonly sources: readonly Source[];
   readonly #options: LegacyTokensOptions;
@@ -47,7 +48,9 @@ export class TokensController implements ControllerOptions<Secret> {
 
   constructor(deps: ControllerDeps, options: LegacyTokensOptions) {
     this.#options = options;
-    const secrets = deps.informers.informer<Secret>(refs.secrets, { fieldSelector });
+    const secrets = deps.informers.informer<Secret>(refs.secrets, {
+      fieldSelector: legacyTokenSelector,
+    });
     this.#accounts = deps.informers.informer<ServiceAccount>(refs.serviceaccounts);
     secrets.addIndex(byAccount, (secret) => [accountKey(secret)]);
     const secretsOf = (account: ServiceAccount): readonly string[] =>

@@ -1,6 +1,7 @@
 /** The command `pilothouse controller-manager`, with what its flags mean. */
 import { type Command, InvalidArgumentError } from "commander";
 import { unknownController } from "#controllers/controller-names.ts";
+import { legacyTokenPeriodMs } from "#controllers/legacytokens/cleaner.ts";
 import { nodeLifecycleDefaults } from "#controllers/nodelifecycle/options.ts";
 import { boolean, duration, integer, nameList } from "../shared/flag-values.ts";
 import { signingLifetimeMs } from "../shared/limits.ts";
@@ -39,6 +40,12 @@ export function addControllerManager(program: Command): void {
     .option(
       "--service-account-private-key-file <file>",
       "signs the tokens of Secrets of type kubernetes.io/service-account-token, PEM; absent: they are not filled",
+    )
+    .option(
+      "--legacy-service-account-token-clean-up-period <duration>",
+      "unused for which such a token is marked as invalid, and marked for which it is deleted",
+      duration,
+      legacyTokenPeriodMs,
     );
   addSigningFlags(command);
   addNodeFlags(command);

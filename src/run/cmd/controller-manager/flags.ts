@@ -20,4 +20,6 @@ export interface ControllerManagerFlags
   readonly unhealthyZoneThreshold: number;
   readonly largeClusterSizeThreshold: number;
   readonly terminatedPodGcThreshold: number;
+  /** Milliseconds. */
+  readonly legacyServiceAccountTokenCleanUpPeriod: number;
 }

@@ -55,6 +55,7 @@ function openControllerManager(
       workers: workersOf(flags),
       ...(nodeIpam === undefined ? {} : { nodeIpam }),
       terminatedPodsMax: flags.terminatedPodGcThreshold,
+      legacyTokenPeriodMs: flags.legacyServiceAccountTokenCleanUpPeriod,
       signDetached,
       checkPolicyTypes: (policy, signal) => kinds.check(policy, signal),
     };

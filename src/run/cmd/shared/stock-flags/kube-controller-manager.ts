@@ -79,7 +79,6 @@ export const kubeControllerManagerFlags: readonly StockFlag[] = [
     "as upstream by default",
   ),
   ...unused("attach-detach-reconcile-sync-period:duration", atOnce),
-  ...unused("legacy-service-account-token-clean-up-period:duration", "upstream's default, a year"),
   ...fixed("max-endpoints-per-slice:int", ["100"], "upstream's default"),
   ...fixed("mirroring-max-endpoints-per-subset:int", ["1000"], "upstream's default"),
 ];

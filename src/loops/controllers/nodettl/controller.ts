@@ -1,0 +1,64 @@
+/**
+ * For how long kubelets may keep Secrets and ConfigMaps without asking again: an annotation on each node, by the size of
+ * the cluster (upstream's ttl-controller).
+ *
+ * Holds  between two sizes that are near each other the time does not flap: each step begins above where the one before ends.
+ * Cost   a step is written to a node when its kubelet writes next, not to all nodes at once.
+ */
+import type { Node } from "#api/gen/types.ts";
+import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
+import type { Informer } from "#client/informer.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { ignoreGone } from "../framework/api-errors.ts";
+import type { ControllerDeps } from "../framework/deps.ts";
+import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
+
+export const nodeTtlRole: ControllerRole = {
+  account: "ttl-controller",
+  rules: ["list,patch,update,watch | core | nodes", "events"],
+};
+
+const annotation = "node.alpha.kubernetes.io/ttl";
+
+/** Upstream's: nodes from which and up to which a step holds, and its seconds. */
+const steps: readonly (readonly [least: number, most: number, seconds: number])[] = [
+  [0, 100, 0],
+  [90, 500, 15],
+  [450, 1_000, 30],
+  [900, 2_000, 60],
+  [1_800, Number.POSITIVE_INFINITY, 300],
+];
+
+/** The step that follows `step` when there are `count` nodes, pure. */
+export function nextStep(step: number, count: number): number {
+  let next = step;
+  while (count > (steps[next]?.[1] ?? 0)) next++;
+  while (count < (steps[next]?.[0] ?? 0)) next--;
+  return next;
+}
+
+export class NodeTtlController implements ControllerOptions<Node> {
+  readonly name = "ttl-controller";
+  readonly workers = 5;
+  readonly ref = refs.nodes;
+  readonly when = { on: ["add", "update"] } as const;
+  readonly #deps: ControllerDeps;
+  readonly #nodes: Informer<Node>;
+  #step = 0;
+
+  constructor(deps: ControllerDeps) {
+    this.#deps = deps;
+    this.#nodes = deps.informers.informer<Node>(refs.nodes);
+  }
+
+  async reconcile({ object: node }: ReconcileRequest<Node>): Promise<ReconcileResult> {
+    if (node === undefined) return;
+    this.#step = nextStep(this.#step, this.#nodes.size);
+    const seconds = String(steps[this.#step]?.[2] ?? 0);
+    const { name = "", annotations } = node.metadata ?? {};
+    if (annotations?.[annotation] === seconds) return;
+    const patch = { metadata: { annotations: { [annotation]: seconds } } };
+    await this.#deps.client.patch(refs.nodes, "", name, "strategic", patch).catch(ignoreGone);
+  }
+}
