@@ -61,6 +61,7 @@ export class KubeHttp {
     path: string,
     body?: unknown,
     contentType = "application/json",
+    more: Readonly<Record<string, string>> = {},
   ): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#session.destroyed || this.#session.closed)
@@ -72,6 +73,7 @@ export class KubeHttp {
           ":path": path,
           accept: "application/json",
           "content-type": contentType,
+          ...more,
         },
         { endStream: body === undefined },
       );

@@ -5,11 +5,12 @@
  *        gRPC's WaitForReady. An answer above 4 MiB, grpc-go's default, is refused by its length.
  * After  upstream's kmsv2/grpc_service.go.
  */
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
+import { type ClientHttp2Session, connect } from "node:http2";
 import { connect as connectSocket } from "node:net";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { Input, Message } from "#wire/etcd-codec.ts";
-import { Code, decodeGrpcMessage, Deframer, framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
+import { Code, framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
+import { callUnary, codeName } from "#wire/grpc-unary.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
 import {
   decryptRequest,
@@ -21,7 +22,6 @@ import {
   statusResponse,
 } from "./kms-messages.ts";
 
-const answerBytesMax = 4 * 2 ** 20;
 /** Between two attempts to reach a plugin that is away. */
 const reconnectMs = 100;
 
@@ -95,7 +95,7 @@ export class KmsClient {
   async #send(method: string, withHeadroom: Buffer, late: AbortSignal): Promise<Buffer> {
     const message = framed(withHeadroom);
     const session = await this.#connected(late);
-    return unary(session, method, message, late);
+    return callUnary(session, method, message, late);
   }
 
   async #connected(late: AbortSignal): Promise<ClientHttp2Session> {
@@ -150,118 +150,6 @@ function decoded<A>(response: Message<A>, bytes: Buffer): A {
       `grpc: failed to unmarshal the received message: ${error.message}`,
     );
   }
-}
-
-function unary(
-  session: ClientHttp2Session,
-  method: string,
-  message: Buffer,
-  late: AbortSignal,
-): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const stream = session.request({
-      ":method": "POST",
-      ":path": method,
-      "content-type": "application/grpc",
-      te: "trailers",
-    });
-    const answer = new Answer();
-    const end = (error: GrpcError): void => {
-      reject(error);
-      stream.destroy();
-    };
-    const timedOut = (): void =>
-      end(new GrpcError(Code.deadlineExceeded, "context deadline exceeded"));
-    if (late.aborted) return timedOut();
-    late.addEventListener("abort", timedOut, { once: true });
-    answer.read(stream, end);
-    stream.on("close", () => {
-      late.removeEventListener("abort", timedOut);
-      answer.settle(resolve, reject);
-    });
-    stream.end(message);
-  });
-}
-
-/** One message and the status that ends the call. */
-class Answer {
-  readonly #deframer = new Deframer(answerBytesMax);
-  #status: GrpcError | "ok" | undefined;
-  #message: Buffer | undefined;
-  #messages = 0;
-
-  read(stream: ClientHttp2Stream, refuse: (error: GrpcError) => void): void {
-    const see = (headers: Readonly<Record<string, unknown>>): void => this.#see(headers);
-    stream.on("response", see);
-    stream.on("trailers", see);
-    stream.on("error", () => undefined);
-    stream.on("data", (chunk: Buffer) => {
-      try {
-        this.#deframer.push(chunk, (bytes) => {
-          if (++this.#messages === 1) this.#message = Buffer.from(bytes);
-        });
-      } catch (error) {
-        refuse(error instanceof GrpcError ? error : new GrpcError(Code.internal, String(error)));
-      }
-    });
-  }
-
-  settle(resolve: (message: Buffer) => void, reject: (error: GrpcError) => void): void {
-    const status = this.#status;
-    if (status === undefined)
-      return reject(new GrpcError(Code.unavailable, "error reading from server: EOF"));
-    if (status !== "ok") return reject(status);
-    if (this.#message === undefined || this.#messages !== 1)
-      return reject(new GrpcError(Code.internal, "cardinality violation: not one message came"));
-    resolve(this.#message);
-  }
-
-  #see(headers: Readonly<Record<string, unknown>>): void {
-    const code = headers["grpc-status"];
-    const http = headers[":status"];
-    if (code === undefined) {
-      if (http !== undefined && http !== 200)
-        this.#status = new GrpcError(
-          Code.unknown,
-          `unexpected HTTP status code received from server: ${Number(http)}`,
-        );
-      return;
-    }
-    if (this.#status !== undefined) return;
-    const message = headers["grpc-message"];
-    const text = decodeGrpcMessage(typeof message === "string" ? message : "");
-    this.#status = code === "0" ? "ok" : new GrpcError(Number(code) as Code, text);
-  }
-}
-
-const codeNames = [
-  "OK",
-  "Canceled",
-  "Unknown",
-  "InvalidArgument",
-  "DeadlineExceeded",
-  "NotFound",
-  "AlreadyExists",
-  "PermissionDenied",
-  "ResourceExhausted",
-  "FailedPrecondition",
-  "Aborted",
-  "OutOfRange",
-  "Unimplemented",
-  "Internal",
-  "Unavailable",
-  "DataLoss",
-  "Unauthenticated",
-];
-
-function codeName(code: number): string {
-  return codeNames[code] ?? `Code(${code})`;
-}
-
-/** As grpc-go prints it. */
-export function rpcText(error: unknown): string {
-  if (!(error instanceof GrpcError)) return String(error);
-  return `rpc error: code = ${codeName(error.code)} desc = ${error.message}`;
 }
 
 /** The plugin was not asked, or did not answer: another attempt may end differently. */

@@ -15,7 +15,8 @@ import { internalError } from "#api/status.ts";
 import { type Clock, sleep, type Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { KeyAwayError, SealedValueError } from "#store/at-rest.ts";
-import { isAway, type KmsClient, rpcText } from "./kms-client.ts";
+import { rpcText } from "#wire/grpc-unary.ts";
+import { isAway, type KmsClient } from "./kms-client.ts";
 import {
   cipherOfSource,
   decodeEnvelope,

@@ -41,6 +41,7 @@ export type TimerName =
   | "auth.webhook"
   | "encryption.reload"
   | "encryption.kms"
+  | "tracing.export"
   | "supervisor.retry"
   | "admission.wait"
   | "webhook.call"

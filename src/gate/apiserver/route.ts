@@ -19,6 +19,7 @@ import { handlePatch, isTakenPatch } from "./patch.ts";
 import { createReview, isReview } from "./reviews.ts";
 import { type StoredKind, storedKind } from "./stored-kind.ts";
 import { serveSubresource } from "./subresources.ts";
+import { tracedAdmission, tracedStore } from "./traced.ts";
 import { handleUpdate } from "./update.ts";
 import { handleWatch } from "./watch.ts";
 
@@ -30,8 +31,18 @@ export async function serveResource(
   deps: RouteDeps,
   context: RequestContext,
 ): Promise<PlainResponse> {
+  const { trace } = context;
+  if (trace === undefined) return routed(deps, context);
+  const admission = tracedAdmission(deps.admission, trace);
+  const response = await routed({ ...deps, admission }, context);
+  // From the last call of store or admission on.
+  trace.sinceLast("Encode answer");
+  return response;
+}
+
+async function routed(deps: RouteDeps, context: RequestContext): Promise<PlainResponse> {
   const { requestInfo: info } = context;
-  const kind = deps.catalog.find(info.group, info.version, info.resource);
+  const kind = tracedKind(deps.catalog.find(info.group, info.version, info.resource), context);
   if (kind === undefined) throw noSuchPath();
   if (kind.custom !== undefined) checkScope(context, kind);
   // The path says watch: of other methods upstream's router knows none there.
@@ -44,6 +55,14 @@ export async function serveResource(
   if (info.subresource !== "") return subresource(deps, context, kind);
   if (kind.store === undefined) return serveNonPersisted(deps, context, kind);
   return servePersisted(deps, context, storedKind(kind));
+}
+
+function tracedKind(
+  kind: ServedKind | undefined,
+  { trace }: RequestContext,
+): ServedKind | undefined {
+  if (trace === undefined || kind?.store === undefined) return kind;
+  return { ...kind, store: tracedStore(kind.store, trace) };
 }
 
 /** The place was made by the scope its kind had then: a definition may have gone and come back since. */

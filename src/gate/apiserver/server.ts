@@ -5,6 +5,7 @@
  *        requests from sockets and from this process alike.
  * Close  `shutdown` makes /readyz fail while requests are still served; `close` ends the watches.
  */
+import type { Tracer } from "#server/trace.ts";
 import type { Admission } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";
 import type { Authenticator, Authorizer, TokenAuthenticator } from "#auth/auth.ts";
@@ -71,6 +72,8 @@ interface ApiServerDeps {
   readonly audit?: Audit;
   /** By which it is found out which request held the loop; absent: it is not. */
   readonly turnTimes?: TurnTimes;
+  /** Spans of requests; absent: none are made. */
+  readonly tracer?: Tracer;
   /** What must be done at the start; shown by healthz, livez and readyz. Absent: nothing more. */
   readonly startChecks?: readonly HealthCheck[];
   /** Of what requests need and a restart would not mend; shown by healthz and readyz. Absent: nothing more. */

@@ -69,6 +69,7 @@ import { type Place, type Reach, targetOf } from "./place.ts";
 import { requestInfo, isLongRunning, type RequestInfo } from "./request-info.ts";
 import { textResponse } from "./respond.ts";
 import { statusResponse } from "./status.ts";
+import { spanned, type Trace, type Tracer } from "./trace.ts";
 import { Warnings } from "./warnings.ts";
 import { switched } from "./websocket-stream.ts";
 
@@ -88,6 +89,8 @@ interface ChainDeps {
   readonly audit?: AuditTrail;
   /** Absent: nobody asks which request held the loop. */
   readonly longTurns?: LongTurns;
+  /** Spans of requests; absent: none are made. */
+  readonly tracer?: Tracer;
   /** Of the kind the path leads to; undefined: this server has none. */
   readonly scopeOf: (info: RequestInfo) => Reach | undefined;
   /** Whether this server itself has the resource and the subresource: then they become labels of metrics. */
@@ -110,6 +113,8 @@ interface RequestState {
   user: UserInfo | undefined;
   /** Of the user's credential, for its audit event. */
   note: { readonly key: string; readonly value: string } | undefined;
+  /** Undefined: its user is not known yet, or it is not sampled. */
+  trace: Trace | undefined;
   /** Undefined: not begun yet, or the policy keeps none. */
   audit: AuditEvent | undefined;
   isAuditBegun: boolean;
@@ -158,6 +163,7 @@ export function createChain(
     left();
     state.finished = true;
     deps.longTurns?.mark(state, "answer");
+    state.trace?.end(response.status);
     const charged = chargeAnswer(deps, options, state, response);
     if (deps.audit !== undefined) await auditAnswer(deps, deps.audit, state, charged, failure);
     return finishRequest(deps, state, charged);
@@ -205,6 +211,7 @@ function beginRequest(deps: ChainDeps, request: PlainRequest): RequestState {
     warnings: new Warnings(),
     user: undefined,
     note: undefined,
+    trace: undefined,
     audit: undefined,
     isAuditBegun: false,
     gateHeaders: {},
@@ -239,18 +246,20 @@ async function runChain(
 ): Promise<PlainResponse> {
   const { request, info, query, auditId, receivedMs, warnings } = state;
   const caller = await runChainAuthenticate(deps, state);
+  if (deps.tracer !== undefined) beginTrace(deps.tracer, state, caller);
   if (deps.audit !== undefined) await runChainAudit(deps.audit, state, caller);
   const user = await runChainImpersonate(deps, state, caller);
   noteCaller(request, user);
   deps.longTurns?.mark(state, "fairness");
-  const seat = await deps.gate?.enter({
+  const asking = {
     info,
     user,
     query,
     get signal() {
       return ending.signal;
     },
-  });
+  };
+  const seat = await spanned(state.trace, "Priority and fairness", () => deps.gate?.enter(asking));
   if (seat !== undefined) state.gateHeaders = seat.headers;
   if (isAsked(request)) await explain(deps, state, user, seat);
   if (seat?.kind === "rejected") return answerTooManyRequests(seat);
@@ -258,7 +267,9 @@ async function runChain(
   const holding = openHolding(deps.ledger, chargedTo(state));
   try {
     deps.longTurns?.mark(state, "authorization");
-    const granted = await runChainAuthorize(deps, state, user);
+    const granted = await spanned(state.trace, "Authorization", () =>
+      runChainAuthorize(deps, state, user),
+    );
     deps.longTurns?.mark(state, "handler");
     const nowMs = state.receivedWallMs;
     if (info.verb === "watch") state.stream = openStream(deps.ledger, chargedTo(state));
@@ -272,6 +283,7 @@ async function runChain(
       warnings,
       audit: state.audit,
       explanation: state.explanation,
+      trace: state.trace,
       get signal() {
         return ending.signal;
       },
@@ -339,6 +351,14 @@ async function runChainAuthenticate(deps: ChainDeps, state: RequestState): Promi
   if (peer.kind === "socket" && isNamed) peer.connection?.belongsTo(result.user.name);
   state.refusing = true;
   return result.user;
+}
+
+function beginTrace(tracer: Tracer, state: RequestState, user: UserInfo): void {
+  const { request, info, auditId, receivedMs, receivedWallMs } = state;
+  const { headers, method, path } = request;
+  const facts = { headers, method, path, info, user, auditId, receivedMs, receivedWallMs };
+  state.trace = tracer.begin(facts);
+  state.trace?.sinceLast("Authentication");
 }
 
 async function runChainAudit(

@@ -7,6 +7,7 @@ import type { AuditEvent } from "./audit/event.ts";
 import type { Explanation } from "./explanation.ts";
 import type { Place } from "./place.ts";
 import type { RequestInfo } from "./request-info.ts";
+import type { Trace } from "./trace.ts";
 import type { Warnings } from "./warnings.ts";
 
 /** Request info without what could be taken for a place: handlers act at `RequestContext.place` only. */
@@ -28,6 +29,8 @@ export interface RequestContext {
   readonly audit: AuditEvent | undefined;
   /** For those who ask what their answer was made of; undefined: nobody asks. */
   readonly explanation: Explanation | undefined;
+  /** Of which a handler may make parts; undefined: the request is not sampled. */
+  readonly trace?: Trace | undefined;
   /** Aborts when the client goes away or the deadline passes. */
   readonly signal: AbortSignal;
   /** Monotonic; when the request was received. */

@@ -75,7 +75,7 @@ export async function openApiServer(
       tokenMinter: access.mintToken,
       kubelets: kubelets.kubelets,
       delegates: delegatesOf(options, deps),
-      ...given({ audit: options.audit }),
+      ...given({ audit: options.audit, tracer: options.tracing?.tracer }),
     },
     timesOf(options),
   );

@@ -32,6 +32,8 @@ export interface ApiServerFlags
     AuthenticationFlags,
     AuthorizationFlags,
     ServingFlags {
+  /** Absent: no spans are made. */
+  readonly tracingConfigFile?: string;
   readonly compactEvery: number;
   readonly logLevel: LogLevel;
   readonly tokenAuthFile?: string;
@@ -47,6 +49,10 @@ export function addApiServerFlags(command: Command): void {
   addServerFlags(command);
   addAuditFlags(command);
   addEncryptionFlags(command);
+  command.option(
+    "--tracing-config-file <file>",
+    "spans of requests to an OpenTelemetry collector: a TracingConfiguration (apiserver.config.k8s.io/v1)",
+  );
   addServingFlags(command);
   addKubeletFlags(command);
   addAggregationFlags(command);

@@ -1,4 +1,5 @@
 /** What decides a plane, beyond the host it runs on. */
+import type { Tracing } from "./tracing/setup.ts";
 import type { TokenLifetimes } from "#auth/token-request.ts";
 import type { AuthenticationSetup } from "./authentication/setup.ts";
 import type { ServingFiles } from "./authentication/serving-files.ts";
@@ -78,6 +79,8 @@ export interface PlaneOptions extends StoreOptions {
   readonly olderIssuers?: readonly string[];
   /** Where others get the keys of these tokens; absent: a path of the issuer. */
   readonly keysUrl?: string;
+  /** Spans of requests; absent: none are made. */
+  readonly tracing?: Tracing;
   /** How long service account tokens live; absent: as they are asked for. */
   readonly tokenLifetimes?: TokenLifetimes;
   /** Audiences of tokens for this server; absent: the issuers. */

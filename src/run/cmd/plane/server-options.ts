@@ -21,6 +21,7 @@ import { frontProxyTrust } from "./request-header.ts";
 import { servedResources } from "./runtime-config.ts";
 import { servingOptions } from "../shared/serving-flags.ts";
 import { stateQuota } from "./state-quota.ts";
+import type { Tracing } from "./tracing/setup.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
 type ServerOptions = Partial<PlaneOptions> & Pick<PlaneOptions, "anonymousPaths">;
@@ -44,6 +45,7 @@ export async function serverOptions(
   const admission = admissionConfiguration(flags.admissionControlConfigFile, admissionPlugins);
   const audit = await openAudit(host, flags, parts);
   const encryption = await openEncryption(host, flags, parts);
+  const tracing = await tracingOf(host, flags, parts);
   return {
     resources,
     kubelet,
@@ -62,8 +64,19 @@ export async function serverOptions(
     ...apiAudiencesOf(flags),
     ...(audit === undefined ? {} : { audit }),
     ...(encryption === undefined ? {} : { encryption }),
+    ...(tracing === undefined ? {} : { tracing }),
     ...(staticTokens === undefined ? {} : { staticTokens }),
   };
+}
+
+async function tracingOf(
+  host: Host,
+  { tracingConfigFile: path }: ApiServerFlags,
+  parts: Parts,
+): Promise<Tracing | undefined> {
+  if (path === undefined) return undefined;
+  const { openTracing } = await import("./tracing/setup.ts");
+  return openTracing(host, path, parts);
 }
 
 /** Upstream's warnings of flags that do not fit together. */

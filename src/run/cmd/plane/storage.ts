@@ -53,6 +53,7 @@ export async function openStorage(
   describeStoreRequests(metrics, stores);
   describeCaches(metrics, registry);
   if (options.encryption !== undefined) describeEncryption(metrics, options.encryption);
+  options.tracing?.describe(metrics);
   countFailures(metrics, host.supervisor);
   return { stores, registry, threads, metrics };
 }

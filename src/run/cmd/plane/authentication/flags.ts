@@ -84,7 +84,12 @@ export function addAuthenticationFlags(command: Command): void {
       "tokens are good only while their account and what they are bound to exist; nothing else is served",
       lookup,
       true,
-    )
+    );
+  addTokenLifetimes(command);
+}
+
+function addTokenLifetimes(command: Command): void {
+  command
     .option(
       "--service-account-extend-token-expiration [boolean]",
       "tokens of pods for this server, asked for as admission injects them, live a year; their use after the time that was asked for is annotated and counted",

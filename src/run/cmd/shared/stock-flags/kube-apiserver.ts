@@ -65,10 +65,6 @@ export const kubeApiServerFlags: readonly StockFlag[] = [
   ),
   ...fixed("external-hostname", [""], "clients are told the address that they have reached"),
   ...refused(
-    "tracing-config-file",
-    "no spans are exported; turns, gates and the store are in the metrics",
-  ),
-  ...refused(
     "admission-control:strings",
     "it was replaced upstream: --enable-admission-plugins and --disable-admission-plugins",
   ),
