@@ -251,7 +251,7 @@ class SchedulerShell implements Scheduler {
         update: (old, node) => this.#nodeSet(old, node),
         delete: (node) => {
           this.#cache.deleteNode(node.metadata?.name ?? "");
-          this.#devices.state.pools.forgetNode(node.metadata?.name ?? "");
+          this.#devices.state.forgetNode(node.metadata?.name ?? "");
           this.#happened({ kind: "node-gone" });
         },
       }),

@@ -11,13 +11,16 @@ import { AllocatedDevices } from "./allocated-devices.ts";
 import { allocate, type Allocation, type Budget, StepsExceeded } from "./allocator.ts";
 import { DeviceSelectors } from "./device-selectors.ts";
 import type { Inventory } from "./inventory.ts";
-import { Pools, type PoolView } from "./pools.ts";
+import { type NodeView, Pools, type PoolView } from "./pools.ts";
 import { CountersLeft } from "./shared-counters.ts";
 
 export const stepsPerNode = 20_000;
 export const stepsPerDecision = 200_000;
 /** Shapes of claims whose verdicts a node keeps; the oldest go. */
 const shapesMax = 16;
+
+/** Shapes known by number; past it all are numbered anew. */
+const shapeIdsMax = 1_024;
 
 /** Upstream's, without the node: a reason is counted over nodes. */
 const timedOut = "timed out trying to allocate devices";
@@ -26,6 +29,11 @@ export type Verdict =
   /** `score`: 8 for each first choice taken, 7 for each second, and so on. */
   | { readonly kind: "fits"; readonly score: number }
   | { readonly kind: "refused"; readonly reason: string };
+
+interface KeptNode {
+  readonly view: NodeView;
+  readonly verdicts: Map<number, Kept>;
+}
 
 interface Kept {
   readonly classes: number;
@@ -38,8 +46,11 @@ export class DeviceState {
   readonly allocated = new AllocatedDevices();
   readonly #classes = new Map<string, DeviceClass>();
   #classesVersion = 0;
+  readonly #shapes = new Map<string, number>();
+  #lastShape = 0;
   readonly #inventory: Inventory;
-  readonly #kept = new WeakMap<readonly PoolView[], Map<string, Kept>>();
+  /** By node; each as long as the node's view stays. */
+  readonly #nodes = new Map<string, KeptNode>();
 
   constructor() {
     this.#inventory = {
@@ -64,20 +75,23 @@ export class DeviceState {
     this.#classes.delete(name);
   }
 
-  /** Claims of equal shapes have equal verdicts. */
-  shapeOf(claims: readonly ResourceClaim[]): string {
-    return JSON.stringify(claims.map(({ spec }) => spec.devices ?? {}));
+  /** Claims of equal shapes have equal verdicts. A number, because every node is asked for it. */
+  shapeOf(claims: readonly ResourceClaim[]): number {
+    const text = JSON.stringify(claims.map(({ spec }) => spec.devices ?? {}));
+    const known = this.#shapes.get(text);
+    if (known !== undefined) return known;
+    if (this.#shapes.size >= shapeIdsMax) this.#shapes.clear();
+    this.#shapes.set(text, ++this.#lastShape);
+    return this.#lastShape;
   }
 
   /** Throws AllocationError. `shape` is that of the claims. */
   judge(
     node: Node,
     claims: readonly ResourceClaim[],
-    { shape, budget }: { readonly shape: string; readonly budget: Budget },
+    { shape, budget }: { readonly shape: number; readonly budget: Budget },
   ): Verdict {
-    const pools = this.pools.viewOf(node);
-    const kept = this.#kept.get(pools) ?? new Map<string, Kept>();
-    this.#kept.set(pools, kept);
+    const { kept, pools } = this.#keptOf(node);
     const known = kept.get(shape);
     if (known !== undefined && this.#isCurrent(known, pools)) return known.verdict;
     if (budget.left <= 0) return { kind: "refused", reason: timedOut };
@@ -91,6 +105,21 @@ export class DeviceState {
     const oldest = kept.keys().next();
     if (kept.size > shapesMax && oldest.done !== true) kept.delete(oldest.value);
     return verdict;
+  }
+
+  forgetNode(name: string): void {
+    this.pools.forgetNode(name);
+    this.#nodes.delete(name);
+  }
+
+  #keptOf(node: Node) {
+    const view = this.pools.viewOf(node);
+    const name = node.metadata?.name ?? "";
+    const known = this.#nodes.get(name);
+    if (known?.view === view) return { kept: known.verdicts, pools: view.pools };
+    const verdicts = new Map<number, Kept>();
+    this.#nodes.set(name, { view, verdicts });
+    return { kept: verdicts, pools: view.pools };
   }
 
   /** What the claims get on a node that fits; throws when it does not. */
@@ -133,13 +162,16 @@ export class DeviceState {
     budget: Budget,
     shareId: () => string,
   ): Allocation {
-    const pools = this.pools.viewOf(node);
+    const { pools } = this.pools.viewOf(node);
     return allocate(this.#inventory, { node, pools, claims }, budget, shareId);
   }
 
   #isCurrent({ classes, versions }: Kept, pools: readonly PoolView[]): boolean {
     if (classes !== this.#classesVersion) return false;
-    return pools.every(({ id }, i) => versions[i] === this.allocated.poolVersion(id));
+    for (let i = 0; i < pools.length; i++) {
+      if (versions[i] !== this.allocated.poolVersion(pools[i]?.id ?? "")) return false;
+    }
+    return true;
   }
 }
 

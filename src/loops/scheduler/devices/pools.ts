@@ -37,10 +37,10 @@ export type PoolView =
   /** `devices` by the names of their slices, then as these list them. */
   | { readonly kind: "usable"; readonly id: string; readonly devices: readonly PoolDevice[] };
 
-interface NodeView {
+/** What a node can reach; another object as soon as that changes, so that more can be kept with it. */
+export interface NodeView {
   readonly labels: NonNullable<Node["metadata"]>["labels"];
-  readonly localVersion: number;
-  readonly sharedVersion: number;
+  /** In the order in which devices are tried: those with binding conditions last, then by driver and name. */
   readonly pools: readonly PoolView[];
 }
 
@@ -65,10 +65,7 @@ export class Pools {
   readonly #local = new Map<string, Set<Group>>();
   /** Pools with a slice that names no node. */
   readonly #shared = new Set<Group>();
-  readonly #localVersions = new Map<string, number>();
   readonly #views = new Map<string, NodeView>();
-  #version = 0;
-  #sharedVersion = 0;
 
   set(slice: ResourceSlice): void {
     const known = this.#groupOf(slice).slices.get(nameOf(slice));
@@ -85,26 +82,21 @@ export class Pools {
     this.#changed(slice);
   }
 
-  /** In the order in which devices are tried: those with binding conditions last, then by driver and name. */
-  viewOf(node: Node): readonly PoolView[] {
+  viewOf(node: Node): NodeView {
     const name = node.metadata?.name ?? "";
     const labels = node.metadata?.labels;
-    const localVersion = this.#localVersions.get(name) ?? 0;
     const known = this.#views.get(name);
-    const isCurrent =
-      known?.localVersion === localVersion &&
-      known.sharedVersion === this.#sharedVersion &&
-      (known.labels === labels || jsonEqual(known.labels ?? {}, labels ?? {}));
-    if (known !== undefined && isCurrent) return known.pools;
-    const pools = this.#makeView(node);
-    this.#views.set(name, { labels, localVersion, sharedVersion: this.#sharedVersion, pools });
-    return pools;
+    if (known !== undefined) {
+      const isSame = known.labels === labels || jsonEqual(known.labels ?? {}, labels ?? {});
+      if (isSame) return known;
+    }
+    const made = { labels, pools: this.#makeView(node) };
+    this.#views.set(name, made);
+    return made;
   }
 
-  /** The node is gone; its slices may still be there. */
   forgetNode(name: string): void {
     this.#views.delete(name);
-    if (!this.#local.has(name)) this.#localVersions.delete(name);
   }
 
   #groupOf({ spec }: ResourceSlice): Group {
@@ -137,7 +129,7 @@ export class Pools {
 
   #place(group: Group, nodeNames: ReadonlySet<string>, isShared: boolean): void {
     for (const name of nodeNames) {
-      this.#localVersions.set(name, ++this.#version);
+      this.#views.delete(name);
       const isThere = [...group.slices.values()].some(({ spec }) => spec.nodeName === name);
       const local = this.#local.get(name) ?? new Set<Group>();
       if (isThere) local.add(group);
@@ -146,7 +138,7 @@ export class Pools {
       else this.#local.delete(name);
     }
     if (!isShared) return;
-    this.#sharedVersion++;
+    this.#views.clear();
     if ([...group.slices.values()].some(isSharedSlice)) this.#shared.add(group);
     else this.#shared.delete(group);
   }

@@ -139,15 +139,24 @@ function keepPossible(cycle: Cycle, lookup: DeviceLookup, scores: NodeScores): v
     allocated,
     allocated.map((claim) => claim.status?.allocation ?? {}),
   );
+  let last = refusalWith("cannot allocate all claims");
   cycle.keep((slot) => {
     const node = cache.nodes.node(slot);
     if (!allocated.every((claim) => isAvailable(claim, node, lookup))) return unavailable;
     const verdict = judge(node);
-    if (verdict.kind === "refused") return reasonId(name, verdict.reason, false);
+    if (verdict.kind === "refused") {
+      if (verdict.reason !== last.text) last = refusalWith(verdict.reason);
+      return last.id;
+    }
     const score = base + verdict.score;
     if (score > 0) scores.set(slot, score);
     return -1;
   });
+}
+
+/** Most nodes refuse for one reason: its number is looked up once. */
+function refusalWith(text: string) {
+  return { text, id: reasonId(name, text, false) };
 }
 
 function judgeOf(open: readonly ResourceClaim[], { state }: DeviceLookup) {
