@@ -11,9 +11,10 @@ import { assert } from "#base/assert.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { retryAfterMs } from "#client/api-errors.ts";
-import type { Clock } from "#platform/clock.ts";
+import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Cache } from "./cache.ts";
+import type { Extender } from "./extender.ts";
 import type { Reservation } from "./plugin.ts";
 import type { PodInfo } from "./pod-info.ts";
 import type { QueuedPod, SchedulingQueue } from "./queue.ts";
@@ -29,10 +30,14 @@ interface BinderDeps {
   /** Of the bind alone, without what came before it. */
   readonly onBound?: (pod: QueuedPod, bindMs: number) => void;
   readonly onFailed?: (pod: QueuedPod) => void;
+  /** What binds the Pod in our place; undefined: we do. */
+  readonly extenderOf?: (info: PodInfo) => Extender | undefined;
 }
 
 /** Pods that wait for their volumes at once; one more is tried again after backoff. */
 const preparingMax = 4_096;
+
+const confirmedWithinMs = 30_000;
 
 const pods = { group: "", version: "v1", resource: "pods" } as const;
 
@@ -42,6 +47,8 @@ export class Binder {
   readonly #waiters: (() => void)[] = [];
   /** Of Pods in `preBind`, by uid. */
   readonly #preparing = new Map<string, AbortController>();
+  /** Pods that an extender bound, by uid; at most as many as Pods come in `confirmedWithinMs`. */
+  readonly #confirming = new Map<string, Timer>();
   inFlight = 0;
   bound = 0;
   errors = 0;
@@ -75,9 +82,13 @@ export class Binder {
   /** The Pod is gone, or the scheduler stops: nothing is waited for any more. */
   cancel(uid: string): void {
     this.#preparing.get(uid)?.abort();
+    this.#confirming.get(uid)?.cancel();
+    this.#confirming.delete(uid);
   }
 
   cancelAll(): void {
+    for (const timer of this.#confirming.values()) timer.cancel();
+    this.#confirming.clear();
     for (const preparing of this.#preparing.values()) preparing.abort();
   }
 
@@ -127,24 +138,46 @@ export class Binder {
     nodeName: string,
     reservations: readonly Reservation[],
   ): Promise<void> {
-    const { client, clock, eventsOf, queue } = this.#deps;
+    const { clock, eventsOf, queue } = this.#deps;
     const { namespace, name, uid } = pod.info;
     const beganMs = clock.monotonicMs();
     try {
-      await client.createSub(pods, namespace, name, "binding", {
-        apiVersion: "v1",
-        kind: "Binding",
-        metadata: { namespace, name, uid },
-        target: { apiVersion: "v1", kind: "Node", name: nodeName },
-      });
+      const extender = this.#deps.extenderOf?.(pod.info);
+      if (extender === undefined) await this.#post(pod.info, nodeName);
+      else {
+        await extender.bind(pod.info, nodeName);
+        this.#confirmLater(pod, nodeName, reservations);
+      }
       this.bound++;
       this.#deps.onBound?.(pod, clock.monotonicMs() - beganMs);
-      queue.delete(uid);
+      if (extender === undefined) queue.delete(uid);
       const text = `Successfully assigned ${namespace}/${name} to ${nodeName}`;
       eventsOf(pod.info).event(pod.info.pod, "Normal", "Scheduled", text);
     } catch (error) {
       this.#failed(pod, nodeName, reservations, { plugin: undefined, error });
     }
+  }
+
+  /** Until the server shows the Pod bound, an extender's word is no more than that. */
+  #confirmLater(pod: QueuedPod, nodeName: string, reservations: readonly Reservation[]): void {
+    const { cache, clock } = this.#deps;
+    const { uid } = pod.info;
+    const timer = clock.after("scheduler.backoff", confirmedWithinMs, () => {
+      this.#confirming.delete(uid);
+      if (!cache.isAssumed(uid)) return;
+      const error = new Error("the extender said that it had bound the pod, and it is not bound");
+      this.#failed(pod, nodeName, reservations, { plugin: undefined, error });
+    });
+    this.#confirming.set(uid, timer);
+  }
+
+  async #post({ namespace, name, uid }: PodInfo, nodeName: string): Promise<void> {
+    await this.#deps.client.createSub(pods, namespace, name, "binding", {
+      apiVersion: "v1",
+      kind: "Binding",
+      metadata: { namespace, name, uid },
+      target: { apiVersion: "v1", kind: "Node", name: nodeName },
+    });
   }
 
   /** `plugin`: the one whose `preBind` failed; undefined when the bind did. */

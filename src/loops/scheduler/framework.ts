@@ -10,6 +10,7 @@ import type { Node } from "#api/gen/types.ts";
 import { assert, must } from "#base/assert.ts";
 import type { Cycle } from "./cycle.ts";
 import { normalize } from "./cycle.ts";
+import { extenderName } from "./extenders.ts";
 import type { ClusterEvent } from "./hints.ts";
 import type { Plugin, PluginDeps, PluginFactory, Reservation } from "./plugin.ts";
 import type { ClassRules, NodeScore } from "./pod-class.ts";
@@ -123,6 +124,8 @@ export class Framework {
     // Without a node there was nobody to refuse the Pod.
     let ifFits = rejectors.size === 0 && event.kind === "node";
     for (const name of rejectors) {
+      // Extenders give no hints: any event may help.
+      if (name === extenderName) return true;
       const hint = this.#plugin(name).hint?.(event, info) ?? "queue";
       if (hint === "queue") return true;
       ifFits ||= hint === "queue-if-fits";

@@ -109,6 +109,15 @@ function candidateOn(deps: PreemptionDeps, info: PodInfo, slot: number): Preempt
   }
 }
 
+/** The candidates, the one that hurts least first, and each one's victims by importance. */
+export function sortPreemptions(candidates: readonly Preemption[]): readonly Preemption[] {
+  const ordered = candidates.map((one) => ({
+    ...one,
+    victims: one.victims.toSorted(byImportance),
+  }));
+  return ordered.toSorted(compareCandidates);
+}
+
 /** Most important first: by priority, then by start time. */
 function byImportance(a: PodInfo, b: PodInfo): number {
   if (a.priority !== b.priority) return b.priority - a.priority;

@@ -175,6 +175,11 @@ export class SchedulingQueue {
     }
   }
 
+  /** It was popped, and nothing has put it elsewhere since. */
+  isUnderDecision(pod: QueuedPod): boolean {
+    return this.#pods.get(pod.info.uid) === pod && pod.place === "out";
+  }
+
   /** No node fits: waits for something to change. `podSignature` is that of ScheduleAlgorithm. */
   refused(pod: QueuedPod, rejectors: ReadonlySet<string>, podSignature: string): void {
     if (this.#pods.get(pod.info.uid) !== pod) return;

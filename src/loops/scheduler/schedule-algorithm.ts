@@ -4,6 +4,7 @@
  *
  * Every node is looked at and every feasible one scored, unless a sample is asked for; among equals a random one.
  */
+import type { Node } from "#api/gen/types.ts";
 import { assert, must } from "#base/assert.ts";
 import type { Random } from "#platform/random.ts";
 import type { Cache } from "./cache.ts";
@@ -11,6 +12,7 @@ import type { VolumeLookup } from "./claims.ts";
 import { Cycle } from "./cycle.ts";
 import type { ServicesOf } from "./default-spreads.ts";
 import type { DeviceLookup } from "./devices/lookup.ts";
+import { extenderName, type Extenders } from "./extenders.ts";
 import type { FitError } from "./fit-error.ts";
 import type { PreFilterRefusal } from "./framework.ts";
 import { Framework } from "./framework.ts";
@@ -19,14 +21,23 @@ import type { ClusterEvent } from "./hints.ts";
 import type { PluginFactory, Reservation } from "./plugin.ts";
 import { PodClasses } from "./pod-class.ts";
 import type { PodInfo } from "./pod-info.ts";
-import { reasonOf } from "./reasons.ts";
+import { reasonId, reasonOf } from "./reasons.ts";
 import { Sampler, type SampleSize } from "./sample.ts";
 import type { NamespaceLabels } from "./selection.ts";
 
-type Decision =
-  | { readonly kind: "node"; readonly nodeName: string }
-  /** `slots`: nodes where taking Pods away might help. */
-  | { readonly kind: "none"; readonly error: FitError; readonly slots: readonly number[] };
+/** `slots`: nodes where taking Pods away might help. */
+interface Refused {
+  readonly kind: "none";
+  readonly error: FitError;
+  readonly slots: readonly number[];
+}
+
+type Decision = { readonly kind: "node"; readonly nodeName: string } | Refused;
+
+/** `isNominated`: others than the node named for the Pod were left out. */
+type Found =
+  | { readonly kind: "some"; readonly cycle: Cycle; readonly isNominated: boolean }
+  | Refused;
 
 interface ScheduleAlgorithmDeps {
   readonly cache: Cache;
@@ -74,9 +85,75 @@ export class ScheduleAlgorithm {
   }
 
   decide(info: PodInfo): Decision {
-    const { cache } = this.#deps;
+    const found = this.#find(info, this.#sharedSlots(), true);
+    if (found.kind === "none") return found;
+    const nodeName = this.#deps.cache.nodes.name(this.#best(found.cycle));
+    this.#deps.steps?.end("Score", "Success");
+    return { kind: "node", nodeName };
+  }
+
+  /**
+   * As `decide`, with extenders, which are asked about the nodes that the plugins left. The cache may change
+   * while they answer: what they chose is looked at again. Rejects when an extender fails that may not be ignored.
+   */
+  async decideExtended(
+    info: PodInfo,
+    extenders: Extenders,
+    signal: AbortSignal,
+  ): Promise<Decision | { readonly kind: "outdated" }> {
+    const { nodes } = this.#deps.cache;
+    let found = this.#find(info, nodes.live.slice(0, nodes.size), true);
+    if (found.kind === "none") return found;
+    let left = await this.#filterExtended(found.cycle, extenders, signal);
+    if (left.length === 0 && found.isNominated) {
+      found = this.#find(info, nodes.live.slice(0, nodes.size), false);
+      if (found.kind === "none") return found;
+      left = await this.#filterExtended(found.cycle, extenders, signal);
+    }
+    const { cycle } = found;
+    if (left.length === 0) {
+      const error = fitErrorOf(cycle);
+      const plugins = new Set([...error.plugins, extenderName]);
+      return { kind: "none", error: { ...error, plugins }, slots: cycle.resolvable };
+    }
+    const extra = left.length === 1 ? undefined : await extenders.prioritize(info, left, signal);
+    this.#keepNodes(cycle, left);
+    if (cycle.count === 0) return { kind: "outdated" };
+    const slot = this.#best(cycle, extra);
+    if (!this.passes(info, slot)) return { kind: "outdated" };
+    return { kind: "node", nodeName: nodes.name(slot) };
+  }
+
+  /** Those that the extenders left; the others are refused in `cycle`. */
+  async #filterExtended(
+    cycle: Cycle,
+    extenders: Extenders,
+    signal: AbortSignal,
+  ): Promise<readonly Node[]> {
+    const { nodes } = this.#deps.cache;
+    const asked = [...cycle.feasible.subarray(0, cycle.count)].map((slot) => nodes.node(slot));
+    const { kept, failures } = await extenders.filter(cycle.info, asked, signal);
+    for (const [name, { text, resolvable }] of failures) {
+      const slot = nodes.slotOf(name);
+      if (slot !== undefined) cycle.refuse(slot, reasonId(extenderName, text, resolvable));
+    }
+    return kept;
+  }
+
+  /** Of these the ones that are still there. */
+  #keepNodes(cycle: Cycle, left: readonly Node[]): void {
+    let kept = 0;
+    for (const { metadata } of left) {
+      const slot = this.#deps.cache.nodes.slotOf(metadata?.name ?? "");
+      if (slot !== undefined && this.passes(cycle.info, slot)) cycle.feasible[kept++] = slot;
+    }
+    cycle.count = kept;
+  }
+
+  /** The nodes that plugins leave; `slots` are all nodes, given. */
+  #find(info: PodInfo, slots: Int32Array, prefersNominated: boolean): Found {
+    const { cache, steps } = this.#deps;
     const podClass = this.#classes.of(info);
-    const { steps } = this.#deps;
     steps?.begin();
     const whole = this.#framework.runPreFilters(info);
     steps?.end("PreFilter", whole === undefined ? "Success" : "Unschedulable");
@@ -85,16 +162,13 @@ export class ScheduleAlgorithm {
     if (podClass.refused?.loosened === cache.loosened) {
       return { kind: "none", error: podClass.refused.error, slots: this.#resolvable(info) };
     }
-    const cycle = this.#cycleOfAll(info);
+    const cycle = new Cycle({ cache, classes: this.#classes }, info, slots, cache.nodes.size);
     this.#framework.runFilters(cycle);
     this.#deps.nominations.exclude(cycle, (slot) => this.#verdictWithNominated(info, slot));
-    if (!this.#keepNominated(cycle)) this.#sampler.narrow(cycle);
+    const isNominated = prefersNominated && this.#keepNominated(cycle);
+    if (!isNominated) this.#sampler.narrow(cycle);
     steps?.end("Filter", cycle.count > 0 ? "Success" : "Unschedulable");
-    if (cycle.count > 0) {
-      const nodeName = cache.nodes.name(this.#best(cycle));
-      steps?.end("Score", "Success");
-      return { kind: "node", nodeName };
-    }
+    if (cycle.count > 0) return { kind: "some", cycle, isNominated };
     const error = fitErrorOf(cycle);
     if (this.#framework.areSharedByClass(error.plugins)) {
       podClass.refused = { loosened: cache.loosened, error };
@@ -160,13 +234,12 @@ export class ScheduleAlgorithm {
     this.#classes.of(info).preemptionFutile = { version: this.#deps.cache.version, text };
   }
 
-  /** All nodes, in a buffer that the next such cycle takes over. */
-  #cycleOfAll(info: PodInfo): Cycle {
-    const { cache } = this.#deps;
-    const { live, size } = cache.nodes;
+  /** All nodes, in a buffer that the next decision takes over. */
+  #sharedSlots(): Int32Array {
+    const { live } = this.#deps.cache.nodes;
     if (this.#slots.length < live.length) this.#slots = new Int32Array(live.length);
     this.#slots.set(live);
-    return new Cycle({ cache, classes: this.#classes }, info, this.#slots, size);
+    return this.#slots;
   }
 
   /** The node that was made free for the Pod, or that something outside named, goes before all others. */
@@ -181,12 +254,14 @@ export class ScheduleAlgorithm {
 
   #resolvable(info: PodInfo): readonly number[] {
     if (this.futilePreemption(info) !== undefined) return [];
-    const cycle = this.#cycleOfAll(info);
+    const { cache } = this.#deps;
+    const deps = { cache, classes: this.#classes };
+    const cycle = new Cycle(deps, info, this.#sharedSlots(), cache.nodes.size);
     this.#framework.runFilters(cycle);
     return cycle.resolvable;
   }
 
-  #refusedWhole({ plugin, text }: PreFilterRefusal): Decision {
+  #refusedWhole({ plugin, text }: PreFilterRefusal): Refused {
     const nodeCount = this.#deps.cache.nodes.size;
     const error = { nodeCount, counts: new Map(), whole: text, plugins: new Set([plugin]) };
     return { kind: "none", error, slots: [] };
@@ -202,7 +277,8 @@ export class ScheduleAlgorithm {
     return verdict;
   }
 
-  #best(cycle: Cycle): number {
+  /** `extra`: what others add to the scores, by node name. */
+  #best(cycle: Cycle, extra?: ReadonlyMap<string, number>): number {
     const { feasible, count } = cycle;
     if (count === 1) return feasible[0] ?? 0;
     const size = cycle.cache.nodes.capacity;
@@ -211,6 +287,10 @@ export class ScheduleAlgorithm {
       this.#scratch = new Float64Array(size);
     }
     this.#framework.runScores(cycle, this.#total, this.#scratch);
+    for (const [name, score] of extra ?? []) {
+      const slot = cycle.cache.nodes.slotOf(name);
+      if (slot !== undefined) this.#total[slot] = (this.#total[slot] ?? 0) + score;
+    }
     return this.#pick(feasible, count);
   }
 

@@ -22,6 +22,8 @@ import { Binder } from "./bind.ts";
 import { Cache } from "./cache.ts";
 import { Conditions } from "./conditions.ts";
 import { Devices } from "./devices/devices.ts";
+import type { Extender } from "./extender.ts";
+import { Extenders } from "./extenders.ts";
 import { haveSameStaticFacts } from "./node-table.ts";
 import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import type { FitError } from "./fit-error.ts";
@@ -32,12 +34,11 @@ import { podInfo, sameForScheduling } from "./pod-info.ts";
 import type { PodInfo } from "./pod-info.ts";
 import type { ClusterEvent } from "./hints.ts";
 import { Volumes } from "./volumes.ts";
-import { type PreemptionLimits, preemptionLimits } from "./preemption-limits.ts";
-import { findPreemptions, isRoomComing } from "./preemption.ts";
+import type { PreemptionLimits } from "./preemption-limits.ts";
+import { type Preempted, Preemptor } from "./preemptor.ts";
 import { defaultProfile, type Profile } from "./profile.ts";
 import type { QueuedPod, QueueOptions } from "./queue.ts";
 import { SchedulingQueue, queueTimes } from "./queue.ts";
-import { evictVictim } from "./victims.ts";
 
 interface SchedulerDeps {
   readonly client: Client;
@@ -54,6 +55,8 @@ interface SchedulerOptions {
   readonly profiles: readonly Profile[];
   readonly queue: QueueOptions;
   readonly bindsInFlightMax: number;
+  /** Asked about the Pods of all profiles. */
+  readonly extenders: readonly Extender[];
 }
 
 /** For `cmd` to pass on. */
@@ -61,6 +64,7 @@ export const schedulerDefaults: SchedulerOptions = {
   profiles: [defaultProfile],
   queue: queueTimes,
   bindsInFlightMax: 256,
+  extenders: [],
 };
 
 interface SchedulerFigures {
@@ -118,11 +122,18 @@ class SchedulerShell implements Scheduler {
   readonly #profiles: ReadonlyMap<string, RunningProfile>;
   readonly #binder: Binder;
   readonly #conditions: Conditions;
+  readonly #preemptor: Preemptor;
+  readonly #extenders: Extenders;
+  /** Ends what extenders are asked. */
+  readonly #stopped = new AbortController();
+  /** The decision that waits for extenders: nothing else is decided meanwhile. */
+  #extended: Promise<void> | undefined;
   #running = false;
   #pumping = false;
   #decisions = 0;
+  /** Changes of the cluster so far. */
+  #events = 0;
   #unschedulable = 0;
-  #preemptions = 0;
   #aging: Timer | undefined;
 
   constructor(deps: SchedulerDeps, options: SchedulerOptions) {
@@ -156,6 +167,14 @@ class SchedulerShell implements Scheduler {
       }),
     );
     this.#conditions = new Conditions({ client, clock, log });
+    this.#extenders = new Extenders(options.extenders, log);
+    this.#preemptor = new Preemptor({
+      ...deps,
+      cache: this.#cache,
+      nominations,
+      budgets: (namespace) => this.#budgets.list(namespace),
+      profileOf: (info) => this.#profileOf(info),
+    });
     this.#binder = new Binder(
       {
         client,
@@ -166,6 +185,7 @@ class SchedulerShell implements Scheduler {
         clock,
         onBound: (pod, bindMs) => this.#noteBound(pod, bindMs),
         onFailed: (pod) => this.#noteAttempt(pod, "error"),
+        extenderOf: (info) => this.#extenders.for(info)?.binder,
       },
       { ended: () => this.#wake() },
     );
@@ -189,6 +209,8 @@ class SchedulerShell implements Scheduler {
     this.#queue.close();
     this.#aging?.cancel();
     this.#binder.cancelAll();
+    this.#stopped.abort();
+    await this.#extended;
     await this.#binder.idle();
     await Promise.all([...this.#profiles.values()].map(({ events }) => events.close()));
     this.#deps.metrics?.show(undefined);
@@ -200,7 +222,7 @@ class SchedulerShell implements Scheduler {
       bound: this.#binder.bound,
       unschedulable: this.#unschedulable,
       bindErrors: this.#binder.errors,
-      preemptions: this.#preemptions,
+      preemptions: this.#preemptor.count,
       pending: this.#queue.size,
       active: this.#queue.activeCount,
       bindsInFlight: this.#binder.inFlight,
@@ -354,6 +376,7 @@ class SchedulerShell implements Scheduler {
   }
 
   #happened(event: ClusterEvent): void {
+    this.#events++;
     this.#queue.moveAllToActiveOrBackoffQueue(
       ({ info, rejectors }) => this.#profileOf(info).decider.mayHelp(event, info, rejectors),
       eventName[event.kind],
@@ -361,9 +384,7 @@ class SchedulerShell implements Scheduler {
   }
 
   #dropNomination(uid: string): void {
-    if (this.#nominations.nodeOf(uid) === undefined) return;
-    this.#nominations.delete(uid);
-    this.#cache.loosened++;
+    this.#preemptor.dropNomination(uid);
   }
 
   /** Decides soon: after the batch of events that is being delivered, so that it counts as a whole. */
@@ -381,6 +402,8 @@ class SchedulerShell implements Scheduler {
         this.#pumping = false;
         return;
       }
+      const extenders = this.#extenders.for(pod.info);
+      if (extenders !== undefined) return this.#pumpExtended(pod, extenders);
       try {
         this.#scheduleOne(pod);
       } catch (error) {
@@ -388,6 +411,14 @@ class SchedulerShell implements Scheduler {
       }
     }
     this.#deps.clock.after("scheduler.step", 0, () => this.#pump());
+  }
+
+  /** Goes on with the next Pod when this one is decided. */
+  #pumpExtended(pod: QueuedPod, extenders: Extenders): void {
+    this.#extended = this.#scheduleExtended(pod, extenders).finally(() => {
+      this.#extended = undefined;
+      this.#deps.clock.after("scheduler.step", 0, () => this.#pump());
+    });
   }
 
   /** One pod that cannot be decided must not hold up the others: it is tried again with backoff. */
@@ -407,22 +438,62 @@ class SchedulerShell implements Scheduler {
   #scheduleOne(pod: QueuedPod): void {
     this.#decisions++;
     this.#ageLater();
-    const { decider, events, preemption } = this.#profileOf(pod.info);
+    const { decider } = this.#profileOf(pod.info);
     const decision = decider.decide(pod.info);
     this.#deps.metrics?.decided(this.#deps.clock.monotonicMs() - pod.poppedMs);
-    if (decision.kind === "node") {
-      this.#placeOne(pod, decision.nodeName);
-      return;
+    if (decision.kind === "node") return this.#placeOne(pod, decision.nodeName);
+    const { error, slots } = decision;
+    this.#refuseOne(pod, error, this.#preemptor.run(pod.info, error, slots));
+  }
+
+  /** Never rejects. The Pod may be gone, or be another one, when the extenders have answered. */
+  async #scheduleExtended(pod: QueuedPod, extenders: Extenders): Promise<void> {
+    const { info } = pod;
+    const isCurrent = (): boolean =>
+      this.#running && this.#queue.isUnderDecision(pod) && pod.info === info;
+    this.#decisions++;
+    this.#ageLater();
+    const { decider } = this.#profileOf(info);
+    const { signal } = this.#stopped;
+    const events = this.#events;
+    try {
+      const decision = await decider.decideExtended(info, extenders, signal);
+      if (!isCurrent()) return;
+      this.#deps.metrics?.decided(this.#deps.clock.monotonicMs() - pod.poppedMs);
+      if (decision.kind === "outdated") return this.#queue.failed(pod);
+      if (decision.kind === "node") return this.#placeOne(pod, decision.nodeName);
+      const { error, slots } = decision;
+      const asked = { extenders, signal };
+      const found = await this.#preemptor.findExtended(info, error, slots, asked);
+      if (!isCurrent()) return;
+      const isOutdated = this.#events !== events;
+      this.#refuseOne(pod, error, this.#preemptor.carryOut(info, found), isOutdated);
+    } catch (error) {
+      if (isCurrent()) this.#extenderFailed(pod, error);
     }
+  }
+
+  /** As upstream: an error of the scheduler, not of the Pod; it is tried again with backoff. */
+  #extenderFailed(pod: QueuedPod, error: unknown): void {
+    if (error instanceof AssertionError) return this.#notDecided(pod, error);
+    const message = error instanceof Error ? error.message : String(error);
+    const { events } = this.#profileOf(pod.info);
+    this.#queue.failed(pod);
+    this.#noteAttempt(pod, "error");
+    events.event(pod.info.pod, "Warning", "FailedScheduling", message);
+    this.#conditions.write(pod.info.pod, { reason: "SchedulerError", message });
+  }
+
+  /** `isOutdated`: something happened since the decision began that might have helped. */
+  #refuseOne(pod: QueuedPod, error: FitError, preempted: Preempted, isOutdated = false): void {
     this.#unschedulable++;
-    const postFiltered = decision.error.whole === undefined ? decider.postFilter(pod.info) : "";
-    const preempted = preemption
-      ? this.#runPreemption(pod.info, decision.error, decision.slots)
-      : { text: "" };
+    const { decider, events } = this.#profileOf(pod.info);
+    const postFiltered = error.whole === undefined ? decider.postFilter(pod.info) : "";
     const after = [postFiltered, preempted.text].filter((t) => t !== "").join(", ");
-    const text = [fitErrorText(decision.error), after].filter((t) => t !== "").join(" ");
+    const text = [fitErrorText(error), after].filter((t) => t !== "").join(" ");
     const signature = `${schedulerNameOf(pod.info.pod)}|${decider.signatureOf(pod.info)}`;
-    this.#queue.refused(pod, decision.error.plugins, signature);
+    if (isOutdated) this.#queue.failed(pod);
+    else this.#queue.refused(pod, error.plugins, signature);
     events.event(pod.info.pod, "Warning", "FailedScheduling", text);
     this.#noteAttempt(pod, "unschedulable");
     const { nominatedNodeName } = preempted;
@@ -455,62 +526,6 @@ class SchedulerShell implements Scheduler {
     this.#conditions.cancel(pod.info.uid);
     this.#binder.bind(pod, nodeName, reservations);
   }
-
-  #runPreemption(info: PodInfo, error: FitError, slots: readonly number[]): Preempted {
-    const { clock, metrics } = this.#deps;
-    const beganMs = clock.monotonicMs();
-    if (metrics !== undefined) metrics.preemptionAttempts.count++;
-    const preempted = this.#preempt(info, error, slots);
-    const status = preempted.text === "" ? "Success" : "Unschedulable";
-    this.#profileOf(info).metrics?.ran("PostFilter", status, clock.monotonicMs() - beganMs);
-    return preempted;
-  }
-
-  /** @returns the text for the Pod's event; "" when preemption made room. */
-  #preempt(info: PodInfo, error: FitError, slots: readonly number[]): Preempted {
-    if (error.nodeCount === 0) return { text: "" };
-    if (info.pod.spec?.preemptionPolicy === "Never") {
-      return { text: "preemption: not eligible due to preemptionPolicy=Never." };
-    }
-    const nominated = this.#nominations.nodeOf(info.uid);
-    if (nominated !== undefined && isRoomComing(this.#cache, info, nominated)) {
-      return { text: "preemption: not eligible due to a terminating pod on the nominated node." };
-    }
-    const { decider, events } = this.#profileOf(info);
-    const futile = decider.futilePreemption(info);
-    if (futile !== undefined) return this.#preemptFailed(info, futile);
-    const { candidates, refusals } = this.#findPreemptions(info, slots);
-    const [found] = candidates;
-    if (found === undefined)
-      return this.#preemptFailed(info, futileText(error, refusals, slots.length));
-    this.#preemptions++;
-    this.#deps.metrics?.preemptionVictims.observe(found.victims.length);
-    this.#nominations.set(info, found.nodeName);
-    for (const victim of found.victims) {
-      void evictVictim({ ...this.#deps, events }, info, victim, found.nodeName);
-    }
-    return { text: "", nominatedNodeName: found.nodeName };
-  }
-
-  #findPreemptions(info: PodInfo, slots: readonly number[]) {
-    const budgets = (namespace: string) => this.#budgets.list(namespace);
-    const { decider, preemption: limits = preemptionLimits } = this.#profileOf(info);
-    const deps = { cache: this.#cache, decider, budgets, limits };
-    return findPreemptions(deps, info, slots);
-  }
-
-  #preemptFailed(info: PodInfo, text: string) {
-    this.#profileOf(info).decider.notePreemptionFutile(info, text);
-    const had = this.#nominations.nodeOf(info.uid) !== undefined;
-    if (had) this.#dropNomination(info.uid);
-    return { text, ...(had ? { nominatedNodeName: "" } : {}) };
-  }
-}
-
-interface Preempted {
-  /** For the Pod's event; "" when preemption made room. */
-  readonly text: string;
-  readonly nominatedNodeName?: string;
 }
 
 /** Upstream's names, in labels. An event of ours may stand for several of upstream's. */
@@ -523,18 +538,6 @@ const eventName: Readonly<Record<ClusterEvent["kind"], string>> = {
   devices: "ResourceClaimUpdate",
   namespaces: "NamespaceUpdate",
 };
-
-/** As upstream: what a dry run said on each node where it might help; on the others it is not helpful. */
-function futileText(
-  { nodeCount }: FitError,
-  refusals: ReadonlyMap<string, number>,
-  asked: number,
-): string {
-  const counts = new Map(refusals);
-  if (asked < nodeCount) counts.set("Preemption is not helpful for scheduling", nodeCount - asked);
-  const texts = [...counts].map(([text, count]) => `${count} ${text}`);
-  return `preemption: 0/${nodeCount} nodes are available: ${texts.toSorted().join(", ")}.`;
-}
 
 function schedulerNameOf(pod: Pod): string {
   return pod.spec?.schedulerName ?? defaultProfile.schedulerName;

@@ -9,6 +9,7 @@ import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import type { VolumeLookup } from "./claims.ts";
+import type { Extender } from "./extender.ts";
 import { SchedulerMetrics } from "./metrics.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Profile } from "./profile.ts";
@@ -114,6 +115,7 @@ interface Rig {
 export async function startRig(
   seed: (api: FakeApi) => void,
   profiles: readonly Profile[] = schedulerDefaults.profiles,
+  extenders: readonly Extender[] = [],
 ): Promise<Rig> {
   const clock = new FakeClock();
   const api = createFakeApi({ clock });
@@ -123,7 +125,7 @@ export async function startRig(
   const informers = createInformerSet(deps);
   const set = new MetricSet();
   const metrics = new SchedulerMetrics(set);
-  const options = { ...schedulerDefaults, profiles };
+  const options = { ...schedulerDefaults, profiles, extenders };
   const scheduler = createScheduler({ ...deps, informers, metrics }, options);
   const stop = new AbortController();
   const running = Promise.all([informers.run(stop.signal), scheduler.run(stop.signal)]);

@@ -3,21 +3,11 @@ import { isExtendedResource } from "#api/validation/resources.ts";
 import { qualifiedNameErrors } from "#api/selectors/label-syntax.ts";
 import { invalidEach, invalidValue } from "#api/validation/errors.ts";
 import { parseGoDuration } from "#api/go/go-duration.ts";
+import type { ExtenderSpec } from "#scheduler/extender.ts";
 import type { ConfigFields } from "./config-fields.ts";
 
-export interface ExtenderConfig {
-  /** What messages call it, too. */
-  readonly urlPrefix: string;
-  /** Each appended to the prefix; undefined: the extender is not asked. */
-  readonly filterVerb: string | undefined;
-  readonly prioritizeVerb: string | undefined;
-  readonly preemptVerb: string | undefined;
-  readonly bindVerb: string | undefined;
-  readonly weight: number;
-  readonly isNodeCacheCapable: boolean;
-  /** Empty: it is asked about every Pod. */
+export interface ExtenderConfig extends ExtenderSpec {
   readonly managedResources: readonly ManagedResource[];
-  readonly isIgnorable: boolean;
   readonly timeoutMs: number;
   readonly tls: ExtenderTls;
 }

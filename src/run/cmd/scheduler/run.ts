@@ -9,19 +9,23 @@ import { componentUserAgent } from "../shared/user-agent.ts";
 import type { SchedulerFlags } from "./flags.ts";
 import { openRole, runRole, type WorkOf } from "../shared/role-process.ts";
 import { readSchedulerConfig } from "./config.ts";
+import { openExtender } from "./extender-http.ts";
 
 export function schedulerRole(flags: SchedulerFlags): Promise<void> {
   return runRole(flags, openScheduler);
 }
 
 /** A file given with --config decides; the flags fill in what it leaves open. */
-export function openScheduler(
+export async function openScheduler(
   host: SupervisedHost,
   given: SchedulerFlags,
   parts: Parts,
   stopping: AbortSignal,
 ): Promise<Started> {
-  const { flags, options } = readSchedulerConfig(given);
+  const { flags, options, extenders } = readSchedulerConfig(given);
+  const asked = await parts.open("extenders", () => extenders.map(openExtender), {
+    close: (open) => open.forEach((one) => one.close()),
+  });
   const workOf: WorkOf = ({ connection, metrics }) => {
     const counted = new SchedulerMetrics(metrics);
     return async (signal, term) => {
@@ -29,7 +33,7 @@ export function openScheduler(
       const informers = createInformerSet({ ...host, client });
       const made = createScheduler(
         { ...host, client, informers, metrics: counted },
-        { ...schedulerDefaults, ...options },
+        { ...schedulerDefaults, ...options, extenders: asked.map(({ extender }) => extender) },
       );
       const loop = host.supervisor.run("scheduler", signal, () => made.run(signal));
       await Promise.all([loop, informers.run(signal)]);
