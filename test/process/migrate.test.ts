@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { EtcdClient } from "#etcd/client.ts";
@@ -144,6 +144,47 @@ for (const [name, start, skip] of [
       assert.equal(kvs.length, 0);
       const seen = await client.range({ key });
       assert.equal(seen.kvs[0]?.modRevision, header?.revision);
+    });
+
+    it("moves encrypted objects, and nothing of them is in the clear on either side", async () => {
+      const file = join(directory, "encryption.json");
+      const secret = Buffer.alloc(32, 5).toString("base64");
+      const aesgcm = { keys: [{ name: "k", secret }] };
+      writeFileSync(
+        file,
+        JSON.stringify({
+          apiVersion: "apiserver.config.k8s.io/v1",
+          kind: "EncryptionConfiguration",
+          resources: [{ resources: ["*.*"], providers: [{ aesgcm }, { identity: {} }] }],
+        }),
+      );
+      const sealed = join(directory, "sealed");
+      const flag = ["--encryption-provider-config", file];
+      const config = ["--etcd-prefix", "/sealed", ...flag];
+      const to = ["--to-etcd", etcd.url, ...config];
+      const moved = await migrate("--from-data-dir", second, ...to);
+      assert.equal(moved.code, 0, moved.stderr);
+      const again = await migrate("--from-data-dir", second, ...to);
+      assert.match(again.stdout, /^0 objects were written/m);
+      const { kvs } = await client.range({ key: "/sealed/", rangeEnd: "/sealed0" });
+      assert.ok(kvs.length > 0);
+      for (const { value } of kvs)
+        assert.match(Buffer.from(value).toString("latin1"), /^k8s:enc:aesgcm:v1:k:/);
+      const back = await migrate("--from-etcd", etcd.url, "--to-data-dir", sealed, ...config);
+      assert.equal(back.code, 0, back.stderr);
+      const plain = await migrate(
+        "--from-data-dir",
+        sealed,
+        "--to-etcd",
+        etcd.url,
+        "--etcd-prefix",
+        "/plain",
+      );
+      assert.equal(plain.code, 1);
+      assert.match(
+        plain.stderr,
+        /is encrypted at rest: --encryption-provider-config names the keys/,
+      );
     });
 
     it("leaves no store behind when an object cannot be read, or is encrypted", async () => {

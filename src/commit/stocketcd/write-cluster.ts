@@ -8,7 +8,8 @@
  */
 import { equalBytes } from "#base/bytes.ts";
 import type { EtcdClient } from "#etcd/client.ts";
-import type { KeyValue } from "#store/store.ts";
+import { type AtRest, isSealed, SealedValueError } from "#store/at-rest.ts";
+import type { Key, KeyValue } from "#store/store.ts";
 import type { Input } from "#wire/etcd-codec.ts";
 import type * as m from "#wire/etcd-messages.ts";
 import type { KeyLayout } from "./layout.ts";
@@ -20,6 +21,8 @@ interface WrittenState {
   readonly kvs: readonly KeyValue[];
   /** Milliseconds; undefined: the lease is over, and its keys with it. */
   readonly ttlMsOf: (lease: bigint) => number | undefined;
+  /** How values are sealed in the cluster; absent: they are not. */
+  readonly atRest?: AtRest;
 }
 
 interface Written {
@@ -34,6 +37,8 @@ export type TellProgress = (what: string, done: number, of: number) => void;
 
 interface Pair {
   readonly key: string;
+  readonly own: Key;
+  /** Not sealed. */
   readonly value: Uint8Array;
   readonly lease: bigint;
 }
@@ -66,12 +71,12 @@ export async function writeCluster(
   tell: TellProgress,
 ): Promise<Written> {
   const pairs = pairsOf(layout, state);
-  const missing = await withoutAlike(client, layout, pairs);
+  const missing = await withoutAlike(client, layout, pairs, state.atRest);
   await reachRevision(client, layout.root + bumpKey, state.revision, tell);
   const leases = await grantLeases(client, missing, state);
   let written = 0;
   for (const batch of batchesOf(missing)) {
-    await createAll(client, batch, leases);
+    await createAll(client, batch, leases, state.atRest);
     tell("objects written", (written += batch.length), missing.length);
   }
   const { header, deleted } = await client.deleteRange({ key: layout.root + bumpKey });
@@ -86,6 +91,7 @@ function pairsOf(layout: KeyLayout, { kvs, ttlMsOf }: WrittenState): readonly Pa
     .filter(({ lease }) => lease === 0n || ttlMsOf(lease) !== undefined)
     .map(({ key, value, lease }) => ({
       key: layout.toStock(key),
+      own: key,
       value: toStockValue(value),
       lease,
     }));
@@ -95,19 +101,36 @@ async function withoutAlike(
   client: EtcdClient,
   layout: KeyLayout,
   pairs: readonly Pair[],
+  atRest: AtRest | undefined,
 ): Promise<readonly Pair[]> {
   const missing = new Map(pairs.map((pair) => [pair.key, pair]));
   const other: string[] = [];
   for await (const { key, value } of everyKey(client, layout.root)) {
     if (layout.fromStock(key) === undefined) continue;
     const ours = missing.get(key);
-    if (ours === undefined || !equalBytes(ours.value, value)) other.push(key);
+    if (ours === undefined || !(await isAlike(ours, value, atRest))) other.push(key);
     missing.delete(key);
   }
   if (other.length === 0) return [...missing.values()];
   throw new ForeignClusterError(
     `${layout.root} holds ${other.length} objects that are not in the source, or differ from it, the first ${other[0]}`,
   );
+}
+
+/** A value is sealed anew each time: what counts is what it opens to. */
+async function isAlike(
+  { key, own, value }: Pair,
+  stored: Uint8Array,
+  atRest: AtRest | undefined,
+): Promise<boolean> {
+  if (atRest === undefined || !isSealed(stored)) return equalBytes(value, stored);
+  await atRest.prepare([{ key: own, value: stored }]);
+  try {
+    return equalBytes(value, atRest.open(own, key, stored));
+  } catch (error) {
+    if (error instanceof SealedValueError) return false;
+    throw error;
+  }
 }
 
 async function* everyKey(
@@ -198,9 +221,14 @@ async function createAll(
   client: EtcdClient,
   batch: readonly Pair[],
   leases: ReadonlyMap<Pair, bigint>,
+  atRest: AtRest | undefined,
 ): Promise<void> {
   const success = batch.map((pair): Input<m.RequestOp> => ({
-    put: { key: pair.key, value: pair.value, lease: leases.get(pair) ?? 0n },
+    put: {
+      key: pair.key,
+      value: atRest?.seal(pair.own, pair.key, pair.value) ?? pair.value,
+      lease: leases.get(pair) ?? 0n,
+    },
   }));
   const compare = batch.map(({ key }) => ({
     result: equal,

@@ -29,6 +29,10 @@ export function addMigrate(program: Command): void {
       nameList,
       [],
     )
+    .option(
+      "--encryption-provider-config <file>",
+      "how values are encrypted at rest, where they are read and where they are written",
+    )
     .option("--etcd-prefix <path>", "what the cluster's keys begin with", "/registry")
     .option("--etcd-cafile <file>", "authorities of the cluster's certificates, PEM")
     .option("--etcd-certfile <file>", "certificate to show to it, PEM")

@@ -7,6 +7,7 @@
  */
 import { existsSync } from "node:fs";
 import { must } from "#base/assert.ts";
+import { given } from "#base/given.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
@@ -17,11 +18,14 @@ import type { KeyLayout } from "#stocketcd/layout.ts";
 import { type PlacedCluster, placementOf } from "#stocketcd/placement.ts";
 import { readCluster } from "#stocketcd/read-cluster.ts";
 import { ForeignClusterError, type TellProgress, writeCluster } from "#stocketcd/write-cluster.ts";
+import { type AtRest, isSealed, SealedValueError } from "#store/at-rest.ts";
 import { loadReadOnly, withDirectory } from "#store/read-only.ts";
 import { createStore } from "#store/restore.ts";
 import type { Key, KeyValue } from "#store/store.ts";
+import { openEncryption } from "../plane/encryption.ts";
 import { openDataDirectory } from "../shared/data-dir.ts";
 import { clusterOf, type EtcdFlags, storedResources } from "../shared/etcd-cluster.ts";
+import { Parts } from "../shared/parts.ts";
 import { openError } from "../store/run.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
@@ -32,15 +36,33 @@ export interface MigrateFlags extends Omit<EtcdFlags, "etcdServers" | "etcdCompa
   readonly toDataDir?: string;
   /** `group/resource` */
   readonly resources: readonly string[];
+  /** Of what is read, and of what is written. */
+  readonly encryptionProviderConfig?: string;
 }
+
+/** `atRest`: how values are sealed on both sides; absent: they are not. */
+type Move = MigrateFlags & { readonly atRest?: AtRest };
 
 const platform = { disk: new NodeDisk(), clock: new NodeClock(), random: new NodeRandom() };
 const namesShown = 5;
 
 /** Throws UsageError. */
 export async function migrate(flags: MigrateFlags): Promise<void> {
+  await using parts = new Parts();
+  const file = given({ encryptionProviderConfig: flags.encryptionProviderConfig });
+  const encryption = await openEncryption(
+    { clock: platform.clock, log: silentLog },
+    { ...file, encryptionProviderConfigAutomaticReload: false },
+    parts,
+  );
+  const fault = encryption?.kms.plugins?.fault();
+  if (fault !== undefined) throw new UsageError(`--encryption-provider-config: ${fault}`);
+  await move({ ...flags, ...given({ atRest: encryption?.transformers }) });
+}
+
+async function move(flags: Move): Promise<void> {
   const { fromEtcd, toEtcd, fromDataDir, toDataDir, resources } = flags;
-  const given = [
+  const way = [
     fromEtcd.length > 0 ? "etcd" : "",
     fromDataDir === undefined ? "" : "directory",
     "to",
@@ -48,7 +70,7 @@ export async function migrate(flags: MigrateFlags): Promise<void> {
     toDataDir === undefined ? "" : "directory",
     resources.length > 0 ? "of some" : "",
   ];
-  switch (given.filter((part) => part !== "").join(" ")) {
+  switch (way.filter((part) => part !== "").join(" ")) {
     case "etcd to directory":
       return toDirectory(flags, toDataDir ?? "");
     case "directory to etcd":
@@ -62,7 +84,7 @@ export async function migrate(flags: MigrateFlags): Promise<void> {
   }
 }
 
-async function toDirectory(flags: MigrateFlags, path: string): Promise<void> {
+async function toDirectory(flags: Move, path: string): Promise<void> {
   const { endpoints, layout } = await clusterOf({ ...flags, etcdServers: flags.fromEtcd });
   const directory = await openDataDirectory(platform.disk, path);
   try {
@@ -71,7 +93,12 @@ async function toDirectory(flags: MigrateFlags, path: string): Promise<void> {
     const { revision, kvs, leases } = await readFrom({ endpoints, layout }, flags);
     const alive = kvs.filter(({ lease }) => lease === 0n || leases.has(lease));
     const granted = [...leases].map(([id, ttlMs]) => ({ id, ttlMs }));
-    await createStore(platform, { revision, kvs: alive, leases: granted }, directory.store);
+    const { atRest } = flags;
+    const sealed = alive.map((kv) => ({
+      ...kv,
+      value: atRest?.seal(kv.key, kv.key, kv.value) ?? kv.value,
+    }));
+    await createStore(platform, { revision, kvs: sealed, leases: granted }, directory.store);
     print(tableOf(alive));
     print(
       `${alive.length} objects at revision ${revision} are in ${path}, with their resourceVersions.\n`,
@@ -98,22 +125,26 @@ interface ReadState {
 }
 
 /** Throws UsageError, also when there is nothing. */
-async function readFrom({ endpoints, layout }: Cluster, flags: MigrateFlags): Promise<ReadState> {
+async function readFrom({ endpoints, layout }: Cluster, flags: Move): Promise<ReadState> {
   const unreadable: string[] = [];
   const client = endpoints.client();
-  const reader = { layout, unreadable: (key: string) => unreadable.push(key) };
+  const reader = {
+    layout,
+    ...given({ atRest: flags.atRest }),
+    unreadable: (key: string) => unreadable.push(key),
+  };
   const { revision, kvs } = await readCluster(client, reader).catch(rethrow(flags));
   refuseUnreadable(unreadable);
   if (kvs.length === 0) throw new UsageError(`there is no object below ${flags.etcdPrefix}/`);
   return { revision, kvs, leases: await remainingLeases(endpoints, kvs) };
 }
 
-async function fromDirectory(flags: MigrateFlags, path: string): Promise<void> {
+async function fromDirectory(flags: Move, path: string): Promise<void> {
   if (!existsSync(path)) throw new UsageError(`there is no data directory ${path}`);
   const { endpoints, layout } = await clusterOf({ ...flags, etcdServers: flags.toEtcd });
   const directory = await openDataDirectory(platform.disk, path);
   try {
-    await writeInto({ endpoints, layout }, await stateOf(directory.store), flags);
+    await writeInto({ endpoints, layout }, await stateOf(directory.store, flags), flags);
     const servers = flags.toEtcd.join(",");
     print(
       `Next: pilothouse apiserver --etcd-servers ${servers} --etcd-prefix ${flags.etcdPrefix}, or kube-apiserver with the same flags\n${keysText}`,
@@ -127,7 +158,7 @@ async function fromDirectory(flags: MigrateFlags, path: string): Promise<void> {
 }
 
 /** Resources that will live in a cluster of their own, or come back. */
-async function betweenClusters(flags: MigrateFlags): Promise<void> {
+async function betweenClusters(flags: Move): Promise<void> {
   const { fromEtcd, toEtcd, resources } = flags;
   const holds = movedBy(resources);
   const source = await clusterOf({ ...flags, etcdServers: fromEtcd }, holds, "--from-etcd");
@@ -171,11 +202,11 @@ function movedBy(resources: readonly string[]): PlacedCluster["holds"] {
 async function writeInto(
   { endpoints, layout }: Cluster,
   { kvs, leases, revision }: ReadState,
-  flags: MigrateFlags,
+  flags: Move,
 ): Promise<void> {
   const ttlMsOf = (lease: bigint): number | undefined => leases.get(lease);
   const client = endpoints.client();
-  const state = { revision, kvs, ttlMsOf };
+  const state = { revision, kvs, ttlMsOf, ...given({ atRest: flags.atRest }) };
   const done = await writeCluster(client, layout, state, progress()).catch(rethrow(flags));
   print(tableOf(kvs));
   const alike = done.alike === 0 ? "" : `; ${done.alike} were there already`;
@@ -214,7 +245,28 @@ async function remainingLeases(
   return left;
 }
 
-async function stateOf(directory: string): Promise<ReadState> {
+async function stateOf(directory: string, { atRest }: Move): Promise<ReadState> {
+  const { kvs, ...state } = await storedState(directory);
+  await atRest?.prepare(kvs);
+  return { ...state, kvs: kvs.map((kv) => opened(kv, atRest)) };
+}
+
+/** Throws UsageError: a value that stays sealed would be nobody's in the other storage. */
+function opened(kv: KeyValue, atRest: AtRest | undefined): KeyValue {
+  if (!isSealed(kv.value)) return kv;
+  if (atRest === undefined)
+    throw new UsageError(
+      `${kv.key} is encrypted at rest: --encryption-provider-config names the keys that open it`,
+    );
+  try {
+    return { ...kv, value: atRest.open(kv.key, kv.key, kv.value) };
+  } catch (error) {
+    if (!(error instanceof SealedValueError)) throw error;
+    throw new UsageError(`${kv.key} cannot be decrypted: ${error.message}`, { cause: error });
+  }
+}
+
+function storedState(directory: string): Promise<ReadState> {
   return withDirectory(platform.disk, directory, async (disk) => {
     const { mvcc, leases } = await loadReadOnly({ ...platform, disk, log: silentLog }, directory);
     const found = mvcc.range({ start: "" as Key, end: "\u0100" as Key });
