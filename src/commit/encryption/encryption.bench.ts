@@ -1,13 +1,19 @@
 /** What a value of 2.5 KB costs to seal and to open, by cipher. */
 import { randomBytes } from "node:crypto";
+import { seedCipher } from "./kms-envelope.ts";
 import { cipherOf } from "./providers.ts";
 
 const value = randomBytes(2_500);
 const path = "/registry/core/secrets/default/some-secret";
 const rounds = 20_000;
 
-for (const kind of ["aesgcm", "aescbc", "secretbox"] as const) {
-  const cipher = cipherOf(kind, randomBytes(32));
+const ciphers = [
+  ...(["aesgcm", "aescbc", "secretbox"] as const).map(
+    (kind) => [kind, cipherOf(kind, randomBytes(32))] as const,
+  ),
+  ["kms, its envelope left out", seedCipher(randomBytes(32))] as const,
+];
+for (const [kind, cipher] of ciphers) {
   const count = kind === "secretbox" ? rounds / 20 : rounds;
   let sealed = cipher.seal(path, value);
   const microseconds = (f: () => void): string => {
