@@ -1,6 +1,6 @@
 /**
- * Answers of metrics APIs as readings. What comes from an aggregated server is another program's word: every field is
- * checked, and an item that is none of what it should be is left out, as if the metric was missing.
+ * Answers of metrics APIs as readings. An aggregated server may say anything: every field is checked, and an item that is
+ * malformed is left out, as if the metric was missing.
  */
 import { parseGoDuration } from "#api/go/go-duration.ts";
 import { parseTime } from "#api/values/time.ts";

@@ -68,7 +68,7 @@ export function utilizationReplicas(
   });
 }
 
-/** An average amount per pod; `resource` "" for a metric that is none. @throws MetricError */
+/** An average amount per pod; `resource` is "" for a custom metric. @throws MetricError */
 export function averageReplicas(
   scaled: Scaled,
   metrics: PodMetrics,

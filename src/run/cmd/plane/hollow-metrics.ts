@@ -139,7 +139,7 @@ function nodesAnswer(lookup: Lister, { place, query, nowMs }: RequestContext): J
   return metricsList("NodeMetricsList", hollow.map(metricsOf));
 }
 
-/** @throws ApiError 400 for a selector that is none */
+/** @throws ApiError 400 for an invalid selector */
 function matcher(query: URLSearchParams, resource: string): (object: AnyObject) => boolean {
   try {
     const labels = parseLabelSelector(query.get("labelSelector") ?? "");
