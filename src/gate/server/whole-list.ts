@@ -62,10 +62,9 @@ export async function wholeList(
   return chunks.length <= 3 ? [concatBytes(chunks)] : chunks;
 }
 
-/** Whether to make a list of these takes longer than a request should hold the loop. Looks at a few of them. */
-export function isLongList(items: readonly { readonly json: Uint8Array }[]): boolean {
-  let bytes = 0;
-  for (const { json } of items.slice(0, looksMax)) bytes += json.length;
+/** Whether to make a list of these takes longer than a request should hold the loop. Looks at the sizes of a few of them. */
+export function isLongList(items: readonly { readonly bytes: number }[]): boolean {
+  const bytes = items.slice(0, looksMax).reduce((sum, { bytes: one }) => sum + one, 0);
   return bytes >= charactersPerTurn;
 }
 
