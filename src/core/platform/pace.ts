@@ -9,22 +9,28 @@
 import type { Clock } from "./clock.ts";
 import { Oldest, TurnQueue } from "./turn-queue.ts";
 
+/** For the one whose request it is: called before each wait for a turn, and when the turn has come. */
+interface PaceListener {
+  rests(): void;
+  goesOn(): void;
+}
+
 /** A pod has 2 or 3 KB; a step over an object of this size takes up to a millisecond. */
 const longBytesMin = 8 * 1024;
 
 export class Pace {
   readonly clock: Clock;
   readonly #caller: string;
-  readonly #goesOn: (() => void) | undefined;
+  readonly #listener: PaceListener | undefined;
   #isLong = false;
   /** Among those of its caller; 0: it did not wait yet. */
   #age = 0;
 
-  /** `caller`: whose time it takes. `goesOn` is called when the request has a turn again. */
-  constructor(clock: Clock, caller = "", goesOn?: () => void) {
+  /** `caller`: whose time it takes. */
+  constructor(clock: Clock, caller = "", listener?: PaceListener) {
     this.clock = clock;
     this.#caller = caller;
-    this.#goesOn = goesOn;
+    this.#listener = listener;
   }
 
   get isLong(): boolean {
@@ -38,12 +44,13 @@ export class Pace {
 
   /** `if (pace.isLong) await pace.turn();` */
   turn(): Promise<void> {
-    const goesOn = this.#goesOn;
+    const listener = this.#listener;
+    listener?.rests();
     const turns = turnsOf(this.clock);
     this.#age ||= turns.age();
     return new Promise((resolve) => {
       turns.add(this.#caller, this.#age, () => {
-        goesOn?.();
+        listener?.goesOn();
         resolve();
       });
     });

@@ -46,7 +46,7 @@ function queueCommands() {
   };
   const submit = (name: string, flow: number, words: readonly string[]): void => {
     const { seats = 1, final = 0, extra = 0 } = numbersOf(words);
-    const size = { seats, finalSeats: final, extraMs: extra };
+    const size = { seats, finalSeats: final, extraMs: extra, isSmall: false };
     const work = { ...size, onSeat: () => say(`${name}: seated`) };
     const seating = queue.submit(work, { high: 0, low: flow });
     say(`${name}: ${seating?.state ?? "rejected"}`);

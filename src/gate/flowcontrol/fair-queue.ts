@@ -2,8 +2,10 @@
  * Fair queuing for server requests: decides which waiting request gets the next free seats.
  *
  * In     works with a width in seats and the hash of their flow. Out: seated now, waiting, or rejected.
- * Holds  seats taken <= seats given, except that a work wider than all seats runs when it runs alone;
+ * Holds  seats taken <= seats given, except that a work wider than all seats runs when it runs alone, and what is lent;
  *        works of one queue are seated in order; no work waits while the one whose turn it is fits.
+ * Lent   seats of works at rest (they wait for a turn of the loop, or for their client) are lent to small works: these
+ *        would wait for all that rests, and take next to nothing. Lent seats keep no other work from its own.
  * Time   virtual time R advances by min(seats given, seats wanted) / queues in use per second of real time.
  *        A queue's next work is charged G seconds per seat when it is seated (G: a guess of 3 ms), and the
  *        difference when its duration is known. The queue whose next work would finish first in virtual time
@@ -62,6 +64,8 @@ export interface Seating {
   /** Monotonic, as `seatedMs`. */
   readonly arrivedMs: number;
   seatedMs: number;
+  isAtRest: boolean;
+  isLent: boolean;
 }
 
 /** For a person who looks at it: the lists are copies. */
@@ -114,6 +118,9 @@ export class FairQueue {
   readonly #works = new Set<Seating>();
   #waiting = 0;
   #seatsInUse = 0;
+  /** Of those in use. */
+  #seatsAtRest = 0;
+  #seatsLent = 0;
   #seatsWaiting = 0;
   #busyQueues = 0;
 
@@ -174,8 +181,11 @@ export class FairQueue {
   submit(work: Work, hash: Hash64): Seating | undefined {
     this.#sync();
     if (this.#discipline.kind === "queue") return this.#enqueue(work, hash, this.#discipline);
-    if (this.#discipline.kind === "reject" && !this.#fits(widthOf(work))) return undefined;
     const seating = this.#seating(work, undefined);
+    if (this.#discipline.kind === "reject" && !this.#fits(widthOf(work))) {
+      if (!work.isSmall || !this.#canLend()) return undefined;
+      seating.isLent = true;
+    }
     this.#seat(seating);
     return seating;
   }
@@ -216,11 +226,29 @@ export class FairQueue {
     });
   }
 
+  /** A seated work takes nothing of the server until it goes on, or finishes. */
+  rest(seating: Seating): void {
+    if (seating.state !== "seated" || seating.isAtRest || seating.isLent) return;
+    seating.isAtRest = true;
+    this.#seatsAtRest += widthOf(seating.work);
+    if (this.#waiting === 0) return;
+    this.#sync();
+    this.#seatWaiting();
+  }
+
+  goOn(seating: Seating): void {
+    if (!seating.isAtRest) return;
+    seating.isAtRest = false;
+    this.#seatsAtRest -= widthOf(seating.work);
+  }
+
   #free(seating: Seating): void {
     const width = widthOf(seating.work);
+    this.goOn(seating);
     seating.state = "gone";
     this.#works.delete(seating);
     this.#seatsInUse -= width;
+    if (seating.isLent) this.#seatsLent -= width;
     assert(this.#seatsInUse >= 0, "seats are given back once", { seatsInUse: this.#seatsInUse });
     const { queue } = seating;
     if (queue !== undefined) {
@@ -274,28 +302,50 @@ export class FairQueue {
       arrivalR: this.#virtualR,
       arrivedMs: this.#syncedMs,
       seatedMs: 0,
+      isAtRest: false,
+      isLent: false,
     };
   }
 
   /** `arriving`: submitted right now; its caller learns from the state, not from onSeat. */
   #seatWaiting(arriving?: Seating): void {
-    while (this.#waiting > 0 && (this.#seatsInUse < this.#seatsMax || this.#works.size === 0)) {
-      const index = this.#nextQueue();
-      const queue = this.#queues[index];
-      const head = queue?.waiting[0];
-      if (queue === undefined || head === undefined || !this.#fits(widthOf(head.work))) return;
-      this.#robin = index;
-      queue.waiting.shift();
-      this.#leaveQueue(queue, head);
-      queue.nextR += totalWork(head.work);
-      this.#boundStart(queue);
-      this.#seat(head);
-      if (head !== arriving) head.work.onSeat();
+    while (this.#waiting > 0 && this.#hasSeats()) {
+      const index = this.#nextQueue("any");
+      const head = this.#queues[index]?.waiting[0];
+      if (head === undefined || !this.#fits(widthOf(head.work))) break;
+      this.#seatHead(index, head, arriving);
+    }
+    while (this.#waiting > 0 && this.#canLend()) {
+      const index = this.#nextQueue("small");
+      const head = this.#queues[index]?.waiting[0];
+      if (head === undefined) return;
+      head.isLent = true;
+      this.#seatHead(index, head, arriving);
     }
   }
 
-  /** Index of the queue whose next work finishes first in virtual time; ties go round. */
-  #nextQueue(): number {
+  #seatHead(index: number, head: Seating, arriving: Seating | undefined): void {
+    const { queue } = head;
+    if (queue === undefined) return;
+    this.#robin = index;
+    queue.waiting.shift();
+    this.#leaveQueue(queue, head);
+    queue.nextR += totalWork(head.work);
+    this.#boundStart(queue);
+    this.#seat(head);
+    if (head !== arriving) head.work.onSeat();
+  }
+
+  #hasSeats(): boolean {
+    return this.#seatsInUse - this.#seatsLent < this.#seatsMax || this.#works.size === 0;
+  }
+
+  #canLend(): boolean {
+    return this.#seatsLent < this.#seatsAtRest;
+  }
+
+  /** Index of the queue whose next work finishes first in virtual time; ties go round. -1: there is none. */
+  #nextQueue(size: "any" | "small"): number {
     const finishes = this.#finishR;
     const count = this.#queues.length;
     let best = -1;
@@ -304,6 +354,7 @@ export class FairQueue {
     for (let i = 0; i < count; i++) {
       if (++index >= count) index = 0;
       const finishR = finishes[index] ?? bestR;
+      if (size === "small" && this.#queues[index]?.waiting[0]?.work.isSmall !== true) continue;
       if (finishR >= bestR) continue;
       bestR = finishR;
       best = index;
@@ -313,7 +364,7 @@ export class FairQueue {
 
   #fits(width: number): boolean {
     if (width > this.#seatsMax) return this.#works.size === 0;
-    return this.#seatsInUse + width <= this.#seatsMax;
+    return this.#seatsInUse - this.#seatsLent + width <= this.#seatsMax;
   }
 
   #seat(seating: Seating): void {
@@ -322,6 +373,7 @@ export class FairQueue {
     seating.seatedMs = this.#clock.monotonicMs();
     this.#works.add(seating);
     this.#seatsInUse += width;
+    if (seating.isLent) this.#seatsLent += width;
     if (seating.queue !== undefined) {
       seating.queue.seated += 1;
       seating.queue.seatsInUse += width;

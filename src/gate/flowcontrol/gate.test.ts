@@ -282,23 +282,24 @@ test("large lists and writes with many watchers take more seats", () => {
   };
   const work = (over: Partial<FlowFacts>, query = "", seatsMax = 100) =>
     estimateWork({ ...resource, name: "", ...over }, new URLSearchParams(query), load, seatsMax);
-  const one = { seats: 1, finalSeats: 0, extraMs: 0 };
-  assert.deepEqual(work({ verb: "list" }), { ...one, seats: 10 });
-  assert.deepEqual(work({ verb: "list" }, "limit=100"), { ...one, seats: 3 });
-  assert.deepEqual(work({ verb: "list" }, "", 4), { ...one, seats: 4 });
+  const one = { seats: 1, finalSeats: 0, extraMs: 0, isSmall: true };
+  const large = { ...one, isSmall: false };
+  assert.deepEqual(work({ verb: "list" }), { ...large, seats: 10 });
+  assert.deepEqual(work({ verb: "list" }, "limit=100"), { ...large, seats: 3 });
+  assert.deepEqual(work({ verb: "list" }, "", 4), { ...large, seats: 4 });
   assert.deepEqual(work({ verb: "list", name: "p" }), one);
   assert.deepEqual(work({ verb: "list", resource: "nodes" }), one);
   assert.deepEqual(work({ verb: "watch" }, "resourceVersion=7"), one);
   for (const query of ["", "resourceVersion=0"])
     assert.deepEqual(
       work({ verb: "watch" }, query),
-      { ...one, seats: 10 },
+      { ...large, seats: 10 },
       "it begins with the state",
     );
   assert.deepEqual(work({ verb: "watch" }, "sendInitialEvents=false"), one);
-  assert.deepEqual(work({ verb: "watch" }, "sendInitialEvents=true"), { ...one, seats: 10 });
-  assert.deepEqual(work({ verb: "update" }), { seats: 1, finalSeats: 5, extraMs: 5 });
-  assert.deepEqual(work({ verb: "update" }, "", 1), { seats: 1, finalSeats: 1, extraMs: 25 });
+  assert.deepEqual(work({ verb: "watch" }, "sendInitialEvents=true"), { ...large, seats: 10 });
+  assert.deepEqual(work({ verb: "update" }), { ...large, finalSeats: 5, extraMs: 5 });
+  assert.deepEqual(work({ verb: "update" }, "", 1), { ...large, finalSeats: 1, extraMs: 25 });
   assert.deepEqual(work({ verb: "create", subresource: "token" }), one);
   assert.equal(seatsMaxOf(49, 6), 8);
   assert.equal(seatsMaxOf(1, 6), 1);
@@ -489,4 +490,33 @@ test("a write holds seats for those who watch it, and for nobody else", async ()
   for (const one of open) forget(one);
   assert.equal(await finalSeats({ ...maps, name: "one" }), 0);
   gate.close();
+});
+
+test("a small request has a seat of requests that wait for a turn of the loop, a large one has not", async () => {
+  const objects = (_group: string, kind: string): number => (kind === "pods" ? 10_000 : 1);
+  const load = { objects, bytesPerObject: () => 2_500, watchers: () => 0 };
+  const gate = createGate({ clock: new FakeClock(), load }, { ...gateDefaults, seats: 58 });
+  const ask = (name: string, kind: string) => {
+    const caller = user(`system:serviceaccount:green:${name}`, "system:serviceaccounts");
+    const info = { ...resource, name: "", verb: "list", resource: kind };
+    let answer: GateAnswer | undefined;
+    const asked = gate.enter(request({ user: caller, info })).then((made) => (answer = made));
+    return { asked, answer: () => answer };
+  };
+  const lists = Array.from({ length: 60 }, () => ask("greedy", "pods"));
+  await settle();
+  const level = () => gate.levels().find(({ name }) => name === "workload-low") ?? assert.fail();
+  for (let left = level().currentSeats - level().seatsInUse; left > 0; left--)
+    ask("other", "nodes");
+  await settle();
+  const small = ask("quiet", "nodes");
+  const large = ask("other", "pods");
+  await settle();
+  const seated = lists.map((list) => list.answer()).filter((one) => one?.kind === "seated");
+  assert.ok(seated.length > 0 && seated.length < 60);
+  assert.equal(small.answer(), undefined, "no seat is free");
+  for (const one of seated) if (one?.kind === "seated") one.rest();
+  await settle();
+  assert.equal(small.answer()?.kind, "seated");
+  assert.equal(large.answer(), undefined);
 });

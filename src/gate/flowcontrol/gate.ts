@@ -50,6 +50,9 @@ export type GateAnswer =
       /** Of a watch: it is over. Idempotent. */
       forget(): void;
       explain(): GateExplanation;
+      /** The request waits for a turn of the loop, and takes nothing until it goes on. */
+      rest(): void;
+      goOn(): void;
     }
   | {
       readonly kind: "rejected";
@@ -293,14 +296,18 @@ class FlowGate implements Gate {
       },
       linger() {
         const may = level.linger(name(), seats);
-        if (may) state = "lingering";
-        return may;
+        if (!may) return false;
+        state = "lingering";
+        level.queue.rest(seating);
+        return true;
       },
       stall() {
         state = "stalled";
         level.stall(name(), seats);
         finish();
       },
+      rest: () => level.queue.rest(seating),
+      goOn: () => level.queue.goOn(seating),
       explain: () => explanationOf(flow, seatedMs - startMs),
     };
   }
@@ -420,6 +427,8 @@ const unlimited: GateAnswer = {
   headers: {},
   release: () => {},
   linger: () => false,
+  rest: () => {},
+  goOn: () => {},
   stall: () => {},
   forget: () => {},
   explain: () => ({ level: "", schema: "", flow: "", seats: 0, finalSeats: 0, queuedMs: 0 }),

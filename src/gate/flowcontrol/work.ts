@@ -15,8 +15,8 @@ import { oneSeat, type WorkSize } from "./work-size.ts";
 export interface Load {
   /** Objects of a resource, in `namespace` or, with "", in all. */
   objects(group: string, resource: string, namespace: string): number | undefined;
-  /** Mean bytes of one of them as JSON. */
-  bytesPerObject(group: string, resource: string): number | undefined;
+  /** Mean bytes of one of them as JSON, of some in that namespace. */
+  bytesPerObject(group: string, resource: string, namespace: string): number | undefined;
   /** Watchers that an event of this write may reach. */
   watchers(facts: FlowFacts): number;
 }
@@ -29,6 +29,7 @@ const finalMsPerSeat = 5;
 /** Used while a resource's mean size is not known. */
 const bytesPerObjectGuess = 2_000;
 
+const small: WorkSize = { ...oneSeat, isSmall: true };
 const writes: ReadonlySet<string> = new Set(["create", "update", "patch", "delete"]);
 
 /** `seatsMax`: what one request may take of its level. */
@@ -38,11 +39,14 @@ export function estimateWork(
   load: Load | undefined,
   seatsMax: number,
 ): WorkSize {
-  if (load === undefined || !facts.isResourceRequest) return oneSeat;
+  if (load === undefined) return oneSeat;
+  if (!facts.isResourceRequest) return small;
   if (facts.verb === "list" || (facts.verb === "watch" && beginsWithState(query))) {
-    return { ...oneSeat, seats: Math.min(listSeats(facts, query, load), seatsMax) };
+    const seats = listSeats(facts, query, load);
+    if (seats === undefined) return oneSeat;
+    return { ...small, seats: Math.min(seats, seatsMax), isSmall: seats === 1 };
   }
-  if (!writes.has(facts.verb) || facts.subresource === "token") return oneSeat;
+  if (!writes.has(facts.verb) || facts.subresource === "token") return small;
   return writeWork(facts, load, seatsMax);
 }
 
@@ -53,25 +57,28 @@ function beginsWithState(query: URLSearchParams): boolean {
   return (version === "" || version === "0") && query.get("sendInitialEvents") !== "false";
 }
 
-function listSeats(facts: FlowFacts, query: URLSearchParams, load: Load): number {
+/** Undefined where it is not known how many objects there are. */
+function listSeats(facts: FlowFacts, query: URLSearchParams, load: Load): number | undefined {
   // A field selector on one name makes it a read of one object.
   if (facts.name !== "") return 1;
   const count = load.objects(facts.group, facts.resource, facts.namespace);
-  if (count === undefined) return 1;
+  if (count === undefined) return undefined;
   const limit = Number(query.get("limit") ?? "0");
   const touched = limit > 0 ? Math.min(limit, count) : count;
-  const bytes = load.bytesPerObject(facts.group, facts.resource) ?? bytesPerObjectGuess;
+  const mean = load.bytesPerObject(facts.group, facts.resource, facts.namespace);
+  const bytes = mean ?? bytesPerObjectGuess;
   const seats = Math.ceil((touched * bytes) / bytesPerSeat);
   return Math.min(Math.max(1, seats), listSeatsMax);
 }
 
 function writeWork(facts: FlowFacts, load: Load, seatsMax: number): WorkSize {
   const watchers = load.watchers(facts);
-  if (watchers < watchersPerSeat) return oneSeat;
+  if (watchers < watchersPerSeat) return small;
   const wanted = Math.ceil(watchers / watchersPerSeat);
   const finalSeats = Math.min(wanted, finalSeatsMax, seatsMax);
   // Fewer seats for longer: the same seat-seconds.
-  return { seats: 1, finalSeats, extraMs: (wanted / finalSeats) * finalMsPerSeat };
+  const extraMs = (wanted / finalSeats) * finalMsPerSeat;
+  return { seats: 1, finalSeats, extraMs, isSmall: false };
 }
 
 /** A level's share that one request may take (apiserver max_seats.go). */

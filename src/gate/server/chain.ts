@@ -290,7 +290,13 @@ async function runChain(
       receivedMs,
       nowMs,
       holding,
-      pace: new Pace(deps.clock, user.name, () => deps.longTurns?.mark(state, "handler")),
+      pace: new Pace(deps.clock, user.name, {
+        rests: () => seat?.rest(),
+        goesOn: () => {
+          seat?.goOn();
+          deps.longTurns?.mark(state, "handler");
+        },
+      }),
     });
     if (seat !== undefined && !state.finished && isLong(request, response) && seat.linger())
       state.seat = seat;

@@ -58,6 +58,8 @@ function setup(handler: (context: RequestContext) => Promise<PlainResponse>) {
         stall: () => seats.stalled++,
         forget: () => seats.forgotten++,
         explain: () => explained,
+        rest: () => {},
+        goOn: () => {},
       });
     },
   };

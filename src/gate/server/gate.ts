@@ -26,6 +26,9 @@ type GateAnswer =
       /** Of a watch: it is over. Idempotent. */
       forget(): void;
       explain(): GateExplanation;
+      /** The request waits for a turn of the loop: until it goes on, others may have its seat. */
+      rest(): void;
+      goOn(): void;
     }
   /** 429 as plain text. */
   | {

@@ -10,6 +10,7 @@ import {
 } from "#flowcontrol/gate.ts";
 import { FlowMetrics } from "#flowcontrol/metrics.ts";
 import type { Load } from "#flowcontrol/work.ts";
+import type { KnownState } from "#watch/cache-state.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 
@@ -29,13 +30,27 @@ export function serverLoad(
       const stored = storedIn.get(`${group}/${resource}`);
       return stored === undefined ? undefined : registry.count(stored, namespace);
     },
-    bytesPerObject(group, resource) {
+    bytesPerObject(group, resource, namespace) {
       const stored = storedIn.get(`${group}/${resource}`);
       if (stored === undefined) return undefined;
-      const { size, bytes } = registry.cache(stored).state;
-      return size === 0 ? undefined : bytes / size;
+      const { state } = registry.cache(stored);
+      if (namespace !== "") return meanBytesIn(state, namespace);
+      return state.size === 0 ? undefined : state.bytes / state.size;
     },
   };
+}
+
+/** A namespace's first ones stand for the others. */
+const looksMax = 64;
+
+/** One namespace with large objects makes no list of another one dear. */
+function meanBytesIn(state: KnownState, namespace: string): number | undefined {
+  let [count, bytes] = [0, 0];
+  state.scan(`${namespace}/`, `${namespace}0`, (object) => {
+    bytes += object.bytes;
+    return ++count < looksMax;
+  });
+  return count === 0 ? undefined : bytes / count;
 }
 
 /** The gate, with upstream's metrics of what requests take. */
