@@ -169,7 +169,9 @@ describe("the versions that up serves", () => {
 
   async function start(...flags: readonly string[]): Promise<Access> {
     const data = join(directory, "data");
-    up = await startUp(["--data-dir", data, "--port", "0", "--nodes", "1", ...flags]);
+    // Stock has metrics.k8s.io from an add-on.
+    const nodes = ["--nodes", "1", "--hollow-metrics", "false"];
+    up = await startUp(["--data-dir", data, "--port", "0", ...nodes, ...flags]);
     const { server, ...secure } = credentialsOf(up.kubeconfig);
     return { url: server, ...secure };
   }

@@ -82,8 +82,9 @@ export async function openApiServer(
 }
 
 /** A plane that has hollow nodes knows what they use. */
-function delegatesOf({ loops, nodes }: PlaneOptions, { aggregator, registry }: ServerDeps) {
-  if (loops === "none" || nodes === 0) return aggregator;
+function delegatesOf(options: PlaneOptions, { aggregator, registry }: ServerDeps) {
+  const { loops, nodes, hasHollowMetrics = true } = options;
+  if (loops === "none" || nodes === 0 || !hasHollowMetrics) return aggregator;
   return withHollowMetrics(aggregator, createLister(registry));
 }
 

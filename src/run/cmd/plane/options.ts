@@ -28,6 +28,8 @@ export interface PlaneOptions extends StoreOptions {
   readonly nodes: number;
   /** Images that hollow nodes cannot pull; absent: as the room has it. */
   readonly unpullable?: ImagePatterns;
+  /** metrics.k8s.io of hollow nodes is answered here; absent: it is. */
+  readonly hasHollowMetrics?: boolean;
   /** History kept at least; absent: as limits.ts has it. */
   readonly compactPeriodMs?: number;
   /** TLS, headers, seats and times of the port; absent: upstream's defaults. */

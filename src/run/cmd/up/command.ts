@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { imagePatterns } from "#hollow/image-pull.ts";
 import { unpullableDefault } from "#hollow/options.ts";
 import { addApiServerFlags } from "../plane/flags.ts";
-import { duration, integer, patterns } from "../shared/flag-values.ts";
+import { boolean, duration, integer, patterns } from "../shared/flag-values.ts";
 import { nodesMax, signingLifetimeMs } from "../shared/limits.ts";
 import { mirroredByDefault } from "../relay/command.ts";
 import type { UpFlags } from "./flags.ts";
@@ -32,6 +32,12 @@ export function addUp(program: Command): void {
       )
         .argParser(patterns)
         .default(imagePatterns(unpullableDefault), `"${unpullableDefault}"`),
+    )
+    .option(
+      "--hollow-metrics [boolean]",
+      "metrics.k8s.io of hollow nodes, for kubectl top and autoscalers, unless an APIService leads to a metrics server",
+      boolean,
+      true,
     )
     .option(
       "--cluster-signing-cert-file <file>",

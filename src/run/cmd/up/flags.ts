@@ -9,6 +9,7 @@ export interface UpFlags extends ApiServerFlags, SigningFlags {
   readonly port: number;
   readonly nodes: number;
   readonly imagePullError: ImagePatterns;
+  readonly hollowMetrics: boolean;
   readonly relay?: string;
   readonly relayResources: string;
   /** Of that relay. */

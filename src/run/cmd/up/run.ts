@@ -68,6 +68,7 @@ async function openPlane(
       port: flags.port,
       nodes: flags.nodes,
       unpullable: flags.imagePullError,
+      hasHollowMetrics: flags.hollowMetrics,
       ...more,
     };
     return await startPlane(host, options, parts);
