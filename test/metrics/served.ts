@@ -37,6 +37,18 @@ export function readPage(text: string): Page {
   return families;
 }
 
+const services = "/api/v1/namespaces/default/services";
+
+function service(clusterIP: string): object {
+  const metadata = { generateName: "a" };
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata,
+    spec: { clusterIP, ports: [{ port: 80 }] },
+  };
+}
+
 /** Of a control plane in one process: API server, scheduler and controllers; `slis`: of its health checks. */
 export async function planePages(): Promise<{ readonly metrics: string; readonly slis: string }> {
   const folder = mkdtempSync(join(tmpdir(), "pilothouse-metrics-"));
@@ -49,6 +61,9 @@ export async function planePages(): Promise<{ readonly metrics: string; readonly
     await http.request("POST", configMaps, body);
     await http.request("GET", configMaps);
     await http.request("GET", "/readyz");
+    await http.request("GET", "/api/v1/endpoints");
+    for (const clusterIP of ["", "192.0.2.1"])
+      await http.request("POST", services, service(clusterIP));
     const page = async (path: string): Promise<string> =>
       String((await http.request("GET", path)).body["text"]);
     return { metrics: await page("/metrics"), slis: await page("/metrics/slis") };

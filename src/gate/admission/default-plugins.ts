@@ -45,6 +45,7 @@ import { resourceQuota } from "./resource-quota.ts";
 import { roleEscalation } from "./role-escalation.ts";
 import { runtimeClass } from "./runtime-class.ts";
 import { serviceAccount } from "./service-account.ts";
+import type { AllocatorMetrics } from "./allocator-metrics.ts";
 import { serviceAddresses } from "./service-addresses.ts";
 import { denyServiceExternalIPs } from "./service-external-ips.ts";
 import type { ServiceAddressOptions, ServiceNumbers } from "./service-addresses.ts";
@@ -71,6 +72,8 @@ interface DefaultPluginDeps {
   readonly updateQuota: (quota: ResourceQuota) => Promise<unknown>;
   readonly serviceAddresses: ServiceAddressOptions;
   readonly serviceNumbers: ServiceNumbers;
+  /** Absent: what Services are given is not counted. */
+  readonly allocations?: AllocatorMetrics;
   /** Resources that are served now. */
   readonly served: () => readonly ResourceInfo[];
   readonly choice: PluginChoice;

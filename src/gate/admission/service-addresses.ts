@@ -20,6 +20,7 @@ import { invalidValue } from "#api/validation/errors.ts";
 import type { Random } from "#platform/random.ts";
 import { type AddressObjects, AddressRanges, type ServiceName } from "./address-ranges.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import type { AllocatorMetrics } from "./allocator-metrics.ts";
 import type { PortSet, SharedPorts } from "./port-set.ts";
 import { isCore, withSpec } from "./request.ts";
 
@@ -40,6 +41,8 @@ interface ServiceAddressDeps {
   readonly lookup: Lister;
   readonly random: Random;
   readonly serviceNumbers: ServiceNumbers;
+  /** Absent: nothing is counted. */
+  readonly allocations?: AllocatorMetrics;
 }
 
 const none = "None";
@@ -164,12 +167,23 @@ class ServiceAllocator {
     if (asked === "") {
       // A list without its first address in clusterIP is validation's to refuse.
       if (listed.length > 0) return spec;
-      const address = await this.#nextAddress(reserved);
+      const address = await this.#counted(reserved, "dynamic", () => this.#nextAddress(reserved));
       return { ...spec, clusterIP: address, clusterIPs: [address] };
     }
     const clusterIPs = listed.length > 0 ? listed : [asked];
-    await this.#takeAddress(request, asked, clusterIPs, reserved);
+    await this.#counted(reserved, "static", () =>
+      this.#takeAddress(request, asked, clusterIPs, reserved),
+    );
     return { ...spec, clusterIPs };
+  }
+
+  #counted<T>(
+    { dryRun }: Reserved,
+    scope: Parameters<AllocatorMetrics["counted"]>[0],
+    allocate: () => Promise<T>,
+  ): Promise<T> {
+    const { allocations } = this.#deps;
+    return dryRun || allocations === undefined ? allocate() : allocations.counted(scope, allocate);
   }
 
   async #nextAddress(reserved: Reserved): Promise<string> {

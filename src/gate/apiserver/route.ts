@@ -50,7 +50,7 @@ async function routed(deps: RouteDeps, context: RequestContext): Promise<PlainRe
   // Upstream routes GET only; a proxied HEAD is the container's business.
   if (context.request.method === "HEAD" && info.subresource !== "proxy")
     throw methodNotAllowed(kind);
-  warnOfDeprecation(context, kind);
+  warnOfDeprecation(deps, context, kind);
   if (kind.store !== undefined) checkName(context);
   if (info.subresource !== "") return subresource(deps, context, kind);
   if (kind.store === undefined) return serveNonPersisted(deps, context, kind);
@@ -84,10 +84,11 @@ const deprecated: Readonly<Record<string, string>> = {
   componentstatuses: "v1 ComponentStatus is deprecated in v1.19+",
 };
 
-function warnOfDeprecation(context: RequestContext, kind: ServedKind): void {
+function warnOfDeprecation({ metrics }: ApiDeps, context: RequestContext, kind: ServedKind): void {
   if (kind.custom?.warning !== undefined) {
     context.warnings.add(kind.custom.warning);
     context.audit?.annotate(deprecatedAnnotation, "true");
+    metrics.deprecatedUsed(context.requestInfo);
   }
   const { group, resource } = kind.resource;
   if (group !== "" || context.requestInfo.subresource !== "") return;
@@ -97,6 +98,7 @@ function warnOfDeprecation(context: RequestContext, kind: ServedKind): void {
   if (text === undefined) return;
   context.warnings.add(text);
   context.audit?.annotate(deprecatedAnnotation, "true");
+  metrics.deprecatedUsed(context.requestInfo);
 }
 
 const deprecatedAnnotation = "k8s.io/deprecated";

@@ -60,6 +60,7 @@ export class RequestMetrics {
   readonly #inflight: InflightPeaks;
   readonly #longRunning: Counter;
   readonly #terminated: Counter;
+  readonly #deprecated: Counter;
   readonly #rows = new Map<string, Row>();
   readonly watchEvents: Counter;
   readonly watchEventBytes: Histogram;
@@ -102,6 +103,11 @@ export class RequestMetrics {
       "[ALPHA] Requests that the server ended in self-defence.",
       [...labels, "code"],
     );
+    this.#deprecated = set.gauge(
+      "apiserver_requested_deprecated_apis",
+      "[STABLE] 1 for each deprecated API that was asked for.",
+      [...kind, "subresource", "removed_release"],
+    );
     this.watchEvents = set.counter(
       "apiserver_watch_events_total",
       "[ALPHA] Watch events that were sent.",
@@ -119,6 +125,16 @@ export class RequestMetrics {
   begin(info: RequestInfo): () => void {
     if (isLongRunning(info)) return () => {};
     return this.#inflight.enter(readVerbs.has(info.verb) ? "readOnly" : "mutating");
+  }
+
+  /** None of the APIs that are served has a release that removes it. */
+  deprecatedUsed({
+    group,
+    version,
+    resource,
+    subresource,
+  }: Pick<RequestInfo, "group" | "version" | "resource" | "subresource">): void {
+    this.#deprecated.set([group, version, resource, subresource, ""], 1);
   }
 
   openStream(info: RequestInfo): () => void {

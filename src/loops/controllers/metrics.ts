@@ -16,6 +16,8 @@ export class ControllerMetrics {
   readonly #jobSyncs: Counter;
   readonly #jobSeconds: Histogram;
   readonly #jobsFinished: Counter;
+  readonly #jobPodsFinished: Counter;
+  readonly #evictions: Counter;
   readonly #cronSkew: HistogramCell;
   readonly #claimsCreated: Counter;
 
@@ -36,6 +38,16 @@ export class ControllerMetrics {
       "job_controller_jobs_finished_total",
       "[STABLE] Jobs that finished.",
       ["completion_mode", "result", "reason"],
+    );
+    this.#jobPodsFinished = set.counter(
+      "job_controller_job_pods_finished_total",
+      "[STABLE] Pods of jobs that finished.",
+      ["completion_mode", "result"],
+    );
+    this.#evictions = set.counter(
+      "node_collector_evictions_total",
+      "[STABLE] Nodes that were given up, by zone.",
+      ["zone"],
     );
     this.#cronSkew = set
       .histogram(
@@ -68,11 +80,25 @@ export class ControllerMetrics {
 
   /** Called with each status that was written: `job` has the one before. */
   jobStatusWritten(job: Job, status: JobStatus): void {
+    this.#podsFinished(job, status);
     for (const { type, status: value, reason = "" } of status.conditions ?? []) {
       const result = type === "Complete" ? "succeeded" : type === "Failed" ? "failed" : undefined;
       if (result === undefined || value !== "True" || hasEnded(job, type)) continue;
       this.#jobsFinished.add([modeOf(job), result, reason]);
     }
+  }
+
+  /** Counts of a job never sink but where it is made smaller, which is no pod that finished. */
+  #podsFinished(job: Job, status: JobStatus): void {
+    for (const result of ["succeeded", "failed"] as const) {
+      const count = (status[result] ?? 0) - (job.status?.[result] ?? 0);
+      if (count > 0) this.#jobPodsFinished.add([modeOf(job), result], count);
+    }
+  }
+
+  /** `zone`: region and zone as upstream joins them; empty: the node names none. */
+  nodeGivenUp(zone: string): void {
+    this.#evictions.add([zone]);
   }
 
   cronJobCreated(skewMs: number): void {

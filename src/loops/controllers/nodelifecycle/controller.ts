@@ -17,7 +17,7 @@ import type { Timer } from "#platform/clock.ts";
 import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
-import { isGivenUp, readinessOf } from "./health.ts";
+import { isGivenUp, namesZone, readinessOf, zoneOf } from "./health.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import { nodeLifecycleDefaults, type NodeLifecycleOptions } from "./options.ts";
 import { NodeControl } from "./node-control.ts";
@@ -119,7 +119,10 @@ export class NodeLifecycleController implements ControllerOptions<Node> {
     if (current === undefined) return;
     if (readinessOf(current) === "unknown")
       await this.#control.markPods(this.#pods.byIndex("controllers.nodeName", name));
-    await this.#control.writeTaints(current, this.#zones.takeEvictionKey(current));
+    const key = this.#zones.takeEvictionKey(current);
+    await this.#control.writeTaints(current, key);
+    if (key !== undefined && !isGivenUp(current))
+      this.#deps.metrics?.nodeGivenUp(namesZone(current) ? zoneOf(current) : "");
   }
 }
 

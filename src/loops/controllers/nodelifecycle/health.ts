@@ -28,6 +28,11 @@ export function zoneOf(node: Node): string {
   return `${region}:\0:${labels["topology.kubernetes.io/zone"] ?? ""}`;
 }
 
+/** Whether `zoneOf` says anything. */
+export function namesZone({ metadata: { labels = {} } = {} }: Node): boolean {
+  return ["region", "zone"].some((part) => (labels[`topology.kubernetes.io/${part}`] ?? "") !== "");
+}
+
 /** The conditions of a node that has been silent for too long; order and others' conditions stay. */
 export function silentConditions(node: Node, now: string): readonly NodeCondition[] {
   const all = node.status?.conditions ?? [];

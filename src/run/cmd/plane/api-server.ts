@@ -3,6 +3,7 @@ import { given } from "#base/given.ts";
 import { nodeTurnHost } from "#platform/node/http/process-turns.ts";
 import { type Admission } from "#admission/admission.ts";
 import { createAdmission } from "#admission/chain.ts";
+import { AllocatorMetrics } from "#admission/allocator-metrics.ts";
 import { AdmissionMetrics } from "#admission/metrics.ts";
 import { defaultPlugins } from "#admission/default-plugins.ts";
 import type { ServiceNumbers } from "#admission/service-addresses.ts";
@@ -101,13 +102,16 @@ function planeAdmission(
   options: PlaneOptions,
   { registry, access, catalog, policies, webhooks, serviceNumbers, metrics }: ServerDeps,
 ): Admission {
+  const lookup = createLister(registry);
+  const numbers = options.serviceAddresses ?? limits.serviceAddresses;
   const plugins = defaultPlugins({
     ...host,
-    lookup: createLister(registry),
+    lookup,
+    allocations: new AllocatorMetrics(metrics, lookup, numbers.range),
     access: access.access,
     readCertificateRequest,
     updateQuota: (quota) => updateQuota(registry, quota),
-    serviceAddresses: options.serviceAddresses ?? limits.serviceAddresses,
+    serviceAddresses: numbers,
     serviceNumbers,
     served: () => catalog.infos(),
     choice: options.admissionPlugins ?? { enable: [], disable: [] },

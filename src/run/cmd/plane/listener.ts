@@ -1,5 +1,6 @@
 /** Where a plane listens, whose client certificates count there, and what it says of itself to its clients. */
 import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
+import type { MetricSet } from "#metrics/metric-set.ts";
 import type { ApiServer } from "#apiserver/server.ts";
 import { withAnswerHeaders } from "#server/answer-headers.ts";
 import {
@@ -20,8 +21,12 @@ export function listenTls(
   host: Host,
   options: PlaneOptions,
   server: ApiServer,
+  metrics: MetricSet,
 ): Promise<Listening> {
   const { pki, serving } = options;
+  const failedHandshakes = metrics
+    .counter("apiserver_tls_handshake_errors_total", "[ALPHA] TLS handshakes that failed.", [])
+    .cell([]);
   return listen(
     {
       host: options.host,
@@ -31,6 +36,7 @@ export function listenTls(
       clientCa: clientAuthorities(options),
       ...(options.frontProxy === undefined ? {} : { proxyCa: options.frontProxy.clientCa }),
       ...(serving === undefined ? {} : servingParts(serving)),
+      onHandshakeFailed: () => void failedHandshakes.count++,
       limits: httpLimits,
       refused: (request) => server.refused(request),
       ledger: server.ledger,

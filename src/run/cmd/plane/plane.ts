@@ -89,7 +89,7 @@ async function openPlane(
   start.finish("caches");
   // No number is given out before those of the stored Services are reserved.
   await repair.run();
-  const listening = await openListener(host, options, { server, ...ways }, parts);
+  const listening = await openListener(host, options, { server, ...ways, ...storage }, parts);
   noteListening(ways.ownAddresses, options, listening);
   const facts = bootstrapFacts(options, listening);
   await bootstrap({ ...host, catalog: server.catalog }, facts, { controllerRoles });
@@ -131,10 +131,14 @@ const administrator = { name: "kubernetes-admin", groups: [groups.masters] };
 async function openListener(
   host: SupervisedHost,
   options: PlaneOptions,
-  { server, kubelets }: { readonly server: ApiServer } & Pick<Ways, "kubelets">,
+  {
+    server,
+    kubelets,
+    metrics,
+  }: { readonly server: ApiServer } & Pick<Ways, "kubelets"> & Pick<Storage, "metrics">,
   parts: Parts,
 ): Promise<Listening> {
-  const listening = await parts.open("listener", () => listenTls(host, options, server), {
+  const listening = await parts.open("listener", () => listenTls(host, options, server, metrics), {
     close: (listener) => listener.close(limits.shutdownMs),
   });
   await parts.open("renewed-files", () => renewListener(host, options, listening), {

@@ -1,5 +1,6 @@
 /** What a process says of itself: its build, and how many metrics it has, by the names of component-base. */
 import type { MetricSet } from "#metrics/metric-set.ts";
+import { featureRows } from "./stock-flags/feature-gates.ts";
 import { version } from "./user-agent.ts";
 
 export function describeBuild(metrics: MetricSet): void {
@@ -29,6 +30,12 @@ export function describeBuild(metrics: MetricSet): void {
     "[BETA] Metrics that this process has, by stability.",
     ["stability_level", "deprecated_version"],
     () => stabilities(metrics),
+  );
+  metrics.gaugeOf(
+    "kubernetes_feature_enabled",
+    "[BETA] 1 for a feature that is here, 0 for one that is not, by upstream's gate and its stage.",
+    ["name", "stage"],
+    featureRows,
   );
   const none = (name: string, help: string): void => {
     metrics.counter(name, help, []).cell([]);

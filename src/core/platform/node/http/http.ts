@@ -89,6 +89,8 @@ interface ListenOptions extends TrustedAuthorities {
    * crowd of readers. Absent: node:http serves all of HTTP/1.1 (ADR 0019).
    */
   readonly ownHttp1?: boolean;
+  /** Called for each TLS handshake that fails; absent: nothing is counted. */
+  readonly onHandshakeFailed?: () => void;
   /** Is told of requests that the handler never sees, as their heads could not be read. */
   readonly refused?: TakeRefused;
   /** Who holds what: connections are charged to it, and while it is tight answers that stand still end sooner. */
@@ -324,9 +326,10 @@ function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): H
     awaitHello(socket, options.limits.headMs, (hello) => void handshakeInTurn(rim, hello, behind)),
   );
   server.on("session", (session: ServerHttp2Session) => guardSession(session, options.limits));
-  server.on("tlsClientError", (error) =>
-    rim.log.debug("tls handshake failed", { error: String(error) }),
-  );
+  server.on("tlsClientError", (error) => {
+    options.onHandshakeFailed?.();
+    rim.log.debug("tls handshake failed", { error: String(error) });
+  });
   return server;
 }
 

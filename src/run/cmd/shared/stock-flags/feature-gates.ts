@@ -7,93 +7,135 @@
  */
 import { InvalidArgumentError } from "commander";
 
+/** Gates of one stage of upstream's: "" (generally available), BETA, ALPHA, DEPRECATED. */
+interface StagedGates {
+  readonly stage: string;
+  readonly names: ReadonlySet<string>;
+}
+
+function staged(stage: string, text: string): StagedGates {
+  return { stage, names: new Set(text.trim().split(/\s+/)) };
+}
+
 /** Here, as upstream by default. docs/features.md has a row for each that upstream can switch off. */
-const on = new Set(
-  `
-APIResponseCompression APIServerIdentity APIServerTracing AggregatedDiscoveryRemoveBetaType
-AllowParsingUserUIDFromCertAuth AllowServiceExternalIPs AnonymousAuthConfigurableEndpoints
-AnyVolumeDataSource AtomicFIFO AuthorizeNodeWithSelectors
-AuthorizePodWebsocketUpgradeCreatePermission AuthorizeWithSelectors BtreeWatchCache
-CPUManagerPolicyBetaOptions CPUManagerPolicyOptions CRDObservedGenerationTracking
-CRDValidationRatcheting CSIServiceAccountTokenSecrets ClearingNominatedNodeNameAfterBinding
-ClientsAllowCARotation ClientsAllowTLSCacheGC ConsistentListFromCache ConstrainedImpersonation
-ContainerCheckpoint ContainerRestartRules CustomCPUCFSQuotaPeriod CustomResourceFieldSelectors
-DRAAdminAccess DRAConsumableCapacity DRADeviceBindingConditions DRADeviceTaints DRAExtendedResource
-DRAPartitionableDevices DRAPrioritizedList DRAResourceClaimDeviceStatus
-DRAResourceClaimGranularStatusAuthorization DRASchedulerFilterTimeout DeclarativeValidation
-DeclarativeValidationBeta DeploymentReplicaSetTerminatingReplicas DetectCacheInconsistency
-DisableAllocatorDualWrite DisableCPUQuotaWithExclusiveCPUs DisableNodeKubeProxyVersion
-DynamicResourceAllocation EnvFiles ExecProbeTimeout ExtendWebSocketsToKubelet
-ExternalServiceAccountTokenSigner GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority
-HPAConfigurableTolerance HostnameOverride ImageMaximumGCAge ImageVolume InOrderInformers
-InOrderInformersBatchProcess InPlacePodLevelResourcesVerticalScaling InPlacePodVerticalScaling
-InPlacePodVerticalScalingInitContainers InformerResourceVersion JobBackoffLimitPerIndex JobManagedBy
-JobPodReplacementPolicy JobSuccessPolicy KubeletCgroupDriverFromCRI KubeletCrashLoopBackOffMax
-KubeletEnsureSecretPulledImages KubeletFineGrainedAuthz KubeletPSI
-KubeletPodResourcesDynamicResources KubeletPodResourcesGet KubeletPodResourcesListUseActivePods
-KubeletSeparateDiskGC KubeletServiceAccountTokenForCredentialProviders KubeletTracing
-ListFromCacheSnapshot LogarithmicScaleDown MatchLabelKeysInPodAffinity
-MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge
-MultiCIDRServiceAllocator MutableCSINodeAllocatableCount MutablePodResourcesForSuspendedJobs
-MutableSchedulingDirectivesForSuspendedJobs MutatingAdmissionPolicy NFTablesProxyMode
-NodeDeclaredFeatures NodeInclusionPolicyInPodTopologySpread NodeLogQuery NodeSwap OpenAPIEnums
-OpportunisticBatching OrderedNamespaceDeletion PLEGOnDemandRelist PodDeletionCost PodLevelResources
+const on: readonly StagedGates[] = [
+  staged(
+    "",
+    `
+APIServerTracing AllowServiceExternalIPs AnonymousAuthConfigurableEndpoints AnyVolumeDataSource
+AuthorizeNodeWithSelectors AuthorizeWithSelectors BtreeWatchCache CPUManagerPolicyOptions
+CRDValidationRatcheting CSIServiceAccountTokenSecrets ConsistentListFromCache
+CustomCPUCFSQuotaPeriod CustomResourceFieldSelectors DRAAdminAccess DRAPrioritizedList
+DeclarativeValidation DisableAllocatorDualWrite DynamicResourceAllocation ExecProbeTimeout
+ExternalServiceAccountTokenSigner ImageMaximumGCAge ImageVolume InOrderInformers
+InPlacePodVerticalScaling InformerResourceVersion JobBackoffLimitPerIndex JobManagedBy
+JobPodReplacementPolicy JobSuccessPolicy KubeletCgroupDriverFromCRI KubeletFineGrainedAuthz
+KubeletPSI KubeletPodResourcesDynamicResources KubeletPodResourcesGet KubeletTracing
+LogarithmicScaleDown MatchLabelKeysInPodAffinity MultiCIDRServiceAllocator
+MutableCSINodeAllocatableCount MutatingAdmissionPolicy NFTablesProxyMode
+NodeInclusionPolicyInPodTopologySpread NodeLogQuery NodeSwap OrderedNamespaceDeletion
 PodLifecycleSleepAction PodLifecycleSleepActionAllowZero PodObservedGenerationTracking
-PodReadyToStartContainersCondition PodSchedulingReadiness PodTopologyLabelsAdmission
-PortForwardWebsockets PreferSameTrafficDistribution PreventStaticPodAPIReferences ProcMountType
-RecoverVolumeExpansionFailure RecursiveReadOnlyMounts RelaxedDNSSearchValidation
-RelaxedEnvironmentVariableValidation RelaxedServiceNameValidation ReloadKubeletClientCAFile
-ReloadKubeletServerCertificateFile RemoteRequestHeaderUID ResilientWatchCacheInitialization
+PodSchedulingReadiness PreferSameTrafficDistribution ProcMountType RecoverVolumeExpansionFailure
+RecursiveReadOnlyMounts RelaxedDNSSearchValidation RelaxedEnvironmentVariableValidation
+ResilientWatchCacheInitialization RetryGenerateName SELinuxChangePolicy
+SELinuxMountReadWriteOncePod SchedulerQueueingHints SeparateTaintEvictionController
+ServiceAccountTokenJTI ServiceAccountTokenNodeBinding ServiceAccountTokenNodeBindingValidation
+ServiceAccountTokenPodNodeInfo SidecarContainers StreamingCollectionEncodingToJSON
+StreamingCollectionEncodingToProtobuf StructuredAuthenticationConfiguration
+SupplementalGroupsPolicy SystemdWatchdog TopologyManagerPolicyOptions UserNamespacesSupport
+VolumeAttributesClass WinDSR WinOverlay
+`,
+  ),
+  staged(
+    "BETA",
+    `
+APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth AtomicFIFO
+AuthorizePodWebsocketUpgradeCreatePermission CPUManagerPolicyBetaOptions
+CRDObservedGenerationTracking ClearingNominatedNodeNameAfterBinding ClientsAllowCARotation
+ClientsAllowTLSCacheGC ConstrainedImpersonation ContainerCheckpoint ContainerRestartRules
+ContextualLogging DRAConsumableCapacity DRADeviceBindingConditions DRADeviceTaints
+DRAExtendedResource DRAPartitionableDevices DRAResourceClaimDeviceStatus
+DRAResourceClaimGranularStatusAuthorization DRASchedulerFilterTimeout DeclarativeValidationBeta
+DeploymentReplicaSetTerminatingReplicas DetectCacheInconsistency EnvFiles
+ExtendWebSocketsToKubelet GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority
+HPAConfigurableTolerance HostnameOverride InOrderInformersBatchProcess
+InPlacePodLevelResourcesVerticalScaling InPlacePodVerticalScalingInitContainers
+KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages KubeletSeparateDiskGC
+KubeletServiceAccountTokenForCredentialProviders ListFromCacheSnapshot LoggingBetaOptions
+MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge
+MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs
+NodeDeclaredFeatures OpenAPIEnums OpportunisticBatching PLEGOnDemandRelist PodDeletionCost
+PodLevelResources PodReadyToStartContainersCondition PodTopologyLabelsAdmission
+PortForwardWebsockets PreventStaticPodAPIReferences RelaxedServiceNameValidation
+ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile RemoteRequestHeaderUID
 ResourceHealthStatus ResourceHealthStatusMessage RestartAllContainersOnContainerExits
-RetryGenerateName RotateKubeletServerCertificate SELinuxChangePolicy SELinuxMountReadWriteOncePod
-SchedulerAsyncPreemption SchedulerQueueingHints SeparateTaintEvictionController
-ServiceAccountNodeAudienceRestriction ServiceAccountTokenJTI ServiceAccountTokenNodeBinding
-ServiceAccountTokenNodeBindingValidation ServiceAccountTokenPodNodeInfo ServiceCIDRStatusFieldWiping
-SidecarContainers SizeBasedListCostEstimate StaleControllerConsistencyDaemonSet
-StaleControllerConsistencyJob StaleControllerConsistencyReplicaSet
-StaleControllerConsistencyStatefulSet StatefulSetSemanticRevisionComparison StorageNamespaceIndex
-StorageVersionHash StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf
-StrictIPCIDRValidation StructuredAuthenticationConfiguration
-StructuredAuthenticationConfigurationEgressSelector StructuredAuthenticationConfigurationJWKSMetrics
-SupplementalGroupsPolicy SystemdWatchdog TokenRequestServiceAccountUIDValidation
-TopologyManagerPolicyBetaOptions TopologyManagerPolicyOptions TranslateStreamCloseWebsocketRequests
-UnknownVersionInteroperabilityProxy UnlockWhileProcessingFIFO UserNamespacesSupport
-VolumeAttributesClass WatchCacheInitializationPostStartHook WatchList WatchListClient WinDSR
-WinOverlay WindowsGracefulNodeShutdown
-`
-    .trim()
-    .split(/\s+/),
-);
+RotateKubeletServerCertificate SchedulerAsyncPreemption ServiceAccountNodeAudienceRestriction
+SizeBasedListCostEstimate StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob
+StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet
+StatefulSetSemanticRevisionComparison StorageVersionHash StrictIPCIDRValidation
+StructuredAuthenticationConfigurationEgressSelector
+StructuredAuthenticationConfigurationJWKSMetrics TokenRequestServiceAccountUIDValidation
+TopologyManagerPolicyBetaOptions TranslateStreamCloseWebsocketRequests
+UnknownVersionInteroperabilityProxy UnlockWhileProcessingFIFO
+WatchCacheInitializationPostStartHook WatchList WatchListClient WindowsGracefulNodeShutdown
+`,
+  ),
+  staged(
+    "ALPHA",
+    `
+ControllerManagerReleaseLeaderElectionLockOnExit
+`,
+  ),
+  staged(
+    "DEPRECATED",
+    `
+AggregatedDiscoveryRemoveBetaType DisableCPUQuotaWithExclusiveCPUs DisableNodeKubeProxyVersion
+KubeletPodResourcesListUseActivePods ServiceCIDRStatusFieldWiping StorageNamespaceIndex
+`,
+  ),
+];
 
 /** Not here: off by default upstream, but for those that docs/features.md names as absent. */
-const off = new Set(
-  `
-APIServingWithRoutine AllAlpha AllBeta AllowDNSOnlyNodeCSR
-AllowInsecureKubeletCertificateSigningRequests AllowOverwriteTerminationGracePeriodSeconds
-AllowUnsafeMalformedObjectDeletion CBORServingAndStorage CPUManagerPolicyAlphaOptions
-CRIListStreaming CSIVolumeHealth ChangeContainerStatusOnKubeletRestart ClientsAllowCBOR
-ClientsPreferCBOR CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook
-ClusterTrustBundle ClusterTrustBundleProjection ComponentFlagz ComponentStatusz
-ConcurrentWatchObjectDecode ContainerStopSignals CoordinatedLeaderElection
-CrossNamespaceVolumeDataSource DRADeviceTaintRules DRAListTypeAttributes DRANodeAllocatableResources
-DRAResourcePoolStatus DRAWorkloadResourceClaims DeclarativeValidationTakeover EventedPLEG
-GangScheduling GenericWorkload GitRepoVolumeDriver HPAScaleToZero ImageVolumeWithDigest
-InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory KMSv1
-KubeletInUserNamespace KubeletRegistrationGetOnExistsOnly
-LocalStorageCapacityIsolationFSQuotaMonitoring ManifestBasedAdmissionControlConfig
-MaxUnavailableStatefulSet MemoryQoS MutablePVNodeAffinity NominatedNodeNameForExpectation
-PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI PodCertificateRequest
-PodLevelResourceManagers PodLogsQuerySplitStreams PodsAPI QOSReserved
-ReduceDefaultCrashLoopBackOffDecay RuntimeClassInImageCriApi SELinuxMount SchedulerAsyncAPICalls
-SchedulerPopFromBackoffQ SeparateCacheWatchRPC ShardedListAndWatch StorageCapacityScoring
-StorageVersionAPI StorageVersionMigrator TaintTolerationComparisonOperators
-TopologyAwareWorkloadScheduling TopologyManagerPolicyAlphaOptions UnauthenticatedHTTP2DOSMitigation
-UserNamespacesHostNetworkSupport VolumeLimitScaling WindowsCPUAndMemoryAffinity WindowsHostNetwork
-WorkloadAwarePreemption WorkloadWithJob
-`
-    .trim()
-    .split(/\s+/),
-);
+const off: readonly StagedGates[] = [
+  staged(
+    "BETA",
+    `
+AllBeta ClusterTrustBundle ClusterTrustBundleProjection ComponentFlagz ComponentStatusz
+ConcurrentWatchObjectDecode CoordinatedLeaderElection DRADeviceTaintRules
+LocalStorageCapacityIsolationFSQuotaMonitoring MaxUnavailableStatefulSet
+NominatedNodeNameForExpectation PodCertificateRequest SELinuxMount SchedulerAsyncAPICalls
+SchedulerPopFromBackoffQ StorageVersionMigrator UnauthenticatedHTTP2DOSMitigation
+`,
+  ),
+  staged(
+    "ALPHA",
+    `
+APIServingWithRoutine AllAlpha AllowUnsafeMalformedObjectDeletion CBORServingAndStorage
+CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth ClientsAllowCBOR ClientsPreferCBOR
+CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook
+ContainerStopSignals CrossNamespaceVolumeDataSource DRAListTypeAttributes
+DRANodeAllocatableResources DRAResourcePoolStatus DRAWorkloadResourceClaims EventedPLEG
+GangScheduling GenericWorkload HPAScaleToZero ImageVolumeWithDigest
+InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory
+KubeletInUserNamespace LoggingAlphaOptions ManifestBasedAdmissionControlConfig MemoryQoS
+MutablePVNodeAffinity NativeHistograms PersistentVolumeClaimUnusedSinceTime
+PodAndContainerStatsFromCRI PodLevelResourceManagers PodLogsQuerySplitStreams PodsAPI QOSReserved
+ReduceDefaultCrashLoopBackOffDecay RuntimeClassInImageCriApi ShardedListAndWatch
+StorageCapacityScoring StorageVersionAPI TaintTolerationComparisonOperators
+TopologyAwareWorkloadScheduling TopologyManagerPolicyAlphaOptions UserNamespacesHostNetworkSupport
+VolumeLimitScaling WindowsCPUAndMemoryAffinity WorkloadAwarePreemption WorkloadWithJob
+`,
+  ),
+  staged(
+    "DEPRECATED",
+    `
+AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
+AllowOverwriteTerminationGracePeriodSeconds ChangeContainerStatusOnKubeletRestart
+DeclarativeValidationTakeover GitRepoVolumeDriver KMSv1 KubeletRegistrationGetOnExistsOnly
+SeparateCacheWatchRPC WindowsHostNetwork
+`,
+  ),
+];
 
 /** strconv.ParseBool's. */
 const booleans = new Map([
@@ -122,10 +164,24 @@ function checkGate(gate: string): void {
 }
 
 function checkValue(name: string, asked: boolean): void {
-  const isOn = on.has(name);
-  if (!isOn && !off.has(name))
+  const isOn = has(on, name);
+  if (!isOn && !has(off, name))
     throw new InvalidArgumentError(`unrecognized feature gate: ${name}.`);
   if (asked === isOn) return;
   const why = isOn ? "it is always on here" : "this feature is not here";
   throw new InvalidArgumentError(`${name}=${asked} is not taken: ${why} (docs/features.md).`);
+}
+
+function has(all: readonly StagedGates[], name: string): boolean {
+  return all.some(({ names }) => names.has(name));
+}
+
+/** Of each gate: name and stage, and 1 where it is on. */
+export function* featureRows(): Generator<readonly [labels: readonly string[], value: number]> {
+  for (const [all, value] of [
+    [on, 1],
+    [off, 0],
+  ] as const) {
+    for (const { stage, names } of all) for (const name of names) yield [[name, stage], value];
+  }
 }
