@@ -87,16 +87,28 @@ export class Cursor {
   readonly #home: CursorHome;
   readonly #sink: WatchSink;
   #phase: Phase;
+  /**
+   * A revision; it never falls. `behind` and `history`: every matching event in (start, #after] was delivered, and
+   * #after <= state.revision. `live`: as it was when the cursor joined its slice; `position` counts. `initial`: the
+   * revision of the state that is being sent.
+   */
   #after: number;
+  /** Defined in `initial` only: what of the state is still to be sent. */
   #initial: InitialEvents | undefined;
+  /** Defined in `history` only; #after <= its position. */
   #reader: HistoryReader | undefined;
+  /** A call is under way on the stack: others leave `#again`. */
   #busy = false;
+  /** Work came while `#busy`: the call under way looks again before it returns. */
   #again = false;
-  /** It goes on in a later turn. */
+  /** The home has it among those that go on in a later turn. */
   #isDue = false;
-  /** Look-ups that its selectors made while it was not live, and what its sink made, in look-ups. */
+  /**
+   * Look-ups that its selectors made in this turn, and the weight of what its sink made, counted as look-ups. At most
+   * `lookupsPerTurn` and one revision more.
+   */
   #lookups = 0;
-  /** Of a live one. */
+  /** Defined in `live` only: the slice that dispatch serves it with. */
   #slice: CursorSlice | undefined;
 
   constructor(
@@ -128,7 +140,7 @@ export class Cursor {
     return this.#phase === "live";
   }
 
-  /** There is something it has not got, for lack of room or of its turn. */
+  /** `position` is below what was dispatched: its sink is full, it still reads, or its slice waits for a turn. */
   get isBehind(): boolean {
     return !this.live || this.#slice?.behindAt !== undefined;
   }
@@ -139,7 +151,7 @@ export class Cursor {
     return Math.max(this.#after, this.#slice?.behindAt ?? this.#home.dispatched);
   }
 
-  /** What it reads takes long, by its selector or by what its sink makes: it shares turns with others like it. */
+  /** Its selector or the form that its sink makes takes long per event: it is in slices with cursors like it. */
   get isCostly(): boolean {
     return this.predicate.isLong || this.#isMaking;
   }
