@@ -68,7 +68,7 @@ export class H2Stream {
   /** What the peer's windows did not let out yet. */
   #pending: Buffer[] = [];
   #pendingBytes = 0;
-  /** To be sent once all data is out. */
+  /** The trailers, sent once all data has been; undefined until the call has an outcome. */
   #trailers: Buffer | undefined;
   #received = 0;
   /** What the body must add up to; -1: not said. */

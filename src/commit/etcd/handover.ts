@@ -52,7 +52,7 @@ export class Handover {
   readonly #options: HandoverOptions;
   #isUnderWay = false;
   #timer: Timer | undefined;
-  /** Since when this replica follows the holder that it follows now. */
+  /** The holder that this replica follows, and since when. Undefined: this replica is the holder, or could not become it. */
   #followed: { readonly holder: string; readonly sinceMs: number } | undefined;
 
   constructor(deps: HandoverDeps, options: HandoverOptions) {

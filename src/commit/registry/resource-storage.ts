@@ -137,7 +137,7 @@ export async function putFitting(
   return result;
 }
 
-/** The definition of a custom resource is looked at in the turn in which its object goes to the store. */
+/** Writes, unless the resource's definition has gone or changed meanwhile. Nothing is awaited between that look and the write. */
 async function putGuarded(
   context: ResourceStorage,
   key: string,

@@ -41,7 +41,7 @@ import type { Answer, Command, Decision, Effect, Submit } from "./command.ts";
 import type { Engine } from "./engines/engine.ts";
 import { Submission } from "./submission.ts";
 
-/** More commands of the same turn join within one or two microtasks; this many bounds the wait. */
+/** Microtasks that a batch waits for more commands of the same turn; they come within one or two. */
 const hopsMax = 16;
 
 interface CommitDeps {

@@ -13,7 +13,7 @@ export interface Expiring {
   expire(): void;
 }
 
-/** What `delete` needs to find a member again: its step. */
+/** A member's deadline in steps, rounded up. `add` returns it, and `delete` takes it to find the member. */
 export type DeadlineStep = number;
 
 export class Deadlines {

@@ -56,7 +56,7 @@ export const spareMemoryDefaults = {
   restMs: 120_000,
   /** ... and tries again, until so long after the busy time: history is kept for some minutes. */
   retryMs: 900_000,
-  /** A trim of more would hold the loop for more than a quarter of a second: it stays for the next busy time. */
+  /** When more than this is free there is no trim, which would hold the loop for above 250 ms: the next busy time uses it. */
   trimBytesMax: 1024 * 2 ** 20,
   /**
    * A plane at rest has 55 to 70 MB, and up to 90 after an hour of churn, before what is garbage of it goes. Compacting

@@ -27,9 +27,9 @@ type KeysOf<T> = (object: T) => string | Iterable<string> | undefined;
 /** Which changes count; absent: all. Methods, so that the frame can hold those of any kind. */
 export interface WatchOptions<T> {
   readonly on?: readonly ChangeKind[];
-  /** Asked of the object as it is now, or was last. */
+  /** Whether a change of this object counts. A deletion brings the last state that was seen. */
   only?(object: T): boolean;
-  /** Asked of updates. */
+  /** Whether an update counts; creations and deletions always do. Absent: every update. */
   changed?(old: T, object: T): boolean;
   /** How many objects a reconcile of the key reads: many wakes of a large key are gathered into one (gather.ts). */
   sizeOf?(key: string): number;

@@ -18,9 +18,9 @@ export type RecordType =
 
 export interface SinkRecord {
   readonly type: RecordType;
-  /** The source within its sink. */
+  /** The name of the source, unique within its sink. */
   readonly source: string;
-  /** Of the source, once this has landed. */
+  /** Where the source goes on reading once this record has landed. */
   readonly position: string;
   /** `namespace/name`, or `name`; "" for marks. */
   readonly key: string;

@@ -6,13 +6,13 @@
  */
 import type { CacheEvent } from "./cache-event.ts";
 
-/** Of one turn: 3 to 6 ms. */
+/** Weight is in bytes of work. This much takes 3 to 6 ms: one turn of the loop. */
 export const turnWeightMax = 384 * 1024;
-/** A stored object takes so much to send, whatever its size: 250 of them are one turn. */
+/** The least weight of an object that is sent as it is stored: 250 small ones are one turn. */
 const sentWeightMin = 1536;
-/** Copied bytes for one that is parsed. */
+/** Copying eight bytes takes as long as parsing one. */
 const copiedPerParsed = 8;
-/** A row takes so much besides parsing its object. */
+/** The weight of making one form (a table's row, for instance), besides parsing its object. */
 const madeWeightMin = 8 * 1024;
 
 /** After so much, other work of the loop comes first. */

@@ -78,7 +78,7 @@ export class Cursor {
   readonly bookmarks: boolean;
   /** At most one event per key in a batch. */
   readonly latest: boolean;
-  /** What its bookmarks speak of, when the client checks. */
+  /** Count and checksum for its bookmarks; undefined when the client did not ask for them. */
   readonly view: ViewSum | undefined;
   /** Decides in which slot of the bookmark period this cursor gets its bookmark. */
   readonly id: number;

@@ -94,7 +94,7 @@ export class DiscoveryStream {
   readonly #protocol: Protocol;
   /** By collection; "": of what clusters and routes are made of. */
   readonly #rights = new Map<string, ScopeRights>();
-  /** In the order in which what is new is sent. */
+  /** New resources are sent in this order: clusters before the routes that name them. */
   #subscriptions: Subscription[] = [];
   #node: XdsNode | undefined;
   #names = 0;

@@ -129,7 +129,7 @@ export function* changeOwners(change: Change): Steps<Changed> {
 }
 
 interface VersionComparison extends Comparison {
-  /** Modified or added: the same for all owners of a version, however many there are. */
+  /** Fields that were modified or added. Computed once for all managers that own fields in this version. */
   readonly changed: FieldSet;
 }
 

@@ -12,7 +12,7 @@ const grammar = new RegExp(
   `^(?:${host}(?::[0-9]+)?/)?(${pathComponent}(?:/${pathComponent})*)(?::(${tag}))?(?:@(${digest}))?$`,
 );
 
-/** Of the path behind the registry. */
+/** Characters of the path that follows the registry's name; source: distribution/reference. */
 const pathLengthMax = 255;
 /** The grammar allows no longer reference than registry, path, tag and digest; this is far above them. */
 const referenceLengthMax = 4096;

@@ -39,7 +39,7 @@ function accessModes(modes: readonly string[] | undefined): string {
     .join(",");
 }
 
-/** The annotation is older than the field and still wins. */
+/** The name of the storage class: the beta annotation, where there is one, wins over the field that replaced it. */
 function storageClassOf(object: KubeObject, field: string | undefined): string {
   return object.metadata?.annotations?.["volume.beta.kubernetes.io/storage-class"] ?? field ?? "";
 }

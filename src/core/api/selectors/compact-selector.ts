@@ -19,7 +19,7 @@ import { numbersUpTo, PackedStrings } from "./packed-strings.ts";
 interface CompactSelector<Subject> {
   /** One text for all selectors with the same clauses. */
   readonly text: string;
-  /** Keys and values. */
+  /** The number of its keys and values, each counted once. */
   readonly size: number;
   /** Its clauses where they are few; a long selector has none that an index could use. */
   readonly clauses: readonly Clause[];

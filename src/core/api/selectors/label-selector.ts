@@ -23,7 +23,7 @@ export interface LabelSelector {
   readonly requirements: readonly LabelRequirement[];
 }
 
-/** metav1.LabelSelector, as it stands in objects. */
+/** The field `selector` of objects (metav1.LabelSelector), before it is parsed. */
 export interface LabelSelectorSpec {
   readonly matchLabels?: Readonly<Record<string, string>>;
   readonly matchExpressions?: readonly {

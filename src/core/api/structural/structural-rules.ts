@@ -313,7 +313,7 @@ function checkNested(check: Check, schema: Fields, path: string, skips: Skips): 
   }
 }
 
-/** Every field a value validation speaks of has a type: it is specified outside of it too. */
+/** Refuses a schema whose `allOf`, `anyOf`, `oneOf` or `not` names a field that its properties do not declare. */
 function checkCompleteness(
   check: Check,
   schema: Fields,

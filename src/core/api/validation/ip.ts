@@ -137,7 +137,7 @@ export function checkAddress(
   return kept.has(text) || isFaultless(out, text, path, addressFault(text));
 }
 
-/** Reports `why`; undefined: there is nothing to report. */
+/** Adds a finding with the text `why`, when there is one. @returns whether there was none. */
 function isFaultless(
   out: FieldError[],
   text: string,

@@ -57,7 +57,7 @@ function requirementsOf(terms: readonly NodeSelectorTerm[]): readonly NodeSelect
   return terms.flatMap(({ matchExpressions = [] }) => matchExpressions);
 }
 
-/** Which names of zone and region the volume uses: of its affinity, else of its labels. */
+/** The label keys of zone and region that the volume uses: those of its node affinity, or else of its labels. */
 function keysOf({ metadata }: PersistentVolume, spec: Spec): Keys {
   const named = new Set(requirementsOf(termsOf(spec)).map(({ key }) => key));
   const labels = metadata?.labels ?? {};

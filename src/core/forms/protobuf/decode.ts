@@ -225,7 +225,7 @@ function decodeLeaf(leaf: LeafForm, depth: number): unknown {
   }
 }
 
-/** Longer texts are not looked for again. */
+/** The next text of a field is often the last one again, which is then reused. Longer texts are not kept for that. */
 const likelyLengthMax = 64;
 const likelyJsonMax = 1024;
 

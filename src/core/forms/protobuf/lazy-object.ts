@@ -56,7 +56,7 @@ export class LazyForm {
     this.#managedFields = this.#managedFieldsGetter();
   }
 
-  /** Throws ProtobufError. The bytes are borrowed. */
+  /** The object that the message in `span` says. It refers to these bytes. Throws ProtobufError. */
   object(span: Span, isFirstState: boolean): AnyObject {
     const kept = new KeptBytes(span, isFirstState);
     cursor.open(span.bytes);
@@ -129,7 +129,7 @@ export function canBeLazy(definition: string): boolean {
   return metadata?.leaf.definition === objectMetaDefinition && fields.every(isPlain);
 }
 
-/** Of these it can be told without decoding whether they are there. */
+/** Whether a look at the bytes tells, without decoding, that the object has such a field. */
 function isPlain(field: ReadField | undefined, number: number): boolean {
   if (field === undefined) return true;
   const { kind } = field.leaf;

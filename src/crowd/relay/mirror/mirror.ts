@@ -147,7 +147,7 @@ export class Mirror {
     return this.#positions.proofs.at(-1) ?? this.revision;
   }
 
-  /** Whether a list beside the stream showed the state held to be that of `revision`, above the newest event. */
+  /** Whether a list that was read beside the stream has shown that the state is that of `revision`, which no event named yet. */
   proves(revision: number): boolean {
     return this.#positions.proofs.includes(revision);
   }
@@ -350,7 +350,7 @@ export class Mirror {
     return this.#isClosed;
   }
 
-  /** All events of one revision that stand together. @returns the index after them. */
+  /** Applies the events from `start` on that have the same revision. @returns the index after the last of them. */
   #applyRevision(events: readonly UpstreamEvent[], start: number): number {
     const first = events[start];
     if (first === undefined) return start + 1;

@@ -58,7 +58,7 @@ interface Agents {
   readonly https: HttpsAgent;
 }
 
-/** Instead of PEM. */
+/** Takes the place of a PEM text: the authorities that the host trusts. */
 export const hostAuthorities = Symbol("the authorities of the host");
 
 export function hostsTransport(options: HostsOptions): HostsTransport {

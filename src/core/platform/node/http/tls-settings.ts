@@ -3,7 +3,7 @@ import { X509Certificate } from "node:crypto";
 import type { Server } from "node:tls";
 
 export interface TlsSettings {
-  /** Absent: TLS 1.2. */
+  /** The oldest version that is spoken; absent: TLS 1.2. */
   readonly minVersion?: "TLSv1.2" | "TLSv1.3";
   /** OpenSSL's names; absent: Node's choice. */
   readonly ciphers?: string;
