@@ -116,8 +116,9 @@ describe("authorizers of a configuration", () => {
   });
 
   after(async () => {
-    await ours.role.stop();
+    // It was started first: left running, it would keep this process when the server does not start.
     await webhook.stop();
+    await ours.role.stop();
     removeDirectory(scratch);
   });
 

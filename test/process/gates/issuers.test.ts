@@ -163,8 +163,9 @@ describe("tokens of an issuer", () => {
   });
 
   after(async () => {
-    await ours.role.stop();
+    // It was started first: left running, it would keep this process when the server does not start.
     await issuer.stop();
+    await ours.role.stop();
     removeDirectory(scratch);
   });
 

@@ -71,8 +71,9 @@ describe("a token webhook", () => {
   });
 
   after(async () => {
-    await ours.role.stop();
+    // It was started first: left running, it would keep this process when the server does not start.
     await webhook.stop();
+    await ours.role.stop();
     removeDirectory(scratch);
   });
 
