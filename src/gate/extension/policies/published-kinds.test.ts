@@ -130,9 +130,10 @@ describe("what a server should not publish", () => {
 
   for (const [name, document] of Object.entries(cases))
     test(`${name}: the check ends, in time`, async () => {
-      const startMs = performance.now();
+      const before = process.cpuUsage();
       assert.ok((await warningsWith({ "/document": document })) <= 1);
-      assert.ok(performance.now() - startMs < 2_000);
+      // Of this process: neighbours on the same cores do not count.
+      assert.ok(process.cpuUsage(before).user < 2_000_000);
     });
 
   test("discovery that is none names no kind", async () => {
