@@ -7,6 +7,7 @@ import { once } from "node:events";
 import https from "node:https";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
+import { given } from "#base/given.ts";
 import { kubeconfigYaml } from "#auth/kubeconfig.ts";
 import { ensurePki, type Pki } from "#auth/pki-files.ts";
 import { type IssuedCertificate, makeAuthority, makeServerCertificate } from "#auth/pki.ts";
@@ -81,7 +82,7 @@ export async function startAggregatedPlane(
     port: 0,
     nodes: 0,
     aggregation: { makeTransport: mapped(pki, ports, reached), ...options.aggregation },
-    ...(options.loops === undefined ? {} : { loops: options.loops }),
+    ...given({ loops: options.loops }),
   });
   const credentials = {
     ca: pki.authority.certificate,
@@ -121,7 +122,7 @@ function mapped(
     return { ...host, address: "127.0.0.1", port: ports.get(at) ?? 9 };
   };
   return (ca) => {
-    const credentials = { certificate, key, ...(ca === undefined ? {} : { ca }) };
+    const credentials = { certificate, key, ...given({ ca }) };
     const transport = hostsTransport({
       credentials: () => credentials,
       limits: limits.aggregatedConnections,

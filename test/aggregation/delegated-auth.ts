@@ -6,6 +6,7 @@
 import type { IncomingMessage } from "node:http";
 import https from "node:https";
 import type { TLSSocket } from "node:tls";
+import { given } from "#base/given.ts";
 import { Refusal } from "./flunders.ts";
 
 /** How the sample server reaches the cluster's own. */
@@ -81,7 +82,7 @@ function userOfHeaders(trust: FrontProxyTrust, request: IncomingMessage): User {
   const [uid] = all(trust.uidHeaders);
   // As every authenticator but that of anonymous does.
   const groups = [...new Set([...all(trust.groupHeaders), "system:authenticated"])];
-  return { username: utf8(username), ...(uid === undefined ? {} : { uid }), groups, extra };
+  return { username: utf8(username), ...given({ uid }), groups, extra };
 }
 
 function utf8(latin1: string): string {

@@ -5,6 +5,7 @@ import type { IncomingMessage } from "node:http";
 import https from "node:https";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { given } from "#base/given.ts";
 import { ensurePki, type Pki } from "#auth/pki-files.ts";
 import { type IssuedCertificate, makeClientCertificate } from "#auth/pki.ts";
 import { StaticTokens } from "#auth/token-file.ts";
@@ -59,7 +60,7 @@ describe("credentials", () => {
   });
 
   async function review(token: string, audiences?: readonly string[]): Promise<Reviewed> {
-    const spec = { token, ...(audiences === undefined ? {} : { audiences }) };
+    const spec = { token, ...given({ audiences }) };
     const { status, json, text } = await world.ask("POST", reviews, { body: { spec } });
     assert.equal(status, 201, text);
     return json["status"] as Reviewed;

@@ -1,4 +1,5 @@
 /** Devices taken without the right to them. The answers of stock 1.36.3 are in answers/devices.json. */
+import { given } from "#base/given.ts";
 import type { Attack } from "./attacked-plane.ts";
 import { mergePatch, n1, patch } from "./node-world.ts";
 import type { TitledAttack } from "./recorded.ts";
@@ -62,7 +63,7 @@ const create =
 const write =
   (path: string, body: object, as?: typeof eve): (() => Attack) =>
   () => ({
-    ...(as === undefined ? {} : { as }),
+    ...given({ as }),
     method: "PATCH",
     path: `${claims}/${path}`,
     body,

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { given } from "#base/given.ts";
 import type { Pod, PodSpec } from "#api/gen/types.ts";
 import type { WatchedEvent } from "#client/client.ts";
 import { type PromisedPlane, startPromised } from "./promised-plane.ts";
@@ -32,7 +33,7 @@ async function create(name: string, spec: Partial<PodSpec> = {}): Promise<void> 
 }
 
 async function remove(name: string, gracePeriodSeconds?: number): Promise<Pod> {
-  const grace = gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds };
+  const grace = given({ gracePeriodSeconds });
   const options = { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy: "Background" };
   const body = { ...options, ...grace };
   const { status, text } = await promised.ask("DELETE", `${pods}/${name}`, { body });

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { given } from "#base/given.ts";
 import { parseCron } from "#api/values/cron.ts";
 import { findValues, parseJsonPath } from "#api/json-path/json-path.ts";
 import {
@@ -102,7 +103,7 @@ function writeProbes(name: string): readonly Probe[] {
     method: "POST",
     target: more.target ?? configMaps,
     expect,
-    ask: { body, ...(more.type === undefined ? {} : { type: more.type }) },
+    ask: { body, ...given({ type: more.type }) },
   });
   const metadata = { generateName: "x-" };
   return [

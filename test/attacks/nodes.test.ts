@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { given } from "#base/given.ts";
 import { type AttackedServer, openPlane, openStock } from "./attacked-plane.ts";
 import { findPeer, noPeer } from "../process/peers.ts";
 import { until } from "../process/stock-apiserver.ts";
@@ -146,7 +147,7 @@ async function reviewsSelectors(server: AttackedServer): Promise<void> {
     const resourceAttributes = {
       verb: "list",
       resource: "pods",
-      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+      ...given({ fieldSelector }),
     };
     const spec = { user: n1.name, groups: n1.groups, resourceAttributes };
     const body = { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", spec };

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { given } from "#base/given.ts";
 import fc from "fast-check";
 import type { AnyObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
@@ -107,8 +108,7 @@ async function statusOf(response: PlainResponse): Promise<{ code: number; messag
 
 function sent({ method, target, body, type }: Case): PlainRequest {
   return request(method, target, {
-    ...(body === undefined ? {} : { body }),
-    ...(type === undefined ? {} : { type }),
+    ...given({ body, type }),
   });
 }
 
@@ -433,8 +433,7 @@ const bodies = fc
     apiVersion: kind === "Eviction" ? "policy/v1" : "v1",
     kind,
     metadata: {
-      ...(name === undefined ? {} : { name }),
-      ...(namespace === undefined ? {} : { namespace }),
+      ...given({ name, namespace }),
       ...(generates ? { generateName: "g-" } : {}),
     },
     ...(kind === "Binding" ? { target: { kind: "Node", name: "n" } } : {}),

@@ -9,6 +9,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { given } from "#base/given.ts";
 import { findPeer } from "../process/peers.ts";
 import { removeDirectory, temporaryDirectory } from "../process/harness.ts";
 import { startApiServer, type StockApiServer } from "../process/stock-apiserver.ts";
@@ -412,7 +413,7 @@ async function record(
       signerName: one.signer,
       request: Buffer.from(request).toString("base64"),
       usages: one.usages,
-      ...(one.seconds === undefined ? {} : { expirationSeconds: one.seconds }),
+      ...given({ expirationSeconds: one.seconds }),
     };
     const body = {
       apiVersion: "certificates.k8s.io/v1",
@@ -425,7 +426,7 @@ async function record(
       name: one.name,
       signerName: one.signer,
       usages: one.usages,
-      ...(one.seconds === undefined ? {} : { expirationSeconds: one.seconds }),
+      ...given({ expirationSeconds: one.seconds }),
       request,
     };
     if (made.status !== 201) {

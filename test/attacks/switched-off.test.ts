@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { given } from "#base/given.ts";
 import { runtimeConfig, servedResources } from "#cmd/plane/runtime-config.ts";
 import { type Answered, RelayedPlane, type Sent } from "./relayed-plane.ts";
 
@@ -90,7 +91,7 @@ describe("a version that was switched off", () => {
   const directory = mkdtempSync(join(tmpdir(), "pilothouse-switched-off-"));
   let world: RelayedPlane;
   const admin = (method: string, path: string, body?: object, door: "plane" | "relay" = "plane") =>
-    world.ask(door, method, path, { as: world.admin, ...(body === undefined ? {} : { body }) });
+    world.ask(door, method, path, { as: world.admin, ...given({ body }) });
 
   /** The same store, with other versions. */
   async function start(config: string, mirrored?: string): Promise<void> {

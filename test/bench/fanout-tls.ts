@@ -5,6 +5,7 @@
 import { type ChildProcess } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { given } from "#base/given.ts";
 import { linesOf, pause, pinned } from "./pinned.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
 import { makeTlsFiles, type TlsFiles } from "./tls-files.ts";
@@ -77,7 +78,7 @@ export async function tlsIdle(
   // One more than will come: no event is ever made.
   const relayOptions = {
     clients: streams + 1,
-    ...(curves === undefined ? {} : { curves }),
+    ...given({ curves }),
     ...(byCertificate ? { clientCa: files.ca } : {}),
   };
   const protocol = each === undefined ? "http/1.1" : "h2";
@@ -87,7 +88,7 @@ export async function tlsIdle(
     protocol,
     streams,
     connections: streams / (each ?? 1),
-    ...(tokenBytes === undefined ? {} : { tokenBytes }),
+    ...given({ tokenBytes }),
     ...(byCertificate ? files.client : {}),
   });
 }

@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { given } from "#base/given.ts";
 import type { AnyObject, JsonObject } from "#api/object.ts";
 import { type Answer, ask, watch } from "#apiserver/testing/plane.ts";
 import {
@@ -44,8 +45,8 @@ function definition(wanted: Wanted = {}): AnyObject {
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
-    metadata: { name: `${names.plural}.${of}`, ...(labels === undefined ? {} : { labels }) },
-    spec: { ...spec, ...(conversion === undefined ? {} : { conversion }) },
+    metadata: { name: `${names.plural}.${of}`, ...given({ labels }) },
+    spec: { ...spec, ...given({ conversion }) },
   } as AnyObject;
 }
 

@@ -1,5 +1,6 @@
 /** `npm run real-definitions`: see `usage`. One `up` serves all projects, one after the other. */
 import { join } from "node:path";
+import { given } from "#base/given.ts";
 import { flagsOf } from "../bench/flags.ts";
 import { startStock } from "../differential/servers.ts";
 import { noStock, stockPrograms } from "../process/peers.ts";
@@ -225,9 +226,9 @@ function versionsOf(what: readonly string[]): string {
 /** Undefined: there is no stock server. */
 function asStock(args: readonly string[], input?: string): CommandResult | undefined {
   if (stockEnv === undefined) return undefined;
-  return run(kubectlPath ?? "", args, { env: stockEnv, ...(input === undefined ? {} : { input }) });
+  return run(kubectlPath ?? "", args, { env: stockEnv, ...given({ input }) });
 }
 
 function kubectl(args: readonly string[], input?: string): CommandResult {
-  return run(kubectlPath ?? "", args, { env, ...(input === undefined ? {} : { input }) });
+  return run(kubectlPath ?? "", args, { env, ...given({ input }) });
 }

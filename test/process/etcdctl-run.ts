@@ -1,6 +1,7 @@
 /** The real etcdctl as a process: one command to its end, or one that goes on until it is interrupted. */
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
+import { given } from "#base/given.ts";
 import type { EtcdRelease } from "#etcd/testing/servers.ts";
 import { run } from "./harness.ts";
 import { findPeer, noPeer } from "./peers.ts";
@@ -38,7 +39,7 @@ export function words(line: string, input?: string): Step {
 export function etcdctlAt(url: string, { args, input }: Step): string {
   const { code, stdout, stderr } = run(etcdctl ?? "", ["--endpoints", url, ...args], {
     env: environment,
-    ...(input === undefined ? {} : { input }),
+    ...given({ input }),
   });
   // The client's own log lines carry addresses and times; what it tells its user is the last line.
   const lines = stderr.trim().split("\n");

@@ -8,6 +8,7 @@ import { existsSync, readFileSync } from "node:fs";
 import https from "node:https";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { given } from "#base/given.ts";
 import { startEtcd } from "#etcd/testing/servers.ts";
 import {
   findKubectl,
@@ -69,7 +70,7 @@ function ask(
 }
 
 async function read(access: Access, path: string, accept?: string): Promise<Json> {
-  const { status, text } = await ask(access, path, accept === undefined ? {} : { accept });
+  const { status, text } = await ask(access, path, given({ accept }));
   assert.equal(status, 200, text);
   return JSON.parse(text) as Json;
 }

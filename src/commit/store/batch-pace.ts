@@ -21,7 +21,7 @@ const skippedMax = 64;
 
 interface Gathering {
   readonly untilMs: number;
-  /** Commands that waited already when it began. */
+  /** Commands that waited already when the gathering began. */
   readonly before: number;
   readonly answered: number;
 }

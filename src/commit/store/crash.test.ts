@@ -14,6 +14,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { given } from "#base/given.ts";
 import { FakeDisk } from "#platform/testing/disk.ts";
 import { lyingFile, withFiles } from "#platform/testing/changed.ts";
 import { FakeClock, settle } from "#platform/testing/clock.ts";
@@ -164,7 +165,7 @@ class Life {
     this.#witness.submitted.add(`${name}=${value}`);
     // What expires with a lease was submitted with it.
     this.#witness.submitted.add(`-${name}`);
-    const options = lease === undefined ? {} : { lease };
+    const options = given({ lease });
     const result = await this.#store.put(key(name), bytes(value), options);
     if (result.kind === "committed") this.#witness.tell(result.revision, `${name}=${value}`);
     else assert.equal(result.kind, "lease-not-found");

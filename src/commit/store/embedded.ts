@@ -5,6 +5,7 @@
  * Reads and watches take no turn: they see the state at the commit revision. Order when a batch is
  * durable: commit revision, watchers, effects (here, `#publish`), then writers (`commit.ts`).
  */
+import { given } from "#base/given.ts";
 import type { ObserveCommit } from "./commit.ts";
 import { must, unreachable } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -267,7 +268,7 @@ export class EmbeddedStore implements FullStore {
       commits: this.#committer.stats(),
       watches: this.#watches.stats(),
       engine: engine.stats(),
-      ...(stateQuota === undefined ? {} : { stateQuota }),
+      ...given({ stateQuota }),
     };
   }
 

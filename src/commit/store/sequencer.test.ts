@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AssertionError } from "#base/assert.ts";
 import { concatBytes } from "#base/bytes.ts";
+import { given } from "#base/given.ts";
 import { Batch } from "./batch.ts";
 import type { Command, Decision } from "./command.ts";
 import { Leases } from "./leases.ts";
@@ -28,7 +29,7 @@ function newTurn(quotaBytes = 2 ** 20, stateQuota?: StateQuota): Turn {
     epoch: 1,
     quotaBytes,
     valueBytesMax: 100,
-    ...(stateQuota === undefined ? {} : { stateQuota }),
+    ...given({ stateQuota }),
   };
   const sequencer = new Sequencer({ mvcc, leases }, limits);
   const batch = new Batch(1);

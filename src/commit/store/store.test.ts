@@ -1,6 +1,7 @@
 /** The store's door: one behaviour suite, run over every engine. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { given } from "#base/given.ts";
 import { settle } from "#platform/testing/clock.ts";
 import {
   bytes,
@@ -38,7 +39,7 @@ async function put(
   value: string,
   lease?: LeaseId,
 ): Promise<number> {
-  const result = await store.put(key(name), bytes(value), lease === undefined ? {} : { lease });
+  const result = await store.put(key(name), bytes(value), given({ lease }));
   assert.equal(result.kind, "committed");
   return (result as { revision: number }).revision;
 }

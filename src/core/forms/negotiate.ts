@@ -5,6 +5,7 @@
  * as written; within a clause the server's own order decides. Unknown parameters are ignored; an `as`
  * the endpoint cannot serve makes the clause fail, not the request.
  */
+import { given } from "#base/given.ts";
 import { dictionary } from "#base/own.ts";
 import { failure, type ApiError } from "#api/status.ts";
 
@@ -60,7 +61,7 @@ export function negotiate(
     );
     if (mediaType === undefined) continue;
     const more = clause.params["pretty"] === "1" || pretty;
-    return { mediaType, isPretty: more, ...(transform === undefined ? {} : { transform }) };
+    return { mediaType, isPretty: more, ...given({ transform }) };
   }
   throw notAcceptable(served);
 }

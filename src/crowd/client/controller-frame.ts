@@ -11,6 +11,7 @@
  * Out    counts and times under controller-runtime's names (`metricsText`); of the queue, its state and an observer.
  * Bounds one queue entry per key; a reconcile that throws is tried again after 5 ms, doubling to 1,000 s.
  */
+import { given } from "#base/given.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
@@ -100,7 +101,7 @@ export class ControllerFrame implements Controller {
     this.#options = options;
     this.#work = work;
     this.#workers = workers;
-    this.#observer = observer === undefined ? {} : { observer };
+    this.#observer = given({ observer });
     this.#metrics = new ReconcileMetrics({ name: options.name, workers });
     if (options.election === undefined) this.#connect();
   }

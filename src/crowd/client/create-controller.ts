@@ -106,7 +106,7 @@ function kindWork(
   options: ControllerOptions<KubeObject>,
 ): FrameWork {
   const { namespace, when, owns = [], sources = [] } = options;
-  const selection = namespace === undefined ? {} : { namespace };
+  const selection = given({ namespace });
   const owned = owns.map((ref) => informers.informer(ref, selection));
   if (owned.length > 0)
     informer.addIndex("uid", ({ metadata }) => (metadata?.uid ? [metadata.uid] : []));

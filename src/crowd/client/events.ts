@@ -8,6 +8,7 @@
  *        counted), `inFlightMax` requests. `event` never waits and never throws.
  * After  client-go tools/record events_cache.go.
  */
+import { given } from "#base/given.ts";
 import type { Event } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/values/time.ts";
@@ -282,7 +283,7 @@ class Recorder implements EventRecorder {
       count: entry.count,
       firstTimestamp: formatTime(entry.firstMs),
       lastTimestamp: formatTime(entry.lastMs),
-      source: { component, ...(host === undefined ? {} : { host }) },
+      source: { component, ...given({ host }) },
       reportingComponent: component,
       reportingInstance: host ?? "",
     };

@@ -1,6 +1,7 @@
 /** Informers against the API in memory: order, cuts, relists, indexes, sharing. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { given } from "#base/given.ts";
 import { expiredError, failure, noSuchPath, tooManyRequests } from "#api/status.ts";
 import { headKey } from "#api/json/object-head.ts";
 import type { KubeObject } from "#api/object.ts";
@@ -21,7 +22,7 @@ interface TestPod extends KubeObject {
 }
 
 function pod(name: string, nodeName?: string): TestPod {
-  const spec = nodeName === undefined ? {} : { nodeName };
+  const spec = given({ nodeName });
   return { apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "a" }, spec };
 }
 

@@ -10,6 +10,7 @@
  * Bounds a request body that is short or complete in one piece is read first; others are forwarded as they
  *        arrive, up to `requestBytesMax`; tunnels up to `tunnelsMax`.
  */
+import { given } from "#base/given.ts";
 import { dictionary } from "#base/own.ts";
 import { ApiError, failure } from "#api/status.ts";
 import { encodePath } from "#client/path.ts";
@@ -113,7 +114,7 @@ async function passOn(
       target: request.query === "" ? path : `${path}?${request.query}`,
       headers: { ...clientHeaders(request), ...deps.headers(), ...acting },
       ...body,
-      ...(upgrade === undefined ? {} : { upgrade }),
+      ...given({ upgrade }),
       signal,
     });
   } catch (error) {

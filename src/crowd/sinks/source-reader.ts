@@ -141,7 +141,7 @@ export class SourceReader {
     let revision = "";
     do {
       await untilRoom(this.#buffer, signal);
-      const from = next === undefined ? {} : { continue: next };
+      const from = given({ continue: next });
       const call = { ...selection, ...from, limit: pageObjects, signal };
       const page = await this.#deps.client.list<AnyObject>(encoding.ref, call);
       if (signal.aborted) return undefined;

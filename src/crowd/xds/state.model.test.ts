@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { given } from "#base/given.ts";
 import { type Change, randomOf, Replica } from "./testing/replica.ts";
 import { anyValue, readState, stateRequest } from "./testing/test-client.ts";
 import { TestStream } from "./testing/test-stream.ts";
@@ -60,7 +61,7 @@ class Client {
     if (this.server === undefined || (!kept.isOpen && kept.wanted.size === 0)) return;
     kept.isOpen = true;
     const { nonce, version, wanted } = kept;
-    const refusal = error === undefined ? {} : { error };
+    const refusal = given({ error });
     this.toServer.push(stateRequest({ type, names: [...wanted], nonce, version, ...refusal }));
   }
 

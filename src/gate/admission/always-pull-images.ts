@@ -1,4 +1,5 @@
 /** AlwaysPullImages: every use of an image asks its registry, so that no pod uses what another one pulled. */
+import { given } from "#base/given.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { forbiddenError, isCore, withSpec } from "./request.ts";
@@ -66,7 +67,7 @@ function pulledAlways(spec: PodSpec): PodSpec {
       ? volume
       : { ...volume, image: { ...volume.image, pullPolicy: "Always" } },
   );
-  return { ...Object.fromEntries(changed), ...(volumes === undefined ? {} : { volumes }) };
+  return { ...Object.fromEntries(changed), ...given({ volumes }) };
 }
 
 function listFaults(spec: PodSpec): readonly string[] {

@@ -4,6 +4,7 @@
  * Holds  a budget is charged (disruptionsAllowed - 1, the pod noted in disruptedPods) before the pod is
  *        deleted, in one guarded update, so concurrent evictions never spend the same allowance twice.
  */
+import { given } from "#base/given.ts";
 import type { AnyObject } from "#api/object.ts";
 import {
   labelsMatch,
@@ -186,7 +187,7 @@ function withEvicting(pod: AnyObject, nowMs: number): AnyObject {
   const old = conditions[at];
   const lastTransitionTime =
     old?.status === evicting.status ? old.lastTransitionTime : formatTime(nowMs);
-  const mine = { ...evicting, ...(lastTransitionTime === undefined ? {} : { lastTransitionTime }) };
+  const mine = { ...evicting, ...given({ lastTransitionTime }) };
   const next = at < 0 ? [...conditions, mine] : conditions.with(at, mine);
   return { ...pod, status: { ...status, conditions: next } };
 }

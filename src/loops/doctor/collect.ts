@@ -239,7 +239,7 @@ async function lookAtPage(
   { kind, ref, namespace, limit = pageMax }: Page,
   gaps: Gap[],
 ): Promise<readonly SeenObject[] | undefined> {
-  const within = namespace === undefined ? {} : { namespace };
+  const within = given({ namespace });
   try {
     // Any version will do, so the API server answers from its cache.
     const { metadata, items } = await client.list<KubeObject>(ref, {

@@ -61,7 +61,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Connection>
   const connection = new ApiConnection(
     access,
     `${name}/pilothouse-${productVersion}`,
-    coding === undefined ? {} : { coding },
+    given({ coding }),
   );
   return {
     ...toolsOver(connection.client(), log),

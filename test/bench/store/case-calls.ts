@@ -1,4 +1,5 @@
 /** Puts, guarded updates, gets and lists: closed loops on both servers. */
+import { given } from "#base/given.ts";
 import type { CaseOptions } from "./case-options.ts";
 import { loadOn, startEtcd, startOurs, type Server } from "./servers.ts";
 import { sideBySide, type Point } from "./side-by-side.ts";
@@ -75,7 +76,7 @@ function writePoint(kind: "put" | "txn", clients: number, seconds: number): Poin
   return {
     name: clientsOf(clients),
     load: { kind, clients, keys, valueBytes, seconds },
-    asked: { p99: true, ...(ratioMin === undefined ? {} : { ratioMin }) },
+    asked: { p99: true, ...given({ ratioMin }) },
   };
 }
 

@@ -1,4 +1,5 @@
 /** What stock fills in: pull policies of odd references, labels of jobs, amounts of whole pods. */
+import { given } from "#base/given.ts";
 import { post, type Case, type Suite } from "../exchange.ts";
 
 const pods = "/api/v1/namespaces/{ns}/pods?dryRun=All";
@@ -48,7 +49,7 @@ const labels = { a: "b" };
 const podSpec = { restartPolicy: "Never", containers: [{ name: "c", image: "i:1" }] };
 const job = (own: object | undefined, template: object | undefined, more = {}) =>
   post(jobs, {
-    metadata: { name: "j", ...(own === undefined ? {} : { labels: own }) },
+    metadata: { name: "j", ...given({ labels: own }) },
     spec: {
       ...more,
       template: {
@@ -76,7 +77,7 @@ const whole = (resources: object | undefined, requests: object, limits: object =
   post(pods, {
     metadata: { name: "p" },
     spec: {
-      ...(resources === undefined ? {} : { resources }),
+      ...given({ resources }),
       containers: [{ name: "c", image: "i:1", resources: { requests, limits } }],
     },
   });

@@ -1,4 +1,5 @@
 /** Resizes of whole pods: what the resize subresource takes and refuses of pod-level resources. */
+import { given } from "#base/given.ts";
 import { get, patch, post, type Case, type Suite } from "../exchange.ts";
 
 const pods = "/api/v1/namespaces/{ns}/pods";
@@ -6,7 +7,7 @@ const resize = `${pods}/p/resize?dryRun=All`;
 
 function pod(resources: object | undefined, own: object = {}): object {
   const container = { name: "c", image: "i", resources: own };
-  const spec = { containers: [container], ...(resources === undefined ? {} : { resources }) };
+  const spec = { containers: [container], ...given({ resources }) };
   return { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec };
 }
 

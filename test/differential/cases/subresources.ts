@@ -1,4 +1,5 @@
 /** status, scale, eviction, binding, token, approval, finalize and namespaces on their way out. */
+import { given } from "#base/given.ts";
 import { get, patch, post, put, remove, type Case, type Suite } from "../exchange.ts";
 
 const pods = "/api/v1/namespaces/{ns}/pods";
@@ -31,7 +32,7 @@ const eviction = (name: string, deleteOptions?: object): object => ({
   apiVersion: "policy/v1",
   kind: "Eviction",
   metadata: { name, namespace: "{ns}" },
-  ...(deleteOptions === undefined ? {} : { deleteOptions }),
+  ...given({ deleteOptions }),
 });
 const binding = (node: string, more: object = {}): object => ({
   apiVersion: "v1",

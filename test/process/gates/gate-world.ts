@@ -5,6 +5,7 @@ import type { IncomingMessage } from "node:http";
 import https from "node:https";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { given } from "#base/given.ts";
 import { exportJWK, generateKeyPair, type GenerateKeyPairResult, type JWK, SignJWT } from "jose";
 import { type RunningRole, startProgram, startRole } from "../role-harness.ts";
 
@@ -119,7 +120,7 @@ export async function reviewToken(
   const review = {
     apiVersion: "authentication.k8s.io/v1",
     kind: "TokenReview",
-    spec: { token, ...(audiences === undefined ? {} : { audiences }) },
+    spec: { token, ...given({ audiences }) },
   };
   const path = "/apis/authentication.k8s.io/v1/tokenreviews";
   return (await ask(url + path, adminToken, review)).body["status"];

@@ -5,6 +5,7 @@
 import https from "node:https";
 import { connect, type TLSSocket } from "node:tls";
 import { join } from "node:path";
+import { given } from "#base/given.ts";
 import { openKubelets, type KubeletAccess } from "#cmd/plane/kubelets.ts";
 import { startPlane, type Plane } from "#cmd/plane/plane.ts";
 import { serviceAddress } from "#cmd/shared/limits.ts";
@@ -84,7 +85,7 @@ export async function startKubeletPlane(options: KubeletPlaneOptions = {}): Prom
     nodes: 0,
     loops: "none",
     kubelets: { ...opened, kubelets },
-    ...(options.audit === undefined ? {} : { audit: options.audit }),
+    ...given({ audit: options.audit }),
   });
   const credentials = {
     ca: pki.authority.certificate,

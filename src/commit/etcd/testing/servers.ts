@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { given } from "#base/given.ts";
 import type { Disk } from "#platform/disk.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
@@ -102,7 +103,7 @@ export function findEtcd(oldest: EtcdRelease = "3.6"): string | undefined {
 /** Major and minor. */
 export type EtcdRelease = `${number}.${number}`;
 
-/** Of a program; undefined when it is no etcd. */
+/** The release of the program at this path; undefined when it is no etcd. */
 export function etcdRelease(binary: string): EtcdRelease | undefined {
   const { stdout } = spawnSync(binary, ["--version"], { encoding: "utf8" });
   // It matches what the type says.
@@ -132,7 +133,7 @@ export async function startEtcd(binary: string): Promise<TestServer> {
   await untilServing(url, etcd);
   return {
     url,
-    ...(etcd.pid === undefined ? {} : { pid: etcd.pid }),
+    ...given({ pid: etcd.pid }),
     close: async () => {
       const ended = new Promise((resolve) => etcd.once("exit", resolve));
       etcd.kill("SIGKILL");

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { given } from "#base/given.ts";
 import fc from "fast-check";
 import type { AnyObject } from "../object.ts";
 import { ApiError } from "../status.ts";
@@ -28,7 +29,7 @@ const configArb = fc
     deployment({
       metadata: Object.keys(l).length === 0 ? {} : { labels: l },
       spec: {
-        ...(replicas === undefined ? {} : { replicas }),
+        ...given({ replicas }),
         ...(containers.length === 0 ? {} : withContainers(...containers)),
       },
     }),

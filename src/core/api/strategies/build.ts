@@ -47,7 +47,7 @@ export interface StrategyRow {
   readonly unconditionalUpdate?: false;
   readonly orphansByDefault?: true;
   readonly prepareForCreate?: (object: AnyObject) => AnyObject;
-  /** Runs before generation is counted. */
+  /** Brings `next` into the form that is stored, before it is decided whether metadata.generation grows. */
   readonly prepareForUpdate?: (next: AnyObject, old: AnyObject) => AnyObject;
   readonly prepareStatus?: (next: AnyObject, old: AnyObject) => AnyObject;
   /** Replicas can be set through `scale`, by the rules of the kind. */
@@ -174,7 +174,7 @@ function prepareStatus(row: StrategyRow, next: AnyObject, old: AnyObject): AnyOb
 }
 
 function withMetadata(metadata: ObjectMeta | undefined): { readonly metadata?: ObjectMeta } {
-  return metadata === undefined ? {} : { metadata };
+  return given({ metadata });
 }
 
 function statusMetadata(row: StrategyRow, next: AnyObject, old: AnyObject): ObjectMeta | undefined {

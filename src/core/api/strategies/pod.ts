@@ -2,6 +2,7 @@
  * Pods: what the server decides about them on create, and what each of their many doors may change
  * (main, status, ephemeralcontainers, resize, binding).
  */
+import { given } from "#base/given.ts";
 import { ownEntry } from "#base/own.ts";
 import type { AnyObject } from "../object.ts";
 import { resetMetadataForStatus } from "../meta.ts";
@@ -137,8 +138,7 @@ function prepareStatus(next: AnyObject, old: AnyObject): AnyObject {
   const { ownerReferences, deletionTimestamp } = old.metadata ?? {};
   const metadata = {
     ...sent,
-    ...(ownerReferences === undefined ? {} : { ownerReferences }),
-    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    ...given({ ownerReferences, deletionTimestamp }),
   };
   const before = part(old, "status");
   let status: Record<string, unknown> = { ...part(next, "status") };

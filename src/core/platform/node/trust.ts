@@ -6,6 +6,7 @@
  *        that it checks stays: signatures, dates, names, purposes, constraints.
  */
 import type { Server as TlsServer } from "node:tls";
+import { given } from "#base/given.ts";
 
 export interface Trust {
   readonly ca?: string;
@@ -14,7 +15,7 @@ export interface Trust {
 
 /** Options of a connection to a server. `ca`: PEM; absent: the authorities of the host. */
 export function trusting(ca?: string): Trust {
-  return { ...(ca === undefined ? {} : { ca }), allowPartialTrustChain: true };
+  return { ...given({ ca }), allowPartialTrustChain: true };
 }
 
 /** What `createSecureContext` makes. A server has it, and hands none of the options on that it does not know. */

@@ -1,6 +1,7 @@
 /** Whom a request wishes to be: lines where the rim has them, joined values where it has not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { given } from "#base/given.ts";
 import type { PlainRequest } from "#platform/http.ts";
 import { impersonationHeaders, requestedUser } from "./impersonation.ts";
 
@@ -8,7 +9,7 @@ function asking(
   headers: Record<string, string>,
   impersonateLines?: Record<string, string[]>,
 ): PlainRequest {
-  const lines = impersonateLines === undefined ? {} : { impersonateLines };
+  const lines = given({ impersonateLines });
   return {
     method: "GET",
     path: "/",

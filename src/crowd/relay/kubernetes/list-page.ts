@@ -4,6 +4,7 @@
  *
  * Holds  the revision a page names is the newest at which what it shows is proven (mirror.ts).
  */
+import { given } from "#base/given.ts";
 import type { Pace } from "#platform/pace.ts";
 import type { Place } from "#server/place.ts";
 import type { Snapshot } from "#watch/cache-state.ts";
@@ -88,6 +89,6 @@ async function pageFrom(
   if (!more) return { items, metadata: { resourceVersion } };
   const token = encodeContinue({ revision, start: `${last.slice(at.prefix.length)}\0` });
   const left = plain ? objects.countRange(`${last}\0`, predicate.to) : undefined;
-  const counted = left === undefined ? {} : { remainingItemCount: left };
+  const counted = given({ remainingItemCount: left });
   return { items, metadata: { resourceVersion, continue: token, ...counted } };
 }

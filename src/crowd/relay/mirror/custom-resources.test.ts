@@ -1,6 +1,7 @@
 /** Custom resources at the relay's door: tables, selectable fields, definitions that come, change and go. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { given } from "#base/given.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import type { AnyObject } from "#api/object.ts";
 import { replayOf } from "#platform/replay.ts";
@@ -298,7 +299,7 @@ void describe("columns of a custom resource", () => {
   void it("take their type's form, and null for what has another", () => {
     for (const [type, value, cell] of rows) {
       const made = customPrinter([{ name: "C", type, jsonPath: ".v" }]);
-      const object = { metadata: { name: "n" }, ...(value === undefined ? {} : { v: value }) };
+      const object = { metadata: { name: "n" }, ...given({ v: value }) };
       const shown = made.row(object as unknown as AnyObject, nowMs);
       assert.deepEqual(shown, ["n", cell], `${type} ${JSON.stringify(value)}`);
     }

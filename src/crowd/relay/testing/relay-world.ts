@@ -1,6 +1,7 @@
 /** For tests: a relay before a fake upstream, at its door: plain requests in, answers out. */
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
+import { given } from "#base/given.ts";
 import { failure } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 import type { ByteRequest, ByteTransport } from "#platform/byte-transport.ts";
@@ -56,7 +57,7 @@ export class World {
           create: (_: unknown, __: string, o: unknown) => this.#review(o),
         } as unknown as Client,
         headers: () => ({ authorization: "Bearer relay" }),
-        ...(peerStreams === undefined ? {} : { peerStreams }),
+        ...given({ peerStreams }),
       },
       {
         resources: [podKind],

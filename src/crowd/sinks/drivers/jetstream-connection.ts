@@ -1,4 +1,5 @@
 /** One connection to NATS and one stream of it, by the field's own client, loaded when a sink needs it. */
+import { given } from "#base/given.ts";
 import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
 import type { MsgHdrs, NatsConnection } from "@nats-io/transport-node";
 import { trusting } from "#platform/node/trust.ts";
@@ -133,7 +134,7 @@ async function makeStream(manager: JetStreamManager, target: StreamTarget): Prom
     await manager.streams.info(stream);
   } catch (error) {
     if (!/stream not found/.test(String(error))) throw error;
-    const kept = keepPerSubject === undefined ? {} : { max_msgs_per_subject: keepPerSubject };
+    const kept = given({ max_msgs_per_subject: keepPerSubject });
     await manager.streams.add({ name: stream, subjects: [subjects], ...kept });
   }
 }

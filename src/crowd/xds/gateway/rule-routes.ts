@@ -5,6 +5,7 @@
  *        "must not be skipped"). Of clients without a proxy nothing but forwarding is known by all, so the
  *        same becomes a cluster without endpoints: for one that is not there they wait 15 s.
  */
+import { given } from "#base/given.ts";
 import {
   type HeaderChanges,
   type Mirroring,
@@ -58,8 +59,7 @@ export function routesForEnvoy(entry: RouteEntry, backends: Backends): readonly 
   const { rule } = entry;
   const { requestHeaders, responseHeaders } = changesOf(rule.filters);
   const headers = {
-    ...(requestHeaders === undefined ? {} : { requestHeaders }),
-    ...(responseHeaders === undefined ? {} : { responseHeaders }),
+    ...given({ requestHeaders, responseHeaders }),
   };
   return routeMatches(entry.match).map((match) => {
     return { match, action: actionOf(entry, match, backends), ...headers };
@@ -86,7 +86,7 @@ function actionOf({ route, rule }: RouteEntry, match: RouteMatch, backends: Back
     kind: "forward",
     clusters,
     ...(rewrite === undefined ? {} : { host: rewrite.host, ...pathOf(rewrite.path, match) }),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...given({ timeoutMs }),
     mirrors: mirrorsOf(route, filters, backends),
   };
 }

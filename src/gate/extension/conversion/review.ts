@@ -5,6 +5,7 @@
  *        of its original, and its metadata but for labels and annotations.
  * After  apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go; texts are its own.
  */
+import { given } from "#base/given.ts";
 import { isJsonObject } from "#api/json/json-value.ts";
 import { validateAnnotations, validateLabels } from "#api/meta.ts";
 import type { AnyObject, JsonObject, JsonValue, ObjectMeta } from "#api/object.ts";
@@ -192,8 +193,7 @@ function restoredMetadata(
     refuse(validateAnnotations(annotations, "metadata.annotation"), where);
   return {
     ...kept,
-    ...(labels === undefined ? {} : { labels }),
-    ...(annotations === undefined ? {} : { annotations }),
+    ...given({ labels, annotations }),
   };
 }
 

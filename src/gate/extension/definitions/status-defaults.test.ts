@@ -1,6 +1,7 @@
 /** Defaults of a status that is a subresource: a creator's status is dropped, and its defaults are shown in every verb. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { given } from "#base/given.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ask, watch } from "#apiserver/testing/plane.ts";
 import {
@@ -177,7 +178,7 @@ async function made(
   at: string,
   body?: AnyObject,
 ): Promise<AnyObject> {
-  const answer = await ask(plane, method, at, body === undefined ? {} : { body });
+  const answer = await ask(plane, method, at, given({ body }));
   assert.ok(answer.status < 300, answer.text);
   return answer.json;
 }

@@ -1,4 +1,5 @@
 /** The two webhook plugins of a server, over one caller. */
+import { given } from "#base/given.ts";
 import type { AdmissionPlugin } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";
 import type { ResourceCatalog } from "#apiserver/catalog.ts";
@@ -51,11 +52,11 @@ export function createWebhooks(deps: WebhooksDeps, limits: CallerLimits): Webhoo
   const metrics = new WebhookMetrics(deps.metrics);
   const made = (["mutating", "validating"] as const).map((type) => {
     const credentials = deps.credentials?.[type];
-    const more = credentials === undefined ? {} : { credentials };
+    const more = given({ credentials });
     const { clock, services, open } = deps;
     const caller = new WebhookCaller({ clock, services, open, ...more }, limits);
     const served = () => catalog?.infos() ?? [];
-    const evaluator = deps.evaluator === undefined ? {} : { evaluator: deps.evaluator };
+    const evaluator = given({ evaluator: deps.evaluator });
     const hooks = { lookup: deps.lookup, version: deps.versions[type], served, ...evaluator };
     const source = new HookSource(hooks, type);
     const find: ResourceCatalog["find"] = (...path) => catalog?.find(...path);

@@ -1,6 +1,7 @@
 /** Which run is due, however many were missed, and what history keeps. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { given } from "#base/given.ts";
 import fc from "fast-check";
 import { nextAfter, parseCron } from "#api/values/cron.ts";
 import type { CronJob, Job } from "#api/gen/types.ts";
@@ -18,8 +19,7 @@ function cron(
     spec: {
       schedule,
       jobTemplate: {},
-      ...(deadline === undefined ? {} : { startingDeadlineSeconds: deadline }),
-      ...(zone === undefined ? {} : { timeZone: zone }),
+      ...given({ startingDeadlineSeconds: deadline, timeZone: zone }),
     },
     ...(last === undefined ? {} : { status: { lastScheduleTime: `2026-01-01T${last}Z` } }),
   };

@@ -1,6 +1,7 @@
 /** The arithmetic of rollouts: single steps by table, whole rollouts at random. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { given } from "#base/given.ts";
 import fc from "fast-check";
 import type { Deployment, ReplicaSet } from "#api/gen/types.ts";
 import * as sizes from "./sizes.ts";
@@ -168,9 +169,7 @@ for (const [what, given, newest, olds, expected] of scalings) {
 
 test("only an active ReplicaSet with another desired number makes a scaling event", () => {
   const event = (marks: readonly [number, number] | undefined, spec = 3): boolean =>
-    sizes.isScalingEvent(deployment(3), [
-      replicaSet({ name: "a", spec, ...(marks === undefined ? {} : { marks }) }),
-    ]);
+    sizes.isScalingEvent(deployment(3), [replicaSet({ name: "a", spec, ...given({ marks }) })]);
   assert.equal(event([5, 6]), true);
   assert.equal(event([3, 4]), false);
   assert.equal(event([5, 6], 0), false);

@@ -1,6 +1,7 @@
 /** Nodes that fall silent, zones that are lost, and pods that must go, on a clock the test moves. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { given } from "#base/given.ts";
 import type { Lease, Node, Pod, Taint } from "#api/gen/types.ts";
 import { formatMicroTime } from "#api/values/time.ts";
 import { refs } from "../framework/refs.ts";
@@ -164,7 +165,7 @@ function taint(world: World, ...given: readonly Taint[]): void {
 }
 
 function put(world: World, name: string, tolerationSeconds?: number): void {
-  const own = tolerationSeconds === undefined ? {} : { tolerationSeconds };
+  const own = given({ tolerationSeconds });
   const tolerations = [{ key: "gone", operator: "Exists", effect: "NoExecute", ...own }];
   world.api.put(refs.pods, pod(name, { spec: { containers: [], nodeName: "n1", tolerations } }));
 }

@@ -1,6 +1,7 @@
 /** Conditions, taints, zones and tolerance: everything the node loops decide by. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { given } from "#base/given.ts";
 import fc from "fast-check";
 import type { Node, Taint, Toleration } from "#api/gen/types.ts";
 import * as health from "./health.ts";
@@ -131,7 +132,7 @@ const tolerate = (key: string, seconds?: number): Toleration => ({
   key,
   operator: "Exists",
   effect: "NoExecute",
-  ...(seconds === undefined ? {} : { tolerationSeconds: seconds }),
+  ...given({ tolerationSeconds: seconds }),
 });
 
 const tolerances: readonly (readonly [

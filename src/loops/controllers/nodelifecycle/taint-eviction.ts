@@ -4,6 +4,7 @@
  *
  * Bounds one recorded start per waiting pod, dropped with the pod, the taint, or the toleration.
  */
+import { given } from "#base/given.ts";
 import type { Node, Pod } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
 import { formatTime } from "#api/values/time.ts";
@@ -88,7 +89,7 @@ export class TaintEvictionController implements ControllerOptions<Pod> {
   async #deletePod(pod: Pod): Promise<void> {
     const { namespace = "", name = "", uid = "", generation } = pod.metadata ?? {};
     const lastTransitionTime = formatTime(this.#deps.clock.nowMs());
-    const seen = generation === undefined ? {} : { observedGeneration: generation };
+    const seen = given({ observedGeneration: generation });
     const conditions = [{ ...disruptionTarget, ...seen, lastTransitionTime }];
     const patch = { metadata: { uid }, status: { conditions } };
     const status = { subresource: "status" };

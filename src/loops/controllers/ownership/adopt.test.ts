@@ -1,6 +1,7 @@
 /** Which objects are adopted and released, and the patches written for it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { given } from "#base/given.ts";
 import type { Pod, ReplicaSet } from "#api/gen/types.ts";
 import type { OwnerReference } from "#api/object.ts";
 import { createWorld, pod, type World } from "../testing/world.ts";
@@ -33,7 +34,7 @@ function adopterIn(world: World, fields: Partial<Adopter<Pod>> = {}): Adopter<Po
 }
 
 function seed(world: World, metadata: Pod["metadata"]): Pod {
-  return world.api.put(refs.pods, pod("p", metadata === undefined ? {} : { metadata }));
+  return world.api.put(refs.pods, pod("p", given({ metadata })));
 }
 
 const going = { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["a/b"] };
@@ -102,7 +103,7 @@ test("an orphan that changed meanwhile fails the claim; one that is gone does no
     undefined,
   );
   world.api.drop(refs.pods, "default", "p");
-  const gone = pod("p", metadata === undefined ? {} : { metadata });
+  const gone = pod("p", given({ metadata }));
   assert.deepEqual(await claim(adopterIn(world), [gone]), []);
 });
 

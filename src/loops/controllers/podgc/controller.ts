@@ -4,6 +4,7 @@
  * Safe  a node must be missing for a whole quarantine and then be denied by a live GET before its
  *       pods count as orphans (missing-nodes.ts); deletes name the uid.
  */
+import { given } from "#base/given.ts";
 import type { Node, Pod } from "#api/gen/types.ts";
 import { formatTime } from "#api/values/time.ts";
 import type { KeyOptions } from "#client/create-controller.ts";
@@ -81,7 +82,7 @@ export class PodGarbageCollector implements KeyOptions {
   async #markFailed(pod: Pod, why: PodGarbage["disruption"]): Promise<void> {
     const { namespace = "", name = "", uid, generation: observedGeneration } = pod.metadata ?? {};
     const lastTransitionTime = formatTime(this.#deps.clock.nowMs());
-    const seen = observedGeneration === undefined ? {} : { observedGeneration };
+    const seen = given({ observedGeneration });
     const target = {
       type: "DisruptionTarget",
       ...seen,

@@ -1,6 +1,7 @@
 /** What every namespace has. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { given } from "#base/given.ts";
 import type { ConfigMap } from "#api/gen/types.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, type World } from "../testing/world.ts";
@@ -8,7 +9,7 @@ import { serviceAccountController } from "./controller.ts";
 import { rootCaPublisher } from "./root-ca-publisher.ts";
 
 function namespace(world: World, name: string, deletionTimestamp?: string): void {
-  const going = deletionTimestamp === undefined ? {} : { deletionTimestamp };
+  const going = given({ deletionTimestamp });
   world.api.put(refs.namespaces, {
     apiVersion: "v1",
     kind: "Namespace",

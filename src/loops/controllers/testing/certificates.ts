@@ -32,7 +32,7 @@ export function fakeAuthority(names: RequestNames | { readonly fault: string } =
 type Conditions = NonNullable<CertificateSigningRequest["status"]>["conditions"];
 
 export function condition(type: string, lastUpdateTime?: string) {
-  const at = lastUpdateTime === undefined ? {} : { lastUpdateTime };
+  const at = given({ lastUpdateTime });
   return { type, status: "True", reason: "r", message: "m", ...at };
 }
 

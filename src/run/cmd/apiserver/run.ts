@@ -1,6 +1,7 @@
 /** `pilothouse apiserver`: the API server alone, over a store of its own, until SIGTERM. */
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { given } from "#base/given.ts";
 import { certificateHosts, type IssuedCertificate } from "#auth/pki.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import { keepLittleFreeMemory } from "#platform/node/spare-memory.ts";
@@ -48,7 +49,7 @@ export async function openApiServer(
   const planeOptions = {
     ...options,
     ...identity.options,
-    ...(servingFiles === undefined ? {} : { servingFiles }),
+    ...given({ servingFiles }),
     ...advertised,
     ...storage,
     ...(storage.openStore === undefined ? {} : { isOneOfSeveral: true }),

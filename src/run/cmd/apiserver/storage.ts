@@ -1,4 +1,5 @@
 /** `--etcd-servers`: the API server's storage on etcd clusters, in kube-apiserver's keys and encoding. */
+import { given } from "#base/given.ts";
 import type { GroupResource } from "#api/object.ts";
 import type { EtcdEndpoints } from "#etcd/endpoints.ts";
 import { checkPlacement } from "#stocketcd/placement-record.ts";
@@ -62,7 +63,7 @@ async function opening(flags: EtcdFlags, cluster: PlacedCluster, flag: string): 
   };
   const options = { ...recommendedOptions, compactPeriodMs: flags.etcdCompactionInterval };
   const open: OpenStore = (host, atRest) => {
-    const sealed = atRest === undefined ? {} : { atRest };
+    const sealed = given({ atRest });
     return ask(() => openStockStore({ ...host, endpoints, layout, ...sealed }, options));
   };
   return { ...cluster, endpoints, root: layout.root, open, ask };

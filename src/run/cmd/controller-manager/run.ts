@@ -1,4 +1,5 @@
 /** `pilothouse controller-manager`: the controllers alone, before any API server. */
+import { given } from "#base/given.ts";
 import { signDetached } from "#auth/cluster-info-signature.ts";
 import { ClusterSigner } from "#auth/cluster-signer.ts";
 import { signingKey, signToken } from "#auth/jwt.ts";
@@ -53,7 +54,7 @@ function openControllerManager(
       nodeLifecycle: nodeLifecycleOf(flags),
       autoscaling: autoscalingOf(flags),
       workers: workersOf(flags),
-      ...(nodeIpam === undefined ? {} : { nodeIpam }),
+      ...given({ nodeIpam }),
       terminatedPodsMax: flags.terminatedPodGcThreshold,
       legacyTokenPeriodMs: flags.legacyServiceAccountTokenCleanUpPeriod,
       signDetached,
@@ -133,7 +134,7 @@ function signingController(
   { signingAuthority: authority, signers }: ReturnType<typeof signingOf>,
 ): Pick<ManagerOptions, "certificates"> {
   if (authority === undefined) return {};
-  const some = signers === undefined ? {} : { signers };
+  const some = given({ signers });
   return {
     certificates: { authority: new ClusterSigner({ ...host, authority, ...some }), lifetimeMostMs },
   };

@@ -1,4 +1,5 @@
 /** What a plane does by itself while it serves: its own objects kept, and scheduler, controllers and hollow nodes. */
+import { given } from "#base/given.ts";
 import { type BootstrapFacts, isReachable } from "#apiserver/bootstrap-objects.ts";
 import { FlowControlKeeper } from "#apiserver/flow-control-keeper.ts";
 import { KubernetesEndpoints } from "#apiserver/kubernetes-endpoints.ts";
@@ -63,7 +64,7 @@ export async function openLoops(
   const asked = {
     nodes,
     metrics,
-    ...(unpullable === undefined ? {} : { unpullable }),
+    ...given({ unpullable }),
     rootCa: options.rootCa ?? options.pki.authority.certificate,
     mintLegacyToken: access.mintLegacyToken,
     certificates: certificateSigning(host, options),
@@ -80,6 +81,6 @@ function certificateSigning(host: Host, options: PlaneOptions): SigningOptions {
   const { pki, signingAuthority: authority = () => pki.authority } = options;
   const lifetimeMostMs = options.signingLifetimeMs ?? limits.signingLifetimeMs;
   const { signers } = options;
-  const some = signers === undefined ? {} : { signers };
+  const some = given({ signers });
   return { authority: new ClusterSigner({ ...host, authority, ...some }), lifetimeMostMs };
 }

@@ -86,13 +86,13 @@ export function openKubelets(
     const { certificate = "", key = "" } = verified();
     return { certificate, key };
   };
-  const refuses = access.refuses === undefined ? {} : { refuses: access.refuses };
+  const refuses = given({ refuses: access.refuses });
   const transports = {
     verified: hostsTransport({ credentials: verified, limits: toKubelets, ...refuses }),
     unverified: hostsTransport({ credentials: unverified, limits: toKubelets, ...refuses }),
     backends: hostsTransport({ limits: limits.kubeletConnections, ...refuses }),
   };
-  const types = access.addressTypes === undefined ? {} : { addressTypes: access.addressTypes };
+  const types = given({ addressTypes: access.addressTypes });
   return {
     kubelets: {
       ...transports,

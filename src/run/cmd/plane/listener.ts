@@ -1,4 +1,5 @@
 /** Where a plane listens, whose client certificates count there, and what it says of itself to its clients. */
+import { given } from "#base/given.ts";
 import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import type { ApiServer } from "#apiserver/server.ts";
@@ -79,7 +80,7 @@ export function renewListener(host: Host, options: PlaneOptions, listening: List
     key: server.privateKey,
     cert: server.certificate,
     clientCa: clientAuthorities(clientCa === undefined ? options : { ...options, clientCa }),
-    ...(proxyCa === undefined ? {} : { proxyCa }),
+    ...given({ proxyCa }),
   });
   const renew = (identity: ListenIdentity): void => listening.renew(identity);
   return renewServing({ ...host, renew, identityOf }, servingFiles);

@@ -6,6 +6,7 @@
  * Stop   the same in reverse: readiness fails first, loops end, the listener drains, the stores close last.
  *        Acknowledged writes are durable even when a stop is interrupted.
  */
+import { given } from "#base/given.ts";
 import { bootstrap } from "#apiserver/bootstrap.ts";
 import type { ApiServer } from "#apiserver/server.ts";
 import { groups } from "#auth/groups.ts";
@@ -169,17 +170,19 @@ function planeAccess(
     pki,
     anonymousPaths,
     serverId: identity,
-    ...(authentication === undefined ? {} : { authentication }),
-    ...(staticTokens === undefined ? {} : { staticTokens }),
-    ...(frontProxy === undefined ? {} : { frontProxy }),
-    ...(issuer === undefined ? {} : { issuer }),
-    ...(olderIssuers === undefined ? {} : { olderIssuers }),
-    ...(keysUrl === undefined ? {} : { keysUrl }),
-    ...(tokenLifetimes === undefined ? {} : { tokenLifetimes }),
-    ...(apiAudiences === undefined ? {} : { apiAudiences }),
-    ...(tokenWebhook === undefined ? {} : { tokenWebhook }),
-    ...(isShown === undefined ? {} : { isOwnCertificate: isShown }),
-    ...(authorization === undefined ? {} : { authorization }),
-    ...(hasBootstrapTokens === undefined ? {} : { hasBootstrapTokens }),
+    ...given({
+      authentication,
+      staticTokens,
+      frontProxy,
+      issuer,
+      olderIssuers,
+      keysUrl,
+      tokenLifetimes,
+      apiAudiences,
+      tokenWebhook,
+      isOwnCertificate: isShown,
+      authorization,
+      hasBootstrapTokens,
+    }),
   });
 }

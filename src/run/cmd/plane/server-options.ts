@@ -1,4 +1,5 @@
 /** An API server's options from its flags: what is wrong with one of them is said before anything is opened. */
+import { given } from "#base/given.ts";
 import { choiceFault, type PluginChoice } from "#admission/plugin-choice.ts";
 import type { TokenLifetimes } from "#auth/token-request.ts";
 import { StaticTokens } from "#auth/token-file.ts";
@@ -57,15 +58,10 @@ export async function serverOptions(
     serving,
     compactPeriodMs: flags.compactEvery * 1000,
     stateQuota: stateQuota(flags, heapBytesMax()),
-    ...(frontProxy === undefined ? {} : { frontProxy }),
-    ...(authentication === undefined ? {} : { authentication }),
-    ...(tokenWebhook === undefined ? {} : { tokenWebhook }),
+    ...given({ frontProxy, authentication, tokenWebhook }),
     tokenLifetimes: tokenLifetimes(host, flags),
     ...apiAudiencesOf(flags),
-    ...(audit === undefined ? {} : { audit }),
-    ...(encryption === undefined ? {} : { encryption }),
-    ...(tracing === undefined ? {} : { tracing }),
-    ...(staticTokens === undefined ? {} : { staticTokens }),
+    ...given({ audit, encryption, tracing, staticTokens }),
   };
 }
 

@@ -1,4 +1,5 @@
 /** How many streams the other relays have: each is asked for /relay/load. */
+import { given } from "#base/given.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
 import { UsageError } from "../shared/usage-error.ts";
@@ -23,7 +24,7 @@ function peer(server: string, ca: string | undefined): ByteTransport {
   if (!URL.canParse(server) || !/^https?:$/.test(new URL(server).protocol)) {
     throw new UsageError(`--peers must be URLs as https://host:port, not ${server}`);
   }
-  const trust = ca === undefined ? {} : { ca };
+  const trust = given({ ca });
   return httpClient({ server, ...trust, limits: { ...httpClientLimits, headMs: answerMs } });
 }
 

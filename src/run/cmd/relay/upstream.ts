@@ -39,7 +39,7 @@ export function upstreamOf(
   // A log may be silent for as long as its container is.
   const passLimits = { ...httpClientLimits, socketsMax: 4_096, idleMs: passIdleMs };
   const passHttp = httpClient({ ...access, limits: passLimits });
-  const token = bearerToken === undefined ? {} : { bearerToken };
+  const token = given({ bearerToken });
   return {
     clock,
     http,

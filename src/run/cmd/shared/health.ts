@@ -2,6 +2,7 @@
  * The port of a role that serves no API: /healthz, /livez, /readyz for anybody, /metrics and /version for whom the
  * API server says so (TokenReview and SubjectAccessReview, as kube-scheduler delegates).
  */
+import { given } from "#base/given.ts";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
 import { CertificateAuthenticator } from "#auth/x509.ts";
 import { failure } from "#api/status.ts";
@@ -46,7 +47,7 @@ export async function serveHealth(
   const secure = certificateOf(deps.host, flags);
   const tls = tlsSettings(flags);
   const { clientCa } = deps;
-  const ca = clientCa === undefined ? {} : { clientCa };
+  const ca = given({ clientCa });
   try {
     return await listen(
       { ...address, ...secure, ...ca, tls, ...portSharing(flags), limits: httpLimits },

@@ -1,4 +1,5 @@
 /** What every role that is a client of an API server has: a host, an election, a health port, and an end. */
+import { given } from "#base/given.ts";
 import { RestMetrics } from "#client/rest-metrics.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import type { SupervisedHost } from "./host.ts";
@@ -89,7 +90,7 @@ function healthDeps(
     metrics,
     client: connection.client(),
     anonymousHttp: connection.transport({ isAnonymous: true }),
-    ...(ca === undefined ? {} : { clientCa: ca }),
+    ...given({ clientCa: ca }),
     notReady: () => (stopping.aborted ? "stopping" : readiness.why()),
   };
 }

@@ -53,7 +53,7 @@ export class CheckpointBucket implements ChunkStore {
   static async open(target: BucketTarget): Promise<CheckpointBucket> {
     const { accessKeyId, secretAccessKey, sessionToken, region } = target;
     const AwsClient = await loadSigner();
-    const token = sessionToken === undefined ? {} : { sessionToken };
+    const token = given({ sessionToken });
     const keys = { accessKeyId, secretAccessKey, ...token };
     return new CheckpointBucket(
       target,

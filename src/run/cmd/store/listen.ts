@@ -1,4 +1,5 @@
 /** Where `pilothouse store` listens, and whom it serves there. */
+import { given } from "#base/given.ts";
 import { EtcdCounters } from "#etcd/counters.ts";
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
@@ -130,7 +131,7 @@ export async function listenAt(
   try {
     const { counters = new EtcdCounters(deps.clock) } = deps;
     const http = etcdHttpFrontend({ ...deps, counters, figures: readProcessFigures }, flags.quota);
-    const secure = tls === undefined ? {} : { tls };
+    const secure = given({ tls });
     return await listenEtcd(
       { ...deps, http, counters },
       { host, port, ...secure, limits: recommendedServerLimits },

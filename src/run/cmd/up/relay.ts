@@ -65,7 +65,7 @@ export async function openRelayOf(
     xdsListen === undefined
       ? undefined
       : await addressOf({ listen: xdsListen, cert: keys.cert, key: keys.key }, xdsFlag);
-  const withXds = xdsListen === undefined ? {} : { xdsListen };
+  const withXds = given({ xdsListen });
   const mirrors = { resources, reads: "verify", logLevel, ...withXds } as const;
   const connect = (clock: Clock) => upstreamOf(access, clock);
   const made = await openRelay(mirrors, connect, more, parts, stopping);

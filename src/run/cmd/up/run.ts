@@ -1,5 +1,6 @@
 /** `pilothouse up`: a plane over a data directory, until Ctrl-C or SIGTERM. */
 import { relative } from "node:path";
+import { given } from "#base/given.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import { keepLittleFreeMemory } from "#platform/node/spare-memory.ts";
 import { advertisedAddress } from "../plane/advertise.ts";
@@ -94,7 +95,7 @@ async function openRelayBeside(
   const { relay } = flags;
   if (relay === undefined) return undefined;
   const { openRelayOf } = await import("./relay.ts");
-  const more = audit === undefined ? {} : { audit };
+  const more = given({ audit });
   return openRelayOf(host, plane, pki, { ...flags, relay, ...more }, parts.nest("relay"), stopping);
 }
 

@@ -3,6 +3,7 @@
  * watches whose selectors have 19,000 requirements each.
  */
 import assert from "node:assert/strict";
+import { given } from "#base/given.ts";
 import { type Api, type Attack, json } from "../attack.ts";
 import { atOnce, makeConfigMaps } from "./many.ts";
 
@@ -61,7 +62,7 @@ async function residentBytes(api: Api): Promise<number> {
 
 function stampede(path: string, accept: string, heldMsMax?: number): Attack {
   return {
-    ...(heldMsMax === undefined ? {} : { heldMsMax }),
+    ...given({ heldMsMax }),
     name: `${herd} at once for ${path} as ${accept.split(";")[0]}`,
     prepare: prepared,
     requests: [],

@@ -1,4 +1,5 @@
 /** Patches just within what an object and a patch may be built of: JSON, merge, strategic, server-side apply. */
+import { given } from "#base/given.ts";
 import {
   type Api,
   type Attack,
@@ -70,7 +71,7 @@ function patched(row: Patched): Attack {
       },
     ],
     expect: row.expect ?? 200,
-    ...(row.says === undefined ? {} : { says: row.says }),
+    ...given({ says: row.says }),
   };
 }
 

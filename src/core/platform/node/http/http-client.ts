@@ -8,6 +8,7 @@
  * A GET on a kept connection that the server had just closed is sent once more; other methods are
  * not, because only the caller knows whether a second try is harmless.
  */
+import { given } from "#base/given.ts";
 import { dictionary } from "#base/own.ts";
 import type {
   ClientRequest,
@@ -121,7 +122,7 @@ function httpsAgent(options: HttpClientOptions, more: object = agentOptions(opti
     ...more,
     ...trusting(ca),
     ...(certificate === undefined || key === undefined ? {} : { cert: certificate, key }),
-    ...(serverName === undefined ? {} : { servername: serverName }),
+    ...given({ servername: serverName }),
     rejectUnauthorized: insecure !== true,
   });
 }

@@ -9,6 +9,7 @@
  * Upgrades (WebSocket, SPDY) become raw tunnels where the handler answers with one (`http1-upgrade.ts`).
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { given } from "#base/given.ts";
 import {
   createSecureServer,
   type Http2SecureServer,
@@ -114,7 +115,7 @@ export async function listen(
 ): Promise<Listening> {
   const { limits, refused, ledger } = options;
   const progress = new AnswerProgress(new NodeClock(), limits, () => ledger?.isTight ?? false);
-  const more = refused === undefined ? {} : { refused };
+  const more = given({ refused });
   const rim = new Rim({ handler, log, progress, ...more }, limits);
   const hold = ledger === undefined ? undefined : (caller: string) => ledger.open(caller);
   const sockets = new OpenSockets(log, { isSecure: options.key !== undefined, hold });
@@ -261,7 +262,7 @@ function listenersTaken(server: AnyServer, event: string): (socket: Socket) => v
 
 function connectionOf(sockets: OpenSockets, socket: Socket): Pick<SocketPeer, "connection"> {
   const connection = sockets.accountOf(socket);
-  return connection === undefined ? {} : { connection };
+  return given({ connection });
 }
 
 function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): Http2SecureServer {
