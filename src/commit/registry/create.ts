@@ -67,13 +67,13 @@ export async function prepareCreate(
   for (const text of context.strategy.sentWarnings?.(filled) ?? []) options.warn?.(text);
   const next = context.strategy.prepareForCreate(filled);
   const { pace } = options;
-  if (pace?.isLong === true) await pace.turn();
+  await pace?.step();
   const errors = await validateCreate(context, next);
-  if (pace?.isLong === true) await pace.turn();
+  await pace?.step();
   refuseInvalid(context, next, errors, options);
   passWarnings(context.strategy, next, undefined, options);
   await options.admit?.(next, undefined);
-  if (pace?.isLong === true) await pace.turn();
+  await pace?.step();
   return next;
 }
 

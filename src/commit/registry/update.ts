@@ -116,22 +116,22 @@ async function updateExisting(attempt: Attempt, current: SharedObject): Promise<
   options.charge?.(current.value.length);
   const own = context.rules !== undefined;
   const old = own ? await readStored(context, current) : current.object;
-  if (pace?.isLong === true) await pace.turn();
+  await pace?.step();
   const wanted = await attempt.transform(old);
   checkVersion(attempt, current, wanted);
   const next = prepareUpdate(attempt, wanted, old);
-  if (pace?.isLong === true) await pace.turn();
+  await pace?.step();
   const errors = await validateUpdate(attempt, next, old);
-  if (pace?.isLong === true) await pace.turn();
+  await pace?.step();
   refuseInvalid(context, next, errors, options);
   passWarnings(rulesOf(attempt), next, old, options);
   const settled = withOldTimes(next, old);
   await options.admit?.(settled, old);
-  if (pace?.isLong === true) await pace.turn();
+  await pace?.step();
   const stored = own ? await storedForm(context, settled) : settled;
   if (isReleased(context, settled, old)) return updateByDeleting(attempt, current, stored);
   const bytes = encodeForStorage(context, stored);
-  if (pace?.isLong === true) await pace.turn();
+  await pace?.step();
   const isSame = equalBytes(bytes, current.value) || sameObject(bytes, current, stored);
   if (isSame && !isStale(context, key)) {
     return done({ object: current, isCreated: false, isDeleted: false });

@@ -42,7 +42,12 @@ export class Pace {
     if (bytes >= longBytesMin) this.#isLong = true;
   }
 
-  /** `if (pace.isLong) await pace.turn();` */
+  /** Stands between two steps of a request: `await pace.step();`. Short work goes on in the same turn. */
+  step(): Promise<void> | undefined {
+    return this.#isLong ? this.turn() : undefined;
+  }
+
+  /** Resolves when the request has a turn of the loop again. */
   turn(): Promise<void> {
     const listener = this.#listener;
     listener?.rests();

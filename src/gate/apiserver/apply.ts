@@ -35,7 +35,7 @@ export async function handleApply(
   const { pace } = context;
   const full = pace.isLong ? kind.overfull(configuration) : undefined;
   if (full !== undefined) throw tooLarge(`the object has ${full}`);
-  if (pace.isLong) await pace.turn();
+  await pace.step();
   return writeThrough(deps, context, kind, query, {
     subresource,
     createIfMissing: subresource === "" || isMadeByStatus(kind, subresource),

@@ -50,7 +50,7 @@ async function readBytes(context: RequestContext, { bytesMax }: Bodies): Promise
   if (bytes === "refused") throw refused(holding);
   chargeDecoding(holding, bytes.length);
   context.pace.note(bytes.length);
-  if (context.pace.isLong) await context.pace.turn();
+  await context.pace.step();
   return bytes;
 }
 
@@ -197,7 +197,7 @@ export async function readObject(
   const document = await readDocument(context, bodies, kind.resource.kind, validation !== "Ignore");
   if (document === undefined) throw emptyBody(kind.resource.kind);
   const { pace } = context;
-  if (pace.isLong) await pace.turn();
+  await pace.step();
   const { value, source } = document;
   const typed =
     kind.custom === undefined
@@ -211,7 +211,7 @@ export async function readObject(
     document,
     frozen ? "Ignore" : validation,
   );
-  if (pace.isLong) await pace.turn();
+  await pace.step();
   return object;
 }
 
@@ -231,7 +231,7 @@ export async function decodeDocument(
   const { object: checked, findings } = kind.check(object, repeats.duplicates);
   refuseOverflow(kind.resource, repeats);
   reportFindings(context, kind.resource, validation, { ...repeats, findings });
-  if (context.pace.isLong) await context.pace.turn();
+  await context.pace.step();
   const defaulted = kind.applyDefaults(checked);
   // A short body may have thousands of defaults.
   if (kind.custom !== undefined && !context.pace.isLong) notePace(context, defaulted);

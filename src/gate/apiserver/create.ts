@@ -30,7 +30,7 @@ export async function handleCreate(
   noteObject(context, sent);
   const object = withoutRepeatedOwners(context, setNamespace(sent, kind, context.place));
   refuseWhileTerminating(kind, object.metadata?.name ?? "");
-  if (context.pace.isLong) await context.pace.turn();
+  await context.pace.step();
   const cached = await createIn(deps, context, kind, object, query);
   return answerCached(context, kind, form, 201, cached);
 }
@@ -59,7 +59,7 @@ async function createIn(
   const tracked = await trackManagedFields(context, kind, query, undefined, object);
   const stored = kind.toStored(tracked);
   const { pace } = context;
-  if (pace.isLong) await pace.turn();
+  await pace.step();
   const facts = { operation: "CREATE", subresource: "", oldObject: undefined } as const;
   const name = object.metadata?.name ?? "";
   const { dryRun } = query;
@@ -74,7 +74,7 @@ async function createIn(
   return unreserveOnError(deps.admission, request, async () => {
     const admitted = await deps.admission.mutate(request);
     const mutated = keepManagedFields(context, stored, admitted);
-    if (pace.isLong) await pace.turn();
+    await pace.step();
     return kind.store.create(context.place.namespace, mutated, {
       dryRun: query.dryRun,
       admit: (next) => deps.admission.validate({ ...request, name: nameOf(next), object: next }),

@@ -34,9 +34,9 @@ export async function decodePatched(
   result: Patched,
 ): Promise<AnyObject> {
   const { pace } = context;
-  if (pace.isLong) await pace.turn();
+  await pace.step();
   refuseBeyondLimits(result.patched);
-  if (pace.isLong) await pace.turn();
+  await pace.step();
   const object = await checked(context, kind, query, result);
   carrySpelling(result.original, object);
   checkUid(kind, object, result.original);

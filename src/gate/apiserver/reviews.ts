@@ -2,6 +2,7 @@
  * Non-persisted kinds, create only: SelfSubjectReview, SubjectAccessReviews, SelfSubjectRulesReview and
  * TokenReview. Nothing is stored; the answer is the request with its status filled in, 201.
  */
+import { given } from "#base/given.ts";
 import { ownEntry } from "#base/own.ts";
 import type { AnyObject, ObjectMeta } from "#api/object.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
@@ -57,7 +58,7 @@ export async function createReview(
   const review = ownEntry(reviews, `${kind.resource.group}/${kind.resource.resource}`);
   const status = (await review?.(deps, context, object)) ?? {};
   const { pace } = context;
-  if (pace.isLong) await pace.turn();
+  await pace.step();
   const metadata = { ...object.metadata, ...reviewMetadata(context, kind) };
   return answerObject(context, kind, form, 201, { ...object, metadata, status });
 }
@@ -115,9 +116,9 @@ function specUser(object: AnyObject): UserInfo {
   const { user = "", uid, groups = [], extra } = accessSpec(object);
   return {
     name: user,
-    ...(uid === undefined ? {} : { uid }),
+    ...given({ uid }),
     groups,
-    ...(extra === undefined ? {} : { extra }),
+    ...given({ extra }),
   };
 }
 
@@ -134,7 +135,7 @@ async function accessReview(deps: ApiDeps, object: AnyObject, user: UserInfo): P
     allowed: decision.allowed,
     ...(decision.denied ? { denied: true } : {}),
     ...(decision.reason === "" ? {} : { reason: decision.reason }),
-    ...(decision.error === undefined ? {} : { evaluationError: decision.error }),
+    ...given({ evaluationError: decision.error }),
   };
 }
 
@@ -173,7 +174,7 @@ function accessAttributes(user: UserInfo, spec: AccessSpec): Attributes {
     subresource: text("subresource"),
     namespace: text("namespace"),
     name: text("name"),
-    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    ...given({ fieldSelector }),
   };
 }
 
@@ -205,7 +206,7 @@ function rulesReview(deps: ApiDeps, context: RequestContext, object: AnyObject):
     resourceRules: rules.filter((rule) => !isPath(rule)),
     nonResourceRules: rules.filter(isPath),
     incomplete,
-    ...(error === undefined ? {} : { evaluationError: error }),
+    ...given({ evaluationError: error }),
   };
 }
 
@@ -250,6 +251,6 @@ function userFields(user: UserInfo): object {
     username: user.name,
     ...(user.uid === undefined || user.uid === "" ? {} : { uid: user.uid }),
     ...(user.groups.length === 0 ? {} : { groups: user.groups }),
-    ...(user.extra === undefined ? {} : { extra: user.extra }),
+    ...given({ extra: user.extra }),
   };
 }

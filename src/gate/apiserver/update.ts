@@ -33,7 +33,7 @@ export async function handleUpdate(
   const sent = await readObject(context, kind, deps.bodies, query.fieldValidation);
   noteObject(context, sent);
   const object = withoutRepeatedOwners(context, requireSameName(sent, kind, context.place));
-  if (context.pace.isLong) await context.pace.turn();
+  await context.pace.step();
   const createIfMissing = kind.allowCreateOnUpdate && context.requestInfo.subresource === "";
   const result = await writeThrough(deps, context, kind, query, {
     subresource: context.requestInfo.subresource,
@@ -75,11 +75,11 @@ export async function writeThrough(
     }
     const { pace } = context;
     const next = await write.next(current);
-    if (pace.isLong) await pace.turn();
+    await pace.step();
     const object = next.tracked
       ? next.object
       : await trackManagedFields(context, kind, query, current, next.object);
-    if (pace.isLong) await pace.turn();
+    await pace.step();
     const stored = kind.toStored(object);
     return write.isAdmitted === true ? stored : attempts.mutate(current, stored);
   };
