@@ -135,7 +135,10 @@ export function run(
   args: readonly string[],
   options: { readonly cwd?: string; readonly input?: string; readonly env?: NodeJS.ProcessEnv },
 ): CommandResult {
-  const result = spawnSync(command, args, { encoding: "utf8", timeout: 120_000, ...options });
+  // Of /metrics, more than the host takes by default.
+  const maxBuffer = 64 * 2 ** 20;
+  const encoding = "utf8";
+  const result = spawnSync(command, args, { encoding, timeout: 120_000, maxBuffer, ...options });
   // A program that is not there says nothing itself.
   const stderr = result.stderr ?? result.error?.message ?? "";
   return { code: result.status ?? 128, stdout: result.stdout ?? "", stderr };
