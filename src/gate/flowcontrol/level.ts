@@ -27,6 +27,12 @@ export type RejectReason =
 /** On a PriorityLevelConfiguration: most open watches of the level; a whole number, else as if absent. */
 const watchesMaxAnnotation = "flowcontrol.pilothouse.dev/watches-max";
 
+/**
+ * Of a level's seats, for answers of one flow on their way. How long these take is its readers' choice, and virtual time
+ * is charged only when they are over: with all of the seats a flow could keep the others waiting meanwhile.
+ */
+const lingeringShare = 1 / 2;
+
 export interface LevelState {
   readonly name: string;
   readonly nominalSeats: number;
@@ -160,14 +166,17 @@ export class Level {
   }
 
   /**
-   * Whether a work whose answer is on its way may keep its seats. While readers of its flow stand still, only as many
-   * as it leaves free: they take no level from the others, however many they are. Ended with `leave`.
+   * Whether a work whose answer is on its way may keep its seats: one of each flow may, and as many as take half of the
+   * level. While readers of its flow stand still, only as many as it leaves free: they take no level from the others,
+   * however many they are. Ended with `leave`.
    */
   linger(flow: string, seats: number): boolean {
     if (this.isExempt) return false;
     const own = this.#lingering.get(flow) ?? { seats: 0, stalledSeats: 0 };
     const free = this.queue.seatsMax - this.queue.seatsInUse;
-    if (own.stalledSeats > 0 && own.stalledSeats + own.seats + seats > free) return false;
+    const held = own.seats + own.stalledSeats;
+    if (own.stalledSeats > 0 && held + seats > free) return false;
+    if (held > 0 && held + seats > this.queue.seatsMax * lingeringShare) return false;
     own.seats += seats;
     this.#lingering.set(flow, own);
     return true;
