@@ -17,7 +17,7 @@ import { NodeRandom } from "#platform/node/random.ts";
 export interface Answered {
   readonly status: number;
   readonly warnings: string;
-  readonly headers: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly text: string;
   readonly json: AnyObject;
 }
@@ -42,8 +42,8 @@ export interface PromisedPlane {
 
 export interface OpenStream {
   readonly status: number;
-  readonly headers: Readonly<Record<string, unknown>>;
-  end(): void;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly end: () => void;
 }
 
 type Wished = Partial<Host> & Partial<PlaneOptions> & { readonly withLoops?: true };

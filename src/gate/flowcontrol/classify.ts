@@ -50,8 +50,8 @@ interface Candidate {
 }
 
 /**
- * Remembers for each user which rules are about it: subjects depend on nothing else of a request. Users are told
- * apart as objects, which authenticators keep for a connection or a token, and which are never changed.
+ * Remembers the rules whose subjects a user is: they depend on nothing else of a request. The key is the user as an
+ * object. Authenticators keep one per connection or token and never change it.
  */
 export class Classifier {
   readonly #ordered: readonly FlowSchema[];
@@ -71,8 +71,8 @@ export class Classifier {
   #candidates(user: UserInfo): readonly Candidate[] {
     const candidates = this.#ordered.map((schema) => ({
       schema,
-      rules: (schema.spec?.rules ?? []).filter(({ subjects = [] }) =>
-        subjects.some((subject) => subjectMatches(subject, user)),
+      rules: (schema.spec?.rules ?? []).filter((rule) =>
+        (rule.subjects ?? []).some((subject) => subjectMatches(subject, user)),
       ),
     }));
     return candidates.filter(({ rules }) => rules.length > 0);

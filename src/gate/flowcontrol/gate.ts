@@ -48,7 +48,7 @@ export type GateAnswer =
       /** Of an answer that lingers: its reader stands still. The seats go back; `release` still follows. At most once. */
       stall(): void;
       /** Of a watch: it is over. Idempotent. */
-      forget(): void;
+      readonly forget: () => void;
       explain(): GateExplanation;
       /** The request waits for a turn of the loop, and takes nothing until it goes on. */
       rest(): void;

@@ -8,7 +8,7 @@
 import type { FlowFacts } from "./classify.ts";
 
 /** Of a field with an index of its own, by resource. */
-const indexedFields: Readonly<Record<string, string>> = { "/pods": "spec.nodeName" };
+const indexedFields: ReadonlyMap<string, string> = new Map([["/pods", "spec.nodeName"]]);
 
 export class WatchCount {
   readonly #counts = new Map<string, number>();
@@ -50,7 +50,7 @@ function placeOf({ group, resource }: FlowFacts, namespace: string, name: string
 }
 
 function isByIndex({ group, resource }: FlowFacts, query: URLSearchParams): boolean {
-  const field = indexedFields[`${group}/${resource}`];
+  const field = indexedFields.get(`${group}/${resource}`);
   const selector = field === undefined ? null : query.get("fieldSelector");
   if (field === undefined || selector === null) return false;
   return selector.split(",").some((one) => {

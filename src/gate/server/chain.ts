@@ -53,6 +53,7 @@ import {
   closedWith,
   closeUnopened,
   heldStream,
+  isLongAnswer,
   type OpenAnswer,
   openHolding,
   openStream,
@@ -60,7 +61,8 @@ import {
 } from "./charges.ts";
 import type { RequestContext } from "./context.ts";
 import { runWithDeadline, allowedTimeoutMs } from "./deadline.ts";
-import type { Gate } from "./gate.ts";
+import { openUntilEnd } from "./direct-stream.ts";
+import { answerTooManyRequests, type Gate, type GateAnswer } from "./gate.ts";
 import { type Explanation, isAsked, openExplanation } from "./explanation.ts";
 import { LingeringSeat } from "./lingering-seat.ts";
 import type { LongTurns } from "./long-turns.ts";
@@ -137,11 +139,6 @@ interface Seat {
   release(): void;
   stall(): void;
 }
-
-type SeatAnswer = Awaited<ReturnType<Gate["enter"]>>;
-
-/** Shorter answers fit into what the kernel takes at once: their seats are free when they are made. */
-const seatAnswerBytesMin = 64 * 1024;
 
 export function createChain(
   deps: ChainDeps,
@@ -298,7 +295,7 @@ async function runChain(
         },
       }),
     });
-    if (seat !== undefined && !state.finished && isLong(request, response) && seat.linger())
+    if (seat !== undefined && !state.finished && isLongAnswer(request, response) && seat.linger())
       state.seat = seat;
     return response;
   } finally {
@@ -316,7 +313,7 @@ async function explain(
   { authorizer }: ChainDeps,
   state: RequestState,
   user: UserInfo,
-  seat: SeatAnswer | undefined,
+  seat: GateAnswer | undefined,
 ): Promise<void> {
   try {
     state.explanation = await openExplanation(authorizer, user);
@@ -334,13 +331,6 @@ async function explain(
 function chargedTo({ request, user, info }: RequestState): Charged {
   const { namespace } = info;
   return { peer: request.peer, user, namespace, queryBytes: request.query.length };
-}
-
-function isLong({ peer }: PlainRequest, response: PlainResponse): boolean {
-  if (peer.kind === "direct") return false;
-  if (response.kind === "stream") return response.begins !== undefined;
-  if (response.kind !== "bytes") return false;
-  return bodyBytes(response.body) >= seatAnswerBytesMin;
 }
 
 async function runChainAuthenticate(deps: ChainDeps, state: RequestState): Promise<UserInfo> {
@@ -465,13 +455,6 @@ class AuthorizationFailure extends Error {}
 
 function unauthorizedError(): Error {
   return failure(401, "Unauthorized", "Unauthorized");
-}
-
-function answerTooManyRequests({
-  retryAfterSeconds,
-  message = "Too many requests, please try again later.\n",
-}: Extract<SeatAnswer, { kind: "rejected" }>): PlainResponse {
-  return textResponse(429, message, { "retry-after": String(retryAfterSeconds) });
 }
 
 function answerError(deps: ChainDeps, state: RequestState, error: unknown): PlainResponse {
@@ -618,25 +601,6 @@ function auditedTunnel(
     return {};
   }
   return { held: closedWith(held, () => auditEnd(deps, state)) };
-}
-
-/** A direct stream has no transport whose close would tell that the server ended it. */
-function openUntilEnd(
-  open: (sink: ObjectEventSink) => () => void,
-  sink: ObjectEventSink,
-): () => void {
-  const end = { came: false, close: () => {} };
-  const close = open({
-    deliver: (events) => sink.deliver(events),
-    end: () => {
-      end.came = true;
-      sink.end();
-      end.close();
-    },
-  });
-  end.close = close;
-  if (end.came) close();
-  return close;
 }
 
 function finishSample(deps: ChainDeps, state: RequestState, response: PlainResponse): void {

@@ -27,6 +27,7 @@ import {
   answerRunBytes,
   type ByteSink,
   type Peer,
+  type PlainRequest,
   type PlainResponse,
   type UserInfo,
 } from "#platform/http.ts";
@@ -106,6 +107,17 @@ function refusalText({ by, asked, held, limit }: Refusal): string {
 function inUnits(bytes: number): string {
   if (bytes < 2 ** 20) return `${Math.ceil(bytes / 2 ** 10)} KiB`;
   return `${Math.ceil(bytes / 2 ** 20)} MiB`;
+}
+
+/** Shorter answers fit into what the kernel takes at once: their seats are free when they are made. */
+const seatAnswerBytesMin = 64 * 1024;
+
+/** Long enough that its seat is kept while it is on its way. */
+export function isLongAnswer({ peer }: PlainRequest, response: PlainResponse): boolean {
+  if (peer.kind === "direct") return false;
+  if (response.kind === "stream") return response.begins !== undefined;
+  if (response.kind !== "bytes") return false;
+  return bodyBytes(response.body) >= seatAnswerBytesMin;
 }
 
 type BytesAnswer = Extract<PlainResponse, { kind: "bytes" }>;

@@ -3,8 +3,9 @@
  * without a gate every request passes.
  */
 import type { GateExplanation } from "#flowcontrol/explanation.ts";
-import type { Headers, UserInfo } from "#platform/http.ts";
+import type { Headers, PlainResponse, UserInfo } from "#platform/http.ts";
 import type { RequestInfo } from "./request-info.ts";
+import { textResponse } from "./respond.ts";
 
 interface GateRequest {
   readonly info: RequestInfo;
@@ -13,7 +14,7 @@ interface GateRequest {
   readonly signal: AbortSignal;
 }
 
-type GateAnswer =
+export type GateAnswer =
   /** `release` is called exactly once: when the answer has left; for a watch, when its initial events are sent. */
   | {
       readonly kind: "seated";
@@ -24,7 +25,7 @@ type GateAnswer =
       /** Of a seat that lingers: its reader stands still. `release` still follows. At most once. */
       stall(): void;
       /** Of a watch: it is over. Idempotent. */
-      forget(): void;
+      readonly forget: () => void;
       explain(): GateExplanation;
       /** The request waits for a turn of the loop: until it goes on, others may have its seat. */
       rest(): void;
@@ -42,4 +43,11 @@ type GateAnswer =
 
 export interface Gate {
   enter(request: GateRequest): Promise<GateAnswer>;
+}
+
+export function answerTooManyRequests({
+  retryAfterSeconds,
+  message = "Too many requests, please try again later.\n",
+}: Extract<GateAnswer, { kind: "rejected" }>): PlainResponse {
+  return textResponse(429, message, { "retry-after": String(retryAfterSeconds) });
 }

@@ -11,6 +11,7 @@ import { canSharePort, httpLimits, listen, type Listening } from "#platform/node
 import { FakeRandom } from "#platform/testing/random.ts";
 import {
   addServingFlags,
+  addWatchLimits,
   portSharing,
   type ServingFlags,
   servingOptions,
@@ -19,6 +20,7 @@ import {
 function parsed(...args: readonly string[]): ServingFlags {
   const command = new Command().exitOverride().configureOutput({ writeErr: () => {} });
   addServingFlags(command);
+  addWatchLimits(command);
   return command.parse(args, { from: "user" }).opts();
 }
 

@@ -132,18 +132,6 @@ export function addServingFlags(command: Command): void {
       integer("count", 0, int32Max),
       200,
     )
-    .option(
-      "--max-watches-per-priority-level <count>",
-      "open at once at each priority level that is not exempt, unless its annotation flowcontrol.pilothouse.dev/watches-max says another number; 0: any number",
-      integer("count", 0, int32Max),
-      0,
-    )
-    .option(
-      "--max-watches-per-user <count>",
-      "open at once, but for those at exempt priority levels; 0: any number",
-      integer("count", 0, int32Max),
-      0,
-    )
     .option("--request-timeout <duration>", "of a request that is no watch", durationOrZero, 60_000)
     .option(
       "--min-request-timeout <seconds>",
@@ -168,6 +156,22 @@ export function addServingFlags(command: Command): void {
       "that a pod without its own stays on a node that cannot be reached",
       integer("seconds", 0, int32Max),
       300,
+    );
+}
+
+export function addWatchLimits(command: Command): void {
+  command
+    .option(
+      "--max-watches-per-priority-level <count>",
+      "open at once at each priority level that is not exempt, unless its annotation flowcontrol.pilothouse.dev/watches-max says another number; 0: any number",
+      integer("count", 0, int32Max),
+      0,
+    )
+    .option(
+      "--max-watches-per-user <count>",
+      "open at once, but for those at exempt priority levels; 0: any number",
+      integer("count", 0, int32Max),
+      0,
     );
 }
 
