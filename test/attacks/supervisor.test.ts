@@ -557,7 +557,7 @@ describe("work that is not waited for", () => {
     "crowd/relay/xds/xds-call.ts": ["this.#identify(", "this.#decide(", "this.#review("],
     "loops/scheduler/bind.ts": ["this.#bind(", "this.#prepare("],
     "loops/scheduler/conditions.ts": ["this.#patch("],
-    "loops/scheduler/scheduler.ts": ["evictVictim("],
+    "loops/scheduler/preemptor.ts": ["evictVictim("],
     // A sink that fails is an answer of false, and a fetch that fails leaves the keys as they are.
     "gate/server/audit/trail.ts": ["this.stage("],
     "gate/auth/issuers/issuer-keys.ts": ["this.refresh("],
