@@ -98,15 +98,16 @@ export class FlowMetrics implements GateObserver {
       "[ALPHA] Seats with all that may be borrowed.",
       (level) => level.maxSeats,
     );
-    const watches = (name: string, help: string, read: (level: LevelState) => number): void =>
-      set.gaugeOf(`pilothouse_flowcontrol_${name}`, help, ["priority_level"], () =>
-        levels().map((level) => [[level.name], read(level)] as const),
-      );
-    watches("open_watches", "Watches that are open.", (level) => level.openWatches);
-    watches(
-      "open_watches_limit",
-      "The most watches that may be open.",
-      (level) => level.watchesMax,
+    const own = "pilothouse_flowcontrol_";
+    const level = ["priority_level"];
+    set.gaugeOf(`${own}open_watches`, "Watches that are open.", level, () =>
+      levels().map(({ name, openWatches }) => [[name], openWatches] as const),
+    );
+    const most = "The most watches that may be open, of levels that have a limit.";
+    set.gaugeOf(`${own}open_watches_limit`, most, level, () =>
+      levels()
+        .filter(({ watchesMax }) => watchesMax !== Number.POSITIVE_INFINITY)
+        .map(({ name, watchesMax }) => [[name], watchesMax] as const),
     );
   }
 
