@@ -5,6 +5,7 @@
  * write per node and ten seconds. When it stops, nodes and pods stay as they are and will be adopted,
  * addresses included, by the next process with the same names.
  */
+import { publishDevices } from "./device-driver.ts";
 import type { HollowDeps } from "./nodes.ts";
 import { HollowNodes } from "./nodes.ts";
 import { HollowNode, nodeDefaults } from "./hollow-node.ts";
@@ -36,10 +37,16 @@ export function createHollowNodes(deps: HollowDeps, options: HollowOptions): Hol
   }
   const kubelets = new HollowNodes(deps, options, nodes);
   const pods = new HollowPods(deps, options, nodes);
+  const publish = async (signal: AbortSignal): Promise<void> => {
+    const { devices } = options;
+    if (devices === undefined) return;
+    await Promise.race([kubelets.registered, aborted(signal)]);
+    if (!signal.aborted) await publishDevices(deps, devices, nodes.keys(), signal);
+  };
   return {
     registered: kubelets.registered,
     async run(signal) {
-      await Promise.all([kubelets.run(signal), pods.run(signal)]);
+      await Promise.all([kubelets.run(signal), pods.run(signal), publish(signal)]);
     },
     metrics: () => ({
       nodes: nodes.size,
@@ -49,4 +56,11 @@ export function createHollowNodes(deps: HollowDeps, options: HollowOptions): Hol
       leaseRenewals: kubelets.renewals,
     }),
   };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }

@@ -1,5 +1,6 @@
 /** What hollow nodes look like and how fast their pods are. All given; `hollowDefaults` is for `cmd`. */
 import type { Taint } from "#api/gen/types.ts";
+import type { HollowDevices } from "./devices.ts";
 import type { ImagePatterns } from "./image-pull.ts";
 import { imagePatterns } from "./image-pull.ts";
 
@@ -32,6 +33,8 @@ export interface HollowOptions {
   readonly unpullable: ImagePatterns;
   /** Events of a pod that does well (Pulled, Created, Started): three more writes a pod. */
   readonly podEvents: boolean;
+  /** Absent: nodes have none. */
+  readonly devices?: HollowDevices;
   readonly podWritesInFlightMax: number;
   readonly nodeWritesInFlightMax: number;
 }

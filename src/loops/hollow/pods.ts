@@ -16,6 +16,7 @@ import { isConflict, isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { runWorkers } from "#client/run-workers.ts";
 import { WorkQueue } from "#client/workqueue.ts";
+import { prepareClaims, usesClaims } from "./device-driver.ts";
 import type { HollowNode } from "./hollow-node.ts";
 import type { HollowDeps } from "./nodes.ts";
 import type { HollowOptions } from "./options.ts";
@@ -37,6 +38,8 @@ interface PodRecord extends Place {
   readonly gated: boolean;
   /** resourceVersion of the newest object known, as a number: older ones come late by the watch. */
   version: number;
+  /** Its resource claims, so that its containers may start. */
+  isPrepared: boolean;
   /** The address is from the node's block, not the host's own. */
   ownsAddress: boolean;
 }
@@ -44,6 +47,8 @@ interface PodRecord extends Place {
 const podsRef = { group: "", version: "v1", resource: "pods" } as const;
 /** A full address block is looked at again after this time. */
 const fullBlockMs = 1_000;
+/** A kubelet tries to prepare claims again after some seconds. */
+const unpreparedMs = 2_000;
 const retry = { retryFirstMs: 50, retryMostMs: 10_000 };
 
 export class HollowPods implements ReflectorSink<Pod> {
@@ -150,6 +155,7 @@ export class HollowPods implements ReflectorSink<Pod> {
       ownsAddress: address !== "" && address !== node.address,
       demand: undefined,
       isAdmitted: false,
+      isPrepared: false,
     };
     this.#records.set(uid, record);
     const isOurs = pod.status?.startTime !== undefined && !hasEnded(pod);
@@ -173,6 +179,9 @@ export class HollowPods implements ReflectorSink<Pod> {
       const pod = record?.pod;
       if (record === undefined || pod === undefined) return;
       const rejection = await this.#room.admit(record, pod);
+      if (rejection === undefined && !(await this.#isPrepared(record, pod))) {
+        return { requeueAfterMs: unpreparedMs };
+      }
       if (rejection === undefined && !this.#giveAddress(record, pod)) {
         return { requeueAfterMs: fullBlockMs };
       }
@@ -191,6 +200,19 @@ export class HollowPods implements ReflectorSink<Pod> {
       record.run = step.run;
       if (step.run.stage === "finished") this.#room.release(record);
     }
+  }
+
+  /** Once prepared, claims stay so; a Pod that is going needs none. */
+  async #isPrepared(record: PodRecord, pod: Pod): Promise<boolean> {
+    if (record.isPrepared || !usesClaims(pod) || hasEnded(pod)) return true;
+    if (pod.metadata?.deletionTimestamp !== undefined) return true;
+    const refusal = await prepareClaims(this.#deps.client, pod, this.#options.devices);
+    record.isPrepared = refusal === undefined;
+    if (refusal === undefined) return true;
+    this.#tell(pod, [
+      { type: "Warning", reason: "FailedPrepareDynamicResources", message: refusal },
+    ]);
+    return false;
   }
 
   #facts(record: PodRecord, pod: Pod): PlanFacts {
