@@ -24,12 +24,15 @@ export class Cycle {
   /** Slots where taking Pods away might help. */
   readonly resolvable: number[] = [];
   readonly #considered: number;
+  /** Reason ids by slot, where somebody wants to know which node was refused for what. */
+  readonly #trace: Map<number, number[]> | undefined;
+  #last = -1;
   /** Reasons beyond the first of their slot. */
   #furtherReasons = 0;
 
   /** `slots[0..count)` are the nodes in question; given, and narrowed in place. */
   constructor(
-    deps: { cache: Cache; classes: PodClasses },
+    deps: { cache: Cache; classes: PodClasses; trace?: Map<number, number[]> },
     info: PodInfo,
     slots: Int32Array,
     count: number,
@@ -37,6 +40,7 @@ export class Cycle {
     this.info = info;
     this.cache = deps.cache;
     this.classes = deps.classes;
+    this.#trace = deps.trace;
     this.podClass = deps.classes.of(info);
     this.feasible = slots;
     this.count = count;
@@ -59,11 +63,15 @@ export class Cycle {
   refuse(slot: number, reason: number): void {
     this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);
     if (reasonOf(reason).resolvable) this.resolvable.push(slot);
+    if (this.#trace === undefined) return;
+    this.#last = slot;
+    this.#trace.set(slot, [reason]);
   }
 
   /** A further reason for a slot that `refuse` or `keep` has refused. */
   alsoRefuse(reason: number): void {
     this.#furtherReasons++;
+    this.#trace?.get(this.#last)?.push(reason);
     this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);
   }
 

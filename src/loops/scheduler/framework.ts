@@ -94,6 +94,29 @@ export class Framework {
     }
   }
 
+  /** What each plugin adds to the scores of the feasible slots, by slot and with its weight. For people, not for decisions. */
+  scoreParts(cycle: Cycle): ReadonlyMap<string, Float64Array> {
+    const parts = new Map<string, Float64Array>();
+    const { nodes } = cycle.cache;
+    let nodeScores = 0;
+    for (const { name, nodeScore, roomScore, score } of this.#plugins) {
+      const total = new Float64Array(nodes.capacity);
+      const scores = new Float64Array(nodes.capacity);
+      const add = (weight: number): void => addScores(cycle, total, scores, weight);
+      if (nodeScore !== undefined && copyNodeScore(cycle, nodeScore, nodeScores++, scores)) {
+        add(nodeScore.weight);
+      }
+      if (score?.run(cycle, scores) === true) add(score.weight);
+      if (roomScore !== undefined) {
+        const { requests } = cycle.info;
+        scores.set(scores.map((_, slot) => roomScore.score(nodes, requests, slot)));
+        add(roomScore.weight);
+      }
+      if (nodeScore ?? roomScore ?? score) parts.set(name, total);
+    }
+    return parts;
+  }
+
   /** Whether the refusals of all these plugins hold for the Pod's class, not just for the Pod. */
   areSharedByClass(names: Iterable<string>): boolean {
     for (const name of names) {

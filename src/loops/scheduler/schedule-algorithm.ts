@@ -34,6 +34,16 @@ interface Refused {
 
 type Decision = { readonly kind: "node"; readonly nodeName: string } | Refused;
 
+export interface Examination {
+  /** Why no node was looked at. */
+  readonly whole: PreFilterRefusal | undefined;
+  /** Reason ids by slot. */
+  readonly refused: ReadonlyMap<number, readonly number[]>;
+  readonly feasible: readonly number[];
+  /** By plugin: what it adds to the score, by slot. */
+  readonly parts: ReadonlyMap<string, Float64Array>;
+}
+
 /** `isNominated`: others than the node named for the Pod were left out. */
 type Found =
   | { readonly kind: "some"; readonly cycle: Cycle; readonly isNominated: boolean }
@@ -174,6 +184,19 @@ export class ScheduleAlgorithm {
       podClass.refused = { loosened: cache.loosened, error };
     }
     return { kind: "none", error, slots: cycle.resolvable };
+  }
+
+  /** Everything that `decide` would go by, for people: see explain.ts. */
+  examine(info: PodInfo): Examination {
+    const { cache } = this.#deps;
+    const whole = this.#framework.runPreFilters(info);
+    const trace = new Map<number, number[]>();
+    const deps = { cache, classes: this.#classes, trace };
+    const slots = cache.nodes.live.slice(0, cache.nodes.size);
+    const cycle = new Cycle(deps, info, slots, whole === undefined ? slots.length : 0);
+    this.#framework.runFilters(cycle);
+    const feasible = [...slots.subarray(0, cycle.count)];
+    return { whole, refused: trace, feasible, parts: this.#framework.scoreParts(cycle) };
   }
 
   /** What the Pod's plugins take on the node that was decided. */

@@ -1,6 +1,7 @@
 /** The command `pilothouse scheduler`, with what its flags mean. */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { addRoleFlags } from "../shared/role-flags.ts";
+import type { ExplainFlags } from "./explain.ts";
 import type { SchedulerFlags } from "./flags.ts";
 import { kubeSchedulerFlags } from "../shared/stock-flags/kube-scheduler.ts";
 import { addStockFlags } from "../shared/stock-flags/stock-flag.ts";
@@ -29,5 +30,18 @@ Examples:
     .action(async (flags: SchedulerFlags) => {
       const { schedulerRole } = await import("../scheduler/run.ts");
       await schedulerRole(flags);
+    });
+  command
+    .command("explain <pod>")
+    .description(
+      "say why a pod is where it is, or nowhere, by plugin, and what would have to change; it only reads",
+    )
+    .option("--kubeconfig <file>", "how to reach the API server")
+    .option("-n, --namespace <name>", "of the pod", "default")
+    .option("--config <file>", "the scheduler's KubeSchedulerConfiguration")
+    .addOption(new Option("-o, --output <how>", "output").choices(["text", "json"]).default("text"))
+    .action(async (pod: string, flags: ExplainFlags) => {
+      const { explain } = await import("../scheduler/explain.ts");
+      await explain(pod, flags);
     });
 }

@@ -1,0 +1,92 @@
+/** `pilothouse scheduler explain POD`: why a Pod of a live cluster is where it is, or nowhere. It only reads. */
+import type { Namespace, Node, Pod, Service } from "#api/gen/types.ts";
+import type { ResourceRef } from "#client/client.ts";
+import { createInformerSet } from "#client/informer-set.ts";
+import { silentLog } from "#platform/log.ts";
+import { NodeClock } from "#platform/node/clock.ts";
+import { NodeRandom } from "#platform/node/random.ts";
+import { Cache } from "#scheduler/cache.ts";
+import { explainPod, explanationText } from "#scheduler/explain.ts";
+import { Nominations } from "#scheduler/nominations.ts";
+import { podInfo } from "#scheduler/pod-info.ts";
+import { defaultProfile } from "#scheduler/profile.ts";
+import { ScheduleAlgorithm } from "#scheduler/schedule-algorithm.ts";
+import { Volumes } from "#scheduler/volumes.ts";
+import { ApiConnection, apiAccess } from "../shared/api-access.ts";
+import { UsageError } from "../shared/usage-error.ts";
+import { readSchedulerConfig } from "./config.ts";
+import type { SchedulerFlags } from "./flags.ts";
+
+export interface ExplainFlags {
+  readonly kubeconfig?: string;
+  readonly namespace: string;
+  readonly config?: string;
+  readonly output: "text" | "json";
+}
+
+const core = (resource: string): ResourceRef => ({ group: "", version: "v1", resource });
+
+/** Throws UsageError when there is no such Pod. */
+export async function explain(name: string, given: ExplainFlags): Promise<void> {
+  const { flags, options } = readSchedulerConfig(given as unknown as SchedulerFlags);
+  const connection = new ApiConnection(await apiAccess(flags), "pilothouse-explain");
+  const ending = new AbortController();
+  const deps = {
+    client: connection.client(),
+    clock: new NodeClock(),
+    random: new NodeRandom(),
+    log: silentLog,
+  };
+  const informers = createInformerSet(deps);
+  const pods = informers.informer<Pod>(core("pods"));
+  const nodes = informers.informer<Node>(core("nodes"));
+  const spaces = informers.informer<Namespace>(core("namespaces"));
+  const services = informers.informer<Service>(core("services"));
+  const volumes = new Volumes({ ...deps, informers, pods });
+  const running = informers.run(ending.signal);
+  try {
+    const removers = volumes.subscribe(() => {});
+    await Promise.all([pods, nodes, spaces, services].map(({ synced }) => synced));
+    await Promise.all(volumes.synced);
+    const pod = pods.get(given.namespace, name);
+    if (pod === undefined) throw new UsageError(`no pod ${given.namespace}/${name}`);
+    const namespaces = (space: string) => spaces.get("", space)?.metadata?.labels;
+    const cache = new Cache({ namespaces });
+    for (const node of nodes.list()) cache.setNode(node);
+    for (const other of pods.list()) if (takesRoom(other, pod)) place(cache, other);
+    const asked = pod.spec?.schedulerName ?? defaultProfile.schedulerName;
+    const profile = options.profiles.find(({ schedulerName }) => schedulerName === asked);
+    const { plugins } = profile ?? defaultProfile;
+    const shared = {
+      cache,
+      random: deps.random,
+      namespaces,
+      volumes,
+      nominations: new Nominations(),
+    };
+    const decider = new ScheduleAlgorithm({
+      ...shared,
+      plugins,
+      services: (space) => services.list(space),
+    });
+    const found = explainPod({ cache, decider }, pod);
+    const text = given.output === "json" ? `${JSON.stringify(found)}\n` : explanationText(found);
+    process.stdout.write(text);
+    for (const remove of removers) remove();
+  } finally {
+    ending.abort();
+    await running;
+    connection.close();
+  }
+}
+
+function takesRoom(other: Pod, pod: Pod): boolean {
+  const { phase } = other.status ?? {};
+  const isPlaced =
+    (other.spec?.nodeName ?? "") !== "" && phase !== "Succeeded" && phase !== "Failed";
+  return isPlaced && other.metadata?.uid !== pod.metadata?.uid;
+}
+
+function place(cache: Cache, pod: Pod): void {
+  cache.confirm(podInfo(pod), pod.spec?.nodeName ?? "");
+}
