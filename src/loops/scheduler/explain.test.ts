@@ -1,4 +1,4 @@
-/** What a person is told of a Pod: refusals by plugin with a remedy, and scores by plugin. */
+/** What `explain` says of a Pod: refusals by plugin with a remedy, and scores by plugin. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeRandom } from "#platform/testing/random.ts";

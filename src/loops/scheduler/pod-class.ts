@@ -65,7 +65,7 @@ export interface PodClass {
   domains: Map<string, { readonly version: number; readonly eligible: ReadonlySet<number> }>;
   /** The last refusal that time alone cannot change; see schedule-algorithm.ts. */
   refused: { readonly loosened: number; readonly error: FitError } | undefined;
-  /** The last time preemption found nothing, as a cache version, and what the Pod was told. */
+  /** The last time preemption found nothing, as a cache version, and the text of it. */
   preemptionFutile: { readonly version: number; readonly text: string };
 }
 

@@ -1,5 +1,5 @@
 /**
- * Preemption as it is carried out: whether a Pod may preempt, whom, and what it is told; its node is nominated, its victims
+ * Preemption as it is carried out: whether a Pod may preempt, whom, and with which text; its node is nominated, its victims
  * are evicted in the background, so that the next decision does not wait for them (upstream's asynchronous preemption).
  */
 import type { PodDisruptionBudget } from "#api/gen/types.ts";
