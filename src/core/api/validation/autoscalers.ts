@@ -71,7 +71,9 @@ function checkReference(out: FieldError[], reference: Fields, path: string): voi
   }
   const given = text(reference, "apiVersion");
   const isCore = text(reference, "kind") === "ReplicationController" && given === "v1";
-  if (!given.includes("/") && !isCore) {
+  // What a metric is about may be of the core group: a Service.
+  const isOfMetric = path.endsWith("describedObject");
+  if (!given.includes("/") && !isCore && !isOfMetric) {
     out.push(invalidValue(child(path, "apiVersion"), given, "apiVersion must specify API group"));
   }
 }
