@@ -78,8 +78,7 @@ function flagOf(path: string, name: string, value: unknown): readonly string[] {
     throw new UsageError(`--config-file ${path}: ${JSON.stringify(name)} is no entry`);
   if (value === null || value === "" || (Array.isArray(value) && value.length === 0)) return [];
   if (Array.isArray(value)) return [`--${name}=${value.map(String).join(",")}`];
-  if (typeof value === "object")
-    throw new UsageError(`--config-file ${path}: ${name} is a mapping, and must be a value`);
-  const unit = typeof value === "number" && durations.has(name) ? "ns" : "";
-  return [`--${name}=${String(value)}${unit}`];
+  if (typeof value === "string" || typeof value === "boolean") return [`--${name}=${value}`];
+  if (typeof value === "number") return [`--${name}=${value}${durations.has(name) ? "ns" : ""}`];
+  throw new UsageError(`--config-file ${path}: ${name} is a mapping, and must be a value`);
 }
