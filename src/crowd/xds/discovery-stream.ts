@@ -94,7 +94,7 @@ export class DiscoveryStream {
   readonly #protocol: Protocol;
   /** By collection; "": of what clusters and routes are made of. */
   readonly #rights = new Map<string, ScopeRights>();
-  /** New resources are sent in this order: clusters before the routes that name them. */
+  /** New resources are sent in this order, by `makeRank`; `#pumpRemovals` has an order of its own. */
   #subscriptions: Subscription[] = [];
   #node: XdsNode | undefined;
   #names = 0;
