@@ -9,7 +9,7 @@ import type {
 import { given } from "#base/given.ts";
 import { type Amounts, textOfNanos } from "./consumable-capacity.ts";
 import type { PoolDevice } from "./pools.ts";
-import { AllocationError, type Alternative, claimKey, type Wanted } from "./requests.ts";
+import { AllocationError, type Alternative, type Wanted } from "./requests.ts";
 
 export interface Taken {
   readonly device: PoolDevice;
