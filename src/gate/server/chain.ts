@@ -15,8 +15,9 @@
  *        signal. Watches and container streams have none here.
  */
 import { failure, noSuchPath } from "#api/status.ts";
-import type { Attributes, Authenticator, Authorizer, Decision } from "#auth/auth.ts";
+import type { Attributes, Authenticator, Authorizer } from "#auth/auth.ts";
 import { authorizationError } from "#auth/forbidden.ts";
+import { annotateDecision, AuthorizationFailure, notAllowed } from "./authorization.ts";
 import { anonymousName } from "#auth/groups.ts";
 import { impersonate } from "#auth/impersonation.ts";
 import { extraSpaceWarning, hasExtraSpace } from "#platform/bearer-token.ts";
@@ -36,19 +37,10 @@ import { Pace } from "#platform/pace.ts";
 import type { Random } from "#platform/random.ts";
 import { attributesOf } from "./attributes.ts";
 import type { AccessMetrics } from "./access-metrics.ts";
-import type { AuditEvent } from "./audit/event.ts";
-import {
-  answered,
-  factsOf,
-  isBug,
-  noteError,
-  type Received,
-  refusedEarly,
-} from "./audit/request-audit.ts";
+import { answered, factsOf, isBug, noteError, refusedEarly } from "./audit/request-audit.ts";
 import type { AuditTrail } from "./audit/trail.ts";
 import {
   bodyBytes,
-  type Charged,
   chargedAnswer,
   closedWith,
   closeUnopened,
@@ -63,16 +55,16 @@ import type { RequestContext } from "./context.ts";
 import { runWithDeadline, allowedTimeoutMs } from "./deadline.ts";
 import { openUntilEnd } from "./direct-stream.ts";
 import { answerTooManyRequests, type Gate, type GateAnswer } from "./gate.ts";
-import { type Explanation, isAsked, openExplanation } from "./explanation.ts";
+import { isAsked, openExplanation } from "./explanation.ts";
 import { LingeringSeat } from "./lingering-seat.ts";
 import type { LongTurns } from "./long-turns.ts";
 import type { RequestMetrics } from "./metrics.ts";
 import { type Place, type Reach, targetOf } from "./place.ts";
-import { requestInfo, isLongRunning, type RequestInfo } from "./request-info.ts";
+import { isLongRunning, type RequestInfo } from "./request-info.ts";
+import { beginRequest, chargedTo, receivedOf, type RequestState } from "./request-state.ts";
 import { textResponse } from "./respond.ts";
 import { statusResponse } from "./status.ts";
-import { spanned, type Trace, type Tracer } from "./trace.ts";
-import { Warnings } from "./warnings.ts";
+import { spanned, type Tracer } from "./trace.ts";
 import { switched } from "./websocket-stream.ts";
 
 type Handler = (context: RequestContext) => Promise<PlainResponse>;
@@ -101,43 +93,6 @@ interface ChainDeps {
 
 interface ChainOptions {
   readonly requestTimeoutMs: number;
-}
-
-/** What the chain learns on the way down and needs on the way up. */
-interface RequestState {
-  readonly request: PlainRequest;
-  readonly info: RequestInfo;
-  readonly query: URLSearchParams;
-  readonly auditId: string;
-  readonly receivedMs: number;
-  readonly receivedWallMs: number;
-  readonly warnings: Warnings;
-  user: UserInfo | undefined;
-  /** Of the user's credential, for its audit event. */
-  note: { readonly key: string; readonly value: string } | undefined;
-  /** Undefined: its user is not known yet, or it is not sampled. */
-  trace: Trace | undefined;
-  /** Undefined: not begun yet, or the policy keeps none. */
-  audit: AuditEvent | undefined;
-  isAuditBegun: boolean;
-  gateHeaders: Headers;
-  /** Of an answer that is given back when it has left, or of a watch's initial events. */
-  seat: Seat | undefined;
-  /** Of a watch: it is over. Idempotent. */
-  forgetWatch: (() => void) | undefined;
-  /** Asked for by the caller. */
-  explanation: Explanation | undefined;
-  /** Of a watch, from before its handler on. */
-  stream: Holding | undefined;
-  /** The answer was made: a handler that ends later is not listened to. */
-  finished: boolean;
-  /** Set while the chain itself decides: its refusals of a known user carry nosniff, as upstream's do. */
-  refusing: boolean;
-}
-
-interface Seat {
-  release(): void;
-  stall(): void;
 }
 
 export function createChain(
@@ -189,36 +144,6 @@ async function auditAnswer(
 
 function isFault(failure: unknown): boolean {
   return failure !== undefined && isBug(failure);
-}
-
-function receivedOf({ request, info, auditId, receivedWallMs }: RequestState): Received {
-  return { request, info, auditId, receivedMs: receivedWallMs };
-}
-
-function beginRequest(deps: ChainDeps, request: PlainRequest): RequestState {
-  const query = new URLSearchParams(request.query);
-  const given = request.headers["audit-id"] ?? "";
-  return {
-    request,
-    query,
-    info: requestInfo(request.method, request.path, query),
-    auditId: /^[\x20-\x7e]{1,256}$/.test(given) ? given : deps.random.uuid(),
-    receivedMs: deps.clock.monotonicMs(),
-    receivedWallMs: deps.clock.nowMs(),
-    warnings: new Warnings(),
-    user: undefined,
-    note: undefined,
-    trace: undefined,
-    audit: undefined,
-    isAuditBegun: false,
-    gateHeaders: {},
-    seat: undefined,
-    forgetWatch: undefined,
-    explanation: undefined,
-    stream: undefined,
-    finished: false,
-    refusing: false,
-  };
 }
 
 function withDeadline(
@@ -287,13 +212,7 @@ async function runChain(
       receivedMs,
       nowMs,
       holding,
-      pace: new Pace(deps.clock, user.name, {
-        rests: () => seat?.rest(),
-        goesOn: () => {
-          seat?.goOn();
-          deps.longTurns?.mark(state, "handler");
-        },
-      }),
+      pace: paceOf(deps, state, user, seat),
     });
     if (seat !== undefined && !state.finished && isLongAnswer(request, response) && seat.linger())
       state.seat = seat;
@@ -306,6 +225,22 @@ async function runChain(
       state.forgetWatch?.();
     }
   }
+}
+
+/** While the request waits for a turn, others may have its seat. */
+function paceOf(
+  { clock, longTurns }: ChainDeps,
+  state: RequestState,
+  user: UserInfo,
+  seat: Extract<GateAnswer, { kind: "seated" }> | undefined,
+): Pace {
+  return new Pace(clock, user.name, {
+    rests: () => seat?.rest(),
+    goesOn: () => {
+      seat?.goOn();
+      longTurns?.mark(state, "handler");
+    },
+  });
 }
 
 /** A seat that is not given back when this fails would be lost. */
@@ -326,11 +261,6 @@ async function explain(
     }
     throw error;
   }
-}
-
-function chargedTo({ request, user, info }: RequestState): Charged {
-  const { namespace } = info;
-  return { peer: request.peer, user, namespace, queryBytes: request.query.length };
 }
 
 async function runChainAuthenticate(deps: ChainDeps, state: RequestState): Promise<UserInfo> {
@@ -423,35 +353,12 @@ async function runChainAuthorize(
   const beganMs = deps.clock.monotonicMs();
   const decision = await deps.authorizer.authorize(attributes);
   deps.accessMetrics.authorized(decision.allowed, beganMs);
-  annotateDecision(state, decision);
-  if (!decision.allowed) throw unauthorizedRequest(state, attributes, decision);
+  annotateDecision(state.audit, decision);
+  if (!decision.allowed) throw notAllowed(state.request.path, attributes, decision);
   state.refusing = false;
   if (target.place === undefined) throw noSuchPath();
   return { place: target.place, attributes };
 }
-
-/** An authorizer that could not be asked has decided nothing, as upstream tells it. */
-function annotateDecision({ audit }: RequestState, { allowed, reason, error }: Decision): void {
-  if (audit === undefined) return;
-  const isDecided = allowed || error === undefined;
-  if (isDecided) audit.annotate("authorization.k8s.io/decision", allowed ? "allow" : "forbid");
-  audit.annotate("authorization.k8s.io/reason", isDecided ? reason : "internal error");
-}
-
-/** Where an authorizer could not be asked, nobody knows whether the request may pass: 500, as upstream. */
-function unauthorizedRequest(
-  { request }: RequestState,
-  attributes: Attributes,
-  { reason, error }: Decision,
-): Error {
-  if (error === undefined) return authorizationError(attributes, reason);
-  return new AuthorizationFailure(
-    `Internal Server Error: ${JSON.stringify(request.path)}: ${error}`,
-  );
-}
-
-/** Answered as plain text. */
-class AuthorizationFailure extends Error {}
 
 function unauthorizedError(): Error {
   return failure(401, "Unauthorized", "Unauthorized");

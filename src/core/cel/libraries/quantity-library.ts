@@ -59,7 +59,7 @@ class QuantityValue extends OpaqueValue {
   }
 }
 
-/** Of a field that holds a quantity. Throws FunctionError for a text that is none. */
+/** Of a field that holds a quantity. @throws FunctionError for other texts. */
 export function quantityOfText(text: string): Value {
   return readQuantity(text);
 }

@@ -39,7 +39,7 @@ class SemverValue extends OpaqueValue {
   }
 }
 
-/** Of a field that holds a semantic version. Throws SemanticVersionError for a text that is none. */
+/** Of a field that holds a semantic version. @throws SemanticVersionError for other texts. */
 export function semverOfText(text: string): Value {
   return new SemverValue(parseSemanticVersion(text));
 }

@@ -86,7 +86,7 @@ export class DeviceSelectors {
       const why = `type conversion error from '${kind}' to 'bool'`;
       return runtimeError(`CEL result of type ${kind} could not be converted to bool: ${why}`);
     } catch (error) {
-      // A version or quantity that is none: drivers write them past validation of older servers.
+      // Older servers let drivers write versions and quantities that do not parse.
       return runtimeError(error instanceof Error ? error.message : String(error));
     }
   }

@@ -16,6 +16,7 @@ const table: readonly (readonly [flag: string, ...controllers: readonly string[]
   ["concurrent-namespace-syncs", "namespace-controller"],
   ["concurrent-rc-syncs", "replication-controller"],
   ["concurrent-replicaset-syncs", "replicaset-controller"],
+  ["concurrent-resourceclaim-syncs", "resourceclaim-controller"],
   ["concurrent-resource-quota-syncs", "resourcequota-controller"],
   ["concurrent-service-endpoint-syncs", "endpointslice-controller"],
   ["concurrent-serviceaccount-token-syncs", "tokens-controller"],

@@ -3,16 +3,13 @@ import { clientFlags, componentFlags } from "./component-flags.ts";
 import type { StockFlag } from "./flag-kinds.ts";
 import { fixed, refused, unused } from "./stock-flag.ts";
 
-const notHere = "this controller is not here (docs/deploy/roles.md)";
+const notHere = "this controller is not here (docs/roles.md)";
 const atOnce = "changes are acted upon as they come; what comes together is written together";
 
 export const kubeControllerManagerFlags: readonly StockFlag[] = [
   ...componentFlags,
   ...clientFlags,
-  ...unused(
-    `concurrent-device-taint-eviction-syncs:int concurrent-resourceclaim-syncs:int concurrent-service-syncs:int`,
-    notHere,
-  ),
+  ...unused("concurrent-device-taint-eviction-syncs:int concurrent-service-syncs:int", notHere),
   ...unused(
     "endpoint-updates-batch-period:duration endpointslice-updates-batch-period:duration mirroring-endpointslice-updates-batch-period:duration",
     atOnce,
