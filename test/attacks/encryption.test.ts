@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { openEncryption } from "#cmd/plane/encryption.ts";
+import { openEncryption } from "#cmd/shared/encryption.ts";
 import { Parts } from "#cmd/shared/parts.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import type { Key } from "#store/store.ts";

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { openEncryption } from "#cmd/plane/encryption.ts";
+import { openEncryption } from "#cmd/shared/encryption.ts";
 import { Parts } from "#cmd/shared/parts.ts";
 import { readConfiguration } from "#encryption/configuration.ts";
 import { KmsPlugins } from "#encryption/kms-plugins.ts";

@@ -561,7 +561,7 @@ describe("work that is not waited for", () => {
     // A sink that fails is an answer of false, and a fetch that fails leaves the keys as they are.
     "gate/server/audit/trail.ts": ["this.stage("],
     "gate/auth/issuers/issuer-keys.ts": ["this.refresh("],
-    "run/cmd/plane/encryption.ts": ["this.#takeWithPlugins("],
+    "run/cmd/shared/encryption.ts": ["this.#takeWithPlugins("],
     "run/cmd/plane/authentication/issuers.ts": ["tokens.warmUp("],
     // It catches what its client does.
     "gate/server/websocket-stream.ts": ["sink.untilLeft("],

@@ -22,7 +22,7 @@ import { type AtRest, isSealed, SealedValueError } from "#store/at-rest.ts";
 import { loadReadOnly, withDirectory } from "#store/read-only.ts";
 import { createStore } from "#store/restore.ts";
 import type { Key, KeyValue } from "#store/store.ts";
-import { openEncryption } from "../plane/encryption.ts";
+import { openEncryption } from "../shared/encryption.ts";
 import { openDataDirectory } from "../shared/data-dir.ts";
 import { clusterOf, type EtcdFlags, storedResources } from "../shared/etcd-cluster.ts";
 import { Parts } from "../shared/parts.ts";

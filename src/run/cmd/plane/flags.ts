@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { LogLevel } from "#platform/node/log.ts";
 import type { AggregationFlags } from "./aggregation.ts";
 import { addAuditFlags, type AuditFlags } from "../shared/audit-flags.ts";
-import { addEncryptionFlags, type EncryptionFlags } from "./encryption-flags.ts";
+import { addEncryptionFlags, type EncryptionFlags } from "../shared/encryption-flags.ts";
 import { addAuthorizationFlags, type AuthorizationFlags } from "./authorization/flags.ts";
 import { addAuthenticationFlags, type AuthenticationFlags } from "./authentication/flags.ts";
 import {

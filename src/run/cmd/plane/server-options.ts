@@ -12,7 +12,7 @@ import { admissionConfiguration } from "./admission-configuration.ts";
 import { aggregationAccess } from "./aggregation.ts";
 import type { ApiServerFlags } from "./flags.ts";
 import { openAudit } from "../shared/audit.ts";
-import { openEncryption } from "./encryption.ts";
+import { openEncryption } from "../shared/encryption.ts";
 import type { Host } from "../shared/host.ts";
 import { kubeletAccess } from "./kubelets.ts";
 import { readOperatorFile } from "../shared/operator-file.ts";

@@ -11,7 +11,7 @@ import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { describeAsEtcd, storedBytes } from "#store/etcd-metrics.ts";
 import { storeMetrics } from "#store/metrics.ts";
-import { describeEncryption } from "./encryption.ts";
+import { describeEncryption } from "../shared/encryption.ts";
 import { describeCaches, describeStoreRequests } from "./cache-metrics.ts";
 import type { Host, SupervisedHost } from "../shared/host.ts";
 import * as limits from "../shared/limits.ts";

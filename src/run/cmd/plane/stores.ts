@@ -12,7 +12,7 @@ import type { AtRest } from "#store/at-rest.ts";
 import type { ObserveRequest, OpenedStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions, type StateQuota } from "#store/options.ts";
-import type { Encryption } from "./encryption.ts";
+import type { Encryption } from "../shared/encryption.ts";
 import type { Host } from "../shared/host.ts";
 import * as limits from "../shared/limits.ts";
 import { stateQuota } from "./state-quota.ts";

@@ -1,6 +1,6 @@
 /** The flags of encryption at rest, with upstream's names. */
 import type { Command } from "commander";
-import { boolean } from "../shared/flag-values.ts";
+import { boolean } from "./flag-values.ts";
 
 export interface EncryptionFlags {
   readonly encryptionProviderConfig?: string;

@@ -18,10 +18,10 @@ import type { MetricSet } from "#metrics/metric-set.ts";
 import type { HealthCheck } from "#server/health.ts";
 import type { EncryptionFlags } from "./encryption-flags.ts";
 import { describeKms } from "./kms-metrics.ts";
-import type { Host } from "../shared/host.ts";
-import { readOperatorFile } from "../shared/operator-file.ts";
-import type { Parts } from "../shared/parts.ts";
-import { UsageError } from "../shared/usage-error.ts";
+import type { Host } from "./host.ts";
+import { readOperatorFile } from "./operator-file.ts";
+import type { Parts } from "./parts.ts";
+import { UsageError } from "./usage-error.ts";
 
 type EncryptionHost = Pick<Host, "clock" | "log">;
 
