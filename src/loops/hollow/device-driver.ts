@@ -6,8 +6,10 @@
  * After  k/k pkg/kubelet/cm/dra/manager.go, for the texts.
  */
 import type { Node, Pod, PodResourceClaim, ResourceClaim, ResourceSlice } from "#api/gen/types.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { KubeObject } from "#api/object.ts";
-import { isAlreadyExists } from "#client/api-errors.ts";
+import { given } from "#base/given.ts";
+import { isAlreadyExists, isNotFound } from "#client/api-errors.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import { runWorkers } from "#client/run-workers.ts";
 import { WorkQueue } from "#client/workqueue.ts";
@@ -42,10 +44,36 @@ export async function publishDevices(
   await runWorkers(queue, publishersMax, publish, signal);
 }
 
+/** Slices of an earlier run make room: those of the new generation alone count, whatever comes first. */
 async function publishNode(client: Client, devices: HollowDevices, name: string): Promise<void> {
   const node = await client.get<Node>(nodesRef, "", name);
-  for (const slice of slicesOf(devices, node)) {
-    await put<ResourceSlice>(client, resource("resourceslices"), slice);
+  const ref = resource("resourceslices");
+  const fieldSelector = `spec.nodeName=${name},spec.driver=${devices.driver}`;
+  const { items: known } = await client.list<ResourceSlice>(ref, { fieldSelector });
+  const newest = Math.max(0, ...known.map(({ spec }) => Number(spec.pool.generation)));
+  if (isPublished(known, slicesOf(devices, node, newest))) return;
+  const slices = slicesOf(devices, node, newest + 1);
+  for (const slice of slices) await put<ResourceSlice>(client, ref, slice);
+  const kept = new Set(slices.map(({ metadata }) => metadata?.name));
+  for (const { metadata } of known) {
+    const old = metadata?.name ?? "";
+    if (!kept.has(old)) await deleteSlice(client, old);
+  }
+}
+
+function isPublished(known: readonly ResourceSlice[], wanted: readonly ResourceSlice[]): boolean {
+  const specs = new Map(known.map(({ metadata, spec }) => [metadata?.name, spec]));
+  return (
+    known.length === wanted.length &&
+    wanted.every(({ metadata, spec }) => jsonEqual(specs.get(metadata?.name), spec))
+  );
+}
+
+async function deleteSlice(client: Client, name: string): Promise<void> {
+  try {
+    await client.delete(resource("resourceslices"), "", name);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
   }
 }
 
@@ -61,11 +89,10 @@ async function put<T extends KubeObject>(
     if (!isAlreadyExists(error)) throw error;
     const known = await client.get<T>(ref, "", object.metadata?.name ?? "");
     const { resourceVersion } = known.metadata ?? {};
-    const metadata = {
-      ...object.metadata,
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    };
-    await client.update(ref, "", { ...object, metadata });
+    await client.update(ref, "", {
+      ...object,
+      metadata: { ...object.metadata, ...given({ resourceVersion }) },
+    });
   }
 }
 
@@ -73,46 +100,71 @@ export function usesClaims({ spec }: Pod): boolean {
   return (spec?.resourceClaims ?? []).length > 0;
 }
 
-/** @returns why the Pod's containers cannot start yet, as a kubelet says it; undefined: all is prepared. */
+/** How a kubelet's look at the claims of a Pod ends. */
+export interface Preparing {
+  /** Why its containers cannot start yet, as a kubelet says it. */
+  readonly refusal?: string;
+  /** How long the drivers take; 0: all is prepared. */
+  readonly takesMs: number;
+}
+
 export async function prepareClaims(
   client: Client,
   pod: Pod,
   devices: HollowDevices | undefined,
-): Promise<string | undefined> {
+): Promise<Preparing> {
+  let takesMs = 0;
   for (const entry of pod.spec?.resourceClaims ?? []) {
-    const refusal = await prepareClaim(client, pod, entry, devices);
-    if (refusal !== undefined) return `Failed to prepare dynamic resources: ${refusal}`;
+    const { refusal, takesMs: ownMs } = await prepareClaim(client, pod, entry, devices);
+    if (refusal !== undefined) {
+      const message = `Failed to prepare dynamic resources: prepare dynamic resources: ${refusal}`;
+      return { refusal: message, takesMs };
+    }
+    takesMs = Math.max(takesMs, ownMs);
   }
-  return undefined;
+  return { takesMs };
 }
+
+const refused = (refusal: string): Preparing => ({ refusal, takesMs: 0 });
 
 async function prepareClaim(
   client: Client,
   pod: Pod,
   entry: PodResourceClaim,
   devices: HollowDevices | undefined,
-): Promise<string | undefined> {
+): Promise<Preparing> {
   const { namespace = "", name: podName = "", uid = "" } = pod.metadata ?? {};
   const status = pod.status?.resourceClaimStatuses?.find(({ name }) => name === entry.name);
   const name = entry.resourceClaimName ?? status?.resourceClaimName;
   if (name === undefined) {
-    if (status !== undefined) return undefined;
-    return `prepare dynamic resources: pod "${namespace}/${podName}": ResourceClaim not created yet`;
+    if (status !== undefined) return { takesMs: 0 };
+    return refused(`pod "${namespace}/${podName}": ResourceClaim not created yet`);
   }
   let claim: ResourceClaim;
   try {
     claim = await client.get<ResourceClaim>(resource("resourceclaims"), namespace, name);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return `prepare dynamic resources: fetch ResourceClaim ${name}: ${why}`;
+    return refused(`fetch ResourceClaim ${name}: ${why}`);
   }
   const isReserved = (claim.status?.reservedFor ?? []).some((one) => one.uid === uid);
   if (claim.status?.allocation === undefined || !isReserved) {
     const what = `ResourceClaim ${name} (${claim.metadata?.uid ?? ""})`;
-    return `prepare dynamic resources: pod ${podName} (${uid}) is not allowed to use ${what}`;
+    return refused(`pod ${podName} (${uid}) is not allowed to use ${what}`);
   }
-  const results = claim.status.allocation.devices?.results ?? [];
+  return askDriver(claim, devices);
+}
+
+/** Drivers of others are taken to have prepared their devices at once. */
+function askDriver(claim: ResourceClaim, devices: HollowDevices | undefined): Preparing {
+  const results = claim.status?.allocation?.devices?.results ?? [];
   const isOurs = results.some(({ driver }) => driver === devices?.driver);
-  if (!isOurs || devices?.prepareError === undefined) return undefined;
-  return `NodePrepareResources failed for ResourceClaim ${name}: ${devices.prepareError}`;
+  if (!isOurs || devices === undefined) return { takesMs: 0 };
+  const { prepareMs: takesMs, prepareError } = devices;
+  if (prepareError === undefined) return { takesMs };
+  const name = claim.metadata?.name ?? "";
+  return {
+    refusal: `NodePrepareResources failed for ResourceClaim ${name}: ${prepareError}`,
+    takesMs,
+  };
 }

@@ -1,31 +1,45 @@
 /**
  * Devices of hollow nodes: what a driver of GPUs would publish, from a short description. Pure.
  *
- *   gpus × (the whole device + partitions that share its memory as counters), dealt over NVLink domains
+ *   gpus × (the whole device + partitions that share it by counters), dealt over NVLink domains
  *
- * Every device has the attributes `index`, `profile` ("whole", or the partition's name) and `nvlink`, those that
- * are asked for, and the capacity `memory`.
+ * Every device has the attributes `index`, `profile` ("whole", or the partition's name) and `nvlink` (its domain
+ * on the node), beside those that are asked for, and the capacity that is asked for, in parts where it is a part.
  */
-import type { Device, DeviceAttribute, DeviceClass, Node, ResourceSlice } from "#api/gen/types.ts";
+import type {
+  CounterSet,
+  Device,
+  DeviceAttribute,
+  DeviceClass,
+  Node,
+  ResourceSlice,
+} from "#api/gen/types.ts";
+import { canonicalQuantity } from "#api/values/quantity.ts";
 
 export interface HollowDevices {
   readonly driver: string;
   /** The name of the DeviceClass. */
   readonly className: string;
   readonly perNode: number;
-  /** Quantity, of one device. */
-  readonly memory: string;
+  /** Of one whole device: whole numbers with a suffix, as `80Gi`. */
+  readonly capacity: Readonly<Record<string, string>>;
   readonly attributes: Readonly<Record<string, DeviceAttribute>>;
-  /** Of a node; at most as many as devices. */
-  readonly nvlinkDomains: number;
+  /** Devices of a node that share an NVLink domain: the first of them, the next, and so on. */
+  readonly nvlinkDomainSize: number;
   /** `count` of them fill a device. */
   readonly partitions: readonly { readonly name: string; readonly count: number }[];
+  /** How long preparing takes. */
+  readonly prepareMs: number;
   /** What preparing says when it fails; absent: it succeeds. */
   readonly prepareError?: string;
 }
 
-/** What the memory of one device is, in counters. */
-const memoryShares = 840;
+/** What one device is in shares: 2, 3, 4, 5, 6, 7, 8 and more parts of it are whole numbers. */
+const deviceShares = 840;
+/** Upstream's limits for one slice: devices, those that consume counters, and sets of counters. */
+const devicesMax = 128;
+const consumersMax = 64;
+const counterSetsMax = 8;
 
 export function deviceClassOf({ className, driver }: HollowDevices): DeviceClass {
   return {
@@ -37,33 +51,52 @@ export function deviceClassOf({ className, driver }: HollowDevices): DeviceClass
 }
 
 /** One pool, named after the node: its devices, and what they share when there are partitions. */
-export function slicesOf(devices: HollowDevices, node: Node): readonly ResourceSlice[] {
+export function slicesOf(
+  devices: HollowDevices,
+  node: Node,
+  generation = 1,
+): readonly ResourceSlice[] {
   const { name = "", uid = "" } = node.metadata ?? {};
-  const hasPartitions = devices.partitions.length > 0;
-  const pool = { name, generation: 1, resourceSliceCount: hasPartitions ? 2 : 1 };
-  const made = (part: string, spec: object): ResourceSlice => ({
+  const { driver } = devices;
+  const contents = contentsOf(devices);
+  const pool = { name, generation, resourceSliceCount: contents.length };
+  return contents.map((content, at) => ({
     apiVersion: "resource.k8s.io/v1",
     kind: "ResourceSlice",
     metadata: {
-      name: `${name}-${devices.driver}-${part}`,
+      name: `${name}-${driver}-${at}`,
       ownerReferences: [{ apiVersion: "v1", kind: "Node", name, uid, controller: true }],
     },
-    spec: { driver: devices.driver, nodeName: name, pool, ...spec },
-  });
-  const all = Array.from({ length: devices.perNode }, (_, at) => devicesAt(devices, at)).flat();
-  if (!hasPartitions) return [made("devices", { devices: all })];
+    spec: { driver, nodeName: name, pool, ...content },
+  }));
+}
+
+/** A slice has devices or counters, never both. */
+function contentsOf(
+  devices: HollowDevices,
+): readonly { devices?: Device[]; sharedCounters?: CounterSet[] }[] {
+  const indexes = Array.from({ length: devices.perNode }, (_, at) => at);
+  const all = indexes.flatMap((at) => devicesAt(devices, at));
+  if (devices.partitions.length === 0) {
+    return chunks(all, devicesMax).map((some) => ({ devices: some }));
+  }
   return [
-    made("devices", { devices: all }),
-    made("counters", { sharedCounters: Array.from({ length: devices.perNode }, counterSet) }),
+    ...chunks(all, consumersMax).map((some) => ({ devices: some })),
+    ...chunks(indexes.map(counterSet), counterSetsMax).map((some) => ({ sharedCounters: some })),
   ];
 }
 
-function counterSet(_: unknown, at: number) {
-  return { name: `gpu-${at}`, counters: { memory: { value: String(memoryShares) } } };
+function chunks<T>(all: readonly T[], most: number): T[][] {
+  const count = Math.ceil(all.length / most);
+  return Array.from({ length: count }, (_, at) => all.slice(at * most, (at + 1) * most));
+}
+
+function counterSet(at: number): CounterSet {
+  return { name: `gpu-${at}`, counters: { shares: { value: String(deviceShares) } } };
 }
 
 function devicesAt(devices: HollowDevices, at: number): readonly Device[] {
-  const domain = Math.floor((at * devices.nvlinkDomains) / devices.perNode);
+  const domain = Math.floor(at / devices.nvlinkDomainSize);
   const make = (name: string, profile: string, parts: number): Device => ({
     name,
     attributes: {
@@ -72,7 +105,7 @@ function devicesAt(devices: HollowDevices, at: number): readonly Device[] {
       nvlink: { int: domain },
       profile: { string: profile },
     },
-    capacity: { memory: { value: shareOf(devices.memory, parts) } },
+    capacity: capacityOf(devices, parts),
     ...(devices.partitions.length === 0 ? {} : { consumesCounters: [consumption(at, parts)] }),
   });
   const parts = devices.partitions.flatMap(({ name, count }) =>
@@ -82,16 +115,25 @@ function devicesAt(devices: HollowDevices, at: number): readonly Device[] {
 }
 
 function consumption(at: number, parts: number) {
-  const value = String(Math.floor(memoryShares / parts));
-  return { counterSet: `gpu-${at}`, counters: { memory: { value } } };
+  const value = String(Math.floor(deviceShares / parts));
+  return { counterSet: `gpu-${at}`, counters: { shares: { value } } };
 }
 
-/** `80Gi` in 4 parts is `20Gi`; what does not divide is rounded down. */
-function shareOf(memory: string, parts: number): string {
-  const [, amount = "0", suffix = ""] = /^([0-9]+)(.*)$/.exec(memory) ?? [];
+function capacityOf({ capacity }: HollowDevices, parts: number) {
+  const entries = Object.entries(capacity);
+  return Object.fromEntries(
+    entries.map(([name, whole]) => [name, { value: partOf(whole, parts) }]),
+  );
+}
+
+const smaller: Readonly<Record<string, string>> = { Ti: "Gi", Gi: "Mi", Mi: "Ki", Ki: "" };
+
+/** `80Gi` in 4 parts is `20Gi`; what does not divide is given in the next smaller unit, rounded down. */
+function partOf(quantity: string, parts: number): string {
+  const [, amount = "0", suffix = ""] = /^([0-9]+)(.*)$/.exec(quantity) ?? [];
   const whole = Number(amount);
-  if (whole % parts === 0) return `${whole / parts}${suffix}`;
-  return suffix === "Gi"
-    ? `${Math.floor((whole * 1_024) / parts)}Mi`
-    : `${Math.floor(whole / parts)}${suffix}`;
+  if (whole % parts === 0) return canonicalQuantity(`${whole / parts}${suffix}`);
+  const next = smaller[suffix];
+  if (next === undefined) return canonicalQuantity(`${Math.floor(whole / parts)}${suffix}`);
+  return canonicalQuantity(`${Math.floor((whole * 1_024) / parts)}${next}`);
 }

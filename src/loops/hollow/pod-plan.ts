@@ -53,6 +53,8 @@ export interface PlanFacts {
   readonly hostAddress: string;
   readonly nowMs: number;
   readonly images: ImagePatterns;
+  /** How long its resource claims still hold it back, at least; absent: not at all. */
+  readonly heldMs?: number;
   /** The node does not take the pod. */
   readonly rejection?: Rejection;
   /** The node has no room for what the pod wants now. */
@@ -102,12 +104,13 @@ function planRejection(facts: PlanFacts, rejection: Rejection): Step {
 }
 
 function planStart(facts: PlanFacts): Step {
-  if (facts.program.startMs === 0) return enterInit(facts, 0);
+  if (facts.program.startMs === 0 && (facts.heldMs ?? 0) === 0) return enterInit(facts, 0);
   return write(facts, { ...facts.run, stage: "creating" });
 }
 
 function planCreating(facts: PlanFacts): Step {
-  const leftMs = facts.run.acceptedMs + facts.program.startMs - facts.nowMs;
+  const { run, program, nowMs, heldMs = 0 } = facts;
+  const leftMs = Math.max(heldMs, run.acceptedMs + program.startMs - nowMs);
   return leftMs > 0 ? settle(facts, leftMs) : enterInit(facts, 0);
 }
 

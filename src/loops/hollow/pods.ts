@@ -38,8 +38,8 @@ interface PodRecord extends Place {
   readonly gated: boolean;
   /** resourceVersion of the newest object known, as a number: older ones come late by the watch. */
   version: number;
-  /** Its resource claims, so that its containers may start. */
-  isPrepared: boolean;
+  /** When its resource claims are prepared, or are looked at again; absent: never looked at. */
+  claims?: { readonly isPreparing: boolean; readonly untilMs: number };
   /** The address is from the node's block, not the host's own. */
   ownsAddress: boolean;
 }
@@ -155,7 +155,6 @@ export class HollowPods implements ReflectorSink<Pod> {
       ownsAddress: address !== "" && address !== node.address,
       demand: undefined,
       isAdmitted: false,
-      isPrepared: false,
     };
     this.#records.set(uid, record);
     const isOurs = pod.status?.startTime !== undefined && !hasEnded(pod);
@@ -179,13 +178,11 @@ export class HollowPods implements ReflectorSink<Pod> {
       const pod = record?.pod;
       if (record === undefined || pod === undefined) return;
       const rejection = await this.#room.admit(record, pod);
-      if (rejection === undefined && !(await this.#isPrepared(record, pod))) {
-        return { requeueAfterMs: unpreparedMs };
-      }
-      if (rejection === undefined && !this.#giveAddress(record, pod)) {
+      const heldMs = rejection === undefined ? await this.#prepare(record, pod) : 0;
+      if (rejection === undefined && heldMs === 0 && !this.#giveAddress(record, pod)) {
         return { requeueAfterMs: fullBlockMs };
       }
-      const facts = this.#facts(record, pod);
+      const facts = { ...this.#facts(record, pod), heldMs };
       const step = planPod(rejection === undefined ? facts : { ...facts, rejection });
       if (step.kind === "wait") {
         record.run = step.run;
@@ -202,17 +199,22 @@ export class HollowPods implements ReflectorSink<Pod> {
     }
   }
 
-  /** Once prepared, claims stay so; a Pod that is going needs none. */
-  async #isPrepared(record: PodRecord, pod: Pod): Promise<boolean> {
-    if (record.isPrepared || !usesClaims(pod) || hasEnded(pod)) return true;
-    if (pod.metadata?.deletionTimestamp !== undefined) return true;
-    const refusal = await prepareClaims(this.#deps.client, pod, this.#options.devices);
-    record.isPrepared = refusal === undefined;
-    if (refusal === undefined) return true;
-    this.#tell(pod, [
-      { type: "Warning", reason: "FailedPrepareDynamicResources", message: refusal },
-    ]);
-    return false;
+  /** @returns after how long the claims of the Pod are looked at again; 0: nothing holds its containers back. */
+  async #prepare(record: PodRecord, pod: Pod): Promise<number> {
+    if (!usesClaims(pod) || !isStarting(record.run) || hasEnded(pod)) return 0;
+    if (pod.metadata?.deletionTimestamp !== undefined) return 0;
+    const nowMs = this.#deps.clock.nowMs();
+    const { claims } = record;
+    if (claims !== undefined && nowMs < claims.untilMs) return claims.untilMs - nowMs;
+    if (claims?.isPreparing === true) return 0;
+    const { refusal, takesMs } = await prepareClaims(this.#deps.client, pod, this.#options.devices);
+    const heldMs = refusal === undefined ? takesMs : Math.max(takesMs, unpreparedMs);
+    record.claims = { isPreparing: refusal === undefined, untilMs: nowMs + heldMs };
+    if (refusal !== undefined) {
+      const reason = "FailedPrepareDynamicResources";
+      this.#tell(pod, [{ type: "Warning", reason, message: refusal }]);
+    }
+    return heldMs;
   }
 
   #facts(record: PodRecord, pod: Pod): PlanFacts {
@@ -303,6 +305,11 @@ export class HollowPods implements ReflectorSink<Pod> {
       this.#events.event({ apiVersion: "v1", kind: "Pod", ...pod }, type, reason, message);
     }
   }
+}
+
+/** Before it has a sandbox: claims are prepared then, and stay so. */
+function isStarting({ stage }: PodRun): boolean {
+  return stage === "accepted" || stage === "creating";
 }
 
 /** NaN compares as neither older nor newer, so foreign versions count as news. */

@@ -8,6 +8,7 @@ import { createFakeApi } from "#client/testing/fake-api.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
+import type { HollowDevices } from "./devices.ts";
 import { createHollowNodes } from "./hollow.ts";
 import type { HollowOptions } from "./options.ts";
 import { hollowDefaults } from "./options.ts";
@@ -84,3 +85,14 @@ export function conditionOf(pod: Pod | undefined, type: string): string | undefi
 export function wholeCondition(pod: Pod | undefined, type: string): PodCondition | undefined {
   return pod?.status?.conditions?.find((condition) => condition.type === type);
 }
+
+export const hollowGpus: HollowDevices = {
+  driver: "gpu.example.com",
+  className: "gpu",
+  perNode: 8,
+  capacity: { memory: "80Gi" },
+  attributes: { model: { string: "h100" } },
+  nvlinkDomainSize: 8,
+  partitions: [],
+  prepareMs: 0,
+};

@@ -25,6 +25,10 @@ export function addHollow(program: Command): void {
     .option("--pods <count>", "pods a node takes", integer("count", 1, 10_000), 110)
     .option("--cpu <quantity>", "of a node", "8")
     .option("--memory <quantity>", "of a node", "32Gi")
+    .option(
+      "--devices <file>",
+      "YAML: devices of hollow nodes, published as ResourceSlices of one DeviceClass; see docs/devices.md",
+    )
     .addOption(
       new Option(
         "--image-pull-error <patterns>",
@@ -39,6 +43,7 @@ export function addHollow(program: Command): void {
       "after",
       `
 The kubeconfig's user writes Nodes, their Leases and the status of all Pods: an administrator, or a role made for it.
+With --devices it also writes DeviceClasses and ResourceSlices, and reads ResourceClaims.
 
 Examples:
   pilothouse hollow --kubeconfig admin.conf --nodes 1000

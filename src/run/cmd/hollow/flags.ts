@@ -10,5 +10,7 @@ export interface HollowFlags extends ApiFlags {
   readonly pods: number;
   readonly cpu: string;
   readonly memory: string;
+  /** A file. */
+  readonly devices?: string;
   readonly imagePullError: ImagePatterns;
 }

@@ -1,6 +1,8 @@
 /** `pilothouse hollow`: hollow nodes before any API server, as the kubeconfig's user. */
+import { given } from "#base/given.ts";
 import { createHollowNodes } from "#hollow/hollow.ts";
 import { hollowDefaults } from "#hollow/options.ts";
+import { devicesOf } from "../shared/device-file.ts";
 import { hollowStartMs, hollowStopMs } from "../shared/limits.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import { nodeHost } from "../shared/node-host.ts";
@@ -31,13 +33,14 @@ export async function openHollow(
   parts: Parts,
   stopping: AbortSignal,
 ): Promise<Started | undefined> {
+  const options = optionsOf(flags);
   const access = await apiAccess(flags);
   const connection = await parts.open(
     "connection",
     () => new ApiConnection(access, componentUserAgent("kubelet"), paceOf(host.clock, flags)),
     { close: (opened) => opened.close() },
   );
-  const hollow = createHollowNodes({ ...host, client: connection.client() }, optionsOf(flags));
+  const hollow = createHollowNodes({ ...host, client: connection.client() }, options);
   process.stdout.write(
     `pilothouse ${productVersion} hollow: registering ${flags.nodes} nodes at ${access.server}\n`,
   );
@@ -62,6 +65,7 @@ function optionsOf(flags: HollowFlags) {
     startMs: hollowStartMs,
     stopMs: hollowStopMs,
     unpullable: flags.imagePullError,
+    ...given({ devices: devicesOf(flags.devices) }),
     count,
     firstIndex,
     namePrefix,

@@ -60,11 +60,11 @@ export async function openLoops(
   parts: Parts,
 ): Promise<Loops | undefined> {
   if (options.loops === "none") return undefined;
-  const { nodes, unpullable } = options;
+  const { nodes, unpullable, devices } = options;
   const asked = {
     nodes,
     metrics,
-    ...given({ unpullable }),
+    ...given({ unpullable, devices }),
     rootCa: options.rootCa ?? options.pki.authority.certificate,
     mintLegacyToken: access.mintLegacyToken,
     certificates: certificateSigning(host, options),

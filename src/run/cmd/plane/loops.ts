@@ -3,6 +3,7 @@
  * what they may do is what their roles say, as anywhere.
  */
 import { groups, serviceAccountGroups, serviceAccountUser } from "#auth/groups.ts";
+import { given } from "#base/given.ts";
 import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
 import { QueueMetrics } from "#client/queue-metrics.ts";
@@ -16,6 +17,7 @@ import { ControllerMetrics } from "#controllers/metrics.ts";
 import { createControllerManager, type ControllerManager } from "#controllers/manager.ts";
 import type { CheckPolicyTypes } from "#controllers/policystatus/controller.ts";
 import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
+import type { HollowDevices } from "#hollow/devices.ts";
 import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { hollowDefaults } from "#hollow/options.ts";
@@ -31,6 +33,8 @@ interface LoopOptions {
   readonly metrics: MetricSet;
   /** Images that hollow nodes cannot pull; absent: as the room has it. */
   readonly unpullable?: ImagePatterns;
+  /** What devices hollow nodes have; absent: none. */
+  readonly devices?: HollowDevices;
   /** PEM. */
   readonly rootCa: string;
   readonly mintLegacyToken: LegacyTokens["mint"];
@@ -123,10 +127,11 @@ export function startLoops(
 function hollowNodes(
   host: SupervisedHost,
   client: Client,
-  { nodes, unpullable = hollowDefaults.unpullable }: LoopOptions,
+  { nodes, devices, unpullable = hollowDefaults.unpullable }: LoopOptions,
 ): Hollow | undefined {
   if (nodes === 0) return undefined;
   const times = { startMs: hollowStartMs, stopMs: hollowStopMs };
-  const options = { ...hollowDefaults, ...times, count: nodes, unpullable };
+  const more = { unpullable, ...given({ devices }) };
+  const options = { ...hollowDefaults, ...times, ...more, count: nodes };
   return createHollowNodes({ ...host, client }, options);
 }

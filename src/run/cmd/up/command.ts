@@ -24,6 +24,10 @@ export function addUp(program: Command): void {
       6443,
     )
     .option("--nodes <count>", "hollow nodes to register", integer("count", 0, nodesMax), 10)
+    .option(
+      "--devices <file>",
+      "YAML: devices of hollow nodes, published as ResourceSlices of one DeviceClass; see docs/devices.md",
+    )
     .addOption(
       new Option(
         "--image-pull-error <patterns>",

@@ -8,6 +8,8 @@ export interface UpFlags extends ApiServerFlags, SigningFlags {
   readonly host: string;
   readonly port: number;
   readonly nodes: number;
+  /** A file. */
+  readonly devices?: string;
   readonly imagePullError: ImagePatterns;
   readonly hollowMetrics: boolean;
   readonly relay?: string;

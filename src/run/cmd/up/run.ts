@@ -6,6 +6,7 @@ import { keepLittleFreeMemory } from "#platform/node/spare-memory.ts";
 import { advertisedAddress } from "../plane/advertise.ts";
 import { clusterPki } from "../shared/cluster-pki.ts";
 import { type DataDirectory, holdDataDirectory } from "../shared/data-dir.ts";
+import { devicesOf } from "../shared/device-file.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import { kubeAdmin, writeKubeconfig } from "../shared/kubeconfig-file.ts";
 import { nodeHost } from "../shared/node-host.ts";
@@ -40,11 +41,12 @@ export async function openUp(
     throw new UsageError("--xds-listen is served by the relay: give --relay with it");
   }
   const signing = signingOf(flags);
+  const devices = given({ devices: devicesOf(flags.devices) });
   const options = await serverOptions(host, flags, parts);
   const directory = await holdDataDirectory(host.disk, flags.dataDir, parts);
   const advertised = advertisedAddress(host.log, flags);
   const pki = clusterPki(host, directory, [flags.host, ...Object.values(advertised)]);
-  const more = { ...options, ...signing, ...advertised, pki };
+  const more = { ...options, ...signing, ...advertised, ...devices, pki };
   const plane = await openPlane(host, { directory, flags, more }, parts.nest("plane"));
   const relay = await openRelayBeside(host, { plane, pki, flags, options, stopping }, parts);
   writeKubeconfig(directory.kubeconfig, plane.url, pki, kubeAdmin(pki));
