@@ -3,7 +3,7 @@
  * GPUs of one NVLink domain, a ninth that nobody has, and drivers that fail.
  */
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -150,6 +150,15 @@ describe("devices on up", { skip: kubectl === undefined ? noKubectl : false }, (
           "NodePrepareResources failed for ResourceClaim ninth: no such device",
       );
     });
+  });
+
+  test("docs/devices.md shows these files", () => {
+    const page = readFileSync(join(root, "docs", "devices.md"), "utf8");
+    const shown = ["partitions.yaml", "quarter-pod.yaml", "nvlink.yaml", "eight-pod.yaml"];
+    for (const file of shown) {
+      const text = readFileSync(join(examples, file), "utf8");
+      assert.ok(page.includes(`\`\`\`yaml\n${text}\`\`\``), file);
+    }
   });
 
   test("a file with mistakes is refused at the start, with line and field", () => {
