@@ -70,12 +70,21 @@ function checkReference(out: FieldError[], reference: Fields, path: string): voi
     else append(out, invalidEach(at, value, pathSegmentName(value, false)));
   }
   const given = text(reference, "apiVersion");
-  const isCore = text(reference, "kind") === "ReplicationController" && given === "v1";
-  // What a metric is about may be of the core group: a Service.
-  const isOfMetric = path.endsWith("describedObject");
-  if (!given.includes("/") && !isCore && !isOfMetric) {
-    out.push(invalidValue(child(path, "apiVersion"), given, "apiVersion must specify API group"));
-  }
+  const wrong = wrongVersion(given, mayBeOfCore(reference, path));
+  if (wrong !== "") out.push(invalidValue(child(path, "apiVersion"), given, wrong));
+}
+
+/** The object of a metric may be of the core group (a Service); of what is scaled, a ReplicationController. */
+function mayBeOfCore(reference: Fields, path: string): boolean {
+  return path.endsWith("describedObject") || text(reference, "kind") === "ReplicationController";
+}
+
+/** @returns "" when the apiVersion is right. */
+function wrongVersion(given: string, mayBeCore: boolean): string {
+  const parts = given.split("/");
+  if (parts.length > 2) return `unexpected GroupVersion string: ${given}`;
+  const group = parts.length === 2 ? parts[0] : "";
+  return group === "" && !mayBeCore ? "apiVersion must specify API group" : "";
 }
 
 function checkScaling(out: FieldError[], rules: Fields, path: string): void {
