@@ -126,14 +126,19 @@ function capacityOf({ capacity }: HollowDevices, parts: number) {
   );
 }
 
-const smaller: Readonly<Record<string, string>> = { Ti: "Gi", Gi: "Mi", Mi: "Ki", Ki: "" };
+const smaller = new Map([
+  ["Ti", "Gi"],
+  ["Gi", "Mi"],
+  ["Mi", "Ki"],
+  ["Ki", ""],
+]);
 
 /** `80Gi` in 4 parts is `20Gi`; what does not divide is given in the next smaller unit, rounded down. */
 function partOf(quantity: string, parts: number): string {
   const [, amount = "0", suffix = ""] = /^([0-9]+)(.*)$/.exec(quantity) ?? [];
   const whole = Number(amount);
   if (whole % parts === 0) return canonicalQuantity(`${whole / parts}${suffix}`);
-  const next = smaller[suffix];
+  const next = smaller.get(suffix);
   if (next === undefined) return canonicalQuantity(`${Math.floor(whole / parts)}${suffix}`);
   return canonicalQuantity(`${Math.floor((whole * 1_024) / parts)}${next}`);
 }

@@ -5,14 +5,14 @@ import type { Node, ResourceClaim } from "#api/gen/types.ts";
 import { must } from "#base/assert.ts";
 import { makeNode } from "../testing.ts";
 import type { DeviceState } from "./device-state.ts";
-import { stepsPerDecision } from "./device-state.ts";
+import { celPerDecision, stepsPerDecision } from "./device-state.ts";
 import { claim, deviceClass, deviceState, exactly, gpu, gpus, onlyIf, slice } from "./testing.ts";
 
 const node = makeNode("n");
 
 function outcome(state: DeviceState, claims: readonly ResourceClaim[], on: Node = node): string {
   try {
-    const budget = { left: stepsPerDecision };
+    const budget = { left: stepsPerDecision, celLeft: celPerDecision };
     const verdict = state.judge(on, claims, { shape: state.shapeOf(claims), budget });
     if (verdict.kind === "refused") return verdict.reason;
     const results = state.allocateOn(on, claims, () => "share");
@@ -93,7 +93,10 @@ test("the first alternative that can be had is taken, and scored by its rank", (
   const other = deviceState(slice("n", gpus(2, small)), slice("m", devices));
   const shape = other.shapeOf([claim("a", [request])]);
   const judge = (name: string) =>
-    other.judge(makeNode(name), [claim("a", [request])], { shape, budget: { left: 1_000 } });
+    other.judge(makeNode(name), [claim("a", [request])], {
+      shape,
+      budget: { left: 1_000, celLeft: 1_000 },
+    });
   assert.deepEqual(judge("n"), { kind: "fits", score: 7 });
   assert.deepEqual(judge("m"), { kind: "fits", score: 8 });
 });

@@ -6,7 +6,8 @@
  * The first assignment found wins: it depends on what is asked for, published and given away alone, so that
  * `filter` and `reserve` of one decision agree. A search goes back when a device leads nowhere.
  *
- * Bounds every device looked at is a step; past `stepsLeft` the search throws StepsExceeded. A branch is cut where too few
+ * Bounds every device looked at is a step, every selector first asked of one costs CEL units; past the budget of either
+ *        the search throws StepsExceeded. Answers stay, so a later search gets further. A branch is cut where too few
  *        devices, or too few with the attribute's value, are left: "all of one domain, else none" takes no search.
  * After  k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, all features of which
  *        are on in 1.36. Differs: distinctAttribute counts every device of a request, as documented (upstream: the last
@@ -30,9 +31,12 @@ import {
 } from "./requests.ts";
 import { CountersTaken } from "./shared-counters.ts";
 
-/** Steps that a decision may still take: devices looked at, over all nodes. */
+/** What a decision may still do, over all nodes. */
 export interface Budget {
+  /** Steps: devices looked at. */
   left: number;
+  /** Units of CEL for selectors that were never asked of a device; below 0: too many. */
+  celLeft: number;
 }
 
 export class StepsExceeded extends Error {
@@ -96,7 +100,7 @@ class Search {
     this.#wanted = wanted;
     this.#budget = budget;
     this.#nodeName = node.metadata?.name ?? "";
-    this.#candidates = new Candidates(inventory, pools);
+    this.#candidates = new Candidates(inventory, pools, (cost) => this.#charge(cost));
     this.#constraints = wanted.map(({ claim }) =>
       (claim.spec.devices?.constraints ?? []).map(
         (one, i) => new Constraint(one, `claim ${claimKey(claim)}, constraint #${i}`),
@@ -277,6 +281,11 @@ class Search {
 
   #step(): void {
     if (--this.#budget.left < 0) throw new StepsExceeded(this.#nodeName);
+  }
+
+  #charge(cost: number): void {
+    this.#budget.celLeft -= cost;
+    if (this.#budget.celLeft < 0) throw new StepsExceeded(this.#nodeName);
   }
 }
 

@@ -6,6 +6,7 @@ import type { ResourceClaim } from "#api/gen/types.ts";
 import { must } from "#base/assert.ts";
 import { consumption } from "./consumable-capacity.ts";
 import type { Constraint } from "./constraints.ts";
+import type { Charge } from "./device-selectors.ts";
 import type { Inventory } from "./inventory.ts";
 import type { PoolDevice, PoolView } from "./pools.ts";
 import { AllocationError, type Alternative, claimKey } from "./requests.ts";
@@ -15,12 +16,14 @@ type Selectors = Pick<Inventory, "selectors" | "allocated">;
 export class Candidates {
   readonly #inventory: Selectors;
   readonly #pools: readonly PoolView[];
+  readonly #charge: Charge;
   readonly #lists = new Map<Alternative, CandidateList>();
   readonly #all = new Map<Alternative, readonly PoolDevice[]>();
 
-  constructor(inventory: Selectors, pools: readonly PoolView[]) {
+  constructor(inventory: Selectors, pools: readonly PoolView[], charge: Charge) {
     this.#inventory = inventory;
     this.#pools = pools;
+    this.#charge = charge;
   }
 
   /** Without those that were given away before the search began. */
@@ -31,7 +34,7 @@ export class Candidates {
     const devices = this.#devices().filter(
       ({ id }) => alternative.isAdmin || !allocated.hasWhole(id),
     );
-    const list = new CandidateList(this.#inventory, alternative, devices);
+    const list = this.#listOf(alternative, devices);
     this.#lists.set(alternative, list);
     return list;
   }
@@ -47,7 +50,7 @@ export class Candidates {
       const why = `resource pool ${id} is currently ${state}`;
       throw new AllocationError(`${where}: asks for all devices, but ${why}`);
     }
-    const list = new CandidateList(this.#inventory, alternative, this.#devices());
+    const list = this.#listOf(alternative, this.#devices());
     const all: PoolDevice[] = [];
     for (let at = 0; at < list.length; at++) {
       step();
@@ -61,9 +64,19 @@ export class Candidates {
     return all;
   }
 
+  #listOf(alternative: Alternative, devices: readonly PoolDevice[]): CandidateList {
+    return new CandidateList(this.#inventory, { alternative, devices, charge: this.#charge });
+  }
+
   #devices(): readonly PoolDevice[] {
     return this.#pools.flatMap((view) => (view.kind === "usable" ? view.devices : []));
   }
+}
+
+interface Listed {
+  readonly alternative: Alternative;
+  readonly devices: readonly PoolDevice[];
+  readonly charge: Charge;
 }
 
 /** Of one alternative. */
@@ -71,12 +84,14 @@ class CandidateList {
   readonly #inventory: Selectors;
   readonly #alternative: Alternative;
   readonly #devices: readonly PoolDevice[];
+  readonly #charge: Charge;
   readonly #counts = new Map<Constraint, readonly number[]>();
 
-  constructor(inventory: Selectors, alternative: Alternative, devices: readonly PoolDevice[]) {
+  constructor(inventory: Selectors, { alternative, devices, charge }: Listed) {
     this.#inventory = inventory;
     this.#alternative = alternative;
     this.#devices = devices;
+    this.#charge = charge;
   }
 
   get length(): number {
@@ -121,8 +136,9 @@ class CandidateList {
     selectors: Alternative["selectors"],
     where: string,
   ): boolean {
+    const { selectors: asked } = this.#inventory;
     return selectors.every(({ cel }, i) => {
-      const answer = this.#inventory.selectors.ask(cel?.expression ?? "", pool.driver, device);
+      const answer = asked.ask(cel?.expression ?? "", pool.driver, device, this.#charge);
       if (answer.kind === "answer") return answer.matches;
       throw new AllocationError(
         `${where}: selector #${i}: CEL ${answer.step} error: ${answer.message}`,

@@ -18,6 +18,10 @@ import { isDyn, objectType, type Type } from "#cel/type.ts";
 
 const expressionsMax = 512;
 const costMax = 1_000_000;
+/** Of an expression that is compiled, and of each of its characters, in units of CEL: about the time that they take. */
+const compileCost = { each: 1_000, character: 50 };
+
+export type Charge = (cost: number) => void;
 
 export type SelectorAnswer =
   | { readonly kind: "answer"; readonly matches: boolean }
@@ -65,21 +69,27 @@ export class DeviceSelectors {
   readonly #selectors = new Map<string, Selector>();
   readonly #values = new WeakMap<Device, Value>();
 
-  /** A device object has one driver: its slice's. */
-  ask(expression: string, driver: string, device: Device): SelectorAnswer {
-    const { program, error, answers } = this.#selectorOf(expression);
+  /**
+   * A device object has one driver: its slice's. `charge` hears of the CEL cost of what had to be compiled and
+   * evaluated, when it is done and kept: it may throw, and the next to ask goes on from there.
+   */
+  ask(expression: string, driver: string, device: Device, charge: Charge): SelectorAnswer {
+    const { program, error, answers } = this.#selectorOf(expression, charge);
     if (program === undefined) return error ?? answerOf(false);
     const known = answers.get(device);
     if (known !== undefined) return known;
-    const answer = this.#evaluate(program, driver, device);
+    let cost = 0;
+    const answer = this.#evaluate(program, driver, device, (spent) => (cost = spent));
     answers.set(device, answer);
+    charge(cost);
     return answer;
   }
 
-  #evaluate(program: Program, driver: string, device: Device): SelectorAnswer {
+  #evaluate(program: Program, driver: string, device: Device, spend: Charge): SelectorAnswer {
     try {
       const value = this.#valueOf(driver, device);
       const outcome = program.evaluate(new Map([["device", value]]), costMax);
+      spend(outcome.cost);
       if (outcome.kind === "error") return runtimeError(outcome.message);
       if (typeof outcome.value === "boolean") return answerOf(outcome.value);
       const kind = typeName(outcome.value);
@@ -99,15 +109,17 @@ export class DeviceSelectors {
     return made;
   }
 
-  #selectorOf(expression: string): Selector {
-    const known = this.#selectors.get(expression) ?? compile(expression);
+  #selectorOf(expression: string, charge: Charge): Selector {
+    const known = this.#selectors.get(expression);
+    const selector = known ?? compile(expression);
     this.#selectors.delete(expression);
-    this.#selectors.set(expression, known);
+    this.#selectors.set(expression, selector);
     for (const oldest of this.#selectors.keys()) {
       if (this.#selectors.size <= expressionsMax) break;
       this.#selectors.delete(oldest);
     }
-    return known;
+    if (known === undefined) charge(compileCost.each + expression.length * compileCost.character);
+    return selector;
   }
 }
 

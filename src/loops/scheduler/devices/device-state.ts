@@ -4,7 +4,8 @@
  * Holds  `judge` says of a node what `allocate` on it would come to, as things stand.
  * Cost   a verdict is kept until the pools of its node, or what is given away of them, change: a decision allocates
  *        on nodes that changed only. Bounds: `shapesMax` verdicts per node; `stepsPerNode` devices looked at for
- *        one verdict and `stepsPerDecision` for all of a decision, instead of upstream's ten seconds.
+ *        one verdict and `stepsPerDecision` for all of a decision, `celPerDecision` units of CEL for new answers of
+ *        selectors, instead of upstream's ten seconds.
  */
 import type { AllocationResult, DeviceClass, Node, ResourceClaim } from "#api/gen/types.ts";
 import { AllocatedDevices } from "./allocated-devices.ts";
@@ -16,6 +17,8 @@ import { CountersLeft } from "./shared-counters.ts";
 
 export const stepsPerNode = 20_000;
 export const stepsPerDecision = 200_000;
+/** Of selectors in CEL: a few that are as expensive as they may be, or a hundred thousand plain ones. */
+export const celPerDecision = 4_000_000;
 /** Shapes of claims whose verdicts a node keeps; the oldest go. */
 const shapesMax = 16;
 
@@ -94,10 +97,11 @@ export class DeviceState {
     const { kept, pools } = this.#keptOf(node);
     const known = kept.get(shape);
     if (known !== undefined && this.#isCurrent(known, pools)) return known.verdict;
-    if (budget.left <= 0) return { kind: "refused", reason: timedOut };
-    const isCut = budget.left < stepsPerNode;
+    if (budget.left <= 0 || budget.celLeft < 0) return { kind: "refused", reason: timedOut };
+    const isShort = budget.left < stepsPerNode;
     const verdict = this.#judgeNow(node, claims, pools, budget);
-    // The decision ran out of steps, not this node: the next one may go on here.
+    const isCut = isShort || budget.celLeft < 0;
+    // The decision ran out of its budget, not this node: the next one may go on here.
     if (isCut && verdict.kind === "refused" && verdict.reason === timedOut) return verdict;
     const versions = pools.map(({ id }) => this.allocated.poolVersion(id));
     kept.delete(shape);
@@ -128,7 +132,12 @@ export class DeviceState {
     claims: readonly ResourceClaim[],
     shareId: () => string,
   ): readonly AllocationResult[] {
-    const found = this.#allocate(node, claims, { left: stepsPerNode }, shareId);
+    const found = this.#allocate(
+      node,
+      claims,
+      { left: stepsPerNode, celLeft: celPerDecision },
+      shareId,
+    );
     if (found.kind === "none") throw new Error("claim allocation not found for node");
     return found.results;
   }
@@ -143,7 +152,7 @@ export class DeviceState {
       return { kind: "refused", reason: "cannot allocate all claims" };
     }
     const before = Math.min(stepsPerNode, budget.left);
-    const own = { left: before };
+    const own = { left: before, celLeft: budget.celLeft };
     try {
       const found = this.#allocate(node, claims, own, () => "");
       if (found.kind === "none") return { kind: "refused", reason: found.reason };
@@ -153,6 +162,7 @@ export class DeviceState {
       throw error;
     } finally {
       budget.left -= before - own.left;
+      budget.celLeft = own.celLeft;
     }
   }
 

@@ -149,7 +149,7 @@ function canBeSatisfied(
 }
 
 function allocate(state: DeviceState, wanted: ResourceClaim): AllocationResult | undefined {
-  const how = { shape: state.shapeOf([wanted]), budget: { left: 100_000 } };
+  const how = { shape: state.shapeOf([wanted]), budget: { left: 100_000, celLeft: 1e9 } };
   if (state.judge(node, [wanted], how).kind === "refused") return undefined;
   return state.allocateOn(node, [wanted], () => "share")[0];
 }

@@ -15,7 +15,7 @@ import type { Cycle } from "../cycle.ts";
 import { normalize } from "../cycle.ts";
 import { hasBindingConditions, isHopeless } from "../devices/binding-conditions.ts";
 import { DeviceReservation } from "../devices/device-reservation.ts";
-import { scoreOf, stepsPerDecision } from "../devices/device-state.ts";
+import { celPerDecision, scoreOf, stepsPerDecision } from "../devices/device-state.ts";
 import type { DeviceLookup } from "../devices/lookup.ts";
 import { claimsOfPod, isReservedFor, usesClaims } from "../devices/pod-claims.ts";
 import { AllocationError, claimKey } from "../devices/requests.ts";
@@ -161,7 +161,10 @@ function refusalWith(text: string) {
 
 function judgeOf(open: readonly ResourceClaim[], { state }: DeviceLookup) {
   if (open.length === 0) return () => ({ kind: "fits", score: 0 }) as const;
-  const how = { shape: state.shapeOf(open), budget: { left: stepsPerDecision } };
+  const how = {
+    shape: state.shapeOf(open),
+    budget: { left: stepsPerDecision, celLeft: celPerDecision },
+  };
   return (node: Node) => {
     try {
       return state.judge(node, open, how);
