@@ -95,7 +95,7 @@ test("the first alternative that can be had is taken, and scored by its rank", (
   const judge = (name: string) =>
     other.judge(makeNode(name), [claim("a", [request])], {
       shape,
-      budget: { left: 1_000, celLeft: 1_000 },
+      budget: { left: 1_000, celLeft: 1_000_000 },
     });
   assert.deepEqual(judge("n"), { kind: "fits", score: 7 });
   assert.deepEqual(judge("m"), { kind: "fits", score: 8 });
