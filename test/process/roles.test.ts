@@ -176,6 +176,15 @@ void describe("roles in processes of their own", { timeout: 240_000 }, () => {
     assert.equal((await get(`${url}/metrics`)).status, 403);
     assert.equal((await get(`${url}/metrics`, other)).status, 401);
     assert.match((await get(`${url}/metrics`, admin)).text, /^leader_election_master_status/m);
+    for (const who of [undefined, other]) {
+      assert.equal((await get(`${url}/configz`, who)).status, who === undefined ? 403 : 401);
+    }
+    const { componentconfig } = JSON.parse((await get(`${url}/configz`, admin)).text) as {
+      readonly componentconfig: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+    };
+    assert.equal(componentconfig["kind"], "KubeSchedulerConfiguration");
+    assert.equal(componentconfig["leaderElection"]?.["resourceName"], "of-its-own");
+    assert.equal(componentconfig["leaderElection"]?.["leaseDuration"], "15s");
     assert.equal((await get(`${url}/nothing`, admin)).status, 404);
     await served.stop();
   });

@@ -25,6 +25,7 @@ import { type ApiConnection, type Fence, fenced } from "../shared/api-access.ts"
 import { documentReader } from "./published-documents.ts";
 import { openRole, runRole, type WorkOf } from "../shared/role-process.ts";
 import { autoscalingOf } from "./autoscaling-flags.ts";
+import { controllerManagerConfigz } from "./configz.ts";
 import type { ControllerManagerFlags } from "./flags.ts";
 import { nodeIpamOf } from "./node-ranges.ts";
 import { workersOf } from "./worker-flags.ts";
@@ -83,7 +84,8 @@ function openControllerManager(
   };
   const role = "kube-controller-manager";
   const userAgent = componentUserAgent(role);
-  return openRole(role, { userAgent, host, flags, workOf }, parts, stopping);
+  const configz = controllerManagerConfigz(flags);
+  return openRole(role, { userAgent, host, flags, workOf, configz }, parts, stopping);
 }
 
 function nodeLifecycleOf(flags: ControllerManagerFlags): NodeLifecycleOptions {

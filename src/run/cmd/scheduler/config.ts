@@ -10,6 +10,7 @@
  */
 import { parse } from "yaml";
 import { invalidValue } from "#api/validation/errors.ts";
+import { isRecord } from "#base/is-record.ts";
 import { schedulerDefaults } from "#scheduler/scheduler.ts";
 import { milliseconds } from "../shared/flag-values.ts";
 import { readOperatorFile } from "../shared/operator-file.ts";
@@ -25,6 +26,8 @@ interface ReadConfig {
   readonly flags: SchedulerFlags;
   readonly options: SchedulerChoice;
   readonly extenders: readonly ExtenderConfig[];
+  /** As it was given, for /configz; empty without --config. */
+  readonly document: Readonly<Record<string, unknown>>;
 }
 
 const version = "kubescheduler.config.k8s.io/v1";
@@ -49,8 +52,11 @@ const known = [
 /** Throws UsageError that names the file and the field. */
 export function readSchedulerConfig(flags: SchedulerFlags): ReadConfig {
   const { profiles, queue } = schedulerDefaults;
-  if (flags.config === undefined) return { flags, options: { profiles, queue }, extenders: [] };
-  const root = new ConfigFields(flags.config, "", parsed(flags.config));
+  if (flags.config === undefined) {
+    return { flags, options: { profiles, queue }, extenders: [], document: {} };
+  }
+  const given = parsed(flags.config);
+  const root = new ConfigFields(flags.config, "", given);
   if (root.raw("apiVersion") !== version || root.raw("kind") !== "KubeSchedulerConfiguration") {
     throw root.fault("", `must be a KubeSchedulerConfiguration of ${version}`);
   }
@@ -60,7 +66,7 @@ export function readSchedulerConfig(flags: SchedulerFlags): ReadConfig {
   const extenders = readExtenders(root);
   const options = { profiles: readProfiles(root, ignoredOf(extenders)), queue: backoffOf(root) };
   root.throwNoted();
-  return { flags: changed, options, extenders };
+  return { flags: changed, options, extenders, document: isRecord(given) ? given : {} };
 }
 
 /** One loop decides, so there is nothing to spread; the number must be one all the same. */

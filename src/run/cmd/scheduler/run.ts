@@ -9,6 +9,7 @@ import { componentUserAgent } from "../shared/user-agent.ts";
 import type { SchedulerFlags } from "./flags.ts";
 import { openRole, runRole, type WorkOf } from "../shared/role-process.ts";
 import { readSchedulerConfig } from "./config.ts";
+import { schedulerConfigz } from "./configz.ts";
 import { openExtender } from "./extender-http.ts";
 
 export function schedulerRole(flags: SchedulerFlags): Promise<void> {
@@ -22,7 +23,7 @@ export async function openScheduler(
   parts: Parts,
   stopping: AbortSignal,
 ): Promise<Started> {
-  const { flags, options, extenders } = readSchedulerConfig(given);
+  const { flags, options, extenders, document } = readSchedulerConfig(given);
   const asked = await parts.open("extenders", () => extenders.map(openExtender), {
     close: (open) => open.forEach((one) => one.close()),
   });
@@ -41,5 +42,6 @@ export async function openScheduler(
   };
   const role = "kube-scheduler";
   const userAgent = componentUserAgent(role, "scheduler");
-  return openRole(role, { userAgent, host, flags, workOf }, parts, stopping);
+  const configz = schedulerConfigz(flags, options.queue, document);
+  return openRole(role, { userAgent, host, flags, workOf, configz }, parts, stopping);
 }

@@ -1,5 +1,5 @@
 /**
- * The port of a role that serves no API: /healthz, /livez, /readyz for anybody, /metrics and /version for whom the
+ * The port of a role that serves no API: /healthz, /livez, /readyz for anybody, /metrics and /configz for whom the
  * API server says so (TokenReview and SubjectAccessReview, as kube-scheduler delegates).
  */
 import { given } from "#base/given.ts";
@@ -30,10 +30,13 @@ interface HealthDeps {
   /** PEM of the authorities whose client certificates count; absent: none. */
   readonly clientCa?: string;
   readonly metrics: MetricSet;
+  /** The configuration in effect, in JSON's terms and without secrets; absent: the role has none of upstream's kinds. */
+  readonly configz?: object;
   /** What keeps the role from its work; "" when nothing does. */
   readonly notReady: () => string;
 }
 
+const configzPath = "/configz";
 const slisPath = "/metrics/slis";
 const certificateDays = 365;
 
@@ -115,7 +118,7 @@ function healthHandler(given: HealthDeps): PlainHandler {
   };
 }
 
-const json: Headers = { "content-type": "application/json" };
+const json = { "content-type": "application/json" } as const satisfies Headers;
 
 async function answer(deps: Served, access: Access, request: PlainRequest): Promise<PlainResponse> {
   const { path, method } = request;
@@ -127,6 +130,9 @@ async function answer(deps: Served, access: Access, request: PlainRequest): Prom
   if (path === "/readyz") return readiness(checked(deps, "readyz"));
   const user = await access.identify(request);
   await access.authorizePath(user, path);
+  if (path === configzPath && deps.configz !== undefined) {
+    return text(200, JSON.stringify(deps.configz), json["content-type"]);
+  }
   const metrics = path === "/metrics" ? deps.metrics : path === slisPath ? deps.slis : undefined;
   if (metrics === undefined) throw failure(404, "NotFound", `there is nothing at ${path}`, {});
   return text(200, metrics.text(), pageType);

@@ -47,11 +47,13 @@ interface RoleDeps {
   readonly flags: RoleFlags;
   /** Called once; what it gives back is called once per term. */
   readonly workOf: WorkOf;
+  /** Shown at /configz; absent: nothing is there. */
+  readonly configz?: object;
 }
 
 export async function openRole(
   role: string,
-  { userAgent, host, flags, workOf }: RoleDeps,
+  { userAgent, host, flags, workOf, configz }: RoleDeps,
   parts: Parts,
   stopping: AbortSignal,
 ): Promise<Started> {
@@ -72,7 +74,14 @@ export async function openRole(
   const work = workOf({ host, connection, metrics, readiness });
   const health = await parts.open(
     "health",
-    () => serveHealth(healthDeps({ host, connection, metrics, readiness }, stopping), flags),
+    () =>
+      serveHealth(
+        {
+          ...healthDeps({ host, connection, metrics, readiness }, stopping),
+          ...given({ configz }),
+        },
+        flags,
+      ),
     { close: (listening) => listening?.close(shutdownMs) },
   );
   await openSpareMemory(host.clock, parts);
@@ -83,7 +92,7 @@ export async function openRole(
 function healthDeps(
   { host, connection, metrics, readiness }: RoleParts,
   stopping: AbortSignal,
-): Parameters<typeof serveHealth>[0] {
+): Omit<Parameters<typeof serveHealth>[0], "configz"> {
   const { ca } = connection.access;
   return {
     host,
