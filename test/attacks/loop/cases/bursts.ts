@@ -43,8 +43,9 @@ function kept(name: string, valueBytes: number): Buffer {
 
 const newest = 0xbe;
 
-// Not mended: Node makes strings of each field while it reads, some microseconds each and of all connections that are
-// ready in one turn. The bounds of these cases say what is; docs/threats.md lists it among the known gaps.
+// Node makes strings of each field while it reads: heads that it tells of are read for some milliseconds a turn
+// (http2-reading.ts). Not mended: heads beyond its own limits are decoded to their end, of all connections that are
+// ready, and nothing tells of it; the bounds of the two cases of them say what is.
 
 /** Requests whose heads are references to one entry; the first one makes it. */
 function references(count: number, valueBytes: number, streams: number): Buffer {
@@ -71,30 +72,40 @@ function endlessHead(valueBytes: number): Buffer {
 export const bursts: readonly Burst[] = [
   {
     name: "100 heads of 8 HTTP/2 connections, each 15 references to one field of 4,000 bytes",
-    heldMsMax: 150,
     connections: 8,
     protocol: "h2",
     bytes: () => references(15, 4_000, 100),
   },
   {
     name: "100 heads of 8 HTTP/2 connections, each 32 references to one field of 4,000 bytes",
-    heldMsMax: 150,
     connections: 8,
     protocol: "h2",
     bytes: () => references(31, 4_000, 100),
   },
   {
     name: "100 heads of 8 HTTP/2 connections, each 3,900 references to one field of no bytes",
-    heldMsMax: 1_500,
     connections: 8,
     protocol: "h2",
     bytes: () => references(3_900, 0, 100),
   },
   {
-    name: "100 heads of 8 HTTP/2 connections, each 16,000 references: more than a head may have",
+    name: "100 heads of 8 HTTP/2 connections, each 1,900 references: as many as a head may have",
     connections: 8,
     protocol: "h2",
-    bytes: () => references(16_000, 4_000, 100),
+    bytes: () => references(1_900, 0, 100),
+  },
+  {
+    name: "100 heads of 60 HTTP/2 connections, each 1,900 references",
+    connections: 60,
+    protocol: "h2",
+    bytes: () => references(1_900, 0, 100),
+  },
+  {
+    name: "100 heads of 8 HTTP/2 connections, each 12,000 references: more than Node reads of a head",
+    heldMsMax: 1_500,
+    connections: 8,
+    protocol: "h2",
+    bytes: () => references(12_000, 4_000, 100),
   },
   {
     name: "one head of 20 HTTP/2 connections, 120,000 references in eight frames",

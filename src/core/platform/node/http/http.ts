@@ -32,10 +32,11 @@ import { serveHttp1 } from "./http1.ts";
 import { type Http1Front, serveConnection } from "./http1-connection.ts";
 import { refuseBroken, refuseConnect } from "./http1-refusal.ts";
 import { mayUpgrade, serveUpgrade } from "./http1-upgrade.ts";
-import { serveHttp2 } from "./http2.ts";
+import { headBytes, serveHttp2 } from "./http2.ts";
 import { addressCaller, Rim } from "./http-rim.ts";
 import { createServer } from "./node-http.ts";
 import { OpenSockets } from "./open-sockets.ts";
+import { processReading } from "./process-turns.ts";
 import { takeAnyAnchor } from "../trust.ts";
 import { awaitHello } from "./tls-hello.ts";
 import { TlsTrust, type TrustedAuthorities } from "./tls-trust.ts";
@@ -306,8 +307,11 @@ function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): H
   // The listener Node adds for "request" would wrap HTTP/2 streams in its compatibility layer.
   server.removeAllListeners("stream");
   server.on("stream", (stream: ServerHttp2Stream, headers, _flags, rawHeaders) => {
-    const session = stream.session;
-    if (session === undefined) return void stream.destroy();
+    const session = stream.session as ServerHttp2Session | undefined; // a server's
+    if (session === undefined || session.destroyed) return void stream.destroy();
+    processReading.head();
+    const isTooLarge = headBytes(rawHeaders) > rim.headBytesMax;
+    if (isTooLarge && !processReading.mayAnswerTooLarge(session)) return;
     countStream(session, stream);
     const peer = peerOf(peers, session, session.socket as TLSSocket);
     void serveHttp2(rim, peer, stream, headers, rawHeaders).catch(fault(rim));
@@ -356,6 +360,7 @@ function forgetVerification(socket: TLSSocket): void {
 }
 
 function guardSession(session: ServerHttp2Session, limits: HttpLimits): void {
+  processReading.add(session);
   session.on("error", () => session.destroy());
   // Idle means no stream at all: a quiet watch keeps its connection.
   session.setTimeout(limits.idleMs, () => {

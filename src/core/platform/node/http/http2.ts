@@ -249,7 +249,7 @@ function answerText(stream: ServerHttp2Stream, { status, text }: Refusal): void 
 }
 
 /** As HTTP/2 counts a head (RFC 9113 6.5.2). */
-function headBytes(rawHeaders: readonly string[]): number {
+export function headBytes(rawHeaders: readonly string[]): number {
   let bytes = rawHeaders.length * 16;
   for (const text of rawHeaders) bytes += text.length;
   return bytes;

@@ -1,5 +1,6 @@
 /** The turns of this process's loop: there is one, for all its listeners. */
 import type { TurnTimes } from "../../turn-log.ts";
+import { Http2Reading } from "./http2-reading.ts";
 import { RimTurns, type TurnHost } from "./rim-turns.ts";
 
 const now = Promise.resolve();
@@ -19,3 +20,8 @@ export const nodeTurnHost: TurnHost & TurnTimes = {
 const turnMs = 4;
 
 export const processTurns = new RimTurns(nodeTurnHost, { turnMs });
+
+/** With one piece of a connection, some 25 ms at the worst, below 50. */
+const readMs = 5;
+
+export const processReading = new Http2Reading(nodeTurnHost, { readMs });
