@@ -60,7 +60,7 @@ test("no device is given twice, and who finds none is told so", async () => {
       api.put(podsRef, claimant(`p${name}`, `c${name}`));
     }
   });
-  const placed = ["p1", "p2", "p3"].map((name) => rig.nodeOf(name)).filter((one) => one !== "");
+  const placed = ["p1", "p2", "p3"].map((one) => rig.nodeOf(one)).filter((one) => one !== "");
   assert.deepEqual(placed.toSorted(), ["n1", "n2"]);
   const waiting = ["p1", "p2", "p3"].find((one) => rig.nodeOf(one) === "") ?? "";
   assert.equal(
@@ -131,7 +131,7 @@ test("pods that share an allocated claim go where its devices are", async () => 
     for (const name of ["p1", "p2", "p3"]) api.put(podsRef, claimant(name, "c"));
   });
   await rig.clock.advance(12_000);
-  const nodes = new Set(["p1", "p2", "p3"].map((name) => rig.nodeOf(name)));
+  const nodes = new Set(["p1", "p2", "p3"].map((one) => rig.nodeOf(one)));
   assert.equal(nodes.size, 1);
   assert.ok(!nodes.has(""));
   assert.equal(stored(rig.api, "c")?.status?.reservedFor?.length, 3);
