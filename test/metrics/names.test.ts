@@ -6,6 +6,8 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { before, test } from "node:test";
+import type { Pod } from "#api/gen/types.ts";
+import { podResourceMetrics } from "#scheduler/pod-resource-metrics.ts";
 import { type Family, type Page, planePages, readPage, storePage } from "./served.ts";
 
 function rowsOf(file: string): readonly (readonly string[])[] {
@@ -38,20 +40,26 @@ const absent: ReadonlyMap<string, string> = new Map(
   rowsOf("./absent.txt").map(([name = "", ...why]) => [name, why.join(" ")]),
 );
 
+/** One that has a series of each family of the scheduler's /metrics/resources. */
+const amounts = { requests: { cpu: "1" }, limits: { cpu: "2" } };
+const pod: Pod = { spec: { containers: [{ name: "main", resources: amounts }] } };
+
 let plane: Page;
 let slis: Page;
 let store: Page;
-const pages = (): readonly Page[] => [plane, slis, store];
+let resources: Page;
+const pages = (): readonly Page[] => [plane, slis, store, resources];
 
 before(async () => {
   const texts = await planePages();
   plane = readPage(texts.metrics);
   slis = readPage(texts.slis);
   store = readPage(await storePage());
+  resources = readPage(podResourceMetrics(() => [pod]).text());
 });
 
 function* served(): Generator<readonly [name: string, family: Family, of: Upstream]> {
-  for (const page of [plane, slis]) {
+  for (const page of [plane, slis, resources]) {
     for (const [name, family] of page) {
       const known = upstream.get(name);
       if (known !== undefined) yield [name, family, known];
@@ -90,7 +98,7 @@ test("every stable and beta metric of our roles is served, or its absence has a 
   const missing = [...upstream]
     .filter(([, { stability }]) => stability !== "alpha")
     .map(([name]) => name)
-    .filter((name) => !plane.has(name) && !slis.has(name));
+    .filter((name) => ![plane, slis, resources].some((page) => page.has(name)));
   assert.deepEqual(missing.toSorted(), [...absent.keys()].toSorted());
 });
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import https from "node:https";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { Deployment, Lease, Secret, ServiceAccount } from "#api/gen/types.ts";
+import type { Deployment, Lease, Pod, Secret, ServiceAccount } from "#api/gen/types.ts";
 import type { Client } from "#client/client.ts";
 import { leaseResource } from "#client/election.ts";
 import type { KeptEvent } from "#server/audit/testing/kept-audit.ts";
@@ -16,6 +16,7 @@ import {
   clientOf,
   createPod,
   nodeOf,
+  podsRef,
   type RunningRole,
   startRole,
   until,
@@ -185,6 +186,20 @@ void describe("roles in processes of their own", { timeout: 240_000 }, () => {
     assert.equal(componentconfig["kind"], "KubeSchedulerConfiguration");
     assert.equal(componentconfig["leaderElection"]?.["resourceName"], "of-its-own");
     assert.equal(componentconfig["leaderElection"]?.["leaseDuration"], "15s");
+    assert.equal((await get(`${url}/metrics/resources`)).status, 403);
+    const resources = { requests: { cpu: "250m" } };
+    await client.create<Pod>(podsRef, "default", {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "asks", namespace: "default" },
+      spec: { containers: [{ name: "main", image: "nginx", resources }] },
+    });
+    await until("a series of the Pod", async () => {
+      const { text } = await get(`${url}/metrics/resources`, admin);
+      return (
+        /^kube_pod_resource_request\{.*pod="asks".*unit="cores"\} 0.25$/m.test(text) || undefined
+      );
+    });
     assert.equal((await get(`${url}/nothing`, admin)).status, 404);
     await served.stop();
   });

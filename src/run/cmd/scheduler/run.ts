@@ -1,6 +1,8 @@
 /** `pilothouse scheduler`: the scheduler alone, before any API server. */
+import type { Pod } from "#api/gen/types.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import { SchedulerMetrics } from "#scheduler/metrics.ts";
+import { podResourceMetrics } from "#scheduler/pod-resource-metrics.ts";
 import { createScheduler, schedulerDefaults } from "#scheduler/scheduler.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import type { Parts } from "../shared/parts.ts";
@@ -27,6 +29,8 @@ export async function openScheduler(
   const asked = await parts.open("extenders", () => extenders.map(openExtender), {
     close: (open) => open.forEach((one) => one.close()),
   });
+  // Of the term: a follower has none, and shows no series, as upstream.
+  let pods: () => readonly Pod[] = () => [];
   const workOf: WorkOf = ({ connection, metrics }) => {
     const counted = new SchedulerMetrics(metrics);
     return async (signal, term) => {
@@ -36,12 +40,16 @@ export async function openScheduler(
         { ...host, client, informers, metrics: counted },
         { ...schedulerDefaults, ...options, extenders: asked.map(({ extender }) => extender) },
       );
+      const informer = informers.informer<Pod>({ group: "", version: "v1", resource: "pods" });
+      pods = () => informer.list();
       const loop = host.supervisor.run("scheduler", signal, () => made.run(signal));
       await Promise.all([loop, informers.run(signal)]);
+      pods = () => [];
     };
   };
   const role = "kube-scheduler";
   const userAgent = componentUserAgent(role, "scheduler");
   const configz = schedulerConfigz(flags, options.queue, document);
-  return openRole(role, { userAgent, host, flags, workOf, configz }, parts, stopping);
+  const resources = podResourceMetrics(() => pods());
+  return openRole(role, { userAgent, host, flags, workOf, configz, resources }, parts, stopping);
 }

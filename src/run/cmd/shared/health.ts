@@ -1,7 +1,8 @@
 /**
- * The port of a role that serves no API: /healthz, /livez, /readyz for anybody, /metrics and /configz for whom the
+ * The port of a role that serves no API: /healthz, /livez, /readyz for anybody, metrics and /configz for whom the
  * API server says so (TokenReview and SubjectAccessReview, as kube-scheduler delegates).
  */
+import { setImmediate } from "node:timers/promises";
 import { given } from "#base/given.ts";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
 import { CertificateAuthenticator } from "#auth/x509.ts";
@@ -13,7 +14,7 @@ import type { Headers, PlainHandler, PlainRequest, PlainResponse } from "#platfo
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { Access } from "#relay/access/access.ts";
 import { relayLimits } from "#relay/limits.ts";
-import { pageType } from "#metrics/page.ts";
+import { metricsPage, pageType } from "#metrics/page.ts";
 import { type Health, type HealthCheck, ping } from "#server/health.ts";
 import { HealthSlis } from "#server/health-slis.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
@@ -32,11 +33,14 @@ interface HealthDeps {
   readonly metrics: MetricSet;
   /** The configuration in effect, in JSON's terms and without secrets; absent: the role has none of upstream's kinds. */
   readonly configz?: object;
+  /** A page of its own, since it has series for each Pod; absent: nothing is at /metrics/resources. */
+  readonly resources?: MetricSet;
   /** What keeps the role from its work; "" when nothing does. */
   readonly notReady: () => string;
 }
 
 const configzPath = "/configz";
+const resourcesPath = "/metrics/resources";
 const slisPath = "/metrics/slis";
 const certificateDays = 365;
 
@@ -133,9 +137,16 @@ async function answer(deps: Served, access: Access, request: PlainRequest): Prom
   if (path === configzPath && deps.configz !== undefined) {
     return text(200, JSON.stringify(deps.configz), json["content-type"]);
   }
-  const metrics = path === "/metrics" ? deps.metrics : path === slisPath ? deps.slis : undefined;
+  const metrics = metricsAt(deps, path);
   if (metrics === undefined) throw failure(404, "NotFound", `there is nothing at ${path}`, {});
-  return text(200, metrics.text(), pageType);
+  const body = await metricsPage(metrics, () => setImmediate());
+  return { kind: "bytes", status: 200, headers: headersOf(pageType), body };
+}
+
+function metricsAt(deps: Served, path: string): MetricSet | undefined {
+  if (path === "/metrics") return deps.metrics;
+  if (path === slisPath) return deps.slis;
+  return path === resourcesPath ? deps.resources : undefined;
 }
 
 /** @returns the first problem, or "". */
@@ -149,6 +160,10 @@ function readiness(why: string): PlainResponse {
 }
 
 function text(status: number, body: string, type = "text/plain; charset=utf-8"): PlainResponse {
-  const headers: Headers = { "content-type": type, "x-content-type-options": "nosniff" };
-  return { kind: "bytes", status, headers, body: [new TextEncoder().encode(body)] };
+  const bytes = new TextEncoder().encode(body);
+  return { kind: "bytes", status, headers: headersOf(type), body: [bytes] };
+}
+
+function headersOf(type: string): Headers {
+  return { "content-type": type, "x-content-type-options": "nosniff" };
 }

@@ -49,11 +49,13 @@ interface RoleDeps {
   readonly workOf: WorkOf;
   /** Shown at /configz; absent: nothing is there. */
   readonly configz?: object;
+  /** Shown at /metrics/resources; absent: nothing is there. */
+  readonly resources?: MetricSet;
 }
 
 export async function openRole(
   role: string,
-  { userAgent, host, flags, workOf, configz }: RoleDeps,
+  { userAgent, host, flags, workOf, configz, resources }: RoleDeps,
   parts: Parts,
   stopping: AbortSignal,
 ): Promise<Started> {
@@ -78,7 +80,7 @@ export async function openRole(
       serveHealth(
         {
           ...healthDeps({ host, connection, metrics, readiness }, stopping),
-          ...given({ configz }),
+          ...given({ configz, resources }),
         },
         flags,
       ),
@@ -92,7 +94,7 @@ export async function openRole(
 function healthDeps(
   { host, connection, metrics, readiness }: RoleParts,
   stopping: AbortSignal,
-): Omit<Parameters<typeof serveHealth>[0], "configz"> {
+): Omit<Parameters<typeof serveHealth>[0], "configz" | "resources"> {
   const { ca } = connection.access;
   return {
     host,
