@@ -6,10 +6,11 @@
  */
 import type { Pod } from "#api/gen/types.ts";
 import { podAmounts } from "#api/quota-usage.ts";
+import { ownEntry } from "#base/own.ts";
 import { MetricSet } from "#metrics/metric-set.ts";
 
 const labels = ["namespace", "node", "pod", "priority", "resource", "scheduler", "unit"];
-const unitOf: Readonly<Record<string, string>> = {
+const units: Readonly<Record<string, string>> = {
   cpu: "cores",
   memory: "bytes",
   storage: "bytes",
@@ -55,5 +56,5 @@ function hasEnded({ spec, status }: Pod): boolean {
 function unitText(resource: string): string {
   if (resource.startsWith("hugepages-")) return "bytes";
   if (resource.startsWith("attachable-volumes-")) return "integer";
-  return Object.hasOwn(unitOf, resource) ? (unitOf[resource] ?? "") : "";
+  return ownEntry(units, resource) ?? "";
 }

@@ -42,7 +42,7 @@ function extendersOf(given: unknown): Fields {
   return { extenders: given.map((one: unknown) => (isRecord(one) ? withoutKey(one) : one)) };
 }
 
-/** Upstream shows the text of a private key here; whoever may read metrics need not have it. */
+/** Upstream shows the private key too. A reader of metrics has no need of it. */
 function withoutKey(extender: Fields): Fields {
   const tls = extender["tlsConfig"];
   if (!isRecord(tls)) return extender;
