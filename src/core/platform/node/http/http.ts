@@ -12,6 +12,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { given } from "#base/given.ts";
 import {
   createSecureServer,
+  type SecureServerOptions,
   type Http2SecureServer,
   type ServerHttp2Session,
   type ServerHttp2Stream,
@@ -266,9 +267,8 @@ function connectionOf(sockets: OpenSockets, socket: Socket): Pick<SocketPeer, "c
   return given({ connection });
 }
 
-function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): Http2SecureServer {
-  const trust = new TlsTrust(options);
-  const server = createSecureServer({
+function serverOptions(options: ListenOptions): SecureServerOptions {
+  return {
     ...http1Options(options.limits),
     allowHTTP1: true,
     ...secureContextOf(options),
@@ -288,7 +288,12 @@ function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): H
     },
     // By bytes alone: Node resets streams of 128 headers.
     maxHeaderListPairs: options.limits.headBytesMax / 16,
-  });
+  };
+}
+
+function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): Http2SecureServer {
+  const trust = new TlsTrust(options);
+  const server = createSecureServer(serverOptions(options));
   takeAnyAnchor(server);
   addNamedPairs(server, options.tls?.named ?? [], secureContextOf(options));
   refuseUnread(server, rim);
