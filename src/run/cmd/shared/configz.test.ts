@@ -1,6 +1,8 @@
 /** /configz: Go's durations, the configuration in effect, and no key in it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { controllerManagerConfigz } from "../controller-manager/configz.ts";
+import type { ControllerManagerFlags } from "../controller-manager/flags.ts";
 import { schedulerConfigz } from "../scheduler/configz.ts";
 import type { SchedulerFlags } from "../scheduler/flags.ts";
 import { schedulerDefaults } from "#scheduler/scheduler.ts";
@@ -39,4 +41,17 @@ test("without --config it shows what is in effect", () => {
   assert.match(text, /^\{"componentconfig":\{"kind":"KubeSchedulerConfiguration",/);
   assert.match(text, /"profiles":\[\{"schedulerName":"default-scheduler"\}\]/);
   assert.match(text, /"percentageOfNodesToScore":100,"podInitialBackoffSeconds":1,/);
+});
+
+test("the controller manager's configuration shows its flags, and of its key the path", () => {
+  const given = {
+    horizontalPodAutoscalerDownscaleStabilization: 300_000,
+    controllers: ["*", "-ttl-controller"],
+    serviceAccountPrivateKeyFile: "sa.key",
+  } as unknown as ControllerManagerFlags;
+  const text = JSON.stringify(controllerManagerConfigz(given));
+  assert.match(text, /^\{"kubecontrollermanager\.config\.k8s\.io":\{"kind":"KubeController/);
+  assert.match(text, /"HorizontalPodAutoscalerDownscaleStabilizationWindow":"5m0s"/);
+  assert.match(text, /"Controllers":\["\*","-ttl-controller"\]/);
+  assert.match(text, /"ServiceAccountKeyFile":"sa\.key"/);
 });
