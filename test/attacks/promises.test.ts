@@ -139,9 +139,8 @@ describe("what a list costs", () => {
         return seats((await promised.ask("GET", "/metrics")).text) - before;
       };
       assert.equal(await seatsOf("/api/v1/configmaps"), 6);
-      // Five objects of the mean size, which the small ones of kube-system lower.
-      assert.equal(await seatsOf(configMaps), 4);
-      assert.equal(await seatsOf(`${configMaps}?limit=1`), 1);
+      assert.equal(await seatsOf(configMaps), 6);
+      assert.equal(await seatsOf(`${configMaps}?limit=1`), 2);
       assert.equal(await seatsOf("/api/v1/namespaces/kube-public/configmaps"), 1);
       assert.equal(await seatsOf(`${configMaps}?fieldSelector=metadata.name%3Da`), 1);
       assert.equal(await seatsOf(`${configMaps}/a`), 1);

@@ -116,7 +116,6 @@ test("a healthy plane has no findings; of four faults each is found with its cul
       "--etcd URL",
       "--prometheus URL",
       "--scheduler URL",
-      "get on the non-resource URL /debug/api_priority_and_fairness/dump_requests",
     ]);
     assert.equal(well.code, 0);
     const asking = await clientOf(plane.kubeconfig);

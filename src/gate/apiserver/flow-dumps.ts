@@ -15,7 +15,7 @@ import type { Documents } from "./non-resource.ts";
 const prefix = "/debug/api_priority_and_fairness/";
 
 /** Undefined: no such page. `path` begins with /debug/. */
-export function flowDump(
+function flowDump(
   { gate, clock }: { readonly gate: Pick<Gate, "dump">; readonly clock: Clock },
   path: string,
   query: URLSearchParams,

@@ -101,7 +101,7 @@ export function usesClaims({ spec }: Pod): boolean {
 }
 
 /** How a kubelet's look at the claims of a Pod ends. */
-export interface Preparing {
+interface Preparing {
   /** Why its containers cannot start yet, as a kubelet says it. */
   readonly refusal?: string;
   /** How long the drivers take; 0: all is prepared. */

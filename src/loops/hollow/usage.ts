@@ -9,12 +9,12 @@ import type { Container, Pod } from "#api/gen/types.ts";
 import { formatQuantity, quantityOf, tryParseQuantity } from "#api/values/quantity.ts";
 
 /** CPU in billionths of a core, memory in bytes. */
-export interface Usage {
+interface Usage {
   readonly cpuNanos: bigint;
   readonly memoryBytes: bigint;
 }
 
-export interface ContainerUsage extends Usage {
+interface ContainerUsage extends Usage {
   readonly name: string;
 }
 

@@ -9,7 +9,7 @@
  * After  k/k pkg/scheduler/extender.go, schedule_one.go (findNodesThatPassExtenders, prioritizeNodes).
  */
 import type { Node, Pod } from "#api/gen/types.ts";
-import type { Preemption } from "./preemption.ts";
+import type { Preemption } from "./preemption-candidate.ts";
 import type { PodInfo } from "./pod-info.ts";
 
 export interface ExtenderSpec {

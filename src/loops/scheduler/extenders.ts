@@ -8,7 +8,7 @@ import type { Node } from "#api/gen/types.ts";
 import type { Log } from "#platform/log.ts";
 import type { Extender, Failure, Filtered } from "./extender.ts";
 import type { PodInfo } from "./pod-info.ts";
-import type { Preemption } from "./preemption.ts";
+import type { Preemption } from "./preemption-candidate.ts";
 
 /** The name under which refusals of extenders count. */
 export const extenderName = "Extender";

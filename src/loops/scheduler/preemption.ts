@@ -15,14 +15,7 @@ import type { Cache } from "./cache.ts";
 import type { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import { candidatesWanted, type PreemptionLimits } from "./preemption-limits.ts";
 import type { PodInfo } from "./pod-info.ts";
-
-/** A node, and the Pods to take off it, the most important one first. */
-export interface Preemption {
-  readonly nodeName: string;
-  readonly victims: readonly PodInfo[];
-  /** Victims whose going breaks a disruption budget. */
-  readonly budgetsBroken: number;
-}
+import type { Preemption } from "./preemption-candidate.ts";
 
 interface PreemptionDeps {
   readonly cache: Cache;

@@ -19,7 +19,7 @@ import {
 import { podTopologySpread } from "./plugins/pod-topology-spread.ts";
 import { bindTimeoutDefaultMs, volumeBinding } from "./plugins/volume-binding.ts";
 import { type PreemptionLimits, preemptionLimits } from "./preemption-limits.ts";
-import type { SampleSize } from "./sample.ts";
+import type { SampleSize } from "./sample-size.ts";
 import { leastAllocated, type ScoringStrategy } from "./scoring-strategy.ts";
 
 export interface Profile {

@@ -6,7 +6,7 @@ import { Cache } from "./cache.ts";
 import { defaultPlugins } from "./default-plugins.ts";
 import { Nominations } from "./nominations.ts";
 import { podInfo } from "./pod-info.ts";
-import { nodesToScore, type SampleSize } from "./sample.ts";
+import { nodesToScore, type SampleSize } from "./sample-size.ts";
 import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import { makeNode, makePod, noVolumes } from "./testing.ts";
 

@@ -22,7 +22,8 @@ import type { PluginFactory, Reservation } from "./plugin.ts";
 import { PodClasses } from "./pod-class.ts";
 import type { PodInfo } from "./pod-info.ts";
 import { reasonId, reasonOf } from "./reasons.ts";
-import { Sampler, type SampleSize } from "./sample.ts";
+import { Sampler } from "./sample.ts";
+import type { SampleSize } from "./sample-size.ts";
 import type { NamespaceLabels } from "./selection.ts";
 
 /** `slots`: nodes where taking Pods away might help. */
@@ -34,7 +35,7 @@ interface Refused {
 
 type Decision = { readonly kind: "node"; readonly nodeName: string } | Refused;
 
-export interface Examination {
+interface Examination {
   /** Why no node was looked at. */
   readonly whole: PreFilterRefusal | undefined;
   /** Reason ids by slot. */

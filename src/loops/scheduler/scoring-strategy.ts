@@ -78,13 +78,13 @@ function shareOf({ type, shape }: ScoringStrategy): (max: number, used: number) 
 }
 
 /** With scores 0 to 100. */
-export function scaledShape(shape: readonly ShapePoint[]): readonly ShapePoint[] {
+function scaledShape(shape: readonly ShapePoint[]): readonly ShapePoint[] {
   const scale = scoreMax / shapeScoreMax;
   return shape.map(({ utilization, score }) => ({ utilization, score: score * scale }));
 }
 
 /** The line through the points, level before the first and after the last one; cut towards zero. */
-export function onShape(shape: readonly ShapePoint[], utilization: number): number {
+function onShape(shape: readonly ShapePoint[], utilization: number): number {
   const after = shape.findIndex((point) => utilization <= point.utilization);
   const to = shape[after === -1 ? shape.length - 1 : after] as ShapePoint;
   const from = shape[after - 1];

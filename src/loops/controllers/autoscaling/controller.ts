@@ -57,7 +57,7 @@ const noTarget = { apiVersion: "", kind: "", name: "" };
 /** Writes of the scale against others' at a time: upstream's retry.DefaultRetry. */
 const writesMax = 5;
 
-export interface Scale extends KubeObject {
+interface Scale extends KubeObject {
   readonly spec?: { readonly replicas?: number };
   readonly status?: { readonly replicas?: number; readonly selector?: string };
 }

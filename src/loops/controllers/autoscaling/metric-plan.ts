@@ -16,7 +16,7 @@ import {
   valueReplicas,
 } from "./replicas.ts";
 
-export type MetricOutcome =
+type MetricOutcome =
   | {
       readonly kind: "proposed";
       readonly replicas: number;

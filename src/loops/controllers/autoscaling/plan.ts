@@ -18,7 +18,7 @@ export interface Rescale {
   readonly reason: string;
 }
 
-export type Start =
+type Start =
   /** The target has no replicas, and not because of this autoscaler. */
   | { readonly kind: "disabled"; readonly scalingActive: Said }
   /** Out of its bounds: no metric is asked. */
@@ -36,7 +36,7 @@ const disabled: Start = {
 
 const belowMin = "Current number of replicas below Spec.MinReplicas";
 
-export function minReplicas({ spec }: HorizontalPodAutoscaler): number {
+function minReplicas({ spec }: HorizontalPodAutoscaler): number {
   return spec?.minReplicas ?? 1;
 }
 
@@ -65,7 +65,7 @@ function canLeaveZero(autoscaler: HorizontalPodAutoscaler, min: number): boolean
   return isScaledToZero(autoscaler) && (min !== 0 || hasObjectOrExternal(autoscaler));
 }
 
-export interface ScalePlan extends Pick<Normalized, "ableToScale" | "scalingLimited"> {
+interface ScalePlan extends Pick<Normalized, "ableToScale" | "scalingLimited"> {
   /** Absent: the target has as many replicas as it must. */
   readonly rescale?: Rescale;
 }

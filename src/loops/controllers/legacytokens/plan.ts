@@ -6,7 +6,7 @@ export const dayMs = 86_400_000;
 export const invalidSinceLabel = "kubernetes.io/legacy-token-invalid-since";
 const lastUsedLabel = "kubernetes.io/legacy-token-last-used";
 
-export type TokenPlan =
+type TokenPlan =
   | { readonly kind: "keep" }
   /** `day`: since when it is no longer taken. */
   | { readonly kind: "mark"; readonly day: string }

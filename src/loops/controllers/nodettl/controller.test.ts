@@ -4,7 +4,8 @@ import { test } from "node:test";
 import type { Node } from "#api/gen/types.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld } from "../testing/world.ts";
-import { NodeTtlController, nextStep } from "./controller.ts";
+import { NodeTtlController } from "./controller.ts";
+import { nextStep } from "./steps.ts";
 
 const key = "node.alpha.kubernetes.io/ttl";
 const put = (name: string, annotations = {}) => ({ metadata: { name, annotations } });

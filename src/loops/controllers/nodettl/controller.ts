@@ -13,6 +13,7 @@ import { ignoreGone } from "../framework/api-errors.ts";
 import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
+import { nextStep, secondsOf } from "./steps.ts";
 
 export const nodeTtlRole: ControllerRole = {
   account: "ttl-controller",
@@ -20,23 +21,6 @@ export const nodeTtlRole: ControllerRole = {
 };
 
 const annotation = "node.alpha.kubernetes.io/ttl";
-
-/** Upstream's: nodes from which and up to which a step holds, and its seconds. */
-const steps: readonly (readonly [least: number, most: number, seconds: number])[] = [
-  [0, 100, 0],
-  [90, 500, 15],
-  [450, 1_000, 30],
-  [900, 2_000, 60],
-  [1_800, Number.POSITIVE_INFINITY, 300],
-];
-
-/** The step that follows `step` when there are `count` nodes, pure. */
-export function nextStep(step: number, count: number): number {
-  let next = step;
-  while (count > (steps[next]?.[1] ?? 0)) next++;
-  while (count < (steps[next]?.[0] ?? 0)) next--;
-  return next;
-}
 
 export class NodeTtlController implements ControllerOptions<Node> {
   readonly name = "ttl-controller";
@@ -55,7 +39,7 @@ export class NodeTtlController implements ControllerOptions<Node> {
   async reconcile({ object: node }: ReconcileRequest<Node>): Promise<ReconcileResult> {
     if (node === undefined) return;
     this.#step = nextStep(this.#step, this.#nodes.size);
-    const seconds = String(steps[this.#step]?.[2] ?? 0);
+    const seconds = String(secondsOf(this.#step));
     const { name = "", annotations } = node.metadata ?? {};
     if (annotations?.[annotation] === seconds) return;
     const patch = { metadata: { annotations: { [annotation]: seconds } } };

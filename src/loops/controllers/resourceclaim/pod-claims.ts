@@ -18,7 +18,7 @@ export const podClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
 /** Held while a claim is allocated, so that its devices are not given away under a Pod. */
 export const deleteProtection = "resource.kubernetes.io/delete-protection";
 
-export type ClaimOf =
+type ClaimOf =
   /** `isGenerated`: made from a template, so its owner must be the Pod. */
   | { readonly kind: "named"; readonly name: string; readonly isGenerated: boolean }
   /** Of a template, and not made yet. */

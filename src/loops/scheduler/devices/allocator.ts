@@ -72,7 +72,7 @@ export function allocate(
   return { kind: "found", results };
 }
 
-export interface Scene {
+interface Scene {
   readonly node: Node;
   readonly pools: readonly PoolView[];
   readonly claims: readonly ResourceClaim[];

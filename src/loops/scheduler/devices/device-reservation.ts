@@ -20,7 +20,7 @@ const finalizer = "resource.kubernetes.io/delete-protection";
 /** As upstream's retry.DefaultRetry: steps at a conflict. */
 const triesMax = 5;
 
-export interface ClaimChoice {
+interface ClaimChoice {
   readonly claim: ResourceClaim;
   /** Undefined: the claim has its devices already. */
   readonly allocation: AllocationResult | undefined;

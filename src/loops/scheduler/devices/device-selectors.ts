@@ -23,7 +23,7 @@ const compileCost = { each: 1_000, character: 50 };
 
 export type Charge = (cost: number) => void;
 
-export type SelectorAnswer =
+type SelectorAnswer =
   | { readonly kind: "answer"; readonly matches: boolean }
   /** `compile`: of the expression; `runtime`: of this device. */
   | { readonly kind: "error"; readonly step: "compile" | "runtime"; readonly message: string };

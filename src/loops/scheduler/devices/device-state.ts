@@ -15,7 +15,7 @@ import type { Inventory } from "./inventory.ts";
 import { type NodeView, Pools, type PoolView } from "./pools.ts";
 import { CountersLeft } from "./shared-counters.ts";
 
-export const stepsPerNode = 20_000;
+const stepsPerNode = 20_000;
 export const stepsPerDecision = 200_000;
 /** Of selectors in CEL: a few that are as expensive as they may be, or a hundred thousand plain ones. */
 export const celPerDecision = 4_000_000;

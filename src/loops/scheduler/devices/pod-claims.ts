@@ -2,7 +2,7 @@
 import type { Pod, PodResourceClaim, ResourceClaim } from "#api/gen/types.ts";
 import { isControlledBy } from "#client/owner.ts";
 
-export type PodClaims =
+type PodClaims =
   | { readonly kind: "claims"; readonly claims: readonly ResourceClaim[] }
   /** In upstream's words. */
   | { readonly kind: "refused"; readonly reason: string };

@@ -13,7 +13,7 @@ import {
   type PluginParts,
   type Profile,
 } from "#scheduler/profile.ts";
-import type { SampleSize } from "#scheduler/sample.ts";
+import type { SampleSize } from "#scheduler/sample-size.ts";
 import type { ConfigFields } from "./config-fields.ts";
 import { readPluginArguments } from "./plugin-arguments.ts";
 

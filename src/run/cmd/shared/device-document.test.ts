@@ -1,7 +1,7 @@
 /** The file of --devices: what it may say, and how mistakes are reported. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseDeviceFile } from "./device-file.ts";
+import { parseDeviceFile } from "./device-document.ts";
 
 const head = "deviceClass: gpu\ndriver: gpu.example.com\n";
 
