@@ -507,8 +507,12 @@ const serverBusy: LiveFault = {
   culprit: /, the most bytes sent$/,
   also: ["slow-requests", "list-storm"],
   fault: (world) => {
-    const create = () => createOne(world, "configmaps", { data: { text: "x".repeat(2_000) } });
-    return Promise.resolve({ load: () => Promise.all(times(900, create)) });
+    // Dry runs: a slow disk would leave the loop waiting.
+    const path = "/api/v1/namespaces/default/configmaps?dryRun=All";
+    const body = { metadata: { generateName: "live-" }, data: { text: "x".repeat(2_000) } };
+    return Promise.resolve({
+      load: () => Promise.all(times(1_500, () => world.ask("POST", path, body))),
+    });
   },
   neighbour: (world) =>
     Promise.resolve({ load: () => Promise.all(times(20, () => createOne(world, "configmaps"))) }),
