@@ -39,6 +39,26 @@ test("the same event again is counted on the one stored", async () => {
   assert.match(event?.metadata?.name ?? "", /^web\.[0-9a-f]{16}$/);
 });
 
+test("events of two recorders in one millisecond are both stored", async () => {
+  const clock = new FakeClock();
+  const api = createFakeApi({ clock });
+  const deps = { client: api, clock, log: silentLog, random: new FakeRandom(1) };
+  for (const component of ["scheduler", "kubelet", "kubelet-2"]) {
+    const recorder = createEventRecorder(deps, { component });
+    recorder.event(pod, "Normal", "Said", component);
+    await recorder.flushed();
+    recorder.event(pod, "Normal", "Said", component);
+    await recorder.flushed();
+    assert.equal(recorder.dropped, 0);
+  }
+  const events = api.peekAll<Event>(eventsRef, "a");
+  assert.deepEqual(events.map(({ message, count }) => [message, count]).toSorted(), [
+    ["kubelet", 2],
+    ["kubelet-2", 2],
+    ["scheduler", 2],
+  ]);
+});
+
 test("many different messages of one kind become one combined event", async () => {
   const { api, recorder } = setup();
   for (let i = 0; i < 20; i++) recorder.event(pod, "Warning", "Failed", `try ${i}`);

@@ -16,7 +16,7 @@ import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Client } from "./client.ts";
-import { isNotFound } from "./api-errors.ts";
+import { isAlreadyExists, isNotFound } from "./api-errors.ts";
 import { retryTransient } from "./retry.ts";
 
 export interface EventRecorder {
@@ -58,6 +58,7 @@ const forgetEveryMs = 60_000;
 const burst = 25;
 const refillMs = 300_000;
 const messageCharsMax = 1_024;
+const renamesMax = 3;
 const sendTries = { triesMax: 4, firstMs: 250, mostMs: 10_000 };
 
 /** One Event object, stored or about to be. */
@@ -71,6 +72,8 @@ interface Entry {
   count: number;
   readonly firstMs: number;
   lastMs: number;
+  /** Under its name. */
+  asked: boolean;
   stored: boolean;
   waiting: boolean;
   sending: boolean;
@@ -163,7 +166,14 @@ class Recorder implements EventRecorder {
 
   #newEntry(key: string, object: KubeObject, type: string, reason: string, nowMs: number): Entry {
     const times = { firstMs: nowMs, lastMs: nowMs };
-    const state = { count: 0, stored: false, waiting: false, sending: false, message: "" };
+    const state = {
+      count: 0,
+      asked: false,
+      stored: false,
+      waiting: false,
+      sending: false,
+      message: "",
+    };
     const subject = subjectOf(object);
     const name = this.#name(subject, nowMs);
     return { key, name, object: subject, type, reason, ...times, ...state };
@@ -253,7 +263,7 @@ class Recorder implements EventRecorder {
   }
 
   async #write(entry: Entry): Promise<void> {
-    const { client, clock } = this.#deps;
+    const { client } = this.#deps;
     const namespace = eventNamespace(entry.object);
     if (entry.stored) {
       const lastTimestamp = formatTime(entry.lastMs);
@@ -263,11 +273,36 @@ class Recorder implements EventRecorder {
         return;
       } catch (error) {
         if (!isNotFound(error)) throw error;
-        entry.name = this.#name(entry.object, clock.nowMs()); // it lived out its time: a new one
+        this.#rename(entry); // it lived out its time: a new one
       }
     }
-    await client.create<Event>(eventsRef, namespace, this.#object(entry, namespace));
+    await this.#create(entry, namespace);
     entry.stored = true;
+  }
+
+  /**
+   * Another recorder may have given the name in the same millisecond; or it is our own event, whose answer was lost.
+   * @throws ApiError
+   */
+  async #create(entry: Entry, namespace: string): Promise<void> {
+    for (let renamed = 0; ; renamed++) {
+      const wasAsked = entry.asked;
+      entry.asked = true;
+      try {
+        await this.#deps.client.create<Event>(eventsRef, namespace, this.#object(entry, namespace));
+        return;
+      } catch (error) {
+        if (!isAlreadyExists(error)) throw error;
+        if (wasAsked) return;
+        if (renamed >= renamesMax) throw error;
+        this.#rename(entry);
+      }
+    }
+  }
+
+  #rename(entry: Entry): void {
+    entry.name = this.#name(entry.object, this.#deps.clock.nowMs());
+    entry.asked = false;
   }
 
   #object(entry: Entry, namespace: string): Event {
