@@ -26,7 +26,7 @@ export type Peer =
 interface PeerConnection {
   /** The user that its credentials name: among too many connections those of nobody are closed first. */
   belongsTo(user: string): void;
-  /** The user of the last request on this connection, who is charged for the turn of the next; absent: not known yet. */
+  /** The user of the connection's last request: the next request takes this user's turn. Absent before the first one. */
   caller?: string | undefined;
 }
 

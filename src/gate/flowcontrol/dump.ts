@@ -4,9 +4,9 @@
  * In     what a gate holds (`Gate.dump`), and both times of the clock. Out: lines of cells, aligned, each but the last
  *        with a comma at its end.
  * After  apiserver pkg/util/flowcontrol/apf_controller_debug.go; Go's text/tabwriter with cells of 8 at least.
- * Differs  upstream shows requests whose time to wait ran out as cancelled, and TimedoutRequests is 0 there. Here the
- *        two are told apart. Rows are in order of the level's name in all three. Control characters of names and paths
- *        are escaped: a client cannot add a row.
+ * Differs  upstream shows requests whose time to wait ran out as cancelled, and TimedoutRequests is 0 there. Here each
+ *        has its own count. All three pages sort their rows by the name of the level. Control characters of names and
+ *        paths are escaped: a client cannot add a row.
  * Cost   a row per request: 0.4 µs to make; at most queues x queue length waiting.
  */
 import type { QueueDump, Seating } from "./fair-queue.ts";

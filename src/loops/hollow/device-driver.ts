@@ -8,6 +8,7 @@
 import type { Node, Pod, PodResourceClaim, ResourceClaim, ResourceSlice } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
 import type { KubeObject } from "#api/object.ts";
+import { claimOf, isReservedFor } from "#api/pods/resource-claims.ts";
 import { given } from "#base/given.ts";
 import { isAlreadyExists, isNotFound } from "#client/api-errors.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
@@ -96,10 +97,6 @@ async function put<T extends KubeObject>(
   }
 }
 
-export function usesClaims({ spec }: Pod): boolean {
-  return (spec?.resourceClaims ?? []).length > 0;
-}
-
 /** How a kubelet's look at the claims of a Pod ends. */
 interface Preparing {
   /** Why its containers cannot start yet, as a kubelet says it. */
@@ -134,12 +131,12 @@ async function prepareClaim(
   devices: HollowDevices | undefined,
 ): Promise<Preparing> {
   const { namespace = "", name: podName = "", uid = "" } = pod.metadata ?? {};
-  const status = pod.status?.resourceClaimStatuses?.find(({ name }) => name === entry.name);
-  const name = entry.resourceClaimName ?? status?.resourceClaimName;
-  if (name === undefined) {
-    if (status !== undefined) return { takesMs: 0 };
+  const named = claimOf(pod, entry);
+  if (named.kind === "unneeded") return { takesMs: 0 };
+  if (named.kind === "unsupported") return refused(named.message);
+  if (named.kind === "unmade")
     return refused(`pod "${namespace}/${podName}": ResourceClaim not created yet`);
-  }
+  const { name } = named;
   let claim: ResourceClaim;
   try {
     claim = await client.get<ResourceClaim>(resource("resourceclaims"), namespace, name);
@@ -147,8 +144,7 @@ async function prepareClaim(
     const why = error instanceof Error ? error.message : String(error);
     return refused(`fetch ResourceClaim ${name}: ${why}`);
   }
-  const isReserved = (claim.status?.reservedFor ?? []).some((one) => one.uid === uid);
-  if (claim.status?.allocation === undefined || !isReserved) {
+  if (claim.status?.allocation === undefined || !isReservedFor(pod, claim)) {
     const what = `ResourceClaim ${name} (${claim.metadata?.uid ?? ""})`;
     return refused(`pod ${podName} (${uid}) is not allowed to use ${what}`);
   }

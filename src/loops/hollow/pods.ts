@@ -6,6 +6,7 @@
  * Cost   a pod without further steps keeps some hundred bytes: its object is dropped.
  */
 import type { Pod, PodStatus } from "#api/gen/types.ts";
+import { usesClaims } from "#api/pods/resource-claims.ts";
 import { given } from "#base/given.ts";
 import type { WatchedEvent } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
@@ -16,7 +17,7 @@ import { isConflict, isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { runWorkers } from "#client/run-workers.ts";
 import { WorkQueue } from "#client/workqueue.ts";
-import { prepareClaims, usesClaims } from "./device-driver.ts";
+import { prepareClaims } from "./device-driver.ts";
 import type { HollowNode } from "./hollow-node.ts";
 import type { HollowDeps } from "./nodes.ts";
 import type { HollowOptions } from "./options.ts";

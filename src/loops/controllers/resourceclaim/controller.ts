@@ -17,6 +17,7 @@ import type {
   ResourceClaim,
   ResourceClaimTemplate,
 } from "#api/gen/types.ts";
+import { claimOf, isReservedFor, usesClaims } from "#api/pods/resource-claims.ts";
 import { must } from "#base/assert.ts";
 import type { KeyOptions, KeyRequest } from "#client/create-controller.ts";
 import { Expectations, unsatisfied } from "#client/expectations.ts";
@@ -31,10 +32,8 @@ import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import {
   claimKeysOf,
-  claimOf,
   generatedClaim,
   isDone,
-  isReservedFor,
   notOwned,
   podClaimAnnotation,
   templateKeysOf,
@@ -87,7 +86,7 @@ export class ResourceClaimController implements KeyOptions {
   }
 
   #sources(): readonly Source[] {
-    const only = usesClaims;
+    const only = usedClaims;
     const podsOf = (index: string) => (object: ResourceClaim | ResourceClaimTemplate) =>
       this.#pods.byIndex(index, keyOf(object)).flatMap((pod) => this.#keysOfPod(pod));
     const usersOf = podsOf(claimIndex);
@@ -252,9 +251,9 @@ export class ResourceClaimController implements KeyOptions {
   }
 }
 
-function usesClaims({ spec, status }: Pod): boolean {
-  if ((spec?.resourceClaims ?? []).length > 0) return true;
-  return status?.extendedResourceClaimStatus !== undefined;
+/** Named by itself, or made for its extended resources. */
+function usedClaims(pod: Pod): boolean {
+  return usesClaims(pod) || pod.status?.extendedResourceClaimStatus !== undefined;
 }
 
 /** Of every claim that the Pod may have been using. */

@@ -1,48 +1,16 @@
 /**
- * The resource claims of a Pod: which claim stands behind each entry of `spec.resourceClaims`, which are still
- * needed, and the claim that a template makes. Pure.
+ * The resource claims of a Pod as their controller sees them: which are still needed, and the claim that a
+ * template makes. Pure.
  *
  * After  k8s.io/dynamic-resource-allocation/resourceclaim; k/k pkg/controller/resourceclaim/controller.go.
  */
-import type {
-  Pod,
-  PodResourceClaim,
-  ResourceClaim,
-  ResourceClaimTemplate,
-} from "#api/gen/types.ts";
+import type { Pod, ResourceClaim, ResourceClaimTemplate } from "#api/gen/types.ts";
+import { claimOf } from "#api/pods/resource-claims.ts";
 import { given } from "#base/given.ts";
 import { isControlledBy } from "#client/owner.ts";
 
 /** On a generated claim: the entry of `spec.resourceClaims` that it is for. */
 export const podClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
-/** Held while a claim is allocated, so that its devices are not given away under a Pod. */
-export const deleteProtection = "resource.kubernetes.io/delete-protection";
-
-type ClaimOf =
-  /** `isGenerated`: made from a template, so its owner must be the Pod. */
-  | { readonly kind: "named"; readonly name: string; readonly isGenerated: boolean }
-  /** Of a template, and not made yet. */
-  | { readonly kind: "unmade" }
-  /** The status says that this entry needs no claim. */
-  | { readonly kind: "unneeded" }
-  /** Neither a name nor a template: of a newer API. */
-  | { readonly kind: "unsupported"; readonly message: string };
-
-export function claimOf(pod: Pod, entry: PodResourceClaim): ClaimOf {
-  if (entry.resourceClaimName !== undefined) {
-    return { kind: "named", name: entry.resourceClaimName, isGenerated: false };
-  }
-  const { namespace = "", name = "" } = pod.metadata ?? {};
-  if (entry.resourceClaimTemplateName === undefined) {
-    const where = `pod "${namespace}/${name}", spec.resourceClaim "${entry.name}"`;
-    return { kind: "unsupported", message: `${where}: none of the supported fields are set` };
-  }
-  const status = pod.status?.resourceClaimStatuses?.find((one) => one.name === entry.name);
-  if (status === undefined) return { kind: "unmade" };
-  if (status.resourceClaimName === undefined) return { kind: "unneeded" };
-  return { kind: "named", name: status.resourceClaimName, isGenerated: true };
-}
-
 /** `namespace/name` of each claim that the Pod names so far, without the one of its extended resources. */
 export function claimKeysOf(pod: Pod): readonly string[] {
   const namespace = pod.metadata?.namespace ?? "";
@@ -65,10 +33,6 @@ export function templateKeysOf(pod: Pod): readonly string[] {
 export function isDone({ metadata, spec, status }: Pod): boolean {
   if (status?.phase === "Succeeded" || status?.phase === "Failed") return true;
   return metadata?.deletionTimestamp !== undefined && (spec?.nodeName ?? "") === "";
-}
-
-export function isReservedFor(pod: Pod, { status }: ResourceClaim): boolean {
-  return (status?.reservedFor ?? []).some(({ uid }) => uid === pod.metadata?.uid);
 }
 
 /** Why the claim is not the Pod's own; undefined: it is. */

@@ -3,13 +3,14 @@
  * freed and its finalizer taken away, and a generated claim of a Pod that is done is deleted.
  */
 import type { Pod, ResourceClaim, ResourceClaimConsumerReference } from "#api/gen/types.ts";
+import { deleteProtection } from "#api/pods/resource-claims.ts";
 import { ApiError } from "#api/status.ts";
 import type { Informer } from "#client/informer.ts";
 import { controllerOf } from "#client/owner.ts";
 import { textOf } from "../framework/api-errors.ts";
 import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
-import { deleteProtection, isDone } from "./pod-claims.ts";
+import { isDone } from "./pod-claims.ts";
 
 /** Uids of deleted Pods kept, the oldest go: upstream's number. */
 const goneMax = 500;

@@ -9,14 +9,13 @@
  */
 import type { AllocationResult, Pod, ResourceClaim } from "#api/gen/types.ts";
 import { ApiError } from "#api/status.ts";
+import { deleteProtection, isReservedFor } from "#api/pods/resource-claims.ts";
 import { formatTime } from "#api/values/time.ts";
 import type { Reservation } from "../plugin.ts";
 import { hasBindingConditions, isReady } from "./binding-conditions.ts";
 import type { DeviceLookup } from "./lookup.ts";
-import { isReservedFor } from "./pod-claims.ts";
 import { claimKey } from "./requests.ts";
 
-const finalizer = "resource.kubernetes.io/delete-protection";
 /** As upstream's retry.DefaultRetry: steps at a conflict. */
 const triesMax = 5;
 
@@ -131,8 +130,8 @@ export class DeviceReservation implements Reservation {
   /** Before the allocation, so that a claim with devices cannot vanish. */
   async #protect(claim: ResourceClaim): Promise<ResourceClaim> {
     const finalizers = claim.metadata?.finalizers ?? [];
-    if (finalizers.includes(finalizer)) return claim;
-    const metadata = { ...claim.metadata, finalizers: [...finalizers, finalizer] };
+    if (finalizers.includes(deleteProtection)) return claim;
+    const metadata = { ...claim.metadata, finalizers: [...finalizers, deleteProtection] };
     try {
       return await this.#lookup.update({ ...claim, metadata });
     } catch (error) {

@@ -1,5 +1,6 @@
 /** Which claims a Pod uses, as upstream's scheduler looks for them, or why it has to wait for them. */
 import type { Pod, PodResourceClaim, ResourceClaim } from "#api/gen/types.ts";
+import { claimOf } from "#api/pods/resource-claims.ts";
 import { isControlledBy } from "#client/owner.ts";
 
 type PodClaims =
@@ -7,16 +8,12 @@ type PodClaims =
   /** In upstream's words. */
   | { readonly kind: "refused"; readonly reason: string };
 
-type ClaimOf = (namespace: string, name: string) => ResourceClaim | undefined;
+type Lookup = (namespace: string, name: string) => ResourceClaim | undefined;
 
-export function usesClaims({ spec }: Pod): boolean {
-  return (spec?.resourceClaims ?? []).length > 0;
-}
-
-export function claimsOfPod(pod: Pod, claimOf: ClaimOf): PodClaims {
+export function claimsOfPod(pod: Pod, lookup: Lookup): PodClaims {
   const claims: ResourceClaim[] = [];
   for (const entry of pod.spec?.resourceClaims ?? []) {
-    const found = claimOfEntry(pod, entry, claimOf);
+    const found = claimOfEntry(pod, entry, lookup);
     if (typeof found === "string") return { kind: "refused", reason: found };
     if (found !== undefined) claims.push(found);
   }
@@ -27,30 +24,21 @@ export function claimsOfPod(pod: Pod, claimOf: ClaimOf): PodClaims {
 function claimOfEntry(
   pod: Pod,
   entry: PodResourceClaim,
-  claimOf: ClaimOf,
+  lookup: Lookup,
 ): ResourceClaim | string | undefined {
   const { namespace = "", name: podName = "" } = pod.metadata ?? {};
-  const status = pod.status?.resourceClaimStatuses?.find(({ name }) => name === entry.name);
-  if (entry.resourceClaimName === undefined) {
-    if (entry.resourceClaimTemplateName === undefined) {
-      const where = `pod "${namespace}/${podName}", spec.resourceClaim "${entry.name}"`;
-      return `${where}: none of the supported fields are set`;
-    }
-    const why = "ResourceClaim not created yet";
-    if (status === undefined) return `pod "${namespace}/${podName}": ${why}`;
-  }
-  const name = entry.resourceClaimName ?? status?.resourceClaimName;
-  if (name === undefined) return undefined;
-  const claim = claimOf(namespace, name);
+  const named = claimOf(pod, entry);
+  if (named.kind === "unsupported") return named.message;
+  if (named.kind === "unmade")
+    return `pod "${namespace}/${podName}": ResourceClaim not created yet`;
+  if (named.kind === "unneeded") return undefined;
+  const { name, isGenerated } = named;
+  const claim = lookup(namespace, name);
   if (claim === undefined) return `resourceclaim.resource.k8s.io "${name}" not found`;
   if (claim.metadata?.deletionTimestamp !== undefined) {
     return `resourceclaim "${name}" is being deleted`;
   }
-  if (entry.resourceClaimName !== undefined || isControlledBy(claim, pod)) return claim;
+  if (!isGenerated || isControlledBy(claim, pod)) return claim;
   const where = `ResourceClaim ${namespace}/${name} was not created for Pod ${namespace}/${podName}`;
   return `${where} (Pod is not owner)`;
-}
-
-export function isReservedFor(pod: Pod, { status }: ResourceClaim): boolean {
-  return (status?.reservedFor ?? []).some(({ uid }) => uid === pod.metadata?.uid);
 }

@@ -10,6 +10,7 @@
  * After  k/k pkg/scheduler/framework/plugins/dynamicresources.
  */
 import type { DeviceRequest, Node, ResourceClaim } from "#api/gen/types.ts";
+import { isReservedFor, usesClaims } from "#api/pods/resource-claims.ts";
 import { nodeSelectorMatches } from "#api/selectors/node-match.ts";
 import type { Cycle } from "../cycle.ts";
 import { normalize } from "../cycle.ts";
@@ -17,7 +18,7 @@ import { hasBindingConditions, isHopeless } from "../devices/binding-conditions.
 import { DeviceReservation } from "../devices/device-reservation.ts";
 import { celPerDecision, scoreOf, stepsPerDecision } from "../devices/device-state.ts";
 import type { DeviceLookup } from "../devices/lookup.ts";
-import { claimsOfPod, isReservedFor, usesClaims } from "../devices/pod-claims.ts";
+import { claimsOfPod } from "../devices/pod-claims.ts";
 import { AllocationError, claimKey } from "../devices/requests.ts";
 import type { ClusterEvent, Hint } from "../hints.ts";
 import type { Plugin, PluginDeps, Reservation } from "../plugin.ts";
