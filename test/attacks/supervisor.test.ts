@@ -555,6 +555,7 @@ describe("work that is not waited for", () => {
     "crowd/relay/relay.ts": ["this.#balance("],
     "crowd/relay/access/stream-review.ts": ["this.#look("],
     "crowd/relay/xds/xds-call.ts": ["this.#identify(", "this.#decide(", "this.#review("],
+    "loops/controllers/nodelifecycle/taint-eviction.ts": ["grant.then("],
     "loops/scheduler/bind.ts": ["this.#bind(", "this.#prepare("],
     "loops/scheduler/conditions.ts": ["this.#patch("],
     "loops/scheduler/preemptor.ts": ["evictVictim("],

@@ -7,6 +7,7 @@
 export type TimerName =
   | "plane.leave"
   | "client.rate-limit"
+  | "client.recovery"
   | "store.compact"
   | "store.checkpoint"
   | "store.lease"

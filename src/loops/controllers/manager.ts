@@ -13,6 +13,7 @@ import {
 } from "#client/create-controller.ts";
 import { createEventRecorder } from "#client/events.ts";
 import type { InformerSet } from "#client/informer-set.ts";
+import type { RecoveryBudget } from "#client/recovery-budget.ts";
 import type { WorkQueueMetrics, WorkQueueObserver } from "#client/workqueue.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
@@ -103,6 +104,8 @@ interface ManagerDeps {
   readonly log: Log;
   readonly supervisor: Supervisor;
   readonly metrics?: ControllerMetrics;
+  /** Paces evictions; the clients of `clientFor` pace creations by it. Absent: nothing is paced. */
+  readonly recovery?: RecoveryBudget;
   /** Of the queue of a controller, by the controller's name. */
   readonly observe?: (name: string) => WorkQueueObserver;
 }
@@ -230,6 +233,17 @@ const factories: readonly NamedFactory[] = [
 /** Of other service accounts that a controller acts as in part. */
 const furtherRoles: readonly ControllerRole[] = [endpointsRole, certificateRole, policyStatusRole];
 
+/** Controllers whose workers wait while their pods are created, by the controller's name. */
+const podOwners: ReadonlySet<string> = new Set([
+  "replicaset-controller",
+  "replication-controller",
+  "statefulset-controller",
+  "daemonset-controller",
+  "job-controller",
+]);
+
+const pacedWorkersCount = 64;
+
 const allRoles = new Set([...factories.map(([, role]) => role), ...furtherRoles]);
 
 /** For the API server's bootstrap policy: each role once, without those that have rules of a namespace alone. */
@@ -310,11 +324,22 @@ function openController(
   const log = deps.log.child({ controller: component });
   const own = { ...deps, client, recorder, log };
   const controller = factory(own, options);
-  const workers = options.workers?.get(controller.name);
+  const workers = options.workers?.get(controller.name) ?? pacedWorkers(deps, controller);
   const observer = deps.observe?.(controller.name);
   return createController(own, controller, {
     ...given({ workers, observer }),
   });
+}
+
+/**
+ * A worker that waits for the recovery budget holds only its key, and the budget bounds what is written: with more
+ * workers an owner of a quiet namespace is in line beside those of a namespace that has hundreds.
+ */
+function pacedWorkers(
+  { recovery }: ManagerDeps,
+  { name }: AnyControllerOptions,
+): number | undefined {
+  return recovery !== undefined && podOwners.has(name) ? pacedWorkersCount : undefined;
 }
 
 function runSupervised(

@@ -18,6 +18,7 @@ import { join } from "node:path";
 import { advertisedAddress } from "./plane/advertise.ts";
 import { holdDataDirectory } from "./shared/data-dir.ts";
 import * as limits from "./shared/limits.ts";
+import { recoveryDefaults } from "./shared/recovery.ts";
 import { Parts } from "./shared/parts.ts";
 import { startPlane } from "./plane/plane.ts";
 import { servedResources } from "./plane/runtime-config.ts";
@@ -84,6 +85,7 @@ export async function openControlPlane(
     host,
     port,
     nodes,
+    recovery: recoveryDefaults,
   };
   const plane = await startPlane(platform, planeOptions, parts.nest("plane"));
   await plane.registered;

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { given } from "#base/given.ts";
 import type { Lease, Node, Pod, Taint } from "#api/gen/types.ts";
 import { formatMicroTime } from "#api/values/time.ts";
+import { RecoveryBudget } from "#client/recovery-budget.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, names, pod, readyStatus, type World } from "../testing/world.ts";
 import { NodeLifecycleController } from "./controller.ts";
@@ -218,4 +219,46 @@ test("a run that ends leaves no look at the nodes behind", async () => {
   assert.ok(world.clock.armed().includes("controllers.resync"));
   await world.stop();
   assert.ok(!world.clock.armed().includes("controllers.resync"));
+});
+
+test("evictions wait for the recovery budget, fairly between namespaces, without holding workers", async () => {
+  const world = createWorld();
+  taint(world, { key: "gone", effect: "NoExecute" });
+  const spec = { containers: [], nodeName: "n1" };
+  for (let at = 0; at < 60; at++) world.api.put(refs.pods, pod(`large-${at}`, { spec }));
+  const small = pod("small", { spec });
+  world.api.put(refs.pods, { ...small, metadata: { ...small.metadata, namespace: "small" } });
+  const limits = { firstPerSecond: 20, leastPerSecond: 20, mostPerSecond: 20 };
+  const recovery = new RecoveryBudget(world.clock, { limits });
+  await world.start((deps) => new TaintEvictionController({ ...deps, recovery }));
+  const going = (namespace: string): number =>
+    world.api
+      .peekAll<Pod>(refs.pods, namespace)
+      .filter((one) => one.metadata?.deletionTimestamp !== undefined).length;
+  assert.ok(going("default") <= 2, String(going("default")));
+  await world.advance(200);
+  assert.equal(going("small"), 1);
+  await world.advance(1_000);
+  assert.ok(going("default") >= 18 && going("default") <= 28, String(going("default")));
+  await world.advance(4_000);
+  assert.equal(going("default"), 60);
+  assert.equal(recovery.waiting("evict"), 0);
+  await world.stop();
+});
+
+test("a pod whose taint goes while it is in line leaves the line, and its grant serves another", async () => {
+  const world = createWorld();
+  taint(world, { key: "gone", effect: "NoExecute" });
+  const spec = { containers: [], nodeName: "n1" };
+  for (let at = 0; at < 10; at++) world.api.put(refs.pods, pod(`p${at}`, { spec }));
+  const limits = { firstPerSecond: 5, leastPerSecond: 5, mostPerSecond: 5 };
+  const recovery = new RecoveryBudget(world.clock, { limits });
+  await world.start((deps) => new TaintEvictionController({ ...deps, recovery }));
+  assert.ok(recovery.waiting("evict") >= 8);
+  taint(world);
+  await world.rest();
+  assert.equal(recovery.waiting("evict"), 0);
+  await world.advance(1_000);
+  assert.equal(recovery.take("evict", "default"), undefined, "nothing is under way any more");
+  await world.stop();
 });

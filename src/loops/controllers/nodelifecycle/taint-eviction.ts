@@ -2,7 +2,11 @@
  * Taint eviction: pods that do not tolerate a NoExecute taint of their node are deleted, at once or
  * when their tolerationSeconds are over. A waiting eviction is cancelled when the taint or the pod is removed.
  *
- * Bounds one recorded start per waiting pod, dropped with the pod, the taint, or the toleration.
+ *   due ─► asks the recovery budget ─► granted at once ─► evicted
+ *                                  └─► in line, no worker held ─► granted: the key comes again ─► evicted
+ *
+ * Bounds one recorded start per waiting pod, one place in line per due pod, dropped with the pod, the taint, or the
+ *        toleration.
  */
 import { given } from "#base/given.ts";
 import type { Node, Pod } from "#api/gen/types.ts";
@@ -12,7 +16,9 @@ import type { ControllerOptions, ReconcileRequest } from "#client/create-control
 import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { Informer } from "#client/informer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { watch, type Source, type WatchOptions } from "#client/sources.ts";
+import { grantedWrite } from "#client/budgeted-client.ts";
+import type { RecoveryBudget } from "#client/recovery-budget.ts";
+import { KeySource, watch, type Source, type WatchOptions } from "#client/sources.ts";
 import { ignoreGone } from "../framework/api-errors.ts";
 import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
@@ -21,6 +27,12 @@ import { evictionInMs, evictionView, noExecute } from "./tolerance.ts";
 interface Waiting {
   readonly uid: string;
   readonly sinceMs: number;
+}
+
+/** A due pod's place in the line of the recovery budget. */
+interface Place {
+  readonly leave: AbortController;
+  state: "in line" | "granted" | "used";
 }
 
 export class TaintEvictionController implements ControllerOptions<Pod> {
@@ -33,6 +45,9 @@ export class TaintEvictionController implements ControllerOptions<Pod> {
   readonly #nodes: Informer<Node>;
   /** By pod key: when its toleration was first seen to be limited in time. */
   readonly #waiting = new Map<string, Waiting>();
+  /** By pod key. */
+  readonly #places = new Map<string, Place>();
+  readonly #granted = new KeySource();
 
   constructor(deps: ControllerDeps) {
     this.#deps = deps;
@@ -42,7 +57,10 @@ export class TaintEvictionController implements ControllerOptions<Pod> {
     this.when = { only: (pod) => this.#isConcerned(pod), changed: hasOtherView };
     const podsOf = (node: Node): readonly string[] =>
       pods.byIndex("controllers.nodeName", node.metadata?.name ?? "").map(keyOf);
-    this.sources = [watch(this.#nodes, podsOf, { on: ["add", "update"], changed: hasOtherTaints })];
+    this.sources = [
+      watch(this.#nodes, podsOf, { on: ["add", "update"], changed: hasOtherTaints }),
+      this.#granted,
+    ];
   }
 
   /** Most pods are on nodes without NoExecute taints. */
@@ -55,14 +73,48 @@ export class TaintEvictionController implements ControllerOptions<Pod> {
   async reconcile({ key, object: pod }: ReconcileRequest<Pod>): Promise<ReconcileResult> {
     const node = this.#nodes.get("", pod?.spec?.nodeName ?? "");
     const isGoing = pod?.metadata?.deletionTimestamp !== undefined;
-    if (pod === undefined || node === undefined || isGoing) return void this.#waiting.delete(key);
+    if (pod === undefined || node === undefined || isGoing) return this.#drop(key);
     const waiting = this.#findWaiting(key, pod);
     const times = { nowMs: this.#deps.clock.nowMs(), sinceMs: waiting.sinceMs };
     const waitMs = evictionInMs(noExecute(node), pod.spec?.tolerations ?? [], times);
     if (waitMs === undefined) return this.#cancel(key, pod);
-    if (waitMs <= 0) return this.#evict(key, pod);
     this.#waiting.set(key, waiting);
-    return { requeueAfterMs: waitMs };
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    if (this.#isGranted(key, pod.metadata?.namespace ?? "")) await this.#evict(key, pod);
+  }
+
+  #drop(key: string): undefined {
+    this.#waiting.delete(key);
+    const place = this.#places.get(key);
+    this.#places.delete(key);
+    if (place?.state === "granted") this.#deps.recovery?.unused("evict");
+    else place?.leave.abort();
+  }
+
+  /** False: the pod is in line, and its key comes again when it is granted. A grant is used by the next eviction. */
+  #isGranted(key: string, namespace: string): boolean {
+    const { recovery } = this.#deps;
+    if (recovery === undefined) return true;
+    const place = this.#places.get(key);
+    if (place === undefined || place.state === "used")
+      return this.#enterLine(recovery, key, namespace);
+    if (place.state === "in line") return false;
+    place.state = "used";
+    return true;
+  }
+
+  #enterLine(recovery: RecoveryBudget, key: string, namespace: string): boolean {
+    const place: Place = { leave: new AbortController(), state: "in line" };
+    const grant = recovery.take("evict", namespace, place.leave.signal);
+    if (grant === undefined) return true;
+    this.#places.set(key, place);
+    void grant.then((isGranted) => {
+      if (!isGranted) return;
+      if (place.leave.signal.aborted) return recovery.unused("evict");
+      place.state = "granted";
+      this.#granted.add(key);
+    });
+    return false;
   }
 
   /** As recorded, or from now on for a pod that was not waiting yet. */
@@ -74,16 +126,19 @@ export class TaintEvictionController implements ControllerOptions<Pod> {
 
   /** The pod tolerates its node's taints for good. */
   #cancel(key: string, pod: Pod): undefined {
-    if (!this.#waiting.delete(key)) return;
+    if (!this.#waiting.has(key)) return;
+    this.#drop(key);
     const text = `Cancelling deletion of Pod ${key}`;
     this.#deps.recorder.event(pod, "Normal", "TaintManagerEviction", text);
   }
 
   async #evict(key: string, pod: Pod): Promise<undefined> {
-    this.#waiting.delete(key);
     const text = `Marking for deletion Pod ${key}`;
     this.#deps.recorder.event(pod, "Normal", "TaintManagerEviction", text);
-    await this.#deletePod(pod).catch(ignoreGone);
+    const { recovery: budget, clock } = this.#deps;
+    const evict = (): Promise<void> => this.#deletePod(pod).catch(ignoreGone);
+    await (budget === undefined ? evict() : grantedWrite({ budget, clock }, "evict", evict));
+    this.#drop(key);
   }
 
   async #deletePod(pod: Pod): Promise<void> {

@@ -5,6 +5,7 @@ import { legacyTokenPeriodMs } from "#controllers/legacytokens/cleaner.ts";
 import { nodeLifecycleDefaults } from "#controllers/nodelifecycle/options.ts";
 import { boolean, duration, integer, nameList } from "../shared/flag-values.ts";
 import { signingLifetimeMs } from "../shared/limits.ts";
+import { addRecoveryFlag } from "../shared/recovery.ts";
 import { addRoleFlags } from "../shared/role-flags.ts";
 import { addAutoscalingFlags } from "./autoscaling-flags.ts";
 import { addWorkerFlags } from "./worker-flags.ts";
@@ -52,6 +53,7 @@ export function addControllerManager(program: Command): void {
   addNodeRangeFlags(command);
   addAutoscalingFlags(command);
   addWorkerFlags(command);
+  addRecoveryFlag(command);
   addRoleFlags(command, { lease: "kube-controller-manager", port: 10_257 });
   addStockFlags(command, kubeControllerManagerFlags);
   command

@@ -2,10 +2,11 @@
 import type { RoleFlags } from "../shared/role-flags.ts";
 import type { AutoscalingFlags } from "./autoscaling-flags.ts";
 import type { NodeRangeFlags } from "./node-ranges.ts";
+import type { RecoveryFlags } from "../shared/recovery.ts";
 import type { SigningFlags } from "../shared/signing.ts";
 
 export interface ControllerManagerFlags
-  extends RoleFlags, SigningFlags, NodeRangeFlags, AutoscalingFlags {
+  extends RoleFlags, SigningFlags, NodeRangeFlags, AutoscalingFlags, RecoveryFlags {
   readonly useServiceAccountCredentials: boolean;
   readonly serviceAccountPrivateKeyFile?: string;
   /** `*`, `name`, `-name` */

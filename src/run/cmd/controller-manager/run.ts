@@ -5,6 +5,7 @@ import { ClusterSigner } from "#auth/cluster-signer.ts";
 import { signingKey, signToken } from "#auth/jwt.ts";
 import { legacyClaims } from "#auth/legacy-token.ts";
 import { serviceAccountUser } from "#auth/groups.ts";
+import { budgetedClient } from "#client/budgeted-client.ts";
 import type { Client } from "#client/client.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import { ControllerMetrics } from "#controllers/metrics.ts";
@@ -12,10 +13,13 @@ import { createControllerManager, type ManagerOptions } from "#controllers/manag
 import type { NodeLifecycleOptions } from "#controllers/nodelifecycle/options.ts";
 import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
 import { PublishedKinds } from "#extension/policies/published-kinds.ts";
+import type { RecoveryBudget } from "#client/recovery-budget.ts";
+import { RecoveryMetrics } from "#client/recovery-metrics.ts";
 import { QueueMetrics } from "#client/queue-metrics.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import { readOperatorFile } from "../shared/operator-file.ts";
 import type { Parts } from "../shared/parts.ts";
+import { openRecovery } from "../shared/recovery.ts";
 import type { Started } from "../shared/role-life.ts";
 import { type SigningFlags, signingOf } from "../shared/signing.ts";
 import { componentUserAgent } from "../shared/user-agent.ts";
@@ -29,6 +33,8 @@ import { controllerManagerConfigz } from "./configz.ts";
 import type { ControllerManagerFlags } from "./flags.ts";
 import { nodeIpamOf } from "./node-ranges.ts";
 import { workersOf } from "./worker-flags.ts";
+
+const role = "kube-controller-manager";
 
 export function controllerManagerRole(flags: ControllerManagerFlags): Promise<void> {
   return runRole(flags, openControllerManager);
@@ -63,9 +69,13 @@ function openControllerManager(
     };
     const queues = new QueueMetrics(metrics);
     const counted = new ControllerMetrics(metrics);
+    const paced = new RecoveryMetrics(metrics);
     return async (signal, term) => {
       const client = connection.client(term);
       const informers = createInformerSet({ ...host, client: connection.client() });
+      const pacing = { client, metrics: paced, component: role };
+      const pace = flags.recoveryBudget;
+      const recovery = pace === undefined ? undefined : openRecovery(host, pacing, pace);
       const legacyTokens = mint === undefined ? {} : { legacyTokens: { client, mint } };
       const manager = createControllerManager(
         {
@@ -73,7 +83,8 @@ function openControllerManager(
           metrics: counted,
           observe: (name) => queues.observer(name),
           informers,
-          clientFor: clientsOf(host, connection, client, flags, term),
+          ...given({ recovery }),
+          clientFor: pacedBy(recovery, host, clientsOf(host, connection, client, flags, term)),
         },
         { ...fixed, ...chosen, ...legacyTokens },
       );
@@ -82,7 +93,6 @@ function openControllerManager(
       queues.show(() => []);
     };
   };
-  const role = "kube-controller-manager";
   const userAgent = componentUserAgent(role);
   const configz = controllerManagerConfigz(flags);
   return openRole(role, { userAgent, host, flags, workOf, configz }, parts, stopping);
@@ -98,6 +108,15 @@ function nodeLifecycleOf(flags: ControllerManagerFlags): NodeLifecycleOptions {
     unhealthyShare: flags.unhealthyZoneThreshold,
     largeZoneNodes: flags.largeClusterSizeThreshold,
   };
+}
+
+function pacedBy(
+  recovery: RecoveryBudget | undefined,
+  { clock }: SupervisedHost,
+  clientFor: (account: string) => Client,
+): (account: string) => Client {
+  if (recovery === undefined) return clientFor;
+  return (account) => budgetedClient(clientFor(account), recovery, clock);
 }
 
 /** Each controller as its own service account, or all of them as the kubeconfig's user. */

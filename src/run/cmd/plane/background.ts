@@ -60,11 +60,11 @@ export async function openLoops(
   parts: Parts,
 ): Promise<Loops | undefined> {
   if (options.loops === "none") return undefined;
-  const { nodes, unpullable, devices } = options;
+  const { nodes, unpullable, devices, recovery } = options;
   const asked = {
     nodes,
     metrics,
-    ...given({ unpullable, devices }),
+    ...given({ unpullable, devices, recovery }),
     rootCa: options.rootCa ?? options.pki.authority.certificate,
     mintLegacyToken: access.mintLegacyToken,
     certificates: certificateSigning(host, options),

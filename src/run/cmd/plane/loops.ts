@@ -4,8 +4,12 @@
  */
 import { groups, serviceAccountGroups, serviceAccountUser } from "#auth/groups.ts";
 import { given } from "#base/given.ts";
+import { budgetedClient } from "#client/budgeted-client.ts";
 import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
+import type { RecoveryBudget } from "#client/recovery-budget.ts";
+import type { RecoveryLimits } from "#client/recovery-rate.ts";
+import { RecoveryMetrics } from "#client/recovery-metrics.ts";
 import { QueueMetrics } from "#client/queue-metrics.ts";
 import { countedHandler, RestMetrics } from "#client/rest-metrics.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
@@ -21,11 +25,13 @@ import type { HollowDevices } from "#hollow/devices.ts";
 import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { hollowDefaults } from "#hollow/options.ts";
+import type { Clock } from "#platform/clock.ts";
 import type { PlainHandler } from "#platform/http.ts";
 import { SchedulerMetrics } from "#scheduler/metrics.ts";
 import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
 import { hollowStartMs, hollowStopMs } from "../shared/limits.ts";
 import type { SupervisedHost } from "../shared/host.ts";
+import { openRecovery } from "../shared/recovery.ts";
 import { componentUserAgent } from "../shared/user-agent.ts";
 
 interface LoopOptions {
@@ -35,6 +41,8 @@ interface LoopOptions {
   readonly unpullable?: ImagePatterns;
   /** What devices hollow nodes have; absent: none. */
   readonly devices?: HollowDevices;
+  /** Absent: pods are moved as fast as the loops go. */
+  readonly recovery?: RecoveryLimits;
   /** PEM. */
   readonly rootCa: string;
   readonly mintLegacyToken: LegacyTokens["mint"];
@@ -53,6 +61,7 @@ export interface Loops {
 }
 
 const systemNamespace = "kube-system";
+const hollowUser = { name: "pilothouse:hollow-nodes", groups: [groups.masters] };
 
 export function startLoops(
   host: SupervisedHost,
@@ -65,15 +74,16 @@ export function startLoops(
   const rest = new RestMetrics(options.metrics);
   const handler = countedHandler(pacedHandler(clock, server), { clock, metrics: rest });
   const queues = new QueueMetrics(options.metrics);
-  const clientFor = (account: string): Client => {
-    const name = serviceAccountUser(systemNamespace, account);
-    const user = { name, groups: serviceAccountGroups(systemNamespace) };
-    return directClient(handler, user, componentUserAgent("kube-controller-manager", name));
-  };
-
   const managerUser = { name: "system:kube-controller-manager", groups: [] };
   const managerAgent = componentUserAgent("kube-controller-manager");
   const managerClient = directClient(handler, managerUser, managerAgent);
+  const recovery = recoveryOf(host, managerClient, options);
+  const clientFor = (account: string): Client => {
+    const name = serviceAccountUser(systemNamespace, account);
+    const user = { name, groups: serviceAccountGroups(systemNamespace) };
+    const agent = componentUserAgent("kube-controller-manager", name);
+    return pacedBy(recovery, directClient(handler, user, agent), clock);
+  };
   const managerInformers = createInformerSet({ ...host, client: managerClient });
   const legacyTokens = { client: managerClient, mint: options.mintLegacyToken };
   const controllers = createControllerManager(
@@ -81,6 +91,7 @@ export function startLoops(
       ...host,
       clientFor,
       informers: managerInformers,
+      ...given({ recovery }),
       metrics: new ControllerMetrics(options.metrics),
       observe: (name) => queues.observer(name),
     },
@@ -89,18 +100,17 @@ export function startLoops(
   queues.show(() => controllers.metrics());
   const schedulerUser = { name: "system:kube-scheduler", groups: [] };
   const schedulerAgent = componentUserAgent("kube-scheduler", "scheduler");
-  const schedulerClient = directClient(handler, schedulerUser, schedulerAgent);
+  const schedulerOwn = directClient(handler, schedulerUser, schedulerAgent);
+  const schedulerClient = pacedBy(recovery, schedulerOwn, clock);
   const schedulerInformers = createInformerSet({ ...host, client: schedulerClient });
-  const scheduler = createScheduler(
-    {
-      ...host,
-      client: schedulerClient,
-      informers: schedulerInformers,
-      metrics: new SchedulerMetrics(options.metrics),
-    },
-    schedulerDefaults,
-  );
-  const hollowUser = { name: "pilothouse:hollow-nodes", groups: [groups.masters] };
+  const metrics = new SchedulerMetrics(options.metrics);
+  const schedulerDeps = {
+    ...host,
+    client: schedulerClient,
+    informers: schedulerInformers,
+    metrics,
+  };
+  const scheduler = createScheduler(schedulerDeps, schedulerDefaults);
   const hollowClient = directClient(handler, hollowUser, componentUserAgent("kubelet"));
   const hollow = hollowNodes(host, hollowClient, options);
   // Controllers and informers are supervised one by one inside.
@@ -122,6 +132,21 @@ export function startLoops(
       await Promise.all(running);
     },
   };
+}
+
+function pacedBy(recovery: RecoveryBudget | undefined, client: Client, clock: Clock): Client {
+  return recovery === undefined ? client : budgetedClient(client, recovery, clock);
+}
+
+/** One for scheduler and controllers; undefined: their writes go as they come. */
+function recoveryOf(
+  host: SupervisedHost,
+  client: Client,
+  { recovery, metrics }: LoopOptions,
+): RecoveryBudget | undefined {
+  if (recovery === undefined) return undefined;
+  const told = { client, metrics: new RecoveryMetrics(metrics), component: "pilothouse" };
+  return openRecovery(host, told, recovery);
 }
 
 function hollowNodes(

@@ -12,6 +12,7 @@ import type { IssuedCertificate } from "#auth/pki.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import type { StaticTokens } from "#auth/token-file.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
+import type { RecoveryLimits } from "#client/recovery-rate.ts";
 import type { HollowDevices } from "#hollow/devices.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import type { Audit } from "#server/audit/trail.ts";
@@ -29,6 +30,8 @@ export interface PlaneOptions extends StoreOptions {
   readonly nodes: number;
   /** Images that hollow nodes cannot pull; absent: as the room has it. */
   readonly unpullable?: ImagePatterns;
+  /** Pods a second that scheduler and controllers move by themselves; absent: not paced. */
+  readonly recovery?: RecoveryLimits;
   /** What devices hollow nodes have; absent: none. */
   readonly devices?: HollowDevices;
   /** metrics.k8s.io of hollow nodes is answered here; absent: it is. */

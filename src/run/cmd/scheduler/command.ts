@@ -1,5 +1,6 @@
 /** The command `pilothouse scheduler`, with what its flags mean. */
 import { type Command, Option } from "commander";
+import { addRecoveryFlag } from "../shared/recovery.ts";
 import { addRoleFlags } from "../shared/role-flags.ts";
 import type { ExplainFlags } from "./explain.ts";
 import type { SchedulerFlags } from "./flags.ts";
@@ -17,6 +18,7 @@ export function addScheduler(program: Command): void {
       "a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1); what it says overrides flags",
     );
   addRoleFlags(command, { lease: "kube-scheduler", port: 10_259 });
+  addRecoveryFlag(command);
   addStockFlags(command, kubeSchedulerFlags);
   command
     .addHelpText(

@@ -1,11 +1,14 @@
 /** `pilothouse scheduler`: the scheduler alone, before any API server. */
 import type { Pod } from "#api/gen/types.ts";
+import { budgetedClient } from "#client/budgeted-client.ts";
 import { createInformerSet } from "#client/informer-set.ts";
+import { RecoveryMetrics } from "#client/recovery-metrics.ts";
 import { SchedulerMetrics } from "#scheduler/metrics.ts";
 import { podResourceMetrics } from "#scheduler/pod-resource-metrics.ts";
 import { createScheduler, schedulerDefaults } from "#scheduler/scheduler.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import type { Parts } from "../shared/parts.ts";
+import { openRecovery } from "../shared/recovery.ts";
 import type { Started } from "../shared/role-life.ts";
 import { componentUserAgent } from "../shared/user-agent.ts";
 import type { SchedulerFlags } from "./flags.ts";
@@ -17,6 +20,8 @@ import { openExtender } from "./extender-http.ts";
 export function schedulerRole(flags: SchedulerFlags): Promise<void> {
   return runRole(flags, openScheduler);
 }
+
+const role = "kube-scheduler";
 
 /** A file given with --config decides; the flags fill in what it leaves open. */
 export async function openScheduler(
@@ -33,8 +38,15 @@ export async function openScheduler(
   let pods: () => readonly Pod[] = () => [];
   const workOf: WorkOf = ({ connection, metrics }) => {
     const counted = new SchedulerMetrics(metrics);
+    const recovery = new RecoveryMetrics(metrics);
     return async (signal, term) => {
-      const client = connection.client(term);
+      const own = connection.client(term);
+      const pace = flags.recoveryBudget;
+      const pacing = { client: own, metrics: recovery, component: role };
+      const client =
+        pace === undefined
+          ? own
+          : budgetedClient(own, openRecovery(host, pacing, pace), host.clock);
       const informers = createInformerSet({ ...host, client });
       const made = createScheduler(
         { ...host, client, informers, metrics: counted },
@@ -47,7 +59,6 @@ export async function openScheduler(
       pods = () => [];
     };
   };
-  const role = "kube-scheduler";
   const userAgent = componentUserAgent(role, "scheduler");
   const configz = schedulerConfigz(flags, options.queue, document);
   const resources = podResourceMetrics(() => pods());

@@ -5,6 +5,7 @@ import { unpullableDefault } from "#hollow/options.ts";
 import { addApiServerFlags } from "../plane/flags.ts";
 import { boolean, duration, integer, patterns } from "../shared/flag-values.ts";
 import { nodesMax, signingLifetimeMs } from "../shared/limits.ts";
+import { addRecoveryFlag } from "../shared/recovery.ts";
 import { mirroredByDefault } from "../relay/command.ts";
 import type { UpFlags } from "./flags.ts";
 
@@ -82,6 +83,7 @@ export function addUp(program: Command): void {
       "where that relay serves Envoy and proxyless gRPC (xDS)",
     );
 
+  addRecoveryFlag(up);
   addApiServerFlags(up);
 
   up.addHelpText(

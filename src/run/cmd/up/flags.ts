@@ -1,9 +1,10 @@
 /** The flags of `pilothouse up`, as parsed: the limits are `main.ts`'s to check. */
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import type { ApiServerFlags } from "../plane/flags.ts";
+import type { RecoveryFlags } from "../shared/recovery.ts";
 import type { SigningFlags } from "../shared/signing.ts";
 
-export interface UpFlags extends ApiServerFlags, SigningFlags {
+export interface UpFlags extends ApiServerFlags, SigningFlags, RecoveryFlags {
   readonly dataDir: string;
   readonly host: string;
   readonly port: number;

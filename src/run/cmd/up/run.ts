@@ -56,14 +56,14 @@ export async function openUp(
 
 async function openPlane(
   host: SupervisedHost,
-  given: {
+  planned: {
     readonly directory: DataDirectory;
     readonly flags: UpFlags;
     readonly more: Partial<PlaneOptions> & Pick<PlaneOptions, "pki">;
   },
   parts: Parts,
 ): Promise<Plane> {
-  const { directory, flags, more } = given;
+  const { directory, flags, more } = planned;
   try {
     const options = {
       storeDirectory: directory.store,
@@ -71,6 +71,7 @@ async function openPlane(
       port: flags.port,
       nodes: flags.nodes,
       unpullable: flags.imagePullError,
+      ...given({ recovery: flags.recoveryBudget }),
       hasHollowMetrics: flags.hollowMetrics,
       ...more,
     };

@@ -1,0 +1,114 @@
+/**
+ * How many pods a second a control plane may recover: grown while the API server has headroom, cut at once when it
+ * has none. Headroom is what the server's answers to this very work say: how long they take, and whether it refuses.
+ *
+ *   answers ─► overloaded (429, 503, none): half of the rate
+ *          ─► one of ten takes longer than 500 ms: seven tenths of it
+ *          ─► nine of ten take at most 200 ms, and pods waited for the rate: a quarter more, once a second
+ *
+ * Holds  least <= perSecond <= most; at most one cut per 500 ms, because answers of one moment tell the same thing.
+ * Bounds three counts; no history.
+ * After  TCP's additive increase and multiplicative decrease (RFC 5681), with a multiplicative increase: herds are short.
+ */
+import type { Clock } from "#platform/clock.ts";
+
+export interface RecoveryLimits {
+  /** Pods a second before anything was measured. */
+  readonly firstPerSecond: number;
+  /** Never below: pods go on, whatever the server says. */
+  readonly leastPerSecond: number;
+  readonly mostPerSecond: number;
+}
+
+/** Why the rate is what it is. */
+export type RecoveryReason = "measuring" | "headroom" | "slow answers" | "overloaded";
+
+const slowMs = 500;
+const briskMs = 200;
+const windowMs = 1_000;
+const cutEveryMs = 500;
+/** Fewer answers say nothing about one of ten. */
+const answersLeast = 10;
+
+export class RecoveryRate {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #limits: RecoveryLimits;
+  #perSecond: number;
+  #reason: RecoveryReason = "measuring";
+  #answers = 0;
+  #slow = 0;
+  #brisk = 0;
+  #hasWaited = false;
+  #windowMs: number;
+  #cutMs = -Infinity;
+
+  constructor(clock: Pick<Clock, "monotonicMs">, limits: RecoveryLimits) {
+    this.#clock = clock;
+    this.#limits = limits;
+    this.#perSecond = limits.firstPerSecond;
+    this.#windowMs = clock.monotonicMs();
+  }
+
+  get perSecond(): number {
+    return this.#perSecond;
+  }
+
+  /**
+   * Writes that may be under way: a twentieth of a second's. The rate alone learns of a slow server only after its first
+   * answers, when thousands of requests are in its queue.
+   */
+  get inFlightMost(): number {
+    return Math.max(1, Math.floor(this.#perSecond / 20));
+  }
+
+  get reason(): RecoveryReason {
+    return this.#reason;
+  }
+
+  /** A pod waited: the rate is the brake, so a higher one would be used. */
+  waited(): void {
+    this.#hasWaited = true;
+  }
+
+  answered(tookMs: number): void {
+    this.#answers++;
+    if (tookMs > slowMs) this.#slow++;
+    if (tookMs <= briskMs) this.#brisk++;
+    if (this.#answers < answersLeast) return;
+    if (this.#slow * 10 > this.#answers) return this.#cut(0.7, "slow answers");
+    if (this.#clock.monotonicMs() - this.#windowMs >= windowMs) this.#endWindow();
+  }
+
+  /** The server refused for load, or gave no answer. */
+  overloaded(): void {
+    this.#cut(0.5, "overloaded");
+  }
+
+  #endWindow(): void {
+    const isBrisk = this.#brisk * 10 >= this.#answers * 9;
+    if (isBrisk && this.#hasWaited) this.#set(this.#perSecond * 1.25, "headroom");
+    this.#startWindow();
+  }
+
+  #cut(factor: number, reason: RecoveryReason): void {
+    this.#startWindow();
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#cutMs < cutEveryMs) return;
+    this.#cutMs = nowMs;
+    this.#set(this.#perSecond * factor, reason);
+  }
+
+  #set(perSecond: number, reason: RecoveryReason): void {
+    const { leastPerSecond, mostPerSecond } = this.#limits;
+    this.#perSecond = Math.min(mostPerSecond, Math.max(leastPerSecond, perSecond));
+    this.#reason = reason;
+  }
+
+  #startWindow(): void {
+    this.#answers = 0;
+    this.#slow = 0;
+    this.#brisk = 0;
+    this.#hasWaited = false;
+    this.#windowMs = this.#clock.monotonicMs();
+  }
+}

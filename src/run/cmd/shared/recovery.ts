@@ -1,0 +1,79 @@
+/** `--recovery-budget`: the pods a second that a role evicts, creates and binds by itself, and what says that they wait. */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { Client } from "#client/client.ts";
+import { createEventRecorder } from "#client/events.ts";
+import { RecoveryBudget, type RecoveryHold } from "#client/recovery-budget.ts";
+import type { RecoveryLimits } from "#client/recovery-rate.ts";
+import type { RecoveryMetrics } from "#client/recovery-metrics.ts";
+import type { SupervisedHost } from "./host.ts";
+
+export interface RecoveryFlags {
+  /** Absent: off. */
+  readonly recoveryBudget?: RecoveryLimits;
+}
+
+/** 2,000 a second is what an API server with a core to itself takes of small pods. */
+export const recoveryDefaults: RecoveryLimits = {
+  firstPerSecond: 2_000,
+  leastPerSecond: 5,
+  mostPerSecond: 20_000,
+};
+
+export function addRecoveryFlag(command: Command): void {
+  const text =
+    "pods a second that are evicted, created and bound, fair between namespaces: auto grows while the API server answers fast and shrinks at once when it does not; a number is the most of that; off";
+  const option = new Option("--recovery-budget <rate>", text).argParser(recoveryLimits);
+  command.addOption(option.default(recoveryDefaults, "auto"));
+}
+
+function recoveryLimits(text: string): RecoveryLimits | undefined {
+  if (text === "off") return undefined;
+  if (text === "auto") return recoveryDefaults;
+  const most = Number(text);
+  if (text.trim() === "" || !(most >= 1 && most <= 1_000_000))
+    throw new InvalidArgumentError("auto, off, or a number of pods a second from 1 to 1000000.");
+  const { firstPerSecond, leastPerSecond } = recoveryDefaults;
+  return {
+    firstPerSecond: Math.min(firstPerSecond, most),
+    leastPerSecond: Math.min(leastPerSecond, most),
+    mostPerSecond: most,
+  };
+}
+
+interface RecoveryDeps {
+  /** Writes the events. */
+  readonly client: Client;
+  readonly metrics: RecoveryMetrics;
+  /** `kube-controller-manager`: of events and metrics. */
+  readonly component: string;
+}
+
+export function openRecovery(
+  host: SupervisedHost,
+  { client, metrics, component }: RecoveryDeps,
+  limits: RecoveryLimits,
+): RecoveryBudget {
+  const recorder = createEventRecorder({ ...host, client }, { component });
+  const budget = new RecoveryBudget(host.clock, {
+    limits,
+    granted: (step, waitedMs) => metrics.granted(component, step, waitedMs),
+    held(hold) {
+      const name = hold.namespace;
+      // An event of the namespace that it is about, so that its own people see it.
+      const about = { apiVersion: "v1", kind: "Namespace", metadata: { name, namespace: name } };
+      recorder.event(about, "Normal", "RecoveryPaced", holdText(hold));
+      host.log.info("pods wait for the recovery budget", { ...hold });
+    },
+  });
+  metrics.show(component, budget);
+  return budget;
+}
+
+const verbs = { evict: "evicted", create: "created", bind: "bound" } as const;
+
+/** `Pods wait up to 7 s to be created, 812 more are in line: 40 pods a second for all namespaces (slow answers)` */
+function holdText({ step, waitedMs, waiting, perSecond, reason }: RecoveryHold): string {
+  const seconds = Math.round(waitedMs / 1_000);
+  const rate = Math.round(perSecond);
+  return `Pods wait up to ${seconds} s to be ${verbs[step]}, ${waiting} more are in line: ${rate} pods a second for all namespaces (${reason})`;
+}
