@@ -43,3 +43,18 @@ test("a caller with one request does not wait for another with fifty", async () 
   assert.ok(before <= 2, `${before} of the greedy one ended before`);
   assert.equal(greedyEnded, 50);
 });
+
+test("requests whose bodies end at once after a long wait go on one per turn", async () => {
+  const clock = new HostTurns();
+  const asked: string[] = [];
+  const listener = { rests: (waitsFor: string) => asked.push(waitsFor), goesOn: () => {} };
+  const bodies = Promise.withResolvers<void>();
+  const all = [0, 1, 2].map(() => new Pace(clock, "one", listener).outside(bodies.promise));
+  clock.tick(20);
+  bodies.resolve();
+  await Promise.all(all);
+  assert.equal(clock.turns, 3);
+  assert.deepEqual(asked.slice(0, 3), ["outside", "outside", "outside"]);
+  await new Pace(clock, "one", listener).outside(Promise.resolve());
+  assert.equal(clock.turns, 3, "a body that came with its head takes no turn of its own");
+});

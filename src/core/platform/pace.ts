@@ -9,14 +9,19 @@
 import type { Clock } from "./clock.ts";
 import { Oldest, TurnQueue } from "./turn-queue.ts";
 
-/** For the one whose request it is: called before each wait for a turn, and when the turn has come. */
+/** For a turn of the loop, or for somebody outside of this process: the client that sends its body, a webhook. */
+export type WaitsFor = "turn" | "outside";
+
+/** For the one whose request it is: called before each wait, and when it is over. */
 interface PaceListener {
-  rests(): void;
+  rests(waitsFor: WaitsFor): void;
   goesOn(): void;
 }
 
 /** A pod has 2 or 3 KB; a step over an object of this size takes up to a millisecond. */
 const longBytesMin = 8 * 1024;
+/** Of a body that comes right after its head: who waited longer goes on in a turn of its own. */
+const briefMs = 10;
 
 export class Pace {
   readonly clock: Clock;
@@ -50,7 +55,7 @@ export class Pace {
   /** Resolves when the request has a turn of the loop again. */
   turn(): Promise<void> {
     const listener = this.#listener;
-    listener?.rests();
+    listener?.rests("turn");
     const turns = turnsOf(this.clock);
     this.#age ||= turns.age();
     return new Promise((resolve) => {
@@ -59,6 +64,22 @@ export class Pace {
         resolve();
       });
     });
+  }
+
+  /**
+   * `work` takes nothing of this process until it settles. After a long wait the request goes on in a turn of its own:
+   * a thousand bodies may end at once.
+   */
+  async outside<T>(work: Promise<T>): Promise<T> {
+    const { clock } = this;
+    const startMs = clock.monotonicMs();
+    this.#listener?.rests("outside");
+    try {
+      return await work;
+    } finally {
+      this.#listener?.goesOn();
+      if (clock.monotonicMs() - startMs >= briefMs) await this.turn();
+    }
   }
 }
 

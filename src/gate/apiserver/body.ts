@@ -16,7 +16,7 @@ import { refuseBeyondLimits } from "#api/json/object-limits.ts";
 import { hasValues } from "#api/json/value-count.ts";
 import { badRequest, tooLarge, tooManyRequests } from "#api/status.ts";
 import { isRecord } from "#base/is-record.ts";
-import { chargeDecoding, refused } from "#server/charges.ts";
+import { charged, chargeDecoding, refused } from "#server/charges.ts";
 import type { RequestContext } from "#server/context.ts";
 import {
   contentType,
@@ -41,11 +41,17 @@ import { checkCustomKind, notAnObject, unrecognized, withKind } from "./stated-k
 import { decodeProtobuf, TooManyFieldsError } from "#forms/protobuf/decode.ts";
 import type { FieldValidation } from "./write-options.ts";
 
+/** Of a request whose body has not come yet: it has no seat to itself, so that seats do not bound how many there are. */
+const waitingBytes = 16 * 1024;
+
 /** The bytes, or 413, 429. A body that is a frozen object has none. */
 async function readBytes(context: RequestContext, { bytesMax }: Bodies): Promise<Uint8Array> {
   const { request, holding } = context;
   if (request.body.kind !== "bytes") return new Uint8Array(0);
-  const bytes = await request.body.read(bytesMax, holding);
+  const { body } = request;
+  const bytes = await charged(holding, "body", waitingBytes, () =>
+    context.pace.outside(body.read(bytesMax, holding)),
+  );
   if (bytes === "too-large") throw tooLarge(`limit is ${bytesMax}`);
   if (bytes === "refused") throw refused(holding);
   chargeDecoding(holding, bytes.length);

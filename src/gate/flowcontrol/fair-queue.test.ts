@@ -163,7 +163,8 @@ function randomRun(seed: number): void {
       if (chosen !== undefined) queue.cancel(chosen);
     }
     const resting = seatedOf()[random.below(4)];
-    if (resting !== undefined && random.below(2) === 0) queue.rest(resting);
+    const waitsFor = random.below(2) === 0 ? "turn" : "outside";
+    if (resting !== undefined && random.below(2) === 0) queue.rest(resting, waitsFor);
     else if (resting !== undefined) queue.goOn(resting);
     checkSeats(queue, live);
   }
@@ -190,6 +191,31 @@ function checkSeats(queue: FairQueue, live: Set<Seating>): void {
   if (own.length > 1) assert.ok(ownTaken <= queue.seatsMax, `${ownTaken} of ${queue.seatsMax}`);
   if (queue.waiting > 0) assert.ok(holding.length > 0, "nobody waits while all seats are free");
 }
+
+test("works that wait for their clients lend their seats on, and however many do, a small work does not wait", () => {
+  const { queue } = setup(2, queued(1, 1));
+  const submit = (isSmall: boolean): Seating =>
+    queue.submit({ ...work(), isSmall }, toQueue(0)) as Seating;
+  const slow = Array.from({ length: 20 }, () => {
+    const seating = submit(true);
+    queue.rest(seating, "outside");
+    return seating;
+  });
+  assert.deepEqual([...new Set(slow.map(({ state }) => state))], ["seated"]);
+  const [first, second, third, fourth] = [submit(true), submit(true), submit(true), submit(false)];
+  assert.deepEqual(
+    [first, second, third, fourth].map(({ state }) => state),
+    ["seated", "seated", "waiting", "waiting"],
+    "as many work as there are seats",
+  );
+  queue.rest(first, "turn");
+  assert.equal(third.state, "waiting", "a lent seat is not lent on for a turn of the loop");
+  for (const seating of slow) queue.goOn(seating);
+  queue.rest(second, "outside");
+  assert.equal(third.state, "waiting", "those that went on have the seats");
+  for (const seating of slow) queue.finish(seating);
+  assert.deepEqual([third.state, fourth.state], ["seated", "seated"]);
+});
 
 test("on random traces seats taken never exceed seats given, and all are served", () => {
   for (let seed = 1; seed <= 60; seed++) randomRun(seed);

@@ -4,8 +4,8 @@
  * In     works with a width in seats and the hash of their flow. Out: seated now, waiting, or rejected.
  * Holds  seats taken <= seats given, except that a work wider than all seats runs when it runs alone, and what is lent;
  *        works of one queue are seated in order; no work waits while the one whose turn it is fits.
- * Lent   seats of works at rest (they wait for a turn of the loop, or for their client) are lent to small works: these
- *        would wait for all that rests, and take next to nothing. Lent seats keep no other work from its own.
+ * Lent   seats of works at rest (they wait for a turn of the loop, for their client, or another program) are lent to small
+ *        works: these would wait for all that rests, and take next to nothing. Lent seats keep no other work from its own.
  * Time   virtual time R advances by min(seats given, seats wanted) / queues in use per second of real time.
  *        A queue's next work is charged G seconds per seat when it is seated (G: a guess of 3 ms), and the
  *        difference when its duration is known. The queue whose next work would finish first in virtual time
@@ -19,6 +19,7 @@
  */
 import { assert } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
+import type { WaitsFor } from "#platform/pace.ts";
 import type { FlowFacts } from "./classify.ts";
 import { dealHand } from "./shuffle-shard.ts";
 import type { Hash64 } from "./shuffle-shard.ts";
@@ -226,9 +227,14 @@ export class FairQueue {
     });
   }
 
-  /** A seated work takes nothing of the server until it goes on, or finishes. */
-  rest(seating: Seating): void {
-    if (seating.state !== "seated" || seating.isAtRest || seating.isLent) return;
+  /**
+   * A seated work takes nothing of the server until it goes on, or finishes. One that has a lent seat may lend it on
+   * while it waits for somebody outside, for how long is not ours to say: hundreds of bodies that come drop by drop would
+   * have all seats, and all that these lend.
+   */
+  rest(seating: Seating, waitsFor: WaitsFor): void {
+    if (seating.state !== "seated" || seating.isAtRest) return;
+    if (seating.isLent && waitsFor === "turn") return;
     seating.isAtRest = true;
     this.#seatsAtRest += widthOf(seating.work);
     if (this.#waiting === 0) return;

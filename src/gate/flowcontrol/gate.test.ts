@@ -519,7 +519,7 @@ test("a small request has a seat of requests that wait for a turn of the loop, a
   const seated = lists.map((list) => list.answer()).filter((one) => one?.kind === "seated");
   assert.ok(seated.length > 0 && seated.length < 60);
   assert.equal(small.answer(), undefined, "no seat is free");
-  for (const one of seated) if (one?.kind === "seated") one.rest();
+  for (const one of seated) if (one?.kind === "seated") one.rest("turn");
   await settle();
   assert.equal(small.answer()?.kind, "seated");
   assert.equal(large.answer(), undefined);

@@ -14,6 +14,7 @@ import type { AnyObject } from "#api/object.ts";
 import { must } from "#base/assert.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { UserInfo } from "#platform/http.ts";
+import type { WaitsFor } from "#platform/pace.ts";
 import { bootstrapFlowSchemas, bootstrapPriorityLevels, isMandatory } from "./bootstrap.ts";
 import { shareSeats } from "./borrowing.ts";
 import { Classifier, distinguisherOf, levelOf, orderSchemas } from "./classify.ts";
@@ -50,8 +51,8 @@ export type GateAnswer =
       /** Of a watch: it is over. Idempotent. */
       readonly forget: () => void;
       explain(): GateExplanation;
-      /** The request waits for a turn of the loop, and takes nothing until it goes on. */
-      rest(): void;
+      /** The request waits, and takes nothing until it goes on. */
+      rest(waitsFor: WaitsFor): void;
       goOn(): void;
     }
   | {
@@ -298,7 +299,7 @@ class FlowGate implements Gate {
         const may = level.linger(name(), seats);
         if (!may) return false;
         state = "lingering";
-        level.queue.rest(seating);
+        level.queue.rest(seating, "turn");
         return true;
       },
       stall() {
@@ -306,7 +307,7 @@ class FlowGate implements Gate {
         level.stall(name(), seats);
         finish();
       },
-      rest: () => level.queue.rest(seating),
+      rest: (waitsFor) => level.queue.rest(seating, waitsFor),
       goOn: () => level.queue.goOn(seating),
       explain: () => explanationOf(flow, seatedMs - startMs),
     };

@@ -227,7 +227,7 @@ async function runChain(
   }
 }
 
-/** While the request waits for a turn, others may have its seat. */
+/** While the request waits, others may have its seat. */
 function paceOf(
   { clock, longTurns }: ChainDeps,
   state: RequestState,
@@ -235,7 +235,7 @@ function paceOf(
   seat: Extract<GateAnswer, { kind: "seated" }> | undefined,
 ): Pace {
   return new Pace(clock, user.name, {
-    rests: () => seat?.rest(),
+    rests: (waitsFor) => seat?.rest(waitsFor),
     goesOn: () => {
       seat?.goOn();
       longTurns?.mark(state, "handler");

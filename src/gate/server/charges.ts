@@ -79,6 +79,21 @@ export function charge(holding: Holding, kind: HeldKind, bytes: number): void {
   if (!holding.take(kind, bytes)) throw refused(holding);
 }
 
+/** Charges `bytes` while `f` runs. @throws ApiError 429 or 413. */
+export async function charged<T>(
+  holding: Holding,
+  kind: HeldKind,
+  bytes: number,
+  f: () => Promise<T>,
+): Promise<T> {
+  charge(holding, kind, bytes);
+  try {
+    return await f();
+  } finally {
+    holding.give(kind, bytes);
+  }
+}
+
 /** The body's bytes have been read: what will be made of them. @throws ApiError 429 or 413. */
 export function chargeDecoding(holding: Holding, bodyBytes: number): void {
   charge(holding, "object", bodyBytes * objectBytesPerByte);

@@ -4,6 +4,7 @@
  */
 import type { GateExplanation } from "#flowcontrol/explanation.ts";
 import type { Headers, PlainResponse, UserInfo } from "#platform/http.ts";
+import type { WaitsFor } from "#platform/pace.ts";
 import type { RequestInfo } from "./request-info.ts";
 import { textResponse } from "./respond.ts";
 
@@ -27,8 +28,8 @@ export type GateAnswer =
       /** Of a watch: it is over. Idempotent. */
       readonly forget: () => void;
       explain(): GateExplanation;
-      /** The request waits for a turn of the loop: until it goes on, others may have its seat. */
-      rest(): void;
+      /** The request waits: until it goes on, others may have its seat. */
+      rest(waitsFor: WaitsFor): void;
       goOn(): void;
     }
   /** 429 as plain text. */
