@@ -33,7 +33,7 @@ test("what arrives is charged, and reading ends where its caller may hold no mor
   const ledger = roomyLedger({ callerBytesMax: 1_000, smallBytesMax: 0 });
   const holding = ledger.open("user:ann");
   const source = new PassThrough();
-  const body = streamBody(source, undefined);
+  const body = streamBody(source, undefined, () => undefined);
   assert.equal(body.kind, "bytes");
   const read = body.kind === "bytes" ? body.read(10_000, holding) : undefined;
   source.write(new Uint8Array(600));

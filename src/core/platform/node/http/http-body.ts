@@ -3,6 +3,8 @@
  *
  * Holds  at most `limitBytes` plus one network read in memory, charged as it arrives; nothing is read before
  *        it is asked for. Pieces of a few bytes are joined: a client may send them one by one.
+ * Turns  `ReadOn` says when the next piece is read: of many bodies, some in each turn of the loop (body-turns.ts). What is
+ *        left of a body that was refused is read so, too.
  * Fails  with an Error when the client goes away in the middle.
  */
 import type { Readable } from "node:stream";
@@ -13,19 +15,32 @@ import { asciiTarget } from "./header-text.ts";
 
 export const noBody: PlainBody = { kind: "none" };
 
+/** What the piece after this one waits for; undefined: nothing. */
+export type ReadOn = (source: Readable, bytes: number) => Promise<void> | undefined;
+
 /** A body that is read on demand; `declaredBytes` is Content-Length where the client sent one. */
-export function streamBody(source: Readable, declaredBytes: number | undefined): PlainBody {
+export function streamBody(
+  source: Readable,
+  declaredBytes: number | undefined,
+  readOn: ReadOn,
+): PlainBody {
   return {
     kind: "bytes",
     declaredBytes,
-    stream: (take) => streamReadable(source, take),
+    stream: (take) =>
+      streamReadable(source, (chunk) => bothOf(take(chunk), readOn(source, chunk.length))),
     read: (limitBytes, holding) => {
       if (declaredBytes !== undefined && declaredBytes > limitBytes) {
         return Promise.resolve("too-large");
       }
-      return streamBodyRead(source, limitBytes, holding);
+      return streamBodyRead(source, readOn, { limitBytes, holding });
     },
   };
+}
+
+function bothOf(a: void | Promise<void>, b: void | Promise<void>): void | Promise<void> {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Promise.all([a, b]).then(() => {});
 }
 
 /** Chunks to `take`, at its pace; resolves at the clean end. An error of `take` stops the reading. */
@@ -55,12 +70,13 @@ export function streamReadable(source: Readable, take: TakeChunk): Promise<void>
 
 function streamBodyRead(
   source: Readable,
-  limitBytes: number,
-  holding: Holding,
+  readOn: ReadOn,
+  { limitBytes, holding }: { readonly limitBytes: number; readonly holding: Holding },
 ): Promise<Uint8Array | "too-large" | "refused"> {
   return new Promise((resolve, reject) => {
     const pieces = new BodyPieces();
     source.on("data", (chunk: Uint8Array) => {
+      pauseUntil(source, readOn(source, chunk.length));
       if (pieces.bytes + chunk.length > limitBytes) return settle(() => resolve("too-large"));
       if (!holding.take("body", chunk.length)) return settle(() => resolve("refused"));
       pieces.add(chunk);
@@ -72,7 +88,7 @@ function streamBodyRead(
       source.removeAllListeners("data");
       source.off("end", onEnd).off("close", onGone).off("error", onGone);
       source.on("error", ignore);
-      source.resume();
+      if (!source.readableEnded) readAway(source, readOn);
       f();
     };
     source.on("end", onEnd).on("close", onGone).on("error", onGone);
@@ -80,6 +96,18 @@ function streamBodyRead(
 }
 
 function ignore(): void {}
+
+function pauseUntil(source: Readable, turn: Promise<void> | undefined): void {
+  if (turn === undefined) return;
+  source.pause();
+  void turn.then(() => source.resume());
+}
+
+/** Nobody wants the rest, but the connection may be used again. */
+function readAway(source: Readable, readOn: ReadOn): void {
+  source.on("data", (chunk: Uint8Array) => pauseUntil(source, readOn(source, chunk.length)));
+  source.resume();
+}
 
 /** Content-Length as a number; undefined when absent or not a plain decimal. */
 export function declaredLength(header: string | undefined): number | undefined {

@@ -3,7 +3,8 @@ import type { EventEmitter } from "node:events";
 import type { ByteSink, Peer, PlainHandler, TakeRefused } from "../../http.ts";
 import type { AnswerProgress } from "./answer-progress.ts";
 import type { Log } from "../../log.ts";
-import { processTurns } from "./process-turns.ts";
+import type { ReadOn } from "./http-body.ts";
+import { processBodies, processTurns } from "./process-turns.ts";
 
 /** One for all: without a reason, Node makes a DOMException with its stack at every request's end. */
 const clientLeft = new Error("the client went away");
@@ -33,6 +34,11 @@ export class Departure {
 export function callerOf(peer: Peer): string {
   if (peer.kind === "direct") return "";
   return peer.connection?.caller ?? addressCaller(peer.address);
+}
+
+/** Bodies take turns by who sends them. */
+export function readOnOf(peer: Peer): ReadOn {
+  return (source, bytes) => processBodies.piece(source, callerOf(peer), bytes);
 }
 
 export function addressCaller(address: string): string {

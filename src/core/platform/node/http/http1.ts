@@ -35,7 +35,7 @@ import {
   refusedRequest,
 } from "./http1-refusal.ts";
 import { takeTurn } from "./http1-turns.ts";
-import { callerOf, Departure, type Rim } from "./http-rim.ts";
+import { callerOf, Departure, readOnOf, type Rim } from "./http-rim.ts";
 import { type SocketWriter, socketWriter } from "./socket-writer.ts";
 
 /** The chunk frame of a block many streams share; dies with the block. */
@@ -135,7 +135,7 @@ function plainRequest(
     headers: flatHeaders(message.headers),
     ...impersonateLines(message.rawHeaders),
     ...frontProxyLines(peer, message.rawHeaders),
-    body: bodyless ? noBody : streamBody(message, declaredLength(length)),
+    body: bodyless ? noBody : streamBody(message, declaredLength(length), readOnOf(peer)),
     peer,
     get signal() {
       return gone.signal;

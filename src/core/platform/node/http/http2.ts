@@ -17,7 +17,7 @@ import { abandon, answerOf, UnsentAnswer, untilDrained } from "./http1.ts";
 import { cuttable } from "./http2-deaf.ts";
 import { badRequest, type Refusal, tooLarge } from "./http1-refusal.ts";
 import { recallAnswer, rememberAnswer } from "./http2-again.ts";
-import { callerOf, Departure, type Rim } from "./http-rim.ts";
+import { callerOf, Departure, readOnOf, type Rim } from "./http-rim.ts";
 
 /** Headers HTTP/2 forbids (RFC 9113 8.2.2). */
 const connectionHeaders = new Set(["connection", "keep-alive", "transfer-encoding", "upgrade"]);
@@ -77,7 +77,7 @@ function plainRequest(
     ...frontProxyLines(peer, rawHeaders),
     body: stream.endAfterHeaders
       ? noBody
-      : streamBody(stream, declaredLength(headers["content-length"])),
+      : streamBody(stream, declaredLength(headers["content-length"]), readOnOf(peer)),
     peer,
     get signal() {
       return gone.signal;

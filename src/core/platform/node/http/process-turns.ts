@@ -1,5 +1,6 @@
 /** The turns of this process's loop: there is one, for all its listeners. */
 import type { TurnTimes } from "../../turn-log.ts";
+import { BodyTurns } from "./body-turns.ts";
 import { Http2Reading } from "./http2-reading.ts";
 import { RimTurns, type TurnHost } from "./rim-turns.ts";
 
@@ -25,3 +26,8 @@ export const processTurns = new RimTurns(nodeTurnHost, { turnMs });
 const readMs = 5;
 
 export const processReading = new Http2Reading(nodeTurnHost, { readMs });
+
+/** Some 1 ms over TLS, and as much again for those that go on. */
+const turnBytes = 512 * 1024;
+
+export const processBodies = new BodyTurns(nodeTurnHost, { turnBytes, atOnceMin: 8 });
