@@ -41,8 +41,12 @@ export class Cache {
   version = 0;
 
   constructor(deps: { namespaces: NamespaceLabels }) {
-    this.counts = new SelectionCounts({ ...deps, placed: () => this.#counted() });
-    this.terms = new PlacedTerms(deps);
+    this.counts = new SelectionCounts({
+      ...deps,
+      nodes: this.nodes,
+      placed: () => this.#counted(),
+    });
+    this.terms = new PlacedTerms({ ...deps, nodes: this.nodes });
   }
 
   get podCount(): number {

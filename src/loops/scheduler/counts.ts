@@ -2,26 +2,24 @@
  * How many Pods of a selection are on each node, updated as Pods are added and removed.
  *
  * This is what makes topology spread and affinity cheap: a decision reads sums, it never walks Pods.
- * Holds  for every known selection s and slot n: at(s)[n] = Pods counted on n that s takes; no zeros.
+ * Holds  for every known selection s and slot n: at(s).perSlot[n] = Pods counted on n that s takes.
  * Cost   adding or removing a Pod: one look-up per label, and one match per selection found by it.
  *        A selection not known yet: one pass over all Pods. Bounds: `selectionsMax`, least used go; and `age` lets go
  *        of those that nobody asks about any more.
  */
-import { assert } from "#base/assert.ts";
+import type { NodeTable } from "./node-table.ts";
 import type { NamespaceLabels, Selectable, Selection } from "./selection.ts";
 import { hintsOf } from "./selection.ts";
+import { Tally } from "./tally.ts";
 
 export interface PlacedPod {
   readonly info: Selectable;
   readonly slot: number;
 }
 
-/** Count by slot. Read-only for callers. */
-export type SlotCounts = ReadonlyMap<number, number>;
-
 interface Counter {
   readonly selection: Selection;
-  readonly perSlot: Map<number, number>;
+  readonly tally: Tally;
   /** The last age in which somebody asked. */
   usedAt: number;
 }
@@ -32,25 +30,32 @@ const noHint = "";
 export class SelectionCounts {
   readonly #placed: () => Iterable<PlacedPod>;
   readonly #namespaces: NamespaceLabels;
+  readonly #nodes: NodeTable;
   /** In order of use: the first is the least recently used. */
   readonly #counters = new Map<string, Counter>();
   readonly #byHint = new Map<string, Set<Counter>>();
   #age = 0;
 
-  constructor(deps: { placed: () => Iterable<PlacedPod>; namespaces: NamespaceLabels }) {
+  constructor(deps: {
+    nodes: NodeTable;
+    placed: () => Iterable<PlacedPod>;
+    namespaces: NamespaceLabels;
+  }) {
+    this.#nodes = deps.nodes;
     this.#placed = deps.placed;
     this.#namespaces = deps.namespaces;
   }
 
-  at(selection: Selection): SlotCounts {
+  /** Read-only for callers. */
+  at(selection: Selection): Tally {
     const known = this.#counters.get(selection.key);
     if (known !== undefined) {
       this.#counters.delete(selection.key);
       this.#counters.set(selection.key, known);
       known.usedAt = this.#age;
-      return known.perSlot;
+      return known.tally;
     }
-    return this.#learn(selection).perSlot;
+    return this.#learn(selection).tally;
   }
 
   get size(): number {
@@ -81,7 +86,7 @@ export class SelectionCounts {
   }
 
   #learn(selection: Selection): Counter {
-    const counter: Counter = { selection, perSlot: new Map(), usedAt: this.#age };
+    const counter: Counter = { selection, tally: new Tally(this.#nodes), usedAt: this.#age };
     for (const pod of this.#placed()) this.#count(counter, pod, 1);
     this.#counters.set(selection.key, counter);
     const hint = selection.hint ?? noHint;
@@ -105,14 +110,6 @@ export class SelectionCounts {
 
   #count(counter: Counter, pod: PlacedPod, sign: 1 | -1): void {
     if (!counter.selection.matches(pod.info, this.#namespaces)) return;
-    bump(counter.perSlot, pod.slot, sign);
+    counter.tally.add(pod.slot, sign);
   }
-}
-
-/** Adds to a sparse count; a zero is not kept. */
-export function bump(counts: Map<number, number>, slot: number, amount: number): void {
-  const next = (counts.get(slot) ?? 0) + amount;
-  if (next < 0) assert(false, "no more Pods leave a node than came", { slot, next });
-  if (next === 0) counts.delete(slot);
-  else counts.set(slot, next);
 }

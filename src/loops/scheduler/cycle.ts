@@ -19,14 +19,16 @@ export class Cycle {
   readonly podClass: PodClass;
   readonly feasible: Int32Array;
   count: number;
-  /** Nodes by reason id. */
-  readonly reasons = new Map<number, number>();
   /** Slots where taking Pods away might help. */
   readonly resolvable: number[] = [];
   readonly #considered: number;
   /** Reason ids by slot, where somebody wants to know which node was refused for what. */
   readonly #trace: Map<number, number[]> | undefined;
   #last = -1;
+  /** Nodes by reason id, without those of `#run`. */
+  readonly #reasons = new Map<number, number>();
+  /** Most nodes are refused for the reason of the one before: these are counted apart. */
+  #run = { reason: -1, nodes: 0, isResolvable: false };
   /** Reasons beyond the first of their slot. */
   #furtherReasons = 0;
 
@@ -47,6 +49,12 @@ export class Cycle {
     this.#considered = count;
   }
 
+  /** Nodes by reason id. */
+  get reasons(): ReadonlyMap<number, number> {
+    this.#endRun(-1);
+    return this.#reasons;
+  }
+
   /** Keeps the feasible slots for which `verdict` is negative; others are refused for that reason id. */
   keep(verdict: (slot: number) => number): void {
     const { feasible } = this;
@@ -60,9 +68,24 @@ export class Cycle {
     this.count = kept;
   }
 
+  /** As `keep`, of verdicts by domain; `without` is that on nodes that are in none. */
+  keepByDomain(ids: Int32Array, verdicts: Int32Array, without: number): void {
+    const { feasible } = this;
+    let kept = 0;
+    for (let i = 0; i < this.count; i++) {
+      const slot = feasible[i] ?? 0;
+      const domain = ids[slot] ?? -1;
+      const reason = domain < 0 ? without : (verdicts[domain] ?? -1);
+      if (reason < 0) feasible[kept++] = slot;
+      else this.refuse(slot, reason);
+    }
+    this.count = kept;
+  }
+
   refuse(slot: number, reason: number): void {
-    this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);
-    if (reasonOf(reason).resolvable) this.resolvable.push(slot);
+    if (reason !== this.#run.reason) this.#endRun(reason);
+    this.#run.nodes++;
+    if (this.#run.isResolvable) this.resolvable.push(slot);
     if (this.#trace === undefined) return;
     this.#last = slot;
     this.#trace.set(slot, [reason]);
@@ -72,7 +95,15 @@ export class Cycle {
   alsoRefuse(reason: number): void {
     this.#furtherReasons++;
     this.#trace?.get(this.#last)?.push(reason);
-    this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);
+    if (reason !== this.#run.reason) this.#endRun(reason);
+    this.#run.nodes++;
+  }
+
+  #endRun(next: number): void {
+    const { reason, nodes } = this.#run;
+    if (nodes > 0) this.#reasons.set(reason, (this.#reasons.get(reason) ?? 0) + nodes);
+    const isResolvable = next >= 0 && reasonOf(next).resolvable;
+    this.#run = { reason: next, nodes: 0, isResolvable };
   }
 
   /** Every node in question is either feasible or was refused, by one plugin; `after` is the last one. */

@@ -19,6 +19,16 @@ interface DomainColumn {
   ids: Int32Array;
   readonly names: string[];
   readonly byName: Map<string, number>;
+  coverage: Coverage;
+}
+
+/** Of a label over all nodes, as of a static version. */
+interface Coverage {
+  readonly version: number;
+  /** Every node has it. */
+  readonly isComplete: boolean;
+  /** No two nodes have the same value. */
+  readonly isUnique: boolean;
 }
 
 interface ScalarColumn {
@@ -153,6 +163,7 @@ export class NodeTable {
       ids: new Int32Array(this.capacity).fill(-1),
       names: [],
       byName: new Map(),
+      coverage: { version: 0, isComplete: false, isUnique: false },
     };
     for (let i = 0; i < this.#size; i++) {
       const slot = this.live[i] ?? 0;
@@ -163,6 +174,23 @@ export class NodeTable {
     if (this.#columns.size >= columnsMax) this.#columns.clear();
     this.#columns.set(key, column);
     return column;
+  }
+
+  /** O(nodes) after a static change. */
+  coverage(key: string): Coverage {
+    const column = this.domains(key);
+    if (column.coverage.version === this.staticVersion) return column.coverage;
+    const isSeen = new Uint8Array(column.names.length);
+    let [missing, twins] = [0, 0];
+    for (let i = 0; i < this.#size; i++) {
+      const id = column.ids[this.live[i] ?? 0] ?? -1;
+      if (id < 0) missing++;
+      else if (isSeen[id] === 1) twins++;
+      else isSeen[id] = 1;
+    }
+    const [isComplete, isUnique] = [missing === 0, twins === 0];
+    column.coverage = { version: this.staticVersion, isComplete, isUnique };
+    return column.coverage;
   }
 
   #label(column: DomainColumn, slot: number, node: Node): void {

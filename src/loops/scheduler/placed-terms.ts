@@ -1,15 +1,15 @@
 /**
  * The affinity terms of Pods already placed, grouped: what they demand or wish of a Pod yet to come.
  *
- * Holds  for every group g and slot n: perSlot[n] = Pods on n that have this very term.
+ * Holds  for every group g and slot n: tally.perSlot[n] = Pods on n that have this very term.
  * Cost   finding the groups that concern a Pod: one look-up per label; placed Pods are never walked.
  *        There are at most as many groups as terms on placed Pods; an empty one is dropped.
  */
-import type { SlotCounts } from "./counts.ts";
-import { bump } from "./counts.ts";
+import type { NodeTable } from "./node-table.ts";
 import type { PodInfo, Term } from "./pod-info.ts";
 import type { NamespaceLabels, Selectable } from "./selection.ts";
 import { hintsOf } from "./selection.ts";
+import { Tally } from "./tally.ts";
 
 /** `anti`: must not come near; `wish`: weight for or against; `follow`: a required affinity, scored. */
 type TermKind = "anti" | "wish" | "follow";
@@ -19,22 +19,24 @@ export interface TermGroup {
   readonly term: Term;
   /** For `wish`: what one Pod having the term adds to the score. */
   readonly weight: number;
-  readonly perSlot: SlotCounts;
+  /** Read-only for callers. */
+  readonly tally: Tally;
 }
 
 interface OwnGroup extends TermGroup {
   readonly key: string;
-  readonly perSlot: Map<number, number>;
 }
 
 const noHint = "";
 
 export class PlacedTerms {
   readonly #namespaces: NamespaceLabels;
+  readonly #nodes: NodeTable;
   readonly #groups = new Map<string, OwnGroup>();
   readonly #byHint = new Map<string, Set<OwnGroup>>();
 
-  constructor(deps: { namespaces: NamespaceLabels }) {
+  constructor(deps: { nodes: NodeTable; namespaces: NamespaceLabels }) {
+    this.#nodes = deps.nodes;
     this.#namespaces = deps.namespaces;
   }
 
@@ -59,9 +61,10 @@ export class PlacedTerms {
   #change(kind: TermKind, term: Term, weight: number, slot: number, sign: 1 | -1): void {
     const key = `${kind}|${weight}|${term.topologyKey}|${term.selection.key}`;
     const group =
-      this.#groups.get(key) ?? this.#add({ key, kind, term, weight, perSlot: new Map() });
-    bump(group.perSlot, slot, sign);
-    if (group.perSlot.size === 0) this.#drop(group);
+      this.#groups.get(key) ??
+      this.#add({ key, kind, term, weight, tally: new Tally(this.#nodes) });
+    group.tally.add(slot, sign);
+    if (group.tally.perSlot.size === 0) this.#drop(group);
   }
 
   #add(group: OwnGroup): OwnGroup {

@@ -237,7 +237,7 @@ test("a selection first counted within a what-if leaves no wrong count behind", 
   const asking = infoOf("asking", { labels, spec: { topologySpreadConstraints: [spread] } });
   const [constraint] = asking.spreadHard;
   assert.ok(constraint !== undefined);
-  const count = () => cache.counts.at(constraint.selection).get(slot) ?? 0;
+  const count = () => cache.counts.at(constraint.selection).perSlot.get(slot) ?? 0;
   cache.lift(placed, slot);
   assert.equal(count(), 0);
   cache.putBack(placed, slot);

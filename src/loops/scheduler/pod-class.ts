@@ -61,12 +61,29 @@ export interface PodClass {
   roomScore: Float64Array;
   /** Room generation the two were made at, by slot. */
   roomGeneration: Float64Array;
-  /** Domains with an eligible node, by spread constraint; see pod-topology-spread.ts. */
-  domains: Map<string, { readonly version: number; readonly eligible: ReadonlySet<number> }>;
+  /** By spread constraint; see pod-topology-spread.ts. */
+  readonly participations: Map<string, Participation>;
   /** The last refusal that time alone cannot change; see schedule-algorithm.ts. */
-  refused: { readonly loosened: number; readonly error: FitError } | undefined;
+  refused: Refusal | undefined;
   /** The last time preemption found nothing, as a cache version, and the text of it. */
   preemptionFutile: { readonly version: number; readonly text: string };
+}
+
+interface Refusal {
+  /** `Cache.loosened`: it holds while that stays. */
+  readonly loosened: number;
+  readonly error: FitError;
+  /** On no node taking Pods away might help. */
+  readonly isHopeless: boolean;
+}
+
+/** Which nodes count for a spread constraint, as of a static version. */
+export interface Participation {
+  readonly version: number;
+  /** Domains with such a node. */
+  readonly eligible: Int32Array;
+  /** 1 for such a node, by slot; undefined: all nodes. */
+  readonly slots: Uint8Array | undefined;
 }
 
 interface Checked {
@@ -214,7 +231,7 @@ const lacksNothing: readonly number[] = [];
 
 function newClass(sample: PodInfo, size: number, scoreCount: number): PodClass {
   const preemptionFutile = { version: -1, text: "" };
-  const memory = { usedAt: 0, domains: new Map(), refused: undefined, preemptionFutile };
+  const memory = { usedAt: 0, participations: new Map(), refused: undefined, preemptionFutile };
   return { sample, ...emptyColumns(size, scoreCount), ...memory };
 }
 

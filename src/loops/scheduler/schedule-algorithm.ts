@@ -171,7 +171,8 @@ export class ScheduleAlgorithm {
     if (whole !== undefined) return this.#refusedWhole(whole);
     // What refused one Pod of the class refuses the next while nothing got looser.
     if (podClass.refused?.loosened === cache.loosened) {
-      return { kind: "none", error: podClass.refused.error, slots: this.#resolvable(info) };
+      const { error, isHopeless } = podClass.refused;
+      return { kind: "none", error, slots: isHopeless ? [] : this.#resolvable(info) };
     }
     const cycle = new Cycle({ cache, classes: this.#classes }, info, slots, cache.nodes.size);
     this.#framework.runFilters(cycle);
@@ -182,7 +183,8 @@ export class ScheduleAlgorithm {
     if (cycle.count > 0) return { kind: "some", cycle, isNominated };
     const error = fitErrorOf(cycle);
     if (this.#framework.areSharedByClass(error.plugins)) {
-      podClass.refused = { loosened: cache.loosened, error };
+      const isHopeless = cycle.resolvable.length === 0;
+      podClass.refused = { loosened: cache.loosened, error, isHopeless };
     }
     return { kind: "none", error, slots: cycle.resolvable };
   }

@@ -2,11 +2,9 @@
  * InterPodAffinity: required and preferred (anti-)affinity of the Pod to placed ones, and of placed
  * ones to the Pod.
  *
- * Cost   per term O(nodes that hold a Pod it concerns) to mark domains, O(feasible) to judge.
+ * Cost   per term O(domains of its topology key) to judge these, O(feasible) to look up each node's.
  */
-import type { SlotCounts } from "../counts.ts";
 import type { Cycle } from "../cycle.ts";
-import type { NodeTable } from "../node-table.ts";
 import type { TermGroup } from "../placed-terms.ts";
 import type { ClusterEvent, Hint } from "../hints.ts";
 import type { Plugin, PluginDeps } from "../plugin.ts";
@@ -14,6 +12,7 @@ import type { PodInfo, Term } from "../pod-info.ts";
 import { reasonId } from "../reasons.ts";
 import { allSelections } from "../selection.ts";
 import type { NamespaceLabels } from "../selection.ts";
+import type { DomainSums, Tally } from "../tally.ts";
 
 const name = "InterPodAffinity";
 const affinityMissed = reasonId(name, "node(s) didn't match pod affinity rules", false);
@@ -66,18 +65,15 @@ function filterTerms(cycle: Cycle, namespaces: NamespaceLabels): void {
     keepOut(cycle, term, cycle.cache.counts.at(term.selection), antiAffinityMet);
   }
   for (const group of cycle.cache.terms.concerning(cycle.info)) {
-    if (group.kind === "anti") keepOut(cycle, group.term, group.perSlot, existingAntiAffinity);
+    if (group.kind === "anti") keepOut(cycle, group.term, group.tally, existingAntiAffinity);
   }
 }
 
-function keepOut(cycle: Cycle, term: Term, counts: SlotCounts, reason: number): void {
-  if (cycle.count === 0 || counts.size === 0) return;
-  const { ids } = cycle.cache.nodes.domains(term.topologyKey);
-  const forbidden = markDomains(ids, counts);
-  cycle.keep((slot) => {
-    const domain = ids[slot] ?? -1;
-    return domain >= 0 && forbidden.has(domain) ? reason : -1;
-  });
+function keepOut(cycle: Cycle, { topologyKey }: Term, tally: Tally, reason: number): void {
+  if (cycle.count === 0 || tally.perSlot.size === 0) return;
+  const { ids } = cycle.cache.nodes.domains(topologyKey);
+  const verdicts = tally.byDomain(topologyKey).map((pods) => (pods > 0 ? reason : -1));
+  cycle.keepByDomain(ids, verdicts, -1);
 }
 
 /** Placed Pods that match ALL terms count, for each term in its own topology; as upstream. */
@@ -88,39 +84,33 @@ function filterAffinity(cycle: Cycle, namespaces: NamespaceLabels): void {
   const selection = allSelections(terms.map((term) => term.selection));
   const matching = counts.at(selection);
   const wanted = terms.map(({ topologyKey }) => {
-    const { ids } = nodes.domains(topologyKey);
-    return { ids, met: markDomains(ids, matching) };
+    const sums = matching.byDomain(topologyKey);
+    return { ids: nodes.domains(topologyKey).ids, sums };
   });
   // The first Pod of a group may go to any node with the topology labels: there is no Pod to match yet.
-  const nobody = wanted.every(({ met }) => met.size === 0);
+  const nobody = matching.perSlot.size === 0 || wanted.every(({ sums }) => sums.every(isZero));
   const first = nobody && selection.matches(cycle.info, namespaces);
-  cycle.keep((slot) => {
-    for (const { ids, met } of wanted) {
-      const domain = ids[slot] ?? -1;
-      if (domain < 0 || (!first && !met.has(domain))) return affinityMissed;
-    }
-    return -1;
-  });
+  for (const { ids, sums } of wanted) {
+    const verdicts = sums.map((pods) => (first || pods > 0 ? -1 : affinityMissed));
+    cycle.keepByDomain(ids, verdicts, affinityMissed);
+  }
 }
 
-function markDomains(ids: Int32Array, counts: SlotCounts): Set<number> {
-  const marked = new Set<number>();
-  for (const slot of counts.keys()) {
-    const domain = ids[slot] ?? -1;
-    if (domain >= 0) marked.add(domain);
-  }
-  return marked;
+function isZero(value: number): boolean {
+  return value === 0;
 }
 
 function scorePreferred(cycle: Cycle, scores: Float64Array, scoring: ScoringTerms): boolean {
-  const { nodes, counts, terms } = cycle.cache;
+  const { counts, terms } = cycle.cache;
+  // Upstream then leaves out the required terms of existing Pods, too.
+  if (scoring.ignorePreferredTermsOfExistingPods && cycle.info.preferred.length === 0) return false;
   const sums: Sums = new Map();
   for (const term of cycle.info.preferred) {
-    addWeights(nodes, sums, term.topologyKey, counts.at(term.selection), term.weight);
+    addWeights(sums, term.topologyKey, counts.at(term.selection), term.weight);
   }
   for (const group of terms.concerning(cycle.info)) {
-    const weight = weightOf(group, cycle.info, scoring);
-    if (weight !== 0) addWeights(nodes, sums, group.term.topologyKey, group.perSlot, weight);
+    const weight = weightOf(group, scoring);
+    if (weight !== 0) addWeights(sums, group.term.topologyKey, group.tally, weight);
   }
   if (sums.size === 0) return false;
   spanScores(cycle, sums, scores);
@@ -128,36 +118,29 @@ function scorePreferred(cycle: Cycle, scores: Float64Array, scoring: ScoringTerm
 }
 
 /** What one placed Pod that has the term adds; 0: the term does not score. */
-function weightOf(group: TermGroup, info: PodInfo, scoring: ScoringTerms): number {
+function weightOf(group: TermGroup, scoring: ScoringTerms): number {
   switch (group.kind) {
     case "anti":
       return 0;
     case "follow":
       return scoring.hardPodAffinityWeight;
     case "wish":
-      return scoring.ignorePreferredTermsOfExistingPods && info.preferred.length === 0
-        ? 0
-        : group.weight;
+      return group.weight;
   }
 }
 
 /** By topology key, by domain. */
-type Sums = Map<string, Map<number, number>>;
+type Sums = Map<string, Float64Array>;
 
-function addWeights(
-  nodes: NodeTable,
-  sums: Sums,
-  topologyKey: string,
-  counts: SlotCounts,
-  weight: number,
-): void {
-  if (counts.size === 0) return;
-  const { ids } = nodes.domains(topologyKey);
+function addWeights(sums: Sums, topologyKey: string, tally: Tally, weight: number): void {
+  if (tally.perSlot.size === 0) return;
+  const pods: DomainSums = tally.byDomain(topologyKey);
   let byDomain = sums.get(topologyKey);
-  if (byDomain === undefined) sums.set(topologyKey, (byDomain = new Map()));
-  for (const [slot, count] of counts) {
-    const domain = ids[slot] ?? -1;
-    if (domain >= 0) byDomain.set(domain, (byDomain.get(domain) ?? 0) + count * weight);
+  if (byDomain === undefined) {
+    sums.set(topologyKey, (byDomain = new Float64Array(pods.length)));
+  }
+  for (let domain = 0; domain < pods.length; domain++) {
+    byDomain[domain] = (byDomain[domain] ?? 0) + (pods[domain] ?? 0) * weight;
   }
 }
 
@@ -172,7 +155,7 @@ function spanScores(cycle: Cycle, sums: Sums, scores: Float64Array): void {
   for (let i = 0; i < count; i++) {
     const slot = feasible[i] ?? 0;
     let sum = 0;
-    for (const { ids, byDomain } of parts) sum += byDomain.get(ids[slot] ?? -1) ?? 0;
+    for (const { ids, byDomain } of parts) sum += byDomain[ids[slot] ?? -1] ?? 0;
     scores[slot] = sum;
     least = Math.min(least, sum);
     most = Math.max(most, sum);

@@ -2,16 +2,18 @@
  * PodTopologySpread. Hard constraints filter: a node's domain may hold at most `maxSkew` more matching
  * Pods than the emptiest eligible domain. Soft ones score: the emptier the domain, the better.
  *
- * Cost   per constraint O(nodes that hold a matching Pod) to sum domains, O(feasible) to judge.
+ * Cost   per constraint O(domains) to judge these, O(feasible) to look up each node's; where some nodes do not take
+ *        part, O(nodes that hold a matching Pod) to sum domains.
  */
 import { tolerates } from "#api/selectors/node-match.ts";
 import type { Cycle } from "../cycle.ts";
 import type { NodeTable } from "../node-table.ts";
 import type { ClusterEvent, Hint } from "../hints.ts";
 import type { Plugin, PluginDeps } from "../plugin.ts";
-import { fits } from "../pod-class.ts";
+import { fits, type Participation } from "../pod-class.ts";
 import type { Spread } from "../pod-info.ts";
 import { reasonId } from "../reasons.ts";
+import type { DomainSums } from "../tally.ts";
 import { type DefaultConstraints, defaultsOf } from "../default-spreads.ts";
 import { nodeAffinityHolds } from "./node-affinity.ts";
 
@@ -66,57 +68,58 @@ function spreadHint(event: ClusterEvent): Hint {
 
 function filterOne(cycle: Cycle, spread: Spread, all: readonly Spread[]): void {
   if (cycle.count === 0) return;
-  const { ids } = cycle.cache.nodes.domains(spread.topologyKey);
-  const eligible = eligibleDomains(cycle, spread, all);
-  const sums = domainSums(cycle, spread, all);
+  const part = participation(cycle, spread, all);
+  const sums = domainSums(cycle, spread, part);
   let least = Number.POSITIVE_INFINITY;
-  for (const domain of eligible) least = Math.min(least, sums.get(domain) ?? 0);
-  if (eligible.size < spread.minDomains) least = 0;
-  const self = spread.selfMatch ? 1 : 0;
-  cycle.keep((slot) => {
-    const domain = ids[slot] ?? -1;
-    if (domain < 0) return missingLabel;
-    const skew = (sums.get(domain) ?? 0) + self - least;
-    return skew > spread.maxSkew ? skewed : -1;
-  });
+  for (const domain of part.eligible) least = Math.min(least, sums[domain] ?? 0);
+  if (part.eligible.length < spread.minDomains) least = 0;
+  const most = spread.maxSkew + least - (spread.selfMatch ? 1 : 0);
+  const verdicts = sums.map((pods) => (pods > most ? skewed : -1));
+  const { ids } = cycle.cache.nodes.domains(spread.topologyKey);
+  cycle.keepByDomain(ids, verdicts, missingLabel);
 }
 
 /** Matching Pods by domain, over nodes that take part. */
-function domainSums(
-  cycle: Cycle,
-  spread: Spread,
-  all: readonly Spread[],
-): ReadonlyMap<number, number> {
-  const { ids } = cycle.cache.nodes.domains(spread.topologyKey);
-  const sums = new Map<number, number>();
-  for (const [slot, count] of cycle.cache.counts.at(spread.selection)) {
+function domainSums(cycle: Cycle, spread: Spread, { slots }: Participation): DomainSums {
+  const tally = cycle.cache.counts.at(spread.selection);
+  if (slots === undefined) return tally.byDomain(spread.topologyKey);
+  const { ids, names } = cycle.cache.nodes.domains(spread.topologyKey);
+  const sums = new Int32Array(names.length);
+  for (const [slot, count] of tally.perSlot) {
     const domain = ids[slot] ?? -1;
-    if (domain < 0 || !takesPart(cycle, slot, spread, all)) continue;
-    sums.set(domain, (sums.get(domain) ?? 0) + count);
+    if (domain >= 0 && slots[slot] === 1) sums[domain] = (sums[domain] ?? 0) + count;
   }
   return sums;
 }
 
 /** Depends on the class and the nodes' static facts only, so it is kept until those change. */
-function eligibleDomains(
-  cycle: Cycle,
-  spread: Spread,
-  all: readonly Spread[],
-): ReadonlySet<number> {
+function participation(cycle: Cycle, spread: Spread, all: readonly Spread[]): Participation {
   const { nodes } = cycle.cache;
-  const { domains } = cycle.podClass;
-  const key = `${spread.topologyKey}|${spread.honorAffinity}|${spread.honorTaints}`;
-  const known = domains.get(key);
-  if (known?.version === nodes.staticVersion) return known.eligible;
-  const { ids } = nodes.domains(spread.topologyKey);
-  const eligible = new Set<number>();
+  const { participations } = cycle.podClass;
+  const { ids, names } = nodes.domains(spread.topologyKey);
+  const keys = all.map(({ topologyKey }) => topologyKey).join();
+  const key = `${spread.topologyKey}|${spread.honorAffinity}|${spread.honorTaints}|${keys}`;
+  const known = participations.get(key);
+  if (known?.version === nodes.staticVersion) return known;
+  const slots = new Uint8Array(nodes.capacity);
+  const isEligible = new Uint8Array(names.length);
+  let count = 0;
   for (let i = 0; i < nodes.size; i++) {
     const slot = nodes.live[i] ?? 0;
+    if (!takesPart(cycle, slot, spread, all)) continue;
+    count++;
+    slots[slot] = 1;
     const domain = ids[slot] ?? -1;
-    if (domain >= 0 && takesPart(cycle, slot, spread, all)) eligible.add(domain);
+    if (domain >= 0) isEligible[domain] = 1;
   }
-  domains.set(key, { version: nodes.staticVersion, eligible });
-  return eligible;
+  const eligible = [...isEligible.keys()].filter((domain) => isEligible[domain] === 1);
+  const made = {
+    version: nodes.staticVersion,
+    eligible: Int32Array.from(eligible),
+    slots: count === nodes.size ? undefined : slots,
+  };
+  participations.set(key, made);
+  return made;
 }
 
 /** A node counts when it has all topology keys and passes the policies of the constraint. */
@@ -151,54 +154,84 @@ function scoreSoft(
 ): boolean {
   if (constraints.length === 0 || cycle.count <= 1) return false;
   const { feasible, count } = cycle;
+  const { counts, nodes } = cycle.cache;
+  const areAlike = ({ selection, topologyKey }: Spread): boolean =>
+    counts.at(selection).perSlot.size === 0 && nodes.coverage(topologyKey).isComplete;
+  if (constraints.every(areAlike)) return false;
   for (let i = 0; i < count; i++) scores[feasible[i] ?? 0] = 0;
-  let any = false;
   const strict = isLax ? [] : constraints;
-  for (const spread of constraints) any = scoreOne(cycle, spread, strict, scores) || any;
-  if (any) invert(cycle, scores);
-  return any;
+  for (const spread of constraints) addRaw(cycle, spread, strict, scores);
+  invert(cycle, scores);
+  return true;
 }
 
-/** @returns false when the constraint tells no node from another. */
-function scoreOne(
+/** Infinity: a node without a key that it has to have. */
+function addRaw(
   cycle: Cycle,
   spread: Spread,
   strict: readonly Spread[],
   scores: Float64Array,
-): boolean {
+): void {
   const { feasible, count } = cycle;
-  const { ids } = cycle.cache.nodes.domains(spread.topologyKey);
-  const sums = domainSums(cycle, spread, strict);
-  if (sums.size === 0 && strict.length === 0) return false;
-  const factor = Math.log(countDomains(cycle, spread.topologyKey, strict) + 2);
+  const { topologyKey } = spread;
+  const { nodes } = cycle.cache;
+  const weight = Math.log(countDomains(cycle, topologyKey, strict) + 2);
+  const { ids } = nodes.domains(topologyKey);
+  const own = spread.maxSkew - 1;
+  if (topologyKey === hostname && !nodes.coverage(topologyKey).isUnique) {
+    addRawPerNode(cycle, spread, { weight, isStrict: strict.length > 0 }, scores);
+    return;
+  }
+  const sums = domainSums(cycle, spread, participation(cycle, spread, strict));
+  const without = strict.length > 0 ? Number.POSITIVE_INFINITY : 0;
   for (let i = 0; i < count; i++) {
     const slot = feasible[i] ?? 0;
     const domain = ids[slot] ?? -1;
-    if (domain < 0) {
-      if (strict.length > 0) scores[slot] = Number.POSITIVE_INFINITY;
-      continue;
-    }
-    const raw = (sums.get(domain) ?? 0) * factor + (spread.maxSkew - 1);
+    const raw = domain < 0 ? without : (sums[domain] ?? 0) * weight + own;
     scores[slot] = (scores[slot] ?? 0) + raw;
   }
-  return true;
 }
 
-/** Of the feasible nodes with all `strict` keys. Without these, nodes that lack the key are one domain. */
+/** Nodes that share a host name: as upstream, each counts by itself. */
+function addRawPerNode(
+  { cache, feasible, count }: Cycle,
+  { selection, topologyKey, maxSkew }: Spread,
+  { weight, isStrict }: { readonly weight: number; readonly isStrict: boolean },
+  scores: Float64Array,
+): void {
+  const { ids } = cache.nodes.domains(topologyKey);
+  const { perSlot } = cache.counts.at(selection);
+  const without = isStrict ? Number.POSITIVE_INFINITY : 0;
+  for (let i = 0; i < count; i++) {
+    const slot = feasible[i] ?? 0;
+    const isIn = (ids[slot] ?? -1) >= 0;
+    const raw = isIn ? (perSlot.get(slot) ?? 0) * weight + (maxSkew - 1) : without;
+    scores[slot] = (scores[slot] ?? 0) + raw;
+  }
+}
+
+/**
+ * Of the feasible nodes with all `strict` keys. Without these, nodes that lack the key are one domain. Host names
+ * count as often as there are nodes.
+ */
 function countDomains(cycle: Cycle, topologyKey: string, strict: readonly Spread[]): number {
   const { feasible, count } = cycle;
   const { nodes } = cycle.cache;
   const { ids, names } = nodes.domains(topologyKey);
-  const others = strict.filter((spread) => spread.topologyKey !== topologyKey);
-  const required = others.map((spread) => nodes.domains(spread.topologyKey).ids);
+  const isComplete = strict.every((one) => nodes.coverage(one.topologyKey).isComplete);
+  const required = isComplete ? [] : strict.map((one) => nodes.domains(one.topologyKey).ids);
+  const lacks = (slot: number): boolean => required.some((column) => (column[slot] ?? -1) < 0);
+  if (topologyKey === hostname) {
+    return isComplete ? count : feasible.subarray(0, count).filter((slot) => !lacks(slot)).length;
+  }
   const isSeen = new Uint8Array(names.length + 1);
+  const most = nodes.coverage(topologyKey).isComplete ? names.length : names.length + 1;
   let domains = 0;
-  for (let i = 0; i < count; i++) {
+  for (let i = 0; i < count && domains < most; i++) {
     const slot = feasible[i] ?? 0;
-    const domain = ids[slot] ?? -1;
-    if (domain < 0 && (strict.length > 0 || topologyKey === hostname)) continue;
-    if (isSeen[domain + 1] === 1 || required.some((column) => (column[slot] ?? -1) < 0)) continue;
-    isSeen[domain + 1] = 1;
+    const seat = (ids[slot] ?? -1) + 1;
+    if (isSeen[seat] === 1 || lacks(slot)) continue;
+    isSeen[seat] = 1;
     domains++;
   }
   return domains;
@@ -210,16 +243,18 @@ function invert(cycle: Cycle, scores: Float64Array): void {
   let least = Number.POSITIVE_INFINITY;
   let most = 0;
   for (let i = 0; i < count; i++) {
-    const raw = scores[feasible[i] ?? 0] ?? 0;
+    const slot = feasible[i] ?? 0;
+    const raw = Math.round(scores[slot] ?? 0);
+    scores[slot] = raw;
     if (raw === Number.POSITIVE_INFINITY) continue;
-    least = Math.min(least, Math.round(raw));
-    most = Math.max(most, Math.round(raw));
+    if (raw < least) least = raw;
+    if (raw > most) most = raw;
   }
   for (let i = 0; i < count; i++) {
     const slot = feasible[i] ?? 0;
     const raw = scores[slot] ?? 0;
     if (raw === Number.POSITIVE_INFINITY) scores[slot] = 0;
     else if (most === 0) scores[slot] = 100;
-    else scores[slot] = Math.floor((100 * (most + least - Math.round(raw))) / most);
+    else scores[slot] = Math.floor((100 * (most + least - raw)) / most);
   }
 }
