@@ -5,13 +5,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Device, ResourceClaim } from "#api/gen/types.ts";
-import {
-  celPerDecision,
-  DeviceState,
-  stepsPerDecision,
-  type Verdict,
-} from "#scheduler/devices/device-state.ts";
+import { celPerDecision, DeviceState, stepsPerDecision } from "#scheduler/devices/device-state.ts";
 import { cel, claim, deviceClass, exactly, gpu, gpus, slice } from "#scheduler/devices/testing.ts";
+import type { Verdict } from "#scheduler/devices/verdict-columns.ts";
 import { makeNode } from "#scheduler/testing.ts";
 
 /** Upstream ends a decision after ten seconds; ours ends far earlier, with room for a machine with other work. */

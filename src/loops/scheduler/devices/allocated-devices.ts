@@ -28,7 +28,13 @@ export class AllocatedDevices {
   readonly #shared = new Map<string, Shared>();
   /** Pools of which something is given away. */
   readonly #pools = new Map<string, { version: number; uses: number }>();
+  readonly #changed: (pool: string) => void;
   #version = 0;
+
+  /** `changed` hears of each pool of which something is given away or back. */
+  constructor(changed: (pool: string) => void) {
+    this.#changed = changed;
+  }
 
   /** Of what is given away of the pool `driver/pool`: a number stands for one state for good, 0 for nothing. */
   poolVersion(pool: string): number {
@@ -95,6 +101,7 @@ export class AllocatedDevices {
   #touch(pool: string, uses: 1 | -1): void {
     const known = this.#pools.get(pool) ?? { version: 0, uses: 0 };
     known.version = ++this.#version;
+    this.#changed(pool);
     known.uses += uses;
     if (known.uses === 0) this.#pools.delete(pool);
     else this.#pools.set(pool, known);

@@ -2,7 +2,7 @@
  * Devices as one decision sees them: what is published, what is given away, and which nodes can satisfy claims.
  *
  * Holds  `judge` says of a node what `allocate` on it would come to, as things stand.
- * Cost   a verdict is kept until the pools of its node, or what is given away of them, change: a decision allocates
+ * Cost   a verdict is kept, by node and (verdict-columns.ts) by slot, until the pools of its node, or what is given away of them, change: a decision allocates
  *        on nodes that changed only. Bounds: `shapesMax` verdicts per node; `stepsPerNode` devices looked at for
  *        one verdict and `stepsPerDecision` for all of a decision, `celPerDecision` units of CEL for new answers of
  *        selectors, instead of upstream's ten seconds.
@@ -14,6 +14,7 @@ import { DeviceSelectors } from "./device-selectors.ts";
 import type { Inventory } from "./inventory.ts";
 import { type NodeView, Pools, type PoolView } from "./pools.ts";
 import { CountersLeft } from "./shared-counters.ts";
+import { type Verdict, VerdictColumns } from "./verdict-columns.ts";
 
 const stepsPerNode = 20_000;
 export const stepsPerDecision = 200_000;
@@ -28,10 +29,13 @@ const shapeIdsMax = 1_024;
 /** Upstream's, without the node: a reason is counted over nodes. */
 const timedOut = "timed out trying to allocate devices";
 
-export type Verdict =
-  /** `score`: 8 for each first choice taken, 7 for each second, and so on. */
-  | { readonly kind: "fits"; readonly score: number }
-  | { readonly kind: "refused"; readonly reason: string };
+/** A node table, as far as it is asked. */
+interface SlotNodes {
+  readonly capacity: number;
+  /** By slot; changes with the labels of a node. */
+  readonly generation: Float64Array;
+  node(slot: number): Node;
+}
 
 interface KeptNode {
   readonly view: NodeView;
@@ -45,8 +49,12 @@ interface Kept {
 }
 
 export class DeviceState {
-  readonly pools = new Pools();
-  readonly allocated = new AllocatedDevices();
+  readonly #columns = new VerdictColumns();
+  readonly pools = new Pools((nodeName) => {
+    if (nodeName === undefined) this.#columns.clear();
+    else this.#columns.nodeChanged(nodeName);
+  });
+  readonly allocated = new AllocatedDevices((pool) => this.#columns.poolChanged(pool));
   readonly #classes = new Map<string, DeviceClass>();
   #classesVersion = 0;
   readonly #shapes = new Map<string, number>();
@@ -69,12 +77,12 @@ export class DeviceState {
   }
 
   setClass(deviceClass: DeviceClass): void {
-    this.#classesVersion++;
+    this.#classesChanged();
     this.#classes.set(deviceClass.metadata?.name ?? "", deviceClass);
   }
 
   deleteClass(name: string): void {
-    this.#classesVersion++;
+    this.#classesChanged();
     this.#classes.delete(name);
   }
 
@@ -86,6 +94,28 @@ export class DeviceState {
     if (this.#shapes.size >= shapeIdsMax) this.#shapes.clear();
     this.#shapes.set(text, ++this.#lastShape);
     return this.#lastShape;
+  }
+
+  /** As `judge`, of nodes by their slots: those that did not change since they were asked last are not looked at. */
+  judgeSlots(
+    nodes: SlotNodes,
+    claims: readonly ResourceClaim[],
+    how: { readonly shape: number; readonly budget: Budget },
+  ): (slot: number) => Verdict {
+    const column = this.#columns.of(how.shape, nodes.capacity);
+    return (slot) => {
+      const generation = nodes.generation[slot] ?? 0;
+      const known = this.#columns.get(column, slot, generation);
+      if (known !== undefined) return known;
+      const node = nodes.node(slot);
+      const verdict = this.judge(node, claims, how);
+      const isFinal = verdict.kind === "fits" || verdict.reason !== timedOut;
+      if (!isFinal) return verdict;
+      const view = this.pools.viewOf(node);
+      const nodeName = node.metadata?.name ?? "";
+      this.#columns.set(column, { slot, nodeName, generation, view }, verdict);
+      return verdict;
+    };
   }
 
   /** Throws AllocationError. `shape` is that of the claims. */
@@ -114,6 +144,12 @@ export class DeviceState {
   forgetNode(name: string): void {
     this.pools.forgetNode(name);
     this.#nodes.delete(name);
+    this.#columns.nodeChanged(name);
+  }
+
+  #classesChanged(): void {
+    this.#classesVersion++;
+    this.#columns.clear();
   }
 
   #keptOf(node: Node) {

@@ -66,6 +66,12 @@ export class Pools {
   /** Pools with a slice that names no node. */
   readonly #shared = new Set<Group>();
   readonly #views = new Map<string, NodeView>();
+  readonly #stale: (nodeName: string | undefined) => void;
+
+  /** `stale` hears of nodes that may reach something else now; undefined: all may. */
+  constructor(stale: (nodeName: string | undefined) => void) {
+    this.#stale = stale;
+  }
 
   set(slice: ResourceSlice): void {
     const known = this.#groupOf(slice).slices.get(nameOf(slice));
@@ -130,6 +136,7 @@ export class Pools {
   #place(group: Group, nodeNames: ReadonlySet<string>, isShared: boolean): void {
     for (const name of nodeNames) {
       this.#views.delete(name);
+      this.#stale(name);
       const isThere = [...group.slices.values()].some(({ spec }) => spec.nodeName === name);
       const local = this.#local.get(name) ?? new Set<Group>();
       if (isThere) local.add(group);
@@ -139,6 +146,7 @@ export class Pools {
     }
     if (!isShared) return;
     this.#views.clear();
+    this.#stale(undefined);
     if ([...group.slices.values()].some(isSharedSlice)) this.#shared.add(group);
     else this.#shared.delete(group);
   }

@@ -21,6 +21,7 @@ import type { DeviceLookup } from "../devices/lookup.ts";
 import { claimsOfPod } from "../devices/pod-claims.ts";
 import { AllocationError, claimKey } from "../devices/requests.ts";
 import type { ClusterEvent, Hint } from "../hints.ts";
+import type { NodeTable } from "../node-table.ts";
 import type { Plugin, PluginDeps, Reservation } from "../plugin.ts";
 import type { PodInfo } from "../pod-info.ts";
 import { reasonId } from "../reasons.ts";
@@ -135,16 +136,16 @@ function keepPossible(cycle: Cycle, lookup: DeviceLookup, scores: NodeScores): v
   scores.begin(info.uid);
   if (!usesClaims(info.pod)) return;
   const { allocated, open } = demandOf(info, lookup);
-  const judge = judgeOf(open, lookup);
+  const judge = judgeOf(open, lookup, cache.nodes);
   const base = scoreOf(
     allocated,
     allocated.map((claim) => claim.status?.allocation ?? {}),
   );
   let last = refusalWith("cannot allocate all claims");
   cycle.keep((slot) => {
-    const node = cache.nodes.node(slot);
-    if (!allocated.every((claim) => isAvailable(claim, node, lookup))) return unavailable;
-    const verdict = judge(node);
+    const isThere = allocated.every((claim) => isAvailable(claim, cache.nodes.node(slot), lookup));
+    if (!isThere) return unavailable;
+    const verdict = judge(slot);
     if (verdict.kind === "refused") {
       if (verdict.reason !== last.text) last = refusalWith(verdict.reason);
       return last.id;
@@ -160,15 +161,16 @@ function refusalWith(text: string) {
   return { text, id: reasonId(name, text, false) };
 }
 
-function judgeOf(open: readonly ResourceClaim[], { state }: DeviceLookup) {
+function judgeOf(open: readonly ResourceClaim[], { state }: DeviceLookup, nodes: NodeTable) {
   if (open.length === 0) return () => ({ kind: "fits", score: 0 }) as const;
   const how = {
     shape: state.shapeOf(open),
     budget: { left: stepsPerDecision, celLeft: celPerDecision },
   };
-  return (node: Node) => {
+  const judge = state.judgeSlots(nodes, open, how);
+  return (slot: number) => {
     try {
-      return state.judge(node, open, how);
+      return judge(slot);
     } catch (error) {
       if (!(error instanceof AllocationError)) throw error;
       throw new Error(`running "${name}" filter plugin: ${error.message}`, { cause: error });

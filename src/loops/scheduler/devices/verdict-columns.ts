@@ -1,0 +1,117 @@
+/**
+ * Verdicts on claims by slot of the node table, so that a decision asks about the nodes that changed and reads the
+ * others from a column.
+ *
+ * Holds  a verdict counts while neither the node's static facts, nor what it can reach, nor what is given away of
+ *        that has changed since it was made.
+ * Cost   a look-up is two comparisons; a change costs one step per node that can reach the pool.
+ * Bounds `bytesMax` over all columns, at least two of them; the oldest go.
+ */
+import type { NodeView } from "./pools.ts";
+
+/** Of a node, on claims. */
+export type Verdict =
+  /** `score`: 8 for each first choice taken, 7 for each second, and so on. */
+  | { readonly kind: "fits"; readonly score: number }
+  | { readonly kind: "refused"; readonly reason: string };
+
+interface Column {
+  readonly verdicts: (Verdict | undefined)[];
+  /** As of which change of the slot, and which generation of its node. */
+  readonly changes: Float64Array;
+  readonly generations: Float64Array;
+}
+
+const bytesMax = 64 * 1024 * 1024;
+const bytesPerSlot = 24;
+const columnsMin = 2;
+const columnsMax = 16;
+
+export class VerdictColumns {
+  /** By shape of claims, in order of use. */
+  readonly #columns = new Map<number, Column>();
+  readonly #slots = new Map<string, number>();
+  /** Slots of nodes that reach a pool, by pool. */
+  readonly #reaching = new Map<string, Set<number>>();
+  #changes = new Float64Array(0);
+  #lastChange = 0;
+
+  /** Read-only columns of a shape, of at least `capacity` slots. */
+  of(shape: number, capacity: number): Column {
+    if (this.#changes.length < capacity) this.#grow(capacity);
+    const known = this.#columns.get(shape);
+    if (known !== undefined) return known;
+    const size = this.#changes.length;
+    const most = Math.floor(bytesMax / (bytesPerSlot * size));
+    const oldest = this.#columns.keys().next();
+    if (this.#columns.size >= Math.max(columnsMin, Math.min(columnsMax, most)) && !oldest.done) {
+      this.#columns.delete(oldest.value);
+    }
+    const made: Column = {
+      verdicts: Array.from({ length: size }, () => undefined),
+      changes: new Float64Array(size),
+      generations: new Float64Array(size),
+    };
+    this.#columns.set(shape, made);
+    return made;
+  }
+
+  get(column: Column, slot: number, generation: number): Verdict | undefined {
+    if (column.changes[slot] !== this.#changes[slot]) return undefined;
+    return column.generations[slot] === generation ? column.verdicts[slot] : undefined;
+  }
+
+  /** `view` is what the verdict was made from. */
+  set(column: Column, at: Place, verdict: Verdict): void {
+    const { slot, nodeName, generation, view } = at;
+    this.#slots.set(nodeName, slot);
+    for (const { id } of view.pools) {
+      const slots = this.#reaching.get(id);
+      if (slots === undefined) this.#reaching.set(id, new Set([slot]));
+      else slots.add(slot);
+    }
+    column.verdicts[slot] = verdict;
+    column.changes[slot] = this.#changes[slot] ?? 0;
+    column.generations[slot] = generation;
+  }
+
+  /** Something of the pool was given away or back. */
+  poolChanged(id: string): void {
+    const slots = this.#reaching.get(id);
+    if (slots === undefined) return;
+    for (const slot of slots) this.#touch(slot);
+    // Those that ask again come back.
+    this.#reaching.delete(id);
+  }
+
+  /** What the node can reach changed, or it is gone. */
+  nodeChanged(name: string): void {
+    const slot = this.#slots.get(name);
+    if (slot !== undefined) this.#touch(slot);
+  }
+
+  clear(): void {
+    this.#columns.clear();
+    this.#slots.clear();
+    this.#reaching.clear();
+  }
+
+  #touch(slot: number): void {
+    this.#changes[slot] = ++this.#lastChange;
+  }
+
+  #grow(capacity: number): void {
+    const changes = new Float64Array(capacity);
+    changes.set(this.#changes);
+    this.#changes = changes;
+    this.clear();
+  }
+}
+
+interface Place {
+  readonly slot: number;
+  readonly nodeName: string;
+  /** The node table's. */
+  readonly generation: number;
+  readonly view: NodeView;
+}
