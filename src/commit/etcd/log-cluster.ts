@@ -31,10 +31,16 @@ const watchAgainMs = 200;
 type Unanswered = Extract<ReadAnswer, { readonly kind: "uncertain" | "refused" }>;
 
 export class EtcdLogCluster implements LogCluster {
+  readonly name?: string;
   readonly #clock: Clock;
   readonly #endpoints: EtcdEndpoints;
 
-  constructor(deps: { readonly clock: Clock; readonly endpoints: EtcdEndpoints }) {
+  /** `name`: for error texts, of one of several clusters. */
+  constructor(
+    deps: { readonly clock: Clock; readonly endpoints: EtcdEndpoints },
+    name: string | undefined = undefined,
+  ) {
+    if (name !== undefined) this.name = name;
     this.#clock = deps.clock;
     this.#endpoints = deps.endpoints;
   }

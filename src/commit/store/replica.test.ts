@@ -47,6 +47,19 @@ void test(`no acknowledged write is lost, no read is stale, no watch has a gap o
   assert.ok(all.watchedOver > 10, `${all.watchedOver} watches that saw a takeover`);
 });
 
+void test(`the same over a log in two or three stripes, ${runs} seeds`, async () => {
+  const all = { writes: 0, takeovers: 0, reads: 0, watchedOver: 0 };
+  for (let seed = firstSeed; seed < firstSeed + runs; seed++) {
+    const outcome = await simulateReplicas(seed, undefined, 2 + (seed % 2));
+    assert.deepEqual(outcome.problems, [], `PILOTHOUSE_SEED=${seed} PILOTHOUSE_RUNS=1`);
+    for (const name of Object.keys(all) as (keyof typeof all)[]) all[name] += outcome[name];
+  }
+  assert.ok(all.writes / runs > 5, `${all.writes} writes`);
+  assert.ok(all.takeovers / runs > 1, `${all.takeovers} takeovers`);
+  assert.ok(all.reads / runs > 15, `${all.reads} reads`);
+  assert.ok(all.watchedOver > 5, `${all.watchedOver} watches that saw a takeover`);
+});
+
 const bugs: Readonly<Record<string, Plant>> = {
   "a holder that does not ask whether it still holds the log": (cluster) => {
     let held: ReturnType<typeof cluster.read> | undefined;
@@ -69,15 +82,33 @@ const bugs: Readonly<Record<string, Plant>> = {
   }),
 };
 
-for (const [name, plant] of Object.entries(bugs)) {
-  void test(`the simulation finds ${name}`, async () => {
-    for (let seed = 1; seed <= plantedSeeds; seed++) {
-      const { problems } = await simulateReplicas(seed, plant);
-      if (problems.length > 0) return;
-    }
-    assert.fail(`${plantedSeeds} seeds found nothing`);
-  });
+/** Of a log in two stripes. */
+const stripedBugs: Readonly<Record<string, Plant>> = {
+  "a stripe that forgets to compare the epoch": (cluster, stripe) => ({
+    ...cluster,
+    change: ({ conditions, operations }) => {
+      const isTakeover = operations.some((one) => one.kind === "put" && one.key === "/log/epoch");
+      const isKept = isTakeover || stripe === 0;
+      const kept = conditions.filter(({ key }) => isKept || key !== "/log/epoch");
+      return cluster.change({ conditions: kept, operations });
+    },
+  }),
+};
+
+function findsEach(all: Readonly<Record<string, Plant>>, stripes: number): void {
+  for (const [name, plant] of Object.entries(all)) {
+    void test(`the simulation finds ${name}`, async () => {
+      for (let seed = 1; seed <= plantedSeeds; seed++) {
+        const { problems } = await simulateReplicas(seed, plant, stripes);
+        if (problems.length > 0) return;
+      }
+      assert.fail(`${plantedSeeds} seeds found nothing`);
+    });
+  }
 }
+
+findsEach(bugs, 1);
+findsEach(stripedBugs, 2);
 
 void test("callers share the next question, not the one under way", async () => {
   const asked: PromiseWithResolvers<void>[] = [];

@@ -31,7 +31,8 @@ const calmWrites = 3;
 const replicasAtOnce = 3;
 const keys = 6;
 
-export type Plant = (cluster: LogCluster) => LogCluster;
+/** `stripe`: 0 is the log's first cluster. */
+export type Plant = (cluster: LogCluster, stripe: number) => LogCluster;
 
 interface Outcome {
   readonly problems: readonly string[];
@@ -42,8 +43,12 @@ interface Outcome {
   readonly watchedOver: number;
 }
 
-export function simulateReplicas(seed: number, plant: Plant = (one) => one): Promise<Outcome> {
-  return new Simulation(seed, plant).run();
+export function simulateReplicas(
+  seed: number,
+  plant: Plant = (one) => one,
+  stripes: number = 1,
+): Promise<Outcome> {
+  return new Simulation(seed, plant, stripes).run();
 }
 
 /** A replica and the commits that its watch of all keys received. */
@@ -58,6 +63,8 @@ class Simulation {
   readonly #random: FakeRandom;
   readonly #plant: Plant;
   readonly #model = new ModelCluster({ requestBytesMax: 8000 });
+  /** The stripes beside the first one. */
+  readonly #others: readonly ModelCluster[];
   readonly #network: Network;
   readonly #problems: string[] = [];
   readonly #lives = new Lives(this.#problems, (life) => this.#live(life));
@@ -69,8 +76,10 @@ class Simulation {
   #takeovers = 0;
   #reads = 0;
 
-  constructor(seed: number, plant: Plant) {
+  constructor(seed: number, plant: Plant, stripes: number) {
     this.#random = new FakeRandom(seed);
+    const other = (): ModelCluster => new ModelCluster({ requestBytesMax: 8000 });
+    this.#others = Array.from({ length: stripes - 1 }, other);
     this.#plant = plant;
     this.#network = new Network(this.#model, this.#random);
   }
@@ -112,8 +121,11 @@ class Simulation {
   #open(life: Life): Promise<Replica> {
     const clock = this.#network.clock(life);
     const random = this.#random.fork();
-    const cluster = this.#plant(this.#network.cluster(life));
-    const engine = new EtcdEngine({ cluster, clock, random, log: silentLog }, options);
+    const cluster = this.#plant(this.#network.cluster(life), 0);
+    const stripes = this.#others.map((model, at) =>
+      this.#plant(this.#network.cluster(life, model), at + 1),
+    );
+    const engine = new EtcdEngine({ cluster, stripes, clock, random, log: silentLog }, options);
     return openReplica({ clock, random, log: silentLog, engine }, options);
   }
 

@@ -37,7 +37,12 @@ export function addStore(program: Command): void {
         .choices(["local", "etcd"])
         .default("local"),
     )
-    .option("--etcd-servers <urls>", "with --engine etcd: the cluster, comma separated", names, [])
+    .option(
+      "--etcd-servers <urls>",
+      "with --engine etcd: the cluster, comma separated; given again: a further cluster, and the log is spread over them in turn. The first one stays the first",
+      clusters,
+      [],
+    )
     .option("--etcd-prefix <path>", "what the log's keys there begin with", "/pilothouse/")
     .option("--etcd-cafile <file>", "authorities of the cluster's certificates, PEM")
     .option("--etcd-certfile <file>", "certificate to show to it, PEM")
@@ -95,6 +100,8 @@ Examples:
     --client-ca ca.crt --allow-cn kube-apiserver          for that client alone, from anywhere
   pilothouse store --engine etcd --etcd-servers http://127.0.0.1:2379 --listen 127.0.0.1:12379
                                                           one replica of as many as are started so, each on its address
+  pilothouse store --engine etcd --etcd-servers http://a:2379,http://b:2379 --etcd-servers http://c:2379,http://d:2379
+                                                          a log in two stripes, each an etcd cluster of its own
   pilothouse store check data                             is every record whole
   etcdctl snapshot save s.db; pilothouse store restore s.db new-data`,
     )
@@ -127,6 +134,16 @@ function addTools(store: Command): void {
     .action(async (snapshot: string, dir: string) =>
       (await import("./tools.ts")).storeRestore(snapshot, dir),
     );
+}
+
+/** Of a flag that names one etcd cluster each time. */
+function clusters(
+  text: string,
+  before: readonly (readonly string[])[] = [],
+): readonly (readonly string[])[] {
+  const urls = text.split(",").map((url) => url.trim());
+  if (urls.includes("")) throw new InvalidArgumentError("a URL is empty.");
+  return [...before, urls];
 }
 
 /** Of a flag that may be given again. */

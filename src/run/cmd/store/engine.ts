@@ -1,11 +1,13 @@
 /** Which engine keeps the log of `pilothouse store`, and where. */
 import { EtcdEndpoints } from "#etcd/endpoints.ts";
+import { stripesMax } from "#store/engines/etcd/stripe-table.ts";
 import { checkEtcdUrl, etcdIdentityOf, type EtcdTlsFlags } from "../shared/etcd-cluster.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
 export interface EngineFlags extends EtcdTlsFlags {
   readonly engine: "local" | "etcd";
-  readonly etcdServers: readonly string[];
+  /** One list of URLs for each cluster. */
+  readonly etcdServers: readonly (readonly string[])[];
   readonly etcdPrefix: string;
   readonly replicaUrl?: string;
   readonly prefer?: boolean;
@@ -31,7 +33,7 @@ export function checkEngine(flags: EngineFlags & { readonly memory?: boolean }):
     throw new UsageError("--replica-cert and --replica-key go together");
   }
   const { replicaUrl, checkpoints, prefer } = flags;
-  const named = replicaUrl ?? checkpoints ?? etcdServers[0];
+  const named = replicaUrl ?? checkpoints ?? etcdServers[0]?.[0];
   if (engine === "local" && (named !== undefined || prefer === true)) {
     throw new UsageError(
       "--etcd-servers, --replica-url, --checkpoints and --prefer go with --engine etcd",
@@ -39,13 +41,22 @@ export function checkEngine(flags: EngineFlags & { readonly memory?: boolean }):
   }
 }
 
-/** Nothing is connected yet. Throws UsageError. */
-export async function logEndpoints(flags: EngineFlags): Promise<EtcdEndpoints> {
-  for (const url of flags.etcdServers) await checkEtcdUrl(url);
+/** One for each cluster. Nothing is connected yet. Throws UsageError. */
+export async function logEndpoints(flags: EngineFlags): Promise<readonly EtcdEndpoints[]> {
+  const urls = flags.etcdServers.flat();
+  for (const url of urls) await checkEtcdUrl(url);
+  const twice = urls.find((url, at) => urls.indexOf(url) !== at);
+  if (twice !== undefined) throw new UsageError(`--etcd-servers names ${twice} twice`);
+  if (flags.etcdServers.length > stripesMax) {
+    throw new UsageError(
+      `--etcd-servers is given ${flags.etcdServers.length} times: a log has at most ${stripesMax} stripes`,
+    );
+  }
   if (!/^\/[!-~]*[!-.0-~]\/$/.test(flags.etcdPrefix)) {
     throw new UsageError(
       `--etcd-prefix ${flags.etcdPrefix} must begin and end with a slash, as /pilothouse/`,
     );
   }
-  return new EtcdEndpoints(flags.etcdServers, etcdIdentityOf(flags));
+  const identity = etcdIdentityOf(flags);
+  return flags.etcdServers.map((cluster) => new EtcdEndpoints(cluster, identity));
 }

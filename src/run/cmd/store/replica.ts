@@ -3,6 +3,7 @@
  * the same keys; one holds the log at a time.
  */
 import { X509Certificate } from "node:crypto";
+import { must } from "#base/assert.ts";
 import { Alarms } from "#etcd/alarms.ts";
 import type { EtcdIdentity } from "#etcd/client.ts";
 import type { EtcdEndpoints } from "#etcd/endpoints.ts";
@@ -64,13 +65,13 @@ export async function openReplicaRole(
   const url = replicaUrl(flags, address);
   const identity = peerIdentity(flags);
   const endpoints = await parts.open("endpoints", () => logEndpoints(flags), {
-    close: (opened) => opened.close(),
+    close: (opened) => opened.forEach((one) => one.close()),
   });
-  const cluster = new EtcdLogCluster({ ...host, endpoints });
+  const [cluster, ...stripes] = logClusters(host, flags, endpoints);
   const chunks = await openCheckpointPlace(flags.checkpoints, process.env);
   const replica = await parts.open(
     "replica",
-    () => open({ ...host, cluster, chunks }, flags, url),
+    () => open({ ...host, cluster, stripes, chunks }, flags, url),
     {
       close: (opened) => opened.close(),
     },
@@ -142,6 +143,7 @@ async function openFrontend(
 async function open(
   deps: ReplicaHost & {
     readonly cluster: EtcdLogCluster;
+    readonly stripes: readonly EtcdLogCluster[];
     readonly chunks: ChunkStore | undefined;
   },
   flags: ReplicaFlags,
@@ -154,7 +156,7 @@ async function open(
       return await openReplica({ ...deps, engine }, options);
     } catch (error) {
       if (error instanceof FellBehindError && tries < openTriesMax) continue;
-      const where = `${flags.etcdPrefix} of ${flags.etcdServers.join(",")}`;
+      const where = `${flags.etcdPrefix} of ${namesOf(flags).join(" and ")}`;
       throw new UsageError(`cannot read the log ${where}: ${(error as Error).message}`, {
         cause: error,
       });
@@ -201,7 +203,25 @@ function peerIdentity(flags: ReplicaFlags): EtcdIdentity {
   return { ...identity, ca: readOperatorFile(flags.clientCa) };
 }
 
-type CompactorDeps = ReplicaHost & { readonly endpoints: EtcdEndpoints };
+/** The first one is the log's own; errors name those of several by their URLs. */
+function logClusters(
+  host: ReplicaHost,
+  flags: ReplicaFlags,
+  endpoints: readonly EtcdEndpoints[],
+): readonly [EtcdLogCluster, ...EtcdLogCluster[]] {
+  const names = namesOf(flags);
+  const [first, ...rest] = endpoints.map((one, at) => {
+    const name = endpoints.length === 1 ? undefined : `the etcd cluster ${names[at]}`;
+    return new EtcdLogCluster({ ...host, endpoints: one }, name);
+  });
+  return [must(first, "a log has a cluster"), ...rest];
+}
+
+function namesOf({ etcdServers }: ReplicaFlags): readonly string[] {
+  return etcdServers.map((urls) => urls.join(","));
+}
+
+type CompactorDeps = ReplicaHost & { readonly endpoints: readonly EtcdEndpoints[] };
 
 async function openCompactors(
   deps: CompactorDeps,
@@ -216,8 +236,10 @@ async function openCompactors(
   }
   if (periodMs === 0) return;
   // Trimmed slots stay in etcd's own history until that is compacted: replicas and API servers take turns.
-  const ofCluster = new Compactor(deps, { periodMs });
-  await parts.open("etcd-compactor", () => ofCluster.start(), { close: () => ofCluster.close() });
+  for (const endpoints of deps.endpoints) {
+    const ofCluster = new Compactor({ ...deps, endpoints }, { periodMs });
+    await parts.open("etcd-compactor", () => ofCluster.start(), { close: () => ofCluster.close() });
+  }
 }
 
 /** Of all replicas the holder compacts. */
@@ -246,15 +268,11 @@ export function endAnew(error: Error): void {
   process.exit(1);
 }
 
-function readyText(
-  replica: Replica,
-  { etcdServers, etcdPrefix }: ReplicaFlags,
-  url: string,
-): string {
+function readyText(replica: Replica, flags: ReplicaFlags, url: string): string {
   const { keys, bytes } = replica.stats();
   return `pilothouse ${productVersion} store (etcd API ${etcdVersion}) ready in ${(performance.now() / 1000).toFixed(2)} s
   endpoint  ${url}
-  log       ${etcdPrefix} in ${etcdServers.join(",")}
+  log       ${flags.etcdPrefix} in ${namesOf(flags).join(" and ")}
   data      ${keys} keys, ${bytes} bytes, revision ${replica.commitRevision}
 `;
 }

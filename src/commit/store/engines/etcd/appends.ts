@@ -1,17 +1,19 @@
 /**
- * The appends of one opening, several under way at once. A slot is put only once the slot before it is there, so
- * they land in order whatever the network does:
+ * The appends of one opening, several under way at once. A slot is put only once the slot before it in its stripe is there,
+ * so in each stripe they land in order whatever the network does:
  *
  *   batch 7 ── slot 12, if 11 is there ──▶ put                        resolves first
  *   batch 8 ── slot 13, if 12 is there ──▶ put, or unmet: once more, after batch 7 is certain
  *
- * P1  Of what is under way a prefix lands; a batch is certain only after all earlier ones.
+ * P1  Of what is under way a prefix lands in each stripe; a batch is certain only after all earlier ones of all stripes.
+ *     What landed behind one that did not is removed by the next opening (stripes.ts).
  * P2  A batch that others follow is never cut: the second of its parts could find its slot taken by a late
  *     request of a later batch. So it goes beside others only if the cluster took as many bytes at once before.
  */
 import type { AppendBatch } from "../engine.ts";
 import type { LogLayout } from "./layout.ts";
 import type { Segments } from "./segments.ts";
+import type { Stripes } from "./stripes.ts";
 import type { Writer } from "./writer.ts";
 
 /** Members of a cluster differ in what they take. */
@@ -28,6 +30,7 @@ interface AppendsDeps {
   readonly writer: Writer;
   readonly layout: LogLayout;
   readonly segments: Segments;
+  readonly stripes: Stripes;
 }
 
 class Appending {
@@ -62,10 +65,10 @@ export class Appends {
 
   async #append(batch: AppendBatch, own: Appending, earlier: Appending | undefined): Promise<void> {
     const { writer, segments } = this.#deps;
-    const goesBeside = earlier?.isPlaced === true && writer.takesAtOnce(batch.bytes);
+    const goesBeside = earlier?.isPlaced === true && this.#takesAtOnce(batch);
     if (!goesBeside) await earlier?.certain;
     // What the earlier one has taught about sizes counts.
-    own.isPlaced = writer.takesAtOnce(batch.bytes);
+    own.isPlaced = this.#takesAtOnce(batch);
     const first = this.#nextSlot++;
     const parts = await writer.putParts(batch, this.#place(first, own, earlier));
     await earlier?.certain;
@@ -73,16 +76,22 @@ export class Appends {
     segments.add(first, batch.bytes, batch.lastRevision);
   }
 
+  #takesAtOnce({ bytes }: AppendBatch): boolean {
+    const { writer, stripes } = this.#deps;
+    return writer.takesAtOnce(bytes, stripes.of(this.#nextSlot));
+  }
+
   #place(
     first: number,
     own: Appending,
     earlier: Appending | undefined,
   ): Parameters<Writer["putParts"]>[1] {
-    const { layout, segments } = this.#deps;
+    const { layout, segments, stripes } = this.#deps;
     const isFirst = segments.isEmpty && earlier === undefined;
     return {
       keyOf: (index) => layout.slot(first + index),
-      after: isFirst ? undefined : layout.slot(first - 1),
+      afterOf: (index) => (isFirst && index === 0 ? undefined : stripes.before(first + index)),
+      callsOf: (index) => stripes.of(first + index),
       earlier: earlier?.certain,
       beforeCut: (bytes) => {
         if (own !== this.#last && own.isPlaced) throw new UnequalMembersError(bytes);

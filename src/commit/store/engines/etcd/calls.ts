@@ -10,13 +10,13 @@
  */
 import type { Clock } from "#platform/clock.ts";
 import { LogSilentError } from "../engine.ts";
-import type { Change, ClusterKey, KeyRange, LogCluster } from "./cluster.ts";
+import type { Change, ClusterKey, KeyRange, KeySink, LogCluster } from "./cluster.ts";
 
 /** The cluster's quota is used up: see the message for what to do. */
 class ClusterFullError extends Error {
-  constructor(answer: string) {
+  constructor(name: string, answer: string) {
     super(
-      `the etcd cluster has no space left (${answer}): compact and defragment it, disarm its alarm, then start again`,
+      `${name} has no space left (${answer}): compact and defragment it, disarm its alarm, then start again`,
     );
     this.name = "ClusterFullError";
   }
@@ -24,8 +24,8 @@ class ClusterFullError extends Error {
 
 /** The cluster refuses this for good. */
 class ClusterRefusedError extends Error {
-  constructor(answer: string) {
-    super(`the etcd cluster refuses: ${answer}`);
+  constructor(name: string, answer: string) {
+    super(`${name} refuses: ${answer}`);
     this.name = "ClusterRefusedError";
   }
 }
@@ -34,6 +34,7 @@ const firstPauseMs = 20;
 const pauseMsMax = 500;
 
 export class Calls {
+  readonly name: string;
   readonly #cluster: LogCluster;
   readonly #clock: Clock;
   readonly #giveUpMs: number;
@@ -43,6 +44,7 @@ export class Calls {
     options: { readonly giveUpMs: number },
   ) {
     this.#cluster = deps.cluster;
+    this.name = deps.cluster.name ?? "the etcd cluster";
     this.#clock = deps.clock;
     this.#giveUpMs = options.giveUpMs;
   }
@@ -53,7 +55,7 @@ export class Calls {
     for (;;) {
       const answer = await this.#cluster.read(ranges);
       if (answer.kind === "read") return answer.lists;
-      if (answer.kind === "refused") throw new ClusterRefusedError(answer.message);
+      if (answer.kind === "refused") throw new ClusterRefusedError(this.name, answer.message);
       await patience.pause(answer.message);
     }
   }
@@ -75,9 +77,9 @@ export class Calls {
         case "too-large":
           return answer.kind;
         case "no-space":
-          throw new ClusterFullError(answer.message);
+          throw new ClusterFullError(this.name, answer.message);
         case "refused":
-          throw new ClusterRefusedError(answer.message);
+          throw new ClusterRefusedError(this.name, answer.message);
         case "uncertain":
           await patience.pause(answer.message);
           break;
@@ -87,8 +89,12 @@ export class Calls {
     }
   }
 
+  watch(prefix: string, sink: KeySink): { close(): void } {
+    return this.#cluster.watch(prefix, sink);
+  }
+
   #patience(): Patience {
-    return new Patience(this.#clock, this.#giveUpMs);
+    return new Patience(this.name, this.#clock, this.#giveUpMs);
   }
 }
 
@@ -98,12 +104,14 @@ export function only(key: string): KeyRange {
 }
 
 class Patience {
+  readonly #name: string;
   readonly #clock: Clock;
   readonly #giveUpMs: number;
   readonly #startMs: number;
   #pauseMs = firstPauseMs;
 
-  constructor(clock: Clock, giveUpMs: number) {
+  constructor(name: string, clock: Clock, giveUpMs: number) {
+    this.#name = name;
     this.#clock = clock;
     this.#giveUpMs = giveUpMs;
     this.#startMs = clock.monotonicMs();
@@ -112,7 +120,7 @@ class Patience {
   async pause(answer: string): Promise<void> {
     const pauseMs = this.#pauseMs;
     const waitedMs = this.#clock.monotonicMs() - this.#startMs;
-    if (waitedMs >= this.#giveUpMs) throw silent(waitedMs, answer);
+    if (waitedMs >= this.#giveUpMs) throw silent(this.#name, waitedMs, answer);
     this.#pauseMs = Math.min(2 * pauseMs, pauseMsMax);
     await new Promise<void>((resolve) => {
       this.#clock.after("store.log", pauseMs, resolve);
@@ -120,7 +128,7 @@ class Patience {
   }
 }
 
-function silent(forMs: number, answer: string): LogSilentError {
-  const text = `the etcd cluster gave no certain answer for ${Math.round(forMs)} ms: ${answer}`;
+function silent(name: string, forMs: number, answer: string): LogSilentError {
+  const text = `${name} gave no certain answer for ${Math.round(forMs)} ms: ${answer}`;
   return new LogSilentError(text);
 }

@@ -7,6 +7,7 @@ import type { CheckpointSource } from "../engine.ts";
 import { FencedError } from "../engine.ts";
 import type { Calls } from "./calls.ts";
 import { encodePointer, type LogLayout, type Pointer } from "./layout.ts";
+import type { Stripes } from "./stripes.ts";
 import type { Writer } from "./writer.ts";
 
 /** Slots removed by one transaction: etcd applies nothing else meanwhile. */
@@ -16,6 +17,7 @@ interface CheckpointDeps {
   readonly calls: Calls;
   readonly layout: LogLayout;
   readonly writer: Writer;
+  readonly stripes: Stripes;
 }
 
 /** Puts all records under the id. @returns how many keys and bytes that took. */
@@ -30,7 +32,9 @@ export async function putChunks(
     const batch = { buffers: [held], bytes: held.length, lastRevision: source.revision };
     const first = chunks;
     const keyOf = (index: number): string => layout.chunk(id, first + index);
-    chunks += await writer.putParts(batch, { keyOf, after: undefined });
+    const afterOf = (index: number): string | undefined =>
+      index === 0 ? undefined : keyOf(index - 1);
+    chunks += await writer.putParts(batch, { keyOf, afterOf });
     bytes += held.length;
   }
   return { chunks, bytes };
@@ -58,18 +62,30 @@ export async function switchPointer(
  * Removes what is older than `pointer`. Cut short, the next one goes on. Neither slots nor ids are used twice, so a
  * deletion that arrives late, when there is a newer checkpoint, removes nothing of that.
  */
-export async function trim(
-  { calls, layout, writer }: CheckpointDeps,
-  { first, id }: Pointer,
+export async function trim(deps: CheckpointDeps, { first, id }: Pointer): Promise<void> {
+  const { layout, writer, stripes } = deps;
+  const until = stripes.keptFrom(first);
+  await Promise.all(stripes.all.map((calls) => trimStripe(deps, calls, until)));
+  await writer.change([{ kind: "delete", ...layout.olderChunks(id) }]);
+}
+
+async function trimStripe(
+  { layout, writer }: CheckpointDeps,
+  calls: Calls,
+  first: number,
 ): Promise<void> {
   const [lowest] = await calls.read([layout.slots(0, 1)]);
   const key = lowest?.[0]?.key;
   const from = key === undefined ? first : layout.slotNumber(key);
   for (let slot = from; slot < first; slot += trimSlots) {
     const until = Math.min(first, slot + trimSlots);
-    await writer.change([{ kind: "delete", start: layout.slot(slot), end: layout.slot(until) }]);
+    const operation = {
+      kind: "delete",
+      start: layout.slot(slot),
+      end: layout.slot(until),
+    } as const;
+    await writer.change([operation], [], calls);
   }
-  await writer.change([{ kind: "delete", ...layout.olderChunks(id) }]);
 }
 
 /** The records of `source`, gathered into pieces about as large as one request takes. */

@@ -58,6 +58,8 @@ export type ChangeAnswer =
 
 /** Neither call rejects. Each answers within a deadline of its own. */
 export interface LogCluster {
+  /** For error texts. Absent: it is the only one. */
+  readonly name?: string;
   read(ranges: readonly KeyRange[]): Promise<ReadAnswer>;
   change(change: Change): Promise<ChangeAnswer>;
   /**

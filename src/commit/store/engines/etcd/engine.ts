@@ -32,6 +32,7 @@ import type { LogCluster } from "./cluster.ts";
 import { checkpointId, decodePointer, LogLayout, noPointer, type Pointer } from "./layout.ts";
 import { readCheckpoint, SlotReader } from "./reader.ts";
 import { Segments } from "./segments.ts";
+import { Stripes } from "./stripes.ts";
 import { EtcdTail } from "./tail.ts";
 import { takeOver } from "./takeover.ts";
 import { Writer } from "./writer.ts";
@@ -58,7 +59,10 @@ export interface EtcdEngineOptions {
 }
 
 interface EtcdEngineDeps {
+  /** The log's first cluster. */
   readonly cluster: LogCluster;
+  /** Those that hold slots beside it; absent: none does. */
+  readonly stripes?: readonly LogCluster[] | undefined;
   /** Where new checkpoints go; absent: into the cluster. */
   readonly chunks?: ChunkStore | undefined;
   readonly clock: Clock;
@@ -74,6 +78,7 @@ export class EtcdEngine implements SharedEngine {
   readonly #options: EtcdEngineOptions;
   readonly #calls: Calls;
   readonly #layout: LogLayout;
+  readonly #stripes: Stripes;
   readonly pace: AppendPace;
   #writer: Writer | undefined;
   #appends: Appends | undefined;
@@ -97,6 +102,9 @@ export class EtcdEngine implements SharedEngine {
     this.pace = options.pace;
     this.#calls = new Calls(deps, options);
     this.#layout = new LogLayout(prefix);
+    const { clock, stripes = [] } = deps;
+    const others = stripes.map((cluster) => new Calls({ cluster, clock }, options));
+    this.#stripes = new Stripes([this.#calls, ...others], this.#layout);
     this.#segments = new Segments(options);
     const deposed = Promise.withResolvers<FencedError>();
     this.deposed = deposed.promise;
@@ -107,12 +115,14 @@ export class EtcdEngine implements SharedEngine {
     assert(this.#writer === undefined, "engine opened twice");
     const { random } = this.#deps;
     const { name } = this.#options;
+    await this.#stripes.check();
     const deps = { calls: this.#calls, layout: this.#layout, random, name };
     const { domain, epoch, held } = await takeOver(deps, wanted);
     const writer = new Writer({ calls: this.#calls, epoch, held }, this.#options);
     let nextSlot: number;
     try {
-      nextSlot = await this.#recover(replay);
+      await this.#stripes.fence(epoch, held);
+      nextSlot = await this.#recover(replay, writer, domain);
     } catch (error) {
       // Another opening may have trimmed what this one was reading.
       if (error instanceof CorruptionError || error instanceof FellBehindError) {
@@ -123,7 +133,7 @@ export class EtcdEngine implements SharedEngine {
     this.#writer = writer;
     this.#domain = domain;
     this.#appends = new Appends(
-      { writer, layout: this.#layout, segments: this.#segments },
+      { writer, layout: this.#layout, segments: this.#segments, stripes: this.#stripes },
       nextSlot,
     );
     this.#lookLater();
@@ -137,7 +147,7 @@ export class EtcdEngine implements SharedEngine {
   }
 
   listen(grown: () => void): void {
-    this.#watch ??= this.#deps.cluster.watch(this.#layout.slotPrefix, {
+    this.#watch ??= this.#stripes.watch({
       pushed: (keys) => {
         this.#slots?.push(keys);
         grown();
@@ -180,7 +190,7 @@ export class EtcdEngine implements SharedEngine {
 
   async checkpoint(source: CheckpointSource): Promise<void> {
     const writer = must(this.#writer, "checkpoint of a closed engine");
-    const deps = { calls: this.#calls, layout: this.#layout, writer };
+    const deps = { calls: this.#calls, layout: this.#layout, writer, stripes: this.#stripes };
     const { revision } = source;
     const { first, trimmedRevision, revision: last } = this.#pointer ?? noPointer;
     assert(revision > last, "a checkpoint that is not newer than the last", { revision, last });
@@ -213,7 +223,7 @@ export class EtcdEngine implements SharedEngine {
 
   tail(after: number): Tail {
     const hint = this.#segments.slotBefore(after) ?? 1;
-    return new EtcdTail({ calls: this.#calls, layout: this.#layout }, { after, hint });
+    return new EtcdTail({ stripes: this.#stripes, layout: this.#layout }, { after, hint });
   }
 
   stats(): EngineStats {
@@ -235,14 +245,16 @@ export class EtcdEngine implements SharedEngine {
   }
 
   /** Replays what was not followed yet. @returns the first free slot. */
-  async #recover(replay: ReplaySink): Promise<number> {
+  async #recover(replay: ReplaySink, writer: Writer, domain: string): Promise<number> {
     this.#slots?.doubt();
     this.#slots ??= await this.#begin(replay);
     await this.#replaySlots(replay, this.#slots);
     const { first } = await this.#readPointer();
     this.#segments.trim(first);
-    // Not before all else has worked: who fails to take the log over follows on.
     const { next } = this.#slots;
+    await this.#stripes.bury(next, writer);
+    await this.#stripes.adopt(next, first, domain, writer);
+    // Not before all else has worked: who fails to take the log over follows on.
     this.#slots = undefined;
     this.#watch?.close();
     return next;
@@ -258,7 +270,7 @@ export class EtcdEngine implements SharedEngine {
 
   /** Replays the checkpoint. @returns the slots that follow it. */
   async #begin(replay: ReplaySink): Promise<SlotReader> {
-    const deps = { calls: this.#calls, layout: this.#layout };
+    const deps = { stripes: this.#stripes, layout: this.#layout };
     const pointer = await this.#readPointer();
     if (pointer.revision > 0) await this.#replayCheckpoint(replay, pointer);
     return new SlotReader(deps, pointer.first);

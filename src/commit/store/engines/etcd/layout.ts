@@ -14,6 +14,10 @@ const epochDigits = 10;
 const placeForm = /^[0-9a-z-]{1,64}$/;
 const idForm = /^\d{10}-\d{8}$/;
 const formatMark = "pilothouse log 1 ";
+/** Of a log with several stripes: versions that know one only refuse it. */
+const stripedMark = "pilothouse log 2 ";
+/** Of a cluster that holds some of the slots of such a log, and nothing else. */
+const stripeForm = /^pilothouse stripe 1 (\S+) ([1-9]\d{0,8})$/;
 
 /** Which checkpoint counts, and where the log after it begins. */
 export interface Pointer {
@@ -45,6 +49,8 @@ export class LogLayout {
   readonly format: string;
   readonly epoch: string;
   readonly pointer: string;
+  /** Absent: the log has one stripe. */
+  readonly stripes: string;
 
   /** `prefix` ends with a slash, and is printable ASCII. */
   constructor(prefix: string) {
@@ -52,6 +58,7 @@ export class LogLayout {
     this.format = `${prefix}format`;
     this.epoch = `${prefix}epoch`;
     this.pointer = `${prefix}checkpoint`;
+    this.stripes = `${prefix}stripes`;
   }
 
   slot(number: number): string {
@@ -98,8 +105,34 @@ export function encodeFormat(domain: string): Uint8Array {
 /** The log's domain. Throws CorruptionError. */
 export function decodeFormat(value: Uint8Array, key: string): string {
   const text = fromAscii(value);
-  if (text.startsWith(formatMark)) return text.slice(formatMark.length);
+  for (const mark of [formatMark, stripedMark])
+    if (text.startsWith(mark)) return text.slice(mark.length);
+  if (stripeForm.test(text)) {
+    throw new CorruptionError(
+      `${key} names a stripe of a log: name the log's first etcd cluster in the first --etcd-servers`,
+    );
+  }
   throw new CorruptionError(`${key} does not name a log that this version can read: ${text}`);
+}
+
+export function encodeStripedFormat(domain: string): Uint8Array {
+  return ascii(`${stripedMark}${domain}`);
+}
+
+/** The format key of a cluster that is the stripe `number` of a log; not of its first one. */
+export function encodeStripe(domain: string, number: number): Uint8Array {
+  return ascii(`pilothouse stripe 1 ${domain} ${number}`);
+}
+
+export function isStripe(value: Uint8Array): boolean {
+  return stripeForm.test(fromAscii(value));
+}
+
+/** The number of a stripe of the log whose first cluster has `home`. Throws CorruptionError. */
+export function decodeStripe(value: Uint8Array, key: string, home: Uint8Array | undefined): number {
+  const [, domain, number] = stripeForm.exec(fromAscii(value)) ?? [];
+  if (home !== undefined && decodeFormat(home, key) === domain) return Number(number);
+  throw new CorruptionError(`${key} names a stripe of another log: ${fromAscii(value)}`);
 }
 
 /** `token` tells two openings apart that ask for the same epoch at once; `name` is who opens, without spaces. */

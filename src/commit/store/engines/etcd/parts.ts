@@ -70,6 +70,12 @@ function decodePart(value: Uint8Array, key: string): PartHeader {
   };
 }
 
+/** The epoch of a part's writer; 0: this is no part. */
+export function partEpoch(value: Uint8Array): number {
+  if (value.length < partHeaderBytes) return 0;
+  return new DataView(value.buffer, value.byteOffset, value.byteLength).getUint32(4, true);
+}
+
 /** A batch that counts. */
 export interface JoinedBatch {
   readonly firstKey: string;

@@ -2,14 +2,14 @@
  * Reads slots, and a checkpoint's chunks, in pages. A page holds as many keys as came to about `pageBytesMin`
  * to `pageBytesMax` the last time: etcd bounds an answer by keys only.
  */
-import { must } from "#base/assert.ts";
 import { equalBytes } from "#base/bytes.ts";
 import { CorruptionError, type LogHolder } from "../engine.ts";
 import type { Calls } from "./calls.ts";
 import { only } from "./calls.ts";
-import type { ClusterKey } from "./cluster.ts";
+import type { ClusterKey, KeyRange } from "./cluster.ts";
 import { decodeHolder, decodePointer, type LogLayout, type Pointer } from "./layout.ts";
-import { Joiner, type JoinedBatch } from "./parts.ts";
+import { Joiner, type JoinedBatch, partEpoch } from "./parts.ts";
+import type { Stripes } from "./stripes.ts";
 
 const pageBytesMin = 2 ** 20;
 const pageBytesMax = 4 * pageBytesMin;
@@ -32,26 +32,28 @@ class PageSize {
 
 /** Batches from a slot on, in order, each once. */
 export class SlotReader {
-  readonly #calls: Calls;
+  readonly #stripes: Stripes;
   readonly #layout: LogLayout;
   readonly #joiner = new Joiner();
   readonly #size = new PageSize();
   #page: readonly ClusterKey[] = [];
   #at = 0;
   #next: number;
-  /** Slots that came without a request, one after the other. */
-  #pushed: ClusterKey[] = [];
+  /** Slots that came without a request, by number. */
+  readonly #pushed = new Map<number, ClusterKey>();
   #pushedBytes = 0;
-  /** The part that was read last. */
-  #last: Uint8Array | undefined;
+  /** The part that was read last in each stripe. */
+  readonly #lasts = new Map<number, ClusterKey>();
+  /** Of the part that was read last. */
+  #epoch = 0;
   #isDoubted = false;
   /** As of the last page. */
   pointer: Pointer | undefined;
   /** As of the last page. */
   holder: LogHolder = { epoch: 0, name: "" };
 
-  constructor(deps: { readonly calls: Calls; readonly layout: LogLayout }, from: number) {
-    this.#calls = deps.calls;
+  constructor(deps: { readonly stripes: Stripes; readonly layout: LogLayout }, from: number) {
+    this.#stripes = deps.stripes;
     this.#layout = deps.layout;
     this.#next = from;
   }
@@ -63,23 +65,20 @@ export class SlotReader {
 
   /**
    * The log may be another one: a cluster that was restored. Nothing is taken from it before the last slot that was read
-   * is found in it unchanged.
+   * is found in it unchanged, in every stripe.
    */
   doubt(): void {
-    this.#isDoubted = this.#last !== undefined;
+    this.#isDoubted = this.#lasts.size > 0;
     this.#forgetPushed();
   }
 
-  /** Takes slots that came without a request. Those that do not follow the others are dropped. */
+  /** Takes slots that came without a request, of one stripe or another. */
   push(keys: readonly ClusterKey[]): void {
     for (const one of keys) {
       const number = this.#layout.slotNumber(one.key);
-      const last = this.#pushed.at(-1);
-      if (last !== undefined && number !== this.#layout.slotNumber(last.key) + 1)
-        this.#forgetPushed();
       if (number < this.#next || this.#pushedBytes > pushedBytesMax) continue;
-      this.#pushed.push(one);
-      this.#pushedBytes += one.value.length;
+      this.#pushedBytes += one.value.length - (this.#pushed.get(number)?.value.length ?? 0);
+      this.#pushed.set(number, one);
     }
   }
 
@@ -94,8 +93,9 @@ export class SlotReader {
       while (this.#at < this.#page.length) {
         const { key, value } = this.#page[this.#at++] as ClusterKey;
         this.#checkDense(key);
+        this.#lasts.set(this.#stripes.stripeOf(this.#next), { key, value });
         this.#next++;
-        this.#last = value;
+        this.#epoch = partEpoch(value);
         const joined = this.#joiner.take(key, value);
         if (joined !== undefined) return joined;
       }
@@ -110,47 +110,79 @@ export class SlotReader {
     }
   }
 
-  /** Whether the slot that was read last is there, as it was. */
+  /** Whether the slot that was read last in each stripe is there, as it was. */
   async #isSame(): Promise<boolean> {
-    const found = await this.#calls.get(this.#layout.slot(this.#next - 1));
-    const isSame = found !== undefined && equalBytes(found, must(this.#last, "nothing was read"));
-    this.#isDoubted = !isSame;
-    return isSame;
+    const isAsItWas = async ({ key, value }: ClusterKey): Promise<boolean> => {
+      const found = await this.#stripes.of(this.#layout.slotNumber(key)).get(key);
+      return found !== undefined && equalBytes(found, value);
+    };
+    const same = await Promise.all([...this.#lasts.values()].map(isAsItWas));
+    this.#isDoubted = same.includes(false);
+    return !this.#isDoubted;
   }
 
-  /** The pushed slots are the next page, unless one is missing before them. */
+  /** The pushed slots are the next page, up to the first one that is missing. */
   #takePushed(): boolean {
-    const from = this.#pushed.findIndex(({ key }) => key === this.#layout.slot(this.#next));
-    const page = from < 0 ? [] : this.#pushed.slice(from);
-    const isBehind =
-      from < 0 && this.#pushed.length > 0 && this.#isPast(this.#pushed[0] as ClusterKey);
-    if (from >= 0 || isBehind) this.#forgetPushed();
+    const page: ClusterKey[] = [];
+    let epoch = this.#epoch;
+    for (let number = this.#next; ; number++) {
+      const one = this.#pushed.get(number);
+      // One of an earlier epoch was removed before this run went on (stripe-table.ts).
+      if (one === undefined || partEpoch(one.value) < epoch) break;
+      epoch = partEpoch(one.value);
+      page.push(one);
+    }
+    this.#forgetBefore(this.#next + page.length);
     this.#page = page;
     this.#at = 0;
     return page.length > 0;
   }
 
-  #isPast({ key }: ClusterKey): boolean {
-    return this.#layout.slotNumber(key) < this.#next;
+  #forgetBefore(next: number): void {
+    for (const [number, { value }] of this.#pushed) {
+      if (number >= next) continue;
+      this.#pushed.delete(number);
+      this.#pushedBytes -= value.length;
+    }
   }
 
   #forgetPushed(): void {
-    this.#pushed = [];
+    this.#pushed.clear();
     this.#pushedBytes = 0;
   }
 
   async #fetch(): Promise<Pointer> {
-    const { pointer: key, epoch } = this.#layout;
+    const { pointer: key, epoch, stripes: table } = this.#layout;
+    const keys = [only(key), only(epoch), only(table)];
+    for (;;) {
+      const [page, [found, held, stripes]] = await this.#fetchPage(keys);
+      if (await this.#stripes.refresh(stripes?.[0]?.value)) continue;
+      const holder = held?.[0]?.value;
+      if (holder !== undefined) this.holder = decodeHolder(holder, epoch);
+      const pointer = decodePointer(found?.[0]?.value, key);
+      this.pointer = pointer;
+      this.#page = page;
+      this.#at = 0;
+      this.#size.saw(page);
+      return pointer;
+    }
+  }
+
+  /**
+   * A page of slots, and small keys of the first cluster: of one revision, or of a later time than the page. So a slot that is
+   * missing was not durable when this was called, or the pointer says that it is no longer kept.
+   */
+  async #fetchPage(
+    keys: readonly KeyRange[],
+  ): Promise<readonly [readonly ClusterKey[], readonly (readonly ClusterKey[])[]]> {
+    const { home, isPlain } = this.#stripes;
+    if (!isPlain) {
+      const page = await this.#stripes.read(this.#next, this.#size.keys);
+      return [page, await home.read(keys)];
+    }
     const slots = this.#layout.slots(this.#next, this.#size.keys);
-    const [found, page = [], held] = await this.#calls.read([only(key), slots, only(epoch)]);
-    const holder = held?.[0]?.value;
-    if (holder !== undefined) this.holder = decodeHolder(holder, epoch);
-    const pointer = decodePointer(found?.[0]?.value, key);
-    this.pointer = pointer;
-    this.#page = page;
-    this.#at = 0;
-    this.#size.saw(page);
-    return pointer;
+    const [page = [], ...small] = await home.read([slots, ...keys]);
+    return [page, small];
   }
 
   #checkDense(key: string): void {

@@ -1,12 +1,12 @@
 /** A follower's place in the log. It reads slots of any writer. */
 import { RecordReader } from "../../record.ts";
 import type { Tail, TailRead } from "../engine.ts";
-import type { Calls } from "./calls.ts";
 import { decodePointer, type LogLayout } from "./layout.ts";
 import { SlotReader } from "./reader.ts";
+import type { Stripes } from "./stripes.ts";
 
 interface TailDeps {
-  readonly calls: Calls;
+  readonly stripes: Stripes;
   readonly layout: LogLayout;
 }
 
@@ -48,8 +48,8 @@ export class EtcdTail implements Tail {
   }
 
   async #begin(): Promise<SlotReader> {
-    const { calls, layout } = this.#deps;
-    const pointer = decodePointer(await calls.get(layout.pointer), layout.pointer);
+    const { stripes, layout } = this.#deps;
+    const pointer = decodePointer(await stripes.home.get(layout.pointer), layout.pointer);
     if (pointer.first > 1 && this.#after <= pointer.trimmedRevision) this.#isTrimmed = true;
     return new SlotReader(this.#deps, Math.max(pointer.first, this.#hint));
   }

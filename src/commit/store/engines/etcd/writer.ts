@@ -13,6 +13,7 @@ import { encodePart, partHeaderBytes } from "./parts.ts";
 const partBytesMin = 4096;
 
 interface WriterDeps {
+  /** Of the log's first cluster. */
   readonly calls: Calls;
   readonly epoch: number;
   readonly held: HeldEpoch;
@@ -28,9 +29,11 @@ type Batch = Pick<AppendBatch, "buffers" | "bytes" | "lastRevision">;
 /** Where parts go. */
 interface Place {
   readonly keyOf: (index: number) => string;
-  /** The key that must be there before the first part; undefined: there is none. */
-  readonly after: string | undefined;
-  /** Settles once it is certain whether `after` is there; undefined: it is. */
+  /** The key that must be there before a part, in the same cluster; undefined: there is none. */
+  readonly afterOf: (index: number) => string | undefined;
+  /** Absent: all go to the log's first cluster. */
+  readonly callsOf?: (index: number) => Calls;
+  /** Settles once it is certain whether what is put before is there; undefined: it is. */
   readonly earlier?: Promise<void> | undefined;
   /** Called when the cluster refuses a request of that size. Throws if the batch must not be cut into parts. */
   readonly beforeCut?: (bytes: number) => void;
@@ -39,6 +42,7 @@ interface Place {
 /** The bytes `from` to `until` of a batch, as its part number `index`. */
 interface Part {
   readonly key: string;
+  readonly calls: Calls;
   /** The key that must be there before. */
   readonly after: string | undefined;
   readonly batch: Batch;
@@ -49,16 +53,16 @@ interface Part {
 
 export class Writer {
   readonly #calls: Calls;
-  readonly #held: HeldEpoch;
+  readonly held: HeldEpoch;
   readonly epoch: number;
   #partBytes: number;
-  /** What the cluster took in one request, at most. */
-  #takenBytes = 0;
+  /** What each cluster took in one request, at most. */
+  readonly #takenBytes = new Map<Calls, number>();
 
   /** `partBytes`: what the cluster is thought to take in one request; the first refusal teaches better. */
   constructor({ calls, epoch, held }: WriterDeps, options: { readonly partBytes: number }) {
     this.#calls = calls;
-    this.#held = held;
+    this.held = held;
     this.epoch = epoch;
     this.#partBytes = options.partBytes;
   }
@@ -68,9 +72,10 @@ export class Writer {
     return this.#partBytes - partHeaderBytes;
   }
 
-  /** The cluster has taken as many bytes in one request before. */
-  takesAtOnce(bytes: number): boolean {
-    return bytes + partHeaderBytes <= Math.min(this.#takenBytes, this.#partBytes);
+  /** That cluster has taken as many bytes in one request before. */
+  takesAtOnce(bytes: number, calls: Calls): boolean {
+    const takenBytes = this.#takenBytes.get(calls) ?? 0;
+    return bytes + partHeaderBytes <= Math.min(takenBytes, this.#partBytes);
   }
 
   /**
@@ -78,13 +83,13 @@ export class Writer {
    * @returns how many parts there are.
    */
   async putParts(batch: Batch, place: Place): Promise<number> {
-    const { keyOf } = place;
+    const { keyOf, afterOf, callsOf = () => this.#calls } = place;
     let from = 0;
     let index = 0;
     while (from < batch.bytes) {
       const until = Math.min(batch.bytes, from + this.partBytes);
-      const after = index === 0 ? place.after : keyOf(index - 1);
-      const part = { key: keyOf(index), after, batch, index, from, until };
+      const [key, after, calls] = [keyOf(index), afterOf(index), callsOf(index)];
+      const part = { key, after, calls, batch, index, from, until };
       const placed = await this.#putPart(part, place.earlier);
       if (placed === "too-large") {
         place.beforeCut?.(until - from + partHeaderBytes);
@@ -101,9 +106,10 @@ export class Writer {
   async change(
     operations: readonly Operation[],
     conditions: readonly Condition[] = [],
+    calls: Calls = this.#calls,
   ): Promise<"changed" | "unmet"> {
-    const answer = await this.#calls.change({
-      conditions: [this.#held, ...conditions],
+    const answer = await calls.change({
+      conditions: [this.held, ...conditions],
       operations,
     });
     if (answer === "too-large") throw new Error("a request without values is too large for etcd");
@@ -112,9 +118,9 @@ export class Writer {
   }
 
   /** Throws FencedError unless the epoch is still this opening's. */
-  async checkHeld(): Promise<void> {
-    const { key, value } = this.#held;
-    const found = await this.#calls.get(key);
+  async checkHeld(calls: Calls = this.#calls): Promise<void> {
+    const { key, value } = this.held;
+    const found = await calls.get(key);
     if (found === undefined || !equalBytes(found, value)) {
       throw this.#fenced();
     }
@@ -129,37 +135,37 @@ export class Writer {
       await earlier;
       return this.#putPart(part, undefined);
     }
-    const { key, after } = part;
-    await this.checkHeld();
-    if (after !== undefined && (await this.#calls.get(after)) === undefined) throw restored(after);
+    const { key, after, calls } = part;
+    await this.checkHeld(calls);
+    if (after !== undefined && (await calls.get(after)) === undefined) throw restored(after);
     throw new CorruptionError(`${key} is taken, though epoch ${this.epoch} holds the log`);
   }
 
   /** "unmet": the part is not there. */
   async #tryPart(part: Part): Promise<number | "too-large" | "unmet"> {
-    const { key, after, until } = part;
+    const { key, after, calls, until } = part;
     const value = this.#encode(part);
     const follows = after === undefined ? [] : [{ key: after, value: "any" } as const];
-    const answer = await this.#calls.change({
-      conditions: [this.#held, { key, value: undefined }, ...follows],
+    const answer = await calls.change({
+      conditions: [this.held, { key, value: undefined }, ...follows],
       operations: [{ kind: "put", key, value }],
     });
     if (answer === "unmet") return this.#findPart(part);
     if (answer === "too-large") return answer;
-    this.#takenBytes = Math.max(this.#takenBytes, value.length);
+    this.#takenBytes.set(calls, Math.max(this.#takenBytes.get(calls) ?? 0, value.length));
     return until;
   }
 
   /** An attempt whose answer was lost may have put it, perhaps before parts were made smaller. */
   async #findPart(part: Part): Promise<number | "unmet"> {
-    const found = await this.#calls.get(part.key);
+    const found = await part.calls.get(part.key);
     if (found === undefined) return "unmet";
     const until = part.from + found.length - partHeaderBytes;
     const isPart = until > part.from && until <= part.batch.bytes;
     return isPart && equalBytes(found, this.#encode({ ...part, until })) ? until : "unmet";
   }
 
-  #encode({ batch, index, from, until }: Part): Uint8Array {
+  #encode({ batch, index, from, until }: Omit<Part, "calls">): Uint8Array {
     const { buffers, bytes, lastRevision } = batch;
     const header = { epoch: this.epoch, index, isLast: until === bytes, lastRevision };
     return encodePart(header, buffers, from, until);

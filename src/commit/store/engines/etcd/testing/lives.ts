@@ -3,7 +3,7 @@ import type { Life } from "./network.ts";
 
 /** The errors that end a process in an orderly way: it begins anew. */
 const expected =
-  /^(FencedError|LogSilentError|UnequalMembersError|ChunksAwayError|FellBehindError|StoreStoppedError)$/;
+  /^(FencedError|LogSilentError|UnequalMembersError|StripesError|ChunksAwayError|FellBehindError|StoreStoppedError)$/;
 
 export class Lives {
   readonly all = new Set<Life>();

@@ -78,13 +78,13 @@ export class Network {
     return true;
   }
 
-  cluster(life: Life): LogCluster {
+  /** Absent: the model that this was made with. */
+  cluster(life: Life, model: ModelCluster = this.#model): LogCluster {
     return {
-      read: (ranges: readonly KeyRange[]) =>
-        this.#send<ReadAnswer>(life, () => this.#model.read(ranges)),
-      change: (change: Change) => this.#send<ChangeAnswer>(life, () => this.#model.change(change)),
+      read: (ranges: readonly KeyRange[]) => this.#send<ReadAnswer>(life, () => model.read(ranges)),
+      change: (change: Change) => this.#send<ChangeAnswer>(life, () => model.change(change)),
       watch: (prefix, sink) =>
-        this.#model.watch(prefix, {
+        model.watch(prefix, {
           pushed: (keys) => this.#push(life, sink, keys),
           broke: () => sink.broke(),
         }),

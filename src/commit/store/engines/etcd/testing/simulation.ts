@@ -34,8 +34,8 @@ const calmStepsMax = 3000;
 const calmAppends = 5;
 const livesAtOnce = 3;
 
-/** Puts a bug between engine and cluster. */
-export type Plant = (cluster: LogCluster, model: ModelCluster) => LogCluster;
+/** Puts a bug between engine and cluster. `stripe`: 0 is the log's first cluster. */
+export type Plant = (cluster: LogCluster, model: ModelCluster, stripe: number) => LogCluster;
 
 interface Outcome {
   readonly problems: readonly string[];
@@ -49,14 +49,19 @@ interface Outcome {
 export async function simulate(
   seed: number,
   plant: Plant = (cluster) => cluster,
+  stripes: number = 1,
 ): Promise<Outcome> {
-  const simulation = new Simulation(seed, plant);
+  const simulation = new Simulation(seed, plant, stripes);
   return simulation.run();
 }
 
 class Simulation {
   readonly #random: FakeRandom;
   readonly #model = new ModelCluster({ requestBytesMax: requestBytesMax[0] });
+  /** The stripes beside the first one. */
+  readonly #others: readonly ModelCluster[];
+  /** So many of them are named to a process that begins: stripes are added over time. */
+  #named: number;
   readonly #network: Network;
   readonly #plant: Plant;
   /** Per thousand steps: from one long life with several checkpoints to many takeovers. */
@@ -76,9 +81,13 @@ class Simulation {
   readonly #hasOutside: boolean;
   #mostBeside = 0;
 
-  constructor(seed: number, plant: Plant) {
+  constructor(seed: number, plant: Plant, stripes: number) {
     this.#random = new FakeRandom(seed);
     this.#plant = plant;
+    const [requestBytes] = requestBytesMax;
+    const other = (): ModelCluster => new ModelCluster({ requestBytesMax: requestBytes });
+    this.#others = Array.from({ length: stripes - 1 }, other);
+    this.#named = stripes > 1 ? this.#random.below(stripes) : 0;
     this.#hasOutside = this.#random.chance(0.4);
     this.#startChance = this.#random.pick([1, 10, 20, 60]);
     this.#network = new Network(this.#model, this.#random);
@@ -89,6 +98,9 @@ class Simulation {
       };
     }
     this.#model.onChange = (change) => this.#checkChange(change);
+    for (const model of this.#others) {
+      model.onChange = (change) => this.#checkStripe(model, change);
+    }
   }
 
   async run(): Promise<Outcome> {
@@ -96,6 +108,7 @@ class Simulation {
       this.#disturb();
       await this.#network.step();
     }
+    this.#named = this.#others.length;
     this.#network.hasFaults = false;
     this.#network.onRequest = () => undefined;
     this.#outside.hasFaults = false;
@@ -118,6 +131,7 @@ class Simulation {
   #disturb(): void {
     const chance = this.#random.below(1000);
     const isAlone = this.#lives.all.size === 0;
+    if (this.#named < this.#others.length && this.#random.chance(0.005)) this.#named++;
     if (isAlone || (chance < this.#startChance && this.#lives.all.size < livesAtOnce))
       this.#lives.start();
     const one = this.#random.pick([...this.#lives.all]);
@@ -174,11 +188,14 @@ class Simulation {
   }
 
   #engineOf(life: Life): EtcdEngine {
-    const cluster = this.#plant(this.#network.cluster(life), this.#model);
+    const cluster = this.#plant(this.#network.cluster(life), this.#model, 0);
+    const stripes = this.#others
+      .slice(0, this.#named)
+      .map((model, at) => this.#plant(this.#network.cluster(life, model), model, at + 1));
     const clock = this.#network.clock(life);
     const random = this.#random.fork();
     const chunks = this.#hasOutside ? this.#outside.store(clock, this.#random.fork()) : undefined;
-    return new EtcdEngine({ cluster, clock, random, chunks, log: silentLog }, options);
+    return new EtcdEngine({ cluster, stripes, clock, random, chunks, log: silentLog }, options);
   }
 
   async #readAll(): Promise<void> {
@@ -223,9 +240,28 @@ class Simulation {
     for (const one of operations) {
       if (one.kind === "put") {
         if (one.key === layout.epoch) this.#checkEpoch(one.value);
-        if (one.key.startsWith("/log/slot/")) this.#checkSlot(one.key, one.value, first);
-      } else if (one.start.startsWith("/log/slot/") && layout.slotNumber(one.end) > first) {
+        if (one.key.startsWith("/log/slot/")) {
+          this.#checkSlot(this.#model, one.key, one.value);
+          this.#checkDense(one.key, first);
+        }
+      } else if (this.#isTooFar(one, first)) {
         this.#problems.push(`slots up to ${one.end} were deleted, and ${first} is the first`);
+      }
+    }
+  }
+
+  /** A new holder removes what lies behind the unbroken run: that is checked by what was acknowledged. */
+  #isTooFar(one: { readonly start: string; readonly end: string }, first: number): boolean {
+    if (!one.start.startsWith("/log/slot/")) return false;
+    const isTrim = this.#others.length === 0 || layout.slotNumber(one.start) < first;
+    return isTrim && layout.slotNumber(one.end) > first;
+  }
+
+  /** Checks every change of a stripe that is not the first one. */
+  #checkStripe(model: ModelCluster, { operations }: Change): void {
+    for (const one of operations) {
+      if (one.kind === "put" && one.key.startsWith("/log/slot/")) {
+        this.#checkSlot(model, one.key, one.value);
       }
     }
   }
@@ -236,10 +272,14 @@ class Simulation {
     this.#epoch = epoch;
   }
 
-  #checkSlot(key: string, value: Uint8Array, first: number): void {
-    const held = decodeEpoch(this.#model.get(layout.epoch) as Uint8Array, layout.epoch);
+  #checkSlot(model: ModelCluster, key: string, value: Uint8Array): void {
+    const held = decodeEpoch(model.get(layout.epoch) as Uint8Array, layout.epoch);
     const epoch = new DataView(value.buffer, value.byteOffset).getUint32(4, true);
     if (epoch !== held) this.#problems.push(`${key} of epoch ${epoch}, while ${held} held the log`);
+  }
+
+  #checkDense(key: string, first: number): void {
+    if (this.#others.length > 0) return;
     const number = layout.slotNumber(key);
     const isDense = number <= first || this.#model.get(layout.slot(number - 1)) !== undefined;
     if (!isDense) this.#problems.push(`${key} came before the slot before it`);

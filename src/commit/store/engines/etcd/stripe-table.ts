@@ -1,0 +1,135 @@
+/**
+ * Which cluster holds which slot of a log that is spread over several: its stripes. Pure.
+ *
+ *   { from: 1,  stripes: [0] }          slots 1 to 40 in the first cluster
+ *   { from: 41, stripes: [0, 1] }       slot 41 in cluster 0, 42 in 1, 43 in 0, ...
+ *
+ * Holds  entries rise, stripes of an entry are distinct; a slot lies in exactly one stripe, whatever is added later.
+ * How this changes: an entry is appended when a stripe is added, by the holder of the log, at the first slot that it
+ *        will write. Entries of slots that are no longer kept are dropped then.
+ */
+import { must } from "#base/assert.ts";
+import { CorruptionError } from "../engine.ts";
+import type { ClusterKey } from "./cluster.ts";
+import { partEpoch } from "./parts.ts";
+
+/** More Raft groups than one sequencer can feed. */
+export const stripesMax = 8;
+/**
+ * Slots beyond the first missing one that a holder can have put: at most as many as batches are on their way. More of
+ * them mean that a stripe was restored to an older state.
+ */
+export const deadSlotsMax = 16;
+
+/** A stripe by its number; 0 is the first one, which has the epoch that decides, and the pointer. */
+interface StripeEntry {
+  readonly from: number;
+  readonly stripes: readonly number[];
+}
+
+export type StripeTable = readonly StripeEntry[];
+
+/** All slots in one cluster. */
+export const oneStripe: StripeTable = [{ from: 1, stripes: [0] }];
+
+export function encodeTable(table: StripeTable): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(table));
+}
+
+/** Undefined: there is no such key. Throws CorruptionError. */
+export function decodeTable(value: Uint8Array | undefined, key: string): StripeTable {
+  if (value === undefined) return oneStripe;
+  const text = new TextDecoder().decode(value.subarray(0, 65_536));
+  const table = parse(text);
+  if (table !== undefined) return table;
+  throw new CorruptionError(`${key} is no table of stripes: ${text.slice(0, 200)}`);
+}
+
+function parse(text: string): StripeTable | undefined {
+  try {
+    const table = JSON.parse(text) as unknown;
+    return isTable(table) ? table : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isTable(table: unknown): table is StripeTable {
+  if (!Array.isArray(table) || table.length === 0) return false;
+  let last = 0;
+  return table.every((entry: Partial<StripeEntry> | null) => {
+    const { from = 0, stripes } = entry ?? {};
+    const rises = Number.isSafeInteger(from) && from > last;
+    last = from;
+    return rises && areStripes(stripes);
+  });
+}
+
+function areStripes(stripes: unknown): boolean {
+  if (!Array.isArray(stripes) || stripes.length === 0 || stripes.length > stripesMax) return false;
+  const isNumber = (one: unknown): boolean => Number.isSafeInteger(one) && (one as number) >= 0;
+  return stripes.every(isNumber) && new Set(stripes).size === stripes.length;
+}
+
+/** The stripe of a slot. */
+export function stripeOf(table: StripeTable, slot: number): number {
+  const entry = table.findLast(({ from }) => from <= slot) ?? must(table[0], "a table has entries");
+  const { from, stripes } = entry;
+  const at = (((slot - from) % stripes.length) + stripes.length) % stripes.length;
+  return must(stripes[at], "a stripe of the entry");
+}
+
+/** The slot before `slot` in the same stripe; undefined: there is none near enough to be kept. */
+export function slotBefore(table: StripeTable, slot: number): number | undefined {
+  const stripe = stripeOf(table, slot);
+  for (let before = slot - 1; before >= Math.max(1, slot - deadSlotsMax); before--) {
+    if (stripeOf(table, before) === stripe) return before;
+  }
+  return undefined;
+}
+
+/** Those that hold slots from `from` on, now or later. */
+export function stripesFrom(table: StripeTable, from: number): readonly number[] {
+  const first = table.findLastIndex((entry) => entry.from <= from);
+  return [...new Set(table.slice(Math.max(0, first)).flatMap(({ stripes }) => stripes))];
+}
+
+/** Whether all slots lie in the first cluster. */
+export function isPlain(table: StripeTable): boolean {
+  return table.every(({ stripes }) => stripes.length === 1 && stripes[0] === 0);
+}
+
+/** From slot `from` on these stripes too. Entries of slots before `kept` are dropped. */
+export function extendTable(
+  table: StripeTable,
+  added: readonly number[],
+  { from, kept }: { readonly from: number; readonly kept: number },
+): StripeTable {
+  const last = must(table.at(-1), "a table has entries");
+  const next = { from, stripes: [...last.stripes, ...added] };
+  const entries = [...table.filter((entry) => entry.from < from), next];
+  return entries.filter((_, at) => (entries[at + 1]?.from ?? Number.POSITIVE_INFINITY) > kept);
+}
+
+/**
+ * The unbroken run of slots from `from` on, of what the stripes were found to hold at several times.
+ *
+ * A holder writes a slot only after what earlier ones left behind it was removed everywhere. So a slot that follows
+ * one of a later epoch is such a leftover, read before it was removed: the run ends there.
+ */
+export function unbrokenRun(
+  table: StripeTable,
+  from: number,
+  found: ReadonlyMap<number, ReadonlyMap<number, ClusterKey>>,
+): readonly ClusterKey[] {
+  const run: ClusterKey[] = [];
+  let epoch = 0;
+  for (let slot = from; ; slot++) {
+    const one = found.get(stripeOf(table, slot))?.get(slot);
+    if (one === undefined) return run;
+    const its = partEpoch(one.value);
+    if (its < epoch) return run;
+    epoch = its;
+    run.push(one);
+  }
+}
