@@ -5,11 +5,39 @@
 import { processMetrics, type ProcessFigures } from "#platform/process-metrics.ts";
 import { MetricSet } from "#metrics/metric-set.ts";
 import { describeAsEtcd } from "#store/etcd-metrics.ts";
+import type { StripeStats } from "#store/engines/engine.ts";
 import type { FullStore } from "#store/full-store.ts";
 import { storeMetrics } from "#store/metrics.ts";
 import { alarmName, type Alarms } from "./alarms.ts";
 import type { EtcdCounters } from "./counters.ts";
 import { etcdVersion, storageVersion } from "./maintenance.ts";
+
+/** None of a log that lies in one place. */
+function stripeMetrics(stripes: readonly StripeStats[]): readonly Metric[] {
+  const each = (
+    kind: Metric["kind"],
+    name: string,
+    help: string,
+    value: (one: StripeStats) => number,
+  ): readonly Metric[] =>
+    stripes.map((one) => ({
+      name: `pilothouse_store_stripe_${name}`,
+      kind,
+      help,
+      value: value(one),
+      labels: `{stripe=${JSON.stringify(one.name)}}`,
+    }));
+  return [
+    ...each("counter", "puts_total", "Puts into the stripe.", ({ puts }) => puts),
+    ...each("counter", "put_seconds_total", "Time that they took.", (one) => one.putSeconds),
+    ...each(
+      "gauge",
+      "holds_commit_seconds",
+      "For how long every write has waited for this stripe; 0: none does.",
+      ({ holdsSeconds }) => holdsSeconds,
+    ),
+  ];
+}
 
 interface Metric {
   readonly name: string;
@@ -49,6 +77,7 @@ function figuresText(deps: MetricsDeps): string {
     ...serverMetrics(),
     ...alarmMetrics(deps.alarms),
     ...storeMetrics(deps.store.stats()).map(({ name, help, value }) => gauge(name, help, value)),
+    ...stripeMetrics(deps.store.stats().engine.stripes ?? []),
     ...processMetrics(figures),
     ...openFiles(figures),
   ];

@@ -82,33 +82,15 @@ const bugs: Readonly<Record<string, Plant>> = {
   }),
 };
 
-/** Of a log in two stripes. */
-const stripedBugs: Readonly<Record<string, Plant>> = {
-  "a stripe that forgets to compare the epoch": (cluster, stripe) => ({
-    ...cluster,
-    change: ({ conditions, operations }) => {
-      const isTakeover = operations.some((one) => one.kind === "put" && one.key === "/log/epoch");
-      const isKept = isTakeover || stripe === 0;
-      const kept = conditions.filter(({ key }) => isKept || key !== "/log/epoch");
-      return cluster.change({ conditions: kept, operations });
-    },
-  }),
-};
-
-function findsEach(all: Readonly<Record<string, Plant>>, stripes: number): void {
-  for (const [name, plant] of Object.entries(all)) {
-    void test(`the simulation finds ${name}`, async () => {
-      for (let seed = 1; seed <= plantedSeeds; seed++) {
-        const { problems } = await simulateReplicas(seed, plant, stripes);
-        if (problems.length > 0) return;
-      }
-      assert.fail(`${plantedSeeds} seeds found nothing`);
-    });
-  }
+for (const [name, plant] of Object.entries(bugs)) {
+  void test(`the simulation finds ${name}`, async () => {
+    for (let seed = 1; seed <= plantedSeeds; seed++) {
+      const { problems } = await simulateReplicas(seed, plant);
+      if (problems.length > 0) return;
+    }
+    assert.fail(`${plantedSeeds} seeds found nothing`);
+  });
 }
-
-findsEach(bugs, 1);
-findsEach(stripedBugs, 2);
 
 void test("callers share the next question, not the one under way", async () => {
   const asked: PromiseWithResolvers<void>[] = [];

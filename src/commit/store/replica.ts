@@ -233,8 +233,17 @@ export class Replica implements FullStore {
   /** A follower that cannot read the log is not asked by those who look for a replica. */
   problem(): string | undefined {
     const { behindMs } = this.#followed;
-    if (this.isOwner || behindMs < behindMsMax) return undefined;
+    if (this.isOwner) return this.#heldUp();
+    if (behindMs < behindMsMax) return undefined;
     return `the log was last read to its end ${Math.round(behindMs / 1000)} s ago`;
+  }
+
+  /** One stripe that does not answer holds the commit of all. */
+  #heldUp(): string | undefined {
+    const { stripes = [] } = this.#deps.engine.stats();
+    const slow = stripes.find(({ holdsSeconds }) => holdsSeconds * 1000 > behindMsMax);
+    if (slow === undefined) return undefined;
+    return `${slow.name} holds the commit for ${Math.round(slow.holdsSeconds)} s`;
   }
 
   /** Of the process that holds the log while it is this one. */

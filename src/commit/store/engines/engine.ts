@@ -148,6 +148,16 @@ export interface PossibleCheckpoint {
   readonly quiet: boolean;
 }
 
+/** One of the clusters that a log is spread over. */
+export interface StripeStats {
+  readonly name: string;
+  /** Parts of batches put there by this opening, and how long that took in sum. */
+  readonly puts: number;
+  readonly putSeconds: number;
+  /** Everything waits for a batch that is on its way to this stripe: for so long. 0: nothing does. */
+  readonly holdsSeconds: number;
+}
+
 export interface EngineStats {
   readonly kind: string;
   /** Bytes on disk, or in the medium that holds the log. */
@@ -155,6 +165,8 @@ export interface EngineStats {
   /** Log bytes that the next checkpoint at `lastCheckpointRevision`'s successor could free. */
   readonly logBytes: number;
   readonly checkpointRevision: number;
+  /** Absent: the log lies in one place. */
+  readonly stripes?: readonly StripeStats[];
 }
 
 /** An engine whose log may be followed before it is taken over: by then most of the replay is done. */

@@ -13,6 +13,7 @@
 import type { AppendBatch } from "../engine.ts";
 import type { LogLayout } from "./layout.ts";
 import type { Segments } from "./segments.ts";
+import type { StripeWatch } from "./stripe-watch.ts";
 import type { Stripes } from "./stripes.ts";
 import type { Writer } from "./writer.ts";
 
@@ -31,6 +32,7 @@ interface AppendsDeps {
   readonly layout: LogLayout;
   readonly segments: Segments;
   readonly stripes: Stripes;
+  readonly watch: StripeWatch;
 }
 
 class Appending {
@@ -64,13 +66,15 @@ export class Appends {
   }
 
   async #append(batch: AppendBatch, own: Appending, earlier: Appending | undefined): Promise<void> {
-    const { writer, segments } = this.#deps;
+    const { writer, segments, stripes, watch } = this.#deps;
     const goesBeside = earlier?.isPlaced === true && this.#takesAtOnce(batch);
     if (!goesBeside) await earlier?.certain;
     // What the earlier one has taught about sizes counts.
     own.isPlaced = this.#takesAtOnce(batch);
     const first = this.#nextSlot++;
-    const parts = await writer.putParts(batch, this.#place(first, own, earlier));
+    const ended = watch.began(stripes.of(first));
+    const place = this.#place(first, own, earlier);
+    const parts = await writer.putParts(batch, place).finally(ended);
     await earlier?.certain;
     if (!own.isPlaced) this.#nextSlot = first + parts;
     segments.add(first, batch.bytes, batch.lastRevision);

@@ -32,6 +32,7 @@ import type { LogCluster } from "./cluster.ts";
 import { checkpointId, decodePointer, LogLayout, noPointer, type Pointer } from "./layout.ts";
 import { readCheckpoint, SlotReader } from "./reader.ts";
 import { Segments } from "./segments.ts";
+import { StripeWatch } from "./stripe-watch.ts";
 import { Stripes } from "./stripes.ts";
 import { EtcdTail } from "./tail.ts";
 import { takeOver } from "./takeover.ts";
@@ -79,6 +80,7 @@ export class EtcdEngine implements SharedEngine {
   readonly #calls: Calls;
   readonly #layout: LogLayout;
   readonly #stripes: Stripes;
+  readonly #stripeWatch: StripeWatch;
   readonly pace: AppendPace;
   #writer: Writer | undefined;
   #appends: Appends | undefined;
@@ -103,6 +105,7 @@ export class EtcdEngine implements SharedEngine {
     this.#calls = new Calls(deps, options);
     this.#layout = new LogLayout(prefix);
     const { clock, stripes = [] } = deps;
+    this.#stripeWatch = new StripeWatch(clock);
     const others = stripes.map((cluster) => new Calls({ cluster, clock }, options));
     this.#stripes = new Stripes([this.#calls, ...others], this.#layout);
     this.#segments = new Segments(options);
@@ -132,10 +135,7 @@ export class EtcdEngine implements SharedEngine {
     }
     this.#writer = writer;
     this.#domain = domain;
-    this.#appends = new Appends(
-      { writer, layout: this.#layout, segments: this.#segments, stripes: this.#stripes },
-      nextSlot,
-    );
+    this.#appends = new Appends({ writer, ...this.#slotDeps }, nextSlot);
     this.#lookLater();
     return { epoch, domain };
   }
@@ -234,6 +234,7 @@ export class EtcdEngine implements SharedEngine {
       storedBytes: logBytes + bytes,
       logBytes,
       checkpointRevision: revision,
+      ...(!this.#stripes.isPlain && { stripes: this.#stripeWatch.stats(this.#stripes.all) }),
     };
   }
 
@@ -242,6 +243,11 @@ export class EtcdEngine implements SharedEngine {
     this.#watch?.close();
     await this.#appends?.ended();
     this.#writer = undefined;
+  }
+
+  get #slotDeps(): Omit<ConstructorParameters<typeof Appends>[0], "writer"> {
+    const [layout, segments] = [this.#layout, this.#segments];
+    return { layout, segments, stripes: this.#stripes, watch: this.#stripeWatch };
   }
 
   /** Replays what was not followed yet. @returns the first free slot. */
@@ -271,6 +277,7 @@ export class EtcdEngine implements SharedEngine {
   /** Replays the checkpoint. @returns the slots that follow it. */
   async #begin(replay: ReplaySink): Promise<SlotReader> {
     const deps = { stripes: this.#stripes, layout: this.#layout };
+    await this.#stripes.check();
     const pointer = await this.#readPointer();
     if (pointer.revision > 0) await this.#replayCheckpoint(replay, pointer);
     return new SlotReader(deps, pointer.first);

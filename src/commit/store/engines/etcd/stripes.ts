@@ -17,6 +17,7 @@ import { only, type Calls } from "./calls.ts";
 import type { ClusterKey } from "./cluster.ts";
 import {
   decodeEpoch,
+  decodeFormat,
   decodeStripe,
   encodeStripe,
   encodeStripedFormat,
@@ -114,9 +115,13 @@ export class Stripes {
     return tables.unbrokenRun(this.#table, from, found);
   }
 
-  /** Whether every stripe of the log was named. Rejects if not. */
+  /** Rejects unless the first cluster is the log's first one, and every stripe was named. */
   async check(): Promise<void> {
-    await this.refresh(await this.home.get(this.#layout.stripes));
+    const { format: key, stripes } = this.#layout;
+    const [format, table] = await this.home.read([only(key), only(stripes)]);
+    const value = format?.[0]?.value;
+    if (value !== undefined) decodeFormat(value, key);
+    await this.refresh(table?.[0]?.value);
   }
 
   /** The epoch that was taken in the first cluster holds in every stripe from now on. Rejects with FencedError. */

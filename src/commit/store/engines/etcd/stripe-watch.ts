@@ -1,0 +1,49 @@
+/**
+ * Which stripe the commit waits for. Batches are acknowledged in order, so the oldest one on its way holds all others: a
+ * stripe that is slow, full or without a quorum is the one that it goes to.
+ *
+ * Bounds  one entry for each put on its way (`pace.appendsMax`), one for each stripe.
+ */
+import type { Clock } from "#platform/clock.ts";
+import type { StripeStats } from "../engine.ts";
+import type { Calls } from "./calls.ts";
+
+interface Put {
+  readonly calls: Calls;
+  readonly sinceMs: number;
+}
+
+export class StripeWatch {
+  readonly #clock: Clock;
+  readonly #totals = new Map<Calls, { puts: number; ms: number }>();
+  /** In the order of slots, as they are begun in it. */
+  readonly #underWay = new Set<Put>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** @returns what ends it. */
+  began(calls: Calls): () => void {
+    const put = { calls, sinceMs: this.#clock.monotonicMs() };
+    this.#underWay.add(put);
+    return () => this.#ended(put);
+  }
+
+  stats(all: readonly Calls[]): readonly StripeStats[] {
+    const [oldest] = this.#underWay;
+    return all.map((calls) => {
+      const { puts, ms } = this.#totals.get(calls) ?? { puts: 0, ms: 0 };
+      const heldMs = oldest?.calls === calls ? this.#clock.monotonicMs() - oldest.sinceMs : 0;
+      return { name: calls.name, puts, putSeconds: ms / 1000, holdsSeconds: heldMs / 1000 };
+    });
+  }
+
+  #ended(put: Put): void {
+    this.#underWay.delete(put);
+    const totals = this.#totals.get(put.calls) ?? { puts: 0, ms: 0 };
+    totals.puts++;
+    totals.ms += this.#clock.monotonicMs() - put.sinceMs;
+    this.#totals.set(put.calls, totals);
+  }
+}
