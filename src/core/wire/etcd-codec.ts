@@ -15,7 +15,7 @@ import { ProtobufError } from "./protobuf.ts";
 /** Nesting depth of transactions; no legitimate one comes near it. */
 const depthMax = 64;
 
-type Kind = "int" | "big" | "unsigned" | "bool" | "bytes" | "key" | "text" | "message";
+type Kind = "int" | "double" | "big" | "unsigned" | "bool" | "bytes" | "key" | "text" | "message";
 
 /** `Value` is the type the field has in the decoded message. */
 interface Field<Value> {
@@ -68,6 +68,8 @@ function field<V>(number: number, kind: Kind, message?: () => Message<unknown>):
 
 /** int64 or an enum. Beyond 2^53 it loses digits; no revision or count gets there. */
 export const int = (number: number): Field<number> => field(number, "int");
+/** A 64-bit floating point number. */
+export const double = (number: number): Field<number> => field(number, "double");
 /** int64, whole. */
 export const big = (number: number): Field<bigint> => field(number, "big");
 /** uint64, whole. */
@@ -93,6 +95,7 @@ const emptyBytes = new Uint8Array(0);
 const emptyList: readonly never[] = Object.freeze([]);
 const zeros: Readonly<Record<Kind, unknown>> = {
   int: 0,
+  double: 0,
   big: 0n,
   unsigned: 0n,
   bool: false,
@@ -119,7 +122,7 @@ function planOf(fields: Fields): Plan {
   const zero: Record<string, unknown> = {};
   const byNumber: (PlanField | undefined)[] = [];
   for (const [name, one] of Object.entries(fields)) {
-    const wireType = lengthDelimited(one.kind) ? 2 : 0;
+    const wireType = one.kind === "double" ? 1 : lengthDelimited(one.kind) ? 2 : 0;
     // own keys: the fields of our own message tables.
     zero[name] = one.repeated ? emptyList : zeros[one.kind];
     byNumber[one.number] = { ...one, name, tag: one.number * 8 + wireType };
@@ -154,6 +157,10 @@ function writeOne(one: PlanField, v: unknown, always: boolean): void {
     case "int":
       if (v === 0 && !always) return;
       writer.varint(v as number);
+      break;
+    case "double":
+      if (v === 0 && !always) return;
+      writer.double(v as number);
       break;
     case "big":
     case "unsigned":
@@ -252,6 +259,8 @@ function readValue(one: PlanField, reader: Reader, end: number): unknown {
   switch (kind) {
     case "int":
       return readInt(reader, end);
+    case "double":
+      return readDouble(reader, end);
     case "big":
       return BigInt.asIntN(64, readBig(reader, end));
     case "unsigned":
@@ -316,6 +325,13 @@ function readInt(reader: Reader, end: number): number {
   }
   reader.at = start;
   return Number(BigInt.asIntN(64, readBig(reader, end)));
+}
+
+function readDouble(reader: Reader, end: number): number {
+  if (end - reader.at < 8) throw new ProtobufError("unexpected EOF");
+  const value = reader.bytes.readDoubleLE(reader.at);
+  reader.at += 8;
+  return value;
 }
 
 function readBig(reader: Reader, end: number): bigint {

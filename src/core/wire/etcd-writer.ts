@@ -59,6 +59,12 @@ export class BackWriter {
     else this.#wideVarint(value);
   }
 
+  double(value: number): void {
+    this.#room(8);
+    this.#at -= 8;
+    this.#buffer.writeDoubleLE(value, this.#at);
+  }
+
   bytes(value: Uint8Array): void {
     this.#room(value.length);
     this.#at -= value.length;

@@ -55,6 +55,10 @@ export class HollowNode implements NodeView {
     this.#block = podBlock(index, options.pods);
   }
 
+  get options(): HollowOptions {
+    return this.#defaults.options;
+  }
+
   get facts(): NodeFacts {
     const { name, index } = this;
     return { name, index, address: this.address, podCidr: cidrText(this.#block) };

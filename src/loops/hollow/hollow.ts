@@ -20,7 +20,14 @@ interface HollowMetrics {
   readonly leaseRenewals: number;
 }
 
+/** Nodes that come and go while hollow nodes run. */
+export interface NodeRoster {
+  add(node: HollowNode): void;
+  delete(name: string): void;
+}
+
 export interface Hollow {
+  readonly roster: NodeRoster;
   /** Runs until `signal` aborts. Call once. */
   run(signal: AbortSignal): Promise<void>;
   /** Resolves when every node is registered; its first lease is then on its way. */
@@ -44,6 +51,17 @@ export function createHollowNodes(deps: HollowDeps, options: HollowOptions): Hol
     if (!signal.aborted) await publishDevices(deps, devices, nodes.keys(), signal);
   };
   return {
+    roster: {
+      add(node) {
+        nodes.set(node.name, node);
+        kubelets.add(node);
+      },
+      delete(name) {
+        const node = nodes.get(name);
+        nodes.delete(name);
+        if (node !== undefined) kubelets.delete(node);
+      },
+    },
     registered: kubelets.registered,
     async run(signal) {
       await Promise.all([kubelets.run(signal), pods.run(signal), publish(signal)]);

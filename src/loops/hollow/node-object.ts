@@ -61,6 +61,7 @@ export function nodeCapacity(options: HollowOptions): Record<string, string> {
     "hugepages-1Gi": "0",
     "hugepages-2Mi": "0",
     pods: String(options.pods),
+    ...options.resources,
   };
 }
 

@@ -82,6 +82,18 @@ export class HollowNodes implements ReflectorSink<Node> {
     ]);
   }
 
+  /** Of a node that came into `nodes` after the start. */
+  add(node: HollowNode): void {
+    this.#unregistered++;
+    this.#statuses.add(node.name);
+  }
+
+  /** Of a node that left `nodes`: it renews and reports no more. */
+  delete(node: HollowNode): void {
+    node.gone = true;
+    this.#wheel.delete(node);
+  }
+
   replace(items: readonly Node[]): void {
     for (const item of items) this.#seen(item);
   }
@@ -132,7 +144,7 @@ export class HollowNodes implements ReflectorSink<Node> {
     const { client, clock, random } = this.#deps;
     let object: Node;
     try {
-      const made = nodeObject(node.facts, this.#options, clock.nowMs());
+      const made = nodeObject(node.facts, node.options, clock.nowMs());
       object = await client.create<Node>(nodesRef, "", made);
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
@@ -155,7 +167,7 @@ export class HollowNodes implements ReflectorSink<Node> {
       const conditions = nodeConditions(clock.nowMs(), object.status?.conditions);
       const { capacity, allocatable, nodeInfo } = nodeStatus(
         node.facts,
-        this.#options,
+        node.options,
         clock.nowMs(),
       );
       const whole = known === undefined ? {} : { capacity, allocatable, nodeInfo };

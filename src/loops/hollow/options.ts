@@ -15,6 +15,8 @@ export interface HollowOptions {
   readonly memory: string;
   readonly ephemeralStorage: string;
   readonly pods: number;
+  /** Quantities of further, extended resources. */
+  readonly resources?: Readonly<Record<string, string>>;
   /** Nodes are dealt over this many zones. */
   readonly zones: number;
   readonly labels: Readonly<Record<string, string>>;

@@ -4,6 +4,7 @@ import { imagePatterns } from "#hollow/image-pull.ts";
 import { unpullableDefault } from "#hollow/options.ts";
 import { integer, patterns } from "../shared/flag-values.ts";
 import { nodesMax } from "../shared/limits.ts";
+import { addNodeGroupFlags } from "../shared/node-group-role.ts";
 import { addApiFlags } from "../shared/role-flags.ts";
 import type { HollowFlags } from "./flags.ts";
 
@@ -13,7 +14,15 @@ export function addHollow(program: Command): void {
     .description(
       "register hollow nodes at any Kubernetes API server: what kubelets say, without containers",
     )
-    .option("--nodes <count>", "how many", integer("count", 1, nodesMax), 10)
+    .option(
+      "--nodes <count>",
+      "how many; absent: 10, or none with --node-groups",
+      integer("count", 0, nodesMax),
+    )
+    .option(
+      "--node-groups <file>",
+      "YAML: groups of nodes that an autoscaler grows and shrinks, served as cluster-autoscaler's externalgrpc provider; see docs/autoscaler.md",
+    )
     .option(
       "--first-index <number>",
       "index of the first: several processes share a cluster by ranges",
@@ -37,6 +46,7 @@ export function addHollow(program: Command): void {
         .argParser(patterns)
         .default(imagePatterns(unpullableDefault), `"${unpullableDefault}"`),
     );
+  addNodeGroupFlags(kubelets);
   addApiFlags(kubelets);
   kubelets
     .addHelpText(
@@ -47,7 +57,8 @@ With --devices it also writes DeviceClasses and ResourceSlices, and reads Resour
 
 Examples:
   pilothouse hollow --kubeconfig admin.conf --nodes 1000
-  pilothouse hollow --kubeconfig admin.conf --nodes 1000 --first-index 1000     a further thousand`,
+  pilothouse hollow --kubeconfig admin.conf --nodes 1000 --first-index 1000     a further thousand
+  pilothouse hollow --kubeconfig admin.conf --node-groups groups.yaml            node groups, for an autoscaler`,
     )
     .action(async (flags: HollowFlags) => {
       const { hollowRole } = await import("../hollow/run.ts");

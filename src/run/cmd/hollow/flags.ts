@@ -1,9 +1,13 @@
 /** The flags of `pilothouse hollow`, as parsed. */
 import type { ImagePatterns } from "#hollow/image-pull.ts";
+import type { NodeGroupFlags } from "../shared/node-group-role.ts";
 import type { ApiFlags } from "../shared/role-flags.ts";
 
-export interface HollowFlags extends ApiFlags {
-  readonly nodes: number;
+export interface HollowFlags extends ApiFlags, NodeGroupFlags {
+  /** Absent: 10, or none with node groups. */
+  readonly nodes?: number;
+  /** A file. */
+  readonly nodeGroups?: string;
   readonly firstIndex: number;
   readonly namePrefix: string;
   readonly zones: number;

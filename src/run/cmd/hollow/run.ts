@@ -3,6 +3,7 @@ import { given } from "#base/given.ts";
 import { createHollowNodes } from "#hollow/hollow.ts";
 import { hollowDefaults } from "#hollow/options.ts";
 import { devicesOf } from "../shared/device-file.ts";
+import { openNodeGroups } from "../shared/node-group-role.ts";
 import { hollowStartMs, hollowStopMs } from "../shared/limits.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import { nodeHost } from "../shared/node-host.ts";
@@ -34,6 +35,7 @@ export async function openHollow(
   stopping: AbortSignal,
 ): Promise<Started | undefined> {
   const options = optionsOf(flags);
+  const { count } = options;
   const access = await apiAccess(flags);
   const connection = await parts.open(
     "connection",
@@ -42,7 +44,7 @@ export async function openHollow(
   );
   const hollow = createHollowNodes({ ...host, client: connection.client() }, options);
   process.stdout.write(
-    `pilothouse ${productVersion} hollow: registering ${flags.nodes} nodes at ${access.server}\n`,
+    `pilothouse ${productVersion} hollow: registering ${count} nodes at ${access.server}\n`,
   );
   await openSpareMemory(host.clock, parts);
   const ending = new AbortController();
@@ -54,19 +56,36 @@ export async function openHollow(
       await done;
     },
   });
+  const { nodeGroups: path } = flags;
+  const asked = { flags, options: { ...options, firstIndex: options.firstIndex + count } };
+  const provider =
+    path === undefined
+      ? undefined
+      : await openNodeGroups(host, connection.client(), { path, ...asked }, parts);
   await Promise.race([hollow.registered, untilAborted(stopping)]);
-  return stopping.aborted ? undefined : { text: `${flags.nodes} nodes registered\n` };
+  const groups = provider === undefined ? "" : `node groups at ${provider.address}\n`;
+  return stopping.aborted ? undefined : { text: `${count} nodes registered\n${groups}` };
 }
 
+const nodesStandard = 10;
+
 function optionsOf(flags: HollowFlags) {
-  const { nodes: count, firstIndex, namePrefix, zones, pods, cpu, memory } = flags;
+  const {
+    nodes = flags.nodeGroups === undefined ? nodesStandard : 0,
+    firstIndex,
+    namePrefix,
+    zones,
+    pods,
+    cpu,
+    memory,
+  } = flags;
   return {
     ...hollowDefaults,
     startMs: hollowStartMs,
     stopMs: hollowStopMs,
     unpullable: flags.imagePullError,
     ...given({ devices: devicesOf(flags.devices) }),
-    count,
+    count: nodes,
     firstIndex,
     namePrefix,
     zones,

@@ -3,6 +3,7 @@ import { type Command, Option } from "commander";
 import { imagePatterns } from "#hollow/image-pull.ts";
 import { unpullableDefault } from "#hollow/options.ts";
 import { addApiServerFlags } from "../plane/flags.ts";
+import { addNodeGroupFlags } from "../shared/node-group-role.ts";
 import { boolean, duration, integer, patterns } from "../shared/flag-values.ts";
 import { nodesMax, signingLifetimeMs } from "../shared/limits.ts";
 import { addRecoveryFlag } from "../shared/recovery.ts";
@@ -25,6 +26,10 @@ export function addUp(program: Command): void {
       6443,
     )
     .option("--nodes <count>", "hollow nodes to register", integer("count", 0, nodesMax), 10)
+    .option(
+      "--hollow-node-groups <file>",
+      "YAML: groups of hollow nodes that an autoscaler grows and shrinks, served as cluster-autoscaler's externalgrpc provider; see docs/autoscaler.md",
+    )
     .option(
       "--devices <file>",
       "YAML: devices of hollow nodes, published as ResourceSlices of one DeviceClass; see docs/devices.md",
@@ -84,6 +89,7 @@ export function addUp(program: Command): void {
     );
 
   addRecoveryFlag(up);
+  addNodeGroupFlags(up);
   addApiServerFlags(up);
 
   up.addHelpText(

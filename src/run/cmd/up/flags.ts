@@ -1,16 +1,19 @@
 /** The flags of `pilothouse up`, as parsed: the limits are `main.ts`'s to check. */
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import type { ApiServerFlags } from "../plane/flags.ts";
+import type { NodeGroupFlags } from "../shared/node-group-role.ts";
 import type { RecoveryFlags } from "../shared/recovery.ts";
 import type { SigningFlags } from "../shared/signing.ts";
 
-export interface UpFlags extends ApiServerFlags, SigningFlags, RecoveryFlags {
+export interface UpFlags extends ApiServerFlags, SigningFlags, RecoveryFlags, NodeGroupFlags {
   readonly dataDir: string;
   readonly host: string;
   readonly port: number;
   readonly nodes: number;
   /** A file. */
   readonly devices?: string;
+  /** A file. */
+  readonly hollowNodeGroups?: string;
   readonly imagePullError: ImagePatterns;
   readonly hollowMetrics: boolean;
   readonly relay?: string;

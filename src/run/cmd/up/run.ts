@@ -16,6 +16,9 @@ import type { PlaneOptions } from "../plane/options.ts";
 import { productVersion } from "../shared/product.ts";
 import { type OpenRole, runToEnd, type Started } from "../shared/role-life.ts";
 import { serverOptions } from "../plane/server-options.ts";
+import { openNodeGroups } from "../shared/node-group-role.ts";
+import { hollowStartMs, hollowStopMs } from "../shared/limits.ts";
+import { hollowDefaults } from "#hollow/options.ts";
 import { signingOf } from "../shared/signing.ts";
 import { openSpareMemory } from "../shared/spare-memory.ts";
 import { startError } from "../shared/start-error.ts";
@@ -48,10 +51,11 @@ export async function openUp(
   const pki = clusterPki(host, directory, [flags.host, ...Object.values(advertised)]);
   const more = { ...options, ...signing, ...advertised, ...devices, pki };
   const plane = await openPlane(host, { directory, flags, more }, parts.nest("plane"));
+  const groups = await openNodeGroupsOf(host, plane, flags, parts);
   const relay = await openRelayBeside(host, { plane, pki, flags, options, stopping }, parts);
   writeKubeconfig(directory.kubeconfig, plane.url, pki, kubeAdmin(pki));
   await openSpareMemory(host.clock, parts);
-  return { text: readyText(plane, directory, flags, relay), failed: plane.failed };
+  return { text: readyText(plane, directory, flags, { relay, groups }), failed: plane.failed };
 }
 
 async function openPlane(
@@ -81,6 +85,27 @@ async function openPlane(
   }
 }
 
+/** @returns where they are served, as a line for people; "" without. */
+async function openNodeGroupsOf(
+  host: SupervisedHost,
+  plane: Plane,
+  flags: UpFlags,
+  parts: Parts,
+): Promise<string> {
+  const { hollowNodeGroups: path } = flags;
+  if (path === undefined) return "";
+  const options = {
+    ...hollowDefaults,
+    count: 0,
+    firstIndex: flags.nodes,
+    startMs: hollowStartMs,
+    stopMs: hollowStopMs,
+    unpullable: flags.imagePullError,
+  };
+  const provider = await openNodeGroups(host, plane.client, { path, flags, options }, parts);
+  return `\n  node groups ${provider.address} (externalgrpc)`;
+}
+
 interface RelayBeside {
   readonly plane: Plane;
   readonly pki: Pki;
@@ -106,7 +131,7 @@ function readyText(
   plane: Plane,
   directory: DataDirectory,
   flags: UpFlags,
-  relay: BesideRelay | undefined,
+  { relay, groups }: { readonly relay: BesideRelay | undefined; readonly groups: string },
 ): string {
   const beside = relay === undefined ? "" : `\n  relay       ${relay.url}${relay.xds}`;
   const seconds = (performance.now() / 1000).toFixed(2);
@@ -116,7 +141,7 @@ function readyText(
   API         ${plane.url}${beside}
   data        ${directory.path}
   kubeconfig  ${directory.kubeconfig}
-  nodes       ${flags.nodes} hollow
+  nodes       ${flags.nodes} hollow${groups}
 
 Try next:
   export KUBECONFIG=${shown}

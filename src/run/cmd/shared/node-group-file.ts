@@ -1,0 +1,12 @@
+/** The file of `--node-groups`, which says what groups of hollow nodes there are. */
+import type { NodeGroupsFile } from "#hollow/node-group-spec.ts";
+import { parseNodeGroups } from "./node-group-document.ts";
+import { readOperatorFile } from "./operator-file.ts";
+import { UsageError } from "./usage-error.ts";
+
+/** Throws UsageError. */
+export function nodeGroupsOf(path: string): NodeGroupsFile {
+  const { file, problems } = parseNodeGroups(readOperatorFile(path));
+  if (file !== undefined && problems.length === 0) return file;
+  throw new UsageError(`${path}: ${problems.join("\n")}`);
+}
