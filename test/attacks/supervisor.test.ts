@@ -556,7 +556,10 @@ describe("work that is not waited for", () => {
     "crowd/relay/access/stream-review.ts": ["this.#look("],
     "crowd/relay/xds/xds-call.ts": ["this.#identify(", "this.#decide(", "this.#review("],
     "loops/controllers/nodelifecycle/taint-eviction.ts": ["grant.then("],
-    "loops/scheduler/bind.ts": ["this.#bind(", "this.#prepare("],
+    "loops/scheduler/bind.ts": ["this.#bind(", "this.#bindWhenReady(", "this.#prepare("],
+    "loops/scheduler/gangs/gang-shell.ts": ["evictVictim("],
+    "loops/scheduler/gangs/group-sources.ts": ["this.#ask("],
+    "loops/scheduler/gangs/group-status.ts": ["this.#patch("],
     "loops/scheduler/conditions.ts": ["this.#patch("],
     "loops/scheduler/preemptor.ts": ["evictVictim("],
     // A sink that fails is an answer of false, and a fetch that fails leaves the keys as they are.

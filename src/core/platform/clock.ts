@@ -59,6 +59,7 @@ export type TimerName =
   | "scheduler.backoff"
   | "scheduler.flush"
   | "scheduler.forget"
+  | "scheduler.groups"
   | "scheduler.step"
   | "controllers.resync"
   | "controllers.delay"

@@ -29,7 +29,8 @@ interface BinderDeps {
   readonly clock: Clock;
   /** Of the bind alone, without what came before it. */
   readonly onBound?: (pod: QueuedPod, bindMs: number) => void;
-  readonly onFailed?: (pod: QueuedPod) => void;
+  /** Before the Pod is forgotten and goes back to the queue. */
+  readonly onFailed?: (pod: QueuedPod, nodeName: string) => void;
   /** What binds the Pod in our place; undefined: we do. */
   readonly extenderOf?: (info: PodInfo) => Extender | undefined;
 }
@@ -38,6 +39,21 @@ interface BinderDeps {
 const preparingMax = 4_096;
 
 const confirmedWithinMs = 30_000;
+/** Requests at once; binds of a group may be more, and wait for one another. */
+const postsMax = 256;
+
+/** A decision as it is to be carried out. */
+interface BindOrder {
+  readonly pod: QueuedPod;
+  readonly nodeName: string;
+  readonly reservations: readonly Reservation[];
+}
+
+interface PrepareFailure {
+  /** Undefined: it failed for the sake of another Pod of the group. */
+  readonly plugin: string | undefined;
+  readonly error: unknown;
+}
 
 const pods = { group: "", version: "v1", resource: "pods" } as const;
 
@@ -49,6 +65,9 @@ export class Binder {
   readonly #preparing = new Map<string, AbortController>();
   /** Pods that an extender bound, by uid; at most as many as Pods come in `confirmedWithinMs`. */
   readonly #confirming = new Map<string, Timer>();
+  #posts = 0;
+  /** Binds that wait for a request to end. */
+  readonly #backlog: (() => void)[] = [];
   inFlight = 0;
   bound = 0;
   errors = 0;
@@ -77,6 +96,60 @@ export class Binder {
       if (isReady) this.#startBind(pod, nodeName, reservations);
       else this.#rested();
     });
+  }
+
+  /**
+   * Pods of one group: none is bound before all have what their binds need. When one fails, is deleted or the time
+   * is over, all are forgotten and tried again. Each must be assumed.
+   */
+  bindTogether(orders: readonly BindOrder[], timeoutMs: number): void {
+    if (orders.every(({ reservations }) => reservations.length === 0)) {
+      for (const { pod, nodeName, reservations } of orders) {
+        this.#startBind(pod, nodeName, reservations);
+      }
+      return;
+    }
+    void this.#bindWhenReady(orders, timeoutMs);
+  }
+
+  /** Never rejects. */
+  async #bindWhenReady(orders: readonly BindOrder[], timeoutMs: number): Promise<void> {
+    const all = new AbortController();
+    const timer = this.#deps.clock.after("scheduler.groups", timeoutMs, () => all.abort());
+    const failures = await Promise.all(orders.map((order) => this.#prepareMember(order, all)));
+    timer.cancel();
+    const isReady = failures.every((failure) => failure === undefined);
+    orders.forEach(({ pod, nodeName, reservations }, at) => {
+      this.#preparing.delete(pod.info.uid);
+      if (isReady) return this.#startBind(pod, nodeName, reservations);
+      const other = new Error("another pod of the group could not be bound");
+      const failure = failures[at] ?? { plugin: undefined, error: other };
+      this.#failed(pod, nodeName, reservations, failure);
+    });
+    this.#ended();
+    this.#rested();
+  }
+
+  /** `all` is aborted when it fails. */
+  async #prepareMember(
+    { pod, reservations }: BindOrder,
+    all: AbortController,
+  ): Promise<PrepareFailure | undefined> {
+    const own = new AbortController();
+    this.#preparing.set(pod.info.uid, own);
+    const signal = AbortSignal.any([own.signal, all.signal]);
+    // The Pod is deleted: the group is decided anew, without it.
+    own.signal.addEventListener("abort", () => all.abort(), { once: true });
+    for (const reservation of reservations) {
+      try {
+        await reservation.preBind(signal);
+        if (signal.aborted) throw new Error("context canceled");
+      } catch (error) {
+        all.abort();
+        return { plugin: reservation.plugin, error };
+      }
+    }
+    return undefined;
   }
 
   /** The Pod is gone, or the scheduler stops: nothing is waited for any more. */
@@ -126,11 +199,18 @@ export class Binder {
 
   #startBind(pod: QueuedPod, nodeName: string, reservations: readonly Reservation[]): void {
     this.inFlight++;
-    void this.#bind(pod, nodeName, reservations).finally(() => {
-      this.inFlight--;
-      this.#ended();
-      this.#rested();
-    });
+    const run = (): void => {
+      this.#posts++;
+      void this.#bind(pod, nodeName, reservations).finally(() => {
+        this.#posts--;
+        this.#backlog.shift()?.();
+        this.inFlight--;
+        this.#ended();
+        this.#rested();
+      });
+    };
+    if (this.#posts < postsMax) run();
+    else this.#backlog.push(run);
   }
 
   async #bind(
@@ -189,7 +269,7 @@ export class Binder {
   ): void {
     const { cache, eventsOf, log, queue } = this.#deps;
     this.errors++;
-    this.#deps.onFailed?.(pod);
+    this.#deps.onFailed?.(pod, nodeName);
     for (const reservation of reservations.toReversed()) reservation.unreserve();
     cache.forget(pod.info.uid);
     queue.failed(pod, retryAfterMs(error) ?? 0);

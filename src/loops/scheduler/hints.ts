@@ -28,3 +28,14 @@ export type Hint = "queue" | "queue-if-fits" | "skip";
 export function hintByNode(event: ClusterEvent): Hint {
   return event.kind === "node" ? "queue-if-fits" : "skip";
 }
+
+/** Upstream's names, in labels. An event of ours may stand for several of upstream's. */
+export const eventName: Readonly<Record<ClusterEvent["kind"], string>> = {
+  node: "NodeUpdate",
+  "node-gone": "NodeDelete",
+  "pod-gone": "AssignedPodDelete",
+  "pod-placed": "AssignedPodAdd",
+  volumes: "PersistentVolumeClaimUpdate",
+  devices: "ResourceClaimUpdate",
+  namespaces: "NamespaceUpdate",
+};

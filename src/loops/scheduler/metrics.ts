@@ -12,7 +12,9 @@ import type {
   MetricSet,
 } from "#metrics/metric-set.ts";
 import type { Clock } from "#platform/clock.ts";
-import type { PendingCounts } from "./queue.ts";
+import { GangMetrics } from "./gangs/gang-metrics.ts";
+import { schedulerNameOf } from "./pod-info.ts";
+import type { PendingCounts, QueuedPod } from "./queue.ts";
 import type { StepTimes } from "./schedule-algorithm.ts";
 
 export type AttemptResult = "scheduled" | "unschedulable" | "error";
@@ -49,6 +51,7 @@ export class SchedulerMetrics {
   readonly #incoming: Counter;
   readonly preemptionAttempts: CounterCell;
   readonly preemptionVictims: HistogramCell;
+  readonly gangs: GangMetrics;
   #state: (() => SchedulerState) | undefined;
 
   constructor(set: MetricSet) {
@@ -107,6 +110,7 @@ export class SchedulerMetrics {
         doubled(1, 7),
       )
       .cell([]);
+    this.gangs = new GangMetrics(set);
     this.#describeState(set);
   }
 
@@ -170,6 +174,20 @@ export class SchedulerMetrics {
         ]) ?? [],
     );
   }
+}
+
+/** Pods by the plugin that refused them, and their profile. */
+export function countByPlugin(pods: Iterable<QueuedPod>): SchedulerState["unschedulable"] {
+  const counts = new Map<string, { readonly labels: readonly string[]; count: number }>();
+  for (const { info, rejectors } of pods) {
+    for (const plugin of rejectors) {
+      const labels = [plugin, schedulerNameOf(info.pod)];
+      const row = counts.get(labels.join()) ?? { labels, count: 0 };
+      row.count++;
+      counts.set(labels.join(), row);
+    }
+  }
+  return [...counts.values()].map(({ labels, count }) => [labels, count]);
 }
 
 interface AttemptCells {

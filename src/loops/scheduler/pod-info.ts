@@ -125,6 +125,10 @@ export function podInfo(pod: Pod): PodInfo {
   };
 }
 
+export function schedulerNameOf(pod: Pod): string {
+  return pod.spec?.schedulerName ?? "default-scheduler";
+}
+
 /** Same spec and labels as far as scheduling goes: the compiled form still holds. */
 export function sameForScheduling(a: Pod, b: Pod): boolean {
   if (a.metadata?.uid !== b.metadata?.uid) return false;

@@ -76,6 +76,7 @@ export class SchedulingQueue {
   readonly #options: QueueOptions;
   readonly #wake: () => void;
   readonly #incoming: OnIncoming;
+  readonly #isHeld: (info: PodInfo) => boolean;
   readonly #pods = new Map<string, QueuedPod>();
   readonly #active = new Heap<QueuedPod>(
     (a, b) => b.info.priority - a.info.priority || a.order - b.order,
@@ -88,14 +89,20 @@ export class SchedulingQueue {
   #flushTimer: Timer | undefined;
   #closed = false;
 
-  /** `wake` is called when the active queue gets its first Pod. */
+  /** `wake` is called when the active queue gets its first Pod. `isHeld`: others must come before it is tried. */
   constructor(
-    deps: { clock: Clock; wake: () => void; incoming?: OnIncoming },
+    deps: {
+      clock: Clock;
+      wake: () => void;
+      incoming?: OnIncoming;
+      isHeld?: (info: PodInfo) => boolean;
+    },
     options: QueueOptions,
   ) {
     this.#clock = deps.clock;
     this.#wake = deps.wake;
     this.#incoming = deps.incoming ?? (() => {});
+    this.#isHeld = deps.isHeld ?? (() => false);
     this.#options = options;
   }
 
@@ -123,10 +130,10 @@ export class SchedulingQueue {
     return this.#pods.get(uid);
   }
 
-  /** A new Pod, or one whose spec, labels or gates changed: it may go at once. */
+  /** A new Pod, or one whose spec, labels or gates changed, or that is held no more: it may go at once. */
   put(info: PodInfo): void {
     const known = this.#pods.get(info.uid);
-    const gated = isGated(info.pod);
+    const gated = isGated(info.pod) || this.#isHeld(info);
     if (known === undefined) {
       const nowMs = this.#clock.monotonicMs();
       const pod: QueuedPod = {
@@ -167,12 +174,22 @@ export class SchedulingQueue {
       if (pod === undefined) return undefined;
       // Pods that left, or left and came back, leave dead entries in the heap.
       if (pod.place !== "active") continue;
-      pod.place = "out";
-      pod.attempts++;
-      pod.poppedMs = this.#clock.monotonicMs();
-      this.#activeCount--;
-      return pod;
+      return this.#began(pod);
     }
+  }
+
+  /** As `pop`, one that waits for whatever but its gates; undefined when it does not. */
+  take(uid: string): QueuedPod | undefined {
+    const pod = this.#pods.get(uid);
+    if (pod === undefined || pod.place === "out" || pod.place === "gated") return undefined;
+    return this.#began(pod);
+  }
+
+  #began(pod: QueuedPod): QueuedPod {
+    this.#leave(pod);
+    pod.attempts++;
+    pod.poppedMs = this.#clock.monotonicMs();
+    return pod;
   }
 
   /** It was popped, and nothing has put it elsewhere since. */
@@ -184,11 +201,22 @@ export class SchedulingQueue {
   refused(pod: QueuedPod, rejectors: ReadonlySet<string>, podSignature: string): void {
     if (this.#pods.get(pod.info.uid) !== pod) return;
     assert(pod.place === "out", "only a Pod under decision is refused", { place: pod.place });
-    pod.triedMs = this.#clock.monotonicMs();
     pod.rejectors = rejectors;
+    pod.signature = `${podSignature}|${[...rejectors].join()}`;
+    this.#rest(pod);
+  }
+
+  /** As the last time. */
+  refusedAgain(pod: QueuedPod): void {
+    if (this.#pods.get(pod.info.uid) !== pod) return;
+    assert(pod.place === "out", "only a Pod under decision is refused", { place: pod.place });
+    this.#rest(pod);
+  }
+
+  #rest(pod: QueuedPod): void {
+    pod.triedMs = this.#clock.monotonicMs();
     pod.place = "unschedulable";
     this.#incoming("unschedulable", "ScheduleAttemptFailure");
-    pod.signature = `${podSignature}|${[...rejectors].join()}`;
     const siblings = this.#unschedulable.get(pod.signature);
     if (siblings === undefined) this.#unschedulable.set(pod.signature, new Set([pod]));
     else siblings.add(pod);
@@ -234,7 +262,7 @@ export class SchedulingQueue {
   }
 
   #retry(pod: QueuedPod, event: string): void {
-    const dueMs = pod.triedMs + this.#backoffMs(pod);
+    const dueMs = pod.triedMs + this.backoffMs(pod.attempts);
     if (dueMs <= this.#clock.monotonicMs()) return this.#activate(pod, event);
     pod.place = "backoff";
     this.#incoming("backoff", event);
@@ -242,10 +270,10 @@ export class SchedulingQueue {
     this.#armBackoff();
   }
 
-  #backoffMs(pod: QueuedPod): number {
+  backoffMs(attempts: number): number {
     const { backoffFirstMs, backoffMostMs } = this.#options;
     // 2^10 steps are past any sensible cap.
-    const doublings = Math.min(Math.max(0, pod.attempts - 1), 10);
+    const doublings = Math.min(Math.max(0, attempts - 1), 10);
     return Math.min(backoffMostMs, backoffFirstMs * 2 ** doublings);
   }
 

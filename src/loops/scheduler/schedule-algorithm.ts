@@ -95,8 +95,9 @@ export class ScheduleAlgorithm {
     return this.#classes.count;
   }
 
-  decide(info: PodInfo): Decision {
-    const found = this.#find(info, this.#sharedSlots(), true);
+  /** `among`: the only nodes to look at, borrowed; absent: all. */
+  decide(info: PodInfo, among?: Int32Array): Decision {
+    const found = this.#find(info, this.#sharedSlots(among), true, among?.length);
     if (found.kind === "none") return found;
     const nodeName = this.#deps.cache.nodes.name(this.#best(found.cycle));
     this.#deps.steps?.end("Score", "Success");
@@ -161,28 +162,31 @@ export class ScheduleAlgorithm {
     cycle.count = kept;
   }
 
-  /** The nodes that plugins leave; `slots` are all nodes, given. */
-  #find(info: PodInfo, slots: Int32Array, prefersNominated: boolean): Found {
+  /** The nodes that plugins leave; `slots` are all nodes, or the first `only` of a choice; given. */
+  #find(info: PodInfo, slots: Int32Array, prefersNominated: boolean, only?: number): Found {
     const { cache, steps } = this.#deps;
     const podClass = this.#classes.of(info);
     steps?.begin();
     const whole = this.#framework.runPreFilters(info);
     steps?.end("PreFilter", whole === undefined ? "Success" : "Unschedulable");
     if (whole !== undefined) return this.#refusedWhole(whole);
-    // What refused one Pod of the class refuses the next while nothing got looser.
-    if (podClass.refused?.loosened === cache.loosened) {
-      const { error, isHopeless } = podClass.refused;
+    // What refused one Pod of the class refuses the next while nothing got looser, unless room is kept for that one.
+    const { refused } = podClass;
+    const isAsked = only !== undefined || this.#hasRoomKept(info);
+    if (refused?.loosened === cache.loosened && !isAsked) {
+      const { error, isHopeless } = refused;
       return { kind: "none", error, slots: isHopeless ? [] : this.#resolvable(info) };
     }
-    const cycle = new Cycle({ cache, classes: this.#classes }, info, slots, cache.nodes.size);
+    const count = only ?? cache.nodes.size;
+    const cycle = new Cycle({ cache, classes: this.#classes }, info, slots, count);
     this.#framework.runFilters(cycle);
     this.#deps.nominations.exclude(cycle, (slot) => this.#verdictWithNominated(info, slot));
     const isNominated = prefersNominated && this.#keepNominated(cycle);
     if (!isNominated) this.#sampler.narrow(cycle);
     steps?.end("Filter", cycle.count > 0 ? "Success" : "Unschedulable");
     if (cycle.count > 0) return { kind: "some", cycle, isNominated };
-    const error = fitErrorOf(cycle);
-    if (this.#framework.areSharedByClass(error.plugins)) {
+    const error = { ...fitErrorOf(cycle), nodeCount: count };
+    if (only === undefined && this.#framework.areSharedByClass(error.plugins)) {
       const isHopeless = cycle.resolvable.length === 0;
       podClass.refused = { loosened: cache.loosened, error, isHopeless };
     }
@@ -260,12 +264,16 @@ export class ScheduleAlgorithm {
     this.#classes.of(info).preemptionFutile = { version: this.#deps.cache.version, text };
   }
 
-  /** All nodes, in a buffer that the next decision takes over. */
-  #sharedSlots(): Int32Array {
+  /** All nodes or the given ones, in a buffer that the next decision takes over. */
+  #sharedSlots(among?: Int32Array): Int32Array {
     const { live } = this.#deps.cache.nodes;
     if (this.#slots.length < live.length) this.#slots = new Int32Array(live.length);
-    this.#slots.set(live);
+    this.#slots.set(among ?? live);
     return this.#slots;
+  }
+
+  #hasRoomKept({ uid }: PodInfo): boolean {
+    return this.#deps.nominations.nodeOf(uid) !== undefined;
   }
 
   /** The node that was made free for the Pod, or that something outside named, goes before all others. */

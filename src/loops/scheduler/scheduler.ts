@@ -24,15 +24,24 @@ import { Conditions } from "./conditions.ts";
 import { Devices } from "./devices/devices.ts";
 import type { Extender } from "./extender.ts";
 import { Extenders } from "./extenders.ts";
+import { gangPlugin, type MemberVerdict } from "./gangs/gang-scheduler.ts";
+import { GangShell } from "./gangs/gang-shell.ts";
+import type { Gang } from "./gangs/gangs.ts";
 import { haveSameStaticFacts } from "./node-table.ts";
 import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import type { FitError } from "./fit-error.ts";
 import { fitErrorText } from "./fit-error.ts";
-import type { AttemptResult, ProfileMetrics, SchedulerMetrics, SchedulerState } from "./metrics.ts";
+import {
+  type AttemptResult,
+  countByPlugin,
+  type ProfileMetrics,
+  type SchedulerMetrics,
+  type SchedulerState,
+} from "./metrics.ts";
 import { Nominations } from "./nominations.ts";
-import { podInfo, sameForScheduling } from "./pod-info.ts";
+import { podInfo, sameForScheduling, schedulerNameOf } from "./pod-info.ts";
 import type { PodInfo } from "./pod-info.ts";
-import type { ClusterEvent } from "./hints.ts";
+import { type ClusterEvent, eventName } from "./hints.ts";
 import { Volumes } from "./volumes.ts";
 import type { PreemptionLimits } from "./preemption-limits.ts";
 import { type Preempted, Preemptor } from "./preemptor.ts";
@@ -124,6 +133,7 @@ class SchedulerShell implements Scheduler {
   readonly #conditions: Conditions;
   readonly #preemptor: Preemptor;
   readonly #extenders: Extenders;
+  readonly #gangs: GangShell;
   /** Ends what extenders are asked. */
   readonly #stopped = new AbortController();
   /** The decision that waits for extenders: nothing else is decided meanwhile. */
@@ -151,7 +161,8 @@ class SchedulerShell implements Scheduler {
     this.#cache = new Cache({ namespaces });
     const incoming = deps.metrics === undefined ? {} : { incoming: deps.metrics.incoming };
     const wake = (): void => this.#wake();
-    this.#queue = new SchedulingQueue({ clock, wake, ...incoming }, options.queue);
+    const isHeld = (info: PodInfo): boolean => this.#gangs.isHeld(info);
+    this.#queue = new SchedulingQueue({ clock, wake, isHeld, ...incoming }, options.queue);
     const nominations = this.#nominations;
     const services = (namespace: string) => this.#services.list(namespace);
     const [volumes, devices] = [this.#volumes, this.#devices];
@@ -184,11 +195,26 @@ class SchedulerShell implements Scheduler {
         log,
         clock,
         onBound: (pod, bindMs) => this.#noteBound(pod, bindMs),
-        onFailed: (pod) => this.#noteAttempt(pod, "error"),
+        onFailed: (pod, nodeName) => this.#bindFailed(pod, nodeName),
         extenderOf: (info) => this.#extenders.for(info)?.binder,
       },
       { ended: () => this.#wake() },
     );
+    this.#gangs = new GangShell({
+      ...deps,
+      pods: this.#pods,
+      cache: this.#cache,
+      nominations,
+      queue: () => this.#queue,
+      binder: () => this.#binder,
+      profileOf: (info) => this.#profileOf(info),
+      budgets: (namespace) => this.#budgets.list(namespace),
+      hasExtenders: (info) => this.#extenders.for(info) !== undefined,
+      reject: (pod, verdict) => this.#reject(pod, verdict),
+      fail: (pod, text) => this.#extenderFailed(pod, new Error(text)),
+      dropNomination: (uid) => this.#giveUpNomination(uid),
+      settled: (uid) => this.#conditions.cancel(uid),
+    });
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -207,6 +233,7 @@ class SchedulerShell implements Scheduler {
     this.#running = false;
     for (const remove of removers) remove();
     this.#queue.close();
+    this.#gangs.close();
     this.#aging?.cancel();
     this.#binder.cancelAll();
     this.#stopped.abort();
@@ -237,21 +264,8 @@ class SchedulerShell implements Scheduler {
       placedPods: this.#cache.podCount,
       assumedPods: this.#cache.countAssumed(),
       pending: this.#queue.pendingCounts(),
-      unschedulable: this.#unschedulableByPlugin(),
+      unschedulable: countByPlugin(this.#queue.unschedulable()),
     };
-  }
-
-  #unschedulableByPlugin(): SchedulerState["unschedulable"] {
-    const counts = new Map<string, { readonly labels: readonly string[]; count: number }>();
-    for (const { info, rejectors } of this.#queue.unschedulable()) {
-      for (const plugin of rejectors) {
-        const labels = [plugin, schedulerNameOf(info.pod)];
-        const row = counts.get(labels.join()) ?? { labels, count: 0 };
-        row.count++;
-        counts.set(labels.join(), row);
-      }
-    }
-    return [...counts.values()].map(({ labels, count }) => [labels, count]);
   }
 
   #noteBound(pod: QueuedPod, bindMs: number): void {
@@ -259,6 +273,11 @@ class SchedulerShell implements Scheduler {
     this.#profileOf(pod.info).metrics?.ran("Bind", "Success", bindMs);
     this.#noteAttempt(pod, "scheduled");
     this.#deps.metrics?.scheduled(pod.attempts, nowMs - (pod.firstActiveMs ?? nowMs));
+  }
+
+  #bindFailed(pod: QueuedPod, nodeName: string): void {
+    this.#noteAttempt(pod, "error");
+    this.#gangs.bindFailed(pod.info, nodeName);
   }
 
   #noteAttempt(pod: QueuedPod, result: AttemptResult): void {
@@ -289,6 +308,7 @@ class SchedulerShell implements Scheduler {
         update: (old, pod) => this.#podSet(old, pod),
         delete: (pod) => this.#podGone(pod),
       }),
+      this.#gangs.subscribe(),
       ...this.#volumes.subscribe((event) => this.#happened(event)),
       ...this.#devices.subscribe((event) => this.#happened(event)),
     ];
@@ -323,6 +343,7 @@ class SchedulerShell implements Scheduler {
     const info = podInfo(pod);
     const nominated = pod.status?.nominatedNodeName ?? "";
     if (known === undefined && nominated !== "") this.#nominations.set(info, nominated);
+    this.#gangs.waits(info);
     this.#queue.put(info);
   }
 
@@ -344,11 +365,13 @@ class SchedulerShell implements Scheduler {
     if (held !== undefined && sameForScheduling(held.pod, pod)) {
       held.pod = pod;
       this.#cache.confirm(held, nodeName);
+      this.#gangs.placed(held);
       if ((old?.spec?.nodeName ?? "") === "") this.#happened({ kind: "pod-placed", info: held });
       return;
     }
     const info = podInfo(pod);
     this.#cache.confirm(info, nodeName);
+    this.#gangs.placed(info);
     if (held !== undefined) {
       this.#happened({ kind: "pod-gone", slot: this.#cache.nodes.slotOf(nodeName) });
     }
@@ -358,6 +381,7 @@ class SchedulerShell implements Scheduler {
   #podGone(pod: Pod): void {
     const uid = pod.metadata?.uid ?? "";
     this.#binder.cancel(uid);
+    this.#gangs.gone(uid);
     this.#queue.delete(uid);
     this.#conditions.cancel(uid);
     this.#dropNomination(uid);
@@ -378,13 +402,22 @@ class SchedulerShell implements Scheduler {
   #happened(event: ClusterEvent): void {
     this.#events++;
     this.#queue.moveAllToActiveOrBackoffQueue(
-      ({ info, rejectors }) => this.#profileOf(info).decider.mayHelp(event, info, rejectors),
+      ({ info, rejectors }) =>
+        !rejectors.has(gangPlugin) && this.#profileOf(info).decider.mayHelp(event, info, rejectors),
       eventName[event.kind],
     );
   }
 
   #dropNomination(uid: string): void {
     this.#preemptor.dropNomination(uid);
+  }
+
+  /** Room was kept for the Pod, and is kept no longer: others may have it. */
+  #giveUpNomination(uid: string): void {
+    const nodeName = this.#nominations.nodeOf(uid);
+    if (nodeName === undefined) return;
+    this.#dropNomination(uid);
+    this.#happened({ kind: "pod-gone", slot: this.#cache.nodes.slotOf(nodeName) });
   }
 
   /** Decides soon: after the batch of events that is being delivered, so that it counts as a whole. */
@@ -397,15 +430,17 @@ class SchedulerShell implements Scheduler {
   #pump(): void {
     for (let i = 0; i < sliceMax && this.#running; i++) {
       const full = this.#binder.inFlight >= this.#options.bindsInFlightMax;
-      const pod = full ? undefined : this.#queue.pop();
+      const pod = full ? undefined : (this.#gangs.popTorn() ?? this.#queue.pop());
       if (pod === undefined) {
         this.#pumping = false;
         return;
       }
-      const extenders = this.#extenders.for(pod.info);
+      const gang = this.#gangs.of(pod.info);
+      const extenders = gang === undefined ? this.#extenders.for(pod.info) : undefined;
       if (extenders !== undefined) return this.#pumpExtended(pod, extenders);
       try {
-        this.#scheduleOne(pod);
+        if (gang === undefined) this.#scheduleOne(pod);
+        else i += this.#scheduleGang(gang, pod) - 1;
       } catch (error) {
         this.#notDecided(pod, error);
       }
@@ -444,6 +479,14 @@ class SchedulerShell implements Scheduler {
     if (decision.kind === "node") return this.#placeOne(pod, decision.nodeName);
     const { error, slots } = decision;
     this.#refuseOne(pod, error, this.#preemptor.run(pod.info, error, slots));
+  }
+
+  /** @returns how many Pods were decided about. */
+  #scheduleGang(gang: Gang, pod: QueuedPod): number {
+    this.#ageLater();
+    const count = this.#gangs.schedule(gang, pod);
+    this.#decisions += count;
+    return count;
   }
 
   /** Never rejects. The Pod may be gone, or be another one, when the extenders have answered. */
@@ -486,17 +529,27 @@ class SchedulerShell implements Scheduler {
 
   /** `isOutdated`: something happened since the decision began that might have helped. */
   #refuseOne(pod: QueuedPod, error: FitError, preempted: Preempted, isOutdated = false): void {
-    this.#unschedulable++;
-    const { decider, events } = this.#profileOf(pod.info);
+    const { decider } = this.#profileOf(pod.info);
     const postFiltered = error.whole === undefined ? decider.postFilter(pod.info) : "";
     const after = [postFiltered, preempted.text].filter((t) => t !== "").join(", ");
     const text = [fitErrorText(error), after].filter((t) => t !== "").join(" ");
+    const { nominatedNodeName } = preempted;
+    const verdict = { text, plugins: error.plugins, ...given({ nominatedNodeName }) };
+    this.#reject(pod, verdict, isOutdated);
+  }
+
+  #reject(
+    pod: QueuedPod,
+    { nominatedNodeName, plugins, text }: MemberVerdict,
+    isOutdated = false,
+  ): void {
+    this.#unschedulable++;
+    const { decider, events } = this.#profileOf(pod.info);
     const signature = `${schedulerNameOf(pod.info.pod)}|${decider.signatureOf(pod.info)}`;
     if (isOutdated) this.#queue.failed(pod);
-    else this.#queue.refused(pod, error.plugins, signature);
+    else this.#queue.refused(pod, plugins, signature);
     events.event(pod.info.pod, "Warning", "FailedScheduling", text);
     this.#noteAttempt(pod, "unschedulable");
-    const { nominatedNodeName } = preempted;
     this.#conditions.write(pod.info.pod, {
       reason: "Unschedulable",
       message: text,
@@ -526,21 +579,6 @@ class SchedulerShell implements Scheduler {
     this.#conditions.cancel(pod.info.uid);
     this.#binder.bind(pod, nodeName, reservations);
   }
-}
-
-/** Upstream's names, in labels. An event of ours may stand for several of upstream's. */
-const eventName: Readonly<Record<ClusterEvent["kind"], string>> = {
-  node: "NodeUpdate",
-  "node-gone": "NodeDelete",
-  "pod-gone": "AssignedPodDelete",
-  "pod-placed": "AssignedPodAdd",
-  volumes: "PersistentVolumeClaimUpdate",
-  devices: "ResourceClaimUpdate",
-  namespaces: "NamespaceUpdate",
-};
-
-function schedulerNameOf(pod: Pod): string {
-  return pod.spec?.schedulerName ?? defaultProfile.schedulerName;
 }
 
 /** The names of claims that were made from templates for the Pod. */

@@ -17,7 +17,7 @@ import {
 import type { AnyObject, KubeObject, ObjectMeta } from "#api/object.ts";
 import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { alreadyExists, badRequest, conflict, conflictModified } from "#api/status.ts";
-import { expiredError, invalid, notFound } from "#api/status.ts";
+import { expiredError, invalid, noSuchPath, notFound } from "#api/status.ts";
 import { formatTime } from "#api/values/time.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { WatchEventType } from "#platform/http.ts";
@@ -68,6 +68,8 @@ export interface FakeApi extends Client {
   fail(when: (call: FakeCall) => boolean, error: Error, times?: number): void;
   /** Calls under way hold until the returned function is called. */
   block(when: (call: FakeCall) => boolean): () => void;
+  /** Makes `raw` answer for the path; another answers 404 for a path of `/apis/`. */
+  answer(path: string, body: unknown): void;
   /** Ends all watches as a broken connection would. */
   cutWatches(): void;
   /** Forgets history: a watch from before now gets 410. */
@@ -132,6 +134,7 @@ class MemoryApi implements FakeApi {
   readonly calls: FakeCall[] = [];
   readonly #clock: Clock;
   readonly #tables = new Map<string, Table>();
+  readonly #answers = new Map<string, unknown>();
   readonly #failures: { when: (call: FakeCall) => boolean; error: Error; times: number }[] = [];
   readonly #blocks = new Set<{ when: (call: FakeCall) => boolean; until: Promise<void> }>();
   #version = 100;
@@ -359,7 +362,14 @@ class MemoryApi implements FakeApi {
     });
   }
 
+  answer(path: string, body: unknown): void {
+    this.#answers.set(path, body);
+  }
+
   raw(path: string): Promise<unknown> {
+    const body = this.#answers.get(path);
+    if (body !== undefined) return Promise.resolve(body);
+    if (path.startsWith("/apis/")) return Promise.reject(noSuchPath());
     return Promise.reject(badRequest(`the fake API has no ${path}`));
   }
 

@@ -1,0 +1,236 @@
+/**
+ * Preemption for a group, as one decision: which Pods of lower priority to take off which nodes so that enough Pods of
+ * the group fit, or nobody.
+ *
+ * The Pods are placed in turn. One that no node takes gets the node where taking Pods away hurts least, with these Pods
+ * taken off for the rest of the question. At the end victims are spared again, most important first, where the group
+ * still fits without their going. A group that is disrupted as a whole is one victim.
+ *
+ * Holds  nothing is changed after the question; nobody of the group itself is a victim; each victim is needed for the
+ *        placement that was found.
+ * Cost   one search over the nodes per class of Pods, then one node per Pod: upstream decides the whole group anew for
+ *        every Pod that might be spared. Bounds: `domainsMax` domains of a topology key, fullest last.
+ * After  k/k pkg/scheduler/framework/preemption/podgrouppreemption.go; with a topology key upstream does not preempt.
+ */
+import type { PodDisruptionBudget } from "#api/gen/types.ts";
+import type { PodInfo } from "../pod-info.ts";
+import { findPreemptions } from "../preemption.ts";
+import type { Preemption } from "../preemption-candidate.ts";
+import type { PreemptionLimits } from "../preemption-limits.ts";
+import { assumeMember, type GangDeps, takeBack, type Trial } from "./decide-gang.ts";
+import { domainsFor } from "./domains.ts";
+import { domainOfPlaced, type GangQuestion } from "./place-gang.ts";
+
+interface GangPreemptionDeps extends GangDeps {
+  readonly budgets: (namespace: string) => readonly PodDisruptionBudget[];
+  readonly limits: PreemptionLimits;
+  /** Pods that go with this one, itself among them, and the priority of them all; undefined: it goes alone. */
+  readonly unitOf: (info: PodInfo) => Unit | undefined;
+}
+
+interface Unit {
+  readonly pods: readonly PodInfo[];
+  readonly priority: number;
+}
+
+interface PreemptionQuestion extends GangQuestion {
+  /** Of the group as a whole; undefined: each Pod's own. */
+  readonly priority: number | undefined;
+}
+
+export interface Victim {
+  readonly info: PodInfo;
+  readonly nodeName: string;
+}
+
+export interface GangPreemption {
+  /** Node names by uid: of all Pods of the group that have a place then. */
+  readonly nodes: ReadonlyMap<string, string>;
+  readonly victims: readonly Victim[];
+  readonly budgetsBroken: number;
+}
+
+/** Domains looked at in one question. */
+const domainsMax = 8;
+
+/** Undefined: taking Pods away does not help. */
+export function findGangPreemption(
+  deps: GangPreemptionDeps,
+  question: PreemptionQuestion,
+): GangPreemption | undefined {
+  const { topologyKey: key, members, needed } = question;
+  if (key === undefined) return new Search(deps, question).run(undefined);
+  const placed = domainOfPlaced(deps, question, key);
+  if (placed !== undefined && "text" in placed) return undefined;
+  const asked = { key, members, needed, required: placed?.name, nodesAre: "empty" as const };
+  const { domains } = domainsFor(deps.cache.nodes, asked);
+  let best: GangPreemption | undefined;
+  for (const { slots } of domains.toReversed().slice(0, domainsMax)) {
+    const found = new Search(deps, question).run(slots);
+    if (found !== undefined && (best === undefined || hurtsLess(found, best))) best = found;
+  }
+  return best;
+}
+
+function hurtsLess(a: GangPreemption, b: GangPreemption): boolean {
+  const by = a.budgetsBroken - b.budgetsBroken || highest(a) - highest(b);
+  return (by || a.victims.length - b.victims.length) < 0;
+}
+
+function highest({ victims }: GangPreemption): number {
+  return victims.reduce((most, { info }) => Math.max(most, info.priority), -(2 ** 31));
+}
+
+/** Pods that go together, and where from. */
+interface LiftedUnit {
+  readonly pods: readonly { readonly info: PodInfo; readonly slot: number }[];
+  readonly priority: number;
+  readonly breaksBudget: boolean;
+}
+
+class Search {
+  readonly #deps: GangPreemptionDeps;
+  readonly #question: PreemptionQuestion;
+  readonly #own: ReadonlySet<string>;
+  readonly #trial: Trial = { placements: [], refused: [] };
+  readonly #lifted = new Set<LiftedUnit>();
+  readonly #liftedUids = new Set<string>();
+  /** What the last search over the nodes found, and for which Pods it holds. */
+  #candidates: Preemption[] = [];
+  #classKey: string | undefined;
+
+  constructor(deps: GangPreemptionDeps, question: PreemptionQuestion) {
+    this.#deps = deps;
+    this.#question = question;
+    this.#own = new Set(question.members.map(({ uid }) => uid));
+  }
+
+  run(among: Int32Array | undefined): GangPreemption | undefined {
+    const { members, needed } = this.#question;
+    try {
+      let left = members.length;
+      for (const info of members) {
+        if (this.#trial.placements.length + left-- < needed) return undefined;
+        this.#placeOne(info, among);
+      }
+      const enough = Math.max(1, needed);
+      if (this.#trial.placements.length < enough || this.#lifted.size === 0) return undefined;
+      this.#spare();
+      return this.#found();
+    } finally {
+      takeBack(this.#deps, this.#trial);
+      for (const unit of this.#lifted) this.#putBack(unit);
+    }
+  }
+
+  #placeOne(info: PodInfo, among: Int32Array | undefined): void {
+    const decision = this.#deps.decider.decide(info, among);
+    const nodeName =
+      decision.kind === "node" ? decision.nodeName : this.#free(info, decision.slots);
+    if (nodeName === undefined) return;
+    this.#trial.placements.push(assumeMember(this.#deps, info, nodeName));
+  }
+
+  /** Takes Pods off a node so that this one fits. @returns the node. */
+  #free(info: PodInfo, slots: readonly number[]): string | undefined {
+    const asked = this.#asking(info);
+    if (this.#classKey !== info.classKey) this.#candidates = [];
+    // Nodes of the last search that still help are good enough for the next Pod like it.
+    while (this.#candidates.length > 0) {
+      const [{ nodeName } = { nodeName: "" }] = this.#candidates;
+      const slot = this.#deps.cache.nodes.slotOf(nodeName) ?? -1;
+      const [candidate] = findPreemptions(this.#deps, asked, [slot]).candidates;
+      if (candidate !== undefined && this.#lift(candidate)) return nodeName;
+      this.#candidates.shift();
+    }
+    this.#classKey = info.classKey;
+    this.#candidates = [...findPreemptions(this.#deps, asked, slots).candidates];
+    return this.#candidates.find((candidate) => this.#lift(candidate))?.nodeName;
+  }
+
+  #asking(info: PodInfo): PodInfo {
+    const { priority } = this.#question;
+    return priority === undefined ? info : { ...info, priority };
+  }
+
+  /** False when one of them may not go: it is of the group, or goes with Pods that are too important. */
+  #lift({ budgetsBroken, victims }: Preemption): boolean {
+    const priority =
+      this.#question.priority ?? Math.min(...this.#question.members.map((m) => m.priority));
+    const units: LiftedUnit[] = [];
+    for (const victim of victims) {
+      if (this.#own.has(victim.uid)) return false;
+      const unit = this.#deps.unitOf(victim);
+      if (unit !== undefined && unit.priority >= priority) return false;
+      if (units.some(({ pods }) => pods.some(({ info }) => info.uid === victim.uid))) continue;
+      const pods = (unit?.pods ?? [victim]).flatMap((info) => this.#placed(info));
+      const breaksBudget = budgetsBroken > 0;
+      units.push({ pods, priority: unit?.priority ?? victim.priority, breaksBudget });
+    }
+    for (const unit of units) {
+      for (const { info, slot } of unit.pods) {
+        this.#deps.cache.lift(info, slot);
+        this.#liftedUids.add(info.uid);
+      }
+      this.#lifted.add(unit);
+    }
+    return true;
+  }
+
+  #placed(info: PodInfo): { readonly info: PodInfo; readonly slot: number }[] {
+    const { cache } = this.#deps;
+    const slot = cache.nodes.slotOf(cache.nodeOf(info.uid) ?? "");
+    return slot === undefined || this.#liftedUids.has(info.uid) ? [] : [{ info, slot }];
+  }
+
+  #putBack({ pods }: LiftedUnit): void {
+    for (const { info, slot } of pods) {
+      this.#deps.cache.putBack(info, slot);
+      this.#liftedUids.delete(info.uid);
+    }
+  }
+
+  /** Leaves those alone that need not go, the most important first. */
+  #spare(): void {
+    const byImportance = [...this.#lifted].toSorted(
+      (a, b) =>
+        Number(b.breaksBudget) - Number(a.breaksBudget) ||
+        b.priority - a.priority ||
+        b.pods.length - a.pods.length,
+    );
+    for (const unit of byImportance) {
+      this.#putBack(unit);
+      if (unit.pods.every(({ slot }) => this.#stillFits(slot))) {
+        this.#lifted.delete(unit);
+        continue;
+      }
+      for (const { info, slot } of unit.pods) {
+        this.#deps.cache.lift(info, slot);
+        this.#liftedUids.add(info.uid);
+      }
+    }
+  }
+
+  /** Whether the group's Pods on the node fit, each with all the others. */
+  #stillFits(slot: number): boolean {
+    const { cache, decider } = this.#deps;
+    const name = cache.nodes.name(slot);
+    return this.#trial.placements.every(({ info, nodeName }) => {
+      if (nodeName !== name) return true;
+      cache.lift(info, slot);
+      const fits = decider.passes(info, slot);
+      cache.putBack(info, slot);
+      return fits;
+    });
+  }
+
+  #found(): GangPreemption {
+    const { cache } = this.#deps;
+    const nodes = new Map(this.#trial.placements.map(({ info, nodeName }) => [info.uid, nodeName]));
+    const units = [...this.#lifted];
+    const victims = units.flatMap(({ pods }) =>
+      pods.map(({ info, slot }) => ({ info, nodeName: cache.nodes.name(slot) })),
+    );
+    return { nodes, victims, budgetsBroken: units.filter((u) => u.breaksBudget).length };
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * Which Pods belong to which group, and which of them wait for the rest.
+ *
+ * Holds  a Pod is in one gang at most, and there either waiting or placed (assumed counts); a gang without Pods is
+ *        forgotten. `torn` are the gangs of which some Pods are placed, fewer than minCount, while others wait.
+ * Cost   O(1) per Pod that comes, is placed or goes; a group without Pods costs nothing here.
+ */
+import type { PodInfo } from "../pod-info.ts";
+import type { GroupForm, GroupRef, GroupSpec } from "./group-spec.ts";
+import { groupRefOf } from "./group-spec.ts";
+
+export interface Gang {
+  readonly ref: GroupRef;
+  /** Undefined while nobody has seen the group's object. */
+  spec: GroupSpec | undefined;
+  /** By uid: they want a node. */
+  readonly waiting: Map<string, PodInfo>;
+  readonly placed: Map<string, PodInfo>;
+  /** Tries of the group that ended without a placement, since its last one. */
+  failures: number;
+  /** Not tried again before. */
+  dueMs: number;
+  /** When it was refused for the first time since its last placement; undefined: it was not. */
+  refusedMs: number | undefined;
+}
+
+interface GangDeps {
+  readonly specOf: (ref: GroupRef) => GroupSpec | undefined;
+  /** Pods of the form are ordinary Pods where its API is not served; "unknown": they are held meanwhile. */
+  readonly isServed: (form: GroupForm) => boolean | "unknown";
+}
+
+export class Gangs {
+  readonly #deps: GangDeps;
+  readonly #gangs = new Map<string, Gang>();
+  readonly #byPod = new Map<string, Gang>();
+  readonly #torn = new Set<Gang>();
+
+  constructor(deps: GangDeps) {
+    this.#deps = deps;
+  }
+
+  get size(): number {
+    return this.#gangs.size;
+  }
+
+  values(): IterableIterator<Gang> {
+    return this.#gangs.values();
+  }
+
+  torn(): ReadonlySet<Gang> {
+    return this.#torn;
+  }
+
+  /** Undefined: the Pod is scheduled for itself. */
+  of(uid: string): Gang | undefined {
+    const gang = this.#byPod.get(uid);
+    return gang === undefined || this.#deps.isServed(gang.ref.form) === false ? undefined : gang;
+  }
+
+  at(key: string): Gang | undefined {
+    return this.#gangs.get(key);
+  }
+
+  /** The Pod wants a node, or was taken off one. @returns its gang. */
+  wait(info: PodInfo): Gang | undefined {
+    const gang = this.#join(info);
+    if (gang === undefined) return undefined;
+    gang.placed.delete(info.uid);
+    gang.waiting.set(info.uid, info);
+    this.#judge(gang);
+    return gang;
+  }
+
+  /** The Pod is assumed or bound. */
+  place(info: PodInfo): Gang | undefined {
+    const gang = this.#join(info);
+    if (gang === undefined) return undefined;
+    gang.waiting.delete(info.uid);
+    gang.placed.set(info.uid, info);
+    this.#judge(gang);
+    return gang;
+  }
+
+  leave(uid: string): Gang | undefined {
+    const gang = this.#byPod.get(uid);
+    if (gang === undefined) return undefined;
+    this.#byPod.delete(uid);
+    gang.waiting.delete(uid);
+    gang.placed.delete(uid);
+    this.#judge(gang);
+    if (gang.waiting.size + gang.placed.size === 0) this.#gangs.delete(gang.ref.key);
+    return gang;
+  }
+
+  /** The group's object came, changed or went. @returns its gang, where it has Pods. */
+  change(ref: GroupRef): Gang | undefined {
+    const gang = this.#gangs.get(ref.key);
+    if (gang === undefined) return undefined;
+    gang.spec = this.#deps.specOf(ref);
+    this.#judge(gang);
+    return gang;
+  }
+
+  /** Why the Pods of the gang are not tried, in upstream's words; undefined: they are. */
+  heldBecause(gang: Gang): string | undefined {
+    const { ref, spec, waiting, placed } = gang;
+    if (spec === undefined) {
+      return `waiting for pods's pod group "${ref.name}" to appear in scheduling queue`;
+    }
+    if (waiting.size + placed.size >= spec.minCount) return undefined;
+    return "waiting for minCount pods from a gang to appear in scheduling queue";
+  }
+
+  isHeld(uid: string): boolean {
+    const gang = this.of(uid);
+    return gang !== undefined && this.heldBecause(gang) !== undefined;
+  }
+
+  #join(info: PodInfo): Gang | undefined {
+    const ref = groupRefOf(info.pod);
+    const known = this.#byPod.get(info.uid);
+    if (known !== undefined && known.ref.key !== ref?.key) this.leave(info.uid);
+    if (ref === undefined) return undefined;
+    const gang = this.#gangs.get(ref.key) ?? this.#make(ref);
+    this.#byPod.set(info.uid, gang);
+    return gang;
+  }
+
+  #make(ref: GroupRef): Gang {
+    const gang: Gang = {
+      ref,
+      spec: this.#deps.specOf(ref),
+      waiting: new Map(),
+      placed: new Map(),
+      failures: 0,
+      dueMs: 0,
+      refusedMs: undefined,
+    };
+    this.#gangs.set(ref.key, gang);
+    return gang;
+  }
+
+  #judge(gang: Gang): void {
+    const { placed, spec, waiting } = gang;
+    const isTorn = waiting.size > 0 && placed.size > 0 && placed.size < (spec?.minCount ?? 0);
+    if (isTorn) this.#torn.add(gang);
+    else this.#torn.delete(gang);
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Where a group goes: anywhere, or into one domain of its topology key.
+ *
+ * Out    the domain that takes most Pods; among those that take all, the fullest. Upstream adds both as scores of equal
+ *        weight; here a domain that takes more Pods always wins.
+ * Bounds `trialsMax` domains are tried in one decision; the next decision goes on where this one ended.
+ */
+import type { PodInfo } from "../pod-info.ts";
+import {
+  type GangDeps,
+  isEnough,
+  type RefusedMember,
+  takeBack,
+  type Trial,
+  tryMembers,
+} from "./decide-gang.ts";
+import { type Domain, domainsFor, leastRequests, roomOn } from "./domains.ts";
+
+export interface GangQuestion {
+  readonly members: readonly PodInfo[];
+  /** So many of them at least. */
+  readonly needed: number;
+  readonly topologyKey: string | undefined;
+  /** Of the group's Pods that are placed. */
+  readonly placedOn: readonly string[];
+  /** Domains to pass over: those that the last tries looked at. */
+  readonly skip: number;
+}
+
+type GangDecision =
+  /** Its Pods are assumed and reserved. */
+  | { readonly kind: "placed"; readonly trial: Trial }
+  /** `text`: for the group's condition. */
+  | { readonly kind: "none"; readonly refused: readonly RefusedMember[]; readonly text: string }
+  | { readonly kind: "error"; readonly text: string };
+
+/** Tried in one decision; each is some decisions of some µs. */
+export const trialsMax = 256;
+
+export function placeGang(deps: GangDeps, question: GangQuestion): GangDecision {
+  const { topologyKey } = question;
+  if (topologyKey !== undefined) return placeInDomain(deps, question, topologyKey);
+  const trial = tryMembers(deps, question.members, question.needed);
+  if (isEnough(trial, question.needed)) return { kind: "placed", trial };
+  takeBack(deps, trial);
+  return { kind: "none", refused: trial.refused, text: "" };
+}
+
+/** False: there is no room for `needed` Pods, whatever else they ask for. One pass over the nodes. */
+export function mayHaveRoom(
+  { cache: { nodes } }: GangDeps,
+  { members, needed }: Pick<GangQuestion, "members" | "needed">,
+): boolean {
+  const least = leastRequests(members);
+  let room = 0;
+  for (let i = 0; i < nodes.size && room < needed; i++) {
+    room += roomOn(nodes, nodes.live[i] ?? 0, least);
+  }
+  return room >= needed;
+}
+
+function placeInDomain(deps: GangDeps, question: GangQuestion, key: string): GangDecision {
+  const required = domainOfPlaced(deps, question, key);
+  if (required !== undefined && "text" in required) return { kind: "error", text: required.text };
+  const { members, needed } = question;
+  const nodesAre = "asTheyStand" as const;
+  const asked = { key, members, needed, required: required?.name, nodesAre };
+  const { count, domains } = domainsFor(deps.cache.nodes, asked);
+  const found = searchDomains(deps, question, rotated(domains, question.skip));
+  if (found.trial !== undefined) return { kind: "placed", trial: found.trial };
+  return { kind: "none", refused: found.refused, text: `0/${count} placements are available` };
+}
+
+interface Searched {
+  readonly trial: Trial | undefined;
+  /** Of the first domain. */
+  readonly refused: readonly RefusedMember[];
+}
+
+function searchDomains(
+  deps: GangDeps,
+  { members, needed }: GangQuestion,
+  domains: readonly Domain[],
+): Searched {
+  let best: { readonly domain: Domain; readonly taken: number } | undefined;
+  let refused: readonly RefusedMember[] | undefined;
+  for (const domain of domains.slice(0, trialsMax)) {
+    const trial = tryMembers(deps, members, needed, domain.slots);
+    const taken = isEnough(trial, needed) ? trial.placements.length : 0;
+    refused ??= trial.refused;
+    if (taken === members.length) return { trial, refused };
+    takeBack(deps, trial);
+    if (taken > (best?.taken ?? 0)) best = { domain, taken };
+  }
+  if (best === undefined) return { trial: undefined, refused: refused ?? [] };
+  // Made again. Ties of scores are broken at random: where nodes differ much, it may take fewer this time.
+  const trial = tryMembers(deps, members, needed, best.domain.slots);
+  if (isEnough(trial, needed)) return { trial, refused: trial.refused };
+  takeBack(deps, trial);
+  return { trial: undefined, refused: trial.refused };
+}
+
+function rotated(domains: readonly Domain[], skip: number): readonly Domain[] {
+  if (domains.length <= trialsMax) return domains;
+  const from = skip % domains.length;
+  return [...domains.slice(from), ...domains.slice(0, from)];
+}
+
+/** Where the Pods already placed are, which the others must follow. */
+export function domainOfPlaced(
+  { cache: { nodes } }: GangDeps,
+  { placedOn }: GangQuestion,
+  key: string,
+): { readonly name: string } | { readonly text: string } | undefined {
+  const prefix = "cannot determine domain for already scheduled pods:";
+  let found: string | undefined;
+  for (const nodeName of placedOn) {
+    const slot = nodes.slotOf(nodeName);
+    const name = slot === undefined ? undefined : nodes.node(slot).metadata?.labels?.[key];
+    if (name === undefined) return { text: `${prefix} node ${nodeName} has no label ${key}` };
+    if (found !== undefined && found !== name) {
+      return { text: `${prefix} more than 1 domain found for pod group: ${found}, ${name}` };
+    }
+    found = name;
+  }
+  return found === undefined ? undefined : { name: found };
+}
