@@ -30,6 +30,7 @@ const peers = {
     names: ["redis-server"],
     probe: "--version",
   },
+  helm: { variable: "PILOTHOUSE_HELM", names: ["helm"], probe: "version" },
   strace: { variable: "PILOTHOUSE_STRACE", names: ["strace"], probe: "--version" },
 } as const;
 
