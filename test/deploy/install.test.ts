@@ -92,6 +92,8 @@ describe("deploy/", { skip: kubectl === undefined && noKubectl }, () => {
       assert.equal(services.status, 200, "what it mirrors it may read");
       const secrets = await fetchWith(relay.url, "/api/v1/secrets", own.trim());
       assert.equal(secrets.status, 403);
+      const names = ctl("--kubeconfig", relay.kubeconfig, "get", "services", "-A", "-o", "name");
+      assert.match(names, /service\/pilothouse-relay/);
     } finally {
       await relay.kill();
     }

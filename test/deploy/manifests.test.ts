@@ -1,4 +1,4 @@
-/** The manifests of deploy/ as they lie there: their rights are those that the documents name, their values are told. */
+/** The manifests in deploy/: their rights are those of the documents, and the README has every value. */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

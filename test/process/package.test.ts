@@ -128,6 +128,12 @@ test("list-pods prints the Pods of a plane that the same package started", () =>
   assert.equal(run(["list-pods.ts"]), "default/hello\n");
 });
 
+test("the examples run from a clone as well, without a package", () => {
+  const args = ["--conditions=pilothouse-source", "examples/list-pods.ts"];
+  const done = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" });
+  assert.equal(done.stdout, "default/hello\n", done.stderr);
+});
+
 test("the guide's tests pass", () => {
   const env: NodeJS.ProcessEnv = { ...process.env };
   delete env["NODE_TEST_CONTEXT"]; // a runner inside of a runner would report to the outer one
