@@ -49,6 +49,7 @@ const rules: Readonly<Record<string, Rule>> = {
   "rbac.authorization.k8s.io/v1/RoleBinding": policies.roleBinding,
   "rbac.authorization.k8s.io/v1/ClusterRoleBinding": policies.roleBinding,
   "scheduling.k8s.io/v1/PriorityClass": policies.priorityClass,
+  "scheduling.k8s.io/v1alpha2/PodGroup": policies.podGroup,
   "node.k8s.io/v1/RuntimeClass": policies.runtimeClass,
   "policy/v1/PodDisruptionBudget": policies.podDisruptionBudget,
   "admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration": policies.validatingWebhooks,

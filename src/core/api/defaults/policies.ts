@@ -73,6 +73,8 @@ export const roleBinding: Rule = chain(
 
 export const priorityClass: Rule = fill({ preemptionPolicy: "PreemptLowerPriority" });
 
+export const podGroup: Rule = always("spec", fill({ disruptionMode: "Pod" }));
+
 export const runtimeClass: Rule = within("overhead", resourceLists("podFixed"));
 
 export const podDisruptionBudget: Rule = chain(

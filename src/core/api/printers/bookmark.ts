@@ -11,6 +11,7 @@ const zeros: Readonly<Record<string, object>> = {
   "controllerrevisions.apps": { revision: 0 },
   "certificatesigningrequests.certificates.k8s.io": { spec: {} },
   "endpointslices.discovery.k8s.io": { addressType: "" },
+  "podgroups.scheduling.k8s.io": { spec: { schedulingPolicy: {} } },
   "runtimeclasses.node.k8s.io": { handler: "" },
   "clusterrolebindings.rbac.authorization.k8s.io": { roleRef: { kind: "", name: "" } },
   "rolebindings.rbac.authorization.k8s.io": { roleRef: { kind: "", name: "" } },

@@ -5,8 +5,10 @@ import type {
   Lease,
   Namespace,
   Node,
+  PodGroup,
   PriorityClass,
   RuntimeClass,
+  Workload,
 } from "../gen/types.ts";
 import {
   age,
@@ -128,6 +130,37 @@ export const priorityClasses: Printer = printer<PriorityClass>(
     object.preemptionPolicy ?? "",
   ],
 );
+
+export const podGroups: Printer = printer<PodGroup>(
+  [
+    nameColumn,
+    text("Policy", "Whether the pods are placed together or not at all: Gang, or Basic."),
+    text("Workload", "Name of the referenced Workload object"),
+    text("Status", "Status of the PodGroup"),
+    ageColumn,
+  ],
+  (object, nowMs) => [
+    nameOf(object),
+    object.spec.schedulingPolicy.gang === undefined ? "Basic" : "Gang",
+    object.spec.podGroupTemplateRef?.workload?.workloadName ?? "<none>",
+    podGroupStatus(object),
+    age(object, nowMs),
+  ],
+);
+
+function podGroupStatus({ status }: PodGroup): string {
+  const condition = (type: string) => status?.conditions?.find((one) => one.type === type);
+  const disrupted = condition("DisruptionTarget");
+  if (disrupted !== undefined) return disrupted.reason;
+  const scheduled = condition("PodGroupScheduled");
+  if (scheduled === undefined) return "Pending";
+  return scheduled.status === "True" ? "Scheduled" : "Unschedulable";
+}
+
+export const workloads: Printer = printer<Workload>([nameColumn, ageColumn], (object, nowMs) => [
+  nameOf(object),
+  age(object, nowMs),
+]);
 
 export const apiServices: Printer = printer<APIService>(
   [

@@ -65,6 +65,8 @@ const printers: Readonly<Record<string, Printer>> = {
   "resourceclaimtemplates.resource.k8s.io": nameAndAge,
   "resourceslices.resource.k8s.io": resourceSlices,
   "priorityclasses.scheduling.k8s.io": cluster.priorityClasses,
+  "podgroups.scheduling.k8s.io": cluster.podGroups,
+  "workloads.scheduling.k8s.io": cluster.workloads,
   "csidrivers.storage.k8s.io": storage.csiDrivers,
   "csinodes.storage.k8s.io": storage.csiNodes,
   "storageclasses.storage.k8s.io": storage.storageClasses,

@@ -38,6 +38,8 @@ export interface ResourceInfo {
   readonly subresources: readonly SubresourceInfo[];
   /** Defined by a CustomResourceDefinition. */
   readonly isCustom?: true;
+  /** Upstream's feature gates that are on here and off in 1.36 by default; absent: none. */
+  readonly gates?: ReadonlySet<string>;
   /**
    * Where objects live and in which version they are stored. Two rows may share one storage
    * (autoscaling v1 and v2, core and events.k8s.io events). Absent: not persisted, answered when created.

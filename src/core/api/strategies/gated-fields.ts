@@ -39,6 +39,18 @@ function podSpecAt(place: string): readonly GatedField[] {
 
 const template = podSpecAt("spec.template.spec");
 
+const podGroupFields: readonly (readonly [gate: string, name: string])[] = [
+  ["TopologyAwareWorkloadScheduling", "schedulingConstraints"],
+  ["DRAWorkloadResourceClaims", "resourceClaims"],
+  ["WorkloadAwarePreemption", "disruptionMode"],
+  ["WorkloadAwarePreemption", "priorityClassName"],
+  ["WorkloadAwarePreemption", "priority"],
+];
+
+function podGroupAt(place: string): readonly GatedField[] {
+  return podGroupFields.map(([gate, name]) => field(gate, `${place}.${name}`));
+}
+
 /** By `group/resource`. */
 export const gatedFields: Readonly<Record<string, readonly GatedField[]>> = {
   "/pods": podSpecAt("spec"),
@@ -63,6 +75,11 @@ export const gatedFields: Readonly<Record<string, readonly GatedField[]>> = {
       field("DRAListTypeAttributes", `spec.devices.*.attributes.*.${name}`),
     ),
   ],
+  "scheduling.k8s.io/podgroups": [
+    ...podGroupAt("spec"),
+    field("DRAWorkloadResourceClaims", "status.resourceClaimStatuses"),
+  ],
+  "scheduling.k8s.io/workloads": podGroupAt("spec.podGroupTemplates.*"),
   "storage.k8s.io/csidrivers": [field("VolumeLimitScaling", "spec.preventPodSchedulingIfMissing")],
 };
 

@@ -183,8 +183,8 @@ export const policyRows: Readonly<Record<string, Readonly<Record<string, Strateg
   },
   "scheduling.k8s.io": {
     priorityclasses: { generation: [] },
-    podgroups: { ...specWithStatus, ...resetStatus },
-    workloads: { generation: spec },
+    podgroups: { status: {}, ...resetStatus },
+    workloads: {},
   },
   "storage.k8s.io": {
     storageclasses: {},

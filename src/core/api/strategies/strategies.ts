@@ -21,15 +21,29 @@ const rows: Readonly<Record<string, Readonly<Record<string, StrategyRow>>>> = {
 };
 
 const noRules: Rules = {};
-const made = new Map<string, Strategy>();
+/** By the gates that are on: each set of gates is made once per process. */
+const madeByGates = new WeakMap<ReadonlySet<string>, Map<string, Strategy>>();
 
-/** Resources without a row get a strategy without rules, status or generation. */
-export function strategyFor(group: string, resource: string): Strategy {
+function madeWith(gates: ReadonlySet<string>): Map<string, Strategy> {
+  const known = madeByGates.get(gates) ?? new Map<string, Strategy>();
+  madeByGates.set(gates, known);
+  return known;
+}
+
+const noGates: ReadonlySet<string> = new Set();
+
+/** Resources without a row get a strategy without rules, status or generation. `gates`: of ResourceInfo. */
+export function strategyFor(
+  group: string,
+  resource: string,
+  gates: ReadonlySet<string> = noGates,
+): Strategy {
   const name = `${group}/${resource}`;
+  const made = madeWith(gates);
   const known = made.get(name);
   if (known !== undefined) return known;
   const row = ownEntry(ownEntry(rows, group) ?? {}, resource);
-  const gated = ownEntry(gatedFields, name) ?? [];
+  const gated = (ownEntry(gatedFields, name) ?? []).filter(({ gate }) => !gates.has(gate));
   const strategy = buildStrategy({ ...row, gated }, ownEntry(ruleTable, name) ?? noRules);
   // Only described resources are kept: the map stays as small as the tables.
   if (row !== undefined) made.set(name, strategy);

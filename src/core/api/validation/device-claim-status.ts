@@ -139,6 +139,15 @@ function checkConditions(out: FieldError[], conditions: readonly Fields[], path:
   if (conditions.length > conditionsMax) {
     out.push(tooMany(path, conditions.length, conditionsMax));
   }
+  checkEachCondition(out, conditions, path);
+}
+
+/** Conditions of metav1, of any kind. */
+export function checkEachCondition(
+  out: FieldError[],
+  conditions: readonly Fields[],
+  path: string,
+): void {
   const repeated = new Set(repeatedAt(conditions.map((condition) => text(condition, "type"))));
   conditions.forEach((condition, i) => {
     const at = index(path, i);

@@ -40,6 +40,7 @@ import type { ContainerContext } from "./containers.ts";
 import { checkContainer } from "./containers.ts";
 import { checkFileKeyVolumes } from "./env-files.ts";
 import { checkLifecycle, checkLivenessProbe, checkReadinessProbe } from "./probes.ts";
+import { checkSchedulingGroup } from "./pod-groups.ts";
 import {
   checkAffinity,
   checkLabelName,
@@ -89,6 +90,8 @@ export function checkPodSpec(out: FieldError[], spec: Fields, pod: PodContext, p
     checkLabelName(out, text(gate, "conditionType"), here);
   });
   checkSchedulingGates(out, items(spec, "schedulingGates"), child(path, "schedulingGates"));
+  const group = maybe(spec, "schedulingGroup");
+  if (group !== undefined) checkSchedulingGroup(out, group, child(path, "schedulingGroup"));
   const spread = items(spec, "topologySpreadConstraints");
   checkSpread(out, spread, child(path, "topologySpreadConstraints"));
   checkHostUsers(out, spec, path);

@@ -46,6 +46,13 @@ import {
   validateRuntimeClassUpdate,
 } from "./policies.ts";
 import {
+  validatePodGroup,
+  validatePodGroupStatus,
+  validatePodGroupUpdate,
+  validateWorkload,
+  validateWorkloadUpdate,
+} from "./pod-groups.ts";
+import {
   validateClusterRole,
   validateClusterRoleBinding,
   validateClusterRoleBindingUpdate,
@@ -202,6 +209,15 @@ const policy: Readonly<Record<string, Rules>> = {
   "scheduling.k8s.io/priorityclasses": {
     validate: validatePriorityClass,
     validateUpdate: validatePriorityClassUpdate,
+  },
+  "scheduling.k8s.io/podgroups": {
+    validate: validatePodGroup,
+    validateUpdate: validatePodGroupUpdate,
+    subresources: { status: validatePodGroupStatus },
+  },
+  "scheduling.k8s.io/workloads": {
+    validate: validateWorkload,
+    validateUpdate: validateWorkloadUpdate,
   },
   "node.k8s.io/runtimeclasses": {
     validate: validateRuntimeClass,
