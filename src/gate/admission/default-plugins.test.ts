@@ -58,6 +58,7 @@ test("the order is upstream's", () => {
       "ResourceClaims",
       "DefaultIngressClass",
       "PodTopologyLabels",
+      "PodGroupWorkloadExists",
       "NodeDeclaredFeatureValidator",
       "PodResizeValidator",
       "RoleEscalation",

@@ -35,6 +35,7 @@ import { nodeRestriction } from "./node-restriction.ts";
 import { ownerReferences } from "./owner-references.ts";
 import { type PluginChoice, chosenPlugins } from "./plugin-choice.ts";
 import { podNodeSelector } from "./pod-node-selector.ts";
+import { podGroupWorkloadExists } from "./pod-group-workload.ts";
 import { podTopologyLabels } from "./pod-topology-labels.ts";
 import { podSecurity } from "./pod-security.ts";
 import { nodeDeclaredFeatures, podResizeValidator } from "./pod-resize.ts";
@@ -116,6 +117,7 @@ export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugi
     defaultIngressClass(deps),
     denyServiceExternalIPs,
     podTopologyLabels(deps),
+    podGroupWorkloadExists(deps),
     nodeDeclaredFeatures(deps),
     podResizeValidator(deps),
     roleEscalation(deps),

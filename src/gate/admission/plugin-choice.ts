@@ -43,6 +43,7 @@ const onByDefault: ReadonlySet<string> = new Set([
   "PodTopologyLabels",
   "NodeDeclaredFeatureValidator",
   "PodResizeValidator",
+  "PodGroupWorkloadExists",
   "MutatingAdmissionPolicy",
   "MutatingAdmissionWebhook",
   "ValidatingAdmissionPolicy",
@@ -61,14 +62,10 @@ const notServed: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * On by default, but doing nothing: their feature gates are off in 1.36 (GenericWorkload of the first two,
- * WorkloadWithJob of the third), and so are the kinds they judge.
+ * On by default, but doing nothing: their feature gate WorkloadWithJob is off in 1.36, and so are the kinds they
+ * judge.
  */
-const gatedOff: ReadonlySet<string> = new Set([
-  "PodGroupProtection",
-  "PodGroupWorkloadExists",
-  "JobValidation",
-]);
+const gatedOff: ReadonlySet<string> = new Set(["JobValidation"]);
 
 /** The first fault of a choice, upstream's text where it has one. */
 export function choiceFault({ enable, disable }: PluginChoice): string | undefined {

@@ -2,7 +2,7 @@
  * Priority: a pod's class name becomes a number and a preemption policy; without a name the global
  * default class, else 0.
  */
-import type { Pod, PriorityClass } from "#api/gen/types.ts";
+import type { Pod, PodGroup, PriorityClass } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import { given } from "#base/given.ts";
@@ -23,6 +23,7 @@ export function priority(deps: { readonly lookup: Lister }): AdmissionPlugin {
     name: "Priority",
     mutate(request: AdmissionRequest): AnyObject {
       const object = request.object ?? {};
+      if (isResource(request, group, "podgroups")) return ofGroup(deps.lookup, request, object);
       if (!isCore(request, "pods")) return object;
       if (request.operation === "CREATE") return establish(deps.lookup, request, object);
       if (request.operation === "UPDATE") return keep(object, request.oldObject);
@@ -73,6 +74,23 @@ function establish(lookup: Lister, request: AdmissionRequest, object: AnyObject)
     ...(found.name === "" ? {} : { priorityClassName: found.name }),
     ...given({ preemptionPolicy: found.policy }),
   });
+}
+
+/** The same for a PodGroup, whose priority counts where its Pods preempt as one. */
+function ofGroup(lookup: Lister, request: AdmissionRequest, object: AnyObject): AnyObject {
+  const isCounted = request.info.gates?.has("WorkloadAwarePreemption") === true;
+  if (request.operation !== "CREATE" || !isCounted) return object;
+  const spec = (object as Partial<PodGroup>).spec;
+  const asked = spec?.priorityClassName ?? "";
+  const { name, priority } =
+    asked === "" ? defaultPriority(lookup) : classPriority(lookup, request, asked);
+  if (spec?.priority !== undefined && spec.priority !== priority) {
+    throw forbiddenError(
+      request,
+      `priority set in the pod group (${spec.priority}) must match the priority computed (${priority}) based on the priority class set in the spec`,
+    );
+  }
+  return withSpec(object, { priority, ...(name === "" ? {} : { priorityClassName: name }) });
 }
 
 function classPriority(lookup: Lister, request: AdmissionRequest, name: string): Established {

@@ -14,6 +14,8 @@ interface UnservedKind {
   readonly why: string;
   /** Absent: every object of the kind. */
   readonly concerns?: (object: AnyObject) => boolean;
+  /** No warning where this feature gate is on. */
+  readonly gate?: string;
 }
 
 const unservedKinds: readonly UnservedKind[] = [
@@ -38,8 +40,9 @@ const unservedKinds: readonly UnservedKind[] = [
   },
   ...["podgroups", "workloads"].map((resource): UnservedKind => {
     const kind = resource === "podgroups" ? "PodGroup" : "Workload";
-    const why = "is stored, but this scheduler places pods one by one, not in groups";
-    return { group: "scheduling.k8s.io", resource, kind, why };
+    const gate = "GenericWorkload";
+    const why = `is stored, but pods lose spec.schedulingGroup while the feature gate ${gate} is off`;
+    return { group: "scheduling.k8s.io", resource, kind, why, gate };
   }),
 ];
 
@@ -53,6 +56,7 @@ export const unservedKindsPlugin: AdmissionPlugin = {
     const row = byResource.get(`${group}/${resource}`);
     const object = request.object ?? {};
     if (row === undefined || row.concerns?.(object) === false || isLeaving(request)) return object;
+    if (row.gate !== undefined && request.info.gates?.has(row.gate) === true) return object;
     if (request.subresource === "") request.warn(`${row.kind} ${row.why}`);
     return object;
   },

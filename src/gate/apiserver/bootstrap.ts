@@ -67,7 +67,8 @@ export async function bootstrap(
     isReachable(host) && facts.isOneOfSeveral !== true
       ? [kubernetesEndpoints([host], port), kubernetesEndpointSlice([host], port)]
       : [];
-  const policy = bootstrapPolicy(options.controllerRoles);
+  const gates = catalog.infos().find(({ group, resource }) => group === "" && resource === "pods");
+  const policy = bootstrapPolicy(options.controllerRoles, gates?.gates);
   const namespaced = (object: AnyObject): boolean => object.metadata?.namespace !== undefined;
   await ensureAll(deps, [
     [namespaceObjects(), keep],

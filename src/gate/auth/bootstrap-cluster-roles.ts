@@ -181,3 +181,14 @@ system:volume-scheduler
   read | storage.k8s.io | storageclasses
   get,list,patch,update,watch | core | persistentvolumeclaims
 `;
+
+/** Upstream adds these where its gate GenericWorkload is on. */
+export const podGroupRules = `
+system:aggregate-to-edit
+  write | scheduling.k8s.io | podgroups,workloads
+system:aggregate-to-view
+  read | scheduling.k8s.io | podgroups,podgroups/status,workloads
+system:kube-scheduler
+  read | scheduling.k8s.io | podgroups
+  patch,update | scheduling.k8s.io | podgroups/status
+`;

@@ -15,7 +15,7 @@ import { jsonEqual } from "#api/json/json-value.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { PolicyRule } from "#api/policy/policy-rules.ts";
 import { uncoveredParts } from "#api/policy/policy-cover.ts";
-import { clusterRoleRules } from "./bootstrap-cluster-roles.ts";
+import { clusterRoleRules, podGroupRules } from "./bootstrap-cluster-roles.ts";
 import { absentControllerRules, namespaceRoleRules } from "./bootstrap-controller-roles.ts";
 import { groups } from "./groups.ts";
 
@@ -123,8 +123,16 @@ export interface AccountRole {
  * Fresh objects on each call; namespaces kube-system and kube-public must exist before they are written.
  * `running` are the roles of the controllers that run here; those of upstream's others are known.
  */
-export function bootstrapPolicy(running: readonly AccountRole[]): readonly AnyObject[] {
-  const roles = parseRoles(clusterRoleRules);
+export function bootstrapPolicy(
+  running: readonly AccountRole[],
+  gates: ReadonlySet<string> = new Set(),
+): readonly AnyObject[] {
+  const roles = new Map(parseRoles(clusterRoleRules));
+  if (gates.has("GenericWorkload")) {
+    for (const [name, rules] of parseRoles(podGroupRules)) {
+      roles.set(name, [...(roles.get(name) ?? []), ...rules]);
+    }
+  }
   const controllers = assembleControllers(running);
   return [
     ...aggregated.map((role) => makeAggregatedRole(role, roles)),

@@ -72,8 +72,8 @@ export function strategiesWithExpressions(
 ): (info: ResourceInfo) => Strategy {
   return (info) => {
     // By its own group: events.k8s.io is stricter with the events that it shares with the core group.
-    const { group, resource } = info;
-    const base = strategyFor(group, resource);
+    const { group, resource, gates } = info;
+    const base = strategyFor(group, resource, gates);
     const find = finderOf({ group, resource });
     return find === undefined ? base : withFinder(runner, base, find, { group, resource });
   };
