@@ -10,7 +10,6 @@ import {
   gathered,
 } from "../shared/flag-values.ts";
 import { eventTtlSeconds, serviceAddresses } from "../shared/limits.ts";
-import { featureGates } from "../shared/role-flags.ts";
 import { kubeApiServerFlags } from "../shared/stock-flags/kube-apiserver.ts";
 import { addStockFlags } from "../shared/stock-flags/stock-flag.ts";
 import { version } from "../shared/user-agent.ts";
@@ -115,8 +114,7 @@ export function addApiServer(program: Command): void {
       boolean,
       true,
     )
-    .option("--allow-privileged [boolean]", "privileged pods may be made", allowPrivileged, true)
-    .addOption(featureGates());
+    .option("--allow-privileged [boolean]", "privileged pods may be made", allowPrivileged, true);
   addApiServerFlags(command);
   addStockFlags(command, kubeApiServerFlags);
   command

@@ -19,6 +19,7 @@ import { compactEverySeconds } from "../shared/limits.ts";
 import type { RequestHeaderFlags } from "./request-header.ts";
 import { addServingFlags, addWatchLimits, type ServingFlags } from "../shared/serving-flags.ts";
 import type { QuotaFlags } from "./state-quota.ts";
+import { featureGates } from "../shared/role-flags.ts";
 import { runtimeConfig, type RuntimeConfig } from "./runtime-config.ts";
 
 export interface ApiServerFlags
@@ -43,6 +44,7 @@ export interface ApiServerFlags
   readonly admissionControlConfigFile?: string;
   readonly advertiseAddress?: string;
   readonly runtimeConfig: RuntimeConfig;
+  readonly featureGates?: readonly string[];
 }
 
 export function addApiServerFlags(command: Command): void {
@@ -117,7 +119,8 @@ function addServerFlags(command: Command): void {
       "built-in APIs to switch on or off, comma separated: GROUP/VERSION=true|false, GROUP/VERSION/RESOURCE=..., api/all=..., api/ga=..., api/beta=..., api/alpha=...; without it GA versions are served",
       runtimeConfig,
       new Map<string, string>(),
-    );
+    )
+    .addOption(featureGates());
 }
 
 function addKubeletFlags(command: Command): void {

@@ -5,9 +5,10 @@
  * Holds  a resource's own key counts before its group-version's, that before the kind of version, and that
  *        before `api/all`. Without any key GA versions are served, and nothing else.
  * After  apiserver resourceconfig/helpers.go and options/api_enablement.go; controlplane options.go.
- * Differs  there is no `--feature-gates`: group-versions of gates that 1.36 has off are served when they are
- *        named. No other key turns them on.
+ * Differs  group-versions of gates that 1.36 has off are served when they are named, whatever the gate. No other
+ *        key turns them on, unless the gate is on too.
  */
+import { ownEntry } from "#base/own.ts";
 import { aggregatorGroup } from "#api/schema/group-priorities.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { builtinResources } from "#api/schema/resources.ts";
@@ -34,13 +35,15 @@ const versionPatterns: Readonly<Record<string, RegExp>> = {
   "api/alpha": /^v\d+alpha\d+$/,
 };
 
-/** Gates ClusterTrustBundle, PodCertificateRequest, GenericWorkload and StorageVersionMigrator. */
-const gatedVersions: ReadonlySet<string> = new Set([
-  "certificates.k8s.io/v1alpha1",
-  "certificates.k8s.io/v1beta1",
-  "scheduling.k8s.io/v1alpha2",
-  "storagemigration.k8s.io/v1beta1",
-]);
+const noGates: ReadonlySet<string> = new Set();
+
+/** The gate of each; that of PodCertificateRequest is left out, which is of the same version as another. */
+const gatedVersions: Readonly<Record<string, string>> = {
+  "certificates.k8s.io/v1alpha1": "ClusterTrustBundle",
+  "certificates.k8s.io/v1beta1": "ClusterTrustBundle",
+  "scheduling.k8s.io/v1alpha2": "GenericWorkload",
+  "storagemigration.k8s.io/v1beta1": "StorageVersionMigrator",
+};
 
 /** Known to 1.36 and served by nothing: naming one is no mistake, and changes nothing. */
 const retiredVersions: Readonly<Record<string, readonly string[]>> = {
@@ -64,13 +67,18 @@ const retiredVersions: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The built-in kinds to serve. @throws UsageError with upstream's text. */
-export function servedResources(given: RuntimeConfig): readonly ResourceInfo[] {
+export function servedResources(
+  given: RuntimeConfig,
+  gates: ReadonlySet<string> = noGates,
+): readonly ResourceInfo[] {
   const config = withCoreKeys(given);
   const faults = configFaults(config);
   if (faults.length > 0) throw refusal(aggregate(faults));
   const preferred = preferences(config);
-  const served = builtinResources().filter((info) => isServed(info, config, preferred));
-  if (served.some(({ group }) => group === aggregatorGroup)) return served;
+  const served = builtinResources().filter((info) => isServed(info, config, preferred, gates));
+  if (served.some(({ group }) => group === aggregatorGroup)) {
+    return gates.size === 0 ? served : served.map((info) => ({ ...info, gates }));
+  }
   throw refusal(`API group/version ${aggregatorGroup}/v1 must be enabled`);
 }
 
@@ -88,11 +96,13 @@ function isServed(
   { group, version, resource }: ResourceInfo,
   config: RuntimeConfig,
   preferred: ReadonlyMap<string, boolean>,
+  gates: ReadonlySet<string>,
 ): boolean {
   const groupVersion = `${group}/${version}`;
   const named = preferred.get(`${groupVersion}/${resource}`) ?? preferred.get(groupVersion);
   if (named !== undefined) return named;
-  if (gatedVersions.has(groupVersion)) return false;
+  const gate = ownEntry(gatedVersions, groupVersion);
+  if (gate !== undefined && !gates.has(gate)) return false;
   const values = Object.entries(versionPatterns)
     .filter(([, pattern]) => pattern.test(version))
     .flatMap(([key]) => config.get(key) ?? []);

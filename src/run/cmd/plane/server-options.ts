@@ -20,6 +20,7 @@ import type { Parts } from "../shared/parts.ts";
 import type { PlaneOptions } from "./options.ts";
 import { frontProxyTrust } from "./request-header.ts";
 import { servedResources } from "./runtime-config.ts";
+import { enabledGates } from "../shared/stock-flags/feature-gates.ts";
 import { servingOptions } from "../shared/serving-flags.ts";
 import { stateQuota } from "./state-quota.ts";
 import type { Tracing } from "./tracing/setup.ts";
@@ -33,7 +34,7 @@ export async function serverOptions(
   flags: ApiServerFlags & { readonly serviceAccountIssuer?: readonly string[] },
   parts: Parts,
 ): Promise<ServerOptions> {
-  const resources = servedResources(flags.runtimeConfig);
+  const resources = servedResources(flags.runtimeConfig, enabledGates(flags.featureGates ?? []));
   const staticTokens = staticTokensOf(flags);
   const kubelet = kubeletAccess(flags);
   const aggregation = aggregationAccess(flags);

@@ -31,6 +31,10 @@ export function addUp(program: Command): void {
       "YAML: groups of hollow nodes that an autoscaler grows and shrinks, served as cluster-autoscaler's externalgrpc provider; see docs/autoscaler.md",
     )
     .option(
+      "--gangs",
+      "serve PodGroups and Workloads of scheduling.k8s.io/v1alpha2, which 1.36 has off, and place groups of pods as a whole; as --runtime-config and --feature-gates of kube-apiserver would; see docs/gangs.md",
+    )
+    .option(
       "--devices <file>",
       "YAML: devices of hollow nodes, published as ResourceSlices of one DeviceClass; see docs/devices.md",
     )

@@ -10,6 +10,7 @@ export interface UpFlags extends ApiServerFlags, SigningFlags, RecoveryFlags, No
   readonly host: string;
   readonly port: number;
   readonly nodes: number;
+  readonly gangs?: boolean;
   /** A file. */
   readonly devices?: string;
   /** A file. */

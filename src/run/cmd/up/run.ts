@@ -25,6 +25,7 @@ import { startError } from "../shared/start-error.ts";
 import { exitOnStoreFailure } from "../shared/store-failure.ts";
 import type { UpFlags } from "./flags.ts";
 import type { BesideRelay } from "./relay.ts";
+import { gangGates } from "../shared/stock-flags/feature-gates.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
 export function up(flags: UpFlags): Promise<void> {
@@ -45,7 +46,7 @@ export async function openUp(
   }
   const signing = signingOf(flags);
   const devices = given({ devices: devicesOf(flags.devices) });
-  const options = await serverOptions(host, flags, parts);
+  const options = await serverOptions(host, withGangs(flags), parts);
   const directory = await holdDataDirectory(host.disk, flags.dataDir, parts);
   const advertised = advertisedAddress(host.log, flags);
   const pki = clusterPki(host, directory, [flags.host, ...Object.values(advertised)]);
@@ -56,6 +57,17 @@ export async function openUp(
   writeKubeconfig(directory.kubeconfig, plane.url, pki, kubeAdmin(pki));
   await openSpareMemory(host.clock, parts);
   return { text: readyText(plane, directory, flags, { relay, groups }), failed: plane.failed };
+}
+
+/** `--gangs` says what stock flags say in two parts. */
+function withGangs(flags: UpFlags): UpFlags {
+  if (flags.gangs !== true) return flags;
+  const { featureGates = [], runtimeConfig } = flags;
+  return {
+    ...flags,
+    featureGates: [...gangGates, ...featureGates],
+    runtimeConfig: new Map([["scheduling.k8s.io/v1alpha2", "true"], ...runtimeConfig]),
+  };
 }
 
 async function openPlane(

@@ -1,11 +1,13 @@
 /**
- * `--feature-gates`: features are not switched here, so each of upstream's gates is taken at the value that tells
- * what is here, and refused by name at the other.
+ * `--feature-gates`: those of pod groups are switched; of the others each is taken at the value that tells what is
+ * here, and refused by name at the other.
  *
  * Source: pkg/features of k8s.io/kubernetes, apiserver, apiextensions-apiserver, client-go, component-base and
  *         controller-manager, 1.36.3, with upstream's defaults.
  */
 import { InvalidArgumentError } from "commander";
+import { ownEntry } from "#base/own.ts";
+import { UsageError } from "../usage-error.ts";
 
 /** Gates of one stage of upstream's: "" (generally available), BETA, ALPHA, DEPRECATED. */
 interface StagedGates {
@@ -115,15 +117,15 @@ CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth ClientsAllowCBOR C
 CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook
 ContainerStopSignals CrossNamespaceVolumeDataSource DRAListTypeAttributes
 DRANodeAllocatableResources DRAResourcePoolStatus DRAWorkloadResourceClaims EventedPLEG
-GangScheduling GenericWorkload HPAScaleToZero ImageVolumeWithDigest
+HPAScaleToZero ImageVolumeWithDigest
 InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory
 KubeletInUserNamespace LoggingAlphaOptions ManifestBasedAdmissionControlConfig MemoryQoS
 MutablePVNodeAffinity NativeHistograms PersistentVolumeClaimUnusedSinceTime
 PodAndContainerStatsFromCRI PodLevelResourceManagers PodLogsQuerySplitStreams PodsAPI QOSReserved
 ReduceDefaultCrashLoopBackOffDecay RuntimeClassInImageCriApi ShardedListAndWatch
 StorageCapacityScoring StorageVersionAPI TaintTolerationComparisonOperators
-TopologyAwareWorkloadScheduling TopologyManagerPolicyAlphaOptions UserNamespacesHostNetworkSupport
-VolumeLimitScaling WindowsCPUAndMemoryAffinity WorkloadAwarePreemption WorkloadWithJob
+TopologyManagerPolicyAlphaOptions UserNamespacesHostNetworkSupport
+VolumeLimitScaling WindowsCPUAndMemoryAffinity WorkloadWithJob
 `,
   ),
   staged(
@@ -136,6 +138,17 @@ SeparateCacheWatchRPC WindowsHostNetwork
 `,
   ),
 ];
+
+/** Here, and off by default as upstream: gates that may be switched, with those they depend on. */
+const switched: Readonly<Record<string, readonly string[]>> = {
+  GenericWorkload: [],
+  GangScheduling: ["GenericWorkload"],
+  TopologyAwareWorkloadScheduling: ["GenericWorkload"],
+  WorkloadAwarePreemption: ["GangScheduling"],
+};
+
+/** All gates of pod groups, on. */
+export const gangGates: readonly string[] = Object.keys(switched).map((name) => `${name}=true`);
 
 /** strconv.ParseBool's. */
 const booleans = new Map([
@@ -163,7 +176,27 @@ function checkGate(gate: string): void {
   checkValue(name, asked);
 }
 
+/** Of the gates that may be switched those that are on; the later value of a gate counts. @throws UsageError. */
+export function enabledGates(gates: readonly string[]): ReadonlySet<string> {
+  const on = new Set<string>();
+  for (const gate of gates) {
+    const [key = "", value = ""] = gate.split("=", 2);
+    const name = key.replace(/^kube:/, "").trim();
+    if (!Object.hasOwn(switched, name)) continue;
+    if (booleans.get(value.trim()) === true) on.add(name);
+    else on.delete(name);
+  }
+  for (const name of on) {
+    const missing = (ownEntry(switched, name) ?? []).filter((other) => !on.has(other));
+    if (missing.length === 0) continue;
+    const why = `depends on features that are disabled: [${missing.join(" ")}]`;
+    throw new UsageError(`--feature-gates: ${name} is enabled, but ${why}`);
+  }
+  return on;
+}
+
 function checkValue(name: string, asked: boolean): void {
+  if (Object.hasOwn(switched, name)) return;
   const isOn = has(on, name);
   if (!isOn && !has(off, name))
     throw new InvalidArgumentError(`unrecognized feature gate: ${name}.`);
@@ -184,4 +217,5 @@ export function* featureRows(): Generator<readonly [labels: readonly string[], v
   ] as const) {
     for (const { stage, names } of all) for (const name of names) yield [[name, stage], value];
   }
+  for (const name of Object.keys(switched)) yield [[name, "ALPHA"], 0];
 }

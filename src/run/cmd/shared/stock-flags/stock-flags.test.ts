@@ -9,7 +9,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { makeProgram } from "../../program.ts";
 import { etcdFlags } from "./etcd.ts";
-import { featureGates } from "./feature-gates.ts";
+import { enabledGates, featureGates } from "./feature-gates.ts";
 import { kubeApiServerFlags } from "./kube-apiserver.ts";
 import { kubeControllerManagerFlags } from "./kube-controller-manager.ts";
 import { kubeSchedulerFlags } from "./kube-scheduler.ts";
@@ -147,7 +147,14 @@ test("a feature gate is taken at the value that tells what is here", () => {
     () => featureGates("WatchList=false"),
     /WatchList=false is not taken: it is always on here/,
   );
-  assert.throws(() => featureGates("GangScheduling=true"), /this feature is not here/);
+  assert.throws(() => featureGates("HPAScaleToZero=true"), /this feature is not here/);
+  const gang = featureGates("GangScheduling=true");
+  const why =
+    "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]";
+  assert.throws(() => enabledGates(gang), { message: `--feature-gates: ${why}` });
+  const both = enabledGates(featureGates("GenericWorkload=true", gang));
+  assert.deepEqual([...both].sort(), ["GangScheduling", "GenericWorkload"]);
+  assert.deepEqual([...enabledGates(featureGates("GangScheduling=false", gang))], []);
   assert.throws(() => featureGates("WatchList"), /missing bool value for feature gate WatchList/);
   assert.throws(() => featureGates("WatchList=yes"), /parsing "yes": invalid syntax/);
 });
