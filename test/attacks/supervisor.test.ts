@@ -558,7 +558,6 @@ describe("work that is not waited for", () => {
     "loops/controllers/nodelifecycle/taint-eviction.ts": ["grant.then("],
     "loops/scheduler/bind.ts": ["this.#bind(", "this.#bindWhenReady(", "this.#prepare("],
     "loops/scheduler/gangs/gang-shell.ts": ["evictVictim("],
-    "loops/scheduler/gangs/group-sources.ts": ["this.#ask("],
     "loops/scheduler/gangs/group-status.ts": ["this.#patch("],
     "loops/scheduler/conditions.ts": ["this.#patch("],
     "loops/scheduler/preemptor.ts": ["evictVictim("],

@@ -227,6 +227,7 @@ class SchedulerShell implements Scheduler {
       else signal.addEventListener("abort", () => resolve(), { once: true });
     });
     await Promise.race([Promise.all([...all, ...this.#devices.synced]), ended]);
+    await Promise.race([this.#gangs.known(), ended]);
     this.#running = !signal.aborted;
     this.#wake();
     await ended;

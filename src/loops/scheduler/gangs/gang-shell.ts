@@ -64,6 +64,7 @@ interface GangShellDeps {
 }
 
 const phaseEveryMs = 100;
+const knownWithinMs = 5_000;
 const groupIndex = "coscheduling group";
 
 export class GangShell {
@@ -118,9 +119,9 @@ export class GangShell {
     if (gang !== undefined && gang.waiting.size + gang.placed.size === 0) this.#core().ended(gang);
   }
 
-  /** Room stays kept for a Pod whose group is placed but for it. */
+  /** Room stays kept for a Pod whose group is placed but for it, unless the server shows it bound after all. */
   bindFailed(info: PodInfo, nodeName: string): void {
-    if (this.of(info) === undefined) return;
+    if (this.of(info) === undefined || !this.#deps.cache.isAssumed(info.uid)) return;
     this.#deps.nominations.set(info, nodeName);
     this.#gangs.wait(info);
   }
@@ -140,6 +141,19 @@ export class GangShell {
         for (const { object } of changes) this.#phaseLater(groupRefOf(object));
       },
     });
+  }
+
+  /**
+   * Before the first decision, so that what an earlier scheduler left of a group goes before others: resolves when the
+   * groups of the Pods that wait are known, or after `knownWithinMs`.
+   */
+  async known(): Promise<void> {
+    let timer: Timer | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = this.#deps.clock.after("scheduler.groups", knownWithinMs, resolve);
+    });
+    await Promise.race([this.#sources.known(), late]);
+    timer?.cancel();
   }
 
   close(): void {

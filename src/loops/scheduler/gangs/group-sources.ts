@@ -46,6 +46,8 @@ interface Source {
   served: boolean | "unknown";
   informer: Informer<KubeObject> | undefined;
   asking: boolean;
+  /** The question under way, or the last one; never rejects. */
+  asked: Promise<void> | undefined;
   askedMs: number;
   timer: Timer | undefined;
 }
@@ -80,12 +82,23 @@ export class GroupSources {
     if (source.asking || source.timer !== undefined || this.#closed) return;
     const { clock } = this.#deps;
     const waitMs = source.askedMs + askEveryMs - clock.monotonicMs();
-    if (waitMs <= 0) return void this.#ask(form, source);
+    if (waitMs <= 0) {
+      source.asked = this.#ask(form, source);
+      return;
+    }
     if (source.served === false) source.served = "unknown";
     source.timer = clock.after("scheduler.groups", waitMs, () => {
       source.timer = undefined;
-      void this.#ask(form, source);
+      source.asked = this.#ask(form, source);
     });
+  }
+
+  /** Resolves when the groups are known of which Pods have been seen. */
+  async known(): Promise<void> {
+    for (const source of Object.values(this.#sources)) {
+      await source.asked;
+      await source.informer?.synced;
+    }
   }
 
   close(): void {
@@ -158,6 +171,7 @@ function newSource(): Source {
     served: "unknown",
     informer: undefined,
     asking: false,
+    asked: undefined,
     askedMs: never,
     timer: undefined,
   };

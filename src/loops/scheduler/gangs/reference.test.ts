@@ -1,0 +1,189 @@
+/**
+ * Decisions about groups against an oracle too simple to be wrong: for random clusters and random groups, a group of equal
+ * Pods is placed exactly when some assignment holds `needed` of them (counted node by node, domain by domain), never in
+ * part, never over a node, never over two domains; and preemption takes exactly what it needs.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeRandom } from "#platform/testing/random.ts";
+import { Cache } from "../cache.ts";
+import { defaultPlugins } from "../default-plugins.ts";
+import { Nominations } from "../nominations.ts";
+import { type PodInfo, podInfo } from "../pod-info.ts";
+import { preemptionLimits } from "../preemption-limits.ts";
+import { ScheduleAlgorithm } from "../schedule-algorithm.ts";
+import { makeNode, makePod, noVolumes } from "../testing.ts";
+import { takeBack } from "./decide-gang.ts";
+import { findGangPreemption } from "./gang-preemption.ts";
+import { placeGang } from "./place-gang.ts";
+
+interface World {
+  readonly cache: Cache;
+  readonly deps: {
+    readonly cache: Cache;
+    readonly decider: ScheduleAlgorithm;
+    readonly nominations: Nominations;
+  };
+  readonly nodes: readonly { readonly name: string; readonly cpu: number; readonly rack: string }[];
+  /** By uid. */
+  readonly placed: Map<
+    string,
+    { readonly info: PodInfo; readonly node: string; readonly cpu: number }
+  >;
+}
+
+let uids = 0;
+
+function pod(cpu: number, priority: number): PodInfo {
+  const name = `p${uids++}`;
+  const made = makePod(name, { cpu: String(cpu), priority });
+  return podInfo({ ...made, metadata: { ...made.metadata, uid: name } });
+}
+
+function makeWorld(random: FakeRandom): World {
+  const namespaces = () => undefined;
+  const cache = new Cache({ namespaces });
+  const nominations = new Nominations();
+  const more = { namespaces, volumes: noVolumes, nominations, plugins: defaultPlugins };
+  const decider = new ScheduleAlgorithm({ cache, random, ...more });
+  const nodes = Array.from({ length: 2 + random.below(7) }, (_, i) => ({
+    name: `n${i}`,
+    cpu: 1 + random.below(4),
+    rack: `r${random.below(3)}`,
+  }));
+  const placed: World["placed"] = new Map();
+  for (const { name, cpu, rack } of nodes) {
+    cache.setNode(makeNode(name, { cpu: String(cpu), pods: "5", labels: { rack } }));
+  }
+  return { cache, deps: { cache, decider, nominations }, nodes, placed };
+}
+
+function put(world: World, node: string, cpu: number, priority: number): void {
+  const info = pod(cpu, priority);
+  world.cache.confirm(info, node);
+  world.placed.set(info.uid, { info, node, cpu });
+}
+
+/** Free cpu of a node, and free places for Pods, with only the Pods counted that `counts` says. */
+function freeOn(world: World, name: string, counts: (info: PodInfo) => boolean): number[] {
+  const here = [...world.placed.values()].filter((p) => p.node === name && counts(p.info));
+  const cpu = world.nodes.find((node) => node.name === name)?.cpu ?? 0;
+  return [here.reduce((left, p) => left - p.cpu, cpu), 5 - here.length];
+}
+
+/** How many Pods of this size the nodes hold: equal Pods hinder one another only on their own node. */
+function capacity(world: World, cpu: number, rack: string | undefined, counts = everybody): number {
+  return world.nodes
+    .filter((node) => rack === undefined || node.rack === rack)
+    .map(({ name }) => freeOn(world, name, counts))
+    .reduce(
+      (sum, [free = 0, places = 0]) => sum + Math.max(0, Math.min(Math.floor(free / cpu), places)),
+      0,
+    );
+}
+
+const everybody = (): boolean => true;
+
+/** What the cluster looks like to a decision, as text. */
+function snapshot({ cache, nodes }: World): string {
+  return nodes
+    .map(({ name }) => {
+      const slot = cache.nodes.slotOf(name) ?? -1;
+      const uidsHere = [...cache.podsOn(slot)].map(({ uid }) => uid).sort();
+      return [name, cache.nodes.cpuUsed[slot], cache.nodes.podsUsed[slot], ...uidsHere].join();
+    })
+    .join(";");
+}
+
+function checkSeed(seed: number): void {
+  const random = new FakeRandom(seed);
+  const world = makeWorld(random);
+  for (let step = 0; step < 25; step++) {
+    for (const { name } of world.nodes) {
+      const [free = 0, places = 0] = freeOn(world, name, everybody);
+      if (random.below(3) === 0 && free >= 1 && places > 0) put(world, name, 1, random.below(3));
+    }
+    for (const [uid] of world.placed) {
+      if (random.below(3) > 0) continue;
+      world.placed.delete(uid);
+      world.cache.removePod(uid);
+    }
+    checkGroup(world, random, `seed ${seed} step ${step}`);
+  }
+}
+
+function checkGroup(world: World, random: FakeRandom, at: string): void {
+  const cpu = 1 + random.below(2);
+  const members = Array.from({ length: 1 + random.below(8) }, () => pod(cpu, 2));
+  const needed = 1 + random.below(members.length);
+  const topologyKey = random.below(2) === 0 ? "rack" : undefined;
+  const question = { members, needed, topologyKey, placedOn: [], skip: 0 };
+  const racks =
+    topologyKey === undefined ? [undefined] : [...new Set(world.nodes.map((n) => n.rack))];
+  const most = Math.max(...racks.map((rack) => capacity(world, cpu, rack)));
+  const before = snapshot(world);
+  const decision = placeGang(world.deps, question);
+  assert.equal(decision.kind, most >= needed ? "placed" : "none", at);
+  if (decision.kind === "placed") {
+    const { placements } = decision.trial;
+    assert.equal(placements.length, Math.min(members.length, most), `${at}: as many as fit`);
+    checkPlaces(world, placements, topologyKey, at);
+    takeBack(world.deps, decision.trial);
+  }
+  assert.equal(snapshot(world), before, `${at}: all of it was taken back`);
+  if (decision.kind === "none") checkPreemption(world, question, cpu, racks, at);
+}
+
+function checkPlaces(
+  world: World,
+  placements: readonly { readonly nodeName: string }[],
+  topologyKey: string | undefined,
+  at: string,
+): void {
+  for (const { name, cpu } of world.nodes) {
+    const slot = world.cache.nodes.slotOf(name) ?? -1;
+    assert.ok(
+      (world.cache.nodes.cpuUsed[slot] ?? 0) <= cpu * 1_000,
+      `${at}: ${name} overcommitted`,
+    );
+    assert.ok((world.cache.nodes.podsUsed[slot] ?? 0) <= 5, `${at}: ${name} overcommitted`);
+  }
+  const racks = placements.map(
+    ({ nodeName }) => world.nodes.find((n) => n.name === nodeName)?.rack,
+  );
+  if (topologyKey !== undefined) assert.equal(new Set(racks).size, 1, `${at}: one domain`);
+}
+
+function checkPreemption(
+  world: World,
+  question: Parameters<typeof placeGang>[1],
+  cpu: number,
+  racks: readonly (string | undefined)[],
+  at: string,
+): void {
+  const { needed } = question;
+  const fitsWithout = (gone: ReadonlySet<string>): boolean =>
+    racks.some((rack) => capacity(world, cpu, rack, ({ uid }) => !gone.has(uid)) >= needed);
+  const lower = [...world.placed.values()].filter(({ info }) => info.priority < 2);
+  const canHelp = fitsWithout(new Set(lower.map(({ info }) => info.uid)));
+  const before = snapshot(world);
+  const more = { budgets: () => [], limits: preemptionLimits, unitOf: () => undefined };
+  const found = findGangPreemption(
+    { ...world.deps, ...more },
+    { ...question, priority: undefined },
+  );
+  assert.equal(snapshot(world), before, `${at}: nothing is changed by the question`);
+  assert.equal(found !== undefined, canHelp, `${at}: preemption`);
+  if (found === undefined) return;
+  assert.ok(
+    found.victims.every(({ info }) => info.priority < 2),
+    `${at}: only lower ones`,
+  );
+  const gone = new Set(found.victims.map(({ info }) => info.uid));
+  assert.ok(fitsWithout(gone), `${at}: it fits then`);
+  assert.ok(found.nodes.size >= needed, `${at}: enough are nominated`);
+}
+
+test("groups are placed exactly when they fit, whole, and preempt exactly when that helps", () => {
+  for (let seed = 1; seed <= 60; seed++) checkSeed(seed);
+});
