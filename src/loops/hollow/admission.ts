@@ -64,7 +64,8 @@ function resourceRejection(
     const wanted = amounts.get(name) ?? 0n;
     const capacity = allocatable.get(name);
     // The node does not know it: a resource of the whole cluster, or of a resource claim.
-    if (wanted <= 0n || (capacity === undefined && !isNativeResource(name))) continue;
+    const isNative = isNativeResource(name) && !name.startsWith(classPrefix);
+    if (wanted <= 0n || (capacity === undefined && !isNative)) continue;
     const used = usage.amount(name);
     if (wanted <= (capacity ?? 0n) - used) continue;
     const asWhole = (nanos: bigint): bigint => wholeOf(name, nanos);
@@ -84,6 +85,8 @@ function insufficient(
   return { reason: `OutOf${name}`, message };
 }
 
+/** Of extended resources that stand for the devices of a class. */
+const classPrefix = "deviceclass.resource.kubernetes.io/";
 const first = ["cpu", "memory", "ephemeral-storage"];
 
 function inOrder(names: readonly string[]): string[] {

@@ -111,8 +111,12 @@ export async function prepareClaims(
   devices: HollowDevices | undefined,
 ): Promise<Preparing> {
   let takesMs = 0;
-  for (const entry of pod.spec?.resourceClaims ?? []) {
-    const { refusal, takesMs: ownMs } = await prepareClaim(client, pod, entry, devices);
+  const extended = pod.status?.extendedResourceClaimStatus?.resourceClaimName;
+  for (const claim of [
+    ...(pod.spec?.resourceClaims ?? []),
+    ...(extended === undefined ? [] : [extended]),
+  ]) {
+    const { refusal, takesMs: ownMs } = await prepareClaim(client, pod, claim, devices);
     if (refusal !== undefined) {
       const message = `Failed to prepare dynamic resources: prepare dynamic resources: ${refusal}`;
       return { refusal: message, takesMs };
@@ -127,16 +131,26 @@ const refused = (refusal: string): Preparing => ({ refusal, takesMs: 0 });
 async function prepareClaim(
   client: Client,
   pod: Pod,
-  entry: PodResourceClaim,
+  claim: PodResourceClaim | string,
   devices: HollowDevices | undefined,
 ): Promise<Preparing> {
-  const { namespace = "", name: podName = "", uid = "" } = pod.metadata ?? {};
-  const named = claimOf(pod, entry);
+  if (typeof claim === "string") return prepareNamed(client, pod, claim, devices);
+  const { namespace = "", name = "" } = pod.metadata ?? {};
+  const named = claimOf(pod, claim);
   if (named.kind === "unneeded") return { takesMs: 0 };
   if (named.kind === "unsupported") return refused(named.message);
   if (named.kind === "unmade")
-    return refused(`pod "${namespace}/${podName}": ResourceClaim not created yet`);
-  const { name } = named;
+    return refused(`pod "${namespace}/${name}": ResourceClaim not created yet`);
+  return prepareNamed(client, pod, named.name, devices);
+}
+
+async function prepareNamed(
+  client: Client,
+  pod: Pod,
+  name: string,
+  devices: HollowDevices | undefined,
+): Promise<Preparing> {
+  const { namespace = "", name: podName = "", uid = "" } = pod.metadata ?? {};
   let claim: ResourceClaim;
   try {
     claim = await client.get<ResourceClaim>(resource("resourceclaims"), namespace, name);

@@ -202,7 +202,8 @@ export class HollowPods implements ReflectorSink<Pod> {
 
   /** @returns after how long the claims of the Pod are looked at again; 0: nothing holds its containers back. */
   async #prepare(record: PodRecord, pod: Pod): Promise<number> {
-    if (!usesClaims(pod) || !isStarting(record.run) || hasEnded(pod)) return 0;
+    const hasClaims = usesClaims(pod) || pod.status?.extendedResourceClaimStatus !== undefined;
+    if (!hasClaims || !isStarting(record.run) || hasEnded(pod)) return 0;
     if (pod.metadata?.deletionTimestamp !== undefined) return 0;
     const nowMs = this.#deps.clock.nowMs();
     const { claims } = record;

@@ -137,6 +137,13 @@ export class Cache {
     return slot;
   }
 
+  /** Which resources devices stand for may have changed: what is known of room does not hold any more. */
+  classesChanged(): void {
+    this.nodes.touchRoom();
+    this.loosened++;
+    this.version++;
+  }
+
   deleteNode(name: string): void {
     const slot = this.nodes.slotOf(name);
     if (slot === undefined) return;

@@ -13,8 +13,15 @@ export type ClusterEvent =
   | { readonly kind: "pod-placed"; readonly info: PodInfo }
   /** `claims`: those that changed, as `namespace/name`; absent: volumes, classes and the like changed. */
   | { readonly kind: "volumes"; readonly claims?: ReadonlySet<string> }
-  /** `claims`: those whose status changed, as `namespace/name`; absent: devices were given back or published. */
-  | { readonly kind: "devices"; readonly claims?: ReadonlySet<string> }
+  /**
+   * `claims`: those whose status changed, as `namespace/name`; absent: devices were given back or published, or
+   * classes changed.
+   */
+  | {
+      readonly kind: "devices";
+      readonly claims?: ReadonlySet<string>;
+      readonly hasNewClasses?: true;
+    }
   | { readonly kind: "namespaces" };
 
 /**

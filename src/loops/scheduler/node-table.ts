@@ -140,6 +140,11 @@ export class NodeTable {
     }
   }
 
+  /** Room is judged again on every node. */
+  touchRoom(): void {
+    this.roomGeneration.fill(++this.#generations);
+  }
+
   /** What is left of a resource that has no column of its own: an extended one, huge pages. */
   scalarFree(slot: number, name: string): number {
     const column = this.#scalars.get(name);

@@ -311,7 +311,10 @@ class SchedulerShell implements Scheduler {
       }),
       this.#gangs.subscribe(),
       ...this.#volumes.subscribe((event) => this.#happened(event)),
-      ...this.#devices.subscribe((event) => this.#happened(event)),
+      ...this.#devices.subscribe(
+        (event) => this.#happened(event),
+        () => this.#cache.classesChanged(),
+      ),
     ];
   }
 

@@ -5,19 +5,28 @@
  *   in flight ──preBind──► finalizer ─► status: allocation, reservedFor ──binding conditions true──► bind
  *      └──unreserve: not written yet: forgotten; written: the allocation stays, the reservation goes
  *
+ * Extended resources: the claim is created first, and named in the Pod's status last.
  * After  k/k pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, bindClaim, PreBind, Unreserve.
  */
-import type { AllocationResult, Pod, ResourceClaim } from "#api/gen/types.ts";
+import type {
+  AllocationResult,
+  ContainerExtendedResourceRequest,
+  Pod,
+  ResourceClaim,
+} from "#api/gen/types.ts";
 import { ApiError } from "#api/status.ts";
 import { deleteProtection, isReservedFor } from "#api/pods/resource-claims.ts";
 import { formatTime } from "#api/values/time.ts";
 import type { Reservation } from "../plugin.ts";
 import { hasBindingConditions, isReady } from "./binding-conditions.ts";
+import { unwrittenName } from "./extended-resources.ts";
 import type { DeviceLookup } from "./lookup.ts";
 import { claimKey } from "./requests.ts";
 
 /** As upstream's retry.DefaultRetry: steps at a conflict. */
 const triesMax = 5;
+
+type Mappings = readonly ContainerExtendedResourceRequest[];
 
 interface ClaimChoice {
   readonly claim: ResourceClaim;
@@ -30,10 +39,20 @@ export class DeviceReservation implements Reservation {
   readonly #lookup: DeviceLookup;
   readonly #pod: Pod;
   readonly #choices: readonly ClaimChoice[];
+  readonly #mappings: Mappings | undefined;
+  /** As it was created for extended resources. */
+  #created: ResourceClaim | undefined;
   /** Claims whose writes were answered. */
   readonly #written: ResourceClaim[] = [];
 
-  constructor(lookup: DeviceLookup, pod: Pod, choices: readonly ClaimChoice[]) {
+  /** `mappings`: the last of `choices` is a claim for extended resources, which is created before it is bound. */
+  constructor(
+    lookup: DeviceLookup,
+    pod: Pod,
+    choices: readonly ClaimChoice[],
+    mappings: Mappings | undefined,
+  ) {
+    this.#mappings = mappings;
     this.#lookup = lookup;
     this.#pod = pod;
     this.#choices = choices;
@@ -44,7 +63,9 @@ export class DeviceReservation implements Reservation {
 
   async preBind(signal: AbortSignal): Promise<void> {
     for (const choice of this.#choices) {
-      if (!isReservedFor(this.#pod, choice.claim)) await this.#bind(choice);
+      const isUnwritten = choice.claim.metadata?.name === unwrittenName;
+      if (isUnwritten) await this.#bindExtended(choice, signal);
+      else if (!isReservedFor(this.#pod, choice.claim)) await this.#bind(choice);
     }
     if (!this.#claims().some(hasBindingConditions)) return;
     await this.#lookup.waiters.until(() => this.#claims().every(isReady), signal);
@@ -57,17 +78,37 @@ export class DeviceReservation implements Reservation {
     const uid = this.#pod.metadata?.uid ?? "";
     for (const claim of this.#written) {
       // What is not taken back here, the claim controller takes back when the Pod goes.
-      this.#lookup.removeReservation(claim, uid).catch(() => undefined);
+      const isOwn = claim.metadata?.uid === this.#created?.metadata?.uid;
+      if (!isOwn) this.#lookup.removeReservation(claim, uid).catch(() => undefined);
     }
+    // What stays is found and removed when the Pod is tried again, and goes with the Pod at the latest.
+    if (this.#created !== undefined) this.#lookup.remove(this.#created).catch(() => undefined);
   }
 
   #claims(): readonly ResourceClaim[] {
     return this.#choices.map(({ claim }) => {
-      const { namespace = "", name = "" } = claim.metadata ?? {};
+      const isUnwritten = claim.metadata?.name === unwrittenName;
+      const { namespace = "", name = "" } = (isUnwritten ? this.#created : claim)?.metadata ?? {};
       const now = this.#lookup.claim(namespace, name);
       if (now !== undefined) return now;
       throw new Error(`resourceclaim.resource.k8s.io "${name}" not found`);
     });
+  }
+
+  async #bindExtended(choice: ClaimChoice, signal: AbortSignal): Promise<void> {
+    const { name: _n, uid: _u, ...metadata } = choice.claim.metadata ?? {};
+    const created = await this.#lookup.create({ ...choice.claim, metadata });
+    this.#created = created;
+    const { namespace = "", name = "" } = created.metadata ?? {};
+    // What is written of it counts only once the claim is known here.
+    await this.#lookup.waiters.until(
+      () => this.#lookup.claim(namespace, name) !== undefined,
+      signal,
+    );
+    await this.#bind({ claim: created, allocation: choice.allocation });
+    this.#lookup.endInFlight(choice.claim);
+    const requestMappings = this.#mappings ?? [];
+    await this.#lookup.noteExtended(this.#pod, { requestMappings, resourceClaimName: name });
   }
 
   async #bind(choice: ClaimChoice): Promise<void> {

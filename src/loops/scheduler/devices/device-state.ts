@@ -11,6 +11,7 @@ import type { AllocationResult, DeviceClass, Node, ResourceClaim } from "#api/ge
 import { AllocatedDevices } from "./allocated-devices.ts";
 import { allocate, type Allocation, type Budget, StepsExceeded } from "./allocator.ts";
 import { DeviceSelectors } from "./device-selectors.ts";
+import { ExtendedResources } from "./extended-resources.ts";
 import type { Inventory } from "./inventory.ts";
 import { type NodeView, Pools, type PoolView } from "./pools.ts";
 import { CountersLeft } from "./shared-counters.ts";
@@ -56,6 +57,7 @@ export class DeviceState {
   });
   readonly allocated = new AllocatedDevices((pool) => this.#columns.poolChanged(pool));
   readonly #classes = new Map<string, DeviceClass>();
+  readonly #extended = new ExtendedResources();
   #classesVersion = 0;
   readonly #shapes = new Map<string, number>();
   #lastShape = 0;
@@ -76,14 +78,21 @@ export class DeviceState {
     return this.#classes.get(name);
   }
 
+  /** The class whose devices an extended resource is made of. */
+  classBehind(resource: string): DeviceClass | undefined {
+    return this.#extended.classOf(resource);
+  }
+
   setClass(deviceClass: DeviceClass): void {
     this.#classesChanged();
     this.#classes.set(deviceClass.metadata?.name ?? "", deviceClass);
+    this.#extended.set(deviceClass);
   }
 
   deleteClass(name: string): void {
     this.#classesChanged();
     this.#classes.delete(name);
+    this.#extended.delete(name);
   }
 
   /** Claims of equal shapes have equal verdicts. A number, because every node is asked for it. */

@@ -41,6 +41,7 @@ function lookupOf(state: DeviceState, claims: ReadonlyMap<string, ResourceClaim>
     state,
     waiters: { until: nothing },
     claim: (_namespace, name) => claims.get(name),
+    extendedClaimOf: () => undefined,
     newShareId: () => "share",
     now: () => 0,
     isInFlight: () => false,
@@ -52,6 +53,9 @@ function lookupOf(state: DeviceState, claims: ReadonlyMap<string, ResourceClaim>
     get: nothing,
     update: nothing,
     updateStatus: nothing,
+    create: nothing,
+    remove: nothing,
+    noteExtended: nothing,
     removeReservation: nothing,
   };
 }

@@ -12,9 +12,12 @@
 import type {
   AllocationResult,
   DeviceClass,
+  Pod,
+  PodExtendedResourceClaimStatus,
   ResourceClaim,
   ResourceSlice,
 } from "#api/gen/types.ts";
+import { deleteProtection } from "#api/pods/resource-claims.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import { keyOf, objectKey } from "#client/indexer.ts";
@@ -25,6 +28,7 @@ import type { Random } from "#platform/random.ts";
 import type { ClusterEvent } from "../hints.ts";
 import { ClaimWaiters } from "./claim-waiters.ts";
 import { DeviceState } from "./device-state.ts";
+import { extendedClaimOwner } from "./extended-resources.ts";
 import type { DeviceLookup } from "./lookup.ts";
 
 const resource = (name: string): ResourceRef => ({
@@ -33,6 +37,7 @@ const resource = (name: string): ResourceRef => ({
   resource: name,
 });
 const claimsRef = resource("resourceclaims");
+const podsRef: ResourceRef = { group: "", version: "v1", resource: "pods" };
 
 interface DevicesDeps {
   readonly client: Client;
@@ -50,6 +55,8 @@ export class Devices implements DeviceLookup {
   readonly #classes: Informer<DeviceClass>;
   /** By claim key: as written by us, until the server shows that version or a later one. */
   readonly #assumed = new Map<string, ResourceClaim>();
+  /** Claims for extended resources, by the uid of their Pod. */
+  readonly #extended = new Map<string, ResourceClaim>();
   /** By claim uid. */
   readonly #inFlight = new Map<string, AllocationResult>();
 
@@ -65,9 +72,16 @@ export class Devices implements DeviceLookup {
     return [this.#claims.synced, this.#slices.synced, this.#classes.synced];
   }
 
-  /** `happened` hears of changes in batches. Call once. @returns the removers of its handlers. */
-  subscribe(happened: (event: ClusterEvent) => void): readonly (() => void)[] {
+  /** `happened` hears of changes in batches, `classesChanged` of those of classes at once. Call once. @returns the removers of its handlers. */
+  subscribe(
+    happened: (event: ClusterEvent) => void,
+    classesChanged: () => void,
+  ): readonly (() => void)[] {
     const changed = { batch: () => happened({ kind: "devices" }) };
+    const setClass = (one: DeviceClass): void => {
+      this.state.setClass(one);
+      classesChanged();
+    };
     return [
       this.#claims.addHandler({
         add: (claim) => this.#shown(claim),
@@ -86,10 +100,13 @@ export class Devices implements DeviceLookup {
         ...changed,
       }),
       this.#classes.addHandler({
-        add: (one) => this.state.setClass(one),
-        update: (_old, one) => this.state.setClass(one),
-        delete: ({ metadata }) => this.state.deleteClass(metadata?.name ?? ""),
-        ...changed,
+        add: setClass,
+        update: (_old, one) => setClass(one),
+        delete: ({ metadata }) => {
+          this.state.deleteClass(metadata?.name ?? "");
+          classesChanged();
+        },
+        batch: () => happened({ kind: "devices", hasNewClasses: true }),
       }),
     ];
   }
@@ -97,6 +114,10 @@ export class Devices implements DeviceLookup {
   claim(namespace: string, name: string): ResourceClaim | undefined {
     const key = objectKey(namespace, name);
     return this.#assumed.get(key) ?? this.#claims.getByKey(key);
+  }
+
+  extendedClaimOf(podUid: string): ResourceClaim | undefined {
+    return this.#extended.get(podUid);
   }
 
   newShareId(): string {
@@ -145,6 +166,27 @@ export class Devices implements DeviceLookup {
     return this.#deps.client.update(claimsRef, claim.metadata?.namespace ?? "", claim, options);
   }
 
+  create(claim: ResourceClaim): Promise<ResourceClaim> {
+    return this.#deps.client.create(claimsRef, claim.metadata?.namespace ?? "", claim);
+  }
+
+  async remove(claim: ResourceClaim): Promise<void> {
+    const known = await this.get(claim);
+    const { namespace = "", name = "", uid = "", finalizers = [] } = known.metadata ?? {};
+    const left = finalizers.filter((one) => one !== deleteProtection);
+    if (left.length < finalizers.length) {
+      await this.update({ ...known, metadata: { ...known.metadata, finalizers: left } });
+    }
+    await this.#deps.client.delete(claimsRef, namespace, name, { preconditions: { uid } });
+  }
+
+  async noteExtended(pod: Pod, extended: PodExtendedResourceClaimStatus): Promise<void> {
+    const { namespace = "", name = "", uid } = pod.metadata ?? {};
+    const patch = { metadata: { uid }, status: { extendedResourceClaimStatus: extended } };
+    const options = { subresource: "status" };
+    await this.#deps.client.patch(podsRef, namespace, name, "strategic", patch, options);
+  }
+
   async removeReservation(claim: ResourceClaim, podUid: string): Promise<void> {
     const { namespace = "", name = "", uid } = claim.metadata ?? {};
     const status = { reservedFor: [{ $patch: "delete", uid: podUid }] };
@@ -155,12 +197,16 @@ export class Devices implements DeviceLookup {
 
   #shown(claim: ResourceClaim): void {
     const key = keyOf(claim);
+    const podUid = extendedClaimOwner(claim);
+    if (podUid !== undefined) this.#extended.set(podUid, claim);
     const assumed = this.#assumed.get(key);
     if (assumed !== undefined && !isNewer(assumed, claim)) this.#assumed.delete(key);
     this.#recount(claim);
   }
 
   #gone(claim: ResourceClaim): void {
+    const podUid = extendedClaimOwner(claim);
+    if (podUid !== undefined) this.#extended.delete(podUid);
     this.#assumed.delete(keyOf(claim));
     this.#inFlight.delete(claim.metadata?.uid ?? "");
     this.state.allocated.set(claim.metadata?.uid ?? "", undefined);

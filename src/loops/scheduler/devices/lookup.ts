@@ -1,5 +1,10 @@
 /** What the plugin needs to know of devices and claims, and how it writes; `Devices` is it in production. */
-import type { AllocationResult, ResourceClaim } from "#api/gen/types.ts";
+import type {
+  AllocationResult,
+  Pod,
+  PodExtendedResourceClaimStatus,
+  ResourceClaim,
+} from "#api/gen/types.ts";
 import type { ClaimWaiters } from "./claim-waiters.ts";
 import type { DeviceState } from "./device-state.ts";
 
@@ -8,6 +13,8 @@ export interface DeviceLookup {
   readonly waiters: Pick<ClaimWaiters, "until">;
   /** With what is assumed. */
   claim(namespace: string, name: string): ResourceClaim | undefined;
+  /** The claim that was made for extended resources of the Pod of this uid. */
+  extendedClaimOf(podUid: string): ResourceClaim | undefined;
   newShareId(): string;
   /** Milliseconds since 1970. */
   now(): number;
@@ -20,5 +27,10 @@ export interface DeviceLookup {
   get(claim: ResourceClaim): Promise<ResourceClaim>;
   update(claim: ResourceClaim): Promise<ResourceClaim>;
   updateStatus(claim: ResourceClaim): Promise<ResourceClaim>;
+  create(claim: ResourceClaim): Promise<ResourceClaim>;
+  /** Resolves when it is gone or going; takes off what protects it first. */
+  remove(claim: ResourceClaim): Promise<void>;
+  /** Writes the Pod's status. */
+  noteExtended(pod: Pod, status: PodExtendedResourceClaimStatus): Promise<void>;
   removeReservation(claim: ResourceClaim, podUid: string): Promise<void>;
 }

@@ -1,6 +1,8 @@
 /**
  * DynamicResources: Pods with resource claims.
  *
+ * Extended resources that a DeviceClass stands behind are one more claim, which differs by node and is made at the bind.
+ *
  *   preFilter   the claims are there, and nobody else is allocating them; their classes exist
  *   filter      per node: allocated claims are good for it, the others can be allocated there
  *   postFilter  a claim that kept the Pod from every node is freed, when only this Pod has it
@@ -16,9 +18,18 @@ import type { Cycle } from "../cycle.ts";
 import { normalize } from "../cycle.ts";
 import { hasBindingConditions, isHopeless } from "../devices/binding-conditions.ts";
 import { DeviceReservation } from "../devices/device-reservation.ts";
+import type { Budget } from "../devices/allocator.ts";
 import { celPerDecision, scoreOf, stepsPerDecision } from "../devices/device-state.ts";
 import type { DeviceLookup } from "../devices/lookup.ts";
-import { claimsOfPod } from "../devices/pod-claims.ts";
+import {
+  asksForDevices,
+  claimsOf,
+  type Demand,
+  demandOf,
+  lackingOn,
+  nodeDemandOf,
+} from "../devices/pod-demand.ts";
+import type { Verdict } from "../devices/verdict-columns.ts";
 import { AllocationError, claimKey } from "../devices/requests.ts";
 import type { ClusterEvent, Hint } from "../hints.ts";
 import type { NodeTable } from "../node-table.ts";
@@ -27,6 +38,7 @@ import type { PodInfo } from "../pod-info.ts";
 import { reasonId } from "../reasons.ts";
 
 const name = "DynamicResources";
+const leftOver = reasonId(name, "cannot schedule extended resource claim", false);
 const unavailable = reasonId(name, "resourceclaim not available on the node", false);
 
 export function dynamicResources({ devices }: PluginDeps): Plugin {
@@ -39,7 +51,7 @@ export function dynamicResources({ devices }: PluginDeps): Plugin {
     postFilter: (info) => freeUnavailable(info, devices),
     score: { weight: 2, run: (cycle, into) => scores.copy(cycle, into) },
     reserve: (info, node) => reserve(info, node, devices),
-    sign: ({ pod, uid }) => (usesClaims(pod) ? uid : ""),
+    sign: (info) => (asksForDevices(info, devices) ? info.uid : ""),
     hint: (event, info) => hintOf(event, info, devices),
   };
 }
@@ -52,10 +64,6 @@ function hintOf(event: ClusterEvent, info: PodInfo, lookup: DeviceLookup): Hint 
   const { claims } = event;
   if (claims === undefined) return "queue";
   return found.claims.some((claim) => claims.has(claimKey(claim))) ? "queue" : "skip";
-}
-
-function claimsOf({ pod }: PodInfo, lookup: DeviceLookup) {
-  return claimsOfPod(pod, (namespace, claim) => lookup.claim(namespace, claim));
 }
 
 /** What keeps the Pod from any node, in upstream's words; undefined when nothing does. */
@@ -90,21 +98,6 @@ function classesOf(request: DeviceRequest): readonly (readonly [string, string])
   return firstAvailable.map((one) => [`${request.name}/${one.name}`, one.deviceClassName]);
 }
 
-interface Demand {
-  readonly allocated: readonly ResourceClaim[];
-  readonly open: readonly ResourceClaim[];
-}
-
-function demandOf(info: PodInfo, lookup: DeviceLookup): Demand {
-  const found = claimsOf(info, lookup);
-  const claims = found.kind === "claims" ? found.claims : [];
-  const isAllocated = ({ status }: ResourceClaim): boolean => status?.allocation !== undefined;
-  return {
-    allocated: claims.filter(isAllocated),
-    open: claims.filter((claim) => !isAllocated(claim)),
-  };
-}
-
 /** Of the last decision, by slot: the filter finds them, the score needs them. */
 class NodeScores {
   #uid = "";
@@ -134,9 +127,11 @@ class NodeScores {
 function keepPossible(cycle: Cycle, lookup: DeviceLookup, scores: NodeScores): void {
   const { info, cache } = cycle;
   scores.begin(info.uid);
-  if (!usesClaims(info.pod)) return;
-  const { allocated, open } = demandOf(info, lookup);
-  const judge = judgeOf(open, lookup, cache.nodes);
+  if (!asksForDevices(info, lookup)) return;
+  const demand = demandOf(info, lookup);
+  const { allocated, stale } = demand;
+  if (stale !== undefined) return cycle.keep(() => leftOver);
+  const judge = judgeOf(info, demand, lookup, cache.nodes);
   const base = scoreOf(
     allocated,
     allocated.map((claim) => claim.status?.allocation ?? {}),
@@ -161,14 +156,35 @@ function refusalWith(text: string) {
   return { text, id: reasonId(name, text, false) };
 }
 
-function judgeOf(open: readonly ResourceClaim[], { state }: DeviceLookup, nodes: NodeTable) {
-  if (open.length === 0) return () => ({ kind: "fits", score: 0 }) as const;
-  const how = {
-    shape: state.shapeOf(open),
-    budget: { left: stepsPerDecision, celLeft: celPerDecision },
+type Judge = (slot: number) => Verdict;
+
+/** Nodes with device plugins for some of the extended resources ask for fewer devices than others. */
+function judgeOf(info: PodInfo, demand: Demand, lookup: DeviceLookup, nodes: NodeTable): Judge {
+  const { extended } = demand;
+  const budget = { left: stepsPerDecision, celLeft: celPerDecision };
+  if (extended.length === 0) return judgeOfClaims(demand.open, budget, lookup, nodes);
+  const judges = new Map<string, Judge>();
+  return (slot) => {
+    const lacking = extended.filter((name) => nodes.scalarMax(slot, name) === 0);
+    const key = lacking.join();
+    let judge = judges.get(key);
+    if (judge === undefined) {
+      const { open } = nodeDemandOf(info, demand, lacking, lookup);
+      judges.set(key, (judge = judgeOfClaims(open, budget, lookup, nodes)));
+    }
+    return judge(slot);
   };
-  const judge = state.judgeSlots(nodes, open, how);
-  return (slot: number) => {
+}
+
+function judgeOfClaims(
+  open: readonly ResourceClaim[],
+  budget: Budget,
+  { state }: DeviceLookup,
+  nodes: NodeTable,
+): Judge {
+  if (open.length === 0) return () => ({ kind: "fits", score: 0 });
+  const judge = state.judgeSlots(nodes, open, { shape: state.shapeOf(open), budget });
+  return (slot) => {
     try {
       return judge(slot);
     } catch (error) {
@@ -186,10 +202,15 @@ function isAvailable(claim: ResourceClaim, node: Node, lookup: DeviceLookup): bo
 
 /** @returns upstream's words for what was done. */
 function freeUnavailable(info: PodInfo, lookup: DeviceLookup): string {
-  if (!usesClaims(info.pod)) return "";
+  if (!asksForDevices(info, lookup)) return "";
+  const { allocated, stale } = demandOf(info, lookup);
   const isOwn = ({ status }: ResourceClaim): boolean =>
     (status?.reservedFor ?? []).every(({ uid }) => uid === info.uid);
-  const claim = demandOf(info, lookup).allocated.find(isOwn);
+  const claim = allocated.find(isOwn);
+  if (claim === undefined && stale !== undefined) {
+    lookup.remove(stale).catch(() => undefined);
+    return "deletion of ResourceClaim completed";
+  }
   if (claim === undefined) return "still not schedulable";
   const { reservedFor: _r, allocation: _a, devices: _d, ...status } = claim.status ?? {};
   // It comes back as an event of the claim; a conflict, too, means that the claim changes.
@@ -201,8 +222,11 @@ function freeUnavailable(info: PodInfo, lookup: DeviceLookup): string {
 }
 
 function reserve(info: PodInfo, node: Node, lookup: DeviceLookup): Reservation | undefined {
-  if (!usesClaims(info.pod)) return undefined;
-  const { allocated, open } = demandOf(info, lookup);
+  if (!asksForDevices(info, lookup)) return undefined;
+  const demand = demandOf(info, lookup);
+  const lacking = lackingOn(node, demand.extended);
+  const { open, extended } = nodeDemandOf(info, demand, lacking, lookup);
+  const { allocated } = demand;
   const results = lookup.state.allocateOn(node, open, () => lookup.newShareId());
   const choices = [
     ...allocated.map((claim) => ({ claim, allocation: undefined })),
@@ -210,5 +234,5 @@ function reserve(info: PodInfo, node: Node, lookup: DeviceLookup): Reservation |
   ];
   const isDone = open.length === 0 && allocated.every((claim) => isReservedFor(info.pod, claim));
   if (isDone && !allocated.some(hasBindingConditions)) return undefined;
-  return new DeviceReservation(lookup, info.pod, choices);
+  return new DeviceReservation(lookup, info.pod, choices, extended?.mappings);
 }

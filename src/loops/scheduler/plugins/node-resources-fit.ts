@@ -1,7 +1,9 @@
 /** NodeResourcesFit: requests must find room; how full a node is to be, the strategy says. */
 import { isExtendedResource } from "#api/validation/resources.ts";
+import type { ClusterEvent, Hint } from "../hints.ts";
 import type { NodeTable } from "../node-table.ts";
 import type { Plugin, PluginDeps } from "../plugin.ts";
+import type { PodInfo } from "../pod-info.ts";
 import { reasonId } from "../reasons.ts";
 import type { Requests } from "../requests.ts";
 import { leastAllocated, strategyScore } from "../scoring-strategy.ts";
@@ -33,17 +35,33 @@ export interface IgnoredResources {
 export const ignoresNothing: IgnoredResources = { names: new Set(), groups: new Set() };
 
 export function nodeResourcesFit(
-  _deps?: PluginDeps,
+  { devices }: Partial<PluginDeps> = {},
   strategy = leastAllocated,
   ignored = ignoresNothing,
 ): Plugin {
   const counts = countsOf(ignored);
+  // What a node has no device plugin for, devices of a class may give: DynamicResources decides.
+  const isDelegated: IsDelegated = (nodes, slot, resource) =>
+    nodes.scalarMax(slot, resource) === 0 && devices?.state.classBehind(resource) !== undefined;
   return {
     name,
-    roomFilter: (nodes, requests, slot) => lackOf(nodes, requests, slot, counts),
+    roomFilter: (nodes, requests, slot) => lackOf(nodes, requests, slot, { counts, isDelegated }),
     roomScore: { weight: 1, score: strategyScore(strategy) },
-    hint: ({ kind }) => (kind === "node" || kind === "pod-gone" ? "queue-if-fits" : "skip"),
+    hint: fitHint,
   };
+}
+
+function fitHint(event: ClusterEvent, { requests }: PodInfo): Hint {
+  if (event.kind === "node" || event.kind === "pod-gone") return "queue-if-fits";
+  const mayBeBacked = event.kind === "devices" && event.hasNewClasses === true;
+  return mayBeBacked && requests.scalars.length > 0 ? "queue" : "skip";
+}
+
+type IsDelegated = (nodes: NodeTable, slot: number, resource: string) => boolean;
+
+interface Exceptions {
+  readonly counts: ((resource: string) => boolean) | undefined;
+  readonly isDelegated: IsDelegated;
 }
 
 /** Whether a scalar resource is checked; undefined: all are. */
@@ -65,7 +83,7 @@ function lackOf(
   nodes: NodeTable,
   requests: Requests,
   slot: number,
-  counts: ((resource: string) => boolean) | undefined,
+  { counts, isDelegated }: Exceptions,
 ): readonly number[] {
   const { cpu, memory, ephemeral, scalars } = requests;
   const found: number[] = [];
@@ -81,6 +99,7 @@ function lackOf(
   }
   for (const [resource, amount] of scalars) {
     if (amount <= nodes.scalarFree(slot, resource) || counts?.(resource) === false) continue;
+    if (isDelegated(nodes, slot, resource)) continue;
     const isHopeless = amount > nodes.scalarMax(slot, resource);
     const { crowded, small } = lacks(resource);
     found.push(isHopeless ? small : crowded);

@@ -1,0 +1,79 @@
+/**
+ * What a Pod asks of devices: its claims, allocated or not, and extended resources that a DeviceClass stands behind,
+ * which the scheduler turns into one more claim, on nodes that have no device plugin for them.
+ */
+import type { ContainerExtendedResourceRequest, Node, ResourceClaim } from "#api/gen/types.ts";
+import { usesClaims } from "#api/pods/resource-claims.ts";
+import { amountOf } from "../amounts.ts";
+import type { PodInfo } from "../pod-info.ts";
+import { newExtendedClaim, requestsOf } from "./extended-resources.ts";
+import type { DeviceLookup } from "./lookup.ts";
+import { claimsOfPod } from "./pod-claims.ts";
+
+export interface Demand {
+  readonly allocated: readonly ResourceClaim[];
+  readonly open: readonly ResourceClaim[];
+  /** Extended resources of the Pod that a class stands behind. */
+  readonly extended: readonly string[];
+  /** Of an earlier try: it has to go before the Pod can be placed. */
+  readonly stale: ResourceClaim | undefined;
+}
+
+/** What is to be allocated on a node. */
+interface NodeDemand {
+  readonly open: readonly ResourceClaim[];
+  /** The last of `open`, when there is one for extended resources. */
+  readonly extended:
+    | {
+        readonly claim: ResourceClaim;
+        readonly mappings: readonly ContainerExtendedResourceRequest[];
+      }
+    | undefined;
+}
+
+export function asksForDevices(info: PodInfo, lookup: DeviceLookup): boolean {
+  return usesClaims(info.pod) || extendedOf(info, lookup).length > 0;
+}
+
+function extendedOf({ requests }: PodInfo, { state }: DeviceLookup): readonly string[] {
+  if (requests.scalars.length === 0) return none;
+  const names = requests.scalars.map(([name]) => name);
+  return names.filter((name) => state.classBehind(name) !== undefined);
+}
+const none: readonly string[] = [];
+
+export function claimsOf({ pod }: PodInfo, lookup: DeviceLookup) {
+  return claimsOfPod(pod, (namespace, claim) => lookup.claim(namespace, claim));
+}
+
+export function demandOf(info: PodInfo, lookup: DeviceLookup): Demand {
+  const found = claimsOf(info, lookup);
+  const claims = found.kind === "claims" ? found.claims : [];
+  const isAllocated = ({ status }: ResourceClaim): boolean => status?.allocation !== undefined;
+  const extended = extendedOf(info, lookup);
+  return {
+    allocated: claims.filter(isAllocated),
+    open: claims.filter((claim) => !isAllocated(claim)),
+    extended,
+    stale: extended.length === 0 ? undefined : lookup.extendedClaimOf(info.uid),
+  };
+}
+
+/** `lacking`: those of `demand.extended` that the node has no device plugin for. */
+export function nodeDemandOf(
+  { pod }: PodInfo,
+  { open }: Demand,
+  lacking: readonly string[],
+  lookup: DeviceLookup,
+): NodeDemand {
+  if (lacking.length === 0) return { open, extended: undefined };
+  const classOf = (resource: string) => lookup.state.classBehind(resource);
+  const { requests, mappings } = requestsOf(pod, lacking, classOf);
+  const claim = newExtendedClaim(pod, lookup.newShareId(), requests);
+  return { open: [...open, claim], extended: { claim, mappings } };
+}
+
+export function lackingOn({ status }: Node, extended: readonly string[]): readonly string[] {
+  const { allocatable = {} } = status ?? {};
+  return extended.filter((name) => amountOf(name, allocatable[name] ?? "0") === 0);
+}
