@@ -25,12 +25,11 @@ for (const which of ["plane", "relay"] as const) {
       test(burst.name, async () => {
         const target = targets[which];
         assert.ok(target, "the target runs");
-        const mostMs = burst.heldMsMax ?? heldMsMax;
         let heldMs = await measured(target, targets, burst);
-        for (let again = 1; heldMs > mostMs && again < measuresMax; again++)
+        for (let again = 1; heldMs > heldMsMax && again < measuresMax; again++)
           heldMs = Math.min(heldMs, await measured(target, targets, burst));
         console.log(`${heldMs.toFixed(1).padStart(8)} held CPU ms  ${which}: ${burst.name}`);
-        assert.ok(heldMs <= mostMs, `held the loop ${heldMs.toFixed(0)} ms, not ${mostMs}`);
+        assert.ok(heldMs <= heldMsMax, `held the loop ${heldMs.toFixed(0)} ms, not ${heldMsMax}`);
       });
     }
   });

@@ -37,7 +37,7 @@ import { headBytes, serveHttp2 } from "./http2.ts";
 import { addressCaller, Rim } from "./http-rim.ts";
 import { createServer } from "./node-http.ts";
 import { OpenSockets } from "./open-sockets.ts";
-import { processReading } from "./process-turns.ts";
+import { noticeHeads, processReading } from "./process-turns.ts";
 import { takeAnyAnchor } from "../trust.ts";
 import { awaitHello } from "./tls-hello.ts";
 import { TlsTrust, type TrustedAuthorities } from "./tls-trust.ts";
@@ -292,6 +292,7 @@ function serverOptions(options: ListenOptions): SecureServerOptions {
 }
 
 function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): Http2SecureServer {
+  noticeHeads();
   const trust = new TlsTrust(options);
   const server = createSecureServer(serverOptions(options));
   takeAnyAnchor(server);

@@ -27,6 +27,7 @@ class Session extends EventEmitter {
   readonly calls: string[] = [];
   readonly socket = {
     _handle: {
+      bytesRead: 0,
       readStop: () => this.calls.push("stop"),
       readStart: () => this.calls.push("start"),
     },
@@ -62,6 +63,38 @@ test("after its time a turn reads of no connection, and the next one of all", ()
   for (const { calls } of sessions) assert.deepEqual(calls, ["stop", "start"]);
   reading.head();
   for (const { calls } of sessions) assert.deepEqual(calls, ["stop", "start"]);
+});
+
+test("where each turn is stopped, one connection that gives much goes on after those that give little", () => {
+  const { loop, reading, sessions, asNode } = setUp();
+  const [heavy, other] = sessions;
+  const light = new Session();
+  reading.add(asNode(light));
+  const stopped = (): void => {
+    reading.head();
+    loop.ms += 11;
+    reading.head();
+    for (const { socket } of [heavy, other]) socket._handle.bytesRead += 20_000;
+    loop.turn();
+  };
+  const lastCalls = (): readonly (string | undefined)[] =>
+    [heavy, other, light].map(({ calls }) => calls.at(-1));
+  stopped();
+  assert.deepEqual(
+    lastCalls(),
+    ["start", "start", "start"],
+    "what they gave in one turn is not known",
+  );
+  stopped();
+  assert.deepEqual(lastCalls(), ["stop", "stop", "start"]);
+  loop.turn();
+  assert.deepEqual(lastCalls(), ["start", "stop", "start"]);
+  heavy.destroy(undefined, 0);
+  loop.turn();
+  assert.deepEqual(lastCalls(), ["start", "start", "start"]);
+  const calls = light.calls.length;
+  loop.turn();
+  assert.equal(light.calls.length, calls, "nothing turns when nothing waits");
 });
 
 test("a connection that has closed meanwhile is left alone", () => {

@@ -1,4 +1,5 @@
 /** The turns of this process's loop: there is one, for all its listeners. */
+import { createHook } from "node:async_hooks";
 import type { TurnTimes } from "../../turn-log.ts";
 import { BodyTurns } from "./body-turns.ts";
 import { Http2Reading } from "./http2-reading.ts";
@@ -26,6 +27,19 @@ export const processTurns = new RimTurns(nodeTurnHost, { turnMs });
 const readMs = 5;
 
 export const processReading = new Http2Reading(nodeTurnHost, { readMs });
+
+const headBegins = createHook({
+  init(_id, type) {
+    if (type === "HTTP2STREAM") processReading.head();
+  },
+  // Else each promise would cost a call.
+  trackPromises: false,
+});
+
+/** For a process that serves HTTP/2: of a head that Node will reset nothing else tells. Idempotent. */
+export function noticeHeads(): void {
+  headBegins.enable();
+}
 
 /** Some 1 ms over TLS, and as much again for those that go on. */
 const turnBytes = 512 * 1024;
