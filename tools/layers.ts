@@ -143,6 +143,13 @@ export const layers: Readonly<Record<string, Room>> = {
     pure: true,
     mayImport: ["base", "metrics", "platform", "api", "client"],
   },
+  // Selectors and delays of stages are queries and expressions; their templates make YAML.
+  stages: {
+    wing: "loops",
+    level: 4,
+    pure: true,
+    mayImport: ["base", "platform", "wire", "api", "client", "cel"],
+  },
   sinks: {
     wing: "crowd",
     level: 4,
@@ -180,6 +187,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "scheduler",
       "controllers",
       "hollow",
+      "stages",
       "cel",
       "extension",
       "stocketcd",
@@ -213,6 +221,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "scheduler",
       "controllers",
       "hollow",
+      "stages",
       "cel",
       "extension",
       "stocketcd",

@@ -66,6 +66,7 @@ export type TimerName =
   | "controllers.metrics"
   | "hollow.heartbeat"
   | "hollow.step"
+  | "stages.look"
   | "kubelet.end"
   | "relay.fresh"
   | "relay.review"
