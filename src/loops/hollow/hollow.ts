@@ -33,6 +33,11 @@ export interface Hollow {
   /** Resolves when every node is registered; its first lease is then on its way. */
   readonly registered: Promise<void>;
   metrics(): HollowMetrics;
+  hasNode(name: string): boolean;
+  /** "" for a node that is not one of these. */
+  nodeAddress(name: string): string;
+  /** Of a pod on one of these nodes; "" for another. */
+  podAddress(nodeName: string, isHostNetwork: boolean, uid: string): string;
 }
 
 export function createHollowNodes(deps: HollowDeps, options: HollowOptions): Hollow {
@@ -66,6 +71,10 @@ export function createHollowNodes(deps: HollowDeps, options: HollowOptions): Hol
     async run(signal) {
       await Promise.all([kubelets.run(signal), pods.run(signal), publish(signal)]);
     },
+    hasNode: (name) => nodes.has(name),
+    nodeAddress: (name) => nodes.get(name)?.address ?? "",
+    podAddress: (nodeName, isHostNetwork, uid) =>
+      isHostNetwork ? (nodes.get(nodeName)?.address ?? "") : pods.addressOf(uid),
     metrics: () => ({
       nodes: nodes.size,
       pods: pods.count,

@@ -8,7 +8,7 @@ import type { HollowOptions } from "./options.ts";
 export const hollowMark = "pilothouse.dev/hollow";
 export const leaseNamespace = "kube-node-lease";
 const kubeletVersion = "v1.36.0";
-const kubeletPort = 10_250;
+export const kubeletPort = 10_250;
 
 export interface NodeFacts {
   readonly name: string;

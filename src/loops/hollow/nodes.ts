@@ -6,6 +6,7 @@
  *        two renewals in flight.
  */
 import type { Lease, Node } from "#api/gen/types.ts";
+import type { KubeObject } from "#api/object.ts";
 import type { Client, WatchedEvent } from "#client/client.ts";
 import type { ReflectorSink } from "#client/reflector.ts";
 import { runReflector } from "#client/reflector.ts";
@@ -33,6 +34,16 @@ export interface HollowDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Stages that go before what hollow nodes and pods do by themselves; absent: none. */
+  readonly staging?: HollowStaging;
+}
+
+/** Sees what the two watches bring, after this room has. */
+interface HollowStaging {
+  readonly nodes: ReflectorSink<KubeObject>;
+  readonly pods: ReflectorSink<KubeObject>;
+  /** The statuses of this kind are written by stages. */
+  has(kind: "Node" | "Pod"): boolean;
 }
 
 const nodesRef = { group: "", version: "v1", resource: "nodes" } as const;
@@ -96,6 +107,7 @@ export class HollowNodes implements ReflectorSink<Node> {
 
   replace(items: readonly Node[]): void {
     for (const item of items) this.#seen(item);
+    this.#deps.staging?.nodes.replace(items, "");
   }
 
   apply(events: readonly WatchedEvent<Node>[]): void {
@@ -103,6 +115,7 @@ export class HollowNodes implements ReflectorSink<Node> {
       if (type === "DELETED") this.#deleted(object);
       else if (type !== "BOOKMARK") this.#seen(object);
     }
+    this.#deps.staging?.nodes.apply(events);
   }
 
   /** A node that the control plane gave up on answers at once, as a kubelet does. */
@@ -137,7 +150,11 @@ export class HollowNodes implements ReflectorSink<Node> {
     const node = this.#nodes.get(name);
     if (node === undefined || node.gone) return;
     if (node.uid === "") await this.#register(node);
-    else await this.#writeStatus(node);
+    else if (!this.#isStaged()) await this.#writeStatus(node);
+  }
+
+  #isStaged(): boolean {
+    return this.#deps.staging?.has("Node") ?? false;
   }
 
   async #register(node: HollowNode): Promise<void> {
@@ -145,13 +162,14 @@ export class HollowNodes implements ReflectorSink<Node> {
     let object: Node;
     try {
       const made = nodeObject(node.facts, node.options, clock.nowMs());
-      object = await client.create<Node>(nodesRef, "", made);
+      const first = this.#isStaged() ? withoutConditions(made) : made;
+      object = await client.create<Node>(nodesRef, "", first);
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
       object = await client.get<Node>(nodesRef, "", node.name);
       const block = parseCidr(object.spec?.podCIDR ?? "");
       if (block !== undefined) node.useBlock(block);
-      await this.#writeStatus(node, object);
+      if (!this.#isStaged()) await this.#writeStatus(node, object);
     }
     node.uid = object.metadata?.uid ?? "";
     node.beatsToStatus = 1 + random.below(this.#statusBeats());
@@ -203,4 +221,10 @@ export class HollowNodes implements ReflectorSink<Node> {
       throw error; // tried again with what was learned
     }
   }
+}
+
+/** It is for a stage to say that the node is ready. */
+function withoutConditions({ status, ...node }: Node): Node {
+  const { conditions: _, ...rest } = status ?? {};
+  return { ...node, status: rest };
 }

@@ -104,6 +104,7 @@ export class HollowPods implements ReflectorSink<Pod> {
       this.#seen(pod);
     }
     for (const uid of this.#records.keys()) if (!listed.has(uid)) this.#drop(uid);
+    this.#deps.staging?.pods.replace(items, "");
   }
 
   apply(events: readonly WatchedEvent<Pod>[]): void {
@@ -111,6 +112,19 @@ export class HollowPods implements ReflectorSink<Pod> {
       if (type === "DELETED") this.#drop(object.metadata?.uid ?? "");
       else if (type !== "BOOKMARK") this.#seen(object);
     }
+    this.#deps.staging?.pods.apply(events);
+  }
+
+  /** The pod's own, given when it is first asked for; "" for a pod that is not here, and when the block is full. */
+  addressOf(uid: string): string {
+    const record = this.#records.get(uid);
+    if (record === undefined) return "";
+    if (record.run.address === "") {
+      const address = record.node.addresses.take() ?? "";
+      record.ownsAddress = address !== "";
+      record.run = { ...record.run, address };
+    }
+    return record.run.address;
   }
 
   #nodeOf(pod: Pod): HollowNode | undefined {
@@ -178,6 +192,7 @@ export class HollowPods implements ReflectorSink<Pod> {
       const record = this.#records.get(uid);
       const pod = record?.pod;
       if (record === undefined || pod === undefined) return;
+      if (this.#deps.staging?.has("Pod") === true) return void (record.pod = undefined);
       const rejection = await this.#room.admit(record, pod);
       const heldMs = rejection === undefined ? await this.#prepare(record, pod) : 0;
       if (rejection === undefined && heldMs === 0 && !this.#giveAddress(record, pod)) {
