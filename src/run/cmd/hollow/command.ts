@@ -7,6 +7,7 @@ import { nodesMax } from "../shared/limits.ts";
 import { addNodeGroupFlags } from "../shared/node-group-role.ts";
 import { addApiFlags } from "../shared/role-flags.ts";
 import type { HollowFlags } from "./flags.ts";
+import { addStageFlags } from "../shared/stage-flags.ts";
 
 export function addHollow(program: Command): void {
   const kubelets = program
@@ -47,6 +48,7 @@ export function addHollow(program: Command): void {
         .default(imagePatterns(unpullableDefault), `"${unpullableDefault}"`),
     );
   addNodeGroupFlags(kubelets);
+  addStageFlags(kubelets, "");
   addApiFlags(kubelets);
   kubelets
     .addHelpText(
@@ -58,7 +60,8 @@ With --devices it also writes DeviceClasses and ResourceSlices, and reads Resour
 Examples:
   pilothouse hollow --kubeconfig admin.conf --nodes 1000
   pilothouse hollow --kubeconfig admin.conf --nodes 1000 --first-index 1000     a further thousand
-  pilothouse hollow --kubeconfig admin.conf --node-groups groups.yaml            node groups, for an autoscaler`,
+  pilothouse hollow --kubeconfig admin.conf --node-groups groups.yaml            node groups, for an autoscaler
+  pilothouse hollow --kubeconfig admin.conf --stages examples/stages/pod.yaml   pods live as its Stages say`,
     )
     .action(async (flags: HollowFlags) => {
       const { hollowRole } = await import("../hollow/run.ts");

@@ -2,8 +2,9 @@
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import type { NodeGroupFlags } from "../shared/node-group-role.ts";
 import type { ApiFlags } from "../shared/role-flags.ts";
+import type { StageFlags } from "../shared/stage-flags.ts";
 
-export interface HollowFlags extends ApiFlags, NodeGroupFlags {
+export interface HollowFlags extends ApiFlags, NodeGroupFlags, StageFlags {
   /** Absent: 10, or none with node groups. */
   readonly nodes?: number;
   /** A file. */

@@ -1,8 +1,8 @@
 /** `pilothouse hollow`: hollow nodes before any API server, as the kubeconfig's user. */
 import { given } from "#base/given.ts";
-import { createHollowNodes } from "#hollow/hollow.ts";
 import { hollowDefaults } from "#hollow/options.ts";
 import { devicesOf } from "../shared/device-file.ts";
+import { stagedHollowNodes, stagePlanOf } from "../shared/hollow-stages.ts";
 import { openNodeGroups } from "../shared/node-group-role.ts";
 import { hollowStartMs, hollowStopMs } from "../shared/limits.ts";
 import type { SupervisedHost } from "../shared/host.ts";
@@ -42,7 +42,12 @@ export async function openHollow(
     () => new ApiConnection(access, componentUserAgent("kubelet"), paceOf(host.clock, flags)),
     { close: (opened) => opened.close() },
   );
-  const hollow = createHollowNodes({ ...host, client: connection.client() }, options);
+  const clients = {
+    client: connection.client(),
+    clientAs: (user: string) => connection.impersonating(user),
+  };
+  const plan = stagePlanOf(flags.stages, flags.enableCrds);
+  const hollow = stagedHollowNodes(host, clients, options, plan);
   process.stdout.write(
     `pilothouse ${productVersion} hollow: registering ${count} nodes at ${access.server}\n`,
   );

@@ -60,11 +60,11 @@ export async function openLoops(
   parts: Parts,
 ): Promise<Loops | undefined> {
   if (options.loops === "none") return undefined;
-  const { nodes, unpullable, devices, recovery } = options;
+  const { nodes, unpullable, devices, recovery, stages } = options;
   const asked = {
     nodes,
     metrics,
-    ...given({ unpullable, devices, recovery }),
+    ...given({ unpullable, devices, recovery, stages }),
     rootCa: options.rootCa ?? options.pki.authority.certificate,
     mintLegacyToken: access.mintLegacyToken,
     certificates: certificateSigning(host, options),

@@ -22,13 +22,14 @@ import { createControllerManager, type ControllerManager } from "#controllers/ma
 import type { CheckPolicyTypes } from "#controllers/policystatus/controller.ts";
 import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
 import type { HollowDevices } from "#hollow/devices.ts";
-import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
+import type { Hollow } from "#hollow/hollow.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { hollowDefaults } from "#hollow/options.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainHandler } from "#platform/http.ts";
 import { SchedulerMetrics } from "#scheduler/metrics.ts";
 import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
+import { type HollowClients, stagedHollowNodes, type StagePlan } from "../shared/hollow-stages.ts";
 import { hollowStartMs, hollowStopMs } from "../shared/limits.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import { openRecovery } from "../shared/recovery.ts";
@@ -43,6 +44,8 @@ interface LoopOptions {
   readonly devices?: HollowDevices;
   /** Absent: pods are moved as fast as the loops go. */
   readonly recovery?: RecoveryLimits;
+  /** Stages that hollow nodes play; absent: none. */
+  readonly stages?: StagePlan;
   /** PEM. */
   readonly rootCa: string;
   readonly mintLegacyToken: LegacyTokens["mint"];
@@ -111,8 +114,7 @@ export function startLoops(
     metrics,
   };
   const scheduler = createScheduler(schedulerDeps, schedulerDefaults);
-  const hollowClient = directClient(handler, hollowUser, componentUserAgent("kubelet"));
-  const hollow = hollowNodes(host, hollowClient, options);
+  const hollow = hollowNodes(host, hollowClients(handler), options);
   // Controllers and informers are supervised one by one inside.
   const run = (name: string, f: () => Promise<void>): Promise<void> =>
     host.supervisor.run(name, signal, f);
@@ -149,14 +151,22 @@ function recoveryOf(
   return openRecovery(host, told, recovery);
 }
 
+function hollowClients(handler: PlainHandler): HollowClients {
+  const agent = componentUserAgent("kubelet");
+  return {
+    client: directClient(handler, hollowUser, agent),
+    clientAs: (name) => directClient(handler, { name, groups: [groups.authenticated] }, agent),
+  };
+}
+
 function hollowNodes(
   host: SupervisedHost,
-  client: Client,
-  { nodes, devices, unpullable = hollowDefaults.unpullable }: LoopOptions,
+  clients: HollowClients,
+  { nodes, devices, stages, unpullable = hollowDefaults.unpullable }: LoopOptions,
 ): Hollow | undefined {
   if (nodes === 0) return undefined;
   const times = { startMs: hollowStartMs, stopMs: hollowStopMs };
   const more = { unpullable, ...given({ devices }) };
   const options = { ...hollowDefaults, ...times, ...more, count: nodes };
-  return createHollowNodes({ ...host, client }, options);
+  return stagedHollowNodes(host, clients, options, stages);
 }

@@ -73,6 +73,13 @@ export class ApiConnection {
     return this.#client(fenced(this.transport(), fence), token);
   }
 
+  /** As `user`, whom the kubeconfig's user may impersonate. */
+  impersonating(user: string): Client {
+    const { bearerToken } = this.access;
+    const token = bearerToken === undefined ? {} : { bearerToken };
+    return this.#client(actingAs(this.transport(), user), token);
+  }
+
   /** As `http` says, instead of the kubeconfig's user. */
   clientAs(http: ByteTransport, userAgent: string): Client {
     return this.#client(http, { userAgent });
@@ -114,4 +121,12 @@ export class ApiConnection {
 
 export function fenced(http: ByteTransport, fence: Fence): ByteTransport {
   return fence === undefined ? http : fencedTransport(http, fence);
+}
+
+function actingAs(http: ByteTransport, user: string): ByteTransport {
+  return {
+    send: (request) =>
+      http.send({ ...request, headers: { ...request.headers, "impersonate-user": user } }),
+    close: () => http.close(),
+  };
 }

@@ -4,6 +4,7 @@ import { imagePatterns } from "#hollow/image-pull.ts";
 import { unpullableDefault } from "#hollow/options.ts";
 import { addApiServerFlags } from "../plane/flags.ts";
 import { addNodeGroupFlags } from "../shared/node-group-role.ts";
+import { addStageFlags } from "../shared/stage-flags.ts";
 import { boolean, duration, integer, patterns } from "../shared/flag-values.ts";
 import { nodesMax, signingLifetimeMs } from "../shared/limits.ts";
 import { addRecoveryFlag } from "../shared/recovery.ts";
@@ -94,6 +95,7 @@ export function addUp(program: Command): void {
 
   addRecoveryFlag(up);
   addNodeGroupFlags(up);
+  addStageFlags(up, "hollow-");
   addApiServerFlags(up);
 
   up.addHelpText(

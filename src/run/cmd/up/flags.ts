@@ -4,8 +4,10 @@ import type { ApiServerFlags } from "../plane/flags.ts";
 import type { NodeGroupFlags } from "../shared/node-group-role.ts";
 import type { RecoveryFlags } from "../shared/recovery.ts";
 import type { SigningFlags } from "../shared/signing.ts";
+import type { HollowStageFlags } from "../shared/stage-flags.ts";
 
-export interface UpFlags extends ApiServerFlags, SigningFlags, RecoveryFlags, NodeGroupFlags {
+export interface UpFlags
+  extends ApiServerFlags, SigningFlags, RecoveryFlags, NodeGroupFlags, HollowStageFlags {
   readonly dataDir: string;
   readonly host: string;
   readonly port: number;

@@ -7,6 +7,7 @@ import { advertisedAddress } from "../plane/advertise.ts";
 import { clusterPki } from "../shared/cluster-pki.ts";
 import { type DataDirectory, holdDataDirectory } from "../shared/data-dir.ts";
 import { devicesOf } from "../shared/device-file.ts";
+import { stagePlanOf } from "../shared/hollow-stages.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import { kubeAdmin, writeKubeconfig } from "../shared/kubeconfig-file.ts";
 import { nodeHost } from "../shared/node-host.ts";
@@ -45,7 +46,8 @@ export async function openUp(
     throw new UsageError("--xds-listen is served by the relay: give --relay with it");
   }
   const signing = signingOf(flags);
-  const devices = given({ devices: devicesOf(flags.devices) });
+  const stages = stagePlanOf(flags.hollowStages, flags.hollowEnableCrds);
+  const devices = given({ devices: devicesOf(flags.devices), stages });
   const options = await serverOptions(host, withGangs(flags), parts);
   const directory = await holdDataDirectory(host.disk, flags.dataDir, parts);
   const advertised = advertisedAddress(host.log, flags);

@@ -1,0 +1,90 @@
+/** Hollow nodes with kwok's stages beside them: one service of stages over the watches of the nodes. */
+import type { Client } from "#client/client.ts";
+import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
+import { hollowMark, kubeletPort } from "#hollow/node-object.ts";
+import type { HollowOptions } from "#hollow/options.ts";
+import { readDocuments, stagesOf } from "#stages/kwok-file.ts";
+import type { Stage } from "#stages/stage.ts";
+import { StageService } from "#stages/stage-service.ts";
+import type { Host } from "./host.ts";
+import { readOperatorFile } from "./operator-file.ts";
+import { productVersion } from "./product.ts";
+import { UsageError } from "./usage-error.ts";
+
+export interface StagePlan {
+  readonly files: readonly Stage[];
+  /** Stages of the API are played too. */
+  readonly isServed: boolean;
+}
+
+const writesInFlightMax = 64;
+const usersMax = 64;
+
+/** Undefined: nothing was asked for. Throws UsageError. */
+export function stagePlanOf(
+  paths: readonly string[],
+  enabledKinds: readonly string[],
+): StagePlan | undefined {
+  if (paths.length === 0 && enabledKinds.length === 0) return undefined;
+  return { files: paths.flatMap(stagesOfFile), isServed: enabledKinds.includes("Stage") };
+}
+
+function stagesOfFile(path: string): readonly Stage[] {
+  const { objects, problems } = readDocuments(readOperatorFile(path), ["Stage"]);
+  const reading = stagesOf(objects);
+  const all = [...problems, ...reading.problems];
+  if (all.length > 0) throw new UsageError(`${path}: ${all.join("\n")}`);
+  return reading.stages;
+}
+
+export interface HollowClients {
+  readonly client: Client;
+  /** A client that acts as another user. */
+  readonly clientAs: (user: string) => Client;
+}
+
+/** `plan` absent: the nodes alone. */
+export function stagedHollowNodes(
+  host: Host,
+  { client, clientAs }: HollowClients,
+  options: HollowOptions,
+  plan: StagePlan | undefined,
+): Hollow {
+  const deps = { ...host, client };
+  if (plan === undefined) return createHollowNodes(deps, options);
+  // The service asks the nodes only once they have brought it something.
+  let hollow: Hollow | undefined;
+  const stages = new StageService(
+    { ...deps, clientAs: keptClients(clientAs) },
+    {
+      ...plan,
+      version: `v${productVersion}`,
+      writesInFlightMax,
+      nodeSelector: `${hollowMark}=true`,
+      host: {
+        hasNode: (name) => hollow?.hasNode(name) ?? false,
+        nodeAddress: (name) => hollow?.nodeAddress(name) ?? "",
+        nodePort: kubeletPort,
+        podAddress: (node, isHostNetwork, uid) =>
+          hollow?.podAddress(node, isHostNetwork, uid) ?? "",
+      },
+    },
+  );
+  const nodes = createHollowNodes({ ...deps, staging: stages }, options);
+  hollow = nodes;
+  return {
+    ...nodes,
+    async run(signal) {
+      await Promise.all([nodes.run(signal), stages.run(signal)]);
+    },
+  };
+}
+
+function keptClients(make: (user: string) => Client): (user: string) => Client {
+  const kept = new Map<string, Client>();
+  return (user) => {
+    const known = kept.get(user) ?? make(user);
+    if (kept.size < usersMax) kept.set(user, known);
+    return known;
+  };
+}
