@@ -65,7 +65,7 @@ export class HollowNode implements NodeView {
   }
 
   get address(): string {
-    return nodeAddress(this.index);
+    return this.#defaults.options.kubelet?.address ?? nodeAddress(this.index);
   }
 
   get addresses(): PodAddresses {

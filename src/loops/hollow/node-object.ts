@@ -6,6 +6,8 @@ import { hexId } from "./hex-id.ts";
 import type { HollowOptions } from "./options.ts";
 
 export const hollowMark = "pilothouse.dev/hollow";
+/** Somebody answers at the node's kubelet endpoint. */
+const kubeletMark = "pilothouse.dev/hollow-kubelet";
 export const leaseNamespace = "kube-node-lease";
 const kubeletVersion = "v1.36.0";
 export const kubeletPort = 10_250;
@@ -25,7 +27,11 @@ export function nodeObject(facts: NodeFacts, options: HollowOptions, nowMs: numb
     metadata: {
       name,
       labels: nodeLabels(facts, options),
-      annotations: { [hollowMark]: "true", "node.alpha.kubernetes.io/ttl": "0" },
+      annotations: {
+        [hollowMark]: "true",
+        "node.alpha.kubernetes.io/ttl": "0",
+        ...(options.kubelet === undefined ? {} : kubeletAnnotations(name)),
+      },
     },
     spec: {
       podCIDR: facts.podCidr,
@@ -34,6 +40,14 @@ export function nodeObject(facts: NodeFacts, options: HollowOptions, nowMs: numb
       ...(options.taints.length === 0 ? {} : { taints: options.taints }),
     },
     status: nodeStatus(facts, options, nowMs),
+  };
+}
+
+/** One port serves the kubelets of all nodes: metrics-server reads from the annotation which path is this node's. */
+function kubeletAnnotations(name: string): Record<string, string> {
+  return {
+    [kubeletMark]: "true",
+    "metrics.k8s.io/resource-metrics-path": `/nodes/${name}/metrics/resource`,
   };
 }
 
@@ -76,7 +90,7 @@ export function nodeStatus(facts: NodeFacts, options: HollowOptions, nowMs: numb
       { type: "InternalIP", address: facts.address },
       { type: "Hostname", address: facts.name },
     ],
-    daemonEndpoints: { kubeletEndpoint: { Port: kubeletPort } },
+    daemonEndpoints: { kubeletEndpoint: { Port: options.kubelet?.port ?? kubeletPort } },
     nodeInfo: {
       architecture: "amd64",
       bootID: id,

@@ -37,6 +37,8 @@ export interface HollowOptions {
   readonly podEvents: boolean;
   /** Absent: nodes have none. */
   readonly devices?: HollowDevices;
+  /** Where the kubelets of all nodes are served; absent: nobody listens at a node's own address. */
+  readonly kubelet?: { readonly address: string; readonly port: number };
   readonly podWritesInFlightMax: number;
   readonly nodeWritesInFlightMax: number;
 }

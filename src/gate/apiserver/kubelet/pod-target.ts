@@ -13,6 +13,8 @@ import type { ApiDeps } from "../deps.ts";
 import type { Kubelets } from "./deps.ts";
 
 const hollowAnnotation = "pilothouse.dev/hollow";
+/** Hollow nodes whose process answers as their kubelet. */
+const kubeletAnnotation = "pilothouse.dev/hollow-kubelet";
 
 interface Container {
   readonly name?: string;
@@ -85,8 +87,8 @@ export function containerOf(pod: AnyObject, wanted: string): string {
 }
 
 export function isHollow(deps: ApiDeps, node: string): boolean {
-  const found = deps.lookup.get(nodes, "", node);
-  return found?.metadata?.annotations?.[hollowAnnotation] === "true";
+  const { annotations = {} } = deps.lookup.get(nodes, "", node)?.metadata ?? {};
+  return annotations[hollowAnnotation] === "true" && annotations[kubeletAnnotation] !== "true";
 }
 
 const nodes = { group: "", resource: "nodes" };

@@ -1,10 +1,11 @@
 /** `pilothouse hollow`: hollow nodes before any API server, as the kubeconfig's user. */
 import { given } from "#base/given.ts";
-import { hollowDefaults } from "#hollow/options.ts";
+import { hollowDefaults, type HollowOptions } from "#hollow/options.ts";
 import { devicesOf } from "../shared/device-file.ts";
+import { listenAsKubelets } from "../shared/hollow-kubelet.ts";
 import { stagedHollowNodes, stagePlanOf } from "../shared/hollow-stages.ts";
 import { openNodeGroups } from "../shared/node-group-role.ts";
-import { hollowStartMs, hollowStopMs } from "../shared/limits.ts";
+import { hollowStartMs, hollowStopMs, shutdownMs } from "../shared/limits.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import { nodeHost } from "../shared/node-host.ts";
 import type { Parts } from "../shared/parts.ts";
@@ -46,8 +47,9 @@ export async function openHollow(
     client: connection.client(),
     clientAs: (user: string) => connection.impersonating(user),
   };
+  const kubelet = await openKubelets(host, connection, flags, parts);
   const plan = stagePlanOf(flags.stages, flags.enableCrds);
-  const hollow = stagedHollowNodes(host, clients, options, plan);
+  const hollow = stagedHollowNodes(host, clients, { ...options, ...given({ kubelet }) }, plan);
   process.stdout.write(
     `pilothouse ${productVersion} hollow: registering ${count} nodes at ${access.server}\n`,
   );
@@ -70,6 +72,21 @@ export async function openHollow(
   await Promise.race([hollow.registered, untilAborted(stopping)]);
   const groups = provider === undefined ? "" : `node groups at ${provider.address}\n`;
   return stopping.aborted ? undefined : { text: `${count} nodes registered\n${groups}` };
+}
+
+/** Undefined: not asked for. */
+async function openKubelets(
+  host: SupervisedHost,
+  connection: ApiConnection,
+  { kubeletListen }: HollowFlags,
+  parts: Parts,
+): Promise<HollowOptions["kubelet"]> {
+  if (kubeletListen === undefined) return undefined;
+  const deps = { host, client: connection.client(), ...given({ clientCa: connection.access.ca }) };
+  const listening = await parts.open("kubelets", () => listenAsKubelets(deps, kubeletListen), {
+    close: (opened) => opened.close(shutdownMs),
+  });
+  return { address: kubeletListen.host, port: listening.address.port };
 }
 
 const nodesStandard = 10;

@@ -11,6 +11,10 @@ import type { SigningOptions } from "#controllers/certificates/signing.ts";
 import { policyTypeChecker } from "#extension/policies/type-checker.ts";
 import { MasterLeases } from "#registry/master-leases.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
+import { groups } from "#auth/groups.ts";
+import { directClient } from "#client/direct.ts";
+import { listenAsKubelets } from "../shared/hollow-kubelet.ts";
+import { componentUserAgent } from "../shared/user-agent.ts";
 import type { ServerAccess } from "./access.ts";
 import type { Host, SupervisedHost } from "../shared/host.ts";
 import * as limits from "../shared/limits.ts";
@@ -61,10 +65,11 @@ export async function openLoops(
 ): Promise<Loops | undefined> {
   if (options.loops === "none") return undefined;
   const { nodes, unpullable, devices, recovery, stages } = options;
+  const kubelet = await openKubelets(host, options, server, parts);
   const asked = {
     nodes,
     metrics,
-    ...given({ unpullable, devices, recovery, stages }),
+    ...given({ unpullable, devices, recovery, stages, kubelet }),
     rootCa: options.rootCa ?? options.pki.authority.certificate,
     mintLegacyToken: access.mintLegacyToken,
     certificates: certificateSigning(host, options),
@@ -75,6 +80,23 @@ export async function openLoops(
     close: (started) => started.stop(),
   });
   return loops;
+}
+
+/** Undefined: not asked for. Before the loops: nodes register with the port. */
+async function openKubelets(
+  host: SupervisedHost,
+  { hollowKubelets: at, pki }: PlaneOptions,
+  { handler }: ApiServer,
+  parts: Parts,
+): Promise<{ readonly address: string; readonly port: number } | undefined> {
+  if (at === undefined) return undefined;
+  const user = { name: "pilothouse:hollow-nodes", groups: [groups.masters] };
+  const client = directClient(handler, user, componentUserAgent("kubelet"));
+  const deps = { host, client, clientCa: pki.authority.certificate };
+  const listening = await parts.open("kubelets", () => listenAsKubelets(deps, at), {
+    close: (opened) => opened.close(limits.shutdownMs),
+  });
+  return { address: at.host, port: listening.address.port };
 }
 
 function certificateSigning(host: Host, options: PlaneOptions): SigningOptions {

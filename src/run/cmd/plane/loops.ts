@@ -24,7 +24,7 @@ import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.
 import type { HollowDevices } from "#hollow/devices.ts";
 import type { Hollow } from "#hollow/hollow.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
-import { hollowDefaults } from "#hollow/options.ts";
+import { hollowDefaults, type HollowOptions } from "#hollow/options.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainHandler } from "#platform/http.ts";
 import { SchedulerMetrics } from "#scheduler/metrics.ts";
@@ -44,6 +44,8 @@ interface LoopOptions {
   readonly devices?: HollowDevices;
   /** Absent: pods are moved as fast as the loops go. */
   readonly recovery?: RecoveryLimits;
+  /** Where the kubelets of hollow nodes are served; absent: they have none. */
+  readonly kubelet?: NonNullable<HollowOptions["kubelet"]>;
   /** Stages that hollow nodes play; absent: none. */
   readonly stages?: StagePlan;
   /** PEM. */
@@ -162,11 +164,11 @@ function hollowClients(handler: PlainHandler): HollowClients {
 function hollowNodes(
   host: SupervisedHost,
   clients: HollowClients,
-  { nodes, devices, stages, unpullable = hollowDefaults.unpullable }: LoopOptions,
+  { nodes, devices, stages, kubelet, unpullable = hollowDefaults.unpullable }: LoopOptions,
 ): Hollow | undefined {
   if (nodes === 0) return undefined;
   const times = { startMs: hollowStartMs, stopMs: hollowStopMs };
-  const more = { unpullable, ...given({ devices }) };
+  const more = { unpullable, ...given({ devices, kubelet }) };
   const options = { ...hollowDefaults, ...times, ...more, count: nodes };
   return stagedHollowNodes(host, clients, options, stages);
 }

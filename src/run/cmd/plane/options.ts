@@ -15,6 +15,7 @@ import type { OpenTransport } from "#extension/webhooks/trusts.ts";
 import type { RecoveryLimits } from "#client/recovery-rate.ts";
 import type { HollowDevices } from "#hollow/devices.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
+import type { KubeletAddress } from "../shared/hollow-kubelet.ts";
 import type { StagePlan } from "../shared/hollow-stages.ts";
 import type { Audit } from "#server/audit/trail.ts";
 import type { AdmissionConfiguration } from "./admission-configuration.ts";
@@ -35,6 +36,8 @@ export interface PlaneOptions extends StoreOptions {
   readonly recovery?: RecoveryLimits;
   /** What devices hollow nodes have; absent: none. */
   readonly devices?: HollowDevices;
+  /** Where the kubelets of hollow nodes are served; absent: they have none. */
+  readonly hollowKubelets?: KubeletAddress;
   /** Stages that hollow nodes play; absent: none. */
   readonly stages?: StagePlan;
   /** metrics.k8s.io of hollow nodes is answered here; absent: it is. */

@@ -4,7 +4,6 @@
  */
 import { setImmediate } from "node:timers/promises";
 import { given } from "#base/given.ts";
-import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
 import { CertificateAuthenticator } from "#auth/x509.ts";
 import { failure } from "#api/status.ts";
 import { ApiError } from "#api/status.ts";
@@ -20,6 +19,7 @@ import { HealthSlis } from "#server/health-slis.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import type { SupervisedHost } from "./host.ts";
+import { selfSignedFor } from "./self-signed.ts";
 import { portSharing, tlsSettings } from "./serving-flags.ts";
 import { UsageError } from "./usage-error.ts";
 import type { HealthFlags } from "./role-flags.ts";
@@ -42,7 +42,6 @@ interface HealthDeps {
 const configzPath = "/configz";
 const resourcesPath = "/metrics/resources";
 const slisPath = "/metrics/slis";
-const certificateDays = 365;
 
 /** Undefined when --secure-port is 0. */
 export async function serveHealth(
@@ -68,7 +67,7 @@ export async function serveHealth(
 }
 
 function certificateOf(
-  { clock, random }: SupervisedHost,
+  host: SupervisedHost,
   { bindAddress, tlsCertFile, tlsPrivateKeyFile }: HealthFlags,
 ): { readonly cert: string; readonly key: string } {
   if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined)) {
@@ -77,13 +76,7 @@ function certificateOf(
   if (tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined) {
     return { cert: readOperatorFile(tlsCertFile), key: readOperatorFile(tlsPrivateKeyFile) };
   }
-  const now = clock.nowMs();
-  const validity = { notBeforeMs: now - 3_600_000, notAfterMs: now + certificateDays * 86_400_000 };
-  const issue = () => ({ validity, serial: random.bytes(16) });
-  const authority = makeAuthority("pilothouse-self-signed", issue());
-  const hosts = ["localhost", "127.0.0.1", "::1", bindAddress];
-  const made = makeServerCertificate(authority, "localhost", [...new Set(hosts)], issue());
-  return { cert: made.certificate, key: made.privateKey };
+  return selfSignedFor(host, bindAddress);
 }
 
 /** What is answered, and counted when it is asked. */

@@ -64,7 +64,7 @@ export function stagedHollowNodes(
       host: {
         hasNode: (name) => hollow?.hasNode(name) ?? false,
         nodeAddress: (name) => hollow?.nodeAddress(name) ?? "",
-        nodePort: kubeletPort,
+        nodePort: options.kubelet?.port ?? kubeletPort,
         podAddress: (node, isHostNetwork, uid) =>
           hollow?.podAddress(node, isHostNetwork, uid) ?? "",
       },

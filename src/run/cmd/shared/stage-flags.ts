@@ -1,16 +1,20 @@
 /** The flags by which hollow nodes play kwok's objects; of `hollow`, and with the prefix `hollow-` of `up`. */
 import { type Command, InvalidArgumentError } from "commander";
+import { isIP } from "node:net";
+import type { KubeletAddress } from "./hollow-kubelet.ts";
 import { commaList, gathered } from "./flag-values.ts";
 
 export interface StageFlags {
   readonly stages: readonly string[];
   readonly enableCrds: readonly string[];
+  readonly kubeletListen?: KubeletAddress;
 }
 
 /** As of `up`. */
 export interface HollowStageFlags {
   readonly hollowStages: readonly string[];
   readonly hollowEnableCrds: readonly string[];
+  readonly hollowKubeletListen?: KubeletAddress;
 }
 
 const known = ["Stage"];
@@ -28,7 +32,19 @@ export function addStageFlags(command: Command, prefix: "" | "hollow-"): void {
       `kinds of kwok that are also read from the API, once it serves them: ${known.join(", ")}`,
       enabledKinds,
       [],
+    )
+    .option(
+      `--${prefix}kubelet-listen <address:port>`,
+      "serve the kubelets of all hollow nodes here: metrics, pods, logs; port 0 takes any free one. Absent: they have none",
+      kubeletAddress,
     );
+}
+
+function kubeletAddress(text: string): KubeletAddress {
+  const found = /^\[?([0-9a-fA-F.:]+?)\]?:([0-9]{1,5})$/.exec(text);
+  const [host = "", port = ""] = found?.slice(1) ?? [];
+  if (isIP(host) !== 0 && Number(port) <= 65_535) return { host, port: Number(port) };
+  throw new InvalidArgumentError("an IP address and a port, as 127.0.0.1:10250 or [::1]:10250.");
 }
 
 function enabledKinds(text: string): readonly string[] {

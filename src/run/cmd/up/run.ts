@@ -47,7 +47,11 @@ export async function openUp(
   }
   const signing = signingOf(flags);
   const stages = stagePlanOf(flags.hollowStages, flags.hollowEnableCrds);
-  const devices = given({ devices: devicesOf(flags.devices), stages });
+  const devices = given({
+    devices: devicesOf(flags.devices),
+    stages,
+    hollowKubelets: flags.hollowKubeletListen,
+  });
   const options = await serverOptions(host, withGangs(flags), parts);
   const directory = await holdDataDirectory(host.disk, flags.dataDir, parts);
   const advertised = advertisedAddress(host.log, flags);
