@@ -66,6 +66,7 @@ export type TimerName =
   | "controllers.metrics"
   | "hollow.heartbeat"
   | "hollow.step"
+  | "hollow.failures"
   | "stages.look"
   | "kubelet.end"
   | "relay.fresh"

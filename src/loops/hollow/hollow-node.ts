@@ -6,6 +6,7 @@ import type { Node, Taint } from "#api/gen/types.ts";
 import { tryParseQuantity } from "#api/values/quantity.ts";
 import type { PodBlock } from "./addresses.ts";
 import { PodAddresses, cidrText, nodeAddress, podBlock } from "./addresses.ts";
+import { type Failure, failureAnnotation, parseFailure } from "./failure.ts";
 import type { NodeView } from "./admission.ts";
 import type { NodeFacts } from "./node-object.ts";
 import { nodeCapacity, nodeLabels } from "./node-object.ts";
@@ -37,6 +38,12 @@ export class HollowNode implements NodeView {
   beatsToStatus = 0;
   /** The Node object was deleted by someone: like a kubelet, it is not registered again. */
   gone = false;
+  /** By the schedule. */
+  scheduled: Failure | undefined;
+  /** By the annotation of its Node; goes before the schedule. */
+  commanded: Failure | undefined;
+  /** Nothing was heard of it at its last heartbeat. */
+  wasSilent = false;
   /** uids of pods whose resize waits for room. */
   readonly deferred = new Set<string>();
   readonly #defaults: NodeDefaults;
@@ -57,6 +64,10 @@ export class HollowNode implements NodeView {
 
   get options(): HollowOptions {
     return this.#defaults.options;
+  }
+
+  get failure(): Failure | undefined {
+    return this.commanded ?? this.scheduled;
   }
 
   get facts(): NodeFacts {
@@ -94,7 +105,9 @@ export class HollowNode implements NodeView {
 
   /** Takes what admission asks for from the Node object. */
   seen(object: Node): void {
-    const { labels = {} } = object.metadata ?? {};
+    const { labels = {}, annotations = {} } = object.metadata ?? {};
+    const { [failureAnnotation]: failure } = annotations;
+    this.commanded = failure === undefined ? undefined : parseFailure(failure);
     const { taints = [] } = object.spec ?? {};
     const { allocatable } = object.status ?? {};
     this.#labels = isSame(labels, this.#ownLabels()) ? undefined : labels;

@@ -6,12 +6,7 @@
  * One port serves many nodes: a path names its node before it, `/nodes/NAME/...` or, as kwok,
  * `/metrics/nodes/NAME/...`; without that the Host header may be the node's name.
  */
-type KubeletPage =
-  | "metrics/resource"
-  | "metrics/probes"
-  | "stats/summary"
-  | "pods"
-  | "healthz";
+type KubeletPage = "metrics/resource" | "metrics/probes" | "stats/summary" | "pods" | "healthz";
 
 export type KubeletAsk =
   | { readonly kind: "page"; readonly page: KubeletPage; readonly node: string }

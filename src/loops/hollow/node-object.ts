@@ -52,7 +52,6 @@ function kubeletAnnotations(name: string): Record<string, string> {
 }
 
 export function nodeLabels(facts: NodeFacts, options: HollowOptions): Record<string, string> {
-  const zone = `zone-${facts.index % Math.max(1, options.zones)}`;
   return {
     "beta.kubernetes.io/arch": "amd64",
     "beta.kubernetes.io/os": "linux",
@@ -61,10 +60,14 @@ export function nodeLabels(facts: NodeFacts, options: HollowOptions): Record<str
     "kubernetes.io/os": "linux",
     "node.kubernetes.io/instance-type": "hollow",
     "topology.kubernetes.io/region": "hollow",
-    "topology.kubernetes.io/zone": zone,
+    "topology.kubernetes.io/zone": zoneOf(facts.index, options),
     [hollowMark]: "true",
     ...options.labels,
   };
+}
+
+export function zoneOf(index: number, { zones }: Pick<HollowOptions, "zones">): string {
+  return `zone-${index % Math.max(1, zones)}`;
 }
 
 export function nodeCapacity(options: HollowOptions): Record<string, string> {
@@ -118,13 +121,23 @@ const healthy = [
   ["Ready", "True", "KubeletReady", "kubelet is posting ready status"],
 ] as const;
 
+const diskPressure = [
+  "DiskPressure",
+  "True",
+  "KubeletHasDiskPressure",
+  "kubelet has disk pressure",
+] as const;
+
 /** Conditions at `nowMs`; what did not change keeps the time of `old`. */
 export function nodeConditions(
   nowMs: number,
   old: readonly NodeCondition[] | undefined,
+  hasDiskPressure = false,
 ): NodeCondition[] {
   const now = formatTime(nowMs);
-  return healthy.map(([type, status, reason, message]) => {
+  return healthy.map((one) => {
+    const isFull = hasDiskPressure && one[0] === "DiskPressure";
+    const [type, status, reason, message] = isFull ? diskPressure : one;
     const known = old?.find((condition) => condition.type === type);
     const lastTransitionTime = known?.status === status ? (known.lastTransitionTime ?? now) : now;
     return { type, status, lastHeartbeatTime: now, lastTransitionTime, reason, message };

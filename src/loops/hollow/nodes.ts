@@ -17,6 +17,8 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { parseCidr } from "./addresses.ts";
+import { isSilent, skewOf } from "./failure.ts";
+import { failureAt, nextChangeMs } from "./failure-schedule.ts";
 import type { HollowNode } from "./hollow-node.ts";
 import {
   hollowMark,
@@ -25,6 +27,7 @@ import {
   nodeConditions,
   nodeObject,
   nodeStatus,
+  zoneOf,
 } from "./node-object.ts";
 import type { HollowOptions } from "./options.ts";
 import { Wheel } from "./wheel.ts";
@@ -49,6 +52,8 @@ interface HollowStaging {
 const nodesRef = { group: "", version: "v1", resource: "nodes" } as const;
 const leasesRef = { group: "coordination.k8s.io", version: "v1", resource: "leases" } as const;
 /** A kubelet asks again after 0.2 s, doubling to 7 s. */
+/** Of a timer; a later change is looked for again. */
+const longestMs = 86_400_000;
 const retry = { retryFirstMs: 200, retryMostMs: 7_000 };
 
 export class HollowNodes implements ReflectorSink<Node> {
@@ -62,6 +67,7 @@ export class HollowNodes implements ReflectorSink<Node> {
   readonly registered: Promise<void>;
   #resolveRegistered: () => void = () => {};
   #unregistered: number;
+  readonly #startMs: number;
   renewals = 0;
 
   constructor(deps: HollowDeps, options: HollowOptions, nodes: ReadonlyMap<string, HollowNode>) {
@@ -69,6 +75,7 @@ export class HollowNodes implements ReflectorSink<Node> {
     this.#options = options;
     this.#nodes = nodes;
     this.#unregistered = nodes.size;
+    this.#startMs = deps.clock.monotonicMs();
     this.#statuses = new WorkQueue(deps, { name: "hollow.nodes", ...retry });
     this.#leases = new WorkQueue(deps, { name: "hollow.leases", ...retry });
     const turn = (node: HollowNode): void => this.#turn(node);
@@ -82,6 +89,7 @@ export class HollowNodes implements ReflectorSink<Node> {
     for (const name of this.#nodes.keys()) this.#statuses.add(name);
     if (this.#unregistered === 0) this.#resolveRegistered();
     this.#wheel.start();
+    this.#follow(signal);
     signal.addEventListener("abort", () => this.#wheel.stop(), { once: true });
     if (signal.aborted) this.#wheel.stop();
     const { nodeWritesInFlightMax: max } = this.#options;
@@ -121,8 +129,10 @@ export class HollowNodes implements ReflectorSink<Node> {
   /** A node that the control plane gave up on answers at once, as a kubelet does. */
   #seen(object: Node): void {
     const node = this.#nodes.get(object.metadata?.name ?? "");
+    const known = node?.failure?.kind;
     node?.seen(object);
     if (node === undefined || node.uid === "") return;
+    if (node.failure?.kind !== known) this.#statuses.add(node.name);
     const ready = object.status?.conditions?.find((condition) => condition.type === "Ready");
     if (ready?.status !== "True") this.#statuses.add(node.name);
   }
@@ -135,11 +145,52 @@ export class HollowNodes implements ReflectorSink<Node> {
     this.#deps.log.info("hollow node was deleted", { node: node.name });
   }
 
+  /** Sets what the schedule says now, and looks again when that changes. */
+  #follow(signal: AbortSignal): void {
+    const { failures } = this.#options;
+    const { clock } = this.#deps;
+    if (failures.length === 0 || signal.aborted) return;
+    const elapsedMs = clock.monotonicMs() - this.#startMs;
+    for (const node of this.#nodes.values()) {
+      const { index } = node;
+      const zone = zoneOf(index, this.#options);
+      const failure = failureAt(failures, { index, zone }, elapsedMs);
+      if (failure === node.scheduled) continue;
+      node.scheduled = failure;
+      this.#statuses.add(node.name);
+    }
+    const leftMs = nextChangeMs(failures, elapsedMs) - elapsedMs;
+    if (leftMs === Infinity) return;
+    const timer = clock.after("hollow.failures", Math.min(longestMs, leftMs), () => {
+      this.#follow(signal);
+    });
+    signal.addEventListener("abort", () => timer.cancel(), { once: true });
+  }
+
+  #isSilent(node: HollowNode): boolean {
+    return isSilent(node.failure, this.#deps.clock.nowMs());
+  }
+
   #turn(node: HollowNode): void {
-    this.#leases.add(node.name);
+    if (this.#isSilent(node)) {
+      node.wasSilent = true;
+      return;
+    }
+    if (node.wasSilent) {
+      node.wasSilent = false;
+      this.#statuses.add(node.name);
+    }
+    if (!this.#isLate(node)) this.#leases.add(node.name);
     if (--node.beatsToStatus > 0) return;
     node.beatsToStatus = this.#statusBeats();
     this.#statuses.add(node.name);
+  }
+
+  /** A slow node leaves heartbeats out. */
+  #isLate({ failure, index }: HollowNode): boolean {
+    if (failure?.kind !== "slow") return false;
+    const beat = Math.floor(this.#deps.clock.nowMs() / this.#options.heartbeatMs);
+    return (beat + index) % failure.beats !== 0;
   }
 
   #statusBeats(): number {
@@ -150,6 +201,7 @@ export class HollowNodes implements ReflectorSink<Node> {
     const node = this.#nodes.get(name);
     if (node === undefined || node.gone) return;
     if (node.uid === "") await this.#register(node);
+    else if (this.#isSilent(node)) return;
     else if (!this.#isStaged()) await this.#writeStatus(node);
   }
 
@@ -180,14 +232,13 @@ export class HollowNodes implements ReflectorSink<Node> {
 
   async #writeStatus(node: HollowNode, known?: Node): Promise<void> {
     const { client, clock } = this.#deps;
+    const { failure } = node;
+    const nowMs = clock.nowMs() + skewOf(failure);
     try {
       const object = known ?? (await client.get<Node>(nodesRef, "", node.name));
-      const conditions = nodeConditions(clock.nowMs(), object.status?.conditions);
-      const { capacity, allocatable, nodeInfo } = nodeStatus(
-        node.facts,
-        node.options,
-        clock.nowMs(),
-      );
+      const hasDiskPressure = failure?.kind === "disk-pressure";
+      const conditions = nodeConditions(nowMs, object.status?.conditions, hasDiskPressure);
+      const { capacity, allocatable, nodeInfo } = nodeStatus(node.facts, node.options, nowMs);
       const whole = known === undefined ? {} : { capacity, allocatable, nodeInfo };
       const patch = { status: { conditions, ...whole } };
       const options = { subresource: "status" };
@@ -201,11 +252,12 @@ export class HollowNodes implements ReflectorSink<Node> {
 
   async #renew(name: string): Promise<void> {
     const node = this.#nodes.get(name);
-    if (node === undefined || node.gone) return;
+    if (node === undefined || node.gone || this.#isSilent(node)) return;
     const { client, clock } = this.#deps;
     try {
       const known = node.leaseVersion === "" ? undefined : node.leaseVersion;
-      const lease = leaseObject(name, node.uid, clock.nowMs(), known);
+      const nowMs = clock.nowMs() + skewOf(node.failure);
+      const lease = leaseObject(name, node.uid, nowMs, known);
       const written =
         known === undefined
           ? await client.create<Lease>(leasesRef, leaseNamespace, lease)

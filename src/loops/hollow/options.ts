@@ -1,6 +1,7 @@
 /** What hollow nodes look like and how fast their pods are. All given; `hollowDefaults` is for `cmd`. */
 import type { Taint } from "#api/gen/types.ts";
 import type { HollowDevices } from "./devices.ts";
+import type { ScheduledFailure } from "./failure-schedule.ts";
 import type { ImagePatterns } from "./image-pull.ts";
 import { imagePatterns } from "./image-pull.ts";
 
@@ -37,6 +38,8 @@ export interface HollowOptions {
   readonly podEvents: boolean;
   /** Absent: nodes have none. */
   readonly devices?: HollowDevices;
+  /** What goes wrong with nodes, and when. */
+  readonly failures: readonly ScheduledFailure[];
   /** Where the kubelets of all nodes are served; absent: nobody listens at a node's own address. */
   readonly kubelet?: { readonly address: string; readonly port: number };
   readonly podWritesInFlightMax: number;
@@ -62,6 +65,7 @@ export const hollowDefaults: Omit<HollowOptions, "count"> = {
   jobMs: 1_000,
   unpullable: imagePatterns(unpullableDefault),
   podEvents: false,
+  failures: [],
   podWritesInFlightMax: 128,
   nodeWritesInFlightMax: 64,
 };

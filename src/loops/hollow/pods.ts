@@ -18,6 +18,7 @@ import type { ReconcileResult } from "#client/run-workers.ts";
 import { runWorkers } from "#client/run-workers.ts";
 import { WorkQueue } from "#client/workqueue.ts";
 import { prepareClaims } from "./device-driver.ts";
+import { isSilent } from "./failure.ts";
 import type { HollowNode } from "./hollow-node.ts";
 import type { HollowDeps } from "./nodes.ts";
 import type { HollowOptions } from "./options.ts";
@@ -46,6 +47,8 @@ interface PodRecord extends Place {
 }
 
 const podsRef = { group: "", version: "v1", resource: "pods" } as const;
+/** Pods of a node that nothing is heard of are looked at again after this time. */
+const silentMs = 2_000;
 /** A full address block is looked at again after this time. */
 const fullBlockMs = 1_000;
 /** A kubelet tries to prepare claims again after some seconds. */
@@ -192,6 +195,9 @@ export class HollowPods implements ReflectorSink<Pod> {
       const record = this.#records.get(uid);
       const pod = record?.pod;
       if (record === undefined || pod === undefined) return;
+      if (isSilent(record.node.failure, this.#deps.clock.nowMs())) {
+        return { requeueAfterMs: silentMs };
+      }
       if (this.#deps.staging?.has("Pod") === true) return void (record.pod = undefined);
       const rejection = await this.#room.admit(record, pod);
       const heldMs = rejection === undefined ? await this.#prepare(record, pod) : 0;

@@ -6,7 +6,7 @@ import { integer, patterns } from "../shared/flag-values.ts";
 import { nodesMax } from "../shared/limits.ts";
 import { addNodeGroupFlags } from "../shared/node-group-role.ts";
 import { addApiFlags } from "../shared/role-flags.ts";
-import type { HollowFlags } from "./flags.ts";
+import type { HollowFlags, NodeRange } from "./flags.ts";
 import { addStageFlags } from "../shared/stage-flags.ts";
 
 export function addHollow(program: Command): void {
@@ -29,6 +29,11 @@ export function addHollow(program: Command): void {
       "index of the first: several processes share a cluster by ranges",
       integer("number", 0, 10_000_000),
       0,
+    )
+    .option(
+      "--node-range <first-last>",
+      "indexes of the nodes, both ends included, as 1000-1999; instead of --nodes and --first-index",
+      nodeRange,
     )
     .option("--name-prefix <text>", "nodes are named this and their index", namePrefix, "hollow-")
     .option("--zones <count>", "zones the nodes are dealt over", integer("count", 1, 1_000), 3)
@@ -61,12 +66,21 @@ Examples:
   pilothouse hollow --kubeconfig admin.conf --nodes 1000
   pilothouse hollow --kubeconfig admin.conf --nodes 1000 --first-index 1000     a further thousand
   pilothouse hollow --kubeconfig admin.conf --node-groups groups.yaml            node groups, for an autoscaler
+  pilothouse hollow --kubeconfig admin.conf --node-range 2000-2999              the next one
   pilothouse hollow --kubeconfig admin.conf --stages examples/stages/pod.yaml   pods live as its Stages say`,
     )
     .action(async (flags: HollowFlags) => {
       const { hollowRole } = await import("../hollow/run.ts");
       await hollowRole(flags);
     });
+}
+
+function nodeRange(text: string): NodeRange {
+  const found = /^([0-9]{1,8})-([0-9]{1,8})$/.exec(text);
+  const [first = 0, last = -1] = (found ?? []).slice(1).map(Number);
+  if (last < first) throw new InvalidArgumentError("two indexes, the lower first, as 1000-1999.");
+  if (last - first < nodesMax) return { firstIndex: first, nodes: last - first + 1 };
+  throw new InvalidArgumentError(`at most ${nodesMax} nodes; start more processes.`);
 }
 
 function namePrefix(text: string): string {

@@ -4,12 +4,20 @@ import type { NodeGroupFlags } from "../shared/node-group-role.ts";
 import type { ApiFlags } from "../shared/role-flags.ts";
 import type { StageFlags } from "../shared/stage-flags.ts";
 
+/** The part of a cluster's nodes that a process has. */
+export interface NodeRange {
+  readonly nodes: number;
+  readonly firstIndex: number;
+}
+
 export interface HollowFlags extends ApiFlags, NodeGroupFlags, StageFlags {
   /** Absent: 10, or none with node groups. */
   readonly nodes?: number;
+  readonly firstIndex: number;
+  /** Instead of these two. */
+  readonly nodeRange?: NodeRange;
   /** A file. */
   readonly nodeGroups?: string;
-  readonly firstIndex: number;
   readonly namePrefix: string;
   readonly zones: number;
   readonly pods: number;

@@ -2,6 +2,7 @@
 import { given } from "#base/given.ts";
 import { hollowDefaults, type HollowOptions } from "#hollow/options.ts";
 import { devicesOf } from "../shared/device-file.ts";
+import { failuresOf } from "../shared/failure-file.ts";
 import { listenAsKubelets } from "../shared/hollow-kubelet.ts";
 import { stagedHollowNodes, stagePlanOf } from "../shared/hollow-stages.ts";
 import { openNodeGroups } from "../shared/node-group-role.ts";
@@ -20,7 +21,7 @@ import {
 import { openSpareMemory } from "../shared/spare-memory.ts";
 import { componentUserAgent } from "../shared/user-agent.ts";
 import { ApiConnection, apiAccess, paceOf } from "../shared/api-access.ts";
-import type { HollowFlags } from "./flags.ts";
+import type { HollowFlags, NodeRange } from "./flags.ts";
 
 export function hollowRole(flags: HollowFlags): Promise<void> {
   const host = nodeHost(flags);
@@ -91,23 +92,22 @@ async function openKubelets(
 
 const nodesStandard = 10;
 
+function nodeRangeOf({ firstIndex, nodeGroups, nodeRange, nodes }: HollowFlags): NodeRange {
+  const standard = nodeGroups === undefined ? nodesStandard : 0;
+  return nodeRange ?? { nodes: nodes ?? standard, firstIndex };
+}
+
 function optionsOf(flags: HollowFlags) {
-  const {
-    nodes = flags.nodeGroups === undefined ? nodesStandard : 0,
-    firstIndex,
-    namePrefix,
-    zones,
-    pods,
-    cpu,
-    memory,
-  } = flags;
+  const { namePrefix, zones, pods, cpu, memory } = flags;
+  const { nodes: count, firstIndex } = nodeRangeOf(flags);
   return {
     ...hollowDefaults,
     startMs: hollowStartMs,
     stopMs: hollowStopMs,
     unpullable: flags.imagePullError,
     ...given({ devices: devicesOf(flags.devices) }),
-    count: nodes,
+    failures: failuresOf(flags.failures),
+    count,
     firstIndex,
     namePrefix,
     zones,

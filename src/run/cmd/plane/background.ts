@@ -64,12 +64,12 @@ export async function openLoops(
   parts: Parts,
 ): Promise<Loops | undefined> {
   if (options.loops === "none") return undefined;
-  const { nodes, unpullable, devices, recovery, stages } = options;
+  const { nodes, unpullable, devices, recovery, stages, failures } = options;
   const kubelet = await openKubelets(host, options, server, parts);
   const asked = {
     nodes,
     metrics,
-    ...given({ unpullable, devices, recovery, stages, kubelet }),
+    ...given({ unpullable, devices, recovery, stages, kubelet, failures }),
     rootCa: options.rootCa ?? options.pki.authority.certificate,
     mintLegacyToken: access.mintLegacyToken,
     certificates: certificateSigning(host, options),

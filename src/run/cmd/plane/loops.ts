@@ -23,6 +23,7 @@ import type { CheckPolicyTypes } from "#controllers/policystatus/controller.ts";
 import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
 import type { HollowDevices } from "#hollow/devices.ts";
 import type { Hollow } from "#hollow/hollow.ts";
+import type { ScheduledFailure } from "#hollow/failure-schedule.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { hollowDefaults, type HollowOptions } from "#hollow/options.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -44,6 +45,8 @@ interface LoopOptions {
   readonly devices?: HollowDevices;
   /** Absent: pods are moved as fast as the loops go. */
   readonly recovery?: RecoveryLimits;
+  /** What goes wrong with hollow nodes, and when; absent: nothing. */
+  readonly failures?: readonly ScheduledFailure[];
   /** Where the kubelets of hollow nodes are served; absent: they have none. */
   readonly kubelet?: NonNullable<HollowOptions["kubelet"]>;
   /** Stages that hollow nodes play; absent: none. */
@@ -164,11 +167,18 @@ function hollowClients(handler: PlainHandler): HollowClients {
 function hollowNodes(
   host: SupervisedHost,
   clients: HollowClients,
-  { nodes, devices, stages, kubelet, unpullable = hollowDefaults.unpullable }: LoopOptions,
+  {
+    nodes,
+    devices,
+    stages,
+    kubelet,
+    failures,
+    unpullable = hollowDefaults.unpullable,
+  }: LoopOptions,
 ): Hollow | undefined {
   if (nodes === 0) return undefined;
   const times = { startMs: hollowStartMs, stopMs: hollowStopMs };
-  const more = { unpullable, ...given({ devices, kubelet }) };
+  const more = { unpullable, ...given({ devices, kubelet, failures }) };
   const options = { ...hollowDefaults, ...times, ...more, count: nodes };
   return stagedHollowNodes(host, clients, options, stages);
 }

@@ -14,6 +14,7 @@ import type { StaticTokens } from "#auth/token-file.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
 import type { RecoveryLimits } from "#client/recovery-rate.ts";
 import type { HollowDevices } from "#hollow/devices.ts";
+import type { ScheduledFailure } from "#hollow/failure-schedule.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import type { KubeletAddress } from "../shared/hollow-kubelet.ts";
 import type { StagePlan } from "../shared/hollow-stages.ts";
@@ -36,6 +37,8 @@ export interface PlaneOptions extends StoreOptions {
   readonly recovery?: RecoveryLimits;
   /** What devices hollow nodes have; absent: none. */
   readonly devices?: HollowDevices;
+  /** What goes wrong with hollow nodes, and when; absent: nothing. */
+  readonly failures?: readonly ScheduledFailure[];
   /** Where the kubelets of hollow nodes are served; absent: they have none. */
   readonly hollowKubelets?: KubeletAddress;
   /** Stages that hollow nodes play; absent: none. */

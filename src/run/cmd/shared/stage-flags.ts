@@ -8,6 +8,8 @@ export interface StageFlags {
   readonly stages: readonly string[];
   readonly enableCrds: readonly string[];
   readonly kubeletListen?: KubeletAddress;
+  /** A file. */
+  readonly failures?: string;
 }
 
 /** As of `up`. */
@@ -15,6 +17,8 @@ export interface HollowStageFlags {
   readonly hollowStages: readonly string[];
   readonly hollowEnableCrds: readonly string[];
   readonly hollowKubeletListen?: KubeletAddress;
+  /** A file. */
+  readonly hollowFailures?: string;
 }
 
 const known = ["Stage"];
@@ -37,6 +41,10 @@ export function addStageFlags(command: Command, prefix: "" | "hollow-"): void {
       `--${prefix}kubelet-listen <address:port>`,
       "serve the kubelets of all hollow nodes here: metrics, pods, logs; port 0 takes any free one. Absent: they have none",
       kubeletAddress,
+    )
+    .option(
+      `--${prefix}failures <file>`,
+      "YAML: nodes that crash, flap, are cut off, slow, full or have another time, and when; see docs/hollow.md",
     );
 }
 

@@ -7,6 +7,7 @@ import { advertisedAddress } from "../plane/advertise.ts";
 import { clusterPki } from "../shared/cluster-pki.ts";
 import { type DataDirectory, holdDataDirectory } from "../shared/data-dir.ts";
 import { devicesOf } from "../shared/device-file.ts";
+import { failuresOf } from "../shared/failure-file.ts";
 import { stagePlanOf } from "../shared/hollow-stages.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import { kubeAdmin, writeKubeconfig } from "../shared/kubeconfig-file.ts";
@@ -50,6 +51,7 @@ export async function openUp(
   const devices = given({
     devices: devicesOf(flags.devices),
     stages,
+    failures: failuresOf(flags.hollowFailures),
     hollowKubelets: flags.hollowKubeletListen,
   });
   const options = await serverOptions(host, withGangs(flags), parts);
