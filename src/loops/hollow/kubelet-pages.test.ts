@@ -18,7 +18,7 @@ function pod(cpu: string): Pod {
 }
 
 function page(pods: readonly Pod[], nowMs: number) {
-  return { nodeName: "n", startedMs: 0, memoryBytes: 4_194_304n, pods, nowMs };
+  return { nodeName: "n", startedMs: 0, memoryBytes: 4_194_304n, pods, rules: [], nowMs };
 }
 
 test("metrics have a kubelet's names; CPU is counted since the start", () => {

@@ -3,6 +3,7 @@ import type { Pod } from "#api/gen/types.ts";
 import type { JsonObject } from "#api/object.ts";
 import { formatTime, parseTime } from "#api/values/time.ts";
 import type { CpuCounters } from "./cpu-counters.ts";
+import type { UsageRule } from "./usage-rules.ts";
 import { podUsage, sumOfUsage } from "./usage.ts";
 
 export interface NodePage {
@@ -11,6 +12,7 @@ export interface NodePage {
   readonly startedMs: number;
   readonly memoryBytes: bigint;
   readonly pods: readonly Pod[];
+  readonly rules: readonly UsageRule[];
   readonly nowMs: number;
 }
 
@@ -27,10 +29,10 @@ interface UsedPod extends Used {
   readonly containers: readonly (Used & { readonly name: string })[];
 }
 
-function usedPods({ pods, nowMs }: NodePage, counters: CpuCounters): readonly UsedPod[] {
+function usedPods({ pods, rules, nowMs }: NodePage, counters: CpuCounters): readonly UsedPod[] {
   return pods.flatMap((pod) => {
     const startedMs = parseTime(pod.status?.startTime) ?? nowMs;
-    const containers = podUsage(pod).map(({ name, cpuNanos, memoryBytes }) => {
+    const containers = podUsage(pod, rules).map(({ name, cpuNanos, memoryBytes }) => {
       const key = `${pod.metadata?.uid ?? ""}/${name}`;
       const cpuTimeNanos = counters.until(key, startedMs, nowMs, cpuNanos);
       return { name, startedMs, cpuNanos, cpuTimeNanos, memoryBytes };

@@ -3,6 +3,7 @@ import type { Node, Pod } from "#api/gen/types.ts";
 import type { JsonObject } from "#api/object.ts";
 import { formatTime } from "#api/values/time.ts";
 import { hollowMark } from "./node-object.ts";
+import type { UsageRule } from "./usage-rules.ts";
 import { podUsage, sumOfUsage, usageTexts } from "./usage.ts";
 
 const apiVersion = "metrics.k8s.io/v1beta1";
@@ -14,8 +15,12 @@ export function isHollow(node: Node): boolean {
 }
 
 /** Undefined: nothing of it runs. */
-export function podMetrics(pod: Pod, nowMs: number): JsonObject | undefined {
-  const containers = podUsage(pod);
+export function podMetrics(
+  pod: Pod,
+  nowMs: number,
+  rules: readonly UsageRule[] = [],
+): JsonObject | undefined {
+  const containers = podUsage(pod, rules);
   if (containers.length === 0) return undefined;
   const { name = "", namespace = "", labels } = pod.metadata ?? {};
   const now = formatTime(nowMs);
@@ -33,7 +38,12 @@ export function podMetrics(pod: Pod, nowMs: number): JsonObject | undefined {
 }
 
 /** `pods`: those bound to the node. */
-export function nodeMetrics(node: Node, pods: readonly Pod[], nowMs: number): JsonObject {
+export function nodeMetrics(
+  node: Node,
+  pods: readonly Pod[],
+  nowMs: number,
+  rules: readonly UsageRule[] = [],
+): JsonObject {
   const { name = "", labels } = node.metadata ?? {};
   const now = formatTime(nowMs);
   return {
@@ -42,7 +52,7 @@ export function nodeMetrics(node: Node, pods: readonly Pod[], nowMs: number): Js
     metadata: { name, creationTimestamp: now, ...(labels && { labels }) },
     timestamp: now,
     window,
-    usage: usageTexts(sumOfUsage(pods.flatMap(podUsage))),
+    usage: usageTexts(sumOfUsage(pods.flatMap((pod) => podUsage(pod, rules)))),
   };
 }
 

@@ -1,11 +1,12 @@
 /**
- * What the containers of hollow pods use of CPU and memory: as the pod's annotations say, kwok's names, or a share of what
- * they ask for.
+ * What the containers of hollow pods use of CPU and memory: as the pod's annotations say, kwok's names, as rules
+ * say, or a share of what they ask for.
  *
  *   kwok.x-k8s.io/usage-cpu: "250m"       of each container
  *   kwok.x-k8s.io/usage-memory: "64Mi"
  */
 import type { Container, Pod } from "#api/gen/types.ts";
+import { ruledNanos, type UsageRule } from "./usage-rules.ts";
 import { formatQuantity, quantityOf, tryParseQuantity } from "#api/values/quantity.ts";
 
 /** CPU in billionths of a core, memory in bytes. */
@@ -33,19 +34,26 @@ const shares = {
 const mostNanos = { cpu: 2n ** 63n - 1n, memory: (2n ** 63n - 1n) * 1_000_000_000n } as const;
 
 /** Of the containers that run; empty for a pod that does not. */
-export function podUsage(pod: Pod): readonly ContainerUsage[] {
+export function podUsage(pod: Pod, rules: readonly UsageRule[] = []): readonly ContainerUsage[] {
   if (pod.status?.phase !== "Running") return [];
   const sidecars = (pod.spec?.initContainers ?? []).filter((c) => c.restartPolicy === "Always");
   return [...(pod.spec?.containers ?? []), ...sidecars].map((container) => ({
     name: container.name,
-    cpuNanos: usageOf(pod, container, "cpu"),
-    memoryBytes: usageOf(pod, container, "memory") / 1_000_000_000n,
+    cpuNanos: usageOf(pod, container, "cpu", rules),
+    memoryBytes: usageOf(pod, container, "memory", rules) / 1_000_000_000n,
   }));
 }
 
 /** In billionths of the resource's unit. */
-function usageOf({ metadata }: Pod, container: Container, resource: "cpu" | "memory"): bigint {
-  const said = nanosOf(metadata?.annotations?.[annotations[resource]]);
+function usageOf(
+  pod: Pod,
+  container: Container,
+  resource: "cpu" | "memory",
+  rules: readonly UsageRule[],
+): bigint {
+  const said =
+    nanosOf(pod.metadata?.annotations?.[annotations[resource]]) ??
+    ruledNanos(rules, pod, container.name, resource);
   if (said !== undefined) return said < mostNanos[resource] ? said : mostNanos[resource];
   const asked = nanosOf(container.resources?.requests?.[resource]) ?? 0n;
   const { percent, leastNanos } = shares[resource];

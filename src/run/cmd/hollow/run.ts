@@ -4,7 +4,7 @@ import { hollowDefaults, type HollowOptions } from "#hollow/options.ts";
 import { devicesOf } from "../shared/device-file.ts";
 import { failuresOf } from "../shared/failure-file.ts";
 import { listenAsKubelets } from "../shared/hollow-kubelet.ts";
-import { stagedHollowNodes, stagePlanOf } from "../shared/hollow-stages.ts";
+import { stagedHollowNodes, type StagePlan, stagePlanOf } from "../shared/hollow-stages.ts";
 import { openNodeGroups } from "../shared/node-group-role.ts";
 import { hollowStartMs, hollowStopMs, shutdownMs } from "../shared/limits.ts";
 import type { SupervisedHost } from "../shared/host.ts";
@@ -48,8 +48,8 @@ export async function openHollow(
     client: connection.client(),
     clientAs: (user: string) => connection.impersonating(user),
   };
-  const kubelet = await openKubelets(host, connection, flags, parts);
   const plan = stagePlanOf(flags.stages, flags.enableCrds);
+  const kubelet = await openKubelets(host, connection, { ...flags, ...given({ plan }) }, parts);
   const hollow = stagedHollowNodes(host, clients, { ...options, ...given({ kubelet }) }, plan);
   process.stdout.write(
     `pilothouse ${productVersion} hollow: registering ${count} nodes at ${access.server}\n`,
@@ -79,11 +79,12 @@ export async function openHollow(
 async function openKubelets(
   host: SupervisedHost,
   connection: ApiConnection,
-  { kubeletListen }: HollowFlags,
+  { kubeletListen, plan }: Pick<HollowFlags, "kubeletListen"> & { readonly plan?: StagePlan },
   parts: Parts,
 ): Promise<HollowOptions["kubelet"]> {
   if (kubeletListen === undefined) return undefined;
-  const deps = { host, client: connection.client(), ...given({ clientCa: connection.access.ca }) };
+  const more = given({ clientCa: connection.access.ca, rules: plan?.rules });
+  const deps = { host, client: connection.client(), ...more };
   const listening = await parts.open("kubelets", () => listenAsKubelets(deps, kubeletListen), {
     close: (opened) => opened.close(shutdownMs),
   });

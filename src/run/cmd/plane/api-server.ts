@@ -84,9 +84,9 @@ export async function openApiServer(
 
 /** A plane that has hollow nodes knows what they use. */
 function delegatesOf(options: PlaneOptions, { aggregator, registry }: ServerDeps) {
-  const { loops, nodes, hasHollowMetrics = true } = options;
+  const { loops, nodes, stages, hasHollowMetrics = true } = options;
   if (loops === "none" || nodes === 0 || !hasHollowMetrics) return aggregator;
-  return withHollowMetrics(aggregator, createLister(registry));
+  return withHollowMetrics(aggregator, createLister(registry), stages?.rules.usage);
 }
 
 function timesOf({ serving }: PlaneOptions): Parameters<typeof createApiServer>[1] {

@@ -85,14 +85,15 @@ export async function openLoops(
 /** Undefined: not asked for. Before the loops: nodes register with the port. */
 async function openKubelets(
   host: SupervisedHost,
-  { hollowKubelets: at, pki }: PlaneOptions,
+  { hollowKubelets: at, pki, stages }: PlaneOptions,
   { handler }: ApiServer,
   parts: Parts,
 ): Promise<{ readonly address: string; readonly port: number } | undefined> {
   if (at === undefined) return undefined;
   const user = { name: "pilothouse:hollow-nodes", groups: [groups.masters] };
   const client = directClient(handler, user, componentUserAgent("kubelet"));
-  const deps = { host, client, clientCa: pki.authority.certificate };
+  const clientCa = pki.authority.certificate;
+  const deps = { host, client, clientCa, ...given({ rules: stages?.rules }) };
   const listening = await parts.open("kubelets", () => listenAsKubelets(deps, at), {
     close: (opened) => opened.close(limits.shutdownMs),
   });

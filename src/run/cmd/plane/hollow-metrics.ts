@@ -17,6 +17,7 @@ import { requireGet } from "#apiserver/method.ts";
 import type { RemoteVersion } from "#apiserver/discovery/merged.ts";
 import type { Negotiated } from "#forms/negotiate.ts";
 import { isHollow, metricsList, nodeMetrics, podMetrics } from "#hollow/metrics-objects.ts";
+import type { UsageRule } from "#hollow/usage-rules.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { objectResponse } from "#server/respond.ts";
@@ -69,8 +70,12 @@ const resourceList = {
 };
 
 /** `others`, and metrics.k8s.io where they have none. */
-export function withHollowMetrics(others: Delegates, lookup: Lister): Delegates {
-  const own: Delegate = { serve: async (context) => serve(lookup, context) };
+export function withHollowMetrics(
+  others: Delegates,
+  lookup: Lister,
+  rules: readonly UsageRule[] = [],
+): Delegates {
+  const own: Delegate = { serve: async (context) => serve({ lookup, rules }, context) };
   const isOwn = (g: string, v: string): boolean => g === group && v === version;
   return {
     get size() {
@@ -87,30 +92,38 @@ export function withHollowMetrics(others: Delegates, lookup: Lister): Delegates 
   };
 }
 
-async function serve(lookup: Lister, context: RequestContext): Promise<PlainResponse> {
+interface Source {
+  readonly lookup: Lister;
+  readonly rules: readonly UsageRule[];
+}
+
+async function serve(from: Source, context: RequestContext): Promise<PlainResponse> {
   const { request, requestInfo } = context;
   const { resource } = requestInfo;
   requireGet(request);
   const form: Negotiated = { mediaType: "application/json", isPretty: false };
   const answer = (object: object) => objectResponse(request, 200, object, form);
-  if (resource === "pods") return answer(podsAnswer(lookup, context));
-  if (resource === "nodes") return answer(nodesAnswer(lookup, context));
+  if (resource === "pods") return answer(podsAnswer(from, context));
+  if (resource === "nodes") return answer(nodesAnswer(from, context));
   if (resource === "") return answer(resourceList);
   throw notFound({ group, resource }, context.place.name);
 }
 
-function podsAnswer(lookup: Lister, { place, query, nowMs }: RequestContext): JsonObject {
+function podsAnswer(
+  { lookup, rules }: Source,
+  { place, query, nowMs }: RequestContext,
+): JsonObject {
   const { namespace, name } = place;
   if (name !== "") {
     const pod = lookup.get(pods, namespace, name) as Pod | undefined;
-    const metrics = pod && isOnHollow(lookup, pod) ? podMetrics(pod, nowMs) : undefined;
+    const metrics = pod && isOnHollow(lookup, pod) ? podMetrics(pod, nowMs, rules) : undefined;
     if (metrics === undefined) throw notFound({ group, resource: "pods" }, `${namespace}/${name}`);
     return metrics;
   }
   const selected = lookup.list(pods, namespace).filter(matcher(query, "pods"));
   const items = (selected as readonly Pod[])
     .filter((pod) => isOnHollow(lookup, pod))
-    .map((pod) => podMetrics(pod, nowMs))
+    .map((pod) => podMetrics(pod, nowMs, rules))
     .filter((one) => one !== undefined);
   return metricsList("PodMetricsList", items);
 }
@@ -121,13 +134,16 @@ function isOnHollow(lookup: Lister, { spec }: Pod): boolean {
   return node !== undefined && isHollow(node as unknown as Node);
 }
 
-function nodesAnswer(lookup: Lister, { place, query, nowMs }: RequestContext): JsonObject {
+function nodesAnswer(
+  { lookup, rules }: Source,
+  { place, query, nowMs }: RequestContext,
+): JsonObject {
   const bound = Map.groupBy(
     lookup.list(pods, "") as readonly Pod[],
     ({ spec }) => spec?.nodeName ?? "",
   );
   const metricsOf = (node: AnyObject) =>
-    nodeMetrics(node as unknown as Node, bound.get(node.metadata?.name ?? "") ?? [], nowMs);
+    nodeMetrics(node as unknown as Node, bound.get(node.metadata?.name ?? "") ?? [], nowMs, rules);
   const { name } = place;
   if (name !== "") {
     const node = lookup.get(nodes, "", name);

@@ -24,6 +24,8 @@ import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts"
 import { Access } from "#relay/access/access.ts";
 import { relayLimits } from "#relay/limits.ts";
 import type { Host } from "./host.ts";
+import { logFile, logText } from "./log-files.ts";
+import type { PodRules } from "./pod-rules.ts";
 import { selfSignedFor } from "./self-signed.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -37,6 +39,8 @@ interface KubeletDeps {
   readonly client: Client;
   /** PEM of the authorities whose client certificates count; absent: tokens alone. */
   readonly clientCa?: string;
+  /** Absent: usage by annotation or share, and no logs. */
+  readonly rules?: PodRules;
 }
 
 const pods = { group: "", version: "v1", resource: "pods" } as const;
@@ -67,7 +71,8 @@ const noTransport: ByteTransport = {
   close: () => {},
 };
 
-function kubeletHandler({ host, client }: KubeletDeps): PlainHandler {
+function kubeletHandler(deps: KubeletDeps): PlainHandler {
+  const { host, client } = deps;
   const peers = new CertificateAuthenticator(host);
   const access = new Access(
     { clock: host.clock, client, anonymousHttp: noTransport, peers },
@@ -80,7 +85,7 @@ function kubeletHandler({ host, client }: KubeletDeps): PlainHandler {
       await authorize(access, request, ask);
       if (request.method !== "GET")
         throw failure(405, "MethodNotAllowed", "405 method not allowed");
-      return await answer(client, counters, ask, host.clock.nowMs());
+      return await answer(deps, counters, ask, request.query);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       return text(error.status.code ?? 500, `${error.message}\n`);
@@ -112,22 +117,23 @@ async function authorize(access: Access, request: PlainRequest, ask: KubeletAsk)
 }
 
 async function answer(
-  client: Client,
+  deps: KubeletDeps,
   counters: CpuCounters,
   ask: KubeletAsk,
-  nowMs: number,
+  query: string,
 ): Promise<PlainResponse> {
   if (ask.kind === "unknown") throw failure(404, "NotFound", "404 page not found");
-  if (ask.kind === "logs") return text(200, await logOf(client, ask));
+  if (ask.kind === "logs") return text(200, await logOf(deps, ask, new URLSearchParams(query)));
   if (ask.page === "healthz") return text(200, "ok");
   if (ask.page === "metrics/probes") return text(200, "");
-  const page = await pageOf(client, ask.node, nowMs);
+  const page = await pageOf(deps, ask.node);
   if (ask.page === "metrics/resource") return text(200, resourceMetrics(page, counters));
   if (ask.page === "stats/summary") return json(statsSummary(page, counters));
   return json({ kind: "PodList", apiVersion: "v1", metadata: {}, items: page.pods });
 }
 
-async function pageOf(client: Client, nodeName: string, nowMs: number): Promise<NodePage> {
+async function pageOf({ host, client, rules }: KubeletDeps, nodeName: string): Promise<NodePage> {
+  const nowMs = host.clock.nowMs();
   const node = await hollowNode(client, nodeName);
   const fieldSelector = `spec.nodeName=${nodeName}`;
   const { items } = await client.list<Pod>(pods, { fieldSelector, resourceVersion: "0" });
@@ -137,6 +143,7 @@ async function pageOf(client: Client, nodeName: string, nowMs: number): Promise<
     startedMs: parseTime(node.metadata?.creationTimestamp) ?? nowMs,
     memoryBytes: memory / 1_000_000_000n,
     pods: items,
+    rules: rules?.usage ?? [],
     nowMs,
   };
 }
@@ -154,12 +161,15 @@ async function hollowNode(client: Client, name: string): Promise<Node> {
 }
 
 async function logOf(
-  client: Client,
+  { client, rules }: KubeletDeps,
   { namespace, pod, container }: KubeletAsk & { readonly kind: "logs" },
+  query: URLSearchParams,
 ): Promise<string> {
   const found = await client.get<Pod>(pods, namespace, pod);
   const { nodeName = "" } = found.spec ?? {};
   await hollowNode(client, nodeName);
+  const file = logFile(rules?.logs ?? [], { namespace, pod, container }, query);
+  if (file !== undefined) return logText(file, query);
   return `${pod}/${container} runs on hollow node ${nodeName}, where nothing is run or written\n`;
 }
 

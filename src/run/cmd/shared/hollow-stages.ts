@@ -1,4 +1,5 @@
 /** Hollow nodes with kwok's stages beside them: one service of stages over the watches of the nodes. */
+import type { JsonObject } from "#api/object.ts";
 import type { Client } from "#client/client.ts";
 import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
 import { hollowMark, kubeletPort } from "#hollow/node-object.ts";
@@ -8,6 +9,7 @@ import type { Stage } from "#stages/stage.ts";
 import { StageService } from "#stages/stage-service.ts";
 import type { Host } from "./host.ts";
 import { readOperatorFile } from "./operator-file.ts";
+import { podRuleKinds, type PodRules, readPodRules } from "./pod-rules.ts";
 import { productVersion } from "./product.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -15,6 +17,8 @@ export interface StagePlan {
   readonly files: readonly Stage[];
   /** Stages of the API are played too. */
   readonly isServed: boolean;
+  /** What else kwok's objects in the files say of pods. */
+  readonly rules: PodRules;
 }
 
 const writesInFlightMax = 64;
@@ -26,15 +30,18 @@ export function stagePlanOf(
   enabledKinds: readonly string[],
 ): StagePlan | undefined {
   if (paths.length === 0 && enabledKinds.length === 0) return undefined;
-  return { files: paths.flatMap(stagesOfFile), isServed: enabledKinds.includes("Stage") };
+  const objects = paths.flatMap(objectsOf);
+  const { stages, problems } = stagesOf(objects);
+  const rules = readPodRules(objects);
+  const all = [...problems, ...rules.problems];
+  if (all.length > 0) throw new UsageError(`${paths.join(", ")}: ${all.join("\n")}`);
+  return { files: stages, isServed: enabledKinds.includes("Stage"), rules };
 }
 
-function stagesOfFile(path: string): readonly Stage[] {
-  const { objects, problems } = readDocuments(readOperatorFile(path), ["Stage"]);
-  const reading = stagesOf(objects);
-  const all = [...problems, ...reading.problems];
-  if (all.length > 0) throw new UsageError(`${path}: ${all.join("\n")}`);
-  return reading.stages;
+function objectsOf(path: string): readonly JsonObject[] {
+  const { objects, problems } = readDocuments(readOperatorFile(path), ["Stage", ...podRuleKinds]);
+  if (problems.length > 0) throw new UsageError(`${path}: ${problems.join("\n")}`);
+  return objects;
 }
 
 export interface HollowClients {

@@ -27,7 +27,7 @@ export function addStageFlags(command: Command, prefix: "" | "hollow-"): void {
   command
     .option(
       `--${prefix}stages <file>`,
-      "YAML: Stages of kwok, played instead of the built-in life of their kinds; may be repeated; see docs/hollow.md",
+      "YAML of kwok: Stages, played instead of the built-in life of their kinds, usage and logs; may be repeated; see docs/hollow.md",
       gathered,
       [],
     )
