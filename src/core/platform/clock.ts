@@ -67,6 +67,7 @@ export type TimerName =
   | "hollow.heartbeat"
   | "hollow.step"
   | "hollow.failures"
+  | "hollow.watches"
   | "stages.look"
   | "kubelet.end"
   | "relay.fresh"

@@ -10,6 +10,7 @@ import type { HollowDeps } from "./nodes.ts";
 import { HollowNodes } from "./nodes.ts";
 import { HollowNode, nodeDefaults } from "./hollow-node.ts";
 import type { HollowOptions } from "./options.ts";
+import { watchAsKubelets } from "./watch-shape.ts";
 import { HollowPods } from "./pods.ts";
 
 interface HollowMetrics {
@@ -55,6 +56,11 @@ export function createHollowNodes(deps: HollowDeps, options: HollowOptions): Hol
     await Promise.race([kubelets.registered, aborted(signal)]);
     if (!signal.aborted) await publishDevices(deps, devices, nodes.keys(), signal);
   };
+  const watch = async (signal: AbortSignal): Promise<void> => {
+    if (options.watchShape === "shared") return;
+    await Promise.race([kubelets.registered, aborted(signal)]);
+    if (!signal.aborted) await watchAsKubelets(deps, nodes.keys(), signal);
+  };
   return {
     roster: {
       add(node) {
@@ -69,7 +75,7 @@ export function createHollowNodes(deps: HollowDeps, options: HollowOptions): Hol
     },
     registered: kubelets.registered,
     async run(signal) {
-      await Promise.all([kubelets.run(signal), pods.run(signal), publish(signal)]);
+      await Promise.all([kubelets.run(signal), pods.run(signal), publish(signal), watch(signal)]);
     },
     hasNode: (name) => nodes.has(name),
     nodeAddress: (name) => nodes.get(name)?.address ?? "",

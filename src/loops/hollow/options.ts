@@ -3,6 +3,7 @@ import type { Taint } from "#api/gen/types.ts";
 import type { HollowDevices } from "./devices.ts";
 import type { ScheduledFailure } from "./failure-schedule.ts";
 import type { ImagePatterns } from "./image-pull.ts";
+import type { WatchShape } from "./watch-shape.ts";
 import { imagePatterns } from "./image-pull.ts";
 
 export interface HollowOptions {
@@ -38,6 +39,8 @@ export interface HollowOptions {
   readonly podEvents: boolean;
   /** Absent: nodes have none. */
   readonly devices?: HollowDevices;
+  /** `kubelet`: beside the shared watches, those of real nodes, 18 each. */
+  readonly watchShape: WatchShape;
   /** What goes wrong with nodes, and when. */
   readonly failures: readonly ScheduledFailure[];
   /** Where the kubelets of all nodes are served; absent: nobody listens at a node's own address. */
@@ -66,6 +69,7 @@ export const hollowDefaults: Omit<HollowOptions, "count"> = {
   unpullable: imagePatterns(unpullableDefault),
   podEvents: false,
   failures: [],
+  watchShape: "shared",
   podWritesInFlightMax: 128,
   nodeWritesInFlightMax: 64,
 };

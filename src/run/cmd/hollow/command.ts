@@ -36,6 +36,14 @@ export function addHollow(program: Command): void {
       nodeRange,
     )
     .option("--name-prefix <text>", "nodes are named this and their index", namePrefix, "hollow-")
+    .addOption(
+      new Option(
+        "--watch-shape <shape>",
+        "shared: two watches in all; kubelet: also 18 per node, as of kubelet, kube-proxy and a network plugin",
+      )
+        .choices(["shared", "kubelet"])
+        .default("shared"),
+    )
     .option("--zones <count>", "zones the nodes are dealt over", integer("count", 1, 1_000), 3)
     .option("--pods <count>", "pods a node takes", integer("count", 1, 10_000), 110)
     .option("--cpu <quantity>", "of a node", "8")

@@ -1,6 +1,7 @@
 /** The flags of `pilothouse hollow`, as parsed. */
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import type { NodeGroupFlags } from "../shared/node-group-role.ts";
+import type { WatchShape } from "#hollow/watch-shape.ts";
 import type { ApiFlags } from "../shared/role-flags.ts";
 import type { StageFlags } from "../shared/stage-flags.ts";
 
@@ -18,6 +19,7 @@ export interface HollowFlags extends ApiFlags, NodeGroupFlags, StageFlags {
   readonly nodeRange?: NodeRange;
   /** A file. */
   readonly nodeGroups?: string;
+  readonly watchShape: WatchShape;
   readonly namePrefix: string;
   readonly zones: number;
   readonly pods: number;

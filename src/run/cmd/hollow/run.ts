@@ -99,7 +99,7 @@ function nodeRangeOf({ firstIndex, nodeGroups, nodeRange, nodes }: HollowFlags):
 }
 
 function optionsOf(flags: HollowFlags) {
-  const { namePrefix, zones, pods, cpu, memory } = flags;
+  const { namePrefix, watchShape, zones, pods, cpu, memory } = flags;
   const { nodes: count, firstIndex } = nodeRangeOf(flags);
   return {
     ...hollowDefaults,
@@ -111,6 +111,7 @@ function optionsOf(flags: HollowFlags) {
     count,
     firstIndex,
     namePrefix,
+    watchShape,
     zones,
     pods,
     cpu,
