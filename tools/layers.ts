@@ -156,6 +156,13 @@ export const layers: Readonly<Record<string, Room>> = {
     pure: false,
     mayImport: ["base", "metrics", "platform", "wire", "api", "forms", "client"],
   },
+  // The coordinator of regions knows each region's API, and its own, as a client.
+  regions: {
+    wing: "loops",
+    level: 4,
+    pure: true,
+    mayImport: ["base", "metrics", "platform", "api", "client"],
+  },
   doctor: {
     wing: "loops",
     level: 4,
@@ -192,6 +199,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "extension",
       "stocketcd",
       "doctor",
+      "regions",
       "sinks",
       "encryption",
     ],
@@ -226,6 +234,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "extension",
       "stocketcd",
       "doctor",
+      "regions",
       "sinks",
       "encryption",
     ],
