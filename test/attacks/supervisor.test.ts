@@ -560,6 +560,8 @@ describe("work that is not waited for", () => {
     "loops/scheduler/gangs/gang-shell.ts": ["evictVictim("],
     "loops/scheduler/gangs/group-status.ts": ["this.#patch("],
     "loops/scheduler/conditions.ts": ["this.#patch("],
+    // A grant that fails is logged; the region asks again.
+    "loops/regions/coordinator/region-connection.ts": ["this.#answerFence("],
     "loops/scheduler/preemptor.ts": ["evictVictim("],
     // A sink that fails is an answer of false, and a fetch that fails leaves the keys as they are.
     "gate/server/audit/trail.ts": ["this.stage("],

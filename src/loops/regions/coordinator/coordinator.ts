@@ -1,0 +1,93 @@
+/** The coordinator: the set of regions, their profiles, and placements, over one API server as home. */
+import { createController } from "#client/create-controller.ts";
+import type { Client } from "#client/client.ts";
+import { createInformerSet } from "#client/informer-set.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import { RecoveryBudget, type RecoveryLimits } from "../failure/recovery-budget.ts";
+import { PlacementController } from "./placement-controller.ts";
+import { RegionLoop } from "./region-loop.ts";
+import { RegionSet, type OpenRegion, type RegionSetOptions } from "./region-set.ts";
+import { RegionWriter } from "./region-writer.ts";
+import { StuckReplicas } from "./stuck-replicas.ts";
+
+interface CoordinatorDeps {
+  /** Of home, where global objects, placements and profiles are. */
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly openRegion: OpenRegion;
+}
+
+export interface CoordinatorOptions extends RegionSetOptions {
+  readonly recovery: RecoveryLimits;
+  readonly summaryEveryMs: number;
+  readonly stuckAfterMs: number;
+  readonly forgetStuckAfterMs: number;
+}
+
+interface Coordinator {
+  readonly regions: RegionSet;
+  /** Until `signal` aborts; resolves when every connection has ended. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export function createCoordinator(deps: CoordinatorDeps, options: CoordinatorOptions): Coordinator {
+  const { client, clock, log } = deps;
+  const informers = createInformerSet(deps);
+  const regions = new RegionSet({ ...deps, informers }, deps.openRegion, options);
+  const loop = new RegionLoop({ client, clock, regions }, options);
+  const placements = new PlacementController({
+    client,
+    clock,
+    log,
+    informers,
+    regions,
+    budget: new RecoveryBudget(clock, options.recovery),
+    stuck: new StuckReplicas(clock, {
+      stuckAfterMs: options.stuckAfterMs,
+      forgetAfterMs: options.forgetStuckAfterMs,
+    }),
+    writer: new RegionWriter(),
+  });
+  regions.onState = (region) => {
+    loop.changed(region);
+    placements.regionChanged();
+  };
+  regions.onObject = (object) => placements.objectChanged(object);
+  regions.profiles.addHandler({
+    add: () => placements.regionChanged(),
+    update: (old, profile) => {
+      if (
+        old.metadata?.generation !== profile.metadata?.generation ||
+        hasOtherMarks(old, profile)
+      ) {
+        placements.regionChanged();
+      }
+    },
+    delete: () => placements.regionChanged(),
+  });
+  const controllers = [loop, placements].map((each) =>
+    createController({ ...deps, informers }, each),
+  );
+  return {
+    regions,
+    async run(signal) {
+      await Promise.all([informers.run(signal), ...controllers.map((each) => each.run(signal))]);
+      await regions.close();
+    },
+  };
+}
+
+interface Marked {
+  readonly metadata?: { readonly labels?: object; readonly annotations?: object };
+}
+
+/** Labels decide where objects may be, annotations hold an operator's word. */
+function hasOtherMarks(old: Marked, next: Marked): boolean {
+  const marks = ({ metadata }: Marked): string =>
+    JSON.stringify([metadata?.labels ?? {}, metadata?.annotations ?? {}]);
+  return marks(old) !== marks(next);
+}

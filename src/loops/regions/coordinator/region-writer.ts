@@ -1,0 +1,195 @@
+/**
+ * Brings a region to what it should have of one placement: applies, deletes what is left over, nothing that is not ours.
+ *
+ * Holds  an object that is there without the placement's uid and its source's is a conflict, unless the policy adopts; deletes
+ *        name the uid that was seen. What was applied and did not change since is not written again.
+ * Order  as given: a Namespace, then what templates name, then the rest. Deletes come last.
+ */
+import type { AnyObject } from "#api/object.ts";
+import type { ResourceRef } from "#client/client.ts";
+import { isAlreadyExists, isNotFound } from "#client/api-errors.ts";
+import { annotations, labels, managerName, refs } from "../names.ts";
+import type { RegionConnection } from "./region-connection.ts";
+
+export interface WantedObject {
+  readonly ref: ResourceRef;
+  readonly object: AnyObject;
+}
+
+interface Findings {
+  /** `Deployment/web in eu is not ours`. */
+  readonly problems: readonly string[];
+}
+
+export class RegionWriter {
+  /** By region and uid (a region names its own): what it was when it was as it should be. Bounds: one entry per placed object. */
+  readonly #settled = new Map<string, string>();
+  /** As above: what was sent, and what the cache showed then: until it shows more, nothing is sent again. */
+  readonly #sent = new Map<string, { readonly applied: string; readonly before: string }>();
+
+  async write(
+    region: RegionConnection,
+    placementUid: string,
+    wanted: readonly WantedObject[],
+    options: { readonly kinds: readonly ResourceRef[]; readonly adopts: boolean },
+  ): Promise<Findings> {
+    const problems: string[] = [];
+    for (const one of wanted) {
+      const problem = await this.#apply(region, placementUid, one, options.adopts);
+      if (problem !== undefined) problems.push(problem);
+    }
+    for (const ref of options.kinds) await this.#deleteOthers(region, placementUid, ref, wanted);
+    return { problems };
+  }
+
+  async #apply(
+    region: RegionConnection,
+    placementUid: string,
+    { ref, object }: WantedObject,
+    adopts: boolean,
+  ): Promise<string | undefined> {
+    const { namespace = "", name = "" } = object.metadata ?? {};
+    const cached = region.placed(ref).get(namespace, name);
+    if (cached !== undefined && this.#isSettled(region, cached, object)) return undefined;
+    const there = cached ?? (await this.#live(region, ref, namespace, name));
+    if (there !== undefined && !adopts && !isOurs(there, placementUid, object)) {
+      return `${object.kind}/${name} in ${region.name} is not of this placement`;
+    }
+    if (there === undefined) await ensureNamespace(region, namespace);
+    const uid = there?.metadata?.uid;
+    const metadata = { ...object.metadata, ...(uid === undefined ? {} : { uid }) };
+    const applied = await region.client.patch<AnyObject>(
+      ref,
+      namespace,
+      name,
+      "apply",
+      { ...object, metadata },
+      { fieldManager: managerName, force: true },
+    );
+    this.#settled.set(keyIn(region, applied), stampOf(applied));
+    if (cached !== undefined) {
+      this.#sent.set(keyIn(region, cached), { applied: hashOf(object), before: stampOf(cached) });
+    }
+    return undefined;
+  }
+
+  /** What was applied is what is wanted, and nobody changed it since; or the cache does not show it yet. */
+  #isSettled(region: RegionConnection, there: AnyObject, wanted: AnyObject): boolean {
+    const key = keyIn(region, there);
+    const sent = this.#sent.get(key);
+    if (sent?.before === stampOf(there) && sent.applied === hashOf(wanted)) return true;
+    this.#sent.delete(key);
+    return hashOf(there) === hashOf(wanted) && this.#settled.get(key) === stampOf(there);
+  }
+
+  async #live(
+    region: RegionConnection,
+    ref: ResourceRef,
+    namespace: string,
+    name: string,
+  ): Promise<AnyObject | undefined> {
+    try {
+      return await region.client.get<AnyObject>(ref, namespace, name);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #deleteOthers(
+    region: RegionConnection,
+    placementUid: string,
+    ref: ResourceRef,
+    wanted: readonly WantedObject[],
+  ): Promise<void> {
+    const kept = new Set(
+      wanted.filter((one) => isSameRef(one.ref, ref)).map(({ object }) => placeOf(object)),
+    );
+    for (const object of placedBy(region, ref, placementUid)) {
+      if (kept.has(placeOf(object)) || object.metadata?.deletionTimestamp !== undefined) continue;
+      await this.#delete(region, ref, object);
+    }
+  }
+
+  async #delete(region: RegionConnection, ref: ResourceRef, object: AnyObject): Promise<void> {
+    const { namespace = "", name = "", uid = "" } = object.metadata ?? {};
+    this.#settled.delete(keyIn(region, object));
+    this.#sent.delete(keyIn(region, object));
+    try {
+      const preconditions = { uid };
+      await region.client.delete(ref, namespace, name, {
+        preconditions,
+        // A Job that is moved is gone when its pods are; what has replicas was scaled to 0 before.
+        propagationPolicy: ref.group === "batch" ? "Foreground" : "Background",
+      });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+}
+
+/** Objects of a kind that a placement put into a region, as its cache has them. */
+function placedBy(
+  region: RegionConnection,
+  ref: ResourceRef,
+  placementUid: string,
+): readonly AnyObject[] {
+  return [...region.placed(ref).values()].filter(
+    ({ metadata }) =>
+      metadata?.labels?.[labels.placement] === placementUid &&
+      metadata.annotations?.[annotations.source] !== undefined,
+  );
+}
+
+function isOurs(there: AnyObject, placementUid: string, wanted: AnyObject): boolean {
+  const { source } = annotations;
+  return (
+    there.metadata?.labels?.[labels.placement] === placementUid &&
+    there.metadata.annotations?.[source] === wanted.metadata?.annotations?.[source]
+  );
+}
+
+function keyIn({ name }: RegionConnection, { metadata }: AnyObject): string {
+  return `${name} ${metadata?.uid ?? ""}`;
+}
+
+/** What was applied; "" when nothing was. */
+function hashOf({ metadata }: AnyObject): string {
+  return metadata?.annotations?.[annotations.applied] ?? "";
+}
+
+/** Changes when somebody else writes it; of kinds without a generation at every change. */
+function stampOf({ metadata }: AnyObject): string {
+  const { generation, resourceVersion = "" } = metadata ?? {};
+  return `${generation ?? resourceVersion} ${hashOf({ metadata: metadata ?? {} })}`;
+}
+
+function placeOf({ metadata }: AnyObject): string {
+  return `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
+}
+
+function isSameRef(a: ResourceRef, b: ResourceRef): boolean {
+  return a.group === b.group && a.version === b.version && a.resource === b.resource;
+}
+
+async function ensureNamespace(region: RegionConnection, name: string): Promise<void> {
+  if (name === "") return;
+  try {
+    await region.client.get(refs.namespaces, "", name);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    await createNamespace(region, name);
+  }
+}
+
+async function createNamespace({ client }: RegionConnection, name: string): Promise<void> {
+  try {
+    await client.create(refs.namespaces, "", {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name },
+    });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * A fence: a region runs a singleton only while the coordinator has answered its challenge in time.
+ *
+ *   region:       challenge c_n, made at t_n on its own clock ──► Lease in the region
+ *   coordinator:  copies c_n into the Lease as granted, unless it has revoked
+ *   region:       holds until t_n + leaseMs for the newest granted c_n, then stops the singleton
+ *   coordinator:  after revoking, waits leaseMs x (1 + driftShare) + stopMs from the last challenge it answered
+ *
+ * Holds  a region holds at a real time only if the coordinator had read the challenge that it holds by, and the region made
+ *        it before; so, if both clocks run at rates within `driftShare` of each other, no region holds at a time that
+ *        `FenceAuthority.isOver` calls over. Wall clocks and the delay of any message do not matter: a late grant is short.
+ * Bounds what a plane cannot stop is not fenced: a kubelet that has lost its own region's API server runs its pods on. The
+ *        README's table says which faults are covered.
+ */
+export interface FenceTimes {
+  readonly leaseMs: number;
+  /** How much faster one clock may run than the other: 0.05 is 5 %. */
+  readonly driftShare: number;
+  /** From the decision to stop to the last container's end. */
+  readonly stopMs: number;
+}
+
+/** The region's side. */
+export class FenceHolder {
+  readonly #leaseMs: number;
+  /** When each challenge was made, on this region's monotonic clock. Bounds: `challengesMax`, the oldest is forgotten. */
+  readonly #madeMs = new Map<string, number>();
+  #untilMs = Number.NEGATIVE_INFINITY;
+
+  constructor({ leaseMs }: Pick<FenceTimes, "leaseMs">) {
+    this.#leaseMs = leaseMs;
+  }
+
+  /** To be written into the Lease; unique over all holders and their restarts. */
+  challenge(nonce: string, nowMs: number): string {
+    this.#madeMs.set(nonce, nowMs);
+    for (const old of this.#madeMs.keys()) {
+      if (this.#madeMs.size <= challengesMax) break;
+      this.#madeMs.delete(old);
+    }
+    return nonce;
+  }
+
+  /** What the Lease shows as granted. One that this holder did not make, or made long ago, changes nothing. */
+  granted(nonce: string): void {
+    const made = this.#madeMs.get(nonce);
+    if (made !== undefined) this.#untilMs = Math.max(this.#untilMs, made + this.#leaseMs);
+  }
+
+  holds(nowMs: number): boolean {
+    return nowMs < this.#untilMs;
+  }
+
+  /** 0 when it does not hold. */
+  remainingMs(nowMs: number): number {
+    return Math.max(0, this.#untilMs - nowMs);
+  }
+}
+
+const challengesMax = 64;
+
+/** The coordinator's side, for one region. */
+export class FenceAuthority {
+  readonly #times: FenceTimes;
+  #lastMs: number;
+  #isRevoked = false;
+
+  /** `nowMs` also stands for all that an earlier leader granted: it read those challenges before this one began. */
+  constructor(times: FenceTimes, nowMs: number) {
+    this.#times = times;
+    this.#lastMs = nowMs;
+  }
+
+  /** @returns what to write as granted; undefined: nothing, the fence is up. */
+  answer(challenge: string, nowMs: number): string | undefined {
+    if (this.#isRevoked) return undefined;
+    this.#lastMs = nowMs;
+    return challenge;
+  }
+
+  revoke(): void {
+    this.#isRevoked = true;
+  }
+
+  /** The region may run singletons again. */
+  restore(): void {
+    this.#isRevoked = false;
+  }
+
+  /** Nothing that this region was granted holds any more. */
+  isOver(nowMs: number): boolean {
+    return this.#isRevoked && this.overInMs(nowMs) === 0;
+  }
+
+  overInMs(nowMs: number): number {
+    const { leaseMs, driftShare, stopMs } = this.#times;
+    return Math.max(0, this.#lastMs + leaseMs * (1 + driftShare) + stopMs - nowMs);
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * A region joins: an account with named rights there, and its profile and credential at home. It leaves: the reverse.
+ *
+ * Holds  run again it changes nothing, or brings what differs to what was asked. A profile of another manager is refused.
+ */
+import { parseApiVersion, type AnyObject } from "#api/object.ts";
+import { isRecord } from "#base/is-record.ts";
+import { isNotFound } from "#client/api-errors.ts";
+import type { Client, ResourceRef } from "#client/client.ts";
+import { sleep, type Clock } from "#platform/clock.ts";
+import { annotations, labels, managerName, refs, regionNamespace } from "../names.ts";
+import { guessResource } from "../placement.ts";
+import { regionObjects } from "./region-rights.ts";
+
+interface JoinDeps {
+  readonly home: Client;
+  readonly region: Client;
+  readonly clock: Clock;
+}
+
+interface JoinOptions {
+  readonly name: string;
+  /** Of profiles and Secrets at home. */
+  readonly namespace: string;
+  readonly kinds: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+  readonly cost?: string;
+  readonly hasAgent: boolean;
+}
+
+/** How the region is reached, but for the token. */
+export interface RegionAddress {
+  readonly server: string;
+  readonly ca?: string;
+  readonly serverName?: string;
+}
+
+/** Why a region cannot join; for an operator. */
+export class JoinError extends Error {
+  override readonly name = "JoinError";
+}
+
+/** `kubeconfigOf` makes the credential's text from a token, both base64 as Secrets have them. */
+export async function joinRegion(
+  { home, region, clock }: JoinDeps,
+  options: JoinOptions,
+  kubeconfigOf: (token: string) => string,
+): Promise<void> {
+  await refuseForeign(home, options);
+  for (const object of regionObjects(options.kinds)) await apply(region, object);
+  const token = await tokenOf(region, clock);
+  await apply(home, { apiVersion: "v1", kind: "Namespace", metadata: { name: options.namespace } });
+  await apply(home, secretOf(options, kubeconfigOf(token)));
+  await apply(home, profileOf(options));
+}
+
+async function refuseForeign(home: Client, { name, namespace }: JoinOptions): Promise<void> {
+  try {
+    const known = await home.get<AnyObject>(refs.profiles, namespace, name);
+    const spec = isRecord(known["spec"]) ? known["spec"] : {};
+    const manager = isRecord(spec["clusterManager"]) ? spec["clusterManager"]["name"] : undefined;
+    if (manager === managerName) return;
+    throw new JoinError(
+      `ClusterProfile ${namespace}/${name} is of the manager "${String(manager)}": give another --name`,
+    );
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
+
+async function apply(client: Client, object: AnyObject): Promise<void> {
+  const { group = "", version = "v1" } = parseApiVersion(object.apiVersion ?? "") ?? {};
+  const ref: ResourceRef = { group, version, resource: guessResource(object.kind ?? "") };
+  const { namespace = "", name = "" } = object.metadata ?? {};
+  const options = { fieldManager: "pilothouse-region-join", force: true };
+  await client.patch(ref, namespace, name, "apply", object, options);
+}
+
+const tokenTries = 60;
+const tokenEveryMs = 500;
+
+/** The region's token controller fills it in. */
+async function tokenOf(region: Client, clock: Clock): Promise<string> {
+  const never = new AbortController().signal;
+  for (let tried = 0; tried < tokenTries; tried++) {
+    const secret = await region.get<AnyObject>(
+      refs.secrets,
+      regionNamespace,
+      `${managerName}-token`,
+    );
+    const data = isRecord(secret["data"]) ? secret["data"] : {};
+    if (typeof data["token"] === "string" && data["token"] !== "") return data["token"];
+    await sleep(clock, "regions.agent", tokenEveryMs, never);
+  }
+  throw new JoinError(
+    `Secret ${regionNamespace}/${managerName}-token has no token after 30 s: does the region's controller manager run?`,
+  );
+}
+
+function secretOf({ name, namespace }: JoinOptions, kubeconfig: string): AnyObject {
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    type: "Opaque",
+    metadata: { name, namespace, labels: { [labels.region]: name } },
+    data: { kubeconfig },
+  };
+}
+
+function profileOf(options: JoinOptions): AnyObject {
+  const { name, namespace, cost, hasAgent } = options;
+  return {
+    apiVersion: "multicluster.x-k8s.io/v1alpha1",
+    kind: "ClusterProfile",
+    metadata: {
+      name,
+      namespace,
+      labels: { ...options.labels, [labels.clusterManager]: managerName },
+      annotations: {
+        ...(cost === undefined ? {} : { [annotations.cost]: cost }),
+        ...(hasAgent ? { [annotations.agent]: "true" } : {}),
+      },
+    },
+    spec: { displayName: name, clusterManager: { name: managerName } },
+  };
+}
+
+/** What it runs stays there; its replicas are placed elsewhere. Take its account away with `cleanRegion` where it answers. */
+export async function leaveRegion(
+  home: Client,
+  { name, namespace }: Pick<JoinOptions, "name" | "namespace">,
+): Promise<void> {
+  for (const ref of [refs.profiles, refs.secrets]) await remove(home, ref, namespace, name);
+}
+
+/** The coordinator's account, rights and namespace in a region. */
+export async function cleanRegion(region: Client): Promise<void> {
+  for (const object of regionObjects([]).toReversed()) {
+    const { group = "", version = "v1" } = parseApiVersion(object.apiVersion ?? "") ?? {};
+    const ref = { group, version, resource: guessResource(object.kind ?? "") };
+    await remove(region, ref, object.metadata?.namespace ?? "", object.metadata?.name ?? "");
+  }
+}
+
+async function remove(
+  client: Client,
+  ref: ResourceRef,
+  namespace: string,
+  name: string,
+): Promise<void> {
+  try {
+    await client.delete(ref, namespace, name);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
+
+/** An operator's word about a region; undefined takes it back. */
+export async function orderRegion(
+  home: Client,
+  { name, namespace }: Pick<JoinOptions, "name" | "namespace">,
+  word: "drain" | "lost" | undefined,
+): Promise<void> {
+  const patch = { metadata: { annotations: { [annotations.order]: word ?? null } } };
+  await home.patch(refs.profiles, namespace, name, "merge", patch);
+}

@@ -1,0 +1,70 @@
+/** Names that the coordinator writes into objects, its own group, and the kinds it reads and writes. */
+import type { ResourceRef } from "#client/client.ts";
+
+export const group = "regions.pilothouse.dev";
+const multicluster = "multicluster.x-k8s.io";
+
+/** `spec.clusterManager.name` of our ClusterProfiles, and the field manager of our writes. */
+export const managerName = "pilothouse-coordinator";
+
+export const labels = {
+  /** On every object that is placed: the uid of its placement. */
+  placement: `${group}/placement`,
+  /** On the Secret with a region's kubeconfig: the region's name. */
+  region: `${group}/region`,
+  /** On a Namespace: its objects go only to regions with the same value. */
+  residency: `${group}/residency`,
+  /** The standard's, on a ClusterProfile. */
+  clusterManager: "x-k8s.io/cluster-manager",
+} as const;
+
+export const annotations = {
+  /** On a placed object: the uid of the object that it was made from. */
+  source: `${group}/source-uid`,
+  /** On a placed object: what was applied, so that nothing is written twice. */
+  applied: `${group}/applied`,
+  /** On a placed object: the generation of its source that was applied. */
+  generation: `${group}/source-generation`,
+  /** On a ClusterProfile: `drain` or `lost`, an operator's word. */
+  order: `${group}/order`,
+  /** On a placed object, `true`: the region's agent stops it when its fence is not held. */
+  fenced: `${group}/fenced`,
+  /** On a Deployment: it runs in one region at a time. */
+  singleton: `${group}/singleton`,
+  /** On a ClusterProfile, `true`: the region's agent makes its summary and holds its fence. */
+  agent: `${group}/agent`,
+  /** On a ClusterProfile: what a replica costs there, a number. */
+  cost: `${group}/cost`,
+  /** On the fence Lease: what the region asks, and what the coordinator granted. */
+  challenge: `${group}/challenge`,
+  granted: `${group}/granted`,
+} as const;
+
+/** On a Placement whose objects are in regions. */
+export const placedFinalizer = `${group}/placed`;
+
+/** In every region: the summary, the fence and the account of the coordinator live here. */
+export const regionNamespace = "pilothouse-regions";
+export const summaryName = "region-summary";
+export const fenceName = "region-fence";
+
+export const refs = {
+  placements: { group, version: "v1alpha1", resource: "placements" },
+  profiles: { group: multicluster, version: "v1alpha1", resource: "clusterprofiles" },
+  serviceExports: { group: multicluster, version: "v1alpha1", resource: "serviceexports" },
+  serviceImports: { group: multicluster, version: "v1alpha1", resource: "serviceimports" },
+  endpointSlices: { group: "discovery.k8s.io", version: "v1", resource: "endpointslices" },
+  services: { group: "", version: "v1", resource: "services" },
+  secrets: { group: "", version: "v1", resource: "secrets" },
+  configMaps: { group: "", version: "v1", resource: "configmaps" },
+  serviceAccounts: { group: "", version: "v1", resource: "serviceaccounts" },
+  namespaces: { group: "", version: "v1", resource: "namespaces" },
+  nodes: { group: "", version: "v1", resource: "nodes" },
+  pods: { group: "", version: "v1", resource: "pods" },
+  leases: { group: "coordination.k8s.io", version: "v1", resource: "leases" },
+  definitions: {
+    group: "apiextensions.k8s.io",
+    version: "v1",
+    resource: "customresourcedefinitions",
+  },
+} as const satisfies Readonly<Record<string, ResourceRef>>;
