@@ -13,6 +13,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   scheduler: [],
   "controller-manager": [],
   hollow: [],
+  coordinator: [],
+  region: ["coordinator"],
   doctor: [],
   init: [],
   compat: [],

@@ -1,12 +1,14 @@
 /** The command line: one binary, a subcommand per role. */
 import { Command } from "commander";
 import { addCompat } from "./compat/command.ts";
+import { addCoordinator } from "./coordinator/command.ts";
 import { addDoctor } from "./doctor/command.ts";
 import { addEtcd } from "./etcd/command.ts";
 import { addInit } from "./init/command.ts";
 import { addMigrate } from "./migrate/command.ts";
 import { groupFlags, showDefaultsPlainly } from "./shared/help.ts";
 import { productVersion } from "./shared/product.ts";
+import { addRegion } from "./region/command.ts";
 import { addRelay } from "./relay/command.ts";
 import { addApiServer } from "./apiserver/command.ts";
 import { addControllerManager } from "./controller-manager/command.ts";
@@ -36,6 +38,8 @@ export function makeProgram(): Command {
   addControllerManager(program);
   addHollow(program);
   addSink(program);
+  addCoordinator(program);
+  addRegion(program);
   addMigrate(program);
   addInit(program);
   addTypes(program);

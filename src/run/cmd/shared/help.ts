@@ -143,8 +143,11 @@ const groups: readonly (readonly [heading: string, beginnings: readonly string[]
 
 /** After flags are added, for commands with more flags than fit a screen. */
 export function groupFlags(program: Command): void {
-  for (const command of program.commands.filter(({ options }) => options.length > 15))
+  for (const command of program.commands) {
+    groupFlags(command);
+    if (command.options.length <= 15) continue;
     for (const option of command.options) option.helpGroup(groupOf(option));
+  }
 }
 
 function groupOf({ long = "" }: Option): string {
