@@ -16,7 +16,7 @@ export interface Candidate {
 interface Surroundings {
   readonly namespaceLabels: Readonly<Record<string, string>>;
   /** Regions of another placement of the namespace. */
-  regionsOf(placement: string): readonly string[];
+  readonly regionsOf: (placement: string) => readonly string[];
 }
 
 export function chooseRegions<R extends Candidate>(

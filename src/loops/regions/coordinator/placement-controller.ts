@@ -34,7 +34,7 @@ import {
   type PlacementSpec,
   type PlacementStatus,
 } from "../placement.ts";
-import { costOf, decideDivided, decideWhole, nameOf, type RegionView } from "../plan/decide.ts";
+import { costOf, decideDivided, decideWhole, type RegionView } from "../plan/decide.ts";
 import { freePods } from "../summary/free-pods.ts";
 import { templateOf } from "../plan/dependencies.ts";
 import { carryOut, type Round } from "./carry-out.ts";

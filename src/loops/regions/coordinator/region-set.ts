@@ -18,7 +18,7 @@ import { RegionConnection, type RegionDeps, type RegionTimes } from "./region-co
 /** What a kubeconfig opens. Throws when it cannot be used, with a text for the operator. */
 export type OpenRegion = (kubeconfig: string) => {
   readonly client: Client;
-  close(): void;
+  readonly close: () => void;
 };
 
 export interface ClusterProfile extends KubeObject {

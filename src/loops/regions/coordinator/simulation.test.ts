@@ -35,6 +35,7 @@ class Run {
   #joined = 0;
   #lookedMs = 0;
   #before = new Map<string, number>();
+  #unhealthy: ReadonlySet<string> = new Set();
   #isRunning = false;
   /** More is a bug that is planted. */
   readonly #budget: typeof recovery;
@@ -164,17 +165,26 @@ class Run {
     const had = [...this.#before.values()].reduce((a, b) => a + b, 0);
     let moved = 0;
     for (const [name, before] of this.#before) {
-      const region = this.world.regions.get(name);
-      const isAway = region?.isCut === true || region?.isDead === true;
+      // As the coordinator knows it: what answers is moved as its operator says, within the surge.
+      const isAway = this.#unhealthy.has(name) && !this.#isHealthy(name);
       // A whole that shrinks takes from every region.
       if (isAway && placed >= had) moved += Math.max(0, before - (now.get(name) ?? 0));
     }
     this.#before = now;
+    const names = [...this.world.regions.keys()];
+    this.#unhealthy = new Set(names.filter((name) => !this.#isHealthy(name)));
     const nowMs = this.world.clock.monotonicMs();
     const passed = (nowMs - this.#lookedMs) / 1_000;
     this.#lookedMs = nowMs;
     const most = recovery.burst + recovery.podsPerSecond * passed;
     assert.ok(moved <= most, `${where}: ${moved} replicas moved, ${most} allowed`);
+  }
+
+  #isHealthy(name: string): boolean {
+    const profile = this.world.home.peek<AnyObject>(refs.profiles, system, name);
+    return JSON.stringify(profile?.["status"] ?? {}).includes(
+      '"ControlPlaneHealthy","status":"True"',
+    );
   }
 
   /** Faults end. */

@@ -240,7 +240,7 @@ export function replicasOf(object: AnyObject): number {
   return typeof replicas === "number" && Number.isSafeInteger(replicas) ? Math.max(0, replicas) : 1;
 }
 
-export function nameOf({ kind = "", metadata }: AnyObject): string {
+function nameOf({ kind = "", metadata }: AnyObject): string {
   return `${kind}/${metadata?.name ?? ""}`;
 }
 

@@ -44,6 +44,8 @@ export interface FakeRegion {
   isCut: boolean;
   /** Its plane is gone: it does nothing either. */
   isDead: boolean;
+  /** Its own controllers do nothing: what its objects say was put there. */
+  isIdle: boolean;
   /** Replicas that find room there, of each object. */
   room: number;
   /** Ends its agent; undefined: it has none. */
@@ -76,6 +78,7 @@ export class RegionsWorld {
       api,
       isCut: false,
       isDead: false,
+      isIdle: false,
       room: 1_000,
       stopAgent: undefined,
     };
@@ -215,7 +218,7 @@ export class RegionsWorld {
     return [...this.regions.values()]
       .map((region) => ({ region, object: region.api.peek<AnyObject>(ref, namespace, name) }))
       .filter(({ object }) => object !== undefined)
-      .map(({ region, object }) => `${region.name}=${specOf(object)["replicas"]}`)
+      .map(({ region, object }) => `${region.name}=${String(specOf(object)["replicas"])}`)
       .join(" ");
   }
 
@@ -300,7 +303,7 @@ function specOf(object: AnyObject | undefined): Readonly<Record<string, unknown>
 
 /** What the region's own controllers and nodes would do, at once: as many ready as fit. */
 function reconcileRegion(region: FakeRegion): void {
-  if (region.isDead) return;
+  if (region.isDead || region.isIdle) return;
   for (const ref of [deployments, statefulSets]) {
     for (const object of region.api.peekAll<AnyObject>(ref)) {
       const asked = Number(specOf(object)["replicas"] ?? 1);
