@@ -173,3 +173,26 @@ test("an agent's old grant, or one that somebody else wrote, is not the coordina
   assert.equal(replicas, 0);
   await world.close();
 });
+
+test("nothing is placed into the namespaces that a region's own plane lives in", async () => {
+  const world = new RegionsWorld();
+  const eu = world.join("eu");
+  for (const namespace of ["kube-system", system]) {
+    const web = deployment("web", 1);
+    world.put(refs.namespaces, { metadata: { name: namespace, uid: namespace } });
+    world.put(deployments, {
+      ...web,
+      metadata: { ...web.metadata, namespace, uid: `in-${namespace}` },
+    });
+    const mine = placement("web", {});
+    world.put(refs.placements, {
+      ...mine,
+      metadata: { ...mine.metadata, namespace, uid: `of-${namespace}` },
+    });
+  }
+  await world.start();
+  assert.deepEqual(eu.api.peekAll(deployments), []);
+  const refused = world.home.peek<AnyObject>(refs.placements, "kube-system", "web");
+  assert.match(JSON.stringify(refused?.["status"]), /"ReservedNamespace"/);
+  await world.close();
+});

@@ -25,7 +25,7 @@ import type { Log } from "#platform/log.ts";
 import { chooseRegions } from "../choose.ts";
 import { hasQuorum, standingOf } from "../failure/region-health.ts";
 import type { RecoveryBudget } from "../failure/recovery-budget.ts";
-import { annotations, labels, placedFinalizer, refs } from "../names.ts";
+import { annotations, labels, placedFinalizer, refs, regionNamespace } from "../names.ts";
 import {
   placementSpec,
   spreadOf,
@@ -56,6 +56,21 @@ interface PlacementDeps {
 }
 
 const objectsMax = 500;
+
+interface Refusal {
+  readonly reason: string;
+  readonly message: string;
+}
+
+const reserved: Refusal = {
+  reason: "ReservedNamespace",
+  message: "objects of a region's own namespaces (kube-*, pilothouse-regions) are not placed",
+};
+
+/** What a region's own plane lives in: a pod there could use its accounts. */
+function isReserved(namespace: string): boolean {
+  return namespace.startsWith("kube-") || namespace === regionNamespace;
+}
 
 /** Looked again while a copy that is needed has not had its first list. */
 const unsyncedMs = 500;
@@ -96,8 +111,12 @@ export class PlacementController implements ControllerOptions<Placement> {
     const spec = placementSpec(object);
     if (!this.#isReady(spec)) return { requeueAfterMs: unsyncedMs };
     const placement = await addFinalizer(this.#deps.client, this.ref, object, placedFinalizer);
+    if (isReserved(placement.metadata?.namespace ?? "")) return this.#refuse(placement, reserved);
     const objects = this.#select(placement, spec);
-    if (objects.length > objectsMax) return this.#refuse(placement, objects.length);
+    if (objects.length > objectsMax) {
+      const message = `${objects.length} objects are selected; a placement takes ${objectsMax}: divide it by labels`;
+      return this.#refuse(placement, { reason: "TooManyObjects", message });
+    }
     const views = this.#views(placement, spec);
     if (this.#isTooEarly(placement, views)) return { requeueAfterMs: unsyncedMs };
     const decided = this.#decide(placement, spec, objects, views);
@@ -267,9 +286,9 @@ export class PlacementController implements ControllerOptions<Placement> {
     return this.#deps.client.update<Placement>(this.ref, namespace, { ...placement, status }, call);
   }
 
-  async #refuse(placement: Placement, count: number): Promise<void> {
-    const why = `${count} objects are selected; a placement takes ${objectsMax}: divide it by labels`;
-    const condition = placed("False", "TooManyObjects", why, placement, this.#nowText());
+  /** Nothing is changed anywhere; what is placed stays. */
+  async #refuse(placement: Placement, why: Refusal): Promise<void> {
+    const condition = placed("False", why.reason, why.message, placement, this.#nowText());
     const conditions = withCondition(placement.status?.conditions, condition);
     await this.#store(placement, { ...placement.status, conditions });
   }

@@ -47,7 +47,7 @@ export async function joinRegion(
   kubeconfigOf: (token: string) => string,
 ): Promise<void> {
   await refuseForeign(home, options);
-  for (const object of regionObjects(options.kinds)) await apply(region, object);
+  for (const object of regionObjects(options.kinds, options.hasAgent)) await apply(region, object);
   const token = await tokenOf(region, clock);
   await apply(home, { apiVersion: "v1", kind: "Namespace", metadata: { name: options.namespace } });
   await apply(home, secretOf(options, kubeconfigOf(token)));
@@ -135,7 +135,7 @@ export async function leaveRegion(
 
 /** The coordinator's account, rights and namespace in a region. */
 export async function cleanRegion(region: Client): Promise<void> {
-  for (const object of regionObjects([]).toReversed()) {
+  for (const object of regionObjects([], true).toReversed()) {
     const { group = "", version = "v1" } = parseApiVersion(object.apiVersion ?? "") ?? {};
     const ref = { group, version, resource: guessResource(object.kind ?? "") };
     await remove(region, ref, object.metadata?.namespace ?? "", object.metadata?.name ?? "");

@@ -26,53 +26,54 @@ interface Rule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
   readonly verbs: readonly string[];
-  readonly resourceNames?: readonly string[];
 }
 
-/** In the order in which they are made. */
-export function regionObjects(kinds: readonly string[]): readonly AnyObject[] {
+/** In the order in which they are made. The agent's account is made where there is one. */
+export function regionObjects(kinds: readonly string[], hasAgent: boolean): readonly AnyObject[] {
   const name = managerName;
-  const subject = { kind: "ServiceAccount", name, namespace: regionNamespace };
-  const rbac = "rbac.authorization.k8s.io";
+  const token: AnyObject = {
+    apiVersion: "v1",
+    kind: "Secret",
+    type: "kubernetes.io/service-account-token",
+    metadata: {
+      name: `${name}-token`,
+      namespace: regionNamespace,
+      annotations: { "kubernetes.io/service-account.name": name },
+    },
+  };
   return [
     { apiVersion: "v1", kind: "Namespace", metadata: { name: regionNamespace } },
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: regionNamespace } },
+    ...accountObjects(name, clusterRules(kinds), ownRules),
+    token,
+    ...(hasAgent ? accountObjects(agentName, agentClusterRules, agentOwnRules) : []),
+  ];
+}
+
+const agentName = "pilothouse-region-agent";
+
+/** An account with rights in the whole region, and in its own namespace. */
+function accountObjects(
+  name: string,
+  everywhere: readonly Rule[],
+  here: readonly Rule[],
+): readonly AnyObject[] {
+  const group = "rbac.authorization.k8s.io";
+  const apiVersion = `${group}/v1`;
+  const own = { name, namespace: regionNamespace };
+  const subjects = [{ kind: "ServiceAccount", ...own }];
+  const roleRef = (kind: string): object => ({ apiGroup: group, kind, name });
+  return [
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: own },
+    { apiVersion, kind: "ClusterRole", metadata: { name }, rules: everywhere },
     {
-      apiVersion: `${rbac}/v1`,
-      kind: "ClusterRole",
-      metadata: { name },
-      rules: clusterRules(kinds),
-    },
-    {
-      apiVersion: `${rbac}/v1`,
+      apiVersion,
       kind: "ClusterRoleBinding",
       metadata: { name },
-      roleRef: { apiGroup: rbac, kind: "ClusterRole", name },
-      subjects: [subject],
+      roleRef: roleRef("ClusterRole"),
+      subjects,
     },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: "Role",
-      metadata: { name, namespace: regionNamespace },
-      rules: ownRules,
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: "RoleBinding",
-      metadata: { name, namespace: regionNamespace },
-      roleRef: { apiGroup: rbac, kind: "Role", name },
-      subjects: [subject],
-    },
-    {
-      apiVersion: "v1",
-      kind: "Secret",
-      type: "kubernetes.io/service-account-token",
-      metadata: {
-        name: `${name}-token`,
-        namespace: regionNamespace,
-        annotations: { "kubernetes.io/service-account.name": name },
-      },
-    },
+    { apiVersion, kind: "Role", metadata: own, rules: here },
+    { apiVersion, kind: "RoleBinding", metadata: own, roleRef: roleRef("Role"), subjects },
   ];
 }
 
@@ -85,10 +86,40 @@ function clusterRules(kinds: readonly string[]): readonly Rule[] {
   }));
   return [
     ...placed,
-    { apiGroups: [""], resources: ["nodes", "pods"], verbs: ["list", "watch"] },
+    readNodesAndPods,
     { apiGroups: [""], resources: ["namespaces"], verbs: ["get", "create"] },
   ];
 }
+
+const readNodesAndPods: Rule = {
+  apiGroups: [""],
+  resources: ["nodes", "pods"],
+  verbs: ["list", "watch"],
+};
+
+/** It stops fenced workloads, and starts none. */
+const agentClusterRules: readonly Rule[] = [
+  readNodesAndPods,
+  {
+    apiGroups: ["apps"],
+    resources: ["deployments", "statefulsets"],
+    verbs: ["list", "watch", "patch"],
+  },
+];
+
+/** Its Leases, one of them for its own election, and its summary. */
+const agentOwnRules: readonly Rule[] = [
+  {
+    apiGroups: [""],
+    resources: ["configmaps"],
+    verbs: ["get", "list", "watch", "create", "patch"],
+  },
+  {
+    apiGroups: ["coordination.k8s.io"],
+    resources: ["leases"],
+    verbs: ["get", "list", "watch", "create", "update", "patch"],
+  },
+];
 
 /** The summary and the fence of the region's agent. */
 const ownRules: readonly Rule[] = [

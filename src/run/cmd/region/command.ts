@@ -108,7 +108,9 @@ function addAgent(region: Command): void {
     .description(
       "run in a region: its summary is made there, and fenced workloads stop when the coordinator is away",
     );
-  addRoleFlags(command, { lease: "pilothouse-region-agent", port: 10_268 });
+  // Its account has rights in this namespace, where `region join --agent` made it.
+  const where = { lease: "pilothouse-region-agent", leaseNamespace: regionNamespace };
+  addRoleFlags(command, { ...where, port: 10_268 });
   command.action(async (flags: AgentFlags) => (await import("./agent.ts")).agentRole(flags));
 }
 

@@ -49,7 +49,7 @@ export interface JoinFlags {
 export async function join(flags: JoinFlags): Promise<void> {
   if (flags.showRbac === true) {
     return print(
-      regionObjects(flags.kinds)
+      regionObjects(flags.kinds, flags.agent === true)
         .map((object) => stringify(object))
         .join("---\n"),
     );

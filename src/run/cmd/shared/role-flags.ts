@@ -42,13 +42,17 @@ export interface RoleFlags extends ApiFlags, ElectionFlags, HealthFlags {}
 
 export function addRoleFlags(
   command: Command,
-  { lease, port }: { readonly lease: string; readonly port: number },
+  {
+    lease,
+    port,
+    leaseNamespace = "kube-system",
+  }: { readonly lease: string; readonly port: number; readonly leaseNamespace?: string },
 ): void {
   addApiFlags(command);
   command
     .option("--leader-elect [boolean]", "work only while holding the Lease", boolean, true)
     .option("--leader-elect-resource-name <name>", "of the Lease", lease)
-    .option("--leader-elect-resource-namespace <name>", "of the Lease", "kube-system")
+    .option("--leader-elect-resource-namespace <name>", "of the Lease", leaseNamespace)
     .option(
       "--leader-elect-lease-duration <duration>",
       "after which others may take a Lease that is not renewed",
