@@ -82,7 +82,7 @@ function capacity(world: World, cpu: number, rack: string | undefined, counts = 
     );
 }
 
-const everybody = (_info: Pick<PodInfo, "uid">): boolean => true;
+const everybody = (_: PodInfo): boolean => true;
 
 /** What the cluster looks like to a decision, as text. */
 function snapshot({ cache, nodes }: World): string {
