@@ -1,6 +1,6 @@
 /**
  * The development commands, on the pinned Node: `test`, `check`, `attacks`, `generate`, `sim`, `soak`, `bench`, `takeover`,
- * `kubelet-drill`, `real-definitions`, `real-controllers`.
+ * `lockstep`, `kubelet-drill`, `real-definitions`, `real-controllers`.
  * Each prints what it runs; the first failure ends it with that exit code.
  */
 import { spawnSync } from "node:child_process";
@@ -35,6 +35,7 @@ const benches = [
   "doctor",
   "xds",
   "gates",
+  "scheduler",
 ];
 /** Rooms that `check` tests, besides the rules of the tree: what everything stands on, and the way of a write to its watchers. */
 const quickRooms = new Set(
@@ -79,6 +80,7 @@ const commands = {
   },
   differential: (...args) => run(node, ["test/differential/main.ts", ...args]),
   takeover: (...args) => run(node, ["test/process/takeover.ts", ...args]),
+  lockstep: (...args) => run(node, ["test/differential/scheduler/main.ts", ...args]),
   "real-definitions": (...args) => run(node, ["test/extension/real-definitions.ts", ...args]),
   "real-controllers": (...args) => run(node, ["test/extension/real-controllers.ts", ...args]),
   sim: (...args) => run(node, ["src/run/sim/main.ts", ...args]),
