@@ -8,6 +8,7 @@
  */
 import type { Node } from "#api/gen/types.ts";
 import { assert, must } from "#base/assert.ts";
+import type { Cache } from "./cache.ts";
 import type { Cycle } from "./cycle.ts";
 import { normalize } from "./cycle.ts";
 import { extenderName } from "./extenders.ts";
@@ -34,6 +35,8 @@ export class Framework {
   readonly #plugins: readonly Plugin[];
   /** Those of `#plugins` with a `preFilter`. */
   readonly #preFiltering: readonly Plugin[];
+  /** Those with a `filter` or `score`. */
+  readonly #perDecision: readonly Plugin[];
   readonly #filters: readonly FilterStep[];
 
   constructor(factories: readonly PluginFactory[], deps: PluginDeps) {
@@ -41,6 +44,9 @@ export class Framework {
     this.#byName = new Map(this.#plugins.map((plugin) => [plugin.name, plugin]));
     assert(this.#byName.size === this.#plugins.length, "plugins have unique names");
     this.#preFiltering = this.#plugins.filter(({ preFilter }) => preFilter !== undefined);
+    this.#perDecision = this.#plugins.filter(
+      ({ filter, score }) => (filter ?? score) !== undefined,
+    );
     this.#filters = filterSteps(this.#plugins);
     this.classRules = {
       nodeFilters: this.#plugins.flatMap((p) => p.nodeFilter ?? []),
@@ -56,6 +62,11 @@ export class Framework {
       if (text !== undefined) return { plugin: plugin.name, text };
     }
     return undefined;
+  }
+
+  /** Node objects, requests and sums decide alone. */
+  isDecidedByClass(info: PodInfo, cache: Cache): boolean {
+    return this.#perDecision.every(({ isIdle }) => isIdle?.(info, cache) === true);
   }
 
   runFilters(cycle: Cycle): void {

@@ -37,6 +37,8 @@ interface ScalarColumn {
 }
 
 const slotsFirst = 64;
+/** So many of the last changes of room are remembered. */
+const changesKept = 16_384;
 /** Columns of node labels that no Pod spreads by any more are dropped past this many. */
 const columnsMax = 64;
 
@@ -58,6 +60,11 @@ export class NodeTable {
   live = new Int32Array(slotsFirst);
   /** Grows with every change of any node's static facts, and when nodes come or go. */
   staticVersion = 1;
+
+  /** Changes of `roomGeneration` so far. */
+  roomChanges = 0;
+  readonly roomChangesKept = changesKept;
+  readonly #roomChanged = new Int32Array(changesKept);
 
   readonly images = new ImageTable();
   readonly #nodes: (Node | undefined)[] = [];
@@ -134,15 +141,27 @@ export class NodeTable {
     add(this.cpuScored, slot, sign * requests.scoredCpu);
     add(this.memoryScored, slot, sign * requests.scoredMemory);
     add(this.podsUsed, slot, sign);
-    this.roomGeneration[slot] = ++this.#generations;
+    this.#roomChangedAt(slot);
     for (const [name, amount] of requests.scalars) {
       add(this.#scalar(name).used, slot, sign * amount);
     }
   }
 
+  /** The slot of the change of this number, one of the last `roomChangesKept`. */
+  roomChangedAt(change: number): number {
+    return this.#roomChanged[change % changesKept] ?? 0;
+  }
+
+  #roomChangedAt(slot: number): void {
+    this.roomGeneration[slot] = ++this.#generations;
+    this.#roomChanged[this.roomChanges++ % changesKept] = slot;
+  }
+
   /** Room is judged again on every node. */
   touchRoom(): void {
     this.roomGeneration.fill(++this.#generations);
+    // More than anybody can follow: all is looked at again.
+    this.roomChanges += changesKept + 1;
   }
 
   /** What is left of a resource that has no column of its own: an extended one, huge pages. */
@@ -224,7 +243,7 @@ export class NodeTable {
 
   #setMax(slot: number, node: Node): void {
     const allocatable = node.status?.allocatable ?? {};
-    this.roomGeneration[slot] = ++this.#generations;
+    this.#roomChangedAt(slot);
     const amount = (name: string): number => wholeUnits(allocatable[name] ?? "0");
     this.cpuMax[slot] = cpuMilli(allocatable["cpu"] ?? "0");
     this.memoryMax[slot] = amount("memory");

@@ -7,6 +7,7 @@
  * and `score` once per decision over all nodes.
  */
 import type { Node } from "#api/gen/types.ts";
+import type { Cache } from "./cache.ts";
 import type { VolumeLookup } from "./claims.ts";
 import type { Cycle } from "./cycle.ts";
 import type { ServicesOf } from "./default-spreads.ts";
@@ -36,6 +37,12 @@ export interface Plugin {
   readonly postFilter?: (info: PodInfo) => string;
   /** Takes what the Pod needs on its node beyond room; undefined when that is nothing. Once per decision. */
   readonly reserve?: (info: PodInfo, node: Node) => Reservation | undefined;
+
+  /**
+   * `filter` and `score` have nothing to say of this Pod on any node, now; asked once per decision, so cheap. A Pod of
+   * which all plugins say so is decided by what changed since the last one of its class. Absent: never.
+   */
+  readonly isIdle?: (info: PodInfo, cache: Cache) => boolean;
 
   readonly nodeScore?: NodeScore;
   readonly roomScore?: RoomScore;

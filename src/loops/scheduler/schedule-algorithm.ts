@@ -19,8 +19,9 @@ import { Framework } from "./framework.ts";
 import type { Nominations } from "./nominations.ts";
 import type { ClusterEvent } from "./hints.ts";
 import type { PluginFactory, Reservation } from "./plugin.ts";
-import { PodClasses } from "./pod-class.ts";
+import { type PodClass, PodClasses } from "./pod-class.ts";
 import type { PodInfo } from "./pod-info.ts";
+import { Ranking } from "./ranking.ts";
 import { reasonId, reasonOf } from "./reasons.ts";
 import { Sampler } from "./sample.ts";
 import type { SampleSize } from "./sample-size.ts";
@@ -78,6 +79,8 @@ export class ScheduleAlgorithm {
   readonly #classes: PodClasses;
   readonly #framework: Framework;
   readonly #sampler: Sampler;
+  /** `once`: one Pod of the class was decided. */
+  readonly #rankings = new WeakMap<PodClass, Ranking | "once">();
   #slots = new Int32Array(0);
   #total = new Float64Array(0);
   #scratch = new Float64Array(0);
@@ -97,11 +100,45 @@ export class ScheduleAlgorithm {
 
   /** `among`: the only nodes to look at, borrowed; absent: all. */
   decide(info: PodInfo, among?: Int32Array): Decision {
+    const ranked = among === undefined ? this.#bestRanked(info) : undefined;
+    if (ranked !== undefined) return { kind: "node", nodeName: ranked };
     const found = this.#find(info, this.#sharedSlots(among), true, among?.length);
     if (found.kind === "none") return found;
     const nodeName = this.#deps.cache.nodes.name(this.#best(found.cycle));
     this.#deps.steps?.end("Score", "Success");
     return { kind: "node", nodeName };
+  }
+
+  /** The node that looking at all of them would find; undefined: that has to be done. */
+  #bestRanked(info: PodInfo): string | undefined {
+    const { cache, nominations, random, sample = "all", steps } = this.#deps;
+    if (nominations.size > 0 || sample !== "all" || info.pod.status?.nominatedNodeName) {
+      return undefined;
+    }
+    const podClass = this.#classes.of(info);
+    if (!this.#framework.isDecidedByClass(info, cache)) return undefined;
+    const ranking = this.#rankingOf(podClass);
+    if (ranking === undefined) return undefined;
+    if (podClass.refused?.loosened === cache.loosened) return undefined;
+    steps?.begin();
+    if (this.#framework.runPreFilters(info) !== undefined) return undefined;
+    const best = ranking.best();
+    if (best === undefined) return undefined;
+    steps?.end("PreFilter", "Success");
+    steps?.end("Filter", "Success");
+    const slot = best[best.length > 1 ? random.below(best.length) : 0] ?? 0;
+    steps?.end("Score", "Success");
+    return cache.nodes.name(slot);
+  }
+
+  /** Undefined for the first Pod of a class: there may be no second. */
+  #rankingOf(podClass: PodClass): Ranking | undefined {
+    const known = this.#rankings.get(podClass);
+    if (known !== undefined && known !== "once") return known;
+    const { nodes } = this.#deps.cache;
+    const next = known === undefined ? "once" : new Ranking(nodes, this.#classes, podClass);
+    this.#rankings.set(podClass, next);
+    return next === "once" ? undefined : next;
   }
 
   /**

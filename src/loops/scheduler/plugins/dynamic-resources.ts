@@ -48,6 +48,7 @@ export function dynamicResources({ devices }: PluginDeps): Plugin {
     name,
     preFilter: (info) => refusalOf(info, devices),
     filter: (cycle) => keepPossible(cycle, devices, scores),
+    isIdle: (info) => !asksForDevices(info, devices),
     postFilter: (info) => freeUnavailable(info, devices),
     score: { weight: 2, run: (cycle, into) => scores.copy(cycle, into) },
     reserve: (info, node) => reserve(info, node, devices),

@@ -5,6 +5,7 @@
  */
 import type { Pod } from "#api/gen/types.ts";
 import type { Cycle } from "../cycle.ts";
+import type { NodeTable } from "../node-table.ts";
 import type { Plugin } from "../plugin.ts";
 
 const mebibyte = 1024 * 1024;
@@ -14,19 +15,18 @@ const leastBytes = 23 * mebibyte;
 const mostBytesPerContainer = 1_000 * mebibyte;
 
 export function imageLocality(): Plugin {
-  return { name: "ImageLocality", score: { weight: 1, run: scoreImages } };
+  return {
+    name: "ImageLocality",
+    isIdle: ({ pod }, { nodes }) => !isHeld(heldImages(pod, nodes)),
+    score: { weight: 1, run: scoreImages },
+  };
 }
 
 function scoreImages(cycle: Cycle, scores: Float64Array): boolean {
   const { feasible, count, info } = cycle;
   const { nodes } = cycle.cache;
-  const held = imagesOf(info.pod).flatMap((name) => {
-    const image = nodes.images.find(normalName(name));
-    if (image === undefined) return [];
-    const { bytes, slots } = image;
-    return [{ slots, share: Math.trunc(bytes * (slots.size / nodes.size)) }];
-  });
-  if (held.reduce((sum, { share }) => sum + share, 0) <= leastBytes) return false;
+  const held = heldImages(info.pod, nodes);
+  if (!isHeld(held)) return false;
   const most = mostBytesPerContainer * containerCount(info.pod);
   for (let i = 0; i < count; i++) {
     const slot = feasible[i] ?? 0;
@@ -36,6 +36,25 @@ function scoreImages(cycle: Cycle, scores: Float64Array): boolean {
     scores[slot] = Math.trunc((100 * (counted - leastBytes)) / (most - leastBytes));
   }
   return true;
+}
+
+interface Held {
+  readonly slots: ReadonlySet<number>;
+  /** Bytes that count on a node that has it. */
+  readonly share: number;
+}
+
+function heldImages(pod: Pod, nodes: NodeTable): readonly Held[] {
+  return imagesOf(pod).flatMap((name) => {
+    const image = nodes.images.find(normalName(name));
+    if (image === undefined) return [];
+    const { bytes, slots } = image;
+    return [{ slots, share: Math.trunc(bytes * (slots.size / nodes.size)) }];
+  });
+}
+
+function isHeld(held: readonly Held[]): boolean {
+  return held.reduce((sum, { share }) => sum + share, 0) > leastBytes;
 }
 
 /** One that several containers have counts for each. */

@@ -37,6 +37,9 @@ export function interPodAffinity(
   return {
     name,
     filter: (cycle) => filterTerms(cycle, namespaces),
+    isIdle: (info, { terms: placed }) =>
+      info.affinity.length + info.antiAffinity.length + info.preferred.length === 0 &&
+      placed.concerning(info).length === 0,
     score: { weight: 2, run: (cycle, scores) => scorePreferred(cycle, scores, terms) },
     hint: interPodHint,
   };

@@ -17,6 +17,7 @@ export function nodePorts(): Plugin {
         return wanted.some((port) => held.some((h) => portsClash(port, h))) ? taken : -1;
       });
     },
+    isIdle: ({ hostPorts }) => hostPorts.length === 0,
     isSharedByClass: true,
     hint: ({ kind }) => (kind === "node" || kind === "pod-gone" ? "queue-if-fits" : "skip"),
   };

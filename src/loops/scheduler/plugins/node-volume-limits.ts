@@ -28,6 +28,7 @@ export function nodeVolumeLimits({ volumes }: PluginDeps): Plugin {
   return {
     name,
     filter: (cycle) => keepWithinLimits(cycle, volumes),
+    isIdle: ({ claims, disks }) => claims.length === 0 && disks.length === 0,
     sign: (info) => signClaims(info) + info.disks.map(volumeOfDisk).join(" "),
     hint(event, info) {
       if (event.kind === "pod-gone") return event.slot === undefined ? "queue" : "queue-if-fits";

@@ -37,6 +37,11 @@ export function podTopologySpread(
       const hard = cycle.info.spreadByDefault ? defaults.hardOf(cycle.info) : cycle.info.spreadHard;
       for (const spread of hard) filterOne(cycle, spread, hard);
     },
+    isIdle(info) {
+      const { spreadByDefault, spreadHard, spreadSoft } = info;
+      if (!spreadByDefault) return spreadHard.length + spreadSoft.length === 0;
+      return defaults.hardOf(info).length + defaults.softOf(info).length === 0;
+    },
     score: {
       weight: 2,
       run(cycle, scores) {

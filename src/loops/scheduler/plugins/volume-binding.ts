@@ -58,6 +58,7 @@ export function volumeBinding(
     name,
     preFilter: ({ pod }) => (pod.spec?.volumes === undefined ? undefined : refusalOf(pod, volumes)),
     filter: (cycle) => keepUsable(cycle, volumes),
+    isIdle: ({ claims, disks }) => claims.length === 0 && disks.length === 0,
     reserve: (info, node) => reserve(info, node, volumes, bindTimeoutMs),
     sign: signClaims,
     hint: (event, info) => hintOf(event, info, volumes),

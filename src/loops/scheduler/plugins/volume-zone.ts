@@ -38,6 +38,7 @@ export function volumeZone({ volumes }: PluginDeps): Plugin {
     name,
     preFilter: (info) => missingVolume(info, volumes),
     filter: (cycle) => keepZones(cycle, volumes),
+    isIdle: ({ claims, disks }) => claims.length === 0 && disks.length === 0,
     sign: signClaims,
     hint(event, info) {
       if (event.kind === "node") return "queue-if-fits";
