@@ -169,7 +169,8 @@ async function answerWhole(
   };
   const { apiVersion, kind: listKind, metadata } = listHeadOf(kind, form, page);
   const head = { kind: listKind, apiVersion, metadata, items: [] };
-  return answerEntries(context, form, head, "items", page, show);
+  const json = form.mediaType === "application/json" ? itemForm(kind, form).bytes : undefined;
+  return answerEntries(context, form, head, "items", page, { show, json });
 }
 
 function answerTable(
@@ -183,7 +184,15 @@ function answerTable(
   const options = { includeObject: include, nowMs: context.nowMs, ...listMetadata(page) };
   const head = tableOf(kind, version, [], options);
   const row = rowMaker(kind, version, options);
-  return answerEntries(context, form, head, "rows", page, (cached) => row(kind.show(cached)));
+  return answerEntries(context, form, head, "rows", page, {
+    show: (cached) => row(kind.show(cached)),
+  });
+}
+
+interface Shown {
+  readonly show: (cached: CachedObject) => object;
+  /** Its bytes, where readers of the compact list have them. */
+  readonly json?: ((cached: CachedObject) => Uint8Array) | undefined;
 }
 
 async function answerEntries(
@@ -192,11 +201,16 @@ async function answerEntries(
   head: object,
   field: string,
   { items }: ListPage,
-  show: (cached: CachedObject) => object,
+  { show, json }: Shown,
 ): Promise<PlainResponse> {
   // Indexes are within the page.
-  const entry = (at: number): object => show(items[at] as (typeof items)[number]);
-  const entries = { count: items.length, isLong: isLongList(items), entry };
+  const itemAt = (at: number): CachedObject => items[at] as CachedObject;
+  const entries = {
+    count: items.length,
+    isLong: isLongList(items),
+    entry: (at: number) => show(itemAt(at)),
+    ...(json !== undefined && { json: (at: number) => json(itemAt(at)) }),
+  };
   const body = await wholeList(head, field, entries, form, context.pace, context.holding);
   return bytesResponse(200, body, form.mediaType, contentHeaders(form));
 }

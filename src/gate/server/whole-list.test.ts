@@ -48,6 +48,21 @@ for (const form of forms) {
   });
 }
 
+test("an indented list of kept bytes is, byte for byte, the one of objects", async () => {
+  const form: Negotiated = { mediaType: "application/json", isPretty: true };
+  for (const count of [1, 3, 600]) {
+    const json = (at: number): Uint8Array => Buffer.from(JSON.stringify(objectAt(at)));
+    const entry = (): object => assert.fail("no object is made");
+    const entries = { count, isLong: false, entry, json };
+    const head = { kind: "List", apiVersion: "v1", items: [] };
+    const clock = new FakeClock();
+    const body = await wholeList(head, "items", entries, form, new Pace(clock), uncharged);
+    const items = Array.from({ length: count }, (_, at) => objectAt(at));
+    assert.equal(Buffer.concat(body).toString(), encodeWhole({ ...head, items }, form));
+    assert.ok(count < 600 || clock.turns > 1, `${clock.turns} turns`);
+  }
+});
+
 test("a list ends in the making when its caller may hold no more, having made no more than that", async () => {
   const ledger = roomyLedger({ callerBytesMax: 100_000, smallBytesMax: 0 });
   const holding = ledger.open("user:ann");

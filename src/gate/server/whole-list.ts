@@ -4,6 +4,7 @@
  */
 import { bodyOf, yamlOptions } from "#forms/body.ts";
 import { concatBytes } from "#base/bytes.ts";
+import { indentJson } from "#wire/indent-json.ts";
 import type { Holding } from "#platform/ledger.ts";
 import type { Pace } from "#platform/pace.ts";
 import { stringify } from "yaml";
@@ -19,12 +20,20 @@ const charactersPerTurn = 128 * 1024;
 /** Items of half a megabyte, as they are rare, come in small numbers. */
 const looksMax = 16;
 const encoder = new TextEncoder();
+/** Of entries in an indented list. */
+const entryLevel = 2;
+const firstEntry = encoder.encode("\n    ");
+const nextEntry = encoder.encode(",\n    ");
+/** A turn of smaller entries is one piece: a copy costs less than hundreds of pieces do on their way. */
+const joinedBytesMax = 256 * 1024;
 
 interface Entries {
   readonly count: number;
   /** See `isLongList`. */
   readonly isLong: boolean;
   entry(index: number): object;
+  /** Its compact JSON, where that is kept for all readers: indented lists are made of it. */
+  readonly json?: (index: number) => Uint8Array;
 }
 
 /**
@@ -40,9 +49,11 @@ export async function wholeList(
   holding: Holding,
 ): Promise<readonly Uint8Array[]> {
   if (entries.count === 0) return [bodyOf({ ...head, [field]: [] }, form)];
-  const yaml = form.mediaType === "application/yaml";
-  const write = yaml ? yamlEntry : form.isPretty ? prettyEntry : plainEntry;
-  const perTurn = yaml ? entriesPerTurn.yaml : entriesPerTurn.json;
+  const { mediaType, isPretty } = form;
+  const { json } = entries;
+  const isIndented = isPretty && mediaType === "application/json" && json !== undefined;
+  const make = isIndented ? indentedTurn(json) : textTurn(entries, form);
+  const perTurn = entriesPerTurn[mediaType === "application/yaml" ? "yaml" : "json"];
   const { before, after } = around(head, field, form);
   const chunks: Uint8Array[] = [encoder.encode(before)];
   // Large ones that are asked for together begin one after the other.
@@ -50,16 +61,56 @@ export async function wholeList(
   for (let at = 0; at < entries.count;) {
     const end = Math.min(at + perTurn, entries.count);
     const endMs = pace.clock.monotonicMs() + turnMsMax;
-    let text = "";
-    do text += write(entries.entry(at), at++);
-    while (at < end && text.length < charactersPerTurn && pace.clock.monotonicMs() < endMs);
-    const chunk = encoder.encode(text);
-    charge(holding, "answer", chunk.length);
-    chunks.push(chunk);
+    const isOver = (next: number, size: number): boolean =>
+      next >= end || size >= charactersPerTurn || pace.clock.monotonicMs() >= endMs;
+    const turn = make(at, isOver);
+    at = turn.at;
+    charge(holding, "answer", sizeOf(turn.chunks));
+    chunks.push(...turn.chunks);
     if (at < entries.count) await pace.turn();
   }
   chunks.push(encoder.encode(after));
   return chunks.length <= 3 ? [concatBytes(chunks)] : chunks;
+}
+
+/** What a turn made, up to `at`. */
+interface Made {
+  readonly chunks: readonly Uint8Array[];
+  readonly at: number;
+}
+
+/** Chunks of the entries before `at`. */
+type MakeTurn = (at: number, isOver: (next: number, size: number) => boolean) => Made;
+
+function textTurn(entries: Entries, { mediaType, isPretty }: Negotiated): MakeTurn {
+  const write = mediaType === "application/yaml" ? yamlEntry : isPretty ? prettyEntry : plainEntry;
+  return (from, isOver) => {
+    let at = from;
+    let text = "";
+    do text += write(entries.entry(at), at++);
+    while (!isOver(at, text.length));
+    return { chunks: [encoder.encode(text)], at };
+  };
+}
+
+/** Nothing but the answer is made: no object, and no text of it. */
+function indentedTurn(json: (index: number) => Uint8Array): MakeTurn {
+  return (from, isOver) => {
+    let at = from;
+    let size = 0;
+    const chunks: Uint8Array[] = [];
+    do {
+      const entry = indentJson(json(at), entryLevel);
+      chunks.push(at === 0 ? firstEntry : nextEntry, entry);
+      size += entry.length;
+      at++;
+    } while (!isOver(at, size));
+    return { chunks: size < joinedBytesMax ? [concatBytes(chunks)] : chunks, at };
+  };
+}
+
+function sizeOf(chunks: readonly Uint8Array[]): number {
+  return chunks.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Whether to make a list of these takes longer than a request should hold the loop. Looks at the sizes of a few of them. */
