@@ -15,6 +15,8 @@ export interface Explanation {
   /** Where it is; undefined: it waits. */
   readonly nodeName: string | undefined;
   readonly gates: readonly string[];
+  /** What its group waits for; absent: it has none. */
+  readonly group?: string;
   readonly nodes: number;
   /** Set when no node was looked at. */
   readonly whole: { readonly plugin: string; readonly text: string } | undefined;
@@ -159,6 +161,7 @@ function taintsOf({ spec }: Node): string {
 
 export function explanationText(found: Explanation): string {
   const lines = [`Pod ${found.pod} (${found.schedulerName}): ${verdictOf(found)}`];
+  if (found.group !== undefined) lines.push(`  ${found.group}`);
   if (found.whole !== undefined) lines.push(`  ${found.whole.plugin}: ${found.whole.text}`);
   for (const { plugin, text, nodes, examples, remedy, preemptionMayHelp } of found.refusals) {
     const more = nodes > examples.length ? ", ..." : "";

@@ -9,6 +9,9 @@ import type { CoschedulingGroup } from "./group-spec.ts";
 import { groupRefs } from "./group-sources.ts";
 import { gangPods, labelledPods, putCoschedulingGroup, putGroup, serveGroups } from "./testing.ts";
 
+const waitsForRest =
+  "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, one or more plugins asked to wait and no plugin rejected pod";
+
 function nodes(api: FakeApi, count: number, cpu = "1"): void {
   serveGroups(api);
   for (let i = 0; i < count; i++) api.put(nodesRef, makeNode(`n${i}`, { cpu }));
@@ -59,8 +62,8 @@ test("a group that does not fit is not placed at all; when room comes, it is", a
   const texts = [0, 1, 2].map((i) => rig.verdictOn(`g-${i}`));
   assert.deepEqual(texts.toSorted(), [
     "0/2 nodes are available: 2 Insufficient cpu. preemption: No preemption victims found for incoming preemptor",
-    "waiting for minCount pods from a gang to be scheduled",
-    "waiting for minCount pods from a gang to be scheduled",
+    waitsForRest,
+    waitsForRest,
   ]);
   assert.equal(condition(rig.api, "g")?.reason, "Unschedulable");
   rig.api.put(nodesRef, makeNode("n2", { cpu: "1" }));
@@ -127,7 +130,7 @@ test("a group goes into one domain of its topology key, the fullest that takes i
   assert.equal(placed(rig.api, "h"), 0, "no rack holds five");
   assert.equal(
     condition(rig.api, "h")?.message,
-    "0/3 placements are available preemption: No preemption victims found for incoming preemptor",
+    "0/3 placements are available, first placement status: pod group is unschedulable, No preemption victims found for incoming preemptor",
   );
   // A later Pod follows the others into their rack, and finds it full.
   putAll(rig.api, gangPods("g", 1, {}, "g-late"));
@@ -290,7 +293,7 @@ test("Pods of one group with two schedulers, or with gates, are refused by name"
     const schedulingGates = [{ name: "later" }];
     putAll(api, [first, { ...second, spec: { ...second?.spec, schedulingGates } }] as Pod[]);
   });
-  assert.equal(rig.verdictOn("g-0"), "waiting for minCount pods from a gang to be scheduled");
+  assert.equal(rig.verdictOn("g-0"), waitsForRest);
   const gated = rig.api.peek<Pod>(podsRef, "a", "g-1");
   rig.api.put(podsRef, { ...gated, spec: { ...gated?.spec, schedulingGates: [] } } as Pod);
   await rig.clock.advance(2_000);

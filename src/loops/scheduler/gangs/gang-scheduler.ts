@@ -155,13 +155,13 @@ export class GangScheduler {
       case "error":
         return this.#failAll(gang, members, decision.text, beganMs);
       case "none": {
-        const { refused, text } = decision;
+        const { placements, refused } = decision;
         const found = this.#preempt(gang, members, deps, question);
         if (typeof found === "object")
           return this.#awaitRoom(gang, members, found, refused, beganMs);
         this.#refuse(gang, members, refused, found);
         this.#kept.consider(gang, deps, question);
-        const message = [text, found].filter((part) => part !== "").join(" ");
+        const message = unplacedText(placements, found);
         const verdict = { status: "False", reason: "Unschedulable", message } as const;
         return this.#report(gang, verdict, "unschedulable", beganMs);
       }
@@ -245,17 +245,17 @@ export class GangScheduler {
     const { preemption: limits } = profileOf(first);
     if (limits === undefined) return "";
     if (first.pod.spec?.preemptionPolicy === "Never") {
-      return "preemption: not eligible due to preemptionPolicy=Never.";
+      return "not eligible due to preemptionPolicy=Never.";
     }
     const isComing = members.some(({ info }) => {
       const nominated = nominations.nodeOf(info.uid);
       return nominated !== undefined && isRoomComing(cache, info, nominated);
     });
-    if (isComing) return "preemption: not eligible due to a terminating pod on the nominated node.";
+    if (isComing) return "not eligible due to a terminating pod on the nominated node.";
     const unitOf = (info: PodInfo) => unitIn(gangs, info);
     const asked = { ...question, priority: gang.spec?.priority };
     const found = findGangPreemption({ ...deps, budgets, limits, unitOf }, asked);
-    return found ?? "preemption: No preemption victims found for incoming preemptor";
+    return found ?? "No preemption victims found for incoming preemptor";
   }
 
   /** Its Pods get the nodes that are made free; they wait until the victims have left. */
@@ -295,10 +295,11 @@ export class GangScheduler {
     const texts = textsOf(gang);
     const errors = new Map(refused.map(({ info, error }) => [info.uid, error]));
     const culprit = refused[0]?.info.name ?? "";
+    const after = preempted === "" ? "" : ` preemption: ${preempted}`;
     this.#failedOnce(gang, members);
     for (const pod of members) {
       const error = errors.get(pod.info.uid);
-      const own = error === undefined ? "" : [fitErrorText(error), preempted].join(" ").trim();
+      const own = error === undefined ? "" : fitErrorText(error) + after;
       const text =
         own === "" ? texts.sibling(gang, culprit) : texts.refused(gang, own, pod.info.name);
       this.#deps.reject(pod, { text, plugins: error?.plugins ?? waitsForRest });
@@ -330,6 +331,12 @@ export class GangScheduler {
   #report(gang: Gang, verdict: GroupVerdict, result: GangResult, beganMs: number): void {
     this.#deps.report(gang, verdict, result, this.#deps.clock.monotonicMs() - beganMs);
   }
+}
+
+/** Of the condition of a group that was not placed. */
+function unplacedText(placements: number, preempted: string): string {
+  const why = ["pod group is unschedulable", preempted].filter((part) => part !== "").join(", ");
+  return `0/${placements} placements are available, first placement status: ${why}`;
 }
 
 function textsOf(gang: Gang): GroupTexts {

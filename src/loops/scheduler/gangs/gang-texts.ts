@@ -10,7 +10,8 @@ export interface GroupTexts {
 
 /** kube-scheduler's. */
 export const nativeTexts: GroupTexts = {
-  sibling: () => "waiting for minCount pods from a gang to be scheduled",
+  sibling: () =>
+    "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, one or more plugins asked to wait and no plugin rejected pod",
   refused: (_gang, own) => own,
 };
 

@@ -30,8 +30,12 @@ export interface GangQuestion {
 type GangDecision =
   /** Its Pods are assumed and reserved. */
   | { readonly kind: "placed"; readonly trial: Trial }
-  /** `text`: for the group's condition. */
-  | { readonly kind: "none"; readonly refused: readonly RefusedMember[]; readonly text: string }
+  /** `placements`: the domains there are; 1 without a topology key. */
+  | {
+      readonly kind: "none";
+      readonly refused: readonly RefusedMember[];
+      readonly placements: number;
+    }
   | { readonly kind: "error"; readonly text: string };
 
 /** Tried in one decision; each is some decisions of some µs. */
@@ -43,7 +47,7 @@ export function placeGang(deps: GangDeps, question: GangQuestion): GangDecision 
   const trial = tryMembers(deps, question.members, question.needed);
   if (isEnough(trial, question.needed)) return { kind: "placed", trial };
   takeBack(deps, trial);
-  return { kind: "none", refused: trial.refused, text: "" };
+  return { kind: "none", refused: trial.refused, placements: 1 };
 }
 
 /** False: there is no room for `needed` Pods, whatever else they ask for. One pass over the nodes. */
@@ -68,7 +72,7 @@ function placeInDomain(deps: GangDeps, question: GangQuestion, key: string): Gan
   const { count, domains } = domainsFor(deps.cache.nodes, asked);
   const found = searchDomains(deps, question, rotated(domains, question.skip));
   if (found.trial !== undefined) return { kind: "placed", trial: found.trial };
-  return { kind: "none", refused: found.refused, text: `0/${count} placements are available` };
+  return { kind: "none", refused: found.refused, placements: count };
 }
 
 interface Searched {

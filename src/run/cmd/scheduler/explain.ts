@@ -1,12 +1,16 @@
 /** `pilothouse scheduler explain POD`: why a Pod of a live cluster is where it is, or nowhere. It only reads. */
 import type { Namespace, Node, Pod, Service } from "#api/gen/types.ts";
-import type { ResourceRef } from "#client/client.ts";
+import { isNotFound } from "#client/api-errors.ts";
+import type { Client, ResourceRef } from "#client/client.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { Cache } from "#scheduler/cache.ts";
 import { explainPod, explanationText } from "#scheduler/explain.ts";
+import { explainGroup } from "#scheduler/gangs/explain-group.ts";
+import { groupRefs } from "#scheduler/gangs/group-sources.ts";
+import { groupRefOf } from "#scheduler/gangs/group-spec.ts";
 import { Nominations } from "#scheduler/nominations.ts";
 import { podInfo } from "#scheduler/pod-info.ts";
 import { defaultProfile } from "#scheduler/profile.ts";
@@ -69,7 +73,8 @@ export async function explain(name: string, given: ExplainFlags): Promise<void> 
       plugins,
       services: (space) => services.list(space),
     });
-    const found = explainPod({ cache, decider }, pod);
+    const group = await groupOf(deps.client, pod, pods.list(given.namespace));
+    const found = { ...explainPod({ cache, decider }, pod), ...(group ? { group } : {}) };
     const text = given.output === "json" ? `${JSON.stringify(found)}\n` : explanationText(found);
     process.stdout.write(text);
     for (const remove of removers) remove();
@@ -77,6 +82,22 @@ export async function explain(name: string, given: ExplainFlags): Promise<void> 
     ending.abort();
     await running;
     connection.close();
+  }
+}
+
+/** What the Pod's group waits for; undefined: it has none. */
+async function groupOf(
+  client: Client,
+  pod: Pod,
+  pods: readonly Pod[],
+): Promise<string | undefined> {
+  const ref = groupRefOf(pod);
+  if (ref === undefined) return undefined;
+  try {
+    return explainGroup(ref, await client.get(groupRefs[ref.form], ref.namespace, ref.name), pods);
+  } catch (error) {
+    if (isNotFound(error)) return explainGroup(ref, undefined, pods);
+    throw error;
   }
 }
 
