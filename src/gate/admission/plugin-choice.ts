@@ -62,10 +62,10 @@ const notServed: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * On by default, but doing nothing: their feature gate WorkloadWithJob is off in 1.36, and so are the kinds they
- * judge.
+ * On by default, but doing nothing: the gate of the first (WorkloadWithJob) is off in 1.36, and no controller here
+ * takes the finalizer of the second off PodGroups.
  */
-const gatedOff: ReadonlySet<string> = new Set(["JobValidation"]);
+const gatedOff: ReadonlySet<string> = new Set(["JobValidation", "PodGroupProtection"]);
 
 /** The first fault of a choice, upstream's text where it has one. */
 export function choiceFault({ enable, disable }: PluginChoice): string | undefined {
