@@ -1,6 +1,8 @@
 /**
  * The scheduling queue. A Pod that wants a node is in exactly one of three places, or under decision:
  *
+ * A pop with nothing active takes the first Pod in backoff, unless it is there after an error.
+ *
  *   add ──► active ──pop──► (decision) ──► placed
  *             ▲  ▲               │ no node fits
  *             │  │               ▼
@@ -33,6 +35,8 @@ export interface QueuedPod {
   poppedMs: number;
   /** When the last try ended; backoff and the five minutes count from here. */
   triedMs: number;
+  /** In backoff: when it ends. */
+  dueMs: number;
   /** The plugins that refused it last. */
   rejectors: ReadonlySet<string>;
   /** Waiting Pods with the same one are judged alike by every event. */
@@ -64,6 +68,8 @@ export const queueTimes: QueueOptions = {
 };
 
 const flushEveryMs = 30_000;
+/** Upstream's backoffQOrderingWindowDuration. */
+const backoffWindowMs = 1_000;
 const noRejectors: ReadonlySet<string> = new Set();
 
 interface Due {
@@ -78,10 +84,13 @@ export class SchedulingQueue {
   readonly #incoming: OnIncoming;
   readonly #isHeld: (info: PodInfo) => boolean;
   readonly #pods = new Map<string, QueuedPod>();
-  readonly #active = new Heap<QueuedPod>(
-    (a, b) => b.info.priority - a.info.priority || a.order - b.order,
+  readonly #active = new Heap<QueuedPod>(byPriority);
+  /** In windows of a second, within one as the active queue: a free scheduler takes the first before it is due. */
+  readonly #backoff = new Heap<Due>(
+    (a, b) => windowOf(a) - windowOf(b) || byPriority(a.pod, b.pod),
   );
-  readonly #backoff = new Heap<Due>((a, b) => a.dueMs - b.dueMs);
+  /** After errors: they wait until they are due. */
+  readonly #errorBackoff = new Heap<Due>((a, b) => a.dueMs - b.dueMs);
   readonly #unschedulable = new Map<string, Set<QueuedPod>>();
   #orders = 0;
   #activeCount = 0;
@@ -145,6 +154,7 @@ export class SchedulingQueue {
         firstActiveMs: undefined,
         poppedMs: nowMs,
         triedMs: nowMs,
+        dueMs: nowMs,
         rejectors: noRejectors,
         signature: "",
       };
@@ -170,7 +180,7 @@ export class SchedulingQueue {
   /** Takes the next Pod; it stays known until `delete`, `refused` or `failed`. */
   pop(): QueuedPod | undefined {
     for (;;) {
-      const pod = this.#active.pop();
+      const pod = this.#active.pop() ?? this.#popBackoff();
       if (pod === undefined) return undefined;
       // Pods that left, or left and came back, leave dead entries in the heap.
       if (pod.place !== "active") continue;
@@ -190,6 +200,20 @@ export class SchedulingQueue {
     pod.attempts++;
     pod.poppedMs = this.#clock.monotonicMs();
     return pod;
+  }
+
+  /** Nothing is active: the first of those that wait for their backoff becomes so. After upstream's SchedulerPopFromBackoffQ. */
+  #popBackoff(): QueuedPod | undefined {
+    for (;;) {
+      const first = this.#backoff.pop();
+      if (first === undefined) return undefined;
+      if (!isCurrent(first)) continue;
+      first.pod.place = "active";
+      first.pod.firstActiveMs ??= this.#clock.monotonicMs();
+      this.#activeCount++;
+      this.#incoming("active", "PopFromBackoffQ");
+      return first.pod;
+    }
   }
 
   /** It was popped, and nothing has put it elsewhere since. */
@@ -228,7 +252,7 @@ export class SchedulingQueue {
     if (this.#pods.get(pod.info.uid) !== pod) return;
     this.#leave(pod);
     pod.triedMs = this.#clock.monotonicMs() + notBeforeMs;
-    this.#retry(pod, "ScheduleAttemptFailure");
+    this.#retry(pod, "ScheduleAttemptFailure", this.#errorBackoff);
   }
 
   /** Asks, for one Pod of each signature, whether the event may help; if so, requeues them all. `event` is its name. */
@@ -261,13 +285,15 @@ export class SchedulingQueue {
     if (this.#activeCount++ === 0) this.#wake();
   }
 
-  #retry(pod: QueuedPod, event: string): void {
+  #retry(pod: QueuedPod, event: string, backoff = this.#backoff): void {
     const dueMs = pod.triedMs + this.backoffMs(pod.attempts);
     if (dueMs <= this.#clock.monotonicMs()) return this.#activate(pod, event);
     pod.place = "backoff";
     this.#incoming("backoff", event);
-    this.#backoff.push({ pod, dueMs });
+    pod.dueMs = dueMs;
+    backoff.push({ pod, dueMs });
     this.#armBackoff();
+    if (backoff === this.#backoff && this.#activeCount === 0) this.#wake();
   }
 
   backoffMs(attempts: number): number {
@@ -289,21 +315,24 @@ export class SchedulingQueue {
   }
 
   #armBackoff(): void {
-    const first = this.#backoff.peek();
-    if (first === undefined || this.#closed) return;
+    const firsts = [this.#backoff.peek(), this.#errorBackoff.peek()];
+    const dueMs = Math.min(...firsts.map((first) => first?.dueMs ?? Number.POSITIVE_INFINITY));
     this.#backoffTimer?.cancel();
-    const delayMs = Math.max(0, first.dueMs - this.#clock.monotonicMs());
+    if (dueMs === Number.POSITIVE_INFINITY || this.#closed) return;
+    const delayMs = Math.max(0, dueMs - this.#clock.monotonicMs());
     this.#backoffTimer = this.#clock.after("scheduler.backoff", delayMs, () => this.#backoffOver());
   }
 
   #backoffOver(): void {
     const nowMs = this.#clock.monotonicMs();
     try {
-      for (;;) {
-        const first = this.#backoff.peek();
-        if (first === undefined || first.dueMs > nowMs) break;
-        this.#backoff.pop();
-        if (first.pod.place === "backoff") this.#activate(first.pod, "BackoffComplete");
+      for (const backoff of [this.#backoff, this.#errorBackoff]) {
+        for (;;) {
+          const first = backoff.peek();
+          if (first === undefined || first.dueMs > nowMs) break;
+          backoff.pop();
+          if (isCurrent(first)) this.#activate(first.pod, "BackoffComplete");
+        }
       }
     } finally {
       this.#armBackoff();
@@ -333,6 +362,19 @@ export class SchedulingQueue {
       if (siblings.size === 0) this.#unschedulable.delete(signature);
     }
   }
+}
+
+function byPriority(a: QueuedPod, b: QueuedPod): number {
+  return b.info.priority - a.info.priority || a.order - b.order;
+}
+
+function windowOf({ dueMs }: Due): number {
+  return Math.floor(dueMs / backoffWindowMs);
+}
+
+/** Pods that left, or left and came back, leave dead entries in the heaps. */
+function isCurrent({ pod, dueMs }: Due): boolean {
+  return pod.place === "backoff" && pod.dueMs === dueMs;
 }
 
 /** It has gates, or claims that are still to be made from their templates: there is nothing to try. */
