@@ -16,10 +16,10 @@ import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { createScheduler, schedulerDefaults } from "../scheduler.ts";
-import { SchedulingQueue } from "../queue.ts";
+import { type QueuedPod, SchedulingQueue } from "../queue.ts";
 import { makeNode, makePod, nodesRef, podsRef } from "../testing.ts";
 import { GangShell } from "./gang-shell.ts";
-import type { GroupRef } from "./group-spec.ts";
+import type { GroupRef, GroupSpec } from "./group-spec.ts";
 import { GroupSources } from "./group-sources.ts";
 import { gangPods, putGroup, serveGroups } from "./testing.ts";
 
@@ -187,13 +187,20 @@ test("no group stays half bound, no node is overcommitted, no Pod is forgotten",
   assert.deepEqual(await problemsOf(169, 1), []);
 });
 
+// The methods themselves, called on their instances below.
+const sources: { readonly specOf: (this: GroupSources, ref: GroupRef) => GroupSpec | undefined } =
+  GroupSources.prototype;
+const queues: { readonly take: (this: SchedulingQueue, uid: string) => QueuedPod | undefined } =
+  SchedulingQueue.prototype;
+const { specOf } = sources;
+const { take: takeOf } = queues;
+
 type Plant = (t: TestContext) => void;
 
 const plants: Readonly<Record<string, Plant>> = {
   "minCount is read as one": (t) => {
-    const original = GroupSources.prototype.specOf;
     t.mock.method(GroupSources.prototype, "specOf", function (this: GroupSources, ref: GroupRef) {
-      const spec = original.call(this, ref);
+      const spec = specOf.call(this, ref);
       return spec === undefined ? undefined : { ...spec, minCount: 1 };
     });
   },
@@ -205,10 +212,9 @@ const plants: Readonly<Record<string, Plant>> = {
     t.mock.method(GangShell.prototype, "placed", () => undefined);
   },
   "a Pod that is taken for its group's decision is lost": (t) => {
-    const original = SchedulingQueue.prototype.take;
     let calls = 0;
     t.mock.method(SchedulingQueue.prototype, "take", function (this: SchedulingQueue, uid: string) {
-      const pod = original.call(this, uid);
+      const pod = takeOf.call(this, uid);
       return calls++ % 7 === 6 ? undefined : pod;
     });
   },

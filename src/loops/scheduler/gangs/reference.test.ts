@@ -82,7 +82,7 @@ function capacity(world: World, cpu: number, rack: string | undefined, counts = 
     );
 }
 
-const everybody = (_: PodInfo): boolean => true;
+const everybody: (info: PodInfo) => boolean = () => true;
 
 /** What the cluster looks like to a decision, as text. */
 function snapshot({ cache, nodes }: World): string {
