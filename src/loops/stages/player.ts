@@ -6,7 +6,8 @@
  *        `writesInFlightMax` in all.
  * Bounds an object is played `loopBurst` times at once, then once per `loopRefillMs`: a stage that matches what it has
  *        written does not hold the API server.
- * Cost   an object at rest keeps nothing; one that waits longer than `keptMs` some hundred bytes, and is read anew.
+ * Cost   some hundred bytes per object that was played or waits; the object itself is kept while it waits `keptMs` at most,
+ *        and otherwise read anew.
  */
 import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";

@@ -38,7 +38,7 @@ test("a pod runs, and a Job's pod is done after its delay", async () => {
   const status = statusOf(rig.get(refs.pods, "web"));
   assert.equal(status?.["phase"], "Running");
   assert.equal(status?.["podIP"], "10.128.0.1");
-  assert.equal((status?.["conditions"] as readonly unknown[]).length, 3);
+  assert.equal((status?.["conditions"] as readonly unknown[] | undefined)?.length, 3);
   assert.equal(statusOf(rig.get(refs.pods, "job"))?.["phase"], "Running");
   await rig.clock.advance(5_000);
   assert.equal(statusOf(rig.get(refs.pods, "job"))?.["phase"], "Succeeded");

@@ -78,7 +78,7 @@ function given(query: Query | undefined, value: unknown, evaluate: Evaluate): re
 
 function lengthOf(value: unknown): number {
   if (value === null || value === undefined) return 0;
-  if (typeof value === "string") return [...value].length;
+  if (typeof value === "string") return Array.from(value).length;
   if (typeof value === "number") return Math.abs(value);
   if (Array.isArray(value)) return value.length;
   return Object.keys(mapOf(value)).length;

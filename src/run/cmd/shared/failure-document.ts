@@ -70,8 +70,8 @@ function duration(
 
 function readNodes(yaml: YamlFields, map: Fields, path: FieldPath): NodeChoice {
   const { nodes, percent } = map;
-  const range =
-    nodes === undefined ? undefined : /^([0-9]{1,8})(?:-([0-9]{1,8}))?$/.exec(String(nodes));
+  const text = typeof nodes === "string" ? nodes : JSON.stringify(nodes);
+  const range = nodes === undefined ? undefined : /^([0-9]{1,8})(?:-([0-9]{1,8}))?$/.exec(text);
   if (range === null) yaml.problem([...path, "nodes"], "must be an index or a range, as 0-9");
   const zone = yaml.text(map, path, "zone");
   const isShare = typeof percent === "number" && percent >= 0 && percent <= 100;

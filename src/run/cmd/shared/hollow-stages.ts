@@ -60,7 +60,6 @@ export function stagedHollowNodes(
   const deps = { ...host, client };
   if (plan === undefined) return createHollowNodes(deps, options);
   // The service asks the nodes only once they have brought it something.
-  let hollow: Hollow | undefined;
   const stages = new StageService(
     { ...deps, clientAs: keptClients(clientAs) },
     {
@@ -69,20 +68,18 @@ export function stagedHollowNodes(
       writesInFlightMax,
       nodeSelector: `${hollowMark}=true`,
       host: {
-        hasNode: (name) => hollow?.hasNode(name) ?? false,
-        nodeAddress: (name) => hollow?.nodeAddress(name) ?? "",
+        hasNode: (name) => hollow.hasNode(name),
+        nodeAddress: (name) => hollow.nodeAddress(name),
         nodePort: options.kubelet?.port ?? kubeletPort,
-        podAddress: (node, isHostNetwork, uid) =>
-          hollow?.podAddress(node, isHostNetwork, uid) ?? "",
+        podAddress: (node, isHostNetwork, uid) => hollow.podAddress(node, isHostNetwork, uid),
       },
     },
   );
-  const nodes = createHollowNodes({ ...deps, staging: stages }, options);
-  hollow = nodes;
+  const hollow: Hollow = createHollowNodes({ ...deps, staging: stages }, options);
   return {
-    ...nodes,
+    ...hollow,
     async run(signal) {
-      await Promise.all([nodes.run(signal), stages.run(signal)]);
+      await Promise.all([hollow.run(signal), stages.run(signal)]);
     },
   };
 }
