@@ -322,7 +322,8 @@ export class PlacementController implements ControllerOptions<Placement> {
       )
       .map((wait) => Math.max(wait, 1_000));
     // A fence ends by time alone.
-    if (views.some(({ isReachable, isFenceOver }) => !isReachable && !isFenceOver))
+    const isFenced = spec.failover.singletons === "Fenced";
+    if (isFenced && views.some((view) => !view.isReachable && !view.isFenceOver))
       waits.push(10_000);
     const isWaiting = views.some((view) => !view.isReachable && view.standing === "open");
     if (isWaiting) waits.push(unsyncedMs);
