@@ -35,9 +35,8 @@ void describe("a stock API server as home", { skip, timeout: 300_000 }, () => {
       await startRole(["up", "--data-dir", join(directory, "eu"), "--port", "0", "--nodes", "1"]),
     );
     const where = ["--coordinator", home.kubeconfig, "--name", "eu"];
-    const { code, stderr } = pilothouse([
-      ...["region", "join", "--kubeconfig", join(directory, "eu", "kubeconfig"), ...where],
-    ]);
+    const of = ["--kubeconfig", join(directory, "eu", "kubeconfig")];
+    const { code, stderr } = pilothouse(["region", "join", ...of, ...where]);
     assert.equal(code, 0, stderr);
     const quick = ["--leader-elect=false", "--secure-port", "0"];
     running.push(await startRole(["coordinator", "--kubeconfig", home.kubeconfig, ...quick]));

@@ -51,10 +51,6 @@ export const fenceName = "region-fence";
 export const refs = {
   placements: { group, version: "v1alpha1", resource: "placements" },
   profiles: { group: multicluster, version: "v1alpha1", resource: "clusterprofiles" },
-  serviceExports: { group: multicluster, version: "v1alpha1", resource: "serviceexports" },
-  serviceImports: { group: multicluster, version: "v1alpha1", resource: "serviceimports" },
-  endpointSlices: { group: "discovery.k8s.io", version: "v1", resource: "endpointslices" },
-  services: { group: "", version: "v1", resource: "services" },
   secrets: { group: "", version: "v1", resource: "secrets" },
   configMaps: { group: "", version: "v1", resource: "configmaps" },
   serviceAccounts: { group: "", version: "v1", resource: "serviceaccounts" },
@@ -62,9 +58,4 @@ export const refs = {
   nodes: { group: "", version: "v1", resource: "nodes" },
   pods: { group: "", version: "v1", resource: "pods" },
   leases: { group: "coordination.k8s.io", version: "v1", resource: "leases" },
-  definitions: {
-    group: "apiextensions.k8s.io",
-    version: "v1",
-    resource: "customresourcedefinitions",
-  },
 } as const satisfies Readonly<Record<string, ResourceRef>>;
