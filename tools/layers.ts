@@ -56,6 +56,7 @@ export const layers: Readonly<Record<string, Room>> = {
   },
   cel: { wing: "core", level: 2, pure: true, mayImport: ["base", "api"] },
   xds: { wing: "crowd", level: 2, pure: true, mayImport: ["base", "wire", "api"] },
+  skipper: { wing: "crowd", level: 2, pure: true, mayImport: ["base"] },
   registry: {
     wing: "commit",
     level: 3,
@@ -120,6 +121,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "forms",
       "watch",
       "xds",
+      "skipper",
       "client",
       "server",
     ],
