@@ -1,9 +1,10 @@
 /** Every limit of a relay, named; `cmd` passes them on. */
 import type { RefusalLimits } from "./access/refusal-budget.ts";
+import type { JoinLimits } from "./views/joined/join-plan.ts";
 import type { ShrinkLimits } from "./mirror/shrink-guard.ts";
 
 /** All of a relay's. */
-export interface RelayLimits extends ShrinkLimits, RefusalLimits {
+export interface RelayLimits extends ShrinkLimits, RefusalLimits, JoinLimits {
   /** History per resource: a client that was away resumes while it lasts. */
   readonly ringItemsMax: number;
   readonly ringBytesMax: number;
@@ -139,6 +140,12 @@ export const relayLimits: RelayLimits = {
   bodiesMax: 16,
   viewsMax: 256,
   zonesMax: 64,
+  // A route of 5,000 endpoints has 150 KB; an Ingress of 1,000 paths to Services of 40 endpoints each joins 43,000.
+  joinedWeightMax: 50_000,
+  rowLengthMax: 4 * 2 ** 20,
+  rowsPerTurn: 128,
+  joinedChangesMax: 50_000,
+  joinedChangesLengthMax: 32 * 2 ** 20,
   pollMsMax: 60_000,
   pollersMax: 50_000,
   passedMax: 1_200,

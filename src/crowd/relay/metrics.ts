@@ -5,8 +5,8 @@ import type { Access } from "./access/access.ts";
 import type { LargeResponseLimiter } from "./fleet/large-response-limiter.ts";
 import { kindId, type MirroredKind } from "./mirror/mirrored-kind.ts";
 import type { Mirrored } from "./mirror/mirrored.ts";
-import type { NamedView } from "./views/named-view.ts";
-import type { View } from "./views/view.ts";
+import type { PolledView } from "./views/polled-view.ts";
+import type { ServedView } from "./views/served-view.ts";
 
 const etag304 = ["etag", "304"];
 const latencySeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -104,8 +104,8 @@ export class RelayMetrics {
 }
 
 /** Of the operator's views. */
-export function describeViews(set: MetricSet, views: () => Iterable<NamedView>): void {
-  const perView = (name: string, help: string, read: (view: View) => number): void => {
+export function describeViews(set: MetricSet, views: () => Iterable<ServedView>): void {
+  const perView = (name: string, help: string, read: (view: PolledView) => number): void => {
     set.gaugeOf(name, help, ["view"], () =>
       [...views()].flatMap(({ definition, made }) =>
         made === undefined ? [] : [[[definition.name], read(made)] as const],

@@ -52,6 +52,7 @@ import { createMirrored, type Mirrored } from "./mirror/mirrored.ts";
 import { kindId, type MirroredKind } from "./mirror/mirrored-kind.ts";
 import { MirroredReads } from "./kubernetes/mirrored-reads.ts";
 import { MirrorSet, type MirrorSetDeps } from "./mirror/mirror-set.ts";
+import { NamedJoin } from "./views/joined/named-join.ts";
 import { NamedView } from "./views/named-view.ts";
 import type { XdsLimits } from "./xds/limits.ts";
 import { XdsFace } from "./xds/xds-face.ts";
@@ -63,6 +64,7 @@ import { Router, type RouterDeps } from "./router.ts";
 import { Shadow } from "./fleet/shadow.ts";
 import { reviewDeadlines } from "./access/stream-review.ts";
 import { Upstream } from "./mirror/upstream.ts";
+import type { ServedView } from "./views/served-view.ts";
 import type { ViewDefinition } from "./views/view-definition.ts";
 
 interface RelayDeps {
@@ -98,7 +100,7 @@ interface RelayDeps {
 
 interface RelayOptions {
   readonly resources: readonly MirroredKind[];
-  /** Of the operator's file; the resource of each is among `resources`. */
+  /** Of the operator's file; the resources of each are among `resources`. */
   readonly views: readonly ViewOn[];
   /** Follow the definitions of custom resources; absent: what is there at the start is all. */
   readonly custom?: CustomChoice;
@@ -112,7 +114,10 @@ interface RelayOptions {
 
 export interface ViewOn {
   readonly definition: ViewDefinition;
+  /** Of the rows. */
   readonly kind: MirroredKind;
+  /** What is joined, in the order of the view's inputs; absent: a view of one resource. */
+  readonly joined?: readonly MirroredKind[];
 }
 
 export interface Relay {
@@ -146,7 +151,9 @@ class RelayServer implements Relay {
   /** As given, but that the way of what is sent is known. */
   readonly #http: ByteTransport;
   readonly #passHttp: ByteTransport;
-  readonly #views = new Map<string, NamedView>();
+  readonly #views = new Map<string, ServedView>();
+  /** By `kindId`: the newest mirror. */
+  readonly #started = new Map<string, Mirrored>();
   readonly #viewsOn: readonly ViewOn[];
   readonly #mirrors: MirrorSet;
   readonly #streams: OpenStreams;
@@ -272,7 +279,7 @@ class RelayServer implements Relay {
       polls: new Polls({
         ...common,
         views: this.#views,
-        viewNames: new Set(options.views.map(({ definition }) => definition.name)),
+        definitions: options.views.map(({ definition }) => definition),
         frontend: new EtagFrontend(shared, limits),
       }),
       reads: new MirroredReads(
@@ -349,14 +356,30 @@ class RelayServer implements Relay {
     };
   }
 
-  /** Those on the resource of a mirror are of that mirror. */
+  /** Those on the resource of a mirror are of that mirror; joined ones begin with the last of theirs. */
   #startViews(resource: Mirrored): void {
-    for (const { definition, kind } of this.#viewsOn) {
-      if (kindId(kind) !== kindId(resource.kind)) continue;
-      this.#views.set(
-        definition.name,
-        new NamedView(this.#deps, definition, resource, this.#limits),
-      );
+    const id = kindId(resource.kind);
+    this.#started.set(id, resource);
+    for (const { definition, kind, joined } of this.#viewsOn) {
+      const ids = [kind, ...(joined ?? [])].map(kindId);
+      if (!ids.includes(id)) continue;
+      const { name } = definition;
+      if (joined === undefined) {
+        this.#views.set(name, new NamedView(this.#deps, definition, resource, this.#limits));
+      } else {
+        this.#startJoin(definition, ids);
+      }
     }
+  }
+
+  #startJoin(definition: ViewDefinition, ids: readonly string[]): void {
+    const before = this.#views.get(definition.name);
+    if (before instanceof NamedJoin) before.replaced();
+    const resources = ids.flatMap((id) => this.#started.get(id) ?? []);
+    if (resources.length < ids.length) return;
+    this.#views.set(
+      definition.name,
+      new NamedJoin(this.#deps, definition, resources, this.#limits),
+    );
   }
 }

@@ -6,11 +6,12 @@ import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Ledger } from "#platform/ledger.ts";
 import type { Log } from "#platform/log.ts";
-import type { PlainRequest, PlainResponse } from "#platform/http.ts";
+import type { PlainRequest, PlainResponse, UserInfo } from "#platform/http.ts";
 import { requestInfo, type RequestInfo } from "#server/request-info.ts";
 import { statusResponse } from "#server/status.ts";
 import { switched } from "#server/websocket-stream.ts";
 import type { RelayAudit } from "./access/audit.ts";
+import { nobodyAt } from "./access/anonymous.ts";
 import { chargedResponse, openRequest } from "./access/charged.ts";
 import { type DiscoveryCache, isDiscovery } from "./discovery-cache.ts";
 import type { Asked } from "./access/asked.ts";
@@ -117,7 +118,8 @@ export class Router {
     const own = request.path.startsWith(ownPrefix);
     const page = own ? this.#deps.own.open(request.path) : undefined;
     if (page !== undefined) return { by: "relay", response: page };
-    const caller = await door.caller(request, note);
+    const isPublic = this.#deps.polls.isPublic(request.path);
+    const caller = isPublic ? publicCaller(request, note) : await door.caller(request, note);
     if (own) return { by: "relay", response: await this.#deps.own.answer(request, door, caller) };
     const info = requestInfo(request.method, request.path, query);
     note.namespace = info.namespace;
@@ -144,6 +146,12 @@ export class Router {
     const response = await passThrough(this.#deps.pass, this.#limits, request, caller, holding);
     return { by: "upstream", response };
   }
+}
+
+/** Of what everybody may read: whatever credential there is, nobody is asked about it. */
+function publicCaller({ peer }: PlainRequest, note: CallerNote): UserInfo {
+  note.user = nobodyAt(peer.kind === "socket" ? peer.address : "");
+  return note.user;
 }
 
 /** Who answered, and what. */

@@ -161,18 +161,18 @@ function endpointOf(text: string): Endpoint {
   }
 }
 
-const textArguments: Readonly<Record<string, number>> = {
-  Path: 1,
-  Host: 1,
-  PathRegexp: 1,
-  Method: 1,
-  Header: 2,
-  HeaderRegexp: 2,
-};
+const textArguments: ReadonlyMap<string, number> = new Map([
+  ["Path", 1],
+  ["Host", 1],
+  ["PathRegexp", 1],
+  ["Method", 1],
+  ["Header", 2],
+  ["HeaderRegexp", 2],
+]);
 
 function checkRoute({ id, predicates, backend }: Route): void {
   for (const { name, args } of predicates) {
-    const count = textArguments[name];
+    const count = textArguments.get(name);
     if (count === undefined) continue;
     if (args.length !== count || args.some((one) => typeof one !== "string")) {
       throw new EskipError(0, `route ${id}: ${name} takes ${count} text arguments`);

@@ -50,20 +50,20 @@ function addressOf({ address, zone }: Endpoint, { zones }: PrintOptions): string
   return zones && zone !== "" ? `${address}?zone=${encodeURIComponent(zone)}` : address;
 }
 
-const escapes: Readonly<Record<string, string>> = {
-  '"': '\\"',
-  "\\": "\\\\",
-  "\x07": "\\a",
-  "\b": "\\b",
-  "\f": "\\f",
-  "\n": "\\n",
-  "\r": "\\r",
-  "\t": "\\t",
-  "\v": "\\v",
-};
+const escapes: ReadonlyMap<string, string> = new Map([
+  ['"', '\\"'],
+  ["\\", "\\\\"],
+  ["\x07", "\\a"],
+  ["\b", "\\b"],
+  ["\f", "\\f"],
+  ["\n", "\\n"],
+  ["\r", "\\r"],
+  ["\t", "\\t"],
+  ["\v", "\\v"],
+]);
 
 /** A text of eskip, quotes included. */
-export function quoted(text: string): string {
+function quoted(text: string): string {
   // oxlint-disable-next-line no-control-regex -- they are what is escaped
-  return `"${text.replace(/["\\\x07-\r]/g, (char) => escapes[char] ?? char)}"`;
+  return `"${text.replace(/["\\\x07-\r]/g, (char) => escapes.get(char) ?? char)}"`;
 }

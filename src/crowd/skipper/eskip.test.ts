@@ -1,4 +1,4 @@
-/** eskip as text: what is written is read back as the same, whatever it holds; mistakes are told with their position. */
+/** eskip as text: what is written is read back as the same, whatever it holds; a mistake names its position. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";

@@ -34,7 +34,7 @@ export function textsAt(value: unknown, name: string): readonly string[] {
 }
 
 /** Only the texts of it. */
-export function textMapAt(value: unknown, name: string): ReadonlyMap<string, string> {
+function textMapAt(value: unknown, name: string): ReadonlyMap<string, string> {
   const entries = Object.entries(recordAt(value, name));
   return new Map(entries.filter((one): one is [string, string] => typeof one[1] === "string"));
 }

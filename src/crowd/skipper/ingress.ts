@@ -53,12 +53,12 @@ export interface HostSummary {
   readonly isRedirectDisabled: boolean;
 }
 
-export interface IngressRoutes {
+interface IngressRoutes {
   readonly routes: readonly Route[];
   readonly hosts: ReadonlyMap<string, HostSummary>;
 }
 
-export const noRoutes: IngressRoutes = { routes: [], hosts: new Map() };
+const noRoutes: IngressRoutes = { routes: [], hosts: new Map() };
 
 /** Undefined: Skipper does not take it. */
 export function ingressRoutes(

@@ -70,12 +70,59 @@ export function firstValue(
   }
 }
 
+/** What happens to a value on its way into a text. */
+export interface PrintRules {
+  /** Named before a path: `{upper .metadata.name}`. */
+  readonly formatters: ReadonlyMap<string, (text: string) => string>;
+  /** Applied to every value last; never to the template's own text. */
+  readonly escape: (text: string) => string;
+  /** In characters; a longer text is a JsonPathError. */
+  readonly lengthMax: number;
+}
+
+const plainRules: PrintRules = {
+  formatters: new Map(),
+  escape: (text) => text,
+  lengthMax: Number.POSITIVE_INFINITY,
+};
+
 /** Values as kubectl prints them: several with a space between. Throws JsonPathError. */
-export function printTemplate(template: JsonPathTemplate, data: unknown): string {
-  const out: string[] = [];
+export function printTemplate(
+  template: JsonPathTemplate,
+  data: unknown,
+  rules: PrintRules = plainRules,
+): string {
   valuesLeft = valuesMax;
+  const out = new Printed(rules);
   execute(template.actions, 0, data, 0, out);
-  return out.join("");
+  return out.parts.join("");
+}
+
+class Printed {
+  readonly parts: string[] = [];
+  readonly #rules: PrintRules;
+  #left: number;
+
+  constructor(rules: PrintRules) {
+    this.#rules = rules;
+    this.#left = rules.lengthMax;
+  }
+
+  add(action: Action, data: unknown): void {
+    const [first] = action;
+    if (first?.kind === "text" && action.length === 1) return this.#push(first.text);
+    const { formatters, escape } = this.#rules;
+    const format = first?.kind === "identifier" ? formatters.get(first.name) : undefined;
+    const values = evaluate(format === undefined ? action : action.slice(1), [data]);
+    const texts = values.map((value) => printValue(plain(value)));
+    this.#push(escape((format === undefined ? texts : texts.map(format)).join(" ")));
+  }
+
+  #push(text: string): void {
+    this.#left -= text.length;
+    if (this.#left < 0) throw new JsonPathError("the text becomes too long");
+    this.parts.push(text);
+  }
 }
 
 export function printValue(value: unknown): string {
@@ -93,11 +140,14 @@ function isInt64(value: number): boolean {
 }
 
 /** Why a template cannot work for any data: unknown identifiers, an `end` without a `range`. */
-export function templateProblem(template: JsonPathTemplate): string | undefined {
+export function templateProblem(
+  template: JsonPathTemplate,
+  { formatters }: Pick<PrintRules, "formatters"> = plainRules,
+): string | undefined {
   let depth = 0;
   for (const action of template.actions) {
-    for (const node of action) {
-      if (node.kind !== "identifier") continue;
+    for (const [at, node] of action.entries()) {
+      if (node.kind !== "identifier" || (at === 0 && formatters.has(node.name))) continue;
       if (node.name === "range") depth++;
       else if (node.name !== "end") return `unrecognized identifier ${node.name}`;
       else if (--depth < 0) return "not in range, nothing to end";
@@ -112,7 +162,7 @@ function execute(
   start: number,
   data: unknown,
   depth: number,
-  out: string[],
+  out: Printed,
 ): number {
   for (let at = start; at < actions.length; at++) {
     const action = actions[at] ?? [];
@@ -120,12 +170,11 @@ function execute(
       if (depth === 0) throw new JsonPathError("not in range, nothing to end");
       return at;
     }
-    const values = evaluate(action, [data]);
     if (!isIdentifier(action, "range")) {
-      out.push(values.map((value) => printValue(plain(value))).join(" "));
+      out.add(action, data);
       continue;
     }
-    for (const value of values) execute(actions, at + 1, value, depth + 1, out);
+    for (const value of evaluate(action, [data])) execute(actions, at + 1, value, depth + 1, out);
     at = endOf(actions, at);
   }
   return actions.length;

@@ -20,19 +20,16 @@ import type { Clock } from "#platform/clock.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { Pace } from "#platform/pace.ts";
 import type { Replay, ReplayableResponse } from "#platform/replay.ts";
-import { WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
+import type { WatchStreamDeps } from "#server/watch-stream.ts";
 import { chooseCoding } from "./accept-encoding.ts";
 import type { Coding } from "./body-part.ts";
-import { changeList } from "./change-list.ts";
 import { hasContent } from "./conditions.ts";
-import { eventFormat } from "./event-stream.ts";
 import type { RelayLimits } from "../limits.ts";
 import type { RelayMetrics } from "../metrics.ts";
-import { kindId } from "../mirror/mirrored-kind.ts";
-import type { Mirrored } from "../mirror/mirrored.ts";
 import { notModifiedHead, type Poll, pollHeaders } from "./poll-head.ts";
-import { sinceOf, waitMs } from "./poll-query.ts";
-import type { View } from "../views/view.ts";
+import type { Pollable, Since } from "./pollable.ts";
+import { waitMs } from "./poll-query.ts";
+import type { PolledView } from "../views/polled-view.ts";
 
 interface EtagDeps {
   readonly clock: Clock;
@@ -40,19 +37,18 @@ interface EtagDeps {
   readonly metrics: RelayMetrics;
 }
 
-export interface EtagRead {
-  readonly resource: Mirrored;
+export interface EtagRead<V extends PolledView = PolledView> {
+  readonly source: Pollable<V>;
   readonly request: PlainRequest;
   readonly query: URLSearchParams;
-  /** The view asked for; another object when the mirror started anew. */
-  readonly view: () => View;
   /** "" for everything. */
   readonly zone: string;
   /** Whether this caller may still read this according to cached reviews. */
   readonly allowed: () => boolean;
 }
 
-interface Moment extends Poll {
+interface Moment<V extends PolledView> extends Poll {
+  readonly view: V;
   readonly coding: Coding | undefined;
 }
 
@@ -65,41 +61,41 @@ export class EtagFrontend {
     this.#limits = limits;
   }
 
-  async answer(read: EtagRead): Promise<PlainResponse> {
-    const { resource, request, query } = read;
-    const since = sinceOf(query);
+  async answer<V extends PolledView>(read: EtagRead<V>): Promise<PlainResponse> {
+    const { source, request, query } = read;
+    const since = source.since(query);
     if (read.zone !== "" && (since !== undefined || asksForEvents(request))) throw noZoneChanges();
-    current(resource);
-    if (asksForEvents(request)) return this.#events(read);
+    current(source);
+    if (asksForEvents(request)) {
+      const { streams } = this.#deps;
+      return source.events(request, { streams, timeoutMs: this.#limits.watchMsMin });
+    }
     const endMs = this.#deps.clock.monotonicMs() + waitMs(query, this.#limits);
-    resource.mirror.flush();
-    await upToDate(read);
+    source.flush();
+    await upToDate(source);
     let now = this.#moment(read);
     // A change that was undone, or of another zone, wakes this loop without changing the content.
-    while (this.#isUnchanged(read, now, since)) {
+    while (isKnown(read, now) || since?.isNewest(now.view) === true) {
       const leftMs = endMs - this.#deps.clock.monotonicMs();
       if (leftMs <= 0 || request.signal.aborted) break;
       await this.#change(now, leftMs, request.signal);
-      await upToDate(read);
+      await upToDate(source);
       now = this.#moment(read);
     }
     if (isKnown(read, now)) return this.#notModified(read, now);
-    return since === undefined ? this.#whole(now) : this.#changes(now, since);
+    return since === undefined ? this.#whole(now) : this.#changes(read, now, since);
   }
 
-  #moment(read: EtagRead): Moment {
-    const view = read.view();
+  #moment<V extends PolledView>(read: EtagRead<V>): Moment<V> {
+    const { source } = read;
+    const view = source.view();
     const content = view.content(read.zone);
     const coding = chooseCoding(read.request.headers["accept-encoding"]);
     const tag = coding === undefined ? content.etag : `${content.etag}+${coding}`;
-    return { mirror: read.resource.mirror, view, content, tag, coding };
+    return { ageMs: source.ageMs, view, content, tag, coding };
   }
 
-  #isUnchanged(read: EtagRead, now: Moment, since: number | undefined): boolean {
-    return isKnown(read, now) || (since !== undefined && since >= now.view.revision);
-  }
-
-  #change({ view, content }: Moment, leftMs: number, signal: AbortSignal): Promise<void> {
+  #change({ view, content }: Poll, leftMs: number, signal: AbortSignal): Promise<void> {
     if (view.waiting >= this.#limits.pollersMax) {
       throw failure(429, "TooManyRequests", "too many long polls", { retryAfterSeconds: 1 });
     }
@@ -116,7 +112,7 @@ export class EtagFrontend {
     });
   }
 
-  #notModified(read: EtagRead, now: Moment): PlainResponse {
+  #notModified<V extends PolledView>(read: EtagRead<V>, now: Moment<V>): PlainResponse {
     this.#deps.metrics.notModified.add([]);
     const headers = pollHeaders(now);
     const plain = { kind: "bytes", status: 304, headers, body: [] } as const;
@@ -127,27 +123,27 @@ export class EtagFrontend {
   }
 
   /** The same poll once more: its head, as long as caller and content are the same. */
-  #again(read: EtagRead, { mirror, tag, coding }: Moment): Replay {
+  #again<V extends PolledView>(read: EtagRead<V>, { tag, coding }: Moment<V>): Replay {
     const { metrics } = this.#deps;
-    const { zone } = read;
+    const { zone, source } = read;
     return () => {
-      if (!mirror.serving || !read.allowed()) return undefined;
-      mirror.flush();
-      const view = read.view();
+      if (!source.isServing || !read.allowed()) return undefined;
+      source.flush();
+      const view = source.view();
       if (!view.isUpToDate) return undefined;
       const content = view.content(zone);
       const current = coding === undefined ? content.etag : `${content.etag}+${coding}`;
       if (current !== tag) return undefined;
       metrics.repeated();
-      return notModifiedHead({ mirror, view, content, tag });
+      return notModifiedHead({ ageMs: source.ageMs, view, content, tag });
     };
   }
 
-  async #whole(now: Moment): Promise<PlainResponse> {
+  async #whole(now: Moment<PolledView>): Promise<PlainResponse> {
     const { content, coding, view } = now;
     // Body and head belong to one state: changes during the compression are part of the next answer.
     const { body } = content;
-    const headers = { ...pollHeaders(now), "content-type": view.spec.form.contentType };
+    const headers = { ...pollHeaders(now), "content-type": view.contentType };
     if (coding === undefined) {
       const plain = await body.plain(new Pace(this.#deps.clock));
       return { kind: "bytes", status: 200, headers, body: plain, isShared: true };
@@ -158,60 +154,38 @@ export class EtagFrontend {
   }
 
   /** The newest state of everything that changed after `since`, and the names of what went. */
-  async #changes(now: Moment, since: number): Promise<PlainResponse> {
-    const { mirror, view, content } = now;
+  async #changes<V extends PolledView>(
+    { source }: EtagRead<V>,
+    now: Moment<V>,
+    since: Since<V>,
+  ): Promise<PlainResponse> {
+    const { view, content } = now;
     // The list of changes is no representation of the content: its tag is in the body.
     const { etag: _, ...poll } = pollHeaders(now);
-    const revision = String(mirror.revision);
+    const revision = source.newestPosition(view);
     const headers = { ...poll, "x-revision": revision, "content-type": "application/json" };
-    const { etag } = content;
-    const body = await view.changes(since, async () => {
-      const pace = new Pace(this.#deps.clock);
-      const made = await changeList(mirror, view, { since, etag }, pace);
-      if (!(made instanceof Error)) return made;
-      this.#deps.metrics.expired.add([]);
-      throw made;
-    });
-    return { kind: "bytes", status: 200, headers, body, isShared: true };
-  }
-
-  #events(read: EtagRead): PlainResponse {
-    const { resource, request } = read;
-    const { mirror } = resource;
-    const { form, predicate } = read.view().spec;
-    const { apiVersion, kind } = resource.kind;
-    const timeoutMs = this.#limits.watchMsMin;
-    const stream = new WatchStream(this.#deps.streams, {
-      apiVersion,
-      kind,
-      timeoutMs,
-      isMaking: true,
-      allowBookmarks: true,
-      convert: ({ object }) => object,
-    });
-    const last = Number(request.headers["last-event-id"] ?? Number.NaN);
-    const resumes = Number.isSafeInteger(last) && mirror.refusal(last) === undefined;
-    const start = resumes ? { after: last } : "state";
-    const startRevision = resumes ? 0 : mirror.cache.state.revision;
-    stream.attach(mirror.cache.watch({ predicate, bookmarks: true, start }, stream));
-    const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" };
-    return stream.byteResponse(eventFormat(form, startRevision), headers);
+    const body = await since.changes(view, content.etag, new Pace(this.#deps.clock));
+    if (!(body instanceof Error)) {
+      return { kind: "bytes", status: 200, headers, body, isShared: true };
+    }
+    this.#deps.metrics.expired.add([]);
+    throw body;
   }
 }
 
 /** Waits for the view asked for to have what the mirror has; throws as `current`. */
-async function upToDate({ resource, view }: EtagRead): Promise<void> {
-  current(resource);
-  for (let made = view(); !made.isUpToDate; made = view()) {
+async function upToDate(source: Pollable): Promise<void> {
+  current(source);
+  for (let made = source.view(); !made.isUpToDate; made = source.view()) {
     await made.whenUpToDate();
-    current(resource);
+    current(source);
   }
 }
 
 /** Throws when the mirror has ended, with the definition of its resource, or its resource is gone. */
-function current({ mirror, kind }: Mirrored): void {
-  if (mirror.serving) return;
-  const text = `${kindId(kind)} is another now, or gone: the relay has to list it anew`;
+function current({ isServing, title }: Pollable): void {
+  if (isServing) return;
+  const text = `${title} is another now, or gone: the relay has to list it anew`;
   throw failure(503, "ServiceUnavailable", text, { retryAfterSeconds: 1 });
 }
 
@@ -224,6 +198,6 @@ export function asksForEvents(request: PlainRequest): boolean {
   return (request.headers["accept"] ?? "").startsWith("text/event-stream");
 }
 
-function isKnown({ request }: EtagRead, { content }: Moment): boolean {
+function isKnown({ request }: Pick<EtagRead, "request">, { content }: Poll): boolean {
   return hasContent(request, content.etag, content.changedMs);
 }

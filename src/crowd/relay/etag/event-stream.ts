@@ -9,11 +9,18 @@ import { identity, type ViewForm } from "../views/view-form.ts";
 
 const encoder = new TextEncoder();
 
+type EventForm = Pick<ViewForm, "key" | "change">;
+
+export const eventHeaders = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache",
+} as const;
+
 /**
  * Objects of the state a stream starts with (up to `startRevision`) come in key order and give no id:
  * a stream that is cut among them starts anew.
  */
-export function eventFormat(form: ViewForm, startRevision: number): WatchFormat {
+export function eventFormat(form: EventForm, startRevision: number): WatchFormat {
   const key = `sse:${form.key}`;
   return {
     key,
@@ -28,7 +35,7 @@ export function eventFormat(form: ViewForm, startRevision: number): WatchFormat 
 }
 
 /** An object that has no row in the view is as good as gone. */
-function frame(form: ViewForm, type: string, object: CachedObject, id: string): Uint8Array {
+function frame(form: EventForm, type: string, object: CachedObject, id: string): Uint8Array {
   const change = form.change(object);
   const data = change ?? encoder.encode(JSON.stringify(identity(object)));
   const event = change === undefined ? "DELETED" : type;

@@ -3,13 +3,13 @@
  * crowd, as long as it says the same: the listener makes its bytes once a second.
  */
 import type { ReplayHead } from "#platform/replay.ts";
-import type { Mirror } from "../mirror/mirror.ts";
-import type { View } from "../views/view.ts";
+import type { PolledView } from "../views/polled-view.ts";
 import type { ViewContent } from "../views/view-content.ts";
 
 export interface Poll {
-  readonly mirror: Mirror;
-  readonly view: View;
+  /** Of what the view is made of. */
+  readonly ageMs: number;
+  readonly view: PolledView;
   readonly content: ViewContent;
   /** With the coding's suffix, without quotes. */
   readonly tag: string;
@@ -18,21 +18,21 @@ export interface Poll {
 const variants = "Accept, Accept-Encoding, Authorization";
 
 export function pollHeaders(poll: Poll): Readonly<Record<string, string>> {
-  const { mirror, view, content, tag } = poll;
+  const { ageMs, view, content, tag } = poll;
   return {
     etag: `"${tag}"`,
     "cache-control": "no-cache, private",
     vary: variants,
     "last-modified": new Date(content.changedMs).toUTCString(),
     "x-count": String(content.count),
-    "x-revision": String(view.revision),
-    "age-of-data": ageText(mirror),
+    "x-revision": view.position,
+    "age-of-data": ageText(ageMs),
   };
 }
 
 export function notModifiedHead(poll: Poll): ReplayHead {
-  const { mirror, view, content, tag } = poll;
-  const at = `${view.revision} ${ageText(mirror)}`;
+  const { ageMs, view, content, tag } = poll;
+  const at = `${view.position} ${ageText(ageMs)}`;
   const known = content.heads.get(tag);
   if (known?.at === at) return known.head;
   const head = { status: 304, headers: pollHeaders(poll) };
@@ -40,6 +40,6 @@ export function notModifiedHead(poll: Poll): ReplayHead {
   return head;
 }
 
-function ageText(mirror: Mirror): string {
-  return String(Math.ceil(mirror.ageMs / 1000));
+function ageText(ageMs: number): string {
+  return String(Math.ceil(ageMs / 1000));
 }

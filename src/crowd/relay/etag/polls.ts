@@ -6,20 +6,22 @@ import { textResponse } from "#server/respond.ts";
 import type { Question } from "../access/question.ts";
 import { type Asked, askedPlace, answerReviewed } from "../access/asked.ts";
 import { asksForEvents, type EtagFrontend, type EtagRead } from "./etag-frontend.ts";
-import type { Mirrored } from "../mirror/mirrored.ts";
-import { collectionPath, kindId } from "../mirror/mirrored-kind.ts";
+import { kindId } from "../mirror/mirrored-kind.ts";
 import type { MirrorSet } from "../mirror/mirror-set.ts";
-import type { NamedView } from "../views/named-view.ts";
+import type { ServedView } from "../views/served-view.ts";
 import type { OpenStreams } from "../fleet/open-streams.ts";
+import type { ViewDefinition } from "../views/view-definition.ts";
 import { selectorsOf } from "../kubernetes/read-query.ts";
 import type { StreamReviewDeps } from "../access/stream-review.ts";
-import type { View } from "../views/view.ts";
+import { PlainPoll } from "./plain-poll.ts";
+import type { Pollable } from "./pollable.ts";
 
 interface PollsDeps {
   readonly mirrors: MirrorSet;
-  /** Of the operator's file, those whose resource is mirrored by now; all their names. */
-  readonly views: ReadonlyMap<string, NamedView>;
-  readonly viewNames: ReadonlySet<string>;
+  /** Of the operator's file, those whose resources are mirrored by now, by name. */
+  readonly views: ReadonlyMap<string, ServedView>;
+  /** All of the file. */
+  readonly definitions: readonly ViewDefinition[];
   readonly frontend: EtagFrontend;
   readonly streams: OpenStreams;
   readonly reviews: StreamReviewDeps;
@@ -27,6 +29,15 @@ interface PollsDeps {
 
 const etagPrefix = "/etag";
 const viewsPrefix = "/views/";
+
+/** The view that a path names, and the zone. */
+interface ViewPath {
+  readonly name: string;
+  /** Undefined: the file has no such view. */
+  readonly definition: ViewDefinition | undefined;
+  readonly zone: string;
+  readonly hasMore: boolean;
+}
 
 export class Polls {
   readonly #deps: PollsDeps;
@@ -38,17 +49,37 @@ export class Polls {
   /** The path of the list that a poll reads; undefined: it is no poll. */
   listPath(path: string): string | undefined {
     if (path.startsWith(`${etagPrefix}/`)) return path.slice(etagPrefix.length);
-    if (!path.startsWith(viewsPrefix)) return undefined;
-    const [name = ""] = path.slice(viewsPrefix.length).split("/");
-    const view = this.#deps.views.get(name);
-    return view === undefined ? undefined : collectionPath(view.resource.kind);
+    const named = this.#viewPath(path);
+    return named && this.#deps.views.get(named.name)?.listPath;
+  }
+
+  /** Its operator lets everybody read what is there: nobody needs to say who they are. */
+  isPublic(path: string): boolean {
+    return this.#viewPath(path)?.definition?.isPublic === true;
   }
 
   /** Undefined: it is none. */
   answer(asked: Asked): Promise<PlainResponse> | undefined {
     const { path } = asked.request;
     if (path.startsWith(`${etagPrefix}/`)) return this.#answerEtag(asked);
-    return path.startsWith(viewsPrefix) ? this.#answerView(asked) : undefined;
+    const named = this.#viewPath(path);
+    return named === undefined ? undefined : this.#answerView(asked, named);
+  }
+
+  #viewPath(path: string): ViewPath | undefined {
+    const { definitions } = this.#deps;
+    if (path.startsWith(viewsPrefix)) {
+      const [name = "", zone = "", ...more] = path.slice(viewsPrefix.length).split("/");
+      const definition = definitions.find((one) => one.name === name);
+      return { name, definition, zone, hasMore: more.length > 0 };
+    }
+    for (const definition of definitions) {
+      const { name, path: own } = definition;
+      if (own === "" || !(path === own || path.startsWith(`${own}/`))) continue;
+      const [zone = "", ...more] = path.slice(own.length + 1).split("/");
+      return { name, definition, zone, hasMore: more.length > 0 };
+    }
+    return undefined;
   }
 
   async #answerEtag(read: Asked): Promise<PlainResponse> {
@@ -70,37 +101,47 @@ export class Polls {
       for (const one of questions) await read.door.authorize(read.caller, one);
       throw notFound({ group: info.group, resource: path }, "");
     }
-    const view = (): View => resource.views.get(place, labels, selectors);
-    return this.#answerPoll(read, { resource, view, zone: "" }, questions);
+    const source = new PlainPoll(resource, () => resource.views.get(place, labels, selectors));
+    return this.#answerPoll(read, { source, zone: "" }, questions);
   }
 
-  async #answerView(read: Asked): Promise<PlainResponse> {
-    const { request } = read;
-    const [name = "", zone = "", ...more] = request.path.slice(viewsPrefix.length).split("/");
-    const named = this.#deps.views.get(name);
-    if (named === undefined && this.#deps.viewNames.has(name)) {
-      throw failure(503, "ServiceUnavailable", `the resource of view ${name} is not mirrored yet`);
-    }
-    if (named === undefined || more.length > 0) {
+  async #answerView(
+    read: Asked,
+    { name, definition, zone, hasMore }: ViewPath,
+  ): Promise<PlainResponse> {
+    if (definition === undefined || hasMore) {
       throw notFound({ group: "", resource: "views" }, name);
     }
-    if (!isPoll(request)) return pollsOnly();
-    const poll = { resource: named.resource, view: () => named.view(), zone };
-    return this.#answerPoll(read, poll, named.questions());
+    const named = this.#deps.views.get(name);
+    if (named === undefined) {
+      throw failure(503, "ServiceUnavailable", `the resource of view ${name} is not mirrored yet`);
+    }
+    if (!isPoll(read.request)) return pollsOnly();
+    const poll = { source: named.source, zone };
+    if (!definition.isPublic) return this.#answerPoll(read, poll, named.questions());
+    return this.#read(read, poll, () => true);
   }
 
   async #answerPoll(
     read: Asked,
-    poll: Pick<EtagRead, "resource" | "view" | "zone">,
+    poll: Pick<EtagRead, "source" | "zone">,
     questions: readonly Question[],
   ): Promise<PlainResponse> {
-    const { request, query, door, caller } = read;
+    const { request, door, caller } = read;
     for (const asked of questions) await door.authorize(caller, asked);
-    if (!poll.resource.mirror.ready) return notListed(poll.resource);
-    if (asksForEvents(request)) this.#deps.streams.admit();
     const allowed = door.recall(request, caller, questions);
-    const response = await this.#deps.frontend.answer({ ...poll, request, query, allowed });
+    const response = await this.#read(read, poll, allowed);
     return answerReviewed(this.#deps.reviews, response, read, questions);
+  }
+
+  async #read(
+    { request, query }: Asked,
+    poll: Pick<EtagRead, "source" | "zone">,
+    allowed: () => boolean,
+  ): Promise<PlainResponse> {
+    if (!poll.source.isReady) return notListed(poll.source);
+    if (asksForEvents(request)) this.#deps.streams.admit();
+    return this.#deps.frontend.answer({ ...poll, request, query, allowed });
   }
 }
 
@@ -114,7 +155,7 @@ function pollsOnly(): PlainResponse {
 }
 
 /** Pollers come again by themselves; none is kept waiting for the first list. */
-function notListed({ kind }: Mirrored): PlainResponse {
-  const text = `the relay has not yet listed ${kindId(kind)} from its upstream\n`;
+function notListed({ title }: Pollable): PlainResponse {
+  const text = `the relay has not yet listed ${title} from its upstream\n`;
   return textResponse(503, text, { "retry-after": "1" });
 }

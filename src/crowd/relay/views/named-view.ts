@@ -7,16 +7,20 @@ import { type Predicate } from "#watch/predicate.ts";
 import { keyOfText } from "#forms/shared-object.ts";
 import type { Question } from "../access/question.ts";
 import type { RelayLimits } from "../limits.ts";
-import type { MirroredKind } from "../mirror/mirrored-kind.ts";
+import { collectionPath, type MirroredKind } from "../mirror/mirrored-kind.ts";
 import type { Mirrored } from "../mirror/mirrored.ts";
-import { predicateOf } from "../kubernetes/read-query.ts";
+import { PlainPoll } from "../etag/plain-poll.ts";
+import { predicateOf, type Selectors } from "../kubernetes/read-query.ts";
+import type { ServedView } from "./served-view.ts";
 import type { ViewDefinition } from "./view-definition.ts";
+import { textRules } from "./joined/text-rules.ts";
 import { fieldsForm, objectsForm, textForm, type ViewForm } from "./view-form.ts";
 import { View, type ViewSpec } from "./view.ts";
 
-export class NamedView {
+export class NamedView implements ServedView {
   readonly definition: ViewDefinition;
-  readonly resource: Mirrored;
+  readonly source: PlainPoll;
+  readonly #resource: Mirrored;
   readonly #clock: Clock;
   readonly #limits: RelayLimits;
   readonly #spec: ViewSpec;
@@ -29,17 +33,18 @@ export class NamedView {
     limits: RelayLimits,
   ) {
     this.definition = definition;
-    this.resource = resource;
+    this.#resource = resource;
+    this.source = new PlainPoll(resource, () => this.view());
     this.#clock = deps.clock;
     this.#limits = limits;
-    this.#spec = specOf(definition, resource.kind);
+    this.#spec = specOf(definition, resource.kind, limits);
     resource.mirror.whenReached(0, () => void this.view());
   }
 
   /** Made anew when the mirror started anew. */
   view(): View {
     if (this.#view === undefined || this.#view.ended) {
-      const deps = { clock: this.#clock, mirror: this.resource.mirror };
+      const deps = { clock: this.#clock, mirror: this.#resource.mirror };
       this.#view = new View(deps, this.#spec, this.#limits);
     }
     return this.#view;
@@ -50,34 +55,59 @@ export class NamedView {
     return this.#view;
   }
 
+  get listPath(): string {
+    return collectionPath(this.#resource.kind);
+  }
+
   /** The rights a reader needs: list and watch on everything the view selects from. */
   questions(): readonly Question[] {
-    const { kind } = this.resource;
-    const { group, version, resource } = kind;
-    const { labelSelector, fieldSelector } = this.definition;
-    const selectors = { labelSelector, fieldSelector };
-    return namespacesOf(this.definition, kind).flatMap((namespace) =>
-      ["list", "watch"].map((verb) => {
-        const where = { subresource: "", namespace, name: "" };
-        return { verb, group, version, resource, ...where, ...selectors };
-      }),
-    );
+    return questionsOn(this.#resource.kind, this.definition);
   }
 }
 
+/** List and watch of a resource, in all namespaces that a view reads, with the selectors it reads by. */
+export function questionsOn(
+  kind: MirroredKind,
+  selection: Pick<ViewDefinition, "namespaces" | "labelSelector" | "fieldSelector">,
+): readonly Question[] {
+  const { group, version, resource } = kind;
+  const { labelSelector, fieldSelector } = selection;
+  const selectors = { labelSelector, fieldSelector };
+  return namespacesOf(selection, kind).flatMap((namespace) =>
+    ["list", "watch"].map((verb) => {
+      const where = { subresource: "", namespace, name: "" };
+      return { verb, group, version, resource, ...where, ...selectors };
+    }),
+  );
+}
+
 /** [""] for all. */
-function namespacesOf(definition: ViewDefinition, kind: MirroredKind): readonly string[] {
+function namespacesOf(
+  definition: Pick<ViewDefinition, "namespaces">,
+  kind: MirroredKind,
+): readonly string[] {
   const { namespaces } = definition;
   return kind.namespaced && namespaces.length > 0 ? namespaces : [""];
 }
 
-function specOf(definition: ViewDefinition, kind: MirroredKind): ViewSpec {
-  const [first = "", ...more] = namespacesOf(definition, kind);
-  const predicate =
-    more.length === 0
-      ? predicateOf(kind, first, definition)
-      : within(predicateOf(kind, "", definition), [first, ...more]);
-  return { predicate, form: formOf(definition, kind), zone: definition.zone };
+function specOf(
+  definition: ViewDefinition,
+  kind: MirroredKind,
+  limits: Pick<RelayLimits, "rowLengthMax">,
+): ViewSpec {
+  const predicate = selectionOf(definition, kind);
+  return { predicate, form: formOf(definition, kind, limits), zone: definition.zone };
+}
+
+/** What of a resource a view reads. */
+export function selectionOf(
+  selection: Selectors & Pick<ViewDefinition, "namespaces">,
+  kind: MirroredKind,
+): Predicate {
+  const [first = "", ...more] = namespacesOf(selection, kind);
+  return more.length === 0
+    ? predicateOf(kind, first, selection)
+    : within(predicateOf(kind, "", selection), [first, ...more]);
 }
 
 /** Of several namespaces: watched as all, and each object looked at. */
@@ -90,14 +120,18 @@ function within(all: Predicate, namespaces: readonly string[]): Predicate {
   };
 }
 
-function formOf({ name, shape }: ViewDefinition, kind: MirroredKind): ViewForm {
+function formOf(
+  { name, shape, format }: ViewDefinition,
+  kind: MirroredKind,
+  { rowLengthMax }: Pick<RelayLimits, "rowLengthMax">,
+): ViewForm {
   switch (shape.kind) {
     case "objects":
       return objectsForm(kind);
     case "fields":
       return fieldsForm(name, shape.rules);
     case "text":
-      return textForm(name, shape.template);
+      return textForm(name, shape.template, textRules(format, rowLengthMax));
     default:
       return shape satisfies never;
   }

@@ -10,6 +10,14 @@
  *       text: |                          or fields: {ip: .status.podIP, images: [".spec.containers[*].image"]}
  *         {.metadata.name}: {.status.podIP};
  *       zone: {path: .metadata.labels.zone, minimum: 3}
+ *     - name: web
+ *       resource: services
+ *       joins: [{as: slices, resource: endpointslices, label: kubernetes.io/service-name}]
+ *       text: ...                        with {.joins.slices[*]...}; format: nginx escapes what is put in
+ *     - name: routes
+ *       shipped: skipper-routes          instead of a resource; options: of Skipper
+ *       path: /routes                    GET /routes and /routes/ZONE as well
+ *       public: true                     everybody may read it: what it shows is no secret
  *
  * Holds  all mistakes are reported at once, each with its line and field; no field is ignored.
  */
@@ -22,6 +30,9 @@ import { checkFieldSelector } from "#api/selectors/selectable-fields.ts";
 import { type FieldPath, type Fields, YamlFields } from "#wire/yaml-fields.ts";
 import { parseYaml } from "#wire/yaml.ts";
 import type { MirroredKind } from "../mirror/mirrored-kind.ts";
+import { type JoinDefinition, readJoins } from "./joined/join-definition.ts";
+import { readShipped, type Shipped, shippedResources } from "./joined/shipped.ts";
+import { formatters, type TextFormat, textFormats } from "./joined/text-rules.ts";
 import type { ZoneRule } from "./view.ts";
 
 export interface ViewDefinition {
@@ -36,6 +47,14 @@ export interface ViewDefinition {
   readonly fields: FieldSelector | undefined;
   readonly shape: ViewShape;
   readonly zone: ZoneRule | undefined;
+  readonly joins: readonly JoinDefinition[];
+  readonly format: TextFormat;
+  /** Instead of a resource with a shape. */
+  readonly shipped: Shipped | undefined;
+  /** Where it is served beside /views/NAME; "": nowhere. */
+  readonly path: string;
+  /** No right is asked for. */
+  readonly isPublic: boolean;
 }
 
 type ViewShape =
@@ -62,7 +81,18 @@ const known = [
   "fields",
   "text",
   "zone",
+  "joins",
+  "format",
+  "shipped",
+  "options",
+  "path",
+  "public",
 ];
+/** Of a shipped view. */
+const knownShipped = ["name", "namespaces", "shipped", "options", "path", "public"];
+/** What is served below these is the upstream's, or the relay's own. */
+const takenPaths =
+  /^\/(?:api|apis|etag|views|relay|version|openapi|healthz|readyz|livez|metrics|logs)(?:\/|$)/;
 
 /** Throws ViewFileError. */
 export function parseViewFile(text: string): readonly ViewDefinition[] {
@@ -77,12 +107,35 @@ export function parseViewFile(text: string): readonly ViewDefinition[] {
 
 /** The definition as this resource takes it. Throws SelectorError, ViewFileError. */
 export function definitionOn(kind: MirroredKind, definition: ViewDefinition): ViewDefinition {
-  const { fields, namespaces } = definition;
+  const { fields, namespaces, isPublic } = definition;
+  if (isPublic && isSecret(kind)) throw new ViewFileError(["public: it shows secrets"]);
   if (!kind.namespaced && namespaces.length > 0) {
     throw new ViewFileError([`namespaces: ${kind.resource} have none`]);
   }
   if (fields === undefined) return definition;
   return { ...definition, fields: checkFieldSelector(kind.group, kind.resource, fields) };
+}
+
+export function isJoined({ joins, shipped }: ViewDefinition): boolean {
+  return joins.length > 0 || shipped !== undefined;
+}
+
+/** In the order of a view's inputs, that of the rows first; those in `optional` may be missing. */
+export function resourcesOfView({ resource, joins, shipped }: ViewDefinition): {
+  readonly resources: readonly string[];
+  readonly optional: readonly string[];
+} {
+  if (shipped !== undefined) return shippedResources(shipped);
+  return { resources: [resource, ...joins.map((join) => join.resource)], optional: [] };
+}
+
+/** Throws ViewFileError. */
+export function checkJoined({ isPublic }: ViewDefinition, kinds: readonly MirroredKind[]): void {
+  if (isPublic && kinds.some(isSecret)) throw new ViewFileError(["public: it shows secrets"]);
+}
+
+function isSecret({ group, resource }: MirroredKind): boolean {
+  return group === "" && resource === "secrets";
 }
 
 /** Reads what it can and notes what it cannot; nothing of a file with problems is used. */
@@ -111,17 +164,24 @@ class Reader {
         this.#yaml.problem(["views", at, "name"], `${JSON.stringify(name)} stands twice`);
       }
     });
+    definitions.forEach(({ path }, at) => {
+      if (path !== "" && definitions.findIndex((other) => other.path === path) < at) {
+        this.#yaml.problem(["views", at, "path"], `${path} stands twice`);
+      }
+    });
     return definitions;
   }
 
   #view(value: unknown, path: FieldPath): ViewDefinition {
     const yaml = this.#yaml;
-    const view = yaml.map(value, path, known);
+    const isShipped = (value as Fields | null)?.["shipped"] !== undefined;
+    const view = yaml.map(value, path, isShipped ? knownShipped : known);
     const labelSelector = yaml.text(view, path, "labelSelector");
     const fieldSelector = yaml.text(view, path, "fieldSelector");
+    const joins = readJoins(yaml, view, path);
     return {
       name: yaml.name(view, path),
-      resource: yaml.requiredText(view, path, "resource"),
+      resource: isShipped ? "" : yaml.requiredText(view, path, "resource"),
       namespaces: yaml.texts(view, path, "namespaces"),
       labelSelector,
       fieldSelector,
@@ -129,7 +189,41 @@ class Reader {
       fields: yaml.parsed([...path, "fieldSelector"], fieldSelector, parseFieldSelector),
       shape: this.#shape(view, path),
       zone: this.#zone(view, path),
+      joins,
+      format: this.#format(view, path),
+      shipped: readShipped(yaml, view, path),
+      path: this.#path(view, path),
+      isPublic: this.#public(view, path),
     };
+  }
+
+  #format(view: Fields, path: FieldPath): TextFormat {
+    const format = textFormats.find((one) => one === (view["format"] ?? "plain"));
+    if (format === undefined) {
+      this.#yaml.problem([...path, "format"], `must be one of ${textFormats.join(", ")}`);
+    } else if (view["format"] !== undefined && view["text"] === undefined) {
+      this.#yaml.problem([...path, "format"], "goes with text");
+    }
+    return format ?? "plain";
+  }
+
+  #path(view: Fields, path: FieldPath): string {
+    const text = this.#yaml.text(view, path, "path");
+    if (text === "") return "";
+    if (!/^(?:\/[-A-Za-z0-9._]+){1,4}$/.test(text) || text.includes("..")) {
+      this.#yaml.problem([...path, "path"], "must be a path such as /routes");
+    }
+    if (takenPaths.test(text)) this.#yaml.problem([...path, "path"], "is served already");
+    return text;
+  }
+
+  /** Everybody who reaches the relay may read it; a view of Secrets is refused when its kinds are known. */
+  #public(view: Fields, path: FieldPath): boolean {
+    const isPublic = view["public"] ?? false;
+    if (typeof isPublic !== "boolean") {
+      this.#yaml.problem([...path, "public"], "must be true or false");
+    }
+    return isPublic === true;
   }
 
   #shape(view: Fields, path: FieldPath): ViewShape {
@@ -138,7 +232,11 @@ class Reader {
       this.#yaml.problem([...path, "text"], "fields and text exclude each other");
     }
     if (text !== undefined) return this.#template(text, [...path, "text"]);
-    if (fields === undefined) return { kind: "objects" };
+    if (fields === undefined) {
+      if (view["joins"] === undefined) return { kind: "objects" };
+      this.#yaml.problem([...path, "joins"], "go with fields or text");
+      return { kind: "objects" };
+    }
     return { kind: "fields", rules: readFieldRules(this.#yaml, fields, [...path, "fields"]) };
   }
 
@@ -148,7 +246,7 @@ class Reader {
     if (text === "") this.#yaml.problem(path, "must be a template such as {.metadata.name}");
     const line = text.replace(/\n+$/, "");
     const template = this.#yaml.parsed(path, line, parseTemplate) ?? { actions: [] };
-    const problem = templateProblem(template);
+    const problem = templateProblem(template, { formatters });
     if (problem !== undefined) this.#yaml.problem(path, problem);
     return { kind: "text", template };
   }
@@ -156,6 +254,7 @@ class Reader {
   #zone(view: Fields, path: FieldPath): ZoneRule | undefined {
     if (view["zone"] === undefined) return undefined;
     const at = [...path, "zone"];
+    if (view["joins"] !== undefined) this.#yaml.problem(at, "does not go with joins");
     const zone = this.#yaml.map(view["zone"], at, ["path", "minimum"]);
     const minimum = this.#yaml.wholeNumber(zone, at, "minimum", 1);
     return { path: readPath(this.#yaml, zone["path"], [...at, "path"]), minimum };

@@ -8,7 +8,12 @@
  * Holds  a row is made of the object alone: the same bytes on every replica.
  */
 import { chooseFields, type FieldRule } from "#api/json-path/field-rule.ts";
-import { JsonPathError, type JsonPathTemplate, printTemplate } from "#api/json-path/json-path.ts";
+import {
+  JsonPathError,
+  type JsonPathTemplate,
+  printTemplate,
+  type PrintRules,
+} from "#api/json-path/json-path.ts";
 import type { CachedObject } from "#forms/cached-object.ts";
 import { type SharedObject, keyOfText, textOfKey } from "#forms/shared-object.ts";
 import { listHead } from "#forms/list-body.ts";
@@ -35,6 +40,14 @@ const comma = encoder.encode(",");
 const nothing = new Uint8Array(0);
 const tail = encoder.encode("]}\n");
 
+/** Around rows that are lines. */
+export const lineFrame: Frame = {
+  head: nothing,
+  separator: nothing,
+  tail: nothing,
+  blockRows: 256,
+};
+
 export function objectsForm(kind: MirroredKind): ViewForm {
   const head = listHead({ apiVersion: kind.apiVersion, kind: listKindOf(kind), metadata: {} });
   return {
@@ -47,28 +60,27 @@ export function objectsForm(kind: MirroredKind): ViewForm {
 }
 
 export function fieldsForm(name: string, rules: readonly FieldRule[]): ViewForm {
-  const head = listHead({ apiVersion: relayApiVersion, kind: "ViewList", metadata: { name } });
   const write = (object: CachedObject): string =>
     JSON.stringify({ ...identity(object), fields: chooseFields(rules, object.object) });
   return {
     key: `view:${name}`,
     contentType: json,
-    frame: { head: encoder.encode(head), separator: comma, tail, blockRows: 128 },
+    frame: listFrame({ name }),
     row: (object) => textRow(placeOf(object), write(object)),
     change: (object) => encoder.encode(write(object)),
   };
 }
 
-export function textForm(name: string, template: JsonPathTemplate): ViewForm {
+export function textForm(name: string, template: JsonPathTemplate, rules: PrintRules): ViewForm {
   const write = (object: CachedObject): string => {
-    const text = printTemplate(template, object.object);
+    const text = printTemplate(template, object.object, rules);
     if (text.trim() === "") return "";
     return text.endsWith("\n") ? text : `${text}\n`;
   };
   return {
     key: `view:${name}`,
     contentType: "text/plain; charset=utf-8",
-    frame: { head: nothing, separator: nothing, tail: nothing, blockRows: 256 },
+    frame: lineFrame,
     row(object) {
       const text = write(object);
       return text === "" ? undefined : textRow(`${text}\0${placeOf(object)}`, text);
@@ -79,6 +91,12 @@ export function textForm(name: string, template: JsonPathTemplate): ViewForm {
       return encoder.encode(JSON.stringify({ ...identity(object), text }));
     },
   };
+}
+
+/** Around rows of JSON. */
+export function listFrame(metadata: { readonly name: string }): Frame {
+  const head = listHead({ apiVersion: relayApiVersion, kind: "ViewList", metadata });
+  return { head: encoder.encode(head), separator: comma, tail, blockRows: 128 };
 }
 
 class ObjectRow implements Row {
@@ -100,7 +118,7 @@ class ObjectRow implements Row {
 }
 
 /** The text is small beside the object it was made of, and is kept. */
-function textRow(place: string, text: string): Row {
+export function textRow(place: string, text: string): Row {
   const bytes = encoder.encode(text);
   return { place, hash: textHash(place, text), bytes: () => bytes };
 }

@@ -20,6 +20,7 @@ import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { Row } from "./row-blocks.ts";
 import { ViewContent } from "./view-content.ts";
+import type { PolledView } from "./polled-view.ts";
 import { placeOf, type ViewForm } from "./view-form.ts";
 
 export interface ZoneRule {
@@ -44,11 +45,11 @@ interface Member {
   readonly zones: readonly string[];
 }
 
-type ChangeBody = readonly Uint8Array[];
+type ChangeBody = readonly Uint8Array[] | Error;
 
 const noZones: readonly string[] = [];
 
-export class View implements WatchSink {
+export class View implements PolledView, WatchSink {
   readonly spec: ViewSpec;
   readonly #deps: ViewDeps;
   readonly #zonesMax: number;
@@ -98,6 +99,14 @@ export class View implements WatchSink {
   /** A position from which the changes since this content can be asked for. */
   get revision(): number {
     return this.#revision;
+  }
+
+  get position(): string {
+    return String(this.#revision);
+  }
+
+  get contentType(): string {
+    return this.spec.form.contentType;
   }
 
   /** The mirror started anew: this view is of the past. */

@@ -32,7 +32,8 @@ export function naiveRoutes(
     }
   }
   if (options.catchAll) {
-    for (const [host, summaries] of hosts) routes.push(...hostRest(host, summaries));
+    for (const [host, summaries] of [...hosts].sort(([a], [b]) => (a < b ? -1 : 1)))
+      routes.push(...hostRest(host, summaries));
   }
   for (const group of ofKind("RouteGroup")) {
     routes.push(...(routeGroupRoutes(group, cluster, options) ?? []));

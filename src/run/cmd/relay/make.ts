@@ -14,8 +14,11 @@ import { definitionsKind, kindId, type MirroredKind } from "#relay/mirror/mirror
 import { createRelay, type Relay, type ViewOn } from "#relay/relay.ts";
 import { type Chosen, chooseResources, UnknownResourceError } from "#relay/mirror/resources.ts";
 import {
+  checkJoined,
   definitionOn,
+  isJoined,
   parseViewFile,
+  resourcesOfView,
   type ViewDefinition,
   ViewFileError,
 } from "#relay/views/view-definition.ts";
@@ -152,7 +155,7 @@ function resourcesOf(
   views: readonly ViewOn[],
 ): Chosen {
   const names = flags.resources.split(",").map((name) => name.trim());
-  const ofViews = views.map(({ kind }) => kindId(kind));
+  const ofViews = views.flatMap(({ kind, joined = [] }) => [kind, ...joined].map(kindId));
   const ofXds: readonly string[] =
     flags.xdsListen === undefined ? [] : [...xdsResources, ...gatewayNames(all)];
   const chosen = usage("--resources", () => chooseResources(all, [...names, ...ofViews, ...ofXds]));
@@ -175,10 +178,24 @@ function viewOn(
   { views = "" }: MirrorFlags,
 ): ViewOn {
   return usage(`${views}: view ${definition.name}`, () => {
-    const [kind] = chooseResources(all, [definition.resource]).kinds;
-    if (kind === undefined) throw new UnknownResourceError([definition.resource]);
-    return { definition: definitionOn(kind, definition), kind };
+    const { resources, optional } = resourcesOfView(definition);
+    const served = resources.filter((name) => !optional.includes(name) || isServed(all, name));
+    const [kind, ...joined] = served.map((name) => kindNamed(all, name));
+    if (kind === undefined) throw new UnknownResourceError(resources);
+    checkJoined(definition, joined);
+    const checked = definitionOn(kind, definition);
+    return { definition: checked, kind, ...(isJoined(definition) ? { joined } : {}) };
   });
+}
+
+function isServed(all: readonly MirroredKind[], id: string): boolean {
+  return all.some((kind) => kindId(kind) === id);
+}
+
+function kindNamed(all: readonly MirroredKind[], name: string): MirroredKind {
+  const [kind] = chooseResources(all, [name]).kinds;
+  if (kind === undefined) throw new UnknownResourceError([name]);
+  return kind;
 }
 
 function viewsOf({ views }: MirrorFlags): readonly ViewDefinition[] {

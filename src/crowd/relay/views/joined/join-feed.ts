@@ -1,0 +1,136 @@
+/**
+ * One input of a joined view: follows its mirror and puts objects into the table, in turns of the loop when they are
+ * many. While the view makes rows anew it takes nothing: the rows are those of one moment, and a busy object cannot keep
+ * the view from ever being whole.
+ */
+import type { Clock } from "#platform/clock.ts";
+import { onNextTurn } from "#platform/pace.ts";
+import type { CachedObject } from "#forms/cached-object.ts";
+import type { Cursor } from "#watch/cursor.ts";
+import type { Predicate } from "#watch/predicate.ts";
+import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
+import type { Mirror } from "../../mirror/mirror.ts";
+import { placeOf } from "../view-form.ts";
+
+export interface JoinSource {
+  readonly mirror: Mirror;
+  readonly predicate: Predicate;
+}
+
+interface JoinFeedDeps {
+  readonly clock: Clock;
+  readonly source: JoinSource;
+  /** Undefined: it is gone. */
+  readonly put: (key: string, object: CachedObject | undefined) => void;
+  /** After a batch. */
+  readonly taken: () => void;
+  /** Nothing may be put now; `unblocked` says when. */
+  readonly isBlocked: () => boolean;
+  readonly ended: () => void;
+}
+
+/** As many are taken at once, without a turn. */
+const smallItemsMax = 8;
+/** The sum stays exact; as the parts of a revision in `mirror.ts`. */
+const part = 2 ** -12;
+
+export class JoinFeed implements WatchSink {
+  readonly isMaking = true;
+  readonly #deps: JoinFeedDeps;
+  readonly #cursor: Cursor;
+  #position: number;
+  #isFilled = false;
+  /** `blocked`: its batch waits for the rows that are made of what came before. */
+  #turn: "none" | "awaited" | "blocked" | "own" = "none";
+  #isScheduled = false;
+  #isClosed = false;
+
+  constructor(deps: JoinFeedDeps) {
+    this.#deps = deps;
+    const { mirror, predicate } = deps.source;
+    this.#position = mirror.revision;
+    this.#cursor = mirror.cache.watch({ predicate, bookmarks: true, start: "state" }, this);
+  }
+
+  /** The resourceVersion up to which everything was put; more than it when that comes in parts. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** The state it begins with was put. */
+  get isFilled(): boolean {
+    return this.#isFilled;
+  }
+
+  get isUpToDate(): boolean {
+    return this.#isFilled && this.#turn !== "awaited";
+  }
+
+  deliver(items: readonly WatchItem[]): boolean {
+    const { put, taken, isBlocked } = this.#deps;
+    if (this.#isClosed) return true;
+    if (isBlocked()) {
+      if (this.#turn !== "awaited") this.#turn = "blocked";
+      return false;
+    }
+    if (items.length > smallItemsMax && this.#turn !== "own") return this.#awaitTurn();
+    this.#turn = "none";
+    for (const { type, object, initialEventsEnd } of items) {
+      if (object !== undefined) put(placeOf(object), type === "DELETED" ? undefined : object);
+      if (initialEventsEnd === true) this.#isFilled = true;
+    }
+    this.#advance(items);
+    taken();
+    return true;
+  }
+
+  /** A later part of a revision that readers know already is beyond it. */
+  #advance(items: readonly WatchItem[]): void {
+    const newest = Number(items.at(-1)?.resourceVersion ?? 0);
+    if (newest > this.#position) this.#position = newest;
+    else if (items.some(({ type }) => type !== "BOOKMARK")) {
+      const last = Math.floor(this.#position) + 1 - part;
+      this.#position = Math.min(this.#position + part, last);
+    }
+  }
+
+  /** Nothing is blocked any more. */
+  unblocked(): void {
+    if (this.#turn === "blocked") this.#scheduleTurn();
+  }
+
+  end(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#deps.ended();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cursor.close();
+  }
+
+  /** @returns that the batch was refused. */
+  #awaitTurn(): false {
+    if (this.#turn === "awaited") return false;
+    this.#turn = "awaited";
+    this.#scheduleTurn();
+    return false;
+  }
+
+  #scheduleTurn(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    onNextTurn(this.#deps.clock, () => this.#takeTurn());
+  }
+
+  #takeTurn(): void {
+    this.#isScheduled = false;
+    if (this.#isClosed) return;
+    this.#turn = this.#deps.isBlocked() ? "blocked" : "own";
+    if (this.#turn === "blocked") return;
+    this.#cursor.resume();
+    if (this.#turn === "own") this.#turn = "none";
+    this.#deps.taken();
+  }
+}
