@@ -152,6 +152,13 @@ export const layers: Readonly<Record<string, Room>> = {
     pure: false,
     mayImport: ["base", "platform", "wire", "api", "client", "cel"],
   },
+  // What-ifs are decided by the scheduler's own core.
+  autoscaler: {
+    wing: "loops",
+    level: 4,
+    pure: true,
+    mayImport: ["base", "metrics", "platform", "api", "client", "scheduler"],
+  },
   sinks: {
     wing: "crowd",
     level: 4,
@@ -204,6 +211,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "regions",
       "sinks",
       "encryption",
+      "autoscaler",
     ],
   },
   sim: {
@@ -239,6 +247,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "regions",
       "sinks",
       "encryption",
+      "autoscaler",
     ],
   },
 };

@@ -99,6 +99,9 @@ export type TimerName =
   | "list.idle"
   | "sink.append"
   | "sink.state"
+  | "autoscaler.scan"
+  | "autoscaler.drain"
+  | "autoscaler.call"
   | "sim.step";
 
 export interface Timer {

@@ -230,6 +230,19 @@ export class ScheduleAlgorithm {
     return { kind: "none", error, slots: cycle.resolvable };
   }
 
+  /** Those of `slots`, which are given, that all filters leave; nothing is scored, nobody nominated is asked. */
+  feasible(info: PodInfo, slots: Int32Array): Int32Array {
+    if (this.#framework.runPreFilters(info) !== undefined) return slots.subarray(0, 0);
+    const cycle = new Cycle(
+      { cache: this.#deps.cache, classes: this.#classes },
+      info,
+      slots,
+      slots.length,
+    );
+    this.#framework.runFilters(cycle);
+    return slots.subarray(0, cycle.count);
+  }
+
   /** Everything that `decide` would go by, for people: see explain.ts. */
   examine(info: PodInfo): Examination {
     const { cache } = this.#deps;

@@ -15,6 +15,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   hollow: [],
   coordinator: [],
   region: ["coordinator"],
+  autoscaler: [],
   doctor: [],
   init: [],
   compat: [],

@@ -1,5 +1,6 @@
 /** The command line: one binary, a subcommand per role. */
 import { Command } from "commander";
+import { addAutoscaler } from "./autoscaler/command.ts";
 import { addCompat } from "./compat/command.ts";
 import { addCoordinator } from "./coordinator/command.ts";
 import { addDoctor } from "./doctor/command.ts";
@@ -37,6 +38,7 @@ export function makeProgram(): Command {
   addScheduler(program);
   addControllerManager(program);
   addHollow(program);
+  addAutoscaler(program);
   addSink(program);
   addCoordinator(program);
   addRegion(program);

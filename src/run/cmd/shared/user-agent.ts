@@ -32,7 +32,7 @@ function goPlatform(system: string, machine: string): string {
   return `${goSystems.get(system) ?? system}/${goMachines.get(machine) ?? machine}`;
 }
 
-type Component = "kube-scheduler" | "kube-controller-manager" | "kubelet";
+type Component = "kube-scheduler" | "kube-controller-manager" | "kubelet" | "cluster-autoscaler";
 
 /** `part`: which of the component's clients it is; a service account's user, or `scheduler`. */
 export function componentUserAgent(component: Component, part = ""): string {

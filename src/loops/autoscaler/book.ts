@@ -1,0 +1,115 @@
+/**
+ * What the autoscaler remembers from loop to loop: since when nodes are unneeded, which groups failed and rest, what was
+ * added within the last minute, and what is being removed. A successor begins with an empty book: it waits longer
+ * before it removes nodes, and tries failed groups once more.
+ *
+ * Bounds an entry per node, instance and group that the last snapshot showed: `forget` drops the others.
+ */
+import type { Snapshot } from "./snapshot.ts";
+
+interface Backoff {
+  readonly untilMs: number;
+  readonly durationMs: number;
+  readonly failedMs: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+interface BackoffTimes {
+  readonly initialBackoffMs: number;
+  readonly maxBackoffMs: number;
+  readonly backoffResetMs: number;
+}
+
+const minuteMs = 60_000;
+
+export class Book {
+  /** By node name: since when it is unneeded, empty, unready. */
+  readonly unneededSince = new Map<string, number>();
+  readonly emptySince = new Map<string, number>();
+  readonly unreadySince = new Map<string, number>();
+  /** By instance id: since when it has no Node. */
+  readonly unregisteredSince = new Map<string, number>();
+  /** By group: since when its instances are fewer than its target. */
+  readonly missingSince = new Map<string, number>();
+  /** By group: since when another shard is to grow it. */
+  readonly foreignSince = new Map<string, number>();
+  /** By node name: being removed, with Pods to be evicted or without. */
+  readonly removing = new Map<string, { readonly group: string; readonly isDrain: boolean }>();
+  readonly #backoffs = new Map<string, Backoff>();
+  readonly #added = new Map<string, { readonly atMs: number; readonly count: number }[]>();
+  lastAddMs = Number.NEGATIVE_INFINITY;
+  lastDeleteMs = Number.NEGATIVE_INFINITY;
+  lastFailureMs = Number.NEGATIVE_INFINITY;
+
+  backoffOf(group: string, nowMs: number): Backoff | undefined {
+    const backoff = this.#backoffs.get(group);
+    return backoff !== undefined && nowMs < backoff.untilMs ? backoff : undefined;
+  }
+
+  /** Each failure doubles the rest, unless the last one is long ago. */
+  fail(
+    group: string,
+    { code, message }: { readonly code: string; readonly message: string },
+    nowMs: number,
+    times: BackoffTimes,
+  ): void {
+    const last = this.#backoffs.get(group);
+    const isFresh = last === undefined || nowMs - last.failedMs > times.backoffResetMs;
+    const durationMs = isFresh
+      ? times.initialBackoffMs
+      : Math.min(times.maxBackoffMs, last.durationMs * 2);
+    const untilMs = nowMs + durationMs;
+    this.#backoffs.set(group, { untilMs, durationMs, failedMs: nowMs, code, message });
+  }
+
+  /** The group grew as it was asked to. */
+  succeed(group: string): void {
+    this.#backoffs.delete(group);
+  }
+
+  added(group: string, count: number, nowMs: number): void {
+    const entries = this.#added.get(group) ?? [];
+    entries.push({ atMs: nowMs, count });
+    this.#added.set(group, entries);
+    this.lastAddMs = nowMs;
+  }
+
+  /** Nodes asked for within the last minute. */
+  addedLately(group: string, nowMs: number): number {
+    const entries = this.#added.get(group) ?? [];
+    while ((entries[0]?.atMs ?? nowMs) <= nowMs - minuteMs) entries.shift();
+    return entries.reduce((sum, { count }) => sum + count, 0);
+  }
+
+  /** What is gone is not remembered. */
+  forget({ groups, cluster: { cache } }: Snapshot): void {
+    for (const map of [this.unneededSince, this.emptySince, this.unreadySince]) {
+      for (const name of map.keys()) if (cache.nodes.slotOf(name) === undefined) map.delete(name);
+    }
+    const instances = new Set(groups.flatMap((group) => group.instances.map(({ id }) => id)));
+    for (const id of this.unregisteredSince.keys()) {
+      if (!instances.has(id)) this.unregisteredSince.delete(id);
+    }
+    const ids = new Set(groups.map(({ id }) => id));
+    for (const map of [this.missingSince, this.foreignSince, this.#backoffs, this.#added]) {
+      for (const id of map.keys()) if (!ids.has(id)) map.delete(id);
+    }
+  }
+}
+
+/** Since when something holds: noted when it begins, dropped when it does not hold any more. */
+export function note(
+  since: Map<string, number>,
+  key: string,
+  holds: boolean,
+  nowMs: number,
+): number | undefined {
+  if (!holds) {
+    since.delete(key);
+    return undefined;
+  }
+  const known = since.get(key);
+  if (known === undefined) since.set(key, nowMs);
+  return known ?? nowMs;
+}

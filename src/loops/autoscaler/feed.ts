@@ -1,0 +1,141 @@
+/** Keeps the cluster by informers, and gathers what plans are made of beside it. */
+import type {
+  ConfigMap,
+  DaemonSet,
+  Namespace,
+  Node,
+  Pod,
+  PodDisruptionBudget,
+  Service,
+} from "#api/gen/types.ts";
+import type { Client, ResourceRef } from "#client/client.ts";
+import type { InformerSet } from "#client/informer-set.ts";
+import type { Informer } from "#client/informer.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Random } from "#platform/random.ts";
+import { Volumes } from "#scheduler/volumes.ts";
+import { Cluster } from "./cluster.ts";
+import type { Instance, Snapshot } from "./snapshot.ts";
+
+const core = (resource: string): ResourceRef => ({ group: "", version: "v1", resource });
+const budgetsRef = { group: "policy", version: "v1", resource: "poddisruptionbudgets" };
+const daemonSetsRef = { group: "apps", version: "v1", resource: "daemonsets" };
+const prioritiesName = "cluster-autoscaler-priority-expander";
+const patternsMax = 1_000;
+
+interface FeedDeps {
+  readonly client: Client;
+  readonly informers: InformerSet;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export class Feed {
+  readonly cluster: Cluster;
+  readonly #pods: Informer<Pod>;
+  readonly #nodes: Informer<Node>;
+  readonly #budgets: Informer<PodDisruptionBudget>;
+  readonly #daemonSets: Informer<DaemonSet>;
+  readonly #priorities: Informer<ConfigMap> | undefined;
+  readonly #namespaces: Informer<Namespace>;
+  readonly #services: Informer<Service>;
+  readonly #volumes: Volumes;
+  readonly #namespace: string;
+
+  /** `readsPriorities`: the ConfigMap of the priority expander counts, which is in `namespace`. */
+  constructor(
+    deps: FeedDeps,
+    options: { readonly namespace: string; readonly readsPriorities: boolean },
+  ) {
+    const { informers, random } = deps;
+    this.#pods = informers.informer<Pod>(core("pods"));
+    this.#nodes = informers.informer<Node>(core("nodes"));
+    this.#budgets = informers.informer<PodDisruptionBudget>(budgetsRef);
+    this.#daemonSets = informers.informer<DaemonSet>(daemonSetsRef);
+    this.#namespaces = informers.informer<Namespace>(core("namespaces"));
+    this.#services = informers.informer<Service>(core("services"));
+    this.#namespace = options.namespace;
+    this.#priorities = options.readsPriorities
+      ? informers.informer<ConfigMap>(core("configmaps"), {
+          namespace: options.namespace,
+          fieldSelector: `metadata.name=${prioritiesName}`,
+        })
+      : undefined;
+    this.#volumes = new Volumes({ ...deps, pods: this.#pods });
+    this.cluster = new Cluster({
+      random,
+      namespaces: (name) => this.#namespaces.get("", name)?.metadata?.labels,
+      volumes: this.#volumes,
+      services: (namespace) => this.#services.list(namespace),
+    });
+  }
+
+  /** @returns what ends it. */
+  subscribe(): readonly (() => void)[] {
+    const { cluster } = this;
+    return [
+      this.#nodes.addHandler({
+        add: (node) => cluster.setNode(node),
+        update: (_, node) => cluster.setNode(node),
+        delete: ({ metadata }) => cluster.deleteNode(metadata?.name ?? ""),
+      }),
+      this.#pods.addHandler({
+        add: (pod) => cluster.setPod(pod),
+        update: (_, pod) => cluster.setPod(pod),
+        delete: (pod) => cluster.deletePod(pod),
+      }),
+      this.#namespaces.addHandler({
+        batch: () => cluster.cache.counts.forgetNamespaceSelections(),
+      }),
+      ...this.#volumes.subscribe(() => undefined),
+    ];
+  }
+
+  get synced(): readonly Promise<void>[] {
+    const all = [this.#pods, this.#nodes, this.#budgets, this.#daemonSets, this.#namespaces];
+    const others = [this.#services, ...(this.#priorities === undefined ? [] : [this.#priorities])];
+    return [...all, ...others].map(({ synced }) => synced).concat(this.#volumes.synced);
+  }
+
+  snapshot(groups: Snapshot["groups"], nowMs: number): Snapshot {
+    return {
+      nowMs,
+      cluster: this.cluster,
+      groups,
+      budgets: this.#budgets.list(),
+      daemonSets: this.#daemonSets.list(),
+      priorities: prioritiesOf(this.#priorities?.get(this.#namespace, prioritiesName)),
+    };
+  }
+
+  /** A node of one of these instances, as what a further one will be like. */
+  example(instances: readonly Instance[]): Node | undefined {
+    const ids = new Set(instances.map(({ id }) => id));
+    for (const node of this.#nodes.values()) if (ids.has(node.spec?.providerID ?? "")) return node;
+    return undefined;
+  }
+}
+
+/** Upstream's form: `priorities`, a YAML map of numbers to lists of patterns. Other lines say nothing. */
+function prioritiesOf(map: ConfigMap | undefined): Snapshot["priorities"] {
+  const priorities = new Map<number, RegExp[]>();
+  let patterns: RegExp[] = [];
+  const lines = (map?.data?.["priorities"] ?? "").split("\n").slice(0, patternsMax);
+  for (const line of lines) {
+    const [, number] = /^\s*(\d{1,9}):\s*$/.exec(line) ?? [];
+    const [, pattern] = /^\s*-\s*["']?(.+?)["']?\s*$/.exec(line) ?? [];
+    if (number !== undefined) {
+      patterns = [];
+      priorities.set(Number(number), patterns);
+    } else if (pattern !== undefined) patterns.push(...compiled(pattern));
+  }
+  return priorities;
+}
+
+function compiled(pattern: string): readonly RegExp[] {
+  try {
+    return [new RegExp(pattern)];
+  } catch {
+    return [];
+  }
+}

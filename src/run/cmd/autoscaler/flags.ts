@@ -1,0 +1,50 @@
+/** The flags of `pilothouse autoscaler`, as parsed. Durations in milliseconds. */
+import type { Expander, Limits } from "#autoscaler/options.ts";
+import type { ProviderGroup } from "#autoscaler/provider.ts";
+import type { Shard } from "#autoscaler/shard.ts";
+import type { RoleFlags } from "../shared/role-flags.ts";
+
+export interface AutoscalerFlags extends RoleFlags {
+  readonly cloudConfig: string;
+  readonly namespace: string;
+  readonly statusConfigMapName: string;
+  readonly nodes: readonly ProviderGroup[];
+  readonly shard?: Shard;
+  readonly expander: readonly Expander[];
+  readonly scanInterval: number;
+  readonly scaleDownEnabled: boolean;
+  readonly scaleDownUnreadyEnabled: boolean;
+  readonly scaleDownUtilizationThreshold: number;
+  readonly scaleDownUnneededTime: number;
+  readonly scaleDownUnreadyTime: number;
+  readonly scaleDownDelayAfterAdd: number;
+  readonly scaleDownDelayAfterDelete: number;
+  readonly scaleDownDelayAfterFailure: number;
+  readonly scaleDownEmptyTime?: number;
+  readonly nodeExpireAfter?: number;
+  readonly scaleUpPercentPerMinute?: number;
+  readonly maxNodeProvisionTime: number;
+  readonly maxGracefulTerminationSec: number;
+  readonly maxPodEvictionTime: number;
+  readonly maxNodesTotal: number;
+  readonly coresTotal: Limits;
+  readonly memoryTotal: Limits;
+  readonly maxNodesPerScaleup: number;
+  readonly maxScaleDownParallelism: number;
+  readonly maxDrainParallelism: number;
+  readonly maxBulkSoftTaintCount: number;
+  readonly initialNodeGroupBackoffDuration: number;
+  readonly maxNodeGroupBackoffDuration: number;
+  readonly nodeGroupBackoffResetTimeout: number;
+  readonly balanceSimilarNodeGroups: boolean;
+  readonly ignoreDaemonsetsUtilization: boolean;
+  readonly skipNodesWithLocalStorage: boolean;
+  readonly skipNodesWithSystemPods: boolean;
+  readonly skipNodesWithCustomControllerPods: boolean;
+  readonly newPodScaleUpDelay: number;
+  readonly expendablePodsPriorityCutoff: number;
+  readonly enforceNodeGroupMinSize: boolean;
+  readonly maxTotalUnreadyPercentage: number;
+  readonly okTotalUnreadyCount: number;
+  readonly startupTaint: readonly string[];
+}
