@@ -36,10 +36,7 @@ export class EtcdLogCluster implements LogCluster {
   readonly #endpoints: EtcdEndpoints;
 
   /** `name`: for error texts, of one of several clusters. */
-  constructor(
-    deps: { readonly clock: Clock; readonly endpoints: EtcdEndpoints },
-    name: string | undefined = undefined,
-  ) {
+  constructor(deps: { readonly clock: Clock; readonly endpoints: EtcdEndpoints }, name?: string) {
     if (name !== undefined) this.name = name;
     this.#clock = deps.clock;
     this.#endpoints = deps.endpoints;

@@ -13,7 +13,7 @@ interface Given {
   readonly budget: RecoveryBudget;
   readonly grants: string[];
   readonly holds: RecoveryHold[];
-  ask(namespace: string, count: number): void;
+  readonly ask: (namespace: string, count: number) => void;
 }
 
 function budgetOf(some: Partial<RecoveryLimits> = {}): Given {

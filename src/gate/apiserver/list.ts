@@ -169,7 +169,8 @@ async function answerWhole(
   };
   const { apiVersion, kind: listKind, metadata } = listHeadOf(kind, form, page);
   const head = { kind: listKind, apiVersion, metadata, items: [] };
-  const json = form.mediaType === "application/json" ? itemForm(kind, form).bytes : undefined;
+  const own = form.mediaType === "application/json" ? itemForm(kind, form) : undefined;
+  const json = own && ((cached: CachedObject) => own.bytes(cached));
   return answerEntries(context, form, head, "items", page, { show, json });
 }
 

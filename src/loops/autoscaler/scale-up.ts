@@ -91,13 +91,14 @@ class ScaleUpRun {
     this.#closed = closed;
     const { snapshot, options } = deps;
     const { cluster, daemonSets } = snapshot;
+    const { algorithm, namespaces } = cluster;
     const { startupTaints } = options;
     this.#deps = deps;
     this.#room = new Room(
       cluster.cache.nodes,
       pods.map(({ requests }) => requests),
     );
-    this.#kinds = kindsOf(pods, { ...cluster, room: this.#room });
+    this.#kinds = kindsOf(pods, { algorithm, namespaces, room: this.#room });
     this.#whatIf = cluster.what();
     const isAsked = pods.length > 0 || options.enforceNodeGroupMinSize;
     this.#offers = (isAsked ? health.groups : []).flatMap((one) => {

@@ -152,7 +152,10 @@ function objectsOf(path: string, kube: KubeOptions): readonly unknown[] {
   return objects.filter((object) => {
     const wanted = kube[selectors[kindOf(object)] ?? ""];
     if (!isRecord(wanted)) return true;
-    const texts = Object.entries(wanted).map(([key, value]) => [key, String(value ?? "")]);
+    const texts = Object.entries(wanted).map(([key, value]) => [
+      key,
+      typeof value === "string" ? value : JSON.stringify(value ?? ""),
+    ]);
     return hasLabels(object, Object.fromEntries(texts) as Record<string, string>);
   });
 }
