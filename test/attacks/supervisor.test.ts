@@ -537,10 +537,12 @@ describe("work that is not waited for", () => {
     "commit/etcd/replica-methods.ts": ["send("],
     "commit/etcd/replica-role.ts": ["run(", "this.#follow(", "this.#takeOver("],
     // `terminate` of a worker always resolves.
+    "core/wire/grpc-server.ts": ["this.#answer("],
     "core/platform/node/offload.ts": ["this.#end("],
     // Where the collection cannot be begun, nothing is collected.
     "core/platform/spare-memory.ts": ["this.#host.collectInSteps("],
     // A handshake that fails is an event of its server.
+    "core/platform/node/http/http-body.ts": ["turn.then("],
     "core/platform/node/http/http.ts": [
       "serveHttp1(",
       "serveUpgrade(",

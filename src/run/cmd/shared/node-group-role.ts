@@ -1,5 +1,5 @@
 /** Node groups of hollow nodes in one process: their nodes, and the provider that autoscalers ask. */
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Client } from "#client/client.ts";
 import { createHollowNodes } from "#hollow/hollow.ts";
 import { GroupNodes } from "#hollow/node-group-nodes.ts";
@@ -23,11 +23,13 @@ export interface NodeGroupFlags {
 /** The flags beside the one that names the file. */
 export function addNodeGroupFlags(command: Command): void {
   command
-    .option(
-      "--node-groups-address <host:port>",
-      "where node groups are served as cluster-autoscaler's externalgrpc provider; port 0 takes any free one",
-      hostAndPort,
-      { host: "127.0.0.1", port: 8_086 },
+    .addOption(
+      new Option(
+        "--node-groups-address <host:port>",
+        "where node groups are served as cluster-autoscaler's externalgrpc provider; port 0 takes any free one",
+      )
+        .argParser(hostAndPort)
+        .default({ host: "127.0.0.1", port: 8_086 }, "127.0.0.1:8086"),
     )
     .option(
       "--node-groups-cert-file <file>",
