@@ -66,6 +66,15 @@ function withoutHead(json: Uint8Array, head: Uint8Array): Uint8Array {
   return json.subarray(head.length - 1);
 }
 
+/** The bytes of `form` as a whole object, as they stand in a list that is not made of blocks. */
+export function wholeItem(form: ItemForm, object: CachedObject): Uint8Array {
+  const bytes = form.bytes(object);
+  if (bytes[0] === openBrace) return bytes;
+  const whole = bytes.slice();
+  whole[0] = openBrace;
+  return whole;
+}
+
 /** The form another version or shape needs; each object's bytes are made once and kept with it. */
 export function madeForm(key: string, make: (cached: CachedObject) => object): ItemForm {
   const encode = (cached: CachedObject): Uint8Array => encoder.encode(JSON.stringify(make(cached)));

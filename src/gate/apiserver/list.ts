@@ -7,7 +7,7 @@ import type { PlainResponse } from "#platform/http.ts";
 import type { ListPage } from "#registry/resource-store.ts";
 import { charge } from "#server/charges.ts";
 import type { RequestContext } from "#server/context.ts";
-import { type ItemForm, madeForm, protobufForm, storedForm } from "#forms/list-body.ts";
+import { type ItemForm, madeForm, protobufForm, storedForm, wholeItem } from "#forms/list-body.ts";
 import { type Negotiated, protobufType } from "#forms/negotiate.ts";
 import { bytesResponse, compressBody } from "#server/respond.ts";
 import { isLongList, wholeList } from "#server/whole-list.ts";
@@ -170,7 +170,7 @@ async function answerWhole(
   const { apiVersion, kind: listKind, metadata } = listHeadOf(kind, form, page);
   const head = { kind: listKind, apiVersion, metadata, items: [] };
   const own = form.mediaType === "application/json" ? itemForm(kind, form) : undefined;
-  const json = own && ((cached: CachedObject) => own.bytes(cached));
+  const json = own && ((cached: CachedObject) => wholeItem(own, cached));
   return answerEntries(context, form, head, "items", page, { show, json });
 }
 

@@ -33,6 +33,20 @@ test("a list is the bytes of its objects, twice the same, in pages and as a tabl
     assert.equal(table.headers["content-type"], "application/json");
   }));
 
+test("an indented list is the compact one, also of metadata alone", () =>
+  withPlane(async (plane) => {
+    for (const name of ["a", "b"]) await ask(plane, "POST", pods, { body: pod(name) });
+    const metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    for (const path of [pods, "/api/v1/namespaces", definitions]) {
+      for (const accept of ["application/json", metadata]) {
+        const compact = await ask(plane, "GET", path, { headers: { accept } });
+        const indented = await ask(plane, "GET", `${path}?pretty=true`, { headers: { accept } });
+        assert.equal(indented.text.trim(), JSON.stringify(compact.json, undefined, 2), path);
+      }
+    }
+  }));
+
 test("an empty list has items, not null; a list of nonsense options is a 422", () =>
   withPlane(async (plane) => {
     const empty = await ask(plane, "GET", pods);
