@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AnyObject } from "#api/object.ts";
+import { StageSet } from "#stages/stage-set.ts";
 import { readStages, refs, startStages } from "#stages/testing.ts";
 
 function stage(spec: object): string {
@@ -103,4 +104,55 @@ test("YAML that a template makes may not multiply", async () => {
     lines.push(`a${at}: &a${at} [${before}]`);
   }
   assert.equal(await writesIn({ next: { statusTemplate: lines.join("\n") } }, 1_000), 0);
+});
+
+const beyond: Readonly<Record<string, readonly [spec: object, problem: RegExp]>> = {
+  "be for secrets": [{ resourceRef: { kind: "Secret" }, next: { delete: true } }, /Secret of v1/],
+  "be for roles": [
+    { resourceRef: { apiGroup: "rbac.authorization.k8s.io/v1", kind: "ClusterRoleBinding" } },
+    /ClusterRoleBinding of rbac/,
+  ],
+  "be for a Pod of another group": [
+    { resourceRef: { apiGroup: "example.com/v1", kind: "Pod" } },
+    /Pod of example.com/,
+  ],
+  "apply another object": [
+    { steps: [{ apply: { template: "apiVersion: v1\nkind: Secret" } }] },
+    /applies other objects/,
+  ],
+  "act as another user": [
+    { next: { statusTemplate: "phase: Failed", statusPatchAs: { username: "admin" } } },
+    /acts as the user admin/,
+  ],
+  "patch as another user": [
+    { steps: [{ patch: { template: "a: b", impersonation: { username: "admin" } } }] },
+    /acts as the user admin/,
+  ],
+  "reach another path": [
+    { next: { statusTemplate: "a: b", statusSubresource: "../../secrets/s" } },
+    /patches .*secrets/,
+  ],
+};
+
+for (const [name, [spec, problem]] of Object.entries(beyond)) {
+  test(`a Stage of the API may not ${name} with the rights of the process`, () => {
+    const set = new StageSet([]);
+    const problems = set.serve([JSON.parse(stage(spec))]);
+    assert.match(problems.get("hostile")?.join() ?? "", problem);
+    assert.equal(set.targets().length, 0, "it is not played");
+  });
+}
+
+test("a Stage of the API for pods is played, and replaces no file's Stage of another kind", () => {
+  const ofFile = readStages(stage({ resourceRef: { kind: "ConfigMap" }, next: { delete: true } }));
+  const set = new StageSet(ofFile.stages);
+  const problems = set.serve([JSON.parse(stage({ next: { statusTemplate: "phase: Failed" } }))]);
+  assert.deepEqual([...problems], []);
+  assert.deepEqual(
+    set
+      .targets()
+      .map(({ kind }) => kind)
+      .toSorted(),
+    ["ConfigMap", "Pod"],
+  );
 });

@@ -1,11 +1,12 @@
 /**
- * The stages of a process, by kind: from files, and from the API, where one of the same name replaces a file's.
+ * The stages of a process, by kind: from files, and from the API, where one of the same name and kind replaces a file's.
  *
  * Bounds stagesMax in all; a further one is refused with a problem. `changed` is called with the kinds concerned.
  */
 import type { JsonObject } from "#api/object.ts";
 import type { Stage, StageTarget } from "./stage.ts";
 import { readStage } from "./stage-reader.ts";
+import { servedProblems } from "./served-stage.ts";
 
 export const stagesMax = 256;
 
@@ -37,15 +38,17 @@ export class StageSet {
     const stages: Stage[] = [];
     for (const object of objects) {
       const reading = readStage(object);
-      if (reading.problems.length > 0) problems.set(nameOf(object), reading.problems);
-      if (reading.stage === undefined) continue;
+      const beyond = reading.stage === undefined ? [] : servedProblems(reading.stage);
+      const wrong = [...reading.problems, ...beyond];
+      if (wrong.length > 0) problems.set(nameOf(object), wrong);
+      if (reading.stage === undefined || wrong.length > 0) continue;
       if (stages.length + this.#files.length < stagesMax) stages.push(reading.stage);
       else problems.set(nameOf(object), [`there are ${stagesMax} stages already`]);
     }
     const old = this.#byKind;
     this.#served = stages;
-    const names = new Set(stages.map(({ name }) => name));
-    const files = this.#files.filter(({ name }) => !names.has(name));
+    const names = new Set(stages.map(nameInKind));
+    const files = this.#files.filter((stage) => !names.has(nameInKind(stage)));
     this.#byKind = groupByKind([...files, ...this.#served]);
     this.changed(new Set([...old.keys(), ...this.#byKind.keys()]));
     return problems;
@@ -54,6 +57,10 @@ export class StageSet {
 
 export function kindKey({ apiVersion, kind }: StageTarget): string {
   return `${apiVersion} ${kind}`;
+}
+
+function nameInKind({ name, target }: Stage): string {
+  return `${kindKey(target)} ${name}`;
 }
 
 function groupByKind(stages: readonly Stage[]): ReadonlyMap<string, readonly Stage[]> {
