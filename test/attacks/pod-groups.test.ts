@@ -6,7 +6,7 @@ import { FakeRandom } from "#platform/testing/random.ts";
 import { Cache } from "#scheduler/cache.ts";
 import { defaultPlugins } from "#scheduler/default-plugins.ts";
 import { Gangs } from "#scheduler/gangs/gangs.ts";
-import { placeGang, trialsMax } from "#scheduler/gangs/place-gang.ts";
+import { placeGang, trialsFor, trialsMax } from "#scheduler/gangs/place-gang.ts";
 import { gangPods, putGroup, serveGroups } from "#scheduler/gangs/testing.ts";
 import { Nominations } from "#scheduler/nominations.ts";
 import { podInfo } from "#scheduler/pod-info.ts";
@@ -64,6 +64,28 @@ test("a topology key of 10,000 values: a bounded number is tried, and the next t
     if (kind === "placed") break;
   }
   assert.ok(tries < 50, "it was found");
+});
+
+test("a group of 2,000 of which no domain takes one: Pods times domains are bounded", () => {
+  assert.equal(trialsFor(2), trialsMax);
+  for (const members of [100, 1_000, 2_000]) assert.ok(trialsFor(members) * members <= 8_000);
+  assert.equal(trialsFor(20_000), 1);
+});
+
+test("a group of more Pods than one turn of the loop carries is refused, and says so", async () => {
+  const rig = await startRig((api) => {
+    serveGroups(api);
+    api.put(nodesRef, makeNode("n0", { cpu: "1" }));
+    putGroup(api, "huge", 1);
+    for (const pod of gangPods("huge", 2_001)) api.put(podsRef, pod);
+    putGroup(api, "small", 1);
+    for (const pod of gangPods("small", 1)) api.put(podsRef, pod);
+  });
+  await rig.clock.advance(2_000);
+  assert.equal(rig.scheduler.metrics().bound, 1, "the small group");
+  const { status } = rig.api.peek<Pod>(podsRef, "a", "huge-0") ?? {};
+  assert.match(status?.conditions?.[0]?.message ?? "", /at most 2000 pods, and has 2001/);
+  await rig.end();
 });
 
 test("names of groups are data: two forms, two namespaces and odd letters are kept apart", () => {

@@ -7,7 +7,8 @@
  *
  * Holds  a Pod that was taken is bound, refused or back in the queue when `schedule` returns.
  *        A torn group (some placed, too few) goes before all others: it holds nodes in vain.
- * Bounds `membersMax` Pods in one decision; a group that is larger is refused.
+ * Bounds `membersMax` Pods in one decision; a group that is larger is refused. `preemptorsMax` for room by preemption
+ *        and for kept room; a larger group waits until there is room.
  */
 import type { PodDisruptionBudget } from "#api/gen/types.ts";
 import { must } from "#base/assert.ts";
@@ -25,7 +26,7 @@ import { findGangPreemption, type GangPreemption, type Victim } from "./gang-pre
 import { coschedulingTexts, nativeTexts, type GroupTexts } from "./gang-texts.ts";
 import type { Gang, Gangs } from "./gangs.ts";
 import { KeptRoom } from "./kept-room.ts";
-import { type GangQuestion, mayHaveRoom, placeGang, trialsMax } from "./place-gang.ts";
+import { type GangQuestion, mayHaveRoom, placeGang, trialsFor } from "./place-gang.ts";
 
 /** What is said of a Pod of a group that was not placed. */
 export interface MemberVerdict {
@@ -73,7 +74,9 @@ interface GangSchedulerDeps {
 /** The plugin that refused a Pod whose group was refused for other Pods: no event of the cluster helps that Pod alone. */
 export const gangPlugin = "GangScheduling";
 
-const membersMax = 20_000;
+/** A decision is one turn of the loop, at some 5,000 Pods a second; room by preemption is found for some 500 a second. */
+const membersMax = 2_000;
+const preemptorsMax = 500;
 const waitsForRest: ReadonlySet<string> = new Set([gangPlugin]);
 /** Every so many tries the group is decided though the sum of free room is too small: its texts are renewed. */
 const fullTryEvery = 8;
@@ -160,7 +163,7 @@ export class GangScheduler {
         if (typeof found === "object")
           return this.#awaitRoom(gang, members, found, refused, beganMs);
         this.#refuse(gang, members, refused, found);
-        this.#kept.consider(gang, deps, question);
+        if (members.length <= preemptorsMax) this.#kept.consider(gang, deps, question);
         const message = unplacedText(placements, found);
         const verdict = { status: "False", reason: "Unschedulable", message } as const;
         return this.#report(gang, verdict, "unschedulable", beganMs);
@@ -176,7 +179,7 @@ export class GangScheduler {
       needed: Math.max(0, minCount - gang.placed.size),
       topologyKey,
       placedOn,
-      skip: gang.failures * trialsMax,
+      skip: gang.failures * trialsFor(members.length),
     };
   }
 
@@ -246,6 +249,9 @@ export class GangScheduler {
     if (limits === undefined) return "";
     if (first.pod.spec?.preemptionPolicy === "Never") {
       return "not eligible due to preemptionPolicy=Never.";
+    }
+    if (members.length > preemptorsMax) {
+      return `not eligible: victims are looked for for at most ${preemptorsMax} pods at once, and the group has ${members.length}.`;
     }
     const isComing = members.some(({ info }) => {
       const nominated = nominations.nodeOf(info.uid);

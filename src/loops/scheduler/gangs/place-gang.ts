@@ -3,7 +3,7 @@
  *
  * Out    the domain that takes most Pods; among those that take all, the fullest. Upstream adds both as scores of equal
  *        weight; here a domain that takes more Pods always wins.
- * Bounds `trialsMax` domains are tried in one decision; the next decision goes on where this one ended.
+ * Bounds `trialsMax` domains are tried in one decision, fewer for a large group (`trialsFor`); the next goes on where this one ended.
  */
 import type { PodInfo } from "../pod-info.ts";
 import {
@@ -40,6 +40,13 @@ type GangDecision =
 
 /** Tried in one decision; each is some decisions of some µs. */
 export const trialsMax = 256;
+/** Pods times domains in one decision: a domain that takes all but one Pod costs as much as one that takes all. */
+const decisionsMax = 8_000;
+
+/** How many domains are tried in one decision about so many Pods. */
+export function trialsFor(members: number): number {
+  return Math.max(1, Math.min(trialsMax, Math.floor(decisionsMax / Math.max(1, members))));
+}
 
 export function placeGang(deps: GangDeps, question: GangQuestion): GangDecision {
   const { topologyKey } = question;
@@ -70,7 +77,7 @@ function placeInDomain(deps: GangDeps, question: GangQuestion, key: string): Gan
   const nodesAre = "asTheyStand" as const;
   const asked = { key, members, needed, required: required?.name, nodesAre };
   const { count, domains } = domainsFor(deps.cache.nodes, asked);
-  const found = searchDomains(deps, question, rotated(domains, question.skip));
+  const found = searchDomains(deps, question, rotated(domains, question));
   if (found.trial !== undefined) return { kind: "placed", trial: found.trial };
   return { kind: "none", refused: found.refused, placements: count };
 }
@@ -88,7 +95,7 @@ function searchDomains(
 ): Searched {
   let best: { readonly domain: Domain; readonly taken: number } | undefined;
   let refused: readonly RefusedMember[] | undefined;
-  for (const domain of domains.slice(0, trialsMax)) {
+  for (const domain of domains.slice(0, trialsFor(members.length))) {
     const trial = tryMembers(deps, members, needed, domain.slots);
     const taken = isEnough(trial, needed) ? trial.placements.length : 0;
     refused ??= trial.refused;
@@ -104,8 +111,8 @@ function searchDomains(
   return { trial: undefined, refused: trial.refused };
 }
 
-function rotated(domains: readonly Domain[], skip: number): readonly Domain[] {
-  if (domains.length <= trialsMax) return domains;
+function rotated(domains: readonly Domain[], { members, skip }: GangQuestion): readonly Domain[] {
+  if (domains.length <= trialsFor(members.length)) return domains;
   const from = skip % domains.length;
   return [...domains.slice(from), ...domains.slice(0, from)];
 }
