@@ -39,7 +39,7 @@ type GangDecision =
   | { readonly kind: "error"; readonly text: string };
 
 /** Tried in one decision; each is some decisions of some µs. */
-export const trialsMax = 256;
+const trialsMax = 256;
 /** Pods times domains in one decision: a domain that takes all but one Pod costs as much as one that takes all. */
 const decisionsMax = 8_000;
 
