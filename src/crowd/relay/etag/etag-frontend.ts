@@ -8,6 +8,7 @@
  *     ?wait=30s                               with If-None-Match or since: answers at the next change
  *     ?since=REVISION                         only changes and deletions since X-Revision
  *     Accept: text/event-stream               the same as server-sent events; Last-Event-ID resumes
+ *                                           (not of joined views: joined-poll.ts)
  *
  * Holds  the ETag names the content, not a moment: equal on every replica; a compressed body has a tag
  *        of its own (`+gzip`, `+zstd` inside the quotes) and any of them is recognised. Empty is a
@@ -67,6 +68,7 @@ export class EtagFrontend {
     if (read.zone !== "" && (since !== undefined || asksForEvents(request))) throw noZoneChanges();
     current(source);
     if (asksForEvents(request)) {
+      await upToDate(source);
       const { streams } = this.#deps;
       return source.events(request, { streams, timeoutMs: this.#limits.watchMsMin });
     }

@@ -1,7 +1,11 @@
 /**
- * A view joined of several resources, for polls. Its position is one resourceVersion per resource: `since=812-790-811`.
+ * A view joined of several resources, for polls.
+ *
+ * Holds  lists of changes (`since`) lead on from a position that this very view gave as X-Revision; any other, as that of
+ *        another replica, is 410, and its reader reads the whole. An event stream begins with the whole table, whatever
+ *        Last-Event-ID says: rows not named before the first BOOKMARK are gone. ETags are equal on every replica.
  */
-import { badRequest, expiredError } from "#api/status.ts";
+import { expiredError } from "#api/status.ts";
 import { concatBytes } from "#base/bytes.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Pace } from "#platform/pace.ts";
@@ -10,7 +14,6 @@ import type { WatchSink } from "#watch/watch-item.ts";
 import { kindId } from "../mirror/mirrored-kind.ts";
 import type { Mirrored } from "../mirror/mirrored.ts";
 import type { JoinedView } from "../views/joined/joined-view.ts";
-import { parsePositions, type Positions } from "../views/joined/positions.ts";
 import { RowObject } from "../views/joined/row-object.ts";
 import type { LogEntry } from "../views/joined/change-log.ts";
 import { relayApiVersion } from "../views/view-form.ts";
@@ -59,23 +62,21 @@ export class JoinedPoll implements Pollable<JoinedView> {
   since(query: URLSearchParams): Since<JoinedView> | undefined {
     const text = query.get("since") ?? "";
     if (text === "") return undefined;
-    const positions = parsePositions(text, this.#resources.length);
-    if (positions === undefined)
-      throw badRequest(`since must be an X-Revision of this view, not ${text}`);
     return {
-      isNewest: ({ log }) => log.after(positions) === log.end,
-      changes: async (view, etag, pace) => this.#changes(view, { text, positions, etag }, pace),
+      isNewest: ({ log }) => log.after(text) === log.end,
+      changes: async (view, etag, pace) => this.#changes(view, { text, etag }, pace),
     };
   }
 
   async #changes(
     view: JoinedView,
-    { text, positions, etag }: { text: string; positions: Positions; etag: string },
+    { text, etag }: { text: string; etag: string },
     pace: Pace,
   ): Promise<readonly Uint8Array[] | Error> {
     const { log, position } = view;
-    const start = log.after(positions);
-    if (start === undefined) return expiredError(`too old position: ${text}`);
+    const start = log.after(text);
+    if (start === undefined)
+      return expiredError(`too old position, or not of this replica: ${text}: read the view whole`);
     const latest = new Map<string, LogEntry>();
     for (const entry of log.from(start, log.end - start)) latest.set(entry.object.name, entry);
     const head = JSON.stringify({
@@ -101,7 +102,7 @@ export class JoinedPoll implements Pollable<JoinedView> {
     return [concatBytes(body)];
   }
 
-  events(request: PlainRequest, { streams, timeoutMs }: EventDeps): PlainResponse {
+  events(_request: PlainRequest, { streams, timeoutMs }: EventDeps): PlainResponse {
     const view = this.view();
     const stream = new WatchStream(streams, {
       apiVersion: relayApiVersion,
@@ -111,8 +112,7 @@ export class JoinedPoll implements Pollable<JoinedView> {
       allowBookmarks: true,
       convert: ({ object }) => object,
     });
-    const last = parsePositions(request.headers["last-event-id"] ?? "", this.#resources.length);
-    stream.attach(new RowStream(view, last, stream));
+    stream.attach(new RowStream(view, stream));
     const form = { key: `joined:${this.#name}`, change: rowBytes };
     return stream.byteResponse(eventFormat(form, 0), eventHeaders);
   }
@@ -131,15 +131,15 @@ class RowStream {
   #state: readonly RowObject[];
   #next: number;
   #isOpen = false;
+  /** The table it begins with was sent. */
+  #isBegun = false;
   #isEnded = false;
 
-  constructor(view: JoinedView, last: Positions | undefined, sink: WatchSink) {
+  constructor(view: JoinedView, sink: WatchSink) {
     this.#view = view;
     this.#sink = sink;
-    const start = last && view.log.after(last);
-    this.#next = start ?? view.log.end;
-    const rows = start === undefined ? [...view.rows.values()] : [];
-    this.#state = rows.map((row) => new RowObject(row, 0, view.position));
+    this.#next = view.log.end;
+    this.#state = [...view.rows.values()].map((row) => new RowObject(row, 0, view.position));
     this.#forget = view.follow(() => {
       if (this.#isOpen) this.resume();
     });
@@ -157,8 +157,9 @@ class RowStream {
       );
       if (!this.#sink.deliver(items)) return;
       this.#state = this.#state.slice(rowsPerTurn);
-      if (this.#state.length === 0) this.bookmark();
     }
+    if (!this.#isBegun) this.bookmark();
+    this.#isBegun = true;
     this.#changes();
   }
 
@@ -178,8 +179,8 @@ class RowStream {
   }
 
   bookmark(): void {
-    if (this.#state.length > 0 || this.#next < this.#view.log.end) return;
-    const { position } = this.#view;
+    if (this.#state.length > 0) return;
+    const position = this.#view.log.position(this.#next);
     this.#sink.deliver([{ type: "BOOKMARK", object: undefined, resourceVersion: position }]);
   }
 

@@ -1,30 +1,30 @@
 /**
- * The last changes of a joined view, for readers that resume: which rows, and up to which positions of the inputs.
+ * The last changes of a joined view, for readers of its lists of changes and streams.
  *
- * Holds  positions of entries never fall, so what a reader at some position lacks is the end of the log. A position
- *        below `floor` in any part may lack what is not in the log any more.
+ * Holds  a position is the number of a change in the life of this one view, with the view's random name before it:
+ *        `0f3c…-17`. Another replica, and the view made anew, know nothing of it: resourceVersions of the inputs would
+ *        not say which rows a reader has, because a mirror that lists anew may skip what came and went.
  * Bounds `joinedChangesMax` entries and `joinedChangesLengthMax` characters; the oldest go.
  */
-import { isWithin, type Positions } from "./positions.ts";
 import type { JoinLimits } from "./join-plan.ts";
 import type { RowObject } from "./row-object.ts";
 
 export interface LogEntry {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly object: RowObject;
-  readonly positions: Positions;
 }
 
 export class ChangeLog {
+  readonly #life: string;
   readonly #limits: JoinLimits;
   #entries: LogEntry[] = [];
   /** Of the first entry; entries are counted from 1 on. */
   #first = 1;
   #length = 0;
-  #floor: Positions;
 
-  constructor(floor: Positions, limits: JoinLimits) {
-    this.#floor = floor;
+  /** `life`: no other view has it, of this process or another. */
+  constructor(life: string, limits: JoinLimits) {
+    this.#life = life;
     this.#limits = limits;
   }
 
@@ -36,6 +36,11 @@ export class ChangeLog {
   /** Number of the oldest entry. */
   get start(): number {
     return this.#first;
+  }
+
+  /** Of a reader who lacks the entries from `number` on. */
+  position(number = this.end): string {
+    return `${this.#life}-${number}`;
   }
 
   add(entry: LogEntry): void {
@@ -50,7 +55,6 @@ export class ChangeLog {
 
   #cut(count: number): void {
     for (const { object } of this.#entries.slice(0, count)) this.#length -= object.bytes;
-    this.#floor = this.#entries[count - 1]?.positions ?? this.#floor;
     this.#entries = this.#entries.slice(count);
     this.#first += count;
   }
@@ -61,16 +65,10 @@ export class ChangeLog {
     return this.#entries.slice(at, at + max);
   }
 
-  /** The number from which on a reader at `positions` lacks entries; undefined: it may lack older ones. */
-  after(positions: Positions): number | undefined {
-    if (!isWithin(this.#floor, positions)) return undefined;
-    let low = 0;
-    let high = this.#entries.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (isWithin(this.#entries[middle]?.positions ?? [], positions)) low = middle + 1;
-      else high = middle;
-    }
-    return this.#first + low;
+  /** The number from which on a reader at `position` lacks entries; undefined: it may lack others. */
+  after(position: string): number | undefined {
+    const number = Number(position.slice(this.#life.length + 1));
+    const isMine = Number.isSafeInteger(number) && position === this.position(number);
+    return isMine && number >= this.#first && number <= this.end ? number : undefined;
   }
 }

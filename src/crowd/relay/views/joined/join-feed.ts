@@ -31,14 +31,11 @@ interface JoinFeedDeps {
 
 /** As many are taken at once, without a turn. */
 const smallItemsMax = 8;
-/** The sum stays exact; as the parts of a revision in `mirror.ts`. */
-const part = 2 ** -12;
 
 export class JoinFeed implements WatchSink {
   readonly isMaking = true;
   readonly #deps: JoinFeedDeps;
   readonly #cursor: Cursor;
-  #position: number;
   #isFilled = false;
   /** `blocked`: its batch waits for the rows that are made of what came before. */
   #turn: "none" | "awaited" | "blocked" | "own" = "none";
@@ -48,13 +45,7 @@ export class JoinFeed implements WatchSink {
   constructor(deps: JoinFeedDeps) {
     this.#deps = deps;
     const { mirror, predicate } = deps.source;
-    this.#position = mirror.revision;
     this.#cursor = mirror.cache.watch({ predicate, bookmarks: true, start: "state" }, this);
-  }
-
-  /** The resourceVersion up to which everything was put; more than it when that comes in parts. */
-  get position(): number {
-    return this.#position;
   }
 
   /** The state it begins with was put. */
@@ -79,19 +70,8 @@ export class JoinFeed implements WatchSink {
       if (object !== undefined) put(placeOf(object), type === "DELETED" ? undefined : object);
       if (initialEventsEnd === true) this.#isFilled = true;
     }
-    this.#advance(items);
     taken();
     return true;
-  }
-
-  /** A later part of a revision that readers know already is beyond it. */
-  #advance(items: readonly WatchItem[]): void {
-    const newest = Number(items.at(-1)?.resourceVersion ?? 0);
-    if (newest > this.#position) this.#position = newest;
-    else if (items.some(({ type }) => type !== "BOOKMARK")) {
-      const last = Math.floor(this.#position) + 1 - part;
-      this.#position = Math.min(this.#position + part, last);
-    }
   }
 
   /** Nothing is blocked any more. */

@@ -46,7 +46,7 @@ function cached(object: AnyObject): CachedObject {
 
 /** Shown rows as a client adds them up from changes alone. */
 function property(plan: () => JoinPlan) {
-  return fc.property(fc.array(step, { minLength: 5, maxLength: 60 }), (steps) => {
+  return fc.property(fc.array(step, { minLength: 20, maxLength: 120, size: "max" }), (steps) => {
     const table = new JoinTable(plan(), relayLimits);
     const objects = new Map<string, AnyObject>();
     const shown = new Map<string, string>();

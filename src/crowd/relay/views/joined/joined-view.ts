@@ -2,7 +2,7 @@
  * A view over several mirrors: their objects joined into rows (`join-table.ts`), with an ETag, changes and events as a
  * view of one resource has them.
  *
- *   join-feed (one per input) ──► join-table ──settle──► zoned-content (bodies, digests), change-log (resuming readers)
+ *   join-feed (one per input) ──► join-table ──settle──► zoned-content (bodies, digests), change-log (readers of changes)
  *
  * Holds  what it shows is the rows of one moment: objects are taken, then rows made, then shown, and readers wait for
  *        the end of it (`isUpToDate`). Equal objects give equal rows, bodies and ETags on every replica.
@@ -12,13 +12,13 @@
 import { must } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
 import { onNextTurn } from "#platform/pace.ts";
+import type { Random } from "#platform/random.ts";
 import type { PolledView } from "../polled-view.ts";
 import type { Frame, ViewContent } from "../view-content.ts";
 import { ChangeLog, type LogEntry } from "./change-log.ts";
 import { JoinFeed, type JoinSource } from "./join-feed.ts";
 import type { JoinedRow, JoinLimits, JoinPlan } from "./join-plan.ts";
 import { JoinTable, type RowChange } from "./join-table.ts";
-import { type Positions, positionsText } from "./positions.ts";
 import { RowObject } from "./row-object.ts";
 import { ZonedContent } from "./zoned-content.ts";
 
@@ -34,6 +34,7 @@ export interface JoinedSpec {
 
 interface JoinedDeps {
   readonly clock: Clock;
+  readonly random: Random;
   /** In the order of the plan's inputs. */
   readonly sources: readonly JoinSource[];
 }
@@ -51,8 +52,8 @@ export class JoinedView implements PolledView {
   readonly #content: ZonedContent;
   readonly #feeds: readonly JoinFeed[];
   readonly #followers = new Set<() => void>();
-  #log: ChangeLog;
-  #positions: Positions;
+  /** Of changes since the state it began with. */
+  readonly log: ChangeLog;
   #showing: Generator<void> | undefined;
   #isSettling = false;
   /** It has shown the state it begins with. */
@@ -61,7 +62,7 @@ export class JoinedView implements PolledView {
   #awaiting: (() => void)[] = [];
 
   constructor(
-    { clock, sources }: JoinedDeps,
+    { clock, random, sources }: JoinedDeps,
     { plan, form }: JoinedSpec,
     limits: JoinLimits & { readonly zonesMax: number },
   ) {
@@ -70,8 +71,7 @@ export class JoinedView implements PolledView {
     this.contentType = form.contentType;
     this.#table = new JoinTable(plan, limits);
     this.#content = new ZonedContent(form.frame, clock.nowMs(), limits);
-    this.#positions = sources.map(({ mirror }) => mirror.revision);
-    this.#log = new ChangeLog(this.#positions, limits);
+    this.log = new ChangeLog(random.uuid().replaceAll("-", ""), limits);
     const feeds: JoinFeed[] = [];
     this.#feeds = feeds;
     // A feed may deliver from within its constructor: then `taken` does not see all of them yet.
@@ -92,17 +92,8 @@ export class JoinedView implements PolledView {
     return this.#ended;
   }
 
-  /** Of changes since the state it began with. */
-  get log(): ChangeLog {
-    return this.#log;
-  }
-
-  get positions(): Positions {
-    return this.#positions;
-  }
-
   get position(): string {
-    return positionsText(this.#positions);
+    return this.log.position();
   }
 
   get failures(): number {
@@ -175,7 +166,7 @@ export class JoinedView implements PolledView {
     if (this.#showing === undefined) {
       const changes = this.#table.settle(portion);
       if (changes === undefined) return this.#settleLater();
-      this.#note(changes);
+      if (this.#isFilled) for (const change of changes) this.log.add(this.#entry(change));
       this.#showing = this.#content.apply(changes, this.#clock.nowMs());
     }
     for (let left = portion * shownPerMade; left > 0; left--) {
@@ -184,18 +175,11 @@ export class JoinedView implements PolledView {
     this.#settleLater();
   }
 
-  #note(changes: readonly RowChange[]): void {
-    this.#positions = this.#feeds.map(({ position }) => position);
-    if (this.#isFilled) for (const change of changes) this.#log.add(this.#entry(change));
-    else this.#log = new ChangeLog(this.#positions, this.#limits);
-  }
-
   #entry({ before, after }: RowChange): LogEntry {
     const row = must(after ?? before, "a row that came, or went");
     const type = after === undefined ? "DELETED" : before === undefined ? "ADDED" : "MODIFIED";
-    const positions = this.#positions;
-    const object = new RowObject(row, this.#log.end, positionsText(positions));
-    return { type, object, positions };
+    const number = this.log.end;
+    return { type, object: new RowObject(row, number, this.log.position(number + 1)) };
   }
 
   #settled(): void {

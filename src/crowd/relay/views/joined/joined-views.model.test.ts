@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { printRoute } from "#skipper/eskip-print.ts";
 import { standardOptions } from "#skipper/options.ts";
 import { naiveRoutes } from "#skipper/testing/naive-routes.ts";
@@ -26,11 +27,14 @@ const numRuns = Number(process.env["PILOTHOUSE_RUNS"] ?? 12);
 
 class Replica {
   readonly clock = new FakeClock();
+  /** Not that of the other replica. */
+  readonly #random: FakeRandom;
   readonly #cluster: FakeCluster;
   transport: ClusterTransport;
   relay: Relay;
 
-  constructor(cluster: FakeCluster) {
+  constructor(cluster: FakeCluster, seed: number) {
+    this.#random = new FakeRandom(seed);
     this.#cluster = cluster;
     this.transport = new ClusterTransport(cluster);
     this.relay = this.#start();
@@ -81,7 +85,8 @@ class Replica {
 
   #start(): Relay {
     assert(definition !== undefined);
-    return createRelay(relayDeps(this.clock, this.transport), {
+    const deps = { ...relayDeps(this.clock, this.transport), random: this.#random };
+    return createRelay(deps, {
       resources: routedKinds,
       views: [{ definition, kind: first, joined }],
       consistency: "cache",
@@ -244,7 +249,7 @@ void describe("joined views of two replicas", () => {
         fc.array(command, { minLength: 60, maxLength: 150, size: "max" }),
         async (commands) => {
           const cluster = new FakeCluster();
-          const replicas = [new Replica(cluster), new Replica(cluster)];
+          const replicas = [new Replica(cluster, 3), new Replica(cluster, 4)];
           const reader = new Reader();
           for (const { clock } of replicas) await clock.advance(1);
           for (const one of commands) await run(one, cluster, replicas, reader);

@@ -6,6 +6,7 @@
  */
 import { must } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
+import type { Random } from "#platform/random.ts";
 import type { Question } from "../../access/question.ts";
 import { JoinedPoll } from "../../etag/joined-poll.ts";
 import type { RelayLimits } from "../../limits.ts";
@@ -21,10 +22,15 @@ import { shippedSpec } from "./shipped.ts";
 
 const unselected = { labelSelector: "", fieldSelector: "", labels: undefined, fields: undefined };
 
+interface NamedJoinDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
 export class NamedJoin implements ServedView {
   readonly definition: ViewDefinition;
   readonly source: JoinedPoll;
-  readonly #clock: Clock;
+  readonly #deps: NamedJoinDeps;
   readonly #resources: readonly Mirrored[];
   readonly #limits: RelayLimits;
   readonly #spec: JoinedSpec;
@@ -33,13 +39,13 @@ export class NamedJoin implements ServedView {
 
   /** `resources` in the order of the plan's inputs. */
   constructor(
-    deps: { readonly clock: Clock },
+    deps: NamedJoinDeps,
     definition: ViewDefinition,
     resources: readonly Mirrored[],
     limits: RelayLimits,
   ) {
     this.definition = definition;
-    this.#clock = deps.clock;
+    this.#deps = deps;
     this.#resources = resources;
     this.#limits = limits;
     this.#spec = specOf(
@@ -66,7 +72,8 @@ export class NamedJoin implements ServedView {
         mirror,
         predicate: selectionOf(this.#selection(at), kind),
       }));
-      this.#view = new JoinedView({ clock: this.#clock, sources }, this.#spec, this.#limits);
+      const { clock, random } = this.#deps;
+      this.#view = new JoinedView({ clock, random, sources }, this.#spec, this.#limits);
     }
     return this.#view;
   }
