@@ -4,6 +4,7 @@
  * Holds  a call ends within its timeout, whatever the provider does; an answer above 4 MiB is refused by its length.
  */
 import { type ClientHttp2Session, connect } from "node:http2";
+import { trusting } from "#platform/node/trust.ts";
 import type { Node } from "#api/gen/types.ts";
 import type { NodeGroupProvider, ProviderNode } from "#autoscaler/provider.ts";
 import { providerNode } from "#autoscaler/provider.ts";
@@ -149,7 +150,7 @@ export class GrpcProvider implements NodeGroupProvider {
     const session =
       tls === undefined
         ? connect(url, { settings })
-        : connect(url, { settings, cert: tls.cert, key: tls.key, ca: tls.ca });
+        : connect(url, { settings, cert: tls.cert, key: tls.key, ...trusting(tls.ca) });
     session.unref();
     this.#session = session;
     const forget = (): void => {

@@ -16,6 +16,7 @@ import type { GroupNodes } from "#hollow/node-group-nodes.ts";
 import type { NodeGroupSpec } from "#hollow/node-group-spec.ts";
 import type { GroupAnswer, GroupInstance } from "#hollow/node-groups.ts";
 import type { Pod } from "#api/gen/types.ts";
+import { takeAnyAnchor } from "#platform/node/trust.ts";
 import { decodeProtobuf } from "#forms/protobuf/decode.ts";
 import { amountOf } from "#scheduler/amounts.ts";
 import { podRequests } from "#scheduler/requests.ts";
@@ -42,23 +43,21 @@ export interface ListeningProvider {
   close(): Promise<void>;
 }
 
+/** Clients show a certificate of `clientCa`. */
+function secureServer({ cert, key, clientCa: ca }: ProviderTls): Http2Server {
+  const asked = { requestCert: true, rejectUnauthorized: true, minVersion: "TLSv1.2" } as const;
+  const server = createSecureServer({ cert, key, ca, ...asked });
+  takeAnyAnchor(server);
+  return server;
+}
+
 /** `host`: loopback unless TLS is given; the caller sees to it. */
 export async function serveNodeGroups(
   nodes: GroupNodes,
   at: { readonly host: string; readonly port: number; readonly tls: ProviderTls | undefined },
 ): Promise<ListeningProvider> {
   const grpc = new GrpcServer(handlersOf(nodes));
-  const server: Http2Server =
-    at.tls === undefined
-      ? createServer()
-      : createSecureServer({
-          cert: at.tls.cert,
-          key: at.tls.key,
-          ca: at.tls.clientCa,
-          requestCert: true,
-          rejectUnauthorized: true,
-          minVersion: "TLSv1.2",
-        });
+  const server = at.tls === undefined ? createServer() : secureServer(at.tls);
   const sessions = new Set<ServerHttp2Session>();
   server.on("session", (session) => {
     if (sessions.size >= sessionsMax) return session.destroy();
