@@ -28,6 +28,8 @@ import { Code, GrpcError } from "#wire/grpc.ts";
 
 const scheme = "hollow://";
 const sessionsMax = 64;
+/** cluster-autoscaler asks every 10 s; a connection that says nothing for so long gives its place to others. */
+const silentMsMax = 120_000;
 const secondsPerHour = 3_600;
 
 export interface ProviderTls {
@@ -63,6 +65,7 @@ export async function serveNodeGroups(
     if (sessions.size >= sessionsMax) return session.destroy();
     sessions.add(session);
     session.on("error", () => undefined);
+    session.setTimeout(silentMsMax, () => session.destroy());
     session.once("close", () => sessions.delete(session));
   });
   server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) =>
