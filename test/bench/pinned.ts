@@ -8,8 +8,14 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-export function pinned(core: number, program: string, args: readonly string[]): ChildProcess {
-  const stdio = ["ignore", "pipe", "inherit"] as const;
+/** With `stdin` "pipe" the benchmark writes to the process. */
+export function pinned(
+  core: number,
+  program: string,
+  args: readonly string[],
+  stdin: "ignore" | "pipe" = "ignore",
+): ChildProcess {
+  const stdio = [stdin, "pipe", "inherit"] as const;
   const hasTaskset = spawnSync("taskset", ["-V"]).status === 0;
   if (!hasTaskset) return bound(spawn(program, args, { stdio: [...stdio] }));
   return bound(spawn("taskset", ["-c", String(core), program, ...args], { stdio: [...stdio] }));
