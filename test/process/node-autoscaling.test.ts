@@ -26,9 +26,17 @@ const groups = `groups:
 - {name: large, min: 0, max: 10, shape: {cpu: 16, memory: 64Gi, pods: 110}, zones: [z1]}
 `;
 const quick = [
-  ...["--scan-interval", "500ms", "--scale-down-delay-after-add", "1s"],
-  ...["--scale-down-unneeded-time", "2s", "--max-drain-parallelism", "5"],
-  ...["--leader-elect=false", "--secure-port", "0"],
+  "--scan-interval",
+  "500ms",
+  "--scale-down-delay-after-add",
+  "1s",
+  "--scale-down-unneeded-time",
+  "2s",
+  "--max-drain-parallelism",
+  "5",
+  "--leader-elect=false",
+  "--secure-port",
+  "0",
 ];
 
 void describe("nodes that come and go with the pods", { timeout: 180_000 }, () => {
@@ -42,15 +50,27 @@ void describe("nodes that come and go with the pods", { timeout: 180_000 }, () =
     const file = join(directory, "groups.yaml");
     writeFileSync(file, groups);
     plane = await startUp([
-      ...["--data-dir", join(directory, "data"), "--port", "0", "--nodes", "0"],
-      ...["--hollow-node-groups", file, "--node-groups-address", "127.0.0.1:0"],
+      "--data-dir",
+      join(directory, "data"),
+      "--port",
+      "0",
+      "--nodes",
+      "0",
+      "--hollow-node-groups",
+      file,
+      "--node-groups-address",
+      "127.0.0.1:0",
     ]);
     const address = /node groups (\S+)/.exec(plane.output())?.[1] ?? "";
     const cloud = join(directory, "cloud.yaml");
     writeFileSync(cloud, `address: ${address}\n`);
     const { kubeconfig } = plane;
     autoscaler = await startRole([
-      ...["autoscaler", "--kubeconfig", kubeconfig, "--cloud-config", cloud],
+      "autoscaler",
+      "--kubeconfig",
+      kubeconfig,
+      "--cloud-config",
+      cloud,
       ...quick,
     ]);
     asking = await clientOf(kubeconfig);

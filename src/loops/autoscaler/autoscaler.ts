@@ -24,7 +24,7 @@ import { type GroupSelection, GroupView } from "./group-view.ts";
 import type { AutoscalerMetrics } from "./metrics.ts";
 import type { AutoscalerOptions } from "./options.ts";
 import { plan, type Plan } from "./plan.ts";
-import { type NodeGroupProvider, providerNode } from "./provider.ts";
+import type { NodeGroupProvider } from "./provider.ts";
 import { editTaints, removeNode } from "./removal.ts";
 import { type Transitions, statusText } from "./status.ts";
 import { withMark, withoutMark } from "./taints.ts";

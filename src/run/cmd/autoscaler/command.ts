@@ -1,5 +1,5 @@
 /** The command `pilothouse autoscaler`, with what its flags mean: cluster-autoscaler's by their names and defaults. */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { boolean, gathered, goDuration, integer } from "../shared/flag-values.ts";
 import { addRoleFlags } from "../shared/role-flags.ts";
 import { expanderList, limits, nodeGroupSpec, numberUpTo, shardOf } from "./flag-values.ts";
@@ -84,11 +84,16 @@ function addScaleUpFlags(command: Command): void {
       integer("count", 0, countMax),
       0,
     )
-    .option("--cores-total <min:max>", "cores of the cluster", limits, { least: 0, most: 320_000 })
-    .option("--memory-total <min:max>", "gigabytes of the cluster", limits, {
-      least: 0,
-      most: 6_400_000,
-    })
+    .addOption(
+      new Option("--cores-total <min:max>", "cores of the cluster")
+        .argParser(limits)
+        .default({ least: 0, most: 320_000 }, "0:320000"),
+    )
+    .addOption(
+      new Option("--memory-total <min:max>", "gigabytes of the cluster")
+        .argParser(limits)
+        .default({ least: 0, most: 6_400_000 }, "0:6400000"),
+    )
     .option(
       "--max-nodes-per-scaleup <count>",
       "that a group grows by in a loop",

@@ -1,6 +1,6 @@
 /** How --help shows what a flag is without being given, and where a flag stands. */
 import type { Command, Option } from "commander";
-import { duration, durationOrZero, durationText } from "./flag-values.ts";
+import { duration, durationOrZero, durationText, goDuration } from "./flag-values.ts";
 
 /** Before commands are added: they take it from `program`. */
 export function showDefaultsPlainly(program: Command): void {
@@ -23,9 +23,11 @@ function defaultOf(option: Option): string {
   const takesValue = option.required || option.optional;
   if (words !== undefined) return `default: ${words}`;
   if (!takesValue || isEmpty(value)) return "";
-  const isDuration = option.parseArg === duration || option.parseArg === durationOrZero;
+  const isDuration = durations.has(option.parseArg);
   return `default: ${isDuration ? durationText(Number(value)) : valueText(option, value)}`;
 }
+
+const durations: ReadonlySet<unknown> = new Set([duration, durationOrZero, goDuration]);
 
 function isEmpty(value: unknown): boolean {
   if (value instanceof Map) return value.size === 0;
