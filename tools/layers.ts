@@ -69,6 +69,8 @@ export const layers: Readonly<Record<string, Room>> = {
     pure: false,
     mayImport: ["base", "metrics", "platform", "wire", "store"],
   },
+  // A table of a PostgreSQL database as the keys and values of a store's log.
+  postgres: { wing: "commit", level: 3, pure: false, mayImport: ["base", "platform", "store"] },
   client: {
     wing: "crowd",
     level: 3,
@@ -207,6 +209,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "cel",
       "extension",
       "stocketcd",
+      "postgres",
       "doctor",
       "regions",
       "sinks",
@@ -243,6 +246,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "cel",
       "extension",
       "stocketcd",
+      "postgres",
       "doctor",
       "regions",
       "sinks",

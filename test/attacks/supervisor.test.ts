@@ -575,6 +575,7 @@ describe("work that is not waited for", () => {
     // What could not be written fails its session.
     "crowd/sinks/drivers/kafka.ts": ["this.#writing?.then("],
     "commit/stocketcd/compactor.ts": ["this.#round("],
+    "commit/postgres/log-cluster.ts": ["this.#watchOn("],
     "commit/store/auto-compact.ts": ["this.#tick("],
     "commit/store/embedded.ts": ["deps.engine.deposed?.then("],
     "commit/store/engines/local/room.ts": ["this.look("],

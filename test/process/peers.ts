@@ -3,7 +3,8 @@
  * names it, else it is in the folder PILOTHOUSE_STOCK, else on the PATH; and it must run. A variable
  * set to nothing is not set.
  */
-import { join } from "node:path";
+import { existsSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { run } from "./harness.ts";
 
 const peers = {
@@ -31,6 +32,7 @@ const peers = {
     probe: "--version",
   },
   helm: { variable: "PILOTHOUSE_HELM", names: ["helm"], probe: "version" },
+  postgres: { variable: "PILOTHOUSE_POSTGRES", names: ["postgres"], probe: "--version" },
   strace: { variable: "PILOTHOUSE_STRACE", names: ["strace"], probe: "--version" },
 } as const;
 
@@ -44,6 +46,16 @@ export function findPeer(name: PeerName): string | undefined {
   const inFolder = folder === undefined ? [] : names.map((one) => join(folder, one));
   const tried = named === undefined ? [...inFolder, name] : [named];
   return tried.find((one) => run(one, [probe], {}).code === 0);
+}
+
+/** The folder of PostgreSQL's programs: Debian keeps them off the PATH. Undefined: there is none. */
+export function findPostgres(): string | undefined {
+  const debian = "/usr/lib/postgresql";
+  const versions = existsSync(debian) ? readdirSync(debian).toSorted().toReversed() : [];
+  const named = process.env["PILOTHOUSE_POSTGRES"];
+  const folders = versions.map((version) => join(debian, version, "bin"));
+  const tried = named === undefined ? folders : [dirname(named)];
+  return tried.find((one) => existsSync(join(one, "initdb")) && existsSync(join(one, "postgres")));
 }
 
 /** Why a test that needs it is skipped. */

@@ -16,6 +16,7 @@ export type TimerName =
   | "store.log"
   | "etcd.progress"
   | "etcd.deadline"
+  | "postgres.answer"
   | "etcd.ping"
   | "etcd.snapshot"
   | "etcd.head"

@@ -8,7 +8,7 @@ export function addStore(program: Command): void {
   const store = program
     .command("store")
     .description(
-      "serve the etcd v3 API over a log in one directory, or in an etcd cluster; check, dump or restore one",
+      "serve the etcd v3 API over a log in one directory, in an etcd cluster or in PostgreSQL; check, dump or restore one",
     )
     .option("--data-dir <dir>", "where the log is kept; made when missing", ".pilothouse-store")
     .option("--memory", "keep everything in memory, nothing on disk")
@@ -32,9 +32,9 @@ export function addStore(program: Command): void {
     .addOption(
       new Option(
         "--engine <name>",
-        "what keeps the log: local, a directory; etcd, an existing etcd cluster, for any number of replicas of this store",
+        "what keeps the log: local, a directory; etcd, an existing etcd cluster, or postgres, a database: for any number of replicas of this store",
       )
-        .choices(["local", "etcd"])
+        .choices(["local", "etcd", "postgres"])
         .default("local"),
     )
     .option(
@@ -54,21 +54,36 @@ export function addStore(program: Command): void {
       300_000,
     )
     .option(
+      "--postgres-url <url>",
+      "with --engine postgres: postgres://USER@HOST:5432/DATABASE, the password in PGPASSWORD; sslmode=verify-full, or disable on loopback; given again: a further host of that database, for when the first is no primary",
+      again,
+      [],
+    )
+    .option(
+      "--postgres-schema <name>",
+      "whose table log keeps the log; made when missing",
+      "pilothouse",
+    )
+    .option(
+      "--postgres-cafile <file>",
+      "authorities of the database's certificate, PEM; absent: the host's",
+    )
+    .option(
       "--replica-cert <file>",
-      "with --engine etcd: certificate to show to other replicas, PEM; absent: --cert, which must do for clients too",
+      "with --engine etcd or postgres: certificate to show to other replicas, PEM; absent: --cert, which must do for clients too",
     )
     .option("--replica-key <file>", "its private key, PEM")
     .option(
       "--replica-url <url>",
-      "with --engine etcd: where other replicas and clients reach this one; absent: the address it listens on",
+      "with --engine etcd or postgres: where other replicas and clients reach this one; absent: the address it listens on",
     )
     .option(
       "--checkpoints <url>",
-      "with --engine etcd: where checkpoints lie for all replicas: file:///DIR that they share, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME with its keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; absent: in etcd",
+      "with --engine etcd or postgres: where checkpoints lie for all replicas: file:///DIR that they share, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME with its keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; absent: where the log lies",
     )
     .option(
       "--prefer",
-      "with --engine etcd: hold the log while this replica is there; of each log one replica, on another machine, spreads several logs",
+      "with --engine etcd or postgres: hold the log while this replica is there; of each log one replica, on another machine, spreads several logs",
     )
     .option(
       "--quota <bytes>",
@@ -102,6 +117,8 @@ Examples:
                                                           one replica of as many as are started so, each on its address
   pilothouse store --engine etcd --etcd-servers http://a:2379,http://b:2379 --etcd-servers http://c:2379,http://d:2379
                                                           a log in two stripes, each an etcd cluster of its own
+  PGPASSWORD=... pilothouse store --engine postgres --postgres-url postgres://pilot@db:5432/pilot --listen 127.0.0.1:12379
+                                                          a replica whose log is a table of that database
   pilothouse store check data                             is every record whole
   etcdctl snapshot save s.db; pilothouse store restore s.db new-data`,
     )
@@ -144,6 +161,11 @@ function clusters(
   const urls = text.split(",").map((url) => url.trim());
   if (urls.includes("")) throw new InvalidArgumentError("a URL is empty.");
   return [...before, urls];
+}
+
+/** Of a flag with one value each time. */
+function again(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
 }
 
 /** Of a flag that may be given again. */

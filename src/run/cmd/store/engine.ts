@@ -1,11 +1,17 @@
 /** Which engine keeps the log of `pilothouse store`, and where. */
+import { must } from "#base/assert.ts";
 import { EtcdEndpoints } from "#etcd/endpoints.ts";
+import { EtcdLogCluster } from "#etcd/log-cluster.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { LogCluster } from "#store/engines/etcd/cluster.ts";
 import { stripesMax } from "#store/engines/etcd/stripe-table.ts";
 import { checkEtcdUrl, etcdIdentityOf, type EtcdTlsFlags } from "../shared/etcd-cluster.ts";
+import type { Parts } from "../shared/parts.ts";
+import type { PostgresFlags } from "./postgres.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
-export interface EngineFlags extends EtcdTlsFlags {
-  readonly engine: "local" | "etcd";
+export interface EngineFlags extends EtcdTlsFlags, PostgresFlags {
+  readonly engine: "local" | "etcd" | "postgres";
   /** One list of URLs for each cluster. */
   readonly etcdServers: readonly (readonly string[])[];
   readonly etcdPrefix: string;
@@ -20,14 +26,25 @@ export interface EngineFlags extends EtcdTlsFlags {
 
 /** Throws UsageError for flags of the other engine. */
 export function checkEngine(flags: EngineFlags & { readonly memory?: boolean }): void {
-  const { engine, etcdServers, memory } = flags;
+  const { engine, etcdServers, postgresUrl = [], memory } = flags;
   if (engine === "etcd" && etcdServers.length === 0) {
     throw new UsageError(
       "--engine etcd keeps the log in an etcd cluster: name it with --etcd-servers",
     );
   }
-  if (engine === "etcd" && memory === true) {
-    throw new UsageError("--memory keeps no log: leave it out with --engine etcd");
+  if (engine === "postgres" && postgresUrl.length === 0) {
+    throw new UsageError(
+      "--engine postgres keeps the log in a PostgreSQL database: name it with --postgres-url",
+    );
+  }
+  if (engine !== "local" && memory === true) {
+    throw new UsageError(`--memory keeps no log: leave it out with --engine ${engine}`);
+  }
+  if (engine !== "postgres" && postgresUrl.length > 0) {
+    throw new UsageError("--postgres-url goes with --engine postgres");
+  }
+  if (engine === "postgres" && etcdServers.length > 0) {
+    throw new UsageError("--etcd-servers goes with --engine etcd");
   }
   if ((flags.replicaCert === undefined) !== (flags.replicaKey === undefined)) {
     throw new UsageError("--replica-cert and --replica-key go together");
@@ -36,13 +53,13 @@ export function checkEngine(flags: EngineFlags & { readonly memory?: boolean }):
   const named = replicaUrl ?? checkpoints ?? etcdServers[0]?.[0];
   if (engine === "local" && (named !== undefined || prefer === true)) {
     throw new UsageError(
-      "--etcd-servers, --replica-url, --checkpoints and --prefer go with --engine etcd",
+      "--etcd-servers, --replica-url, --checkpoints and --prefer go with --engine etcd or postgres",
     );
   }
 }
 
 /** One for each cluster. Nothing is connected yet. Throws UsageError. */
-export async function logEndpoints(flags: EngineFlags): Promise<readonly EtcdEndpoints[]> {
+async function logEndpoints(flags: EngineFlags): Promise<readonly EtcdEndpoints[]> {
   const urls = flags.etcdServers.flat();
   for (const url of urls) await checkEtcdUrl(url);
   const twice = urls.find((url, at) => urls.indexOf(url) !== at);
@@ -52,11 +69,54 @@ export async function logEndpoints(flags: EngineFlags): Promise<readonly EtcdEnd
       `--etcd-servers is given ${flags.etcdServers.length} times: a log has at most ${stripesMax} stripes`,
     );
   }
-  if (!/^\/[!-~]*[!-.0-~]\/$/.test(flags.etcdPrefix)) {
-    throw new UsageError(
-      `--etcd-prefix ${flags.etcdPrefix} must begin and end with a slash, as /pilothouse/`,
-    );
-  }
   const identity = etcdIdentityOf(flags);
   return flags.etcdServers.map((cluster) => new EtcdEndpoints(cluster, identity));
+}
+
+/** Where a replicated log lies. */
+interface LogPlace {
+  readonly cluster: LogCluster;
+  readonly stripes: readonly LogCluster[];
+  /** Of etcd clusters, whose own history is to be compacted. */
+  readonly endpoints: readonly EtcdEndpoints[];
+  /** For texts: without a password. */
+  readonly where: string;
+}
+
+/** Throws UsageError. */
+export async function openLogPlace(
+  deps: { readonly clock: Clock },
+  flags: EngineFlags,
+  parts: Parts,
+): Promise<LogPlace> {
+  checkPrefix(flags);
+  if (flags.engine !== "postgres") return openEtcdPlace(deps, flags, parts);
+  const { openPostgresLog } = await import("./postgres.ts");
+  const { cluster, where } = await openPostgresLog(deps, flags, parts);
+  return { cluster, stripes: [], endpoints: [], where };
+}
+
+/** The first cluster is the log's own; errors name those of several by their URLs. */
+async function openEtcdPlace(
+  deps: { readonly clock: Clock },
+  flags: EngineFlags,
+  parts: Parts,
+): Promise<LogPlace> {
+  const endpoints = await parts.open("endpoints", () => logEndpoints(flags), {
+    close: (opened) => opened.forEach((one) => one.close()),
+  });
+  const names = flags.etcdServers.map((urls) => urls.join(","));
+  const [first, ...stripes] = endpoints.map((one, at) => {
+    const name = endpoints.length === 1 ? undefined : `the etcd cluster ${names[at]}`;
+    return new EtcdLogCluster({ ...deps, endpoints: one }, name);
+  });
+  const cluster = must(first, "a log has a cluster");
+  return { cluster, stripes, endpoints, where: names.join(" and ") };
+}
+
+function checkPrefix({ etcdPrefix }: EngineFlags): void {
+  if (/^\/[!-~]*[!-.0-~]\/$/.test(etcdPrefix)) return;
+  throw new UsageError(
+    `--etcd-prefix ${etcdPrefix} must begin and end with a slash, as /pilothouse/`,
+  );
 }

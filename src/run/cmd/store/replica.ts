@@ -1,15 +1,13 @@
 /**
- * `pilothouse store --engine etcd`: one replica of a store whose log lies in an etcd cluster. Any number of them serve
+ * `pilothouse store --engine etcd` or `postgres`: one replica of a store whose log lies in an etcd cluster or a database. Any number of them serve
  * the same keys; one holds the log at a time.
  */
 import { X509Certificate } from "node:crypto";
-import { must } from "#base/assert.ts";
 import { Alarms } from "#etcd/alarms.ts";
 import type { EtcdIdentity } from "#etcd/client.ts";
 import type { EtcdEndpoints } from "#etcd/endpoints.ts";
 import { HolderLink } from "#etcd/holder-link.ts";
 import { Handover } from "#etcd/handover.ts";
-import { EtcdLogCluster } from "#etcd/log-cluster.ts";
 import { etcdVersion } from "#etcd/maintenance.ts";
 import { EtcdCounters } from "#etcd/counters.ts";
 import { replicaMethods } from "#etcd/replica-methods.ts";
@@ -23,6 +21,7 @@ import { Compactor } from "#stocketcd/compactor.ts";
 import { AutoCompactor } from "#store/auto-compact.ts";
 import { FellBehindError, FencedError } from "#store/engines/engine.ts";
 import type { ChunkStore } from "#store/engines/etcd/chunk-store.ts";
+import type { LogCluster } from "#store/engines/etcd/cluster.ts";
 import { EtcdEngine } from "#store/engines/etcd/engine.ts";
 import { recommendedOptions } from "#store/options.ts";
 import type { Revision } from "#store/store.ts";
@@ -34,7 +33,7 @@ import type { Parts } from "../shared/parts.ts";
 import { productVersion } from "../shared/product.ts";
 import type { Started } from "../shared/role-life.ts";
 import { openSpareMemory } from "../shared/spare-memory.ts";
-import { logEndpoints, type EngineFlags } from "./engine.ts";
+import { openLogPlace, type EngineFlags } from "./engine.ts";
 import { listenAt, urlOf, type ListenAddress, type ListenFlags } from "./listen.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
@@ -64,14 +63,11 @@ export async function openReplicaRole(
 ): Promise<Started> {
   const url = replicaUrl(flags, address);
   const identity = peerIdentity(flags);
-  const endpoints = await parts.open("endpoints", () => logEndpoints(flags), {
-    close: (opened) => opened.forEach((one) => one.close()),
-  });
-  const [cluster, ...stripes] = logClusters(host, flags, endpoints);
+  const { cluster, stripes, endpoints, where } = await openLogPlace(host, flags, parts);
   const chunks = await openCheckpointPlace(flags.checkpoints, process.env);
   const replica = await parts.open(
     "replica",
-    () => open({ ...host, cluster, stripes, chunks }, flags, url),
+    () => open({ ...host, cluster, stripes, chunks, where }, flags, url),
     {
       close: (opened) => opened.close(),
     },
@@ -96,7 +92,7 @@ export async function openReplicaRole(
   await openCompactors({ ...host, endpoints }, flags, replica, parts);
   await openSpareMemory(host.clock, parts);
   const failed = Promise.race([replica.failed, role.failed]);
-  return { text: readyText(replica, flags, url), failed };
+  return { text: readyText(replica, `${flags.etcdPrefix} in ${where}`, url), failed };
 }
 
 interface Serving {
@@ -142,8 +138,9 @@ async function openFrontend(
 
 async function open(
   deps: ReplicaHost & {
-    readonly cluster: EtcdLogCluster;
-    readonly stripes: readonly EtcdLogCluster[];
+    readonly cluster: LogCluster;
+    readonly stripes: readonly LogCluster[];
+    readonly where: string;
     readonly chunks: ChunkStore | undefined;
   },
   flags: ReplicaFlags,
@@ -156,8 +153,8 @@ async function open(
       return await openReplica({ ...deps, engine }, options);
     } catch (error) {
       if (error instanceof FellBehindError && tries < openTriesMax) continue;
-      const where = `${flags.etcdPrefix} of ${namesOf(flags).join(" and ")}`;
-      throw new UsageError(`cannot read the log ${where}: ${(error as Error).message}`, {
+      const log = `${flags.etcdPrefix} of ${deps.where}`;
+      throw new UsageError(`cannot read the log ${log}: ${(error as Error).message}`, {
         cause: error,
       });
     }
@@ -201,24 +198,6 @@ function peerIdentity(flags: ReplicaFlags): EtcdIdentity {
     );
   }
   return { ...identity, ca: readOperatorFile(flags.clientCa) };
-}
-
-/** The first one is the log's own; errors name those of several by their URLs. */
-function logClusters(
-  host: ReplicaHost,
-  flags: ReplicaFlags,
-  endpoints: readonly EtcdEndpoints[],
-): readonly [EtcdLogCluster, ...EtcdLogCluster[]] {
-  const names = namesOf(flags);
-  const [first, ...rest] = endpoints.map((one, at) => {
-    const name = endpoints.length === 1 ? undefined : `the etcd cluster ${names[at]}`;
-    return new EtcdLogCluster({ ...host, endpoints: one }, name);
-  });
-  return [must(first, "a log has a cluster"), ...rest];
-}
-
-function namesOf({ etcdServers }: ReplicaFlags): readonly string[] {
-  return etcdServers.map((urls) => urls.join(","));
 }
 
 type CompactorDeps = ReplicaHost & { readonly endpoints: readonly EtcdEndpoints[] };
@@ -268,11 +247,11 @@ export function endAnew(error: Error): void {
   process.exit(1);
 }
 
-function readyText(replica: Replica, flags: ReplicaFlags, url: string): string {
+function readyText(replica: Replica, log: string, url: string): string {
   const { keys, bytes } = replica.stats();
   return `pilothouse ${productVersion} store (etcd API ${etcdVersion}) ready in ${(performance.now() / 1000).toFixed(2)} s
   endpoint  ${url}
-  log       ${flags.etcdPrefix} in ${namesOf(flags).join(" and ")}
+  log       ${log}
   data      ${keys} keys, ${bytes} bytes, revision ${replica.commitRevision}
 `;
 }

@@ -74,7 +74,7 @@ type Host = ReturnType<typeof hostOf>;
 export async function serveStore(flags: StoreFlags): Promise<void> {
   countOffHeapWithHeap();
   const host = supervised(hostOf(flags));
-  if (flags.engine !== "etcd") {
+  if (flags.engine === "local") {
     return runToEnd((parts) => openStoreRole(host, flags, parts), {
       onFailed: exitOnStoreFailure,
     });
