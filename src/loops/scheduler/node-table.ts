@@ -37,6 +37,8 @@ interface ScalarColumn {
 }
 
 const slotsFirst = 64;
+/** So many of the last static changes are remembered: what is derived from these facts is brought up to date by slot. */
+const staticChangesKept = 1_024;
 /** So many of the last changes of room are remembered. */
 const changesKept = 16_384;
 /** Columns of node labels that no Pod spreads by any more are dropped past this many. */
@@ -60,6 +62,8 @@ export class NodeTable {
   live = new Int32Array(slotsFirst);
   /** Grows with every change of any node's static facts, and when nodes come or go. */
   staticVersion = 1;
+  /** Slots of the last static changes, by version; -1: any slot may have changed. */
+  readonly #staticChanged = new Int32Array(staticChangesKept).fill(-1);
 
   /** Changes of `roomGeneration` so far. */
   roomChanges = 0;
@@ -108,7 +112,7 @@ export class NodeTable {
     this.#setMax(slot, node);
     if (old !== undefined && haveSameStaticFacts(old, node)) return slot;
     this.generation[slot] = ++this.#generations;
-    this.staticVersion++;
+    this.#noteStatic(slot);
     for (const column of this.#columns.values()) this.#label(column, slot, node);
     return slot;
   }
@@ -122,7 +126,7 @@ export class NodeTable {
     this.images.change(slot, this.#nodes[slot]?.status?.images, undefined);
     this.#nodes[slot] = undefined;
     this.generation[slot] = ++this.#generations;
-    this.staticVersion++;
+    this.#noteStatic(slot);
     for (const column of this.#columns.values()) column.ids[slot] = -1;
     const position = this.#position[slot] ?? 0;
     assert(this.live[position] === slot, "a slot is where its position says", { slot, position });
@@ -194,10 +198,27 @@ export class NodeTable {
       this.#label(column, slot, this.node(slot));
     }
     // Value numbers may have changed, so everything derived from them is out of date.
-    if (known !== undefined || this.#columns.size >= columnsMax) this.staticVersion++;
+    if (known !== undefined || this.#columns.size >= columnsMax) this.#noteStatic(-1);
     if (this.#columns.size >= columnsMax) this.#columns.clear();
     this.#columns.set(key, column);
     return column;
+  }
+
+  /** Slots whose static facts changed since a static version, some perhaps twice; undefined: any may have. */
+  staticChangesSince(version: number): readonly number[] | undefined {
+    if (this.staticVersion - version > staticChangesKept) return undefined;
+    const slots: number[] = [];
+    for (let at = version; at < this.staticVersion; at++) {
+      const slot = this.#staticChanged[at % staticChangesKept] ?? -1;
+      if (slot < 0) return undefined;
+      slots.push(slot);
+    }
+    return slots;
+  }
+
+  #noteStatic(slot: number): void {
+    this.#staticChanged[this.staticVersion % staticChangesKept] = slot;
+    this.staticVersion++;
   }
 
   /** O(nodes) after a static change. */

@@ -77,13 +77,19 @@ interface Refusal {
   readonly isHopeless: boolean;
 }
 
-/** Which nodes count for a spread constraint, as of a static version. */
+/** Which nodes count for a spread constraint, as of a static version; brought up to date for the nodes that changed. */
 export interface Participation {
-  readonly version: number;
+  version: number;
   /** Domains with such a node. */
-  readonly eligible: Int32Array;
-  /** 1 for such a node, by slot; undefined: all nodes. */
-  readonly slots: Uint8Array | undefined;
+  eligible: Int32Array;
+  /** Such nodes. */
+  count: number;
+  /** 1 for such a node, by slot. */
+  slots: Uint8Array;
+  /** The domain that a slot is counted in, by slot; -1: none. */
+  domainOf: Int32Array;
+  /** Such nodes, by domain. */
+  perDomain: Int32Array;
 }
 
 interface Checked {

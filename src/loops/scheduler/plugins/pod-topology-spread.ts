@@ -85,10 +85,15 @@ function filterOne(cycle: Cycle, spread: Spread, all: readonly Spread[]): void {
 }
 
 /** Matching Pods by domain, over nodes that take part. */
-function domainSums(cycle: Cycle, spread: Spread, { slots }: Participation): DomainSums {
+function domainSums(
+  cycle: Cycle,
+  spread: Spread,
+  { count: some, slots }: Participation,
+): DomainSums {
+  const { nodes } = cycle.cache;
   const tally = cycle.cache.counts.at(spread.selection);
-  if (slots === undefined) return tally.byDomain(spread.topologyKey);
-  const { ids, names } = cycle.cache.nodes.domains(spread.topologyKey);
+  if (some === nodes.size) return tally.byDomain(spread.topologyKey);
+  const { ids, names } = nodes.domains(spread.topologyKey);
   const sums = new Int32Array(names.length);
   for (const [slot, count] of tally.perSlot) {
     const domain = ids[slot] ?? -1;
@@ -97,42 +102,71 @@ function domainSums(cycle: Cycle, spread: Spread, { slots }: Participation): Dom
   return sums;
 }
 
-/** Depends on the class and the nodes' static facts only, so it is kept until those change. */
+/** Depends on the class and the nodes' static facts only: kept, and brought up to date for the nodes that changed. */
 function participation(cycle: Cycle, spread: Spread, all: readonly Spread[]): Participation {
   const { nodes } = cycle.cache;
   const { participations } = cycle.podClass;
+  // A column that is made anew changes every slot.
+  const columns = all.map(({ topologyKey }) => nodes.domains(topologyKey).ids);
   const { ids, names } = nodes.domains(spread.topologyKey);
   const keys = all.map(({ topologyKey }) => topologyKey).join();
   const key = `${spread.topologyKey}|${spread.honorAffinity}|${spread.honorTaints}|${keys}`;
   const known = participations.get(key);
   if (known?.version === nodes.staticVersion) return known;
-  const slots = new Uint8Array(nodes.capacity);
-  const isEligible = new Uint8Array(names.length);
-  let count = 0;
-  for (let i = 0; i < nodes.size; i++) {
-    const slot = nodes.live[i] ?? 0;
-    if (!takesPart(cycle, slot, spread, all)) continue;
-    count++;
-    slots[slot] = 1;
-    const domain = ids[slot] ?? -1;
-    if (domain >= 0) isEligible[domain] = 1;
+  const changed = known === undefined ? undefined : nodes.staticChangesSince(known.version);
+  const part = known === undefined || changed === undefined ? nobody() : known;
+  participations.set(key, part);
+  growParticipation(part, nodes.capacity, names.length);
+  for (const slot of changed ?? nodes.live.subarray(0, nodes.size)) {
+    const isIn = takesPart(cycle, slot, spread, columns);
+    recount(part, slot, isIn ? (ids[slot] ?? -1) : -1);
   }
-  const eligible = [...isEligible.keys()].filter((domain) => isEligible[domain] === 1);
-  const made = {
-    version: nodes.staticVersion,
-    eligible: Int32Array.from(eligible),
-    slots: count === nodes.size ? undefined : slots,
-  };
-  participations.set(key, made);
-  return made;
+  part.eligible = Int32Array.from(part.perDomain.keys().filter((one) => part.perDomain[one] !== 0));
+  part.version = nodes.staticVersion;
+  return part;
+}
+
+function nobody(): Participation {
+  const none = new Int32Array(0);
+  const slots = new Uint8Array(0);
+  return { version: 0, eligible: none, count: 0, slots, domainOf: none, perDomain: none };
+}
+
+function growParticipation(part: Participation, capacity: number, domains: number): void {
+  if (part.slots.length < capacity) {
+    const slots = new Uint8Array(capacity);
+    slots.set(part.slots);
+    part.slots = slots;
+    const domainOf = new Int32Array(capacity).fill(-1);
+    domainOf.set(part.domainOf);
+    part.domainOf = domainOf;
+  }
+  if (part.perDomain.length >= domains) return;
+  const perDomain = new Int32Array(domains);
+  perDomain.set(part.perDomain);
+  part.perDomain = perDomain;
+}
+
+/** `domain`: of the slot's node, which takes part; -1: it does not. */
+function recount(part: Participation, slot: number, domain: number): void {
+  const before = part.domainOf[slot] ?? -1;
+  if (before === domain) return;
+  if (before >= 0) part.perDomain[before] = (part.perDomain[before] ?? 0) - 1;
+  if (domain >= 0) part.perDomain[domain] = (part.perDomain[domain] ?? 0) + 1;
+  part.count += (domain >= 0 ? 1 : 0) - (before >= 0 ? 1 : 0);
+  part.slots[slot] = domain >= 0 ? 1 : 0;
+  part.domainOf[slot] = domain;
 }
 
 /** A node counts when it has all topology keys and passes the policies of the constraint. */
-function takesPart(cycle: Cycle, slot: number, spread: Spread, all: readonly Spread[]): boolean {
+function takesPart(
+  cycle: Cycle,
+  slot: number,
+  spread: Spread,
+  columns: readonly Int32Array[],
+): boolean {
   const { nodes } = cycle.cache;
-  for (const { topologyKey } of all) {
-    if ((nodes.domains(topologyKey).ids[slot] ?? -1) < 0) return false;
-  }
+  for (const ids of columns) if ((ids[slot] ?? -1) < 0) return false;
   // The common case: the class fits the node by every static filter, so by these two as well.
   if (cycle.classes.verdict(cycle.podClass, slot) === fits) return true;
   return policiesHold(cycle, nodes, slot, spread);
