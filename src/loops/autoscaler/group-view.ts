@@ -130,6 +130,7 @@ export class GroupView {
     const isPrice = price === undefined || (Number.isFinite(price) && price >= 0);
     if (!isPrice) throw new Error(`its price is ${price}`);
     const options = (await provider.options(id, this.#options)) ?? this.#options;
+    checkOptions(options);
     const facts = { readMs: nowMs, template, price, options };
     this.#facts.set(id, facts);
     return facts;
@@ -163,6 +164,14 @@ function checkInstances(instances: readonly Instance[]): void {
 }
 
 /** Filters read what a node says of itself: it must be what an API server would take. */
+/** A provider that says that nodes may go before their time is not believed. */
+function checkOptions(options: GroupOptions): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (typeof value === "boolean" || (Number.isFinite(value) && value >= 0)) continue;
+    throw new Error(`its option ${name} is ${value}`);
+  }
+}
+
 function checkTemplate({ status }: Node): void {
   for (const [name, text] of Object.entries(status?.allocatable ?? {})) {
     const quantity = tryParseQuantity(text);

@@ -66,9 +66,12 @@ export function plan(deps: PlanDeps): Plan {
     const up = planScaleUp(deps, health, [...pods, ...evictees], closed);
     whatIf.undo(mark);
     const replaced = replacement(expired, up.unschedulable, up.actions);
+    // A pod that no group helps must not keep every node for ever.
+    const unhelped = new Set(up.unhelped.map(({ info }) => info.uid));
+    const hasWaiting = pods.some(({ uid }) => !unhelped.has(uid));
     const down =
       options.scaleDownEnabled && up.actions.length === 0
-        ? planScaleDown(deps, health, { needed: up.needed, hasWaiting: pods.length > 0 })
+        ? planScaleDown(deps, health, { needed: up.needed, hasWaiting })
         : noScaleDown;
     const isGoing = replaced.some(({ kind }) => kind === "remove");
     const downActions = isGoing

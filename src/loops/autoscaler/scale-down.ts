@@ -110,17 +110,12 @@ class ScaleDownRun {
       if (this.#mayGo(candidate)) removable.push(candidate);
     }
     const names = new Set(removable.map(({ node }) => nameOf(node)));
+    const empty = removable.filter(({ pods }) => pods.length === 0);
+    const emptyNames = new Set(empty.map(({ node }) => nameOf(node)));
+    // Of all nodes: one that is no candidate now begins anew when it is one again.
     for (const name of this.#health.groupOf.keys()) {
       note(book.unneededSince, name, names.has(name), nowMs);
-    }
-    for (const candidate of candidates) {
-      const isEmpty = candidate.pods.length === 0;
-      note(
-        book.emptySince,
-        nameOf(candidate.node),
-        isEmpty && names.has(nameOf(candidate.node)),
-        nowMs,
-      );
+      note(book.emptySince, name, emptyNames.has(name), nowMs);
     }
     const isInCooldown = this.#isInCooldown();
     const removals = isInCooldown ? [] : this.#removals(removable, hasWaiting);

@@ -37,7 +37,7 @@ interface ScalarColumn {
 }
 
 const slotsFirst = 64;
-/** So many of the last static changes are remembered: what is derived from these facts is brought up to date by slot. */
+/** Static changes that are remembered, so that results of static facts are updated by slot. */
 const staticChangesKept = 1_024;
 /** So many of the last changes of room are remembered. */
 const changesKept = 16_384;
