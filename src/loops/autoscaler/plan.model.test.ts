@@ -1,6 +1,6 @@
 /**
  * Plans in a world of random pods and groups, on a clock of half-minutes: nodes come late or never, pods come and go, a
- * scheduler places what fits. What must hold is checked at every step; breaches planted into what the plan is told are found.
+ * scheduler places what fits. The invariants are checked at every step; breaches planted into what the plan is told are found.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
