@@ -1,6 +1,6 @@
 /**
- * Plans in a world of random pods and groups, on a clock of half-minutes: nodes come late or never, pods come and go, a
- * scheduler places what fits. The invariants are checked at every step; breaches planted into what the plan is told are found.
+ * Plans in a world of random pods and groups: nodes come late or never, pods come and go, a scheduler places pods.
+ * The invariants are checked at every step, and the checks find four planted breaches.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
