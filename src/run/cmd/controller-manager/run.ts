@@ -19,7 +19,7 @@ import { QueueMetrics } from "#client/queue-metrics.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import { readOperatorFile } from "../shared/operator-file.ts";
 import type { Parts } from "../shared/parts.ts";
-import { openRecovery } from "../shared/recovery.ts";
+import { openRecovery, recoveryLimitsOf } from "../shared/recovery.ts";
 import type { Started } from "../shared/role-life.ts";
 import { type SigningFlags, signingOf } from "../shared/signing.ts";
 import { componentUserAgent } from "../shared/user-agent.ts";
@@ -74,7 +74,7 @@ function openControllerManager(
       const client = connection.client(term);
       const informers = createInformerSet({ ...host, client: connection.client() });
       const pacing = { client, metrics: paced, component: role };
-      const pace = flags.recoveryBudget;
+      const pace = recoveryLimitsOf(flags);
       const recovery = pace === undefined ? undefined : openRecovery(host, pacing, pace);
       const legacyTokens = mint === undefined ? {} : { legacyTokens: { client, mint } };
       const manager = createControllerManager(

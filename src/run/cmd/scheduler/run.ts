@@ -8,7 +8,7 @@ import { podResourceMetrics } from "#scheduler/pod-resource-metrics.ts";
 import { createScheduler, schedulerDefaults } from "#scheduler/scheduler.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import type { Parts } from "../shared/parts.ts";
-import { openRecovery } from "../shared/recovery.ts";
+import { openRecovery, recoveryLimitsOf } from "../shared/recovery.ts";
 import type { Started } from "../shared/role-life.ts";
 import { componentUserAgent } from "../shared/user-agent.ts";
 import type { SchedulerFlags } from "./flags.ts";
@@ -41,7 +41,7 @@ export async function openScheduler(
     const recovery = new RecoveryMetrics(metrics);
     return async (signal, term) => {
       const own = connection.client(term);
-      const pace = flags.recoveryBudget;
+      const pace = recoveryLimitsOf(flags);
       const pacing = { client: own, metrics: recovery, component: role };
       const client =
         pace === undefined

@@ -8,8 +8,12 @@ import type { RecoveryMetrics } from "#client/recovery-metrics.ts";
 import type { SupervisedHost } from "./host.ts";
 
 export interface RecoveryFlags {
-  /** Absent: off. */
-  readonly recoveryBudget?: RecoveryLimits;
+  readonly recoveryBudget: RecoveryLimits | "off";
+}
+
+/** Undefined: off. */
+export function recoveryLimitsOf({ recoveryBudget }: RecoveryFlags): RecoveryLimits | undefined {
+  return recoveryBudget === "off" ? undefined : recoveryBudget;
 }
 
 /** 2,000 a second is what an API server with a core to itself takes of small pods. */
@@ -26,8 +30,9 @@ export function addRecoveryFlag(command: Command): void {
   command.addOption(option.default(recoveryDefaults, "auto"));
 }
 
-function recoveryLimits(text: string): RecoveryLimits | undefined {
-  if (text === "off") return undefined;
+/** A word for "off", because commander takes nothing for the empty text. */
+function recoveryLimits(text: string): RecoveryFlags["recoveryBudget"] {
+  if (text === "off") return "off";
   if (text === "auto") return recoveryDefaults;
   const most = Number(text);
   if (text.trim() === "" || !(most >= 1 && most <= 1_000_000))

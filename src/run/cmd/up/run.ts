@@ -16,6 +16,7 @@ import type { Parts } from "../shared/parts.ts";
 import { type Plane, startPlane } from "../plane/plane.ts";
 import type { PlaneOptions } from "../plane/options.ts";
 import { productVersion } from "../shared/product.ts";
+import { recoveryLimitsOf } from "../shared/recovery.ts";
 import { type OpenRole, runToEnd, type Started } from "../shared/role-life.ts";
 import { serverOptions } from "../plane/server-options.ts";
 import { openNodeGroups } from "../shared/node-group-role.ts";
@@ -95,7 +96,7 @@ async function openPlane(
       port: flags.port,
       nodes: flags.nodes,
       unpullable: flags.imagePullError,
-      ...given({ recovery: flags.recoveryBudget }),
+      ...given({ recovery: recoveryLimitsOf(flags) }),
       hasHollowMetrics: flags.hollowMetrics,
       ...more,
     };
