@@ -36,6 +36,7 @@ const benches = [
   "xds",
   "gates",
   "scheduler",
+  "stripes",
   "views",
 ];
 /** Rooms that `check` tests, besides the rules of the tree: what everything stands on, and the way of a write to its watchers. */

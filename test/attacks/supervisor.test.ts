@@ -532,7 +532,7 @@ describe("work that is not waited for", () => {
     "commit/etcd/holder-link.ts": ["this.#client.gone.then("],
     "commit/etcd/kv.ts": ["this.#stream("],
     "commit/etcd/lease.ts": ["this.#sendGone(", "this.#sendConfirmed("],
-    "commit/etcd/log-cluster.ts": ["this.#watchOn("],
+    "commit/etcd/log-cluster.ts": ["watchAgain("],
     "commit/etcd/maintenance.ts": ["sendSnapshot("],
     "commit/etcd/replica-methods.ts": ["send("],
     "commit/etcd/replica-role.ts": ["run(", "this.#follow(", "this.#takeOver("],
@@ -575,7 +575,7 @@ describe("work that is not waited for", () => {
     // What could not be written fails its session.
     "crowd/sinks/drivers/kafka.ts": ["this.#writing?.then("],
     "commit/stocketcd/compactor.ts": ["this.#round("],
-    "commit/postgres/log-cluster.ts": ["this.#watchOn("],
+    "commit/postgres/log-cluster.ts": ["watchAgain("],
     "commit/store/auto-compact.ts": ["this.#tick("],
     "commit/store/embedded.ts": ["deps.engine.deposed?.then("],
     "commit/store/engines/local/room.ts": ["this.look("],

@@ -5,7 +5,7 @@
  * Holds  an outcome that no answer has proved is "uncertain": deadlines, broken connections, changes of leader.
  */
 import type { Clock } from "#platform/clock.ts";
-import { sleep } from "#platform/clock.ts";
+import { watchAgain } from "#store/engines/etcd/watch-again.ts";
 import type {
   Change,
   ChangeAnswer,
@@ -26,7 +26,6 @@ import type { EtcdEndpoints } from "./endpoints.ts";
 
 /** Longer than an election of etcd (1 s) and a slow sync; shorter than anybody waits. */
 const answerMs = 2000;
-const watchAgainMs = 200;
 
 type Unanswered = Extract<ReadAnswer, { readonly kind: "uncertain" | "refused" }>;
 
@@ -68,21 +67,10 @@ export class EtcdLogCluster implements LogCluster {
 
   watch(prefix: string, sink: KeySink): { close(): void } {
     const closing = new AbortController();
-    void this.#watchOn(prefix, sink, closing.signal);
+    void watchAgain(this.#clock, sink, closing.signal, () =>
+      this.#watchOnce(prefix, sink, closing.signal),
+    );
     return { close: () => closing.abort() };
-  }
-
-  /** Stays on the connection of the moment, and begins anew on the next one. */
-  async #watchOn(prefix: string, sink: KeySink, closing: AbortSignal): Promise<void> {
-    while (!closing.aborted) {
-      try {
-        await this.#watchOnce(prefix, sink, closing);
-      } catch {
-        // The connection was just lost: the next one is tried.
-      }
-      sink.broke();
-      await sleep(this.#clock, "etcd.replica-wait", watchAgainMs, closing);
-    }
   }
 
   async #watchOnce(prefix: string, sink: KeySink, closing: AbortSignal): Promise<void> {

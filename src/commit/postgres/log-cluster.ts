@@ -15,7 +15,7 @@
  */
 import type { Client } from "pg";
 import type { Clock } from "#platform/clock.ts";
-import { sleep } from "#platform/clock.ts";
+import { watchAgain } from "#store/engines/etcd/watch-again.ts";
 import type {
   Change,
   ChangeAnswer,
@@ -31,7 +31,6 @@ import { refusedChange, unanswered } from "./answers.ts";
 import type { PostgresPool } from "./pool.ts";
 import { makeTable, tableOf } from "./table.ts";
 
-const watchAgainMs = 200;
 /** Of one list: a page of slots, and some more. */
 const listBytesMax = 16 * 2 ** 20;
 /** Slots announced at once: more are read by those who poll. */
@@ -84,7 +83,9 @@ export class PostgresLogCluster implements LogCluster {
 
   watch(prefix: string, sink: KeySink): { close(): void } {
     const closing = new AbortController();
-    void this.#watchOn(prefix, sink, closing.signal);
+    void watchAgain(this.#clock, sink, closing.signal, () =>
+      this.#watchOnce(prefix, sink, closing.signal),
+    );
     return { close: () => closing.abort() };
   }
 
@@ -178,18 +179,6 @@ export class PostgresLogCluster implements LogCluster {
       if (rowCount !== 1) return false;
     }
     return true;
-  }
-
-  async #watchOn(prefix: string, sink: KeySink, closing: AbortSignal): Promise<void> {
-    while (!closing.aborted) {
-      try {
-        await this.#watchOnce(prefix, sink, closing);
-      } catch {
-        // The connection was lost: the next one is tried.
-      }
-      sink.broke();
-      await sleep(this.#clock, "etcd.replica-wait", watchAgainMs, closing);
-    }
   }
 
   async #watchOnce(prefix: string, sink: KeySink, closing: AbortSignal): Promise<void> {

@@ -59,7 +59,7 @@ function isBound({
   return terms + hostPorts.length + claims.length + disks.length + devices > 0;
 }
 
-/** What the Pods in question count: who is counted is coupled to who counts. */
+/** Selectors of affinity and spreading of these Pods: where a Pod that one of them selects goes decides where others may go. */
 function selectionsOf(pods: readonly PodInfo[]): readonly Selection[] {
   const byKey = new Map<string, Selection>();
   for (const { affinity, antiAffinity, spreadHard } of pods) {

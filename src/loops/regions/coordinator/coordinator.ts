@@ -5,7 +5,7 @@ import { createInformerSet } from "#client/informer-set.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
-import { RecoveryBudget, type RecoveryLimits } from "../failure/recovery-budget.ts";
+import { MoveBudget, type MoveLimits } from "../failure/move-budget.ts";
 import { PlacementController } from "./placement-controller.ts";
 import { RegionLoop } from "./region-loop.ts";
 import { RegionSet, type OpenRegion, type RegionSetOptions } from "./region-set.ts";
@@ -22,7 +22,7 @@ interface CoordinatorDeps {
 }
 
 export interface CoordinatorOptions extends RegionSetOptions {
-  readonly recovery: RecoveryLimits;
+  readonly recovery: MoveLimits;
   readonly summaryEveryMs: number;
   readonly stuckAfterMs: number;
   readonly forgetStuckAfterMs: number;
@@ -45,7 +45,7 @@ export function createCoordinator(deps: CoordinatorDeps, options: CoordinatorOpt
     log,
     informers,
     regions,
-    budget: new RecoveryBudget(clock, options.recovery),
+    budget: new MoveBudget(clock, options.recovery),
     stuck: new StuckReplicas(clock, {
       stuckAfterMs: options.stuckAfterMs,
       forgetAfterMs: options.forgetStuckAfterMs,

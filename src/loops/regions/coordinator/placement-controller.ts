@@ -24,7 +24,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { chooseRegions } from "../choose.ts";
 import { hasQuorum, standingOf } from "../failure/region-health.ts";
-import type { RecoveryBudget } from "../failure/recovery-budget.ts";
+import type { MoveBudget } from "../failure/move-budget.ts";
 import { annotations, labels, placedFinalizer, refs, regionNamespace } from "../names.ts";
 import {
   placementSpec,
@@ -50,7 +50,7 @@ interface PlacementDeps {
   readonly log: Log;
   readonly informers: InformerSet;
   readonly regions: RegionSet;
-  readonly budget: RecoveryBudget;
+  readonly budget: MoveBudget;
   readonly stuck: StuckReplicas;
   readonly writer: RegionWriter;
 }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { FenceAuthority, FenceHolder } from "./fence.ts";
-import { RecoveryBudget } from "./recovery-budget.ts";
+import { MoveBudget } from "./move-budget.ts";
 import { hasQuorum, RegionHealth, standingOf } from "./region-health.ts";
 
 test("a region is Unknown after its time of silence, and Ready at its next answer", () => {
@@ -41,7 +41,7 @@ test("a region is given up after the policy's time, or at once by an operator, a
 
 test("the budget moves its burst, then its rate, and never more than a share of the room", () => {
   const clock = new FakeClock();
-  const budget = new RecoveryBudget(clock, { podsPerSecond: 2, burst: 10, shareOfRoom: 0.5 });
+  const budget = new MoveBudget(clock, { podsPerSecond: 2, burst: 10, shareOfRoom: 0.5 });
   assert.equal(budget.take(100, 12), 6);
   assert.equal(budget.take(100, undefined), 4);
   assert.equal(budget.take(1, undefined), 0);

@@ -2,7 +2,8 @@
  * What the coordinator may do in a region: the kinds that it places, reading of nodes and pods for the summary, and its own
  * namespace. No impersonation, no RBAC objects, no nodes to change.
  *
- * Trust  who may create workloads in a namespace may use its Secrets and service accounts: keep `kinds` to what is placed.
+ * Trust  the right to create workloads in a namespace includes the use of its Secrets and service accounts, so `kinds` should
+ *        name only what is placed.
  */
 import type { AnyObject } from "#api/object.ts";
 import { managerName, regionNamespace } from "../names.ts";

@@ -9,7 +9,7 @@
 import type { AnyObject } from "#api/object.ts";
 import { isRecord } from "#base/is-record.ts";
 import { chooseWhole, divide, type RegionClaim, type Standing } from "../divide/divide.ts";
-import type { RecoveryBudget } from "../failure/recovery-budget.ts";
+import type { MoveBudget } from "../failure/move-budget.ts";
 import { annotations } from "../names.ts";
 import { templateOf } from "./dependencies.ts";
 import type { PlacedObject, PlacementSpec } from "../placement.ts";
@@ -34,7 +34,7 @@ export interface RegionView {
   isEmptyOf(uid: string): boolean;
 }
 
-type Budget = Pick<RecoveryBudget, "take" | "putBack" | "waitMs">;
+type Budget = Pick<MoveBudget, "take" | "putBack" | "waitMs">;
 
 interface Decision {
   readonly object: PlacedObject;

@@ -78,7 +78,7 @@ export const gangPlugin = "GangScheduling";
 const membersMax = 2_000;
 const preemptorsMax = 500;
 const waitsForRest: ReadonlySet<string> = new Set([gangPlugin]);
-/** Every so many tries the group is decided though the sum of free room is too small: its texts are renewed. */
+/** Every eighth try decides about the group although the free room in sum is too small, so that its messages stay current. */
 const fullTryEvery = 8;
 
 export class GangScheduler {

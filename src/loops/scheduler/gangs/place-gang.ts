@@ -43,7 +43,7 @@ const trialsMax = 256;
 /** Pods times domains in one decision: a domain that takes all but one Pod costs as much as one that takes all. */
 const decisionsMax = 8_000;
 
-/** How many domains are tried in one decision about so many Pods. */
+/** The most domains that are tried in one decision about a group of `members` Pods. */
 export function trialsFor(members: number): number {
   return Math.max(1, Math.min(trialsMax, Math.floor(decisionsMax / Math.max(1, members))));
 }

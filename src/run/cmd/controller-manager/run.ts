@@ -5,7 +5,6 @@ import { ClusterSigner } from "#auth/cluster-signer.ts";
 import { signingKey, signToken } from "#auth/jwt.ts";
 import { legacyClaims } from "#auth/legacy-token.ts";
 import { serviceAccountUser } from "#auth/groups.ts";
-import { budgetedClient } from "#client/budgeted-client.ts";
 import type { Client } from "#client/client.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import { ControllerMetrics } from "#controllers/metrics.ts";
@@ -13,13 +12,12 @@ import { createControllerManager, type ManagerOptions } from "#controllers/manag
 import type { NodeLifecycleOptions } from "#controllers/nodelifecycle/options.ts";
 import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
 import { PublishedKinds } from "#extension/policies/published-kinds.ts";
-import type { RecoveryBudget } from "#client/recovery-budget.ts";
 import { RecoveryMetrics } from "#client/recovery-metrics.ts";
 import { QueueMetrics } from "#client/queue-metrics.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import { readOperatorFile } from "../shared/operator-file.ts";
 import type { Parts } from "../shared/parts.ts";
-import { openRecovery, recoveryLimitsOf } from "../shared/recovery.ts";
+import { openRecovery, pacedClient, recoveryLimitsOf } from "../shared/recovery.ts";
 import type { Started } from "../shared/role-life.ts";
 import { type SigningFlags, signingOf } from "../shared/signing.ts";
 import { componentUserAgent } from "../shared/user-agent.ts";
@@ -74,8 +72,8 @@ function openControllerManager(
       const client = connection.client(term);
       const informers = createInformerSet({ ...host, client: connection.client() });
       const pacing = { client, metrics: paced, component: role };
-      const pace = recoveryLimitsOf(flags);
-      const recovery = pace === undefined ? undefined : openRecovery(host, pacing, pace);
+      const recovery = openRecovery(host, pacing, recoveryLimitsOf(flags));
+      const clientFor = clientsOf(host, connection, client, flags, term);
       const legacyTokens = mint === undefined ? {} : { legacyTokens: { client, mint } };
       const manager = createControllerManager(
         {
@@ -84,7 +82,7 @@ function openControllerManager(
           observe: (name) => queues.observer(name),
           informers,
           ...given({ recovery }),
-          clientFor: pacedBy(recovery, host, clientsOf(host, connection, client, flags, term)),
+          clientFor: (account) => pacedClient(clientFor(account), recovery, host),
         },
         { ...fixed, ...chosen, ...legacyTokens },
       );
@@ -108,15 +106,6 @@ function nodeLifecycleOf(flags: ControllerManagerFlags): NodeLifecycleOptions {
     unhealthyShare: flags.unhealthyZoneThreshold,
     largeZoneNodes: flags.largeClusterSizeThreshold,
   };
-}
-
-function pacedBy(
-  recovery: RecoveryBudget | undefined,
-  { clock }: SupervisedHost,
-  clientFor: (account: string) => Client,
-): (account: string) => Client {
-  if (recovery === undefined) return clientFor;
-  return (account) => budgetedClient(clientFor(account), recovery, clock);
 }
 
 /** Each controller as its own service account, or all of them as the kubeconfig's user. */

@@ -4,7 +4,6 @@
  */
 import { groups, serviceAccountGroups, serviceAccountUser } from "#auth/groups.ts";
 import { given } from "#base/given.ts";
-import { budgetedClient } from "#client/budgeted-client.ts";
 import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
 import type { RecoveryBudget } from "#client/recovery-budget.ts";
@@ -26,14 +25,13 @@ import type { Hollow } from "#hollow/hollow.ts";
 import type { ScheduledFailure } from "#hollow/failure-schedule.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { hollowDefaults, type HollowOptions } from "#hollow/options.ts";
-import type { Clock } from "#platform/clock.ts";
 import type { PlainHandler } from "#platform/http.ts";
 import { SchedulerMetrics } from "#scheduler/metrics.ts";
 import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
 import { type HollowClients, stagedHollowNodes, type StagePlan } from "../shared/hollow-stages.ts";
 import { hollowStartMs, hollowStopMs } from "../shared/limits.ts";
 import type { SupervisedHost } from "../shared/host.ts";
-import { openRecovery } from "../shared/recovery.ts";
+import { openRecovery, pacedClient } from "../shared/recovery.ts";
 import { componentUserAgent } from "../shared/user-agent.ts";
 
 interface LoopOptions {
@@ -90,7 +88,7 @@ export function startLoops(
     const name = serviceAccountUser(systemNamespace, account);
     const user = { name, groups: serviceAccountGroups(systemNamespace) };
     const agent = componentUserAgent("kube-controller-manager", name);
-    return pacedBy(recovery, directClient(handler, user, agent), clock);
+    return pacedClient(directClient(handler, user, agent), recovery, host);
   };
   const managerInformers = createInformerSet({ ...host, client: managerClient });
   const legacyTokens = { client: managerClient, mint: options.mintLegacyToken };
@@ -109,7 +107,7 @@ export function startLoops(
   const schedulerUser = { name: "system:kube-scheduler", groups: [] };
   const schedulerAgent = componentUserAgent("kube-scheduler", "scheduler");
   const schedulerOwn = directClient(handler, schedulerUser, schedulerAgent);
-  const schedulerClient = pacedBy(recovery, schedulerOwn, clock);
+  const schedulerClient = pacedClient(schedulerOwn, recovery, host);
   const schedulerInformers = createInformerSet({ ...host, client: schedulerClient });
   const metrics = new SchedulerMetrics(options.metrics);
   const schedulerDeps = {
@@ -141,17 +139,12 @@ export function startLoops(
   };
 }
 
-function pacedBy(recovery: RecoveryBudget | undefined, client: Client, clock: Clock): Client {
-  return recovery === undefined ? client : budgetedClient(client, recovery, clock);
-}
-
 /** One for scheduler and controllers; undefined: their writes go as they come. */
 function recoveryOf(
   host: SupervisedHost,
   client: Client,
   { recovery, metrics }: LoopOptions,
 ): RecoveryBudget | undefined {
-  if (recovery === undefined) return undefined;
   const told = { client, metrics: new RecoveryMetrics(metrics), component: "pilothouse" };
   return openRecovery(host, told, recovery);
 }

@@ -1,6 +1,5 @@
 /** `pilothouse scheduler`: the scheduler alone, before any API server. */
 import type { Pod } from "#api/gen/types.ts";
-import { budgetedClient } from "#client/budgeted-client.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import { RecoveryMetrics } from "#client/recovery-metrics.ts";
 import { SchedulerMetrics } from "#scheduler/metrics.ts";
@@ -8,7 +7,7 @@ import { podResourceMetrics } from "#scheduler/pod-resource-metrics.ts";
 import { createScheduler, schedulerDefaults } from "#scheduler/scheduler.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import type { Parts } from "../shared/parts.ts";
-import { openRecovery, recoveryLimitsOf } from "../shared/recovery.ts";
+import { openRecovery, pacedClient, recoveryLimitsOf } from "../shared/recovery.ts";
 import type { Started } from "../shared/role-life.ts";
 import { componentUserAgent } from "../shared/user-agent.ts";
 import type { SchedulerFlags } from "./flags.ts";
@@ -41,12 +40,9 @@ export async function openScheduler(
     const recovery = new RecoveryMetrics(metrics);
     return async (signal, term) => {
       const own = connection.client(term);
-      const pace = recoveryLimitsOf(flags);
       const pacing = { client: own, metrics: recovery, component: role };
-      const client =
-        pace === undefined
-          ? own
-          : budgetedClient(own, openRecovery(host, pacing, pace), host.clock);
+      const budget = openRecovery(host, pacing, recoveryLimitsOf(flags));
+      const client = pacedClient(own, budget, host);
       const informers = createInformerSet({ ...host, client });
       const made = createScheduler(
         { ...host, client, informers, metrics: counted },

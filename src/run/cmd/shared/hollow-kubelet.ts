@@ -1,8 +1,8 @@
 /**
  * The port of the kubelets of all hollow nodes of a process: their metrics, their pods and what logs there are.
  *
- * Who may: a client certificate of the cluster's authority or a token (TokenReview), then SubjectAccessReview on
- * `nodes/{metrics,stats,pods,healthz,proxy}` of the node. Nobody is anonymous here.
+ * Access a client certificate of the cluster's authority or a token (TokenReview), then SubjectAccessReview on
+ *        `nodes/{metrics,stats,pods,healthz,proxy}` of the node. Requests without credentials are refused.
  * Cost   a page is one list of the node's pods, from the API server's cache.
  */
 import { given } from "#base/given.ts";

@@ -1,5 +1,6 @@
 /** `--recovery-budget`: the pods a second that a role evicts, creates and binds by itself, and what says that they wait. */
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { budgetedClient } from "#client/budgeted-client.ts";
 import type { Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
 import { RecoveryBudget, type RecoveryHold } from "#client/recovery-budget.ts";
@@ -53,11 +54,13 @@ interface RecoveryDeps {
   readonly component: string;
 }
 
+/** Undefined where `limits` are: nothing is paced. */
 export function openRecovery(
   host: SupervisedHost,
   { client, metrics, component }: RecoveryDeps,
-  limits: RecoveryLimits,
-): RecoveryBudget {
+  limits: RecoveryLimits | undefined,
+): RecoveryBudget | undefined {
+  if (limits === undefined) return undefined;
   const recorder = createEventRecorder({ ...host, client }, { component });
   const budget = new RecoveryBudget(host.clock, {
     limits,
@@ -72,6 +75,15 @@ export function openRecovery(
   });
   metrics.show(component, budget);
   return budget;
+}
+
+/** `client` itself where there is no budget. */
+export function pacedClient(
+  client: Client,
+  budget: RecoveryBudget | undefined,
+  { clock }: Pick<SupervisedHost, "clock">,
+): Client {
+  return budget === undefined ? client : budgetedClient(client, budget, clock);
 }
 
 const verbs = { evict: "evicted", create: "created", bind: "bound" } as const;

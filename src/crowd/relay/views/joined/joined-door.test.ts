@@ -1,4 +1,4 @@
-/** Joined views at the relay's door: who may read them, what a poller who knows them gets, and where changes lead on. */
+/** Joined views over HTTP: rights on every joined resource, 304 for a poller that has the table, and changes since a position. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Client } from "#client/client.ts";

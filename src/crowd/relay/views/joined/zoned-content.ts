@@ -56,7 +56,7 @@ export class ZonedContent {
     return this.#zones.get(zone)?.content ?? this.all;
   }
 
-  /** Readers are told by `tell`, once for many. */
+  /** Changes the rows; `tell` wakes the readers, once after many changes. */
   *apply(changes: readonly RowChange[], nowMs: number): Generator<void> {
     for (const { after } of changes) {
       for (const zone of after?.zones?.keys() ?? []) yield* this.#begin(zone, nowMs);

@@ -6,7 +6,7 @@
  */
 import type { Clock } from "#platform/clock.ts";
 
-export interface RecoveryLimits {
+export interface MoveLimits {
   readonly podsPerSecond: number;
   /** At once after a quiet time. */
   readonly burst: number;
@@ -14,13 +14,13 @@ export interface RecoveryLimits {
   readonly shareOfRoom: number;
 }
 
-export class RecoveryBudget {
+export class MoveBudget {
   readonly #clock: Pick<Clock, "monotonicMs">;
-  readonly #limits: RecoveryLimits;
+  readonly #limits: MoveLimits;
   #tokens: number;
   #sinceMs: number;
 
-  constructor(clock: Pick<Clock, "monotonicMs">, limits: RecoveryLimits) {
+  constructor(clock: Pick<Clock, "monotonicMs">, limits: MoveLimits) {
     this.#clock = clock;
     this.#limits = limits;
     this.#tokens = limits.burst;
