@@ -44,6 +44,8 @@ holds more memory or disk than so many times what a fresh process on a fresh dir
 /** Half a minute. */
 const judgedSamples = 15;
 const judgedSampleMs = 2_000;
+/** From the end of a plane until all that it printed is here. */
+const exitMs = 1_000;
 const defaults = {
   minutes: "60",
   rounds: "0",
@@ -81,7 +83,10 @@ let phase: "churn" | "quiet" = "churn";
 const startMs = performance.now();
 const printing = setInterval(() => void print(), sampleMs);
 await print();
-await Promise.all(Array.from({ length: flags.number("workers") }, (_, at) => work(at, samples)));
+await reported(
+  plane,
+  Promise.all(Array.from({ length: flags.number("workers") }, (_, at) => work(at, samples))),
+);
 await print();
 phase = "quiet";
 const { refused, ...done } = counts;
@@ -116,6 +121,18 @@ function start(at: string): Promise<Running> {
   if (snapshots === "") return startUp(args);
   const options = `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${snapshots}`;
   return startUp(args, { NODE_OPTIONS: options });
+}
+
+/** A plane that ended cuts the connections of the churn: what it printed names the cause. */
+async function reported(running: Running, working: Promise<unknown>): Promise<void> {
+  try {
+    await working;
+  } catch (error) {
+    await sleep(exitMs);
+    throw new Error(`the churn broke off; the plane printed:\n${running.output()}`, {
+      cause: error,
+    });
+  }
 }
 
 async function writeSnapshot({ pid }: Running): Promise<void> {

@@ -93,6 +93,10 @@ export class NodeTable {
     return this.#slots.get(name);
   }
 
+  has(slot: number): boolean {
+    return this.#nodes[slot] !== undefined;
+  }
+
   node(slot: number): Node {
     return must(this.#nodes[slot], "no node in this slot");
   }
@@ -204,7 +208,10 @@ export class NodeTable {
     return column;
   }
 
-  /** Slots whose static facts changed since a static version, some perhaps twice; undefined: any may have. */
+  /**
+   * Slots whose static facts changed since a static version, some perhaps twice, some without a node since;
+   * undefined: any may have.
+   */
   staticChangesSince(version: number): readonly number[] | undefined {
     if (this.staticVersion - version > staticChangesKept) return undefined;
     const slots: number[] = [];

@@ -17,8 +17,10 @@ const zone = "topology.kubernetes.io/zone";
 const host = "kubernetes.io/hostname";
 type Random = FakeRandom;
 
+const nodesMax = 8;
+
 interface World {
-  readonly nodes: readonly Node[];
+  readonly nodes: Node[];
   readonly placed: Map<string, Pod>;
 }
 
@@ -69,7 +71,28 @@ function randomPod(random: Random, i: number): Pod {
   const cpu = pick(random, ["100m", "500m", "1"]);
   const port = random.below(6) === 0 ? { hostPort: 80 + random.below(2) } : {};
   const pod = makePod(`p${i}`, { cpu, labels, spec: randomSpec(random), ...port });
-  return { ...pod, metadata: { ...pod.metadata, uid: `u${i}` } };
+  // Pods of an owner that name no constraint are spread by the built-in ones, which only score.
+  const owner = {
+    apiVersion: "apps/v1",
+    kind: "ReplicaSet",
+    name: "rs",
+    uid: "u",
+    controller: true,
+  };
+  const owned = random.below(3) === 0 ? { ownerReferences: [owner] } : {};
+  return { ...pod, metadata: { ...pod.metadata, uid: `u${i}`, ...owned } };
+}
+
+/** A node goes with its Pods on it, comes, or has other labels and taints than before. */
+function changeNode(random: Random, { nodes }: World, cache: Cache): void {
+  const i = random.below(nodesMax);
+  const name = `n${i}`;
+  const at = nodes.findIndex((node) => node.metadata?.name === name);
+  if (at >= 0) nodes.splice(at, 1);
+  if (at >= 0 && random.below(2) === 0) return cache.deleteNode(name);
+  const node = randomNode(random, i);
+  nodes.push(node);
+  cache.setNode(node);
 }
 
 /** What upstream's documentation says, word for word, by walking everything. */
@@ -166,10 +189,11 @@ function checkSeed(seed: number): void {
   const plugins = defaultPlugins;
   const deps = { cache, random, namespaces, volumes: noVolumes, nominations, plugins };
   const decider = new ScheduleAlgorithm(deps);
-  const nodes = Array.from({ length: 8 }, (_, i) => randomNode(random, i));
+  const nodes = Array.from({ length: nodesMax }, (_, i) => randomNode(random, i));
   for (const node of nodes) cache.setNode(node);
   const world: World = { nodes, placed: new Map() };
   for (let step = 0; step < 120; step++) {
+    if (random.below(8) === 0) changeNode(random, world, cache);
     if (random.below(3) === 0 && world.placed.size > 0) {
       const uid = pick(random, [...world.placed.keys()]);
       world.placed.delete(uid);

@@ -118,7 +118,7 @@ function participation(cycle: Cycle, spread: Spread, all: readonly Spread[]): Pa
   participations.set(key, part);
   growParticipation(part, nodes.capacity, names.length);
   for (const slot of changed ?? nodes.live.subarray(0, nodes.size)) {
-    const isIn = takesPart(cycle, slot, spread, columns);
+    const isIn = nodes.has(slot) && takesPart(cycle, slot, spread, columns);
     recount(part, slot, isIn ? (ids[slot] ?? -1) : -1);
   }
   part.eligible = Int32Array.from(part.perDomain.keys().filter((one) => part.perDomain[one] !== 0));
