@@ -6,27 +6,27 @@
  */
 import type { CacheEvent } from "./cache-event.ts";
 
-/** Weight is in bytes of work. This much takes 3 to 6 ms: one turn of the loop. */
+/** Weights are in bytes of work. One turn of the loop does this much, which takes 3 to 6 ms. */
 export const turnWeightMax = 384 * 1024;
-/** The least weight of an object that is sent as it is stored: 250 small ones are one turn. */
+/** Minimum weight of an object that is sent in its stored form, so that a turn sends at most 250 small objects. */
 const sentWeightMin = 1536;
-/** Copying eight bytes takes as long as parsing one. */
+/** Parsing one byte takes as long as copying eight. */
 const copiedPerParsed = 8;
-/** The weight of making one form (a table's row, for instance), besides parsing its object. */
+/** Weight of building one derived form (a Table row, for instance), in addition to parsing the object. */
 const madeWeightMin = 8 * 1024;
 
-/** After so much, other work of the loop comes first. */
+/** After this much work the cursor yields to other work of the loop. */
 export const restWeight = turnWeightMax / 2;
 
-/** Of an object of `bytes` for a sink that makes its own form of each (`isMaking`), or for one that does not. */
+/** Weight of an object of `bytes`. `isMaking`: the sink builds its own form of each object. */
 export function sendWeight(bytes: number, isMaking: boolean): number {
   return isMaking ? madeWeightMin + bytes : Math.max(sentWeightMin, bytes / copiedPerParsed);
 }
 
-/** One per read of the ring: a crowd that reads the same gets the same array, and its frames are shared. */
+/** One portion per read of the ring: cursors with the same read get the same array and share its frames. */
 const portions = new WeakMap<readonly CacheEvent[], readonly CacheEvent[]>();
 
-/** The first whole revisions of `events` that a sink which makes its own form gets through in a turn, one at least. */
+/** The first whole revisions of `events` that a sink with its own form can process in one turn; at least one revision. */
 export function madePortion(events: readonly CacheEvent[]): readonly CacheEvent[] {
   const known = portions.get(events);
   if (known !== undefined) return known;

@@ -12,7 +12,7 @@ interface BookmarkTimer {
   stop(): void;
 }
 
-/** `sources` is asked anew each time: caches come and go. */
+/** `sources` is called at each tick, because caches are added and removed. */
 export function startBookmarks(
   deps: { clock: Clock; sources: () => Iterable<BookmarkSource> },
   options: { periodMs: number; slots: number },
@@ -22,7 +22,7 @@ export function startBookmarks(
   let timer: Timer;
   const arm = (): void => {
     timer = deps.clock.after("watch.bookmark", periodMs / slots, () => {
-      // Armed first: a source that throws must not end the bookmarks.
+      // The next tick is scheduled first, so that a source that throws does not stop the bookmarks.
       const current = slot;
       slot = (slot + 1) % slots;
       arm();

@@ -13,7 +13,7 @@ import type { SharedObject } from "#forms/shared-object.ts";
 import type { WatchChange, WatchItem } from "./watch-item.ts";
 
 interface RehomingHomes {
-  /** Whether the state holds it: it moves with the state. */
+  /** Whether `object` is still part of the state; then it is moved together with the state. */
   readonly isCurrent: (object: SharedObject) => boolean;
   readonly copy: (object: SharedObject) => Uint8Array;
 }
@@ -28,7 +28,7 @@ export class CacheEvent implements WatchChange {
   #added: WatchItem | undefined;
   #modified: WatchItem | undefined;
   #deleted: WatchItem | undefined;
-  /** Of that item: an object of its own, for it has another revision than the one that was stored. */
+  /** The object of the DELETED item: a copy of the last state with the revision of the deletion. */
   #deletedObject: SharedObject | undefined;
 
   constructor(
@@ -43,12 +43,12 @@ export class CacheEvent implements WatchChange {
     this.previous = previous;
   }
 
-  /** Bytes it keeps alive: what a history ring is charged. */
+  /** Bytes that this event keeps in memory; they count towards the limit of a history ring. */
   get bytes(): number {
     return (this.next?.value.length ?? 0) + (this.previous?.value.length ?? 0);
   }
 
-  /** Bytes of the object that watchers are sent. */
+  /** Bytes of the object that is sent to watchers. */
   get sentBytes(): number {
     return (this.next ?? this.previous)?.value.length ?? 0;
   }
@@ -59,19 +59,19 @@ export class CacheEvent implements WatchChange {
     this.#deletedObject?.release();
   }
 
-  /** All that it holds and that is not current moves to a copy. */
+  /** Copies the bytes of objects that are no longer part of the state, so that their old block can be freed. */
   rehome(mark: number, homes: RehomingHomes): void {
     for (const object of [this.next, this.previous, this.#deletedObject]) {
       if (object !== undefined && !homes.isCurrent(object)) object.rehome(mark, homes.copy);
     }
   }
 
-  /** The item for a watcher of everything, or of a scope the key never leaves. */
+  /** The item for a watcher without selectors, or with a scope that the key cannot leave. */
   plainItem(): WatchItem | undefined {
     return this.#item(this.previous !== undefined, this.next !== undefined);
   }
 
-  /** The item for a watcher with `predicate`, whose scope the key is known to be in. */
+  /** The item for a watcher with `predicate`. The key is known to be within the predicate's scope. */
   itemFor(predicate: Predicate): WatchItem | undefined {
     const { next, previous } = this;
     const sees = next !== undefined && predicate.matches(next);

@@ -11,19 +11,19 @@ import { EventRing } from "./event-ring.ts";
 import type { SharedObject } from "#forms/shared-object.ts";
 import { SortedSet } from "./sorted-set.ts";
 
-/** One object's change: `next` undefined deletes `key`. */
+/** The change of one object. `next` undefined: `key` was deleted. */
 export interface Change {
   readonly key: string;
   readonly next: SharedObject | undefined;
 }
 
-/** The state at one revision; never changes. */
+/** The state at one revision. Immutable. */
 export interface Snapshot {
   readonly revision: number;
   readonly objects: SortedSet<SharedObject>;
 }
 
-/** `objects` in key order. */
+/** `objects` are in key order. */
 export interface InitialState {
   readonly objects: readonly SharedObject[];
   readonly revision: number;
@@ -32,19 +32,19 @@ export interface InitialState {
 export interface StateOptions {
   readonly ringItemsMax: number;
   readonly ringBytesMax: number;
-  /** Snapshots kept for paginated lists, the least recently used first to go. */
+  /** Maximum number of snapshots kept for paginated lists; the least recently used one is dropped first. */
   readonly pinnedMax: number;
 }
 
 /** The read-only view of the state. Changes go through the cache, which notifies its watchers. */
 export type KnownState = Omit<CacheState, "apply" | "adopt" | "advance" | "reset" | "forgetBefore">;
 
-/** Half a millisecond or so. */
+/** Objects per step: about half a millisecond. */
 const rehomeStep = 256;
 
-/** Where the bytes of an object that stays can live. */
+/** Where the bytes of an object that remains in memory are kept. */
 interface Homes {
-  /** Where the store has them now; undefined: nowhere. */
+  /** The store's current copy of the object's bytes; undefined: the store has none. */
   readonly stored: (object: SharedObject) => Uint8Array | undefined;
   readonly copy: (object: SharedObject) => Uint8Array;
 }
@@ -65,7 +65,7 @@ export class CacheState {
   #resets = 0;
   #bytes: number;
   readonly #pinned = new Map<number, Snapshot>();
-  /** The last read of the ring: a crowd's cursors ask for the same, one after the other. */
+  /** The most recent read of the ring, because many cursors ask for the same range one after the other. */
   #lastRead: RingRead | undefined;
 
   constructor({ objects, revision }: InitialState, options: StateOptions) {
@@ -76,17 +76,17 @@ export class CacheState {
     this.#ring = ringFrom(revision, options);
   }
 
-  /** Newest revision known to be included. */
+  /** The newest revision that the state includes. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** Revision of the last change of this resource since the start; 0 when there was none. */
+  /** Revision of the last change of this resource since the start; 0: no change yet. */
   get changedAt(): number {
     return this.#changedAt;
   }
 
-  /** How often it began anew: another state, though `changedAt` may stay. */
+  /** Number of resets. A reset can replace the state without changing `changedAt`. */
   get resets(): number {
     return this.#resets;
   }
@@ -95,12 +95,12 @@ export class CacheState {
     return this.#objects.size;
   }
 
-  /** Of the current state, as stored. */
+  /** Size of the current state in stored bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Highest revision whose events may have left the ring. */
+  /** The highest revision whose events may already have left the ring. */
   get floor(): number {
     return this.#ring.floor;
   }
@@ -109,13 +109,13 @@ export class CacheState {
     return this.#objects.get(key);
   }
 
-  /** Whether the ring knows of a change of `key` at `revision`: tells a repeated event from a new one. */
+  /** Whether the ring has a change of `key` at `revision`: distinguishes a repeated event from a new one. */
   holds(revision: number, key: string): boolean {
     return this.#ring.holds(revision, key);
   }
 
   /** Visits current objects in [from, to) in key order until `visit` returns false. */
-  /** Objects with keys from `from` on and below `to`. */
+  /** Number of objects with from <= key < to. */
   countRange(from: string, to: string): number {
     return this.#objects.countRange(from, to);
   }
@@ -124,7 +124,7 @@ export class CacheState {
     this.#objects.scan(from, to, visit);
   }
 
-  /** All changes of `revision`. @returns what became of them. */
+  /** Applies all changes of `revision`. @returns the resulting events. */
   apply(revision: number, changes: readonly Change[]): CacheEvent[] {
     assert(revision > this.#revision, "revisions must rise", { revision, at: this.#revision });
     this.#revision = this.#changedAt = revision;
@@ -156,13 +156,13 @@ export class CacheState {
     this.#ring.push(events);
   }
 
-  /** Everything up to `revision` is included. */
+  /** Records that the state includes everything up to `revision`. */
   advance(revision: number): void {
     assert(revision >= this.#revision, "a state goes back", { revision, at: this.#revision });
     this.#revision = revision;
   }
 
-  /** Begins anew. */
+  /** Replaces the state and clears the ring. */
   reset({ objects, revision }: InitialState): void {
     this.#resets++;
     this.#pinned.clear();
@@ -173,7 +173,7 @@ export class CacheState {
     this.#ring = ringFrom(revision, this.#options);
   }
 
-  /** Events in (after, upTo] or the first of them, whole revisions; none below the floor. */
+  /** Events with after < revision <= upTo, or the first of them; whole revisions only, none below the floor. */
   ringAfter(after: number, upTo: number, latest: boolean): readonly CacheEvent[] {
     const known = this.#lastRead;
     if (known?.after === after && known.upTo === upTo && known.latest === latest) {
@@ -185,7 +185,7 @@ export class CacheState {
     return events;
   }
 
-  /** The current state, as a value. */
+  /** The current state as an immutable snapshot. */
   snapshot(): Snapshot {
     return { revision: this.#revision, objects: this.#objects.snapshot() };
   }
@@ -202,7 +202,7 @@ export class CacheState {
     return snapshot;
   }
 
-  /** Keeps `snapshot` at hand for snapshotAt. */
+  /** Keeps `snapshot` so that `snapshotAt` finds it. */
   pin(snapshot: Snapshot): void {
     this.#pinned.delete(snapshot.revision);
     this.#pinned.set(snapshot.revision, snapshot);
@@ -212,7 +212,7 @@ export class CacheState {
     }
   }
 
-  /** Lets go of pinned snapshots below `revision`, and of most events up to it: history before it is gone. */
+  /** Drops pinned snapshots below `revision` and most events up to it: older history has been compacted. */
   forgetBefore(revision: number): void {
     for (const pinned of this.#pinned.keys()) if (pinned < revision) this.#pinned.delete(pinned);
     this.#lastRead = undefined;
@@ -239,7 +239,7 @@ export class CacheState {
     }
   }
 
-  /** The present with every event above `revision` undone. */
+  /** The current state with all events above `revision` undone. */
   #rewound(revision: number): Snapshot | undefined {
     if (revision < this.#ring.floor) return undefined;
     const objects = this.#objects.snapshot();

@@ -30,7 +30,7 @@ import type { ViewState, WatchSink } from "./watch-item.ts";
 import { Watchers, type WatchOptions } from "./watchers.ts";
 
 export interface CacheOptions extends StateOptions {
-  /** A selectable field with an index of its own, such as spec.nodeName of pods. */
+  /** A selectable field that gets its own index, such as spec.nodeName of pods. */
   readonly indexedField: string | undefined;
   /** When watchers are served. */
   readonly delivery: DeliveryPolicy;
@@ -39,11 +39,11 @@ export interface CacheOptions extends StateOptions {
 interface CacheDeps {
   readonly clock: Clock;
   readonly history: History;
-  /** False while parts of the newest revision may be missing: no bookmark names it then. Absent: always true. */
+  /** False while changes of the newest revision may still be missing; bookmarks must not name it then. Absent: always true. */
   readonly isWhole?: () => boolean;
   /** Called after each dispatch. */
   readonly onDispatched?: () => void;
-  /** Absent: no checksums. */
+  /** Absent: the cache keeps no checksums. */
   readonly digestOf?: DigestOf;
 }
 
@@ -66,7 +66,7 @@ export class WatchCache {
     this.#watchers = new Watchers({ clock, state, history, dispatcher, views, isWhole });
   }
 
-  /** The state of the resource and its recent past. */
+  /** The current state of the resource and its recent events. */
   get state(): KnownState {
     return this.#state;
   }
@@ -75,86 +75,86 @@ export class WatchCache {
     return this.#watchers.count;
   }
 
-  /** The positions of watchers that have not got everything: parked, catching up, or waiting for a turn. */
+  /** Positions of watchers that are behind: their sink is full, they are catching up, or they wait for a turn. */
   positionsBehind(): readonly number[] {
     return this.#watchers.positionsBehind();
   }
 
-  /** Items that watchers of the latest state did not get, because later ones replaced them. */
+  /** Number of items that latest-state watchers did not receive because a later item replaced them. */
   get coalesced(): number {
     return this.#dispatcher.selection.coalesced;
   }
 
-  /** Changes since the cache was made. */
+  /** Number of changes applied since the cache was created. */
   eventsApplied = 0;
 
-  /** All changes of `revision`. Watchers do not see them before they are dispatched. */
+  /** Applies all changes of `revision`. Watchers receive them at the next dispatch. */
   apply(revision: number, changes: readonly Change[]): void {
     this.eventsApplied += changes.length;
     const events = this.#state.apply(revision, changes);
     if (this.#watchers.count > 0 || this.#views.size > 0) this.#dispatcher.take(events);
   }
 
-  /** A state that was made beside this one takes its place, with the events that lead there, in order. */
+  /** Replaces the state with one that was prepared separately, and takes the events that lead to it, in order. */
   adopt(objects: readonly SharedObject[], events: readonly CacheEvent[]): void {
     this.#state.adopt(objects, events);
     if (this.#watchers.count > 0 || this.#views.size > 0) this.#dispatcher.take(events);
   }
 
-  /** Whether checksums are kept up: each event needs the digest of its object. */
+  /** Whether the cache maintains checksums; if so, each event needs the digest of its object. */
   get hasSums(): boolean {
     return this.#views.size > 0;
   }
 
-  /** Everything up to `revision` is included: the resource did not change since. */
+  /** Records that the resource has no change up to `revision` beyond those applied. */
   advance(revision: number): void {
     if (revision <= this.#state.revision) return;
     this.#state.advance(revision);
     this.#dispatcher.advanced();
   }
 
-  /** History before `revision` is gone: lets go of what only that would need. */
+  /** Drops what is only needed for history before `revision`, which has been compacted. */
   forgetBefore(revision: number): void {
     this.#state.forgetBefore(revision);
     this.#dispatcher.selection.forget();
   }
 
-  /** Brings what was applied to the live cursors it concerns, when the delivery policy allows it. */
+  /** Dispatches applied events to the live cursors they concern, at the time that the delivery policy allows. */
   requestDispatch(): void {
     this.#dispatcher.request(this.#watchers.count);
   }
 
-  /** The same now, whatever the feed's window. A crowd still takes turns. */
+  /** Dispatches immediately, without waiting for the feed's window. Large crowds are still served in turns. */
   dispatch(): void {
     this.#dispatcher.dispatch();
   }
 
-  /** Starts at once: initial events may reach the sink before this returns. */
+  /** Starts a watch. Initial events may reach the sink before this returns. */
   watch(options: WatchOptions, sink: WatchSink): Cursor {
     return this.#watchers.watch(options, sink);
   }
 
-  /** What `predicate` selects of what was dispatched; kept up from the first call on. */
+  /** Count and checksum of the dispatched objects that `predicate` selects; maintained from the first call on. */
   viewState(predicate: Predicate): ViewState | undefined {
     return this.#views.keep(predicate, () => this.#state.snapshot())?.state;
   }
 
-  /** Bookmarks for the cursors of one of `slots` equal shares. */
+  /** Sends bookmarks to the cursors of one of `slots` equal shares. */
   bookmark(slot: number, slots: number): void {
     this.#watchers.bookmark(slot, slots);
   }
 
-  /** Whether bookmarks wait for the rest of the newest revision. */
+  /** Whether bookmarks are delayed until the newest revision is complete. */
   get hasBookmarksDue(): boolean {
     return this.#watchers.hasBookmarksDue;
   }
 
-  /** All of the newest revision is here, and dispatched. */
+  /** Sends the delayed bookmarks: the newest revision is complete and dispatched. */
   payBookmarks(): void {
     this.#watchers.payBookmarks();
   }
 
-  /** The feed lost its position: ends all watches with `error` and replaces the state. */
+  /** Ends all watches with `error` and replaces the state, because the feed lost its position. */
   reset(initial: InitialState, error: Error): void {
     this.end(error);
     this.#views.clear();
@@ -170,7 +170,7 @@ export class WatchCache {
     this.#watchers.expireStarts(lost, error);
   }
 
-  /** Ends every watch; `error` as WatchSink.end. */
+  /** Ends every watch. `error` is passed on as in WatchSink.end. */
   end(error?: Error): void {
     this.#watchers.end(error);
   }

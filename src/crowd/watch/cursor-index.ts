@@ -24,18 +24,18 @@ export interface Bucket {
   readonly plain: Slices;
   readonly selective: Slices;
   readonly long: Slices;
-  /** Events of the dispatch under way; empty between dispatches. */
+  /** Events of the current dispatch; empty between dispatches. */
   readonly events: CacheEvent[];
 }
 
-/** Where a bucket is found: `key` of `map`, which `label` of the label index holds, if it does. */
+/** Location of a bucket: entry `key` of `map`. `label`: the label under which the label index holds `map`, if it does. */
 interface Place {
   readonly map: Map<string, Bucket>;
   readonly key: string;
   readonly label?: string;
 }
 
-/** Look-ups an event may cost for labels; more distinct keys than that are a mistake or an attack. */
+/** Maximum number of label look-ups per event; more distinct label keys than this are a mistake or an attack. */
 const labelKeysMax = 16;
 
 export class CursorIndex {
@@ -45,9 +45,9 @@ export class CursorIndex {
   readonly #byNamespace = new Map<string, Bucket>();
   readonly #byKey = new Map<string, Bucket>();
   readonly #byField = new Map<string, Bucket>();
-  /** By label key, then `namespace/value`; "" for all namespaces. */
+  /** By label key, then by `namespace/value`, where namespace "" stands for all namespaces. */
   readonly #byLabel = new Map<string, Map<string, Bucket>>();
-  /** Cursors in #byLabel, by the label they were indexed under: that depends on when they were added. */
+  /** The label under which each cursor in #byLabel was indexed, which depends on the time of its insertion. */
   readonly #labelPlaces = new Map<Cursor, Place>();
 
   constructor(options: { indexedField: string | undefined; sliceCursorsMax: number }) {
@@ -56,7 +56,7 @@ export class CursorIndex {
     this.#all = emptyBucket(options.sliceCursorsMax);
   }
 
-  /** @returns where it is now; `remove` wants to know. */
+  /** @returns the slice of the cursor, which `remove` takes. */
   add(cursor: Cursor): Slice {
     const place = this.#place(cursor) ?? this.#addLabelPlace(cursor) ?? this.#namespace(cursor);
     const bucket = place === undefined ? this.#all : this.#bucket(place);

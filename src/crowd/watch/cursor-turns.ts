@@ -10,12 +10,12 @@ import type { Clock, Timer } from "#platform/clock.ts";
 import type { Cursor } from "./cursor.ts";
 import { lookupsPerTurn } from "./judged-portion.ts";
 
-/** Each writes to its socket. */
+/** Cursors per turn; each writes to its socket. */
 const cursorsPerTurn = 100;
 
 export class CursorTurns {
   readonly #clock: Clock;
-  /** In the order of their turns. */
+  /** Waiting cursors in the order of their turns. */
   readonly #waiting = new Set<Cursor>();
   #timer: Timer | undefined;
 
@@ -36,7 +36,7 @@ export class CursorTurns {
 
   #run(): void {
     this.#timer = undefined;
-    // Those that go on again in this turn are last in the order.
+    // Cursors that were served in this turn move to the end of the order.
     if (this.#waiting.size > 1)
       this.#timer = this.#clock.after("watch.flush", 0, () => this.#run());
     let lookups = lookupsPerTurn;

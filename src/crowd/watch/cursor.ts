@@ -35,22 +35,22 @@ import type { SharedSelection } from "./shared-selection.ts";
 import type { ViewSum } from "./view-sum.ts";
 import type { ViewState, WatchItem, WatchSink } from "./watch-item.ts";
 
-/** What a cache is to its cursors: what they read, and who serves the live ones. */
+/** The part of the cache that a cursor uses: what it reads, and the dispatch that serves live cursors. */
 export interface CursorHome {
-  /** State and ring: everything that was applied. */
+  /** State and ring, with everything that was applied. */
   readonly state: KnownState;
-  /** Events below the ring. */
+  /** Events that are older than the ring. */
   readonly history: History;
-  /** Events as watch items, made once for all cursors with one selection. */
+  /** Converts events to watch items, once for all cursors with the same selection. */
   readonly selection: SharedSelection;
-  /** Live cursors have got every event up to here, unless their slice waits. */
+  /** Every event up to this revision has been delivered to live cursors, except those whose slice waits for a turn. */
   readonly dispatched: number;
-  /** From now on dispatch serves `cursor` with its slice; `leave` is the opposite. */
+  /** From now on dispatch serves `cursor` as part of the returned slice; `leave` reverses this. */
   join(cursor: Cursor): CursorSlice;
   leave(cursor: Cursor, slice: CursorSlice): void;
-  /** `cursor` goes on (`proceed`) in a later turn of the loop. */
+  /** Calls `proceed` of `cursor` in a later turn of the loop. */
   proceedLater(cursor: Cursor): void;
-  /** Whether a bookmark may name `revision` now; if not, `cursor` is asked again when it may. */
+  /** Whether a bookmark may name `revision` now. If not, `cursor` is called again when it may. */
   admitBookmark(cursor: Cursor, revision: number): boolean;
   ended(cursor: Cursor): void;
 }
@@ -58,17 +58,17 @@ export interface CursorHome {
 /** The slice of a live cursor, as the cursor sees it. */
 export interface CursorSlice {
   readonly cursors: Set<Cursor>;
-  /** Its cursors have got every event up to here; undefined: up to the dispatched position. */
+  /** Position of the slice's cursors; undefined: they are at the dispatched position. */
   readonly behindAt: number | undefined;
-  /** `cursor` gets a bookmark when the slice has reached the dispatched position. */
+  /** Sends `cursor` a bookmark once the slice has reached the dispatched position. */
   bookmarkLater(cursor: Cursor): void;
 }
 
 export type CursorStart = { readonly kind: "after"; readonly revision: number } | StateStart;
 
-/** A cursor that judged so much and sent nothing gives way before it goes on. */
+/** A cursor that evaluated this many look-ups without sending anything yields before it continues. */
 const restLookups = lookupsPerTurn / 4;
-/** A turn of selectors and a turn of a sink's own forms are as long. */
+/** Converts look-ups to weight, so that a turn of selectors takes as long as a turn of building forms. */
 const weightPerLookup = turnWeightMax / lookupsPerTurn;
 
 type Phase = "initial" | "behind" | "history" | "live" | "ended";
@@ -82,7 +82,7 @@ export class Cursor {
   readonly view: ViewSum | undefined;
   /** Decides in which slot of the bookmark period this cursor gets its bookmark. */
   readonly id: number;
-  /** 0: it began with the state. */
+  /** 0: the watch started with the current state. */
   readonly startedAfter: number;
   readonly #home: CursorHome;
   readonly #sink: WatchSink;
@@ -93,22 +93,22 @@ export class Cursor {
    * revision of the state that is being sent.
    */
   #after: number;
-  /** Defined in `initial` only: what of the state is still to be sent. */
+  /** The part of the state that is still to be sent; defined only in phase `initial`. */
   #initial: InitialEvents | undefined;
-  /** Defined in `history` only; #after <= its position. */
+  /** Defined only in phase `history`; #after <= its position. */
   #reader: HistoryReader | undefined;
-  /** A call is under way on the stack: others leave `#again`. */
+  /** A call to this cursor is on the stack; nested calls set `#again` and return. */
   #busy = false;
   /** Work came while `#busy`: the call under way looks again before it returns. */
   #again = false;
-  /** The home has it among those that go on in a later turn. */
+  /** The home has scheduled `proceed` for a later turn. */
   #isDue = false;
   /**
    * Look-ups that its selectors made in this turn, and the weight of what its sink made, counted as look-ups. At most
    * `lookupsPerTurn` and one revision more.
    */
   #lookups = 0;
-  /** Defined in `live` only: the slice that dispatch serves it with. */
+  /** The slice with which dispatch serves this cursor; defined only in phase `live`. */
   #slice: CursorSlice | undefined;
 
   constructor(
@@ -140,18 +140,18 @@ export class Cursor {
     return this.#phase === "live";
   }
 
-  /** `position` is below what was dispatched: its sink is full, it still reads, or its slice waits for a turn. */
+  /** Whether `position` is below the dispatched position: the sink is full, the cursor is still reading, or its slice waits. */
   get isBehind(): boolean {
     return !this.live || this.#slice?.behindAt !== undefined;
   }
 
-  /** Everything up to here was delivered. */
+  /** Every event up to this revision was delivered. */
   get position(): number {
     if (!this.live) return this.#after;
     return Math.max(this.#after, this.#slice?.behindAt ?? this.#home.dispatched);
   }
 
-  /** Its selector or the form that its sink makes takes long per event: it is in slices with cursors like it. */
+  /** Whether evaluating its selector or building its sink's form is expensive; such cursors share slices of their own. */
   get isCostly(): boolean {
     return this.predicate.isLong || this.#isMaking;
   }
@@ -160,13 +160,13 @@ export class Cursor {
     return this.#sink.isMaking === true;
   }
 
-  /** Starts, or goes on after the sink refused a batch: one with a long selector in a turn with others like it. */
+  /** Starts, or continues after the sink refused a batch. A cursor with a long selector continues in a turn with similar ones. */
   resume(): void {
     if (this.predicate.isLong) this.#proceedLater();
     else this.#proceed();
   }
 
-  /** For its home, when its turn has come. @returns the look-ups it took. */
+  /** Called by the home when the cursor's turn has come. @returns the number of look-ups used. */
   proceed(): number {
     this.#isDue = false;
     this.#lookups = 0;
@@ -203,13 +203,13 @@ export class Cursor {
     if (this.#again) this.resume();
   }
 
-  /** More than its sink can make in one turn: from the ring, a portion in a turn. */
+  /** Reads the ring in portions, one per turn, because the sink cannot build all forms in one turn. */
   #readInPortions(base: number): void {
     this.#fallBehind(base);
     this.#proceedLater();
   }
 
-  /** Events of (base, last] from the ring, as `offer`. */
+  /** Delivers the events of (base, last] from the ring; otherwise like `offer`. */
   serve(events: readonly CacheEvent[], base: number, last: number): void {
     const { selection } = this.#home;
     const { items, coalesced } = selection.of(events, this);
@@ -217,12 +217,12 @@ export class Cursor {
     if (coalesced > 0 && this.#phase === "live") selection.coalesced += coalesced;
   }
 
-  /** Moves a live cursor that has everything up to `base` to `behind`: it reads the ring later. */
+  /** Moves a live cursor at position `base` to phase `behind`, from which it reads the ring later. */
   fallBehind(base: number): void {
     if (this.#phase === "live") this.#fallBehind(base);
   }
 
-  /** A bookmark at the current position, when the client wanted bookmarks and there is a position. */
+  /** Sends a bookmark at the current position if the client wants bookmarks and the position is known. */
   bookmark(): void {
     this.#leaveHistoryWhenRead();
     if (!this.bookmarks || this.#phase === "initial" || this.#phase === "ended") return;
@@ -250,7 +250,7 @@ export class Cursor {
     this.#home.ended(this);
   }
 
-  /** Tells the sink that the watch is over. */
+  /** Ends the watch and informs the sink. */
   end(error?: Error): void {
     if (this.#phase === "ended") return;
     this.close();
@@ -288,7 +288,7 @@ export class Cursor {
     this.#busy = false;
   }
 
-  /** @returns false when there is nothing to do until the sink, dispatch or history calls. */
+  /** @returns false when there is nothing to do until the sink, dispatch or history calls again. */
   #step(): boolean {
     switch (this.#phase) {
       case "initial":
@@ -314,12 +314,12 @@ export class Cursor {
       this.#phase = "behind";
     }
     if (!this.#hasWeightLeft(weight)) return false;
-    // A whole batch was parsed, however little the selector is.
+    // The whole batch was parsed, even if the selector is short.
     const parsed = next === undefined ? lookups : Math.max(lookups, restLookups);
     return this.#hasTurnLeft(parsed, items.length);
   }
 
-  /** A sink that has made so much goes on in a turn with others like it. */
+  /** A sink that has built forms of this weight continues in a later turn. */
   #hasWeightLeft(weight: number): boolean {
     if (!this.#isMaking) return true;
     this.#lookups += weight / weightPerLookup;
@@ -328,7 +328,7 @@ export class Cursor {
     return false;
   }
 
-  /** A sink gives way between batches; a selector that selects nothing gives it none. */
+  /** Normally the sink yields between batches, but a selector that matches nothing never fills a batch. */
   #hasTurnLeft(lookups: number, items: number): boolean {
     this.#lookups += lookups;
     const { selective, isLong } = this.predicate;
@@ -358,13 +358,13 @@ export class Cursor {
     return this.#hasTurnLeft(lookupsOf(events, judges), sent);
   }
 
-  /** The sink has got every event of interest up to `revision`. */
+  /** Records that the sink has received every matching event up to `revision`. */
   #passed(revision: number): void {
     assert(revision > this.#after, "a cursor goes back", { revision, after: this.#after });
     this.#after = revision;
   }
 
-  /** @returns how many items that were; undefined: the sink refused them. */
+  /** @returns the number of items delivered; undefined: the sink refused them. */
   #deliverSelected(events: readonly CacheEvent[]): number | undefined {
     const { selection } = this.#home;
     const { items, coalesced } = selection.of(events, this);
@@ -379,7 +379,7 @@ export class Cursor {
       deliver: (events) => this.#takeHistory(events),
       compacted: () => this.#expire(),
     });
-    // The reader may have called back, and been done with, before we got it.
+    // The reader may have called back and finished before `read` returned it.
     if ((this.#phase as Phase) === "history") this.#reader = reader;
     else reader.close();
     return (this.#phase as Phase) === "behind";
@@ -419,7 +419,7 @@ export class Cursor {
   }
 }
 
-/** What a sink makes of `items`. */
+/** Weight of the forms that a sink builds of `items`. */
 function weightOf(items: readonly WatchItem[]): number {
   let weight = 0;
   for (const { object } of items) weight += sendWeight(object?.bytes ?? 0, true);

@@ -30,7 +30,7 @@ export interface DeliveryPolicy {
    * events with more than `lookupsPerTurn` look-ups, in turns of about that many look-ups.
    */
   readonly turns: { readonly cursorsMin: number; readonly cursorsPerTurn: number };
-  /** Watchers of the latest state: one batch per window. Undefined: they get every event. */
+  /** Latest-state watchers receive one batch per window. Undefined: they receive every event. */
   readonly latest: { readonly windowMs: number } | undefined;
 }
 
@@ -42,7 +42,7 @@ export const socketTurns: DeliveryPolicy["turns"] = { cursorsMin: 1_000, cursors
 
 interface DeliveryDeps {
   readonly clock: Clock;
-  /** Brings what was applied to the cursors it concerns, or makes their slices wait. */
+  /** Delivers the applied events to the cursors they concern, or makes their slices wait for a turn. */
   readonly dispatch: () => void;
   /**
    * Brings a slice that waited to the dispatched position, or as far as `lookups` take it.
@@ -56,9 +56,9 @@ export class DeliveryScheduler {
   readonly #policy: DeliveryPolicy;
   readonly #gather: Throttle;
   readonly #latest: Throttle | undefined;
-  /** Slices that are served from the next latest-state window on. */
+  /** Slices to be served from the next latest-state window on. */
   #due = new Set<Slice>();
-  /** Slices that wait for a turn, in the order of their turns. */
+  /** Slices waiting for a turn, in the order of their turns. */
   readonly #waiting = new Set<Slice>();
   #isTurnScheduled = false;
   #turnTimer: Timer | undefined;
@@ -73,28 +73,28 @@ export class DeliveryScheduler {
     this.#latest = new Throttle(clock, latest.windowMs, () => this.#beginWindow());
   }
 
-  /** Whether watchers of the latest state are served in windows of their own. */
+  /** Whether latest-state watchers have windows of their own. */
   get hasLatestWindow(): boolean {
     return this.#latest !== undefined;
   }
 
-  /** Something was applied to a cache with `watchers`: dispatches now or at the end of the window. */
+  /** Dispatches now or at the end of the window: something was applied to a cache with `watchers`. */
   request(watchers: number): void {
     if (watchers < this.#policy.gather.watchersMin) this.#deps.dispatch();
     else this.#gather.request();
   }
 
-  /** Dispatches now; the next window begins here. */
+  /** Dispatches now and starts the next window. */
   dispatchNow(): void {
     this.#gather.run();
   }
 
-  /** Whether `cursors` are too many for one turn, or have too much to judge. */
+  /** Whether serving `cursors` with `lookups` takes more than one turn. */
   isCrowd(cursors: number, lookups: number): boolean {
     return cursors >= this.#policy.turns.cursorsMin || lookups > lookupsPerTurn;
   }
 
-  /** `slice` is served in a turn of its own, once `startTurns` is called. */
+  /** Queues `slice` for a turn of its own, after `startTurns` is called. */
   waitForTurn(slice: Slice): void {
     assert(slice.behindAt !== undefined, "a slice waits without a position");
     this.#waiting.add(slice);
@@ -116,7 +116,7 @@ export class DeliveryScheduler {
     if (!this.#isTurnScheduled && this.#waiting.size > 0) this.#runTurn();
   }
 
-  /** Nothing is served by a timer any more. */
+  /** Cancels all timers. */
   close(): void {
     this.#gather.close();
     this.#latest?.close();
@@ -150,7 +150,7 @@ export class DeliveryScheduler {
       this.#waiting.delete(slice);
       left -= slice.cursors.size;
       lookups -= this.#deps.serve(slice, lookups);
-      // It has more to judge than this turn takes: it is last in the order again.
+      // The slice needs more look-ups than this turn has left: it moves to the end of the order.
       if (lookups <= 0 && slice.behindAt !== undefined) this.#waiting.add(slice);
     }
   }

@@ -62,7 +62,7 @@ class CountingSink implements WatchSink {
 const values = Array.from({ length: objectCount }, (_, i) => podBytes(i, `node-${i % nodeCount}`));
 const order = values.map((_, i) => i).toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 const empty = new Uint8Array();
-/** No policy here waits for a timer. */
+/** No delivery policy of this benchmark uses a timer. */
 const clock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -148,7 +148,7 @@ for (const round of ["cold", "warm"]) {
 timed("state 2,000 events ago", 2_000, () => void cache.state.snapshotAt(revision - 2_000));
 timed("first write after a snapshot", 1, () => update(1));
 
-/** What an event costs must not depend on how many watch something else: nodes, and label values. */
+/** The cost of an event must not depend on the number of watchers of other nodes or label values. */
 const selectiveCounts = [100, 1_000, 10_000];
 const selectiveEvents = 10_000;
 
@@ -189,7 +189,7 @@ function selective(by: string, count: number): void {
   );
 }
 
-/** On its own node, with its own label: small, so that all stay parsed. */
+/** A pod on its own node with its own label; small, so that all pods stay parsed. */
 function podOf(i: number, at: number): SharedObject {
   const object: AnyObject = {
     apiVersion: "v1",

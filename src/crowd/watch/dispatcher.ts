@@ -63,7 +63,7 @@ export class Dispatcher implements SliceSource {
     this.#scheduler = new DeliveryScheduler({ clock, dispatch, serve }, delivery);
   }
 
-  /** Live cursors have got every event up to here, except those that wait for a turn. */
+  /** Every event up to this revision has been delivered to live cursors, except those that wait for a turn. */
   get dispatched(): number {
     return this.#dispatched;
   }
@@ -73,7 +73,7 @@ export class Dispatcher implements SliceSource {
     return this.#pending.length > 0;
   }
 
-  /** Whether a watcher may ask for the latest state only. */
+  /** Whether watchers may ask for latest-state delivery. */
   get servesLatest(): boolean {
     return this.#scheduler.hasLatestWindow;
   }
@@ -90,18 +90,18 @@ export class Dispatcher implements SliceSource {
     return cursor.latest ? this.#latestIndex : this.#index;
   }
 
-  /** What the state just took. Watchers do not see it before it is dispatched. */
+  /** Queues the events that were just applied to the state for the next dispatch. */
   take(events: readonly CacheEvent[]): void {
     // Not spread: a list may bring more events than a call takes arguments.
     for (const event of events) this.#pending.push(event);
   }
 
-  /** The state is at a revision without events. */
+  /** The state advanced to a revision without events. */
   advanced(): void {
     if (this.#pending.length === 0) this.#dispatched = this.state.revision;
   }
 
-  /** The state began anew. */
+  /** The state was replaced. */
   reset(): void {
     this.#pending = [];
     this.#dispatched = this.state.revision;
@@ -154,7 +154,7 @@ export class Dispatcher implements SliceSource {
     this.#scheduler.startTurns();
   }
 
-  /** Whether those that one kind of cursors an event concerns are too many, or have too much to judge, for one turn. */
+  /** Whether the cursors of one kind that an event concerns are too many, or have too many look-ups, for one turn. */
   #isCrowd(buckets: readonly Bucket[], kind: (typeof bucketKinds)[number]): boolean {
     let cursors = 0;
     let lookups = 0;
@@ -200,7 +200,7 @@ function runEnd(events: readonly CacheEvent[], start: number): number {
   return end;
 }
 
-/** Delivers to the cursors that do not wait for a turn. */
+/** Delivers to the cursors that do not have to wait for a turn. */
 function dispatchBucket(bucket: Bucket, base: number, last: number): void {
   const these = bucket.events.splice(0);
   dispatchPlain(present(bucket.plain), these, base, last);
@@ -209,7 +209,7 @@ function dispatchBucket(bucket: Bucket, base: number, last: number): void {
   }
 }
 
-/** A copy: a cursor may leave its slice, and a slice its bucket, from inside `offer`. */
+/** Returns a copy, because `offer` may remove a cursor from its slice and a slice from its bucket. */
 function present({ all }: Slices): readonly Slice[] {
   return all.filter(({ behindAt }) => behindAt === undefined);
 }

@@ -8,12 +8,12 @@
 import { assert } from "#base/assert.ts";
 import type { CacheEvent } from "./cache-event.ts";
 
-/** Bytes of objects handed to one watcher at a time, and a revision more. */
+/** Maximum bytes of objects in one batch for one watcher, exceeded by at most one revision. */
 export const batchBytesMax = 1 << 20;
 const eventsMax = 1_000;
-/** What `forget` leaves of a past that nobody has a claim to: as many events as upstream's cache has room for at least ... */
+/** `forget` keeps this many events that no reader needs, as many as upstream's cache has room for at least ... */
 const pastItemsMax = 100;
-/** ... and this many bytes: there is a ring for each resource. */
+/** ... and at most this many bytes of them, because each resource has a ring. */
 const pastBytesMax = 32 * 1024;
 
 export class EventRing {
@@ -30,7 +30,7 @@ export class EventRing {
     this.#bytesMax = options.bytesMax;
   }
 
-  /** Highest revision whose events may be missing. */
+  /** The highest revision whose events may be missing. */
   get floor(): number {
     return this.#floor;
   }
@@ -39,7 +39,7 @@ export class EventRing {
     return this.#events.length - this.#head;
   }
 
-  /** All events of one revision, which must be above every earlier one. */
+  /** Appends all events of one revision, which must be higher than all earlier ones. */
   push(events: readonly CacheEvent[]): void {
     const newest = this.#events.at(-1)?.revision ?? this.#floor;
     for (const { revision } of events) assert(revision > newest, "revisions of a ring must rise");
@@ -71,7 +71,7 @@ export class EventRing {
     return this.#wholeFrom(start, end);
   }
 
-  /** The same for watchers of the latest state: events whose merged form has about `batchBytesMax`. */
+  /** Like `after`, for latest-state watchers: the merged form of the events has about `batchBytesMax`. */
   afterForLatest(after: number, upTo: number): readonly CacheEvent[] {
     const start = this.#find(after);
     const last = this.#find(upTo);
@@ -92,7 +92,7 @@ export class EventRing {
     return this.#events.slice(start, end);
   }
 
-  /** Newest first, all with revisions above `after`. */
+  /** Visits events with revisions above `after`, newest first. */
   newestFirst(after: number, visit: (event: CacheEvent) => void): void {
     for (let i = this.#events.length - 1; i >= this.#head; i--) {
       const event = this.#events[i];
@@ -101,7 +101,7 @@ export class EventRing {
     }
   }
 
-  /** Whether `key` changed at `revision`, whole or in one of its parts. */
+  /** Whether `key` changed at `revision` (the whole revision or a part of it). */
   holds(revision: number, key: string): boolean {
     for (let i = this.#find(revision - 1); i < this.#events.length; i++) {
       const event = this.#events[i];
@@ -111,7 +111,7 @@ export class EventRing {
     return false;
   }
 
-  /** Of the events of revisions up to `mark` keeps the newest `pastItemsMax`, and `pastBytesMax` of bytes. */
+  /** Of the events up to `mark`, keeps the newest: at most `pastItemsMax` of them and `pastBytesMax` bytes. */
   forget(mark: number): void {
     let items = this.#find(mark) - this.#head;
     let bytes = 0;
@@ -125,7 +125,7 @@ export class EventRing {
     this.#compact();
   }
 
-  /** Events of revisions up to `mark`, oldest first. Lets go of those that were dropped. */
+  /** Events up to `mark`, oldest first. Releases the events that were dropped. */
   upTo(mark: number): readonly CacheEvent[] {
     this.#compact();
     return this.#events.slice(0, this.#find(mark));
@@ -146,7 +146,7 @@ export class EventRing {
     return revision !== undefined && this.#events[a]?.revision === revision;
   }
 
-  /** Dropped events stay referenced until here: at most as many as are kept. */
+  /** Dropped events stay referenced until this runs; there are at most as many as retained ones. */
   #compact(): void {
     this.#events = this.#events.slice(this.#head);
     this.#head = 0;

@@ -1,22 +1,22 @@
-/** Events older than the ring. The source of a cache can often read them again (the store can). */
+/** Events that are older than the ring. Most sources of a cache can read them again (the store can). */
 import type { CacheEvent } from "./cache-event.ts";
 
 export interface HistorySink {
-  /** Whole revisions in order. Never throws, never waits. @returns false when full, as WatchSink. */
+  /** Takes whole revisions in order. Never throws, never waits. @returns false when full, as WatchSink. */
   deliver(events: readonly CacheEvent[]): boolean;
-  /** What was asked for is gone. */
+  /** The requested events have been compacted. */
   compacted(): void;
 }
 
 export interface HistoryReader {
-  /** Everything of the resource up to here was delivered and taken. */
+  /** Every event of the resource up to this revision was delivered and accepted. */
   readonly position: number;
   resume(): void;
   close(): void;
 }
 
 export interface History {
-  /** Events of the resource after `after`, oldest first, and on into the present until closed. */
+  /** Delivers the events of the resource after `after`, oldest first, and then new ones, until closed. */
   read(after: number, sink: HistorySink): HistoryReader;
 }
 

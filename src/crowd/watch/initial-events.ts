@@ -18,22 +18,22 @@ export interface StateStart {
   readonly kind: "state";
   readonly objects: SortedSet<SharedObject>;
   readonly revision: number;
-  /** Close the initial events with a marked bookmark. */
+  /** Ends the initial events with an annotated bookmark. */
   readonly marker: boolean;
-  /** Of that state, when it was asked for. */
+  /** Count and checksum of that state, if the client asked for them. */
   readonly view?: ViewState | undefined;
 }
 
-/** Objects looked at per batch; fewer where a selector has much to judge, or the sink much to make. */
+/** Objects visited per batch; fewer where evaluating the selector or building forms is expensive. */
 const batchItems = 250;
 
 interface InitialBatch {
   readonly items: readonly WatchItem[];
-  /** The key after them; undefined: there are no more. */
+  /** The key after the batch; undefined: this is the last batch. */
   readonly next: string | undefined;
-  /** What its selectors took. */
+  /** Look-ups that its selectors used. */
   readonly lookups: number;
-  /** What the sink has to do for it (`batch-weight.ts`). */
+  /** Weight of the work that the sink has with it (`batch-weight.ts`). */
   readonly weight: number;
 }
 
@@ -50,7 +50,7 @@ export class InitialEvents {
     this.#from = predicate.from;
   }
 
-  /** The next items. */
+  /** The next batch. */
   batch(): InitialBatch {
     const items: WatchItem[] = [];
     const { size } = this.#predicate;
@@ -73,7 +73,7 @@ export class InitialEvents {
     return { items, next, lookups, weight };
   }
 
-  /** The watcher has the batch before `next`. */
+  /** Records that the watcher accepted the batch that ends before `next`. */
   taken(next: string | undefined): void {
     if (next === undefined) return;
     assert(next > this.#from, "initial events go back", { next, from: this.#from });

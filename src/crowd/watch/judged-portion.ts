@@ -6,16 +6,16 @@
 import { lookupsMax } from "#api/selectors/compact-selector.ts";
 import type { CacheEvent } from "./cache-event.ts";
 
-/** Selectors that are asked of the same events: their keys and values in sum, and how many there are. */
+/** The selectors evaluated on the same events: the sum of their keys and values, and their number. */
 interface Judges {
   readonly size: number;
   readonly count: number;
 }
 
-/** What one turn may hold: 1 to 7 ms. */
+/** Look-ups per turn of the loop: 1 to 7 ms. */
 export const lookupsPerTurn = 16 * 1024;
 
-/** Look-ups of `judges` for all of `events`, at most. */
+/** Upper bound of the look-ups that `judges` need for `events`. */
 export function lookupsOf(events: readonly CacheEvent[], judges: Judges): number {
   if (judges.size === 0) return 0;
   let lookups = 0;
@@ -23,7 +23,7 @@ export function lookupsOf(events: readonly CacheEvent[], judges: Judges): number
   return lookups;
 }
 
-/** The first whole revisions of `events` that `judges` get through with `lookups`, one at least. */
+/** The first whole revisions of `events` that `judges` evaluate with `lookups`; at least one revision. */
 export function judgedPortion(
   events: readonly CacheEvent[],
   judges: Judges,

@@ -26,7 +26,7 @@ export function latestItems(items: readonly WatchItem[]): readonly WatchItem[] {
     const key = `${object.namespace}/${object.name}`;
     const first = firsts.get(key);
     if (first === undefined) firsts.set(key, item.type);
-    // Taken out first: the last change decides the place.
+    // Deleted first, because the last change determines the position in the map.
     latest.delete(key);
     const type = first === undefined ? item.type : mergedType(first, item.type);
     latest.set(key, type === item.type ? item : { ...item, type });

@@ -34,30 +34,30 @@ export interface Predicate extends KeyRange {
   /** The one key that can match, when name (and namespace) are given. */
   readonly key: string | undefined;
   readonly selective: boolean;
-  /** One text per selection: watchers of the same share what is kept of it. */
+  /** Equal selections have equal texts; watchers with the same text share what is cached for it. */
   readonly text: string;
-  /** Bytes it keeps. */
+  /** Memory that the predicate takes, in bytes. */
   readonly bytes: number;
-  /** Keys and values of its selectors, each once. */
+  /** Number of distinct keys and values of its selectors. */
   readonly size: number;
-  /** Its selectors are longer than people write them: it is served apart from others, and shared by `SelectorPool`. */
+  /** The selectors exceed what people write: such watches are served separately, and `SelectorPool` shares the selectors. */
   readonly isLong: boolean;
-  /** Labels that must have one value: let an index serve them. */
+  /** Labels that must have one given value; an index can serve them. */
   readonly requiredLabels: readonly { readonly key: string; readonly value: string }[];
-  /** Labels and fields; the key is known to be in the range. */
+  /** Evaluates label and field selectors; the key is known to be in the range. */
   matches(object: CachedObject): boolean;
-  /** The same of labels and fields that another form of the object has. */
+  /** The same for labels and fields of another form of the object. */
   selects(labels: CachedObject["labels"], fieldOf: CachedObject["field"]): boolean;
-  /** The value required of a field, when there is one: lets an index serve it. */
+  /** The value that the selector requires of `field`, if any; an index can serve it. */
   required(field: string): string | undefined;
 }
 
-/** Keys and values of a selector that needs no care: 500 watchers of such cost a turn of the loop some ms. */
+/** Selectors up to this many keys and values need no special treatment: 500 such watchers take a few ms per turn. */
 const sizeMax = 32;
-/** Of the record itself, with its functions. */
+/** Memory of the record itself, with its functions. */
 const recordBytes = 600;
 
-/** Above every key: keys are bytes as chars, and no name holds a byte 0xff (it is never UTF-8). */
+/** Greater than every key: a key is a string of bytes, and the byte 0xff never occurs in UTF-8. */
 const keyEnd = "\xff";
 const none = { requirements: [] };
 
@@ -88,7 +88,7 @@ export function compilePredicate(selection: Selection): Predicate {
   };
 }
 
-/** What must have one value: of a long selector nothing, so it is found by namespace. */
+/** The required label values. None for a long selector, so that it is indexed by namespace. */
 function requiredOf(clauses: readonly Clause[]): Predicate["requiredLabels"] {
   return clauses.flatMap(({ key, operator, values }) => {
     const [value] = values;
@@ -100,7 +100,7 @@ function requiredOf(clauses: readonly Clause[]): Predicate["requiredLabels"] {
 interface Scope {
   readonly namespace: string;
   readonly key: string | undefined;
-  /** What the scope does not guarantee. */
+  /** The part of the field selector that the scope does not guarantee. */
   readonly fields: FieldSelector;
 }
 
@@ -130,7 +130,7 @@ export function namespaceRange(namespace: string): KeyRange {
   return { from: `${namespace}/`, to: `${namespace}0` };
 }
 
-/** The selector less the equalities the scope guarantees; a contradicting one stays and fails. */
+/** The selector without the equality that the scope guarantees; a contradicting one remains and matches nothing. */
 function without(selector: FieldSelector, field: string, keyText: string): FieldSelector {
   return {
     requirements: selector.requirements.filter(

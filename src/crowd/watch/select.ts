@@ -10,17 +10,17 @@ import type { Predicate } from "./predicate.ts";
 import type { SharedObject } from "#forms/shared-object.ts";
 import type { SortedSet } from "./sorted-set.ts";
 
-/** Looked at in one turn, weighed: 3 to 6 ms. */
+/** Weighted bytes visited per turn: 3 to 6 ms. */
 const turnBytesMax = 384 * 1024;
-/** What an object costs that is not parsed, and what it costs at least when it is. */
+/** Weight of an object that is not parsed; the minimum weight of one that is. */
 const seenBytes = 32;
 const parsedBytesMin = 256;
 
 interface Selected {
   readonly items: readonly SharedObject[];
-  /** The last key looked at; "" when there was none. */
+  /** The last key visited; "": none. */
   readonly last: string;
-  /** There are keys after `last`, which were not looked at because of the limit. */
+  /** Whether keys after `last` remain that were not visited because of the limit. */
   readonly more: boolean;
 }
 

@@ -9,14 +9,14 @@ import { assert } from "#base/assert.ts";
 import type { Predicate } from "./predicate.ts";
 
 export interface SelectorLimits {
-  /** Of one caller: some 20 watches with 19,000 different requirements each. */
+  /** Maximum bytes per caller: some 20 watches with 19,000 different requirements each. */
   readonly callerBytesMax: number;
   readonly bytesMax: number;
 }
 
 interface Held {
   readonly predicate: Predicate;
-  /** Watches that have it. */
+  /** Number of watches that use it. */
   uses: number;
 }
 
@@ -28,7 +28,7 @@ interface Callers {
 }
 
 export interface KeptSelector extends Disposable {
-  /** Equal to the one that was given, and shared with all who gave an equal one. */
+  /** Equal to the given predicate, and shared by all watches that gave an equal one. */
   readonly predicate: Predicate;
 }
 
@@ -46,7 +46,7 @@ export class SelectorPool {
     return this.#bytes;
   }
 
-  /** @returns undefined: the caller, or all together, have kept as much as they may. */
+  /** @returns undefined: the limit of the caller, or of all callers together, is reached. */
   keep(caller: string, predicate: Predicate): KeptSelector | undefined {
     if (!predicate.isLong) return { predicate, [Symbol.dispose]() {} };
     if (!this.#hasRoom(caller, predicate)) return undefined;

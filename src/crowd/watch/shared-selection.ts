@@ -11,13 +11,13 @@ import type { WatchItem } from "./watch-item.ts";
 
 interface Reader {
   readonly predicate: Predicate;
-  /** One item per object. */
+  /** At most one item per object. */
   readonly latest: boolean;
 }
 
 interface Selected {
   readonly items: readonly WatchItem[];
-  /** Items of these events that later ones replaced. */
+  /** Number of items of these events that later ones replaced. */
   readonly coalesced: number;
 }
 
@@ -28,16 +28,16 @@ interface Kept extends Selected {
 }
 
 export class SharedSelection {
-  /** Items that watchers of the latest state did not get, because later ones replaced them. */
+  /** Number of items that latest-state watchers did not receive because later ones replaced them. */
   coalesced = 0;
   #last: Kept | undefined;
 
-  /** Drops the last selection, so that its events can be collected. */
+  /** Drops the cached selection, so that its events can be collected. */
   forget(): void {
     this.#last = undefined;
   }
 
-  /** `events` as `reader` sees them. Shared: callers must not change the result. */
+  /** `events` as items for `reader`. The result is shared and must not be changed. */
   of(events: readonly CacheEvent[], { predicate, latest }: Reader): Selected {
     const { text } = predicate;
     const last = this.#last;

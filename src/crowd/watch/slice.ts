@@ -14,7 +14,7 @@ import type { Cursor, CursorSlice } from "./cursor.ts";
 import { judgedPortion, lookupsOf } from "./judged-portion.ts";
 import type { SharedSelection } from "./shared-selection.ts";
 
-/** Where a slice that waited reads what it has not got. */
+/** The source from which a slice that waited reads the events it missed. */
 export interface SliceSource {
   readonly state: KnownState;
   readonly selection: SharedSelection;
@@ -23,10 +23,10 @@ export interface SliceSource {
 
 export class Slice implements CursorSlice {
   readonly cursors = new Set<Cursor>();
-  /** Keys and values of their selectors. */
+  /** Sum of the keys and values of the cursors' selectors. */
   selectorSize = 0;
   behindAt: number | undefined;
-  /** Cursors that get a bookmark once they reach the dispatched position: before, it has no checksum. */
+  /** Cursors that get a bookmark once they reach the dispatched position; before that there is no checksum for it. */
   readonly #bookmarksDue: Cursor[] = [];
 
   bookmarkLater(cursor: Cursor): void {
@@ -39,7 +39,7 @@ export class Slice implements CursorSlice {
    * @returns the look-ups it took.
    */
   catchUp(source: SliceSource, lookups: number): number {
-    // Without cursors it is no part of the cache any more: the feed may have begun anew below its position.
+    // A slice without cursors has left the cache; the feed may have been reset below its position.
     const [first] = this.cursors;
     if (first === undefined) return 0;
     let left = lookups;
@@ -66,7 +66,7 @@ export class Slice implements CursorSlice {
     return lookups - left;
   }
 
-  /** Its selectors, as those who judge events. */
+  /** Its selectors, in the form `judged-portion.ts` takes. */
   get judges(): { readonly size: number; readonly count: number } {
     return { size: this.selectorSize, count: this.cursors.size };
   }
@@ -84,7 +84,7 @@ export class Slice implements CursorSlice {
     }
   }
 
-  /** The ring has forgotten where the slice is: each of its cursors reads on alone. */
+  /** The ring no longer has the slice's position: each of its cursors continues alone. */
   #dissolve(at: number): void {
     const cursors = [...this.cursors];
     for (const cursor of cursors) cursor.fallBehind(at);
@@ -110,7 +110,7 @@ export class Slices {
     this.#options = options;
   }
 
-  /** Cursors in all of them. */
+  /** Number of cursors in all slices. */
   get size(): number {
     return this.#size;
   }
@@ -119,7 +119,7 @@ export class Slices {
     return this.#slices;
   }
 
-  /** The selectors of all of them, as those who judge events. */
+  /** The selectors of all slices, in the form `judged-portion.ts` takes. */
   get judges(): { readonly size: number; readonly count: number } {
     return { size: this.#selectorSize, count: this.#size };
   }

@@ -36,7 +36,7 @@ export class SortedSet<T extends Keyed> {
     this.#size = size;
   }
 
-  /** From items whose keys rise strictly. */
+  /** Creates a set from items with strictly rising keys. */
   static from<T extends Keyed>(items: readonly T[]): SortedSet<T> {
     const set = new SortedSet<T>([], items.length);
     for (let start = 0; start < items.length; start += chunkItemsFill) {
@@ -51,7 +51,7 @@ export class SortedSet<T extends Keyed> {
     return this.#size;
   }
 
-  /** The set as it is now; both sides may be changed afterwards without the other seeing it. */
+  /** A copy-on-write snapshot: later changes of either side are not visible to the other. */
   snapshot(): SortedSet<T> {
     this.#owner = {};
     this.#chunksOwned = false;
@@ -84,7 +84,7 @@ export class SortedSet<T extends Keyed> {
     return undefined;
   }
 
-  /** @returns the item that was there. */
+  /** @returns the deleted item. */
   delete(key: string): T | undefined {
     const old = this.get(key);
     if (old === undefined) return undefined;
@@ -119,7 +119,7 @@ export class SortedSet<T extends Keyed> {
     return this.#rank(to) - this.#rank(from);
   }
 
-  /** Items with keys below `key`. */
+  /** Number of items with keys below `key`. */
   #rank(key: string): number {
     const index = this.#chunkOf(key);
     let rank = 0;
@@ -152,7 +152,7 @@ export class SortedSet<T extends Keyed> {
     this.#chunksOwned = true;
   }
 
-  /** The chunk at `index`, free to be changed. */
+  /** The chunk at `index`, copied first if a snapshot shares it. */
   #own(index: number): Chunk<T> {
     this.#ownChunks();
     const chunk = this.#chunks[index];

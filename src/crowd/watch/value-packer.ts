@@ -6,7 +6,7 @@
  * Holds a block is written by one packer only; all of it goes when the last value in it goes.
  */
 const firstBlockBytes = 16 * 1024;
-/** From 128 KB on, the allocator gives a block's memory back as soon as it is freed. */
+/** The allocator returns blocks of 128 KB and more to the system as soon as they are freed. */
 const blockBytesMax = 256 * 1024;
 
 export class ValuePacker {
@@ -14,7 +14,7 @@ export class ValuePacker {
   #used = 0;
   #nextBytes = firstBlockBytes;
 
-  /** Values larger than half of a block get an array of their own. */
+  /** Values larger than half a block get an array of their own. */
   copy(value: Uint8Array): Uint8Array {
     if (value.length > blockBytesMax / 2) return value.slice();
     if (this.#used + value.length > this.#block.length) this.#startBlock(value.length);

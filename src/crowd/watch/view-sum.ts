@@ -20,14 +20,14 @@ import type { SharedObject } from "#forms/shared-object.ts";
 import type { SortedSet } from "./sorted-set.ts";
 import type { ViewState } from "./watch-item.ts";
 
-/** 128 bits of an object's content, its resourceVersion included; the same bits on every replica. */
+/** 128 bits computed from an object's content, including its resourceVersion; equal on every replica. */
 export type DigestOf = (object: SharedObject) => bigint;
 
 const viewsMax = 64;
-/** Digested in one turn: 2 to 4 ms. */
+/** Bytes digested per turn: 2 to 4 ms. */
 const turnBytesMax = 512 * 1024;
 const objectBytesMin = 256;
-/** 128 bits. */
+/** Hexadecimal digits of 128 bits. */
 const checksumDigits = 32;
 
 interface ViewStart {
@@ -47,10 +47,10 @@ export class ViewSum {
   #sum = 0n;
   #position: number;
   #state: ViewState | undefined;
-  /** Of the state at the start, what is not summed up yet: from this key on. */
+  /** The part of the initial state that is not summed up yet, starting with this key. */
   #left: { readonly objects: ViewStart["objects"]; readonly from: string } | undefined;
   watchers = 0;
-  /** Counted as one watcher: readers that do not watch use this view too. */
+  /** Counts as one more watcher: readers that do not watch use this view too. */
   kept = false;
 
   constructor(predicate: Predicate, deps: ViewDeps, { objects, revision }: ViewStart) {
@@ -61,7 +61,7 @@ export class ViewSum {
     this.#sumUp();
   }
 
-  /** One turn of the first pass. Events of later revisions may be taken between: sums have no order. */
+  /** One turn of the first pass. Events of later revisions may be added in between, because a sum does not depend on order. */
   #sumUp(): void {
     if (this.#left === undefined) return;
     const { objects, from } = this.#left;
@@ -81,17 +81,17 @@ export class ViewSum {
     else assert(this.#count >= 0, "more objects left a selection than came");
   }
 
-  /** Nobody uses it any more. */
+  /** Stops the first pass, because the view has no user left. */
   abandon(): void {
     this.#left = undefined;
   }
 
-  /** The revision its state is known to be that of. */
+  /** The revision to which the sum belongs. */
   get position(): number {
     return this.#position;
   }
 
-  /** Undefined: the first pass has not ended. */
+  /** Undefined: the first pass has not finished. */
   get state(): ViewState | undefined {
     if (this.#left !== undefined) return undefined;
     this.#state ??= {
@@ -101,7 +101,7 @@ export class ViewSum {
     return this.#state;
   }
 
-  /** Events up to `last`; those the start knew already are skipped. */
+  /** Adds events up to `last`, skipping those that the initial state already includes. */
   take(events: readonly CacheEvent[], last: number): void {
     const { from, to } = this.predicate;
     for (const event of events) {
@@ -127,7 +127,7 @@ export class ViewSum {
   }
 }
 
-/** The checksums of one cache by selection. Each exists as long as a watcher uses it. */
+/** The checksums of one cache, by selection. A checksum exists as long as a watcher uses it. */
 export class ViewSums {
   readonly #clock: Clock;
   readonly #digestOf: DigestOf | undefined;
@@ -138,7 +138,7 @@ export class ViewSums {
     this.#digestOf = digestOf;
   }
 
-  /** Undefined: this cache has no digests, or as many views as it may. */
+  /** Undefined: this cache has no digests, or the maximum number of views. */
   join(predicate: Predicate, start: () => ViewStart): ViewSum | undefined {
     let view = this.#views.get(predicate.text);
     if (view === undefined) {
@@ -158,7 +158,7 @@ export class ViewSums {
     this.#views.delete(view.predicate.text);
   }
 
-  /** @returns the view of `predicate`, and keeps it from now on even without watchers. */
+  /** @returns the view of `predicate`, which is kept from now on even without watchers. */
   keep(predicate: Predicate, start: () => ViewStart): ViewSum | undefined {
     const known = this.#views.get(predicate.text);
     if (known?.kept === true) return known;

@@ -7,14 +7,14 @@
 import type { WatchEventType } from "#platform/http.ts";
 import type { CachedObject } from "#forms/cached-object.ts";
 
-/** What a selection holds at a revision, as a client can add it up. */
+/** Count and checksum of the selected objects at a revision; a client can compute the same. */
 export interface ViewState {
   readonly count: number;
   /** 32 hexadecimal digits. */
   readonly checksum: string;
 }
 
-/** What a change would be to a watcher that sees only one of its two states. */
+/** A change with both of its states, for watchers to which only one of them may be visible. */
 export interface WatchChange {
   readonly previous: CachedObject | undefined;
   added(): WatchItem;
@@ -27,16 +27,16 @@ export interface WatchItem {
   /** Undefined for BOOKMARK. For DELETED the last state, with the delete's resourceVersion. */
   readonly object: CachedObject | undefined;
   readonly resourceVersion: string;
-  /** Of a MODIFIED: for sinks that select by more than the store knows. */
+  /** Of a MODIFIED item: for sinks that filter by more than the store's selectors. */
   readonly change?: WatchChange;
   /** BOOKMARK that ends the initial events. */
   readonly initialEventsEnd?: boolean;
-  /** BOOKMARK of a watcher that asked for checksums, when the sum at this revision is at hand. */
+  /** Of a BOOKMARK for a watcher that asked for checksums, if the sum at this revision is available. */
   readonly view?: ViewState | undefined;
 }
 
 export interface WatchSink {
-  /** It makes a form of its own of each object (a Table's row, metadata, protobuf): it gets what one turn can make. */
+  /** The sink builds a form of its own of each object (a Table row, metadata, protobuf), so it gets one turn's worth at a time. */
   readonly isMaking?: boolean;
   /**
    * Whole batches in order; the array is shared, never changed. Never throws, never waits. A sink
@@ -44,6 +44,6 @@ export interface WatchSink {
    * @returns false when full: nothing of the batch was kept; `resume()` asks again.
    */
   deliver(items: readonly WatchItem[]): boolean;
-  /** The watch is over: `error` is what an ERROR event must carry (410 Expired), absent at shutdown. */
+  /** Ends the watch. `error` is sent as an ERROR event (410 Expired); absent at shutdown. */
   end(error?: Error): void;
 }

@@ -21,11 +21,11 @@ import type { WatchSink } from "./watch-item.ts";
 export interface WatchOptions {
   readonly predicate: Predicate;
   readonly bookmarks: boolean;
-  /** Where to start: strictly after a revision, or with the current state as ADDED events. */
+  /** Start strictly after a revision, or with the current state as ADDED events. */
   readonly start: { readonly after: number } | "state";
-  /** Close the initial events with a marked bookmark; absent: when bookmarks are wanted. */
+  /** Ends the initial events with an annotated bookmark; absent: only when bookmarks are requested. */
   readonly marker?: boolean;
-  /** Bookmarks say what the view holds: count and checksum. */
+  /** Bookmarks carry count and checksum of the selected objects. */
   readonly checksums?: boolean;
   /** At most one event per key and window, as `latest.ts` says. */
   readonly latest?: boolean;
@@ -37,7 +37,7 @@ interface WatchersDeps {
   readonly history: History;
   readonly dispatcher: Dispatcher;
   readonly views: ViewSums;
-  /** False while parts of the newest revision may be missing. */
+  /** False while changes of the newest revision may be missing. */
   readonly isWhole: () => boolean;
 }
 
@@ -69,14 +69,14 @@ export class Watchers implements CursorHome {
     return this.#cursors.size;
   }
 
-  /** The positions of watchers that have not got everything: parked, catching up, or waiting for a turn. */
+  /** Positions of watchers that are behind: their sink is full, they are catching up, or they wait for a turn. */
   positionsBehind(): readonly number[] {
     const positions: number[] = [];
     for (const cursor of this.#cursors) if (cursor.isBehind) positions.push(cursor.position);
     return positions;
   }
 
-  /** Starts at once: initial events may reach the sink before this returns. */
+  /** Starts a watch. Initial events may reach the sink before this returns. */
   watch(options: WatchOptions, sink: WatchSink): Cursor {
     const { predicate, bookmarks } = options;
     const latest = options.latest === true && this.#dispatcher.servesLatest;
@@ -105,7 +105,7 @@ export class Watchers implements CursorHome {
     };
   }
 
-  /** Bookmarks for the cursors of one of `slots` equal shares. */
+  /** Sends bookmarks to the cursors of one of `slots` equal shares. */
   bookmark(slot: number, slots: number): void {
     for (const cursor of this.#cursors) if (cursor.id % slots === slot) cursor.bookmark();
   }
@@ -114,24 +114,24 @@ export class Watchers implements CursorHome {
     return this.#bookmarksDue.size > 0;
   }
 
-  /** All of the newest revision is here, and dispatched. */
+  /** Sends the delayed bookmarks: the newest revision is complete and dispatched. */
   payBookmarks(): void {
     const due = [...this.#bookmarksDue];
     this.#bookmarksDue.clear();
     for (const cursor of due) cursor.bookmark();
   }
 
-  /** Ends the watches that began at a `lost` position. */
+  /** Ends the watches whose start position is `lost`. */
   expireStarts(lost: (position: number) => boolean, error: Error): void {
     for (const cursor of this.#cursors) if (lost(cursor.startedAfter)) cursor.end(error);
   }
 
-  /** Nothing goes on by a timer any more. */
+  /** Cancels all timers. */
   close(): void {
     this.#turns.close();
   }
 
-  /** Ends every watch; `error` as WatchSink.end. */
+  /** Ends every watch. `error` is passed on as in WatchSink.end. */
   end(error?: Error): void {
     for (const cursor of this.#cursors) cursor.end(error);
   }

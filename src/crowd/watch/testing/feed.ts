@@ -23,7 +23,7 @@ import type { WatchItem, WatchSink } from "../watch-item.ts";
 
 export interface Write {
   readonly key: string;
-  /** Undefined deletes. */
+  /** Undefined: the object is deleted. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly node?: string;
 }
@@ -34,10 +34,10 @@ export const testSource: ObjectSource = {
   freeze: true,
 };
 
-/** All cursors are served before dispatch returns. */
+/** Policy under which all cursors are served before dispatch returns. */
 const noTurns = { cursorsMin: Number.POSITIVE_INFINITY, cursorsPerTurn: 500 };
 
-/** Nothing is gathered, nothing waits. */
+/** Policy without windows and delays. */
 export const testDelivery: DeliveryPolicy = {
   gather: { watchersMin: 0, windowMs: 0 },
   turns: noTurns,
@@ -52,7 +52,7 @@ const testCacheOptions: CacheOptions = {
   indexedField: "spec.nodeName",
 };
 
-/** Of key and revision, which is all that differs here. */
+/** Digest of key and revision, which identify an object in these tests. */
 export function testDigest(object: SharedObject): bigint {
   let digest = 0xcbf29ce484222325n;
   for (const char of `${object.key}@${object.revision}`) {
@@ -83,7 +83,7 @@ export function predicate(namespace = "", labels = "", fields = ""): Predicate {
 
 export const everything = predicate();
 
-/** A cache with every change it ever had beside it. */
+/** A cache together with the list of all its changes. */
 export class TestFeed implements History {
   readonly cache: WatchCache;
   readonly events: CacheEvent[] = [];
@@ -92,7 +92,7 @@ export class TestFeed implements History {
   readonly #state = new Map<string, SharedObject>();
   readonly #readers = new Set<TestReader>();
 
-  /** Turns and windows that are due: all timers of the cache. */
+  /** Pending turns and windows: all timers of the cache. */
   readonly #turns: (() => void)[] = [];
 
   /**
@@ -128,7 +128,7 @@ export class TestFeed implements History {
     return this.#revision;
   }
 
-  /** One revision with these writes, applied but not dispatched. */
+  /** Applies one revision with these writes, without dispatching it. */
   apply(...writes: readonly Write[]): void {
     const revision = ++this.#revision;
     const changes: Change[] = [];
@@ -149,7 +149,7 @@ export class TestFeed implements History {
     this.dispatch();
   }
 
-  /** A revision that is another resource's. */
+  /** Advances by a revision of another resource. */
   skip(): void {
     this.cache.advance(++this.#revision);
   }
@@ -159,7 +159,7 @@ export class TestFeed implements History {
     for (const reader of this.#readers) reader.resume();
   }
 
-  /** @returns false when none was due. */
+  /** @returns false when no turn was pending. */
   turn(): boolean {
     const turn = this.#turns.shift();
     turn?.();
@@ -227,7 +227,7 @@ class TestReader {
   }
 }
 
-/** Takes up to `room` items, then refuses until given more; a holder of nothing always accepts. */
+/** Accepts up to `room` items, then refuses until it gets more room. */
 export class TestSink implements WatchSink {
   readonly items: WatchItem[] = [];
   readonly isMaking: boolean;
@@ -252,7 +252,7 @@ export class TestSink implements WatchSink {
     this.error = error;
   }
 
-  /** `ADDED a/x@5 v=1`, one per item. */
+  /** One text per item, such as `ADDED a/x@5 v=1`. */
   get lines(): string[] {
     return this.items.map(describeItem);
   }
