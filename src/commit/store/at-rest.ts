@@ -1,4 +1,4 @@
-/** The form in which values lie below a store's readers: sealed where the operator wants secrets encrypted at rest. */
+/** The form in which values are stored: encrypted where the operator configured encryption at rest. */
 import type { Key } from "./store.ts";
 
 export interface AtRest {
@@ -7,16 +7,16 @@ export interface AtRest {
    * Throws ApiError 500 while the provider that seals has no key.
    */
   seal(key: Key, path: string, value: Uint8Array): Uint8Array;
-  /** Throws SealedValueError when the value cannot be opened. */
+  /** Decrypts a stored value. Throws SealedValueError when that fails. */
   open(key: Key, path: string, stored: Uint8Array): Uint8Array;
   /**
    * Undefined: `open` has every key that these values need. Otherwise resolves when it has, or knows that a key will
    * not be given. Never rejects.
    */
   prepare(values: Iterable<StoredValue>): Promise<void> | undefined;
-  /** Names the provider and key of a stored value; empty: it is not sealed. Short, and the same text for many values. */
+  /** Names the provider and key that sealed a stored value; "" when it is not sealed. Short, and equal for many values. */
   sealOf(key: Key, stored: Uint8Array): string;
-  /** A value of this seal is not in the form that `seal` gives now: the next write of its object renews it. */
+  /** Whether `seal` now uses another form than this one; the next write of the object renews it. */
   isStale(key: Key, seal: string): boolean;
 }
 
@@ -25,7 +25,7 @@ export interface StoredValue {
   readonly value: Uint8Array;
 }
 
-/** A stored value that does not open: another key, another path, or damaged. */
+/** A stored value cannot be decrypted: it has another key or path, or is damaged. */
 export class SealedValueError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -33,7 +33,7 @@ export class SealedValueError extends Error {
   }
 }
 
-/** Its key is being asked for: another reading may open it. */
+/** The key is still being fetched; a later read may succeed. */
 export class KeyAwayError extends SealedValueError {}
 
 const sealedPrefix = new TextEncoder().encode("k8s:enc:");

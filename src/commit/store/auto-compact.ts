@@ -16,7 +16,7 @@ interface CompactorDeps {
 
 interface CompactorOptions {
   readonly intervalMs: number;
-  /** This many revisions are kept, whatever their age; absent: those of the last interval. */
+  /** Keeps this many revisions, whatever their age. Absent: keeps the revisions of the last interval. */
   readonly keepRevisions?: number;
 }
 
@@ -57,7 +57,7 @@ export class AutoCompactor {
     try {
       await store.compact(until);
     } catch (error) {
-      // The store has stopped; the owner of `failed` ends the process.
+      // The store has stopped; the process that awaits `failed` ends.
       this.stop();
       log.debug("compaction ended", { error: String(error) });
     }

@@ -11,9 +11,9 @@
  */
 import type { AppendPace } from "./engines/engine.ts";
 
-/** Fewer commands than these are not waited for. */
+/** The batch waits only for at least this many expected commands. */
 const gatherItemsMin = 8;
-/** Of those that were answered: stragglers are not waited for. */
+/** Share of the answered callers after which the batch starts without the rest. */
 const gatheredEnough = 0.9;
 const gatheredWorth = 0.5;
 const skippedMin = 4;
@@ -21,7 +21,7 @@ const skippedMax = 64;
 
 interface Gathering {
   readonly untilMs: number;
-  /** Commands that waited already when the gathering began. */
+  /** Commands that were already waiting when the gathering began. */
   readonly before: number;
   readonly answered: number;
 }
@@ -30,7 +30,7 @@ export class BatchPace {
   readonly #options: AppendPace;
   #gathering: Gathering | undefined;
   #startedMs = 0;
-  /** How many gatherings are left out yet, and how many were the last time. */
+  /** Number of gatherings still to be skipped, and the number skipped last time. */
   #skips = 0;
   #skipped = 0;
 
@@ -38,13 +38,13 @@ export class BatchPace {
     this.#options = options;
   }
 
-  /** How long the next batch, of `items` by now, is to wait. Fewer than `appendsMax` are in flight. */
+  /** Time that the next batch, which has `items` so far, should wait. Fewer than `appendsMax` appends are in flight. */
   waitMs(nowMs: number, items: number, inFlight: number): number {
     const startMs = inFlight > 0 ? this.#startedMs + this.#options.besideMs : this.#gatherMs(items);
     return Math.max(0, startMs - nowMs);
   }
 
-  /** A batch of `items` starts. */
+  /** Records that a batch of `items` starts. */
   started(nowMs: number, items: number): void {
     this.#startedMs = nowMs;
     const gathering = this.#gathering;
@@ -55,7 +55,7 @@ export class BatchPace {
     this.#skips = this.#skipped;
   }
 
-  /** A batch of `answered` items ended, while `waiting` are in the next one. */
+  /** Records that a batch of `answered` items ended while `waiting` items are in the next one. */
   ended(nowMs: number, answered: number, waiting: number): void {
     const { gatherMs } = this.#options;
     if (gatherMs === 0 || answered < gatherItemsMin) return;

@@ -20,20 +20,20 @@ interface Extent {
 }
 
 export class Batch {
-  /** Carried out before the callers are answered. */
+  /** Effects to be carried out before the callers are answered. */
   readonly effects: Effect[] = [];
   readonly submissions: Submission[] = [];
   readonly #extents: Extent[] = [];
   bytes = 0;
   items = 0;
-  /** Head revision once this batch is durable. */
+  /** Head revision when this batch is durable. */
   lastRevision: number;
 
   constructor(lastRevision: number) {
     this.lastRevision = lastRevision;
   }
 
-  /** Counts in a record that was just written at the end of `slab`; `revision` is the head with it. */
+  /** Adds a record that was just written at the end of `slab`. `revision`: the head including it. */
   extend(slab: Slab, start: number, size: number, revision: number): void {
     const last = this.#extents.at(-1);
     if (last !== undefined && last.slab === slab && last.end === start) last.end += size;
@@ -43,7 +43,7 @@ export class Batch {
     this.lastRevision = revision;
   }
 
-  /** The records, in order, as few buffers as may be. Shared; never changed. */
+  /** The records in order, in as few buffers as possible. Shared and immutable. */
   buffers(): Uint8Array[] {
     return this.#extents.map(({ slab, start, end }) => slab.bytes.subarray(start, end));
   }
@@ -54,7 +54,7 @@ interface BatchLimits {
   readonly batchItemsMax: number;
 }
 
-/** Of the durable batches. */
+/** Totals of the durable batches. */
 interface BatchTotals {
   readonly batches: number;
   readonly records: number;
@@ -91,7 +91,7 @@ export class Batches {
     return bytes >= this.#limits.batchBytesMax || items >= this.#limits.batchItemsMax;
   }
 
-  /** The batch that makes `after` durable; undefined when it is durable. */
+  /** The batch that makes `after` durable; undefined when it is durable already. */
   find(after: After): Batch | undefined {
     const filling = this.#filling;
     const inFlight = this.#inFlight;
@@ -101,7 +101,7 @@ export class Batches {
     return inFlight.find(({ lastRevision }) => after <= lastRevision) ?? filling;
   }
 
-  /** The filling batch goes to the engine, and the next one fills. */
+  /** Hands the batch being filled to the engine and starts a new one. */
   begin(): Batch {
     const batch = this.#filling;
     this.#inFlight.push(batch);
@@ -109,7 +109,7 @@ export class Batches {
     return batch;
   }
 
-  /** `batch` is durable, and published. */
+  /** Removes `batch`, which is durable and published. */
   end(batch: Batch): void {
     assert(this.#inFlight[0] === batch, "a batch became durable out of turn");
     assert(batch.lastRevision >= this.#durable, "revisions became durable out of order");
@@ -120,7 +120,7 @@ export class Batches {
     this.#totals.bytes += batch.bytes;
   }
 
-  /** Those that are sequenced and not answered. */
+  /** Submissions that are sequenced but not answered. */
   unanswered(): readonly Submission[] {
     return [...this.#inFlight, this.#filling].flatMap(({ submissions }) => submissions);
   }

@@ -24,7 +24,7 @@ interface FileReport {
   readonly file: string;
   readonly bytes: number;
   readonly records: number;
-  /** Of the last whole record; that of the header when there is none. */
+  /** Revision of the last whole record, or of the file's header when it has no record. */
   readonly revision: number;
   /** Torn: a crash cut off the last batch before it was acknowledged. */
   readonly state: "whole" | "torn" | "unused" | "damaged";
@@ -33,14 +33,14 @@ interface FileReport {
 export interface CheckReport {
   readonly storeId: string;
   readonly files: readonly FileReport[];
-  /** One sentence each: file, offset, what. */
+  /** One sentence per problem, with file and offset. */
   readonly problems: readonly string[];
   readonly safeRevision: number;
-  /** Of the whole store, when it opens. */
+  /** Keys of the whole store; undefined when it does not open. */
   readonly keys: number | undefined;
 }
 
-/** `deps.disk` is one of `withDirectory`. */
+/** `deps.disk` comes from `withDirectory`. */
 export async function checkDirectory(deps: LoadDeps, directory: string): Promise<CheckReport> {
   const found = await takeDirectory(deps.disk, directory, () => "");
   const checker = new Checker(deps.disk, directory, found.storeId);
@@ -52,7 +52,7 @@ export async function checkDirectory(deps: LoadDeps, directory: string): Promise
   return { storeId: found.storeId, files, problems, safeRevision, keys };
 }
 
-/** What single files cannot tell: that they add up. */
+/** Checks what no single file can show: that the files together make a store that opens. */
 async function checkOpens(
   deps: LoadDeps,
   directory: string,
@@ -64,7 +64,7 @@ async function checkOpens(
     return all.kind === "ok" ? all.count : undefined;
   } catch (error) {
     if (!(error instanceof CorruptionError)) throw error;
-    // Where a single file is wrong, this says so once more.
+    // Not reported again when a single file already explains it.
     if (checker.problems.length === 0) checker.problems.push(error.message);
     return undefined;
   }
@@ -77,7 +77,7 @@ class Checker {
   readonly #directory: string;
   readonly #storeId: string;
   #wholeCheckpoint = 0;
-  /** The log is unbroken, from something whole, up to here; undefined: it is not. */
+  /** The log is unbroken from a whole checkpoint or its start up to this revision; undefined: it is broken. */
   #reach: number | undefined;
   #previous: { readonly number: number; readonly end: number } | undefined;
   #broken = false;
@@ -99,7 +99,7 @@ class Checker {
       await this.#closing(opened, () => this.#checkpoint(number, opened));
     } catch (error) {
       if (!(error instanceof CorruptionError)) throw error;
-      // Of a packed one, which has no header and no records to speak of then.
+      // Only a packed file throws this; it has no header and no records to report.
       this.problems.push(error.message);
       const file = pathOf(this.#directory, { kind: "packed", number });
       this.#report(file, 0, new Walk(), number, "damaged");
@@ -116,7 +116,7 @@ class Checker {
     this.#report(path, await file.size(), walk, number, whole ? "whole" : "damaged");
   }
 
-  /** The segment that the log ends in: the newest may be one made ready, with nothing in it yet. */
+  /** The last segment with a header; the newest segment may be prepared but empty. */
   async lastBegun(segments: readonly number[]): Promise<number> {
     const newest = segments.at(-1);
     if (newest === undefined) return 0;
@@ -152,7 +152,7 @@ class Checker {
     });
   }
 
-  /** How this segment continues the one before it, and how far that reaches. */
+  /** Checks that this segment continues the previous one, and extends `#reach`. */
   #join(path: string, header: FileHeader | undefined, walk: Walk, end: number): void {
     if (header === undefined) return;
     const before = this.#previous;
@@ -255,14 +255,14 @@ interface OpenedFile {
   readonly path: string;
 }
 
-/** What the whole records of one file say together. */
+/** Totals over the whole records of one file. */
 class Walk {
   records = 0;
   revision = 0;
   epoch = 0;
   epochFirst = Number.POSITIVE_INFINITY;
   epochFell = false;
-  /** A checkpoint's end record was last, and counted right. */
+  /** Whether the last record was a checkpoint's end record with the right count. */
   ended = false;
 
   see(bytes: Uint8Array): void {

@@ -17,11 +17,11 @@ import type { RecordSpace } from "./record.ts";
 import { noRow } from "./versions.ts";
 import type { Row } from "./versions.ts";
 
-/** One write to disk; also how long the loop is held: a fifth of a millisecond. */
+/** Size of one disk write. Producing it holds the loop for about 0.2 ms. */
 const chunkBytes = 128 * 2 ** 10;
 const empty = new Uint8Array(0);
 
-/** The state at the current pruning revision. The caller must call `ended` on success and on failure. */
+/** Supplies the state at the current pruning revision. The caller must call `ended` on success and on failure. */
 export function checkpointSource(of: {
   readonly mvcc: Mvcc;
   readonly leases: Leases;
@@ -38,7 +38,7 @@ export function checkpointSource(of: {
   return { ...source, ended: () => mvcc.pruning.passed(undefined) };
 }
 
-/** The state at the newest durable revision; nothing is pruned beyond it until this has ended. */
+/** Supplies the state at the newest durable revision; pruning stops there until the source has ended. */
 export function stateSource(of: {
   readonly mvcc: Mvcc;
   readonly leases: Leases;
@@ -52,7 +52,7 @@ interface StateReading {
   readonly mvcc: Mvcc;
   readonly leases: Iterable<{ readonly id: bigint; readonly ttlMs: number }>;
   readonly revision: number;
-  /** Keys and rows that are no longer in the index, or there with later versions only. */
+  /** Keys and rows that have left the index, or of which the index has only later versions. */
   readonly held: (start: string) => Iterator<[string, Row]>;
   readonly passed: (from: string) => void;
 }
@@ -60,12 +60,12 @@ interface StateReading {
 function recordsOf(of: StateReading): RecordSupply {
   const { mvcc, revision } = of;
   const leases = [...of.leases];
-  // Now: the log may be trimmed beyond them later.
+  // Read now, because the log may be trimmed beyond this revision later.
   const changes = revision > mvcc.log.base ? changesRecord(mvcc, revision) : undefined;
   let phase: "leases" | "changes" | "keys" | "end" | "done" = "leases";
   let nextKey = "";
   let count = 0;
-  // One for all chunks: fresh memory costs more than what is copied into it.
+  // One buffer for all chunks, because allocating costs more than copying.
   const chunk = new Chunk();
 
   const next = (): Uint8Array | undefined => {
@@ -100,7 +100,7 @@ function recordsOf(of: StateReading): RecordSupply {
   return { revision, next };
 }
 
-/** Rows from `start` on that fill a chunk, and the key to go on from. */
+/** Collects rows from `start` on until a chunk is full. @returns them and the key to continue from. */
 function collect(
   { mvcc, revision, held }: StateReading,
   start: string,
@@ -119,7 +119,7 @@ function collect(
   };
   const pruned = held(start);
   let next = pruned.next();
-  /** Held rows of keys up to `key`, which may be gone from the index. @returns whether there is room. */
+  /** Adds held rows of keys up to `key`, which may have left the index. @returns whether the chunk has room. */
   const takeHeld = (key: string | undefined): boolean => {
     while (next.done !== true && (key === undefined || next.value[0] <= key)) {
       if (!take(...next.value)) return false;
@@ -139,7 +139,7 @@ function collect(
 class Chunk {
   #space = new Uint8Array(chunkBytes);
 
-  /** The records of `rows`, `bytes` in all; borrowed until the next call. */
+  /** The records of `rows`, which have `bytes` in all. Borrowed until the next call. */
   fill(mvcc: Mvcc, rows: readonly Row[], bytes: number): Uint8Array {
     if (bytes > this.#space.length) this.#space = new Uint8Array(bytes);
     let at = 0;
@@ -152,7 +152,7 @@ class Chunk {
   }
 }
 
-/** A group, as a transaction's: a delete that was alone, or a lease's, is one too here. */
+/** All changes of a revision as one group record, even if there is only one delete. */
 function changesRecord(mvcc: Mvcc, revision: number): Uint8Array {
   const changes = mvcc.log.rows(revision).map((row) => changeRecord(mvcc, row, revision));
   const body = concatBytes(changes);

@@ -10,10 +10,10 @@ import type { Mvcc } from "./mvcc.ts";
 import type { Slab } from "./slabs.ts";
 import type { Row } from "./versions.ts";
 
-/** Held memory may exceed live by this factor plus `slackBytes` before cleaning starts. */
+/** Cleaning starts when held memory exceeds live memory by this factor plus `slackBytes`. */
 const heldFactor = 1.15;
 const slackBytes = 2 * 2 ** 20;
-/** A slab fuller than this is not worth its copying. */
+/** Slabs that are fuller than this are not cleaned, because copying costs more than it frees. */
 const fractionMax = 0.9;
 const passBytesMax = 16 * 2 ** 20;
 const stepRows = 8192;
@@ -21,7 +21,7 @@ const stepBytes = 64 * 2 ** 10;
 
 export class Cleaner {
   readonly #mvcc: Mvcc;
-  /** By id. One of them may be gone, and its id another slab's by now. */
+  /** The slabs of this pass by id. A slab may be gone, and its id reused by another one. */
   #victims: ReadonlyMap<number, Slab> = new Map();
   #row: Row = 0;
   #end: Row = 0;
@@ -30,7 +30,7 @@ export class Cleaner {
     this.#mvcc = mvcc;
   }
 
-  /** A little of the work. @returns whether nothing is left to do. */
+  /** Does one small step of the work. @returns whether nothing is left to do. */
   step(): boolean {
     if (this.#row === this.#end && !this.#begin()) return true;
     const until = Math.min(this.#end, this.#row + stepRows);
@@ -39,10 +39,10 @@ export class Cleaner {
     return false;
   }
 
-  /** Begins a pass. @returns whether there is any use in one. */
+  /** Begins a pass. @returns whether a pass would free anything. */
   #begin(): boolean {
     const { slabs, versions } = this.#mvcc;
-    // The slabs of the last pass are released by now; only readers that still hold values keep them.
+    // The slabs of the last pass have been released; only readers that hold values of them keep them in memory.
     this.#victims = new Map();
     const excess = slabs.heldBytes - slabs.liveBytes * heldFactor - slackBytes;
     if (excess <= 0) return false;
@@ -53,7 +53,7 @@ export class Cleaner {
     return true;
   }
 
-  /** @returns how many bytes were copied. */
+  /** Copies the row's record to another slab. @returns the number of bytes copied. */
   #move(row: Row): number {
     const { versions, slabs } = this.#mvcc;
     if (!versions.inUse(row) || versions.isTombstone(row)) return 0;

@@ -22,11 +22,11 @@ export interface DeleteCommand {
   readonly guard: Guard | undefined;
 }
 
-/** Runs `run` against the newest state, and makes what it changed one revision. */
+/** Runs `run` on the newest state and commits its changes as one revision. */
 export interface TransactCommand<Result> {
   readonly kind: "transact";
   readonly run: (transaction: Transaction) => Result;
-  /** Refuses the transaction if it puts: the disk has no room. */
+  /** If set, a transaction that puts anything is refused with this: the disk is full. */
   readonly noSpace: WriteRefused | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface GrantLeaseCommand {
   readonly ttlMs: number;
 }
 
-/** Ends a lease and deletes its keys, sorted, in one revision; in none when it has no keys. */
+/** Ends a lease and deletes its keys, sorted, in one revision; without keys there is no revision. */
 export interface EndLeaseCommand {
   readonly kind: "end-lease";
   readonly id: bigint;
@@ -47,12 +47,12 @@ interface CompactCommand {
   readonly revision: number;
 }
 
-/** The first record of an opening: from here on the log is of this epoch. */
+/** The first record of an opening; all later records belong to this epoch. */
 interface EpochCommand {
   readonly kind: "epoch";
 }
 
-/** Changes nothing. Its answer says that everything submitted before it is durable. */
+/** Changes nothing; its answer means that everything submitted before it is durable. */
 interface BarrierCommand {
   readonly kind: "barrier";
 }
@@ -75,7 +75,7 @@ type TransactResult<Result> =
   | { readonly kind: "threw"; readonly error: unknown }
   | WriteRefused;
 
-/** `isThere`: there was a lease of that id before the command. */
+/** `isThere`: the lease existed before the command. */
 type LeaseResult = { readonly kind: "lease"; readonly isThere: boolean } | Stopped;
 
 type DurableResult = { readonly kind: "durable" } | Stopped;
@@ -87,7 +87,7 @@ export type Answer =
   | LeaseResult
   | DurableResult;
 
-/** Each command has its own answer. */
+/** Submits a command; the type of the answer depends on the command. */
 export interface Submit {
   (command: PutCommand): Promise<PutResult>;
   (command: DeleteCommand): Promise<DeleteResult>;
@@ -96,7 +96,7 @@ export interface Submit {
   (command: CompactCommand | EpochCommand | BarrierCommand): Promise<DurableResult>;
 }
 
-/** The lowest revision that must be durable; "all": everything that is sequenced by now. */
+/** The lowest revision that must be durable first; "all": everything sequenced so far. */
 export type After = number | "all";
 
 export interface Decision {
@@ -110,10 +110,10 @@ export interface Decision {
   readonly effect: Effect | undefined;
 }
 
-/** What a durable command changes outside of the state that was sequenced. */
+/** An effect of a durable command outside of the sequenced state. */
 export type Effect =
   /** The lease's time starts. */
   | { readonly kind: "lease-granted"; readonly id: bigint }
   | { readonly kind: "lease-ended"; readonly lease: EndingLease }
-  /** History below `revision` may be forgotten. */
+  /** History below `revision` may be pruned. */
   | { readonly kind: "compacted"; readonly revision: number };

@@ -41,19 +41,19 @@ import type { Answer, Command, Decision, Effect, Submit } from "./command.ts";
 import type { Engine } from "./engines/engine.ts";
 import { Submission } from "./submission.ts";
 
-/** Microtasks that a batch waits for more commands of the same turn; they come within one or two. */
+/** A batch waits this many microtasks for more commands of the same turn; they arrive within one or two. */
 const hopsMax = 16;
 
 interface CommitDeps {
-  /** Decides a command and adds its record to the batch. Has no effect but on batch and state. */
+  /** Decides a command and adds its record to the batch. Changes only batch and state. */
   readonly sequence: (batch: Batch, command: Command) => Decision;
   readonly engine: Engine;
-  /** Everything up to `revision` is durable: carries out what follows from it. */
+  /** Called when everything up to `revision` is durable, with the effects to carry out. */
   readonly publish: (revision: number, effects: readonly Effect[]) => void;
   readonly onFailed: (error: Error) => void;
   readonly clock: Clock;
   readonly log: Log;
-  /** Of this process, whose commands come; absent: nobody knows of others that are about to come. */
+  /** Requests of this process that will submit commands; absent: the batch does not wait for them. */
   readonly requests?: TurnRest | undefined;
 }
 
@@ -64,7 +64,7 @@ interface CommitOptions {
   readonly batchItemsMax: number;
 }
 
-/** A batch is durable, and published: what each took. */
+/** Called when a batch is durable and published, with the duration of both steps. */
 export type ObserveCommit = (appendMs: number, publishMs: number) => void;
 
 export interface CommitStats {
@@ -96,7 +96,7 @@ export class Committer {
     return this.#stopped;
   }
 
-  /** From now on, in place of who observed before. */
+  /** Replaces the observer. */
   observe(observe: ObserveCommit): void {
     this.#observe = observe;
   }
@@ -105,14 +105,14 @@ export class Committer {
     return { ...this.#batches.totals, waiting: this.#waiting.length };
   }
 
-  /** Resolves with the command's answer, once what it depends on is durable. Never rejects. */
+  /** Resolves with the command's answer once everything it depends on is durable. Never rejects. */
   readonly submit: Submit = (command: Command) => {
     const answer = new Promise<Answer>((resolve) => this.#take(new Submission(command, resolve)));
-    // The sequencer gives each kind of command its own kind of answer, as `Submit` says.
+    // The sequencer answers each kind of command with its own type, as declared by `Submit`.
     return answer as Promise<never>;
   };
 
-  /** As `submit`, for a command without a caller. */
+  /** Like `submit`, for a command whose answer is not needed. */
   post(command: Command): void {
     this.#take(new Submission(command, () => undefined));
   }
@@ -133,7 +133,7 @@ export class Committer {
       if (awaited === undefined) submission.durable();
       else awaited.submissions.push(submission);
     } catch (error) {
-      // State and batch may disagree now: the store stops, and answers this caller with the others.
+      // State and batch may be inconsistent now, so the store stops and answers this caller together with the others.
       batch.submissions.push(submission);
       this.#threw(error);
     }
@@ -200,7 +200,7 @@ export class Committer {
     this.#admit();
   }
 
-  /** When `publish` throws, the batch is still in flight: its callers are answered with `stopped`. */
+  /** If `publish` throws, the batch stays in flight, so that its callers are answered with `stopped`. */
   #appended(batch: Batch, beganMs: number): void {
     if (this.#stopped !== undefined) return;
     const durableMs = this.#deps.clock.monotonicMs();
@@ -215,7 +215,7 @@ export class Committer {
     if (this.#batches.filling.items > 0) this.#schedule();
   }
 
-  /** Sequences what waits, as far as the batch has room. */
+  /** Sequences waiting commands while the batch has room. */
   #admit(): void {
     const waiting = this.#waiting;
     let admitted = 0;
@@ -225,7 +225,7 @@ export class Committer {
     if (admitted > 0 && this.#stopped === undefined) this.#waiting = waiting.slice(admitted);
   }
 
-  /** Answers everything that is unanswered with `stopped`; nothing is appended any more. */
+  /** Answers all unanswered submissions with `stopped`; nothing is appended after this. */
   stop(error: Error): void {
     if (this.#stopped !== undefined) return;
     this.#stopped = error;
@@ -236,7 +236,7 @@ export class Committer {
     for (const submission of waiting) submission.stopped(error);
   }
 
-  /** A bug is for the owner of the process, after the store has stopped. */
+  /** After the store has stopped, a bug is reported to the owner of the process. */
   #threw(error: unknown): void {
     if (this.#stopped === undefined) this.#fail(error);
     if (error instanceof AssertionError) throw error;

@@ -1,10 +1,10 @@
-/** A put that another store decided, into this state: revisions and lease are as they were there. */
+/** Adds a put that another store already decided, with that store's revisions and lease. */
 import type { Mvcc } from "./mvcc.ts";
 import { RecordKind, recordSize, writeRecord } from "./record.ts";
 import type { Key, KeyValue } from "./store.ts";
 import type { Row } from "./versions.ts";
 
-/** As a record in a slab: what cleaning moves and history reads is the same everywhere. */
+/** Written as a record into a slab, so that cleaning and history reads treat it like any other. */
 export function addCopiedPut(
   mvcc: Mvcc,
   key: Key,

@@ -18,13 +18,13 @@ type NamedStore = Pick<
   "stats" | "commitRevision" | "compactRevision" | "observeCommits" | "problem"
 >;
 
-/** What the store does not know of itself. */
+/** Facts that the store does not know itself. */
 interface EtcdRole {
   /** 0: no limit. */
   readonly quotaBytes: number;
   /** Whether this process holds the log. */
   readonly holds: () => boolean;
-  /** How often it was seen that another process holds the log, the first time included. */
+  /** Number of changes of the log's holder that were seen, the first holder included. */
   readonly leaderChanges: () => number;
 }
 
@@ -86,7 +86,7 @@ function describeProposals(set: MetricSet, store: NamedStore): void {
   );
 }
 
-/** On disk; of a store in memory what it holds. */
+/** Bytes on disk; for a store in memory, the bytes it holds. */
 export function storedBytes({ engine, bytes }: StoreStats): number {
   return Math.max(engine.storedBytes, bytes);
 }

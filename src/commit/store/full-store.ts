@@ -22,7 +22,7 @@ import type {
 import type { Transaction } from "./transaction.ts";
 import type { WatchStats } from "./watches.ts";
 
-/** A call that has no refusal of its own (lease, compaction) rejects with this once stopped. */
+/** Lease and compaction calls, which have no result for a refusal, reject with this once the store has stopped. */
 export class StoreStoppedError extends Error {
   constructor(cause: Error) {
     super(`the store has stopped: ${cause.message}`, { cause });
@@ -34,86 +34,86 @@ export interface StoreStats {
   readonly keys: number;
   readonly versions: number;
   readonly leases: number;
-  /** What the quota counts. */
+  /** Bytes that count towards the quota. */
   readonly bytes: number;
-  /** Of them, what compaction will forget: older versions, and deletes. */
+  /** The part of `bytes` that compaction will free: older versions and deletes. */
   readonly historyBytes: number;
-  /** Keys that are there: without those that were deleted and are history. */
+  /** Number of existing keys; deleted keys in the history do not count. */
   readonly stateKeys: number;
   readonly slabHeldBytes: number;
   readonly slabLiveBytes: number;
   readonly commits: CommitStats;
   readonly watches: WatchStats;
   readonly engine: EngineStats;
-  /** Of the store as it runs; absent: none. */
+  /** The quota in effect; absent: none. */
   readonly stateQuota?: StateQuota;
 }
 
-/** A Store with what `cmd` needs besides. */
+/** A Store with the additional operations that `cmd` needs. */
 export interface OpenedStore extends Store {
-  /** Resolves, never rejects, when a world failure stopped the store: end the process. */
+  /** Resolves, never rejects, when a disk or cluster failure stopped the store; the process should then end. */
   readonly failed: Promise<Error>;
-  /** Why it does not answer at present. Undefined: it does, or it has `failed`. */
+  /** Why the store cannot answer at present; undefined: it can, or it has `failed`. */
   problem(): string | undefined;
   stats(): StoreStats;
-  /** Of a store that another server keeps: `observe` hears of each request to it from now on. */
+  /** For a store kept by another server: `observe` is called for each request to it. */
   observeRequests?(observe: ObserveRequest): void;
-  /** Of a store that appends to a log of its own: `observe` hears of each batch from now on. */
+  /** For a store with its own log: `observe` is called for each batch. */
   observeCommits?(observe: ObserveCommit): void;
 }
 
-/** `key`: what it was about, if anything; whether it failed or not. */
+/** Called whether the request failed or not. `key`: the key it concerned, if any. */
 export type ObserveRequest = (
   operation: StoreOperation,
   key: Key | undefined,
   seconds: number,
 ) => void;
 
-/** `get`: the newest revision. */
+/** `get` reads the newest revision. */
 export type StoreOperation = "get" | "create" | "update" | "delete";
 
 /** The state at one revision as the bytes of a checkpoint file, chunk by chunk. */
 export interface StoreSnapshot {
   readonly revision: number;
-  /** About how many bytes it will be. */
+  /** Approximate size in bytes. */
   readonly bytes: number;
-  /** Borrowed until the next call; undefined: that was all. */
+  /** Borrowed until the next call; undefined: the end. */
   next(): Uint8Array | undefined;
-  /** Lets compaction go on. Call it in any case. */
+  /** Allows compaction to continue. Must be called in any case. */
   close(): void;
 }
 
-/** An OpenedStore with what only the etcd API asks for: many keys at once, leases in full. */
+/** An OpenedStore with operations that only the etcd API needs: many keys at once, full access to leases. */
 export interface FullStore extends OpenedStore {
-  /** Runs once, synchronously, in its turn among the writes; resolves when what it saw is durable. */
+  /** Runs `run` once, synchronously, in its turn among the writes; resolves when everything it read is durable. */
   transact<Answer>(
     run: (transaction: Transaction) => Answer,
   ): Promise<{ readonly kind: "done"; readonly answer: Answer } | WriteRefused>;
-  /** As `range`, key by key: `visit` sees those up to the limit, until it returns false. */
+  /** Like `range`, key by key: `visit` is called up to the limit, until it returns false. */
   scan(
     request: RangeRequest,
     visit: (view: VersionView) => boolean | void,
   ): { readonly kind: "ok"; readonly count: number } | Refused;
-  /** As `watch` after the revision before `start`, which may be the compacted revision itself. */
+  /** Like `watch`, starting after the revision before `start`, which may be the compacted revision itself. */
   watchFrom(
     range: { readonly start: Key; readonly end: Key },
     start: Revision,
     sink: CommitSink,
   ): StoreWatch;
-  /** @returns false when a lease of this id is there. Rejects as `grantLease` does. */
+  /** @returns false when a lease with this id exists. Rejects like `grantLease`. */
   grantLeaseAs(id: LeaseId, ttlSeconds: number): Promise<boolean>;
-  /** Ends it and deletes its keys in one revision. @returns false when there is none. */
+  /** Ends the lease and deletes its keys in one revision. @returns false when it does not exist. */
   revokeLease(id: LeaseId): Promise<boolean>;
-  /** Its time starts anew. @returns false when there is no such lease. */
+  /** Restarts the lease's time. @returns false when it does not exist. */
   renewLease(id: LeaseId): boolean;
   lease(id: LeaseId): LeaseInfo | undefined;
-  /** Attached keys, sorted. Of leases all is as sequenced: tell it only once `settled` resolves. */
+  /** Attached keys, sorted. Includes changes that are not durable yet: report it only after `settled` resolves. */
   leaseKeys(id: LeaseId): readonly Key[];
   leases(): readonly LeaseInfo[];
-  /** Resolves once all that was sequenced so far is durable; rejects when that cannot be. */
+  /** Resolves once everything sequenced so far is durable; rejects when that cannot happen. */
   settled(): Promise<void>;
-  /** Every version held up to `revision`, in order. O(versions); for checks. */
+  /** Every version up to `revision` that is held, in order. O(versions); for checks. */
   versions(revision: number): readonly StoredVersion[];
-  /** The state as of now. What it needs is kept from compaction until it is closed. */
+  /** The current state. Compaction keeps what it needs until it is closed. */
   snapshot(): StoreSnapshot;
 }

@@ -11,18 +11,18 @@ import { Heap } from "#base/heap.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 
-/** Hosts keep delays in 31 bits of milliseconds; a longer wait is cut, then armed again. */
+/** Timers of the host hold at most 31 bits of milliseconds; a longer wait is split. */
 const delayMsMax = 24 * 3600 * 1000;
 
 interface Lease {
   readonly id: bigint;
   readonly ttlMs: number;
   readonly keys: Set<string>;
-  /** Moved by a renewal; the heap entry still has the old time and is corrected when it is popped. */
+  /** A renewal changes it; the heap entry keeps the old time and is corrected when it is popped. */
   dueMs: number;
 }
 
-/** A lease that ended, until that is durable. Only `Leases` looks into it. */
+/** A lease that ended but whose end is not durable yet. Only `Leases` reads it. */
 export type EndingLease = Lease;
 
 /** A lease as its owner may ask about it. */
@@ -35,14 +35,14 @@ export interface LeaseInfo {
 interface Deadline {
   readonly lease: Lease;
   readonly dueMs: number;
-  /** Ties end in the order of granting, so that a run repeats. */
+  /** Leases with equal times end in the order of granting, so that runs are reproducible. */
   readonly order: number;
 }
 
 export class Leases {
   readonly #clock: Clock;
   readonly #byId = new Map<bigint, Lease>();
-  /** Ended, but not durably yet: the durable state still has their keys. */
+  /** Leases whose end is not durable yet: the durable state still has their keys. */
   readonly #ending = new Set<Lease>();
   readonly #deadlines = new Heap<Deadline>((a, b) => a.dueMs - b.dueMs || a.order - b.order);
   #order = 0;
@@ -57,12 +57,12 @@ export class Leases {
     return this.#byId.size;
   }
 
-  /** Forgets every lease. Only before `start`. */
+  /** Removes all leases. Only before `start`. */
   clear(): void {
     this.#byId.clear();
   }
 
-  /** Positive and below 2^63, so that every client's int64 shows it the same. */
+  /** A positive id below 2^63, so that every client shows it the same. */
   unusedId(random: Random): bigint {
     for (;;) {
       const bytes = random.bytes(8);
@@ -76,12 +76,12 @@ export class Leases {
     return this.#byId.has(id);
   }
 
-  /** Alive leases and their time to live, in order of granting. */
+  /** Active leases and their time to live, in order of granting. */
   *all(): Generator<{ readonly id: bigint; readonly ttlMs: number }> {
     for (const { id, ttlMs } of this.#byId.values()) yield { id, ttlMs };
   }
 
-  /** Every lease that a key of the newest durable revision may hang on. */
+  /** Every lease to which a key of the newest durable revision may be attached. */
   *allOfDurable(): Generator<{ readonly id: bigint; readonly ttlMs: number }> {
     yield* this.all();
     for (const { id, ttlMs } of this.#ending) if (!this.#byId.has(id)) yield { id, ttlMs };
@@ -99,12 +99,12 @@ export class Leases {
     return { id, ttlMs: lease.ttlMs, remainingMs: Math.max(0, remainingMs) };
   }
 
-  /** Its time starts anew. @returns whether there is such a lease, and it runs. */
+  /** Restarts the lease's time. @returns whether the lease exists and has not expired. */
   renew(id: bigint): boolean {
     const lease = this.#byId.get(id);
     const nowMs = this.#clock.monotonicMs();
     if (lease === undefined || lease.dueMs === Number.POSITIVE_INFINITY) return false;
-    // Its expiry may be in flight already, so a renewal must not be acknowledged.
+    // Its expiry may already be in flight, so a renewal must not be acknowledged.
     if (lease.dueMs <= nowMs) return false;
     lease.dueMs = nowMs + lease.ttlMs;
     return true;
@@ -119,7 +119,7 @@ export class Leases {
     this.#byId.delete(id);
   }
 
-  /** As `end`, but `allOfDurable` has the lease until `ended`. There is such a lease. */
+  /** Like `end`, but `allOfDurable` includes the lease until `ended`. The lease must exist. */
   beginEnd(id: bigint): EndingLease {
     const lease = must(this.#byId.get(id), "a lease ended that is not there");
     this.end(id);
@@ -127,25 +127,25 @@ export class Leases {
     return lease;
   }
 
-  /** Its end is durable. */
+  /** Records that the lease's end is durable. */
   ended(lease: EndingLease): void {
     assert(this.#ending.delete(lease), "a lease ended twice");
   }
 
-  /** A key's newest version changed from lease `before` to lease `after`; 0n is none. */
+  /** Records that a key's newest version moved from lease `before` to lease `after`; 0n: no lease. */
   moveKey(key: string, before: bigint, after: bigint): void {
     if (before === after) return;
     if (before !== 0n) this.#byId.get(before)?.keys.delete(key);
     if (after !== 0n) this.#byId.get(after)?.keys.add(key);
   }
 
-  /** From now on `expire` is called once for each lease whose time is over. */
+  /** From now on `expire` is called once for each lease that expires. */
   start(expire: (id: bigint) => void): void {
     this.#expire = expire;
     for (const id of this.#byId.keys()) this.startTime(id);
   }
 
-  /** The lease is durable: its time runs. */
+  /** Starts the lease's time; the lease is durable. */
   startTime(id: bigint): void {
     const lease = this.#byId.get(id);
     if (lease === undefined) return;

@@ -12,11 +12,11 @@ import type { Row } from "./versions.ts";
 
 const chunkBits = 14;
 const chunkSize = 1 << chunkBits;
-/** The rows of this revision are in `#many`. */
+/** Marks a revision with several rows, which are in `#many`. */
 const many = -1;
 
 export class RevisionLog {
-  /** Chunk i holds revisions [(#firstChunk + i) << chunkBits, ...). */
+  /** Chunk i holds revisions from (#firstChunk + i) << chunkBits on. */
   readonly #chunks: Int32Array[] = [];
   readonly #many = new Map<number, readonly Row[]>();
   #firstChunk: number;
@@ -30,7 +30,7 @@ export class RevisionLog {
     this.#firstChunk = Math.floor((base + 1) / chunkSize);
   }
 
-  /** Rows of revisions up to and with this one are forgotten. */
+  /** Rows of revisions up to and including this one have been dropped. */
   get base(): number {
     return this.#base;
   }
@@ -40,7 +40,7 @@ export class RevisionLog {
     return this.#head;
   }
 
-  /** Adds the next revision, its rows in the order they were made. */
+  /** Appends the next revision, with its rows in order. */
   append(revision: number, rows: readonly Row[]): void {
     if (rows.length === 1) {
       this.appendOne(revision, rows[0] as Row);
@@ -60,14 +60,14 @@ export class RevisionLog {
     this.#head = revision;
   }
 
-  /** Revisions up to and with this one made no rows. */
+  /** Records that revisions up to and including this one have no rows. */
   skipTo(revision: number): void {
     const last = Math.floor(revision / chunkSize) - this.#firstChunk;
     while (last >= this.#chunks.length) this.#chunks.push(new Int32Array(chunkSize));
     this.#head = Math.max(this.#head, revision);
   }
 
-  /** The row of `revision`, or undefined when it has none or several: then `rows` tells. */
+  /** The row of `revision`; undefined when it has none or several: see `rows`. */
   row(revision: number): Row | undefined {
     const at = Math.floor(revision / chunkSize) - this.#firstChunk;
     const row = must(this.#chunks[at], "history is gone")[revision % chunkSize] as Row;
@@ -81,7 +81,7 @@ export class RevisionLog {
     return row === noRow ? [] : [row];
   }
 
-  /** Forgets revisions up to and with `base`. */
+  /** Drops revisions up to and including `base`. */
   trim(base: number): void {
     for (const revision of this.#many.keys()) {
       if (revision > base) break;

@@ -19,12 +19,12 @@ import type { Leases } from "./leases.ts";
 import type { Mvcc } from "./mvcc.ts";
 import { RowPacker } from "./row-packer.ts";
 
-/** How long a request may wait for a slice: about as long as the request itself takes. */
+/** Length of a slice, and so the wait that it adds to a request: about the duration of a request. */
 const sliceMs = 0.25;
 const restFactor = 2;
-/** Steps between two looks at the clock are short; this many bound a slice under a clock that stands. */
+/** Maximum steps per slice, in case the clock stands still; steps are short. */
 const stepsMax = 64;
-/** Revisions forgotten per step: about a tenth of a millisecond. */
+/** Revisions pruned per step: about 0.1 ms. */
 const stepRevisions = 128;
 
 /**
@@ -40,7 +40,7 @@ interface MaintenanceDeps {
   readonly engine: Pick<Engine, "wantsCheckpoint" | "checkpoint">;
   readonly mvcc: Mvcc;
   readonly leases: Leases;
-  /** Resolves once all that is sequenced is durable; rejects when the store has stopped. */
+  /** Resolves once everything sequenced is durable; rejects when the store has stopped. */
   readonly settled: () => Promise<void>;
 }
 
@@ -57,7 +57,7 @@ export class Maintenance {
   readonly #closed = new AbortController();
   #timer: Timer | undefined;
   #checkpointing: Promise<void> | undefined;
-  /** Not tried again at or below this revision. */
+  /** A checkpoint at or below this revision failed and is not tried again. */
   #checkpointFailed = 0;
 
   constructor(deps: MaintenanceDeps) {
@@ -66,14 +66,14 @@ export class Maintenance {
     this.#packer = new RowPacker(deps.mvcc);
   }
 
-  /** There may be something to do. */
+  /** Schedules work, because there may be something to do. */
   wake(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
     if (!this.#closed.signal.aborted) this.#slice();
   }
 
-  /** Keeps what is visible from `revision` on until it is unpinned. */
+  /** Keeps everything visible from `revision` on until it is unpinned. */
   pin(revision: number): Pin {
     const pin = { revision };
     this.#pinned.add(pin);
@@ -84,7 +84,7 @@ export class Maintenance {
     if (this.#pinned.delete(pin)) this.wake();
   }
 
-  /** Resolves once a checkpoint under way is made. */
+  /** Resolves when the running checkpoint is finished. */
   async close(): Promise<void> {
     this.#closed.abort();
     this.#timer?.cancel();

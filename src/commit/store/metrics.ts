@@ -1,4 +1,4 @@
-/** What a store holds in memory and on disk, as metrics: one declaration for every role that has one. */
+/** Metrics of a store's memory and disk: one declaration for every role with a store. */
 import type { StoreStats } from "./full-store.ts";
 import type { StateQuota } from "./options.ts";
 

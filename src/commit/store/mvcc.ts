@@ -28,7 +28,7 @@ import type {
 import { noRow, Versions } from "./versions.ts";
 import type { Row, RowView, VersionFields } from "./versions.ts";
 
-/** What a tombstone costs, for the quota: its row and its place in the log. */
+/** Size of a tombstone for the quota: its row and its place in the log. */
 const tombstoneBytes = 64;
 
 const noBytes = new Uint8Array(0);
@@ -36,7 +36,7 @@ const noBytes = new Uint8Array(0);
 export class Mvcc {
   versions = new Versions();
   readonly slabs: Slabs;
-  /** Newest row of each key, durable or not. */
+  /** The newest row of each key, durable or not. */
   readonly index = new BTree<Row>();
   log: RevisionLog;
   readonly pruning: Pruning;
@@ -65,17 +65,17 @@ export class Mvcc {
     this.#compactRevision = baseRevision;
   }
 
-  /** State and history as the quota counts them. */
+  /** Size of state and history as the quota counts it. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Of them, the newest version of each key. */
+  /** The part of `bytes` that belongs to the newest version of each key. */
   get stateBytes(): number {
     return this.#stateBytes;
   }
 
-  /** Keys that are there. */
+  /** Number of existing keys. */
   get stateKeys(): number {
     return this.#stateKeys;
   }
@@ -84,7 +84,7 @@ export class Mvcc {
     return this.log.head;
   }
 
-  /** Highest durable revision: what readers and watchers may see. */
+  /** Highest durable revision, which readers and watchers may see. */
   get commitRevision(): number {
     return this.#commitRevision;
   }
@@ -93,21 +93,21 @@ export class Mvcc {
     return this.#compactRevision;
   }
 
-  /** Revisions up to `revision` are durable. */
+  /** Records that revisions up to `revision` are durable. */
   commit(revision: number): void {
     const isNext = revision >= this.#commitRevision && revision <= this.headRevision;
     assert(isNext, "a commit revision that was not sequenced, or falls", { revision });
     this.#commitRevision = revision;
   }
 
-  /** History below `revision` may be forgotten from now on: reads of it are refused. */
+  /** Refuses reads below `revision` from now on, so that their history can be pruned. */
   compact(revision: number): void {
     const isNext = revision >= this.#compactRevision && revision <= this.#commitRevision;
     assert(isNext, "a compact revision that is not committed, or falls", { revision });
     this.#compactRevision = revision;
   }
 
-  /** Forgets all and starts from a checkpoint: nothing before `revision` is known. */
+  /** Drops everything and starts from a checkpoint; nothing before `revision` is known. */
   rebase(revision: number): void {
     this.index.clear();
     this.slabs.clear();
@@ -121,14 +121,14 @@ export class Mvcc {
     this.#compactRevision = revision;
   }
 
-  /** Right after `rebase`: the changes of `revision` itself are still to be appended. */
+  /** Called directly after `rebase`: the changes of `revision` itself will be appended. */
   reopen(revision: number): void {
     const fresh = revision === this.pruning.revision && this.index.size === 0;
     assert(fresh, "reopened too late", { revision });
     this.log = new RevisionLog(revision - 1);
   }
 
-  /** A put that is already in its slab. The caller appends the row to `log`. */
+  /** Adds a put whose record is already in its slab. The caller appends the row to `log`. */
   addPut(fields: VersionFields): Row {
     const before = this.index.get(fields.key) ?? noRow;
     const row = this.versions.add(fields, before);
@@ -157,13 +157,13 @@ export class Mvcc {
     return row === noRow || this.versions.isTombstone(row) ? 0 : this.recordSize(row);
   }
 
-  /** The newest version, durable or not; undefined when the key is not there. */
+  /** The newest version, durable or not; undefined when the key does not exist. */
   newest(key: string): Row | undefined {
     const row = this.index.get(key);
     return row === undefined || this.versions.isTombstone(row) ? undefined : row;
   }
 
-  /** Revision of the last change of `key`, durable or not; 0 when none is known. */
+  /** Revision of the last change of `key`, durable or not; 0: no change is known. */
   newestRevision(key: string): number {
     const row = this.index.get(key);
     return row === undefined ? 0 : this.versions.revision(row);
@@ -184,7 +184,7 @@ export class Mvcc {
     return this.rangeAt(request, request.at ?? this.commitRevision);
   }
 
-  /** As of `at`, durable or not; the caller knows that it is not compacted. */
+  /** The range as of `at`, durable or not; the caller knows that `at` is not compacted. */
   rangeAt(request: RangeRequest, at: number): Extract<RangeResult, { readonly kind: "ok" }> {
     const limit = request.limit ?? Number.POSITIVE_INFINITY;
     const kvs: KeyValue[] = [];
@@ -240,12 +240,12 @@ export class Mvcc {
     };
   }
 
-  /** Size of a put's record, header and all. */
+  /** Size of a put's record, including its header. */
   recordSize(row: Row): number {
     return recordSize(this.versions.key(row).length, this.versions.valueLength(row));
   }
 
-  /** A put's whole record, as it lies in its slab. Shared; never changed. */
+  /** The whole record of a put in its slab. Shared and immutable. */
   record(row: Row): Uint8Array {
     const offset = this.versions.offset(row);
     const { bytes } = this.slabs.get(this.versions.slab(row));
@@ -270,7 +270,7 @@ export class Mvcc {
     return { kind: "delete", key, previous: previous ?? forgotten(key) };
   }
 
-  /** Forgets a row that nothing names any more. */
+  /** Frees a row that nothing refers to. */
   drop(row: Row): void {
     const versions = this.versions;
     if (versions.isTombstone(row)) this.#bytes -= tombstoneBytes;
@@ -282,7 +282,7 @@ export class Mvcc {
     versions.remove(row);
   }
 
-  /** The row that a read at `at` sees, going back from `newest`; `noRow` when there is none. */
+  /** The row visible at `at`, searched backwards from `newest`; `noRow`: there is none. */
   visible(newest: Row, at: number): Row {
     const versions = this.versions;
     let row = newest;
@@ -302,7 +302,7 @@ export class Mvcc {
   }
 }
 
-/** What a delete took away, when that is compacted. */
+/** The previous value of a delete, if that version has been compacted. */
 function forgotten(key: Key): KeyValue {
   const revision = 0 as Revision;
   const numbers = { createRevision: revision, modRevision: revision, version: 0 };

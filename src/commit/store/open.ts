@@ -1,4 +1,4 @@
-/** Opens a store: recovers what its engine holds, takes a new epoch, and starts it. */
+/** Opens a store: recovers the engine's log, takes a new epoch and starts the store. */
 import { unreachable } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Disk } from "#platform/disk.ts";
@@ -27,16 +27,16 @@ interface StoreDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Requests of this process that bring commands: those of one turn share a batch. */
+  /** Requests of this process that submit commands; those of one turn share a batch. */
   readonly requests?: TurnRest;
 }
 
 type EngineChoice =
-  /** Forgets all when the process ends. */
+  /** Keeps everything in memory only. */
   | { readonly engine: "memory" }
-  /** A directory, which this locks. */
+  /** A directory, which is locked. */
   | ({ readonly engine: "local" } & LocalEngineOptions)
-  /** An etcd cluster, whose log this takes over. */
+  /** An etcd cluster, whose log is taken over. */
   | ({ readonly engine: "etcd"; readonly cluster: LogCluster } & EtcdEngineOptions);
 
 /** Opens the store; rejects with DiskError, ForeignDirectoryError, CorruptionError or FencedError. */
@@ -63,7 +63,7 @@ export function openMemoryStore(deps: StoreDeps, options: StoreOptions): Promise
   return openStoreOn({ ...deps, engine: new MemoryEngine(log) }, options);
 }
 
-/** The store over any engine, which this opens, and closes with the store. */
+/** Opens a store over any engine; closing the store closes the engine. */
 export async function openStoreOn(
   deps: StoreDeps & { readonly engine: Engine },
   options: StoreOptions,

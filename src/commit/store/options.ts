@@ -1,23 +1,23 @@
 /** The limits of a store. */
 import type { LocalEngineOptions } from "./engines/local/engine.ts";
 
-/** Limits of the store. None has a default in here: `cmd` decides, tests say what they mean. */
+/** Limits of the store. There are no defaults here: `cmd` decides, and tests set what they need. */
 export interface StoreOptions {
-  /** A larger value is refused as `too-large`. At most 512 MiB (record sizes are 32-bit). */
+  /** A larger value is refused as `too-large`. At most 512 MiB, because record sizes are 32-bit. */
   readonly valueBytesMax: number;
-  /** State and uncompacted history together, headers included; a put beyond it is `no-space`. */
+  /** Limit of state and uncompacted history together, headers included; a put beyond it is `no-space`. */
   readonly quotaBytes: number;
-  /** What is held for readers besides: of a store whose readers keep it in a heap. Absent: no more than `quotaBytes`. */
+  /** Limit of the current state, for stores whose readers keep it in a heap. Absent: `quotaBytes` is the only limit. */
   readonly stateQuota?: StateQuota;
-  /** A commit takes at most this many bytes (one record may exceed it alone) ... */
+  /** Maximum bytes per commit (a single larger record gets a commit of its own) ... */
   readonly batchBytesMax: number;
-  /** ... and at most this many records; further ones wait, in order, for the next batch. */
+  /** ... and maximum records per commit; further ones wait, in order, for the next batch. */
   readonly batchItemsMax: number;
-  /** Values share off-heap slabs of this size; a larger record gets one of its own. */
+  /** Values share off-heap slabs of this size; a larger record gets its own slab. */
   readonly slabBytes: number;
-  /** Commits handed to a sink at once while it catches up, and the history looked through per turn. */
+  /** Commits delivered at once to a sink that catches up, which also bounds the history scanned per turn. */
   readonly watchBatchCommitsMax: number;
-  /** Leases alive at once; `grantLease` rejects beyond. */
+  /** Maximum number of active leases; `grantLease` rejects beyond it. */
   readonly leasesMax: number;
 }
 
@@ -30,13 +30,13 @@ export interface StateQuota {
   readonly bytesMax: number;
 }
 
-/** What `cmd` uses unless told otherwise, and a fair choice for tests. */
+/** The defaults of `cmd`, also suitable for tests. */
 export const recommendedOptions = {
   // etcd's request limit, which clients of Kubernetes expect.
   valueBytesMax: 1.5 * 2 ** 20,
-  // etcd's suggested ceiling.
+  // etcd's suggested maximum.
   quotaBytes: 8 * 2 ** 30,
-  // One write of 1 MiB costs about as much as the sync that follows it.
+  // Writing 1 MiB takes about as long as the sync that follows it.
   batchBytesMax: 2 ** 20,
   batchItemsMax: 4096,
   slabBytes: 2 ** 20,
@@ -44,7 +44,7 @@ export const recommendedOptions = {
   leasesMax: 1_000_000,
   // For engine "local".
   segmentBytes: 16 * 2 ** 20,
-  // Replays in about a quarter of a second.
+  // Replayed in about 250 ms.
   checkpointLogBytes: 256 * 2 ** 20,
   freeBytesMin: 256 * 2 ** 20,
 } as const satisfies StoreOptions & Omit<LocalEngineOptions, "directory">;

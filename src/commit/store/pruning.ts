@@ -13,21 +13,21 @@ import type { RevisionLog } from "./log.ts";
 import { noRow } from "./versions.ts";
 import type { Row, Versions } from "./versions.ts";
 
-/** The state that is pruned, as far as pruning sees it. `rebase` of the state replaces its tables. */
+/** The state that pruning works on. `rebase` of the state replaces its tables. */
 interface PrunedState {
   readonly versions: Versions;
   /** Newest row of each key. */
   readonly index: BTree<Row>;
   readonly log: RevisionLog;
   readonly compactRevision: number;
-  /** Frees a row that nothing names any more. */
+  /** Frees a row that nothing refers to. */
   drop(row: Row): void;
 }
 
-/** What a reader of the state at `revision` still needs of what is pruned. */
+/** What a reader of the state at `revision` still needs. */
 interface Held {
   readonly revision: number;
-  /** The reader has passed all keys below this. */
+  /** The reader has read all keys below this one. */
   from: string;
   readonly rows: BTree<Row>;
 }
@@ -42,12 +42,12 @@ export class Pruning {
     this.#revision = revision;
   }
 
-  /** Only what is visible from this revision on is there. */
+  /** The state holds what is visible from this revision on. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** Everything was dropped; history begins anew at `revision`. */
+  /** Everything was dropped; history starts again at `revision`. */
   rebase(revision: number): void {
     this.#revision = revision;
   }
@@ -70,7 +70,7 @@ export class Pruning {
     return until === revision;
   }
 
-  /** What `revision` replaced is forgotten; its own changes stay until the next one is pruned. */
+  /** Drops what `revision` replaced; its own changes stay until the next revision is pruned. */
   #pruneOlder(revision: number): void {
     const { log, versions } = this.#state;
     const one = log.row(revision);
@@ -111,7 +111,7 @@ export class Pruning {
     }
   }
 
-  /** Drops rows down to the one that is held from now on. @returns the rows behind it. */
+  /** Drops rows down to the one that stays held. @returns the rows behind it. */
   #dropToHeld(newest: Row, held: Held): Row {
     const { versions } = this.#state;
     let row = newest;
@@ -136,12 +136,12 @@ export class Pruning {
     this.#held = { revision, from: "", rows: new BTree<Row>() };
   }
 
-  /** Keys and rows pruned since `hold` and not passed, from `start` on, in order. */
+  /** Keys and rows pruned since `hold` that the reader has not read yet, from `start` on, in order. */
   heldFrom(start: string): Generator<[string, Row]> {
     return must(this.#held, "nothing is held").rows.entries(start);
   }
 
-  /** Keys below `from` will not be read any more; undefined: none will, and `hold` has ended. */
+  /** The reader will not read keys below `from` any more; undefined: `hold` has ended. */
   passed(from: string | undefined): void {
     const held = must(this.#held, "nothing is held");
     const gone: [string, Row][] = [];

@@ -15,7 +15,7 @@ import { Recovery } from "./recover.ts";
 import { Slabs } from "./slabs.ts";
 
 const emptyRevision = 1;
-/** Nothing is written into slabs here; those read are as large as they come. */
+/** Nothing is written to slabs here; slabs that are read keep their size. */
 const slabBytes = 2 ** 20;
 
 export interface LoadDeps {
@@ -32,7 +32,7 @@ export interface LoadedStore {
   readonly epoch: number;
 }
 
-/** Keeps stores away while `read` runs, and leaves everything as it was. Rejects as opening a store does. */
+/** Locks the directory while `read` runs and changes nothing in it. Rejects like opening a store. */
 export async function withDirectory<T>(
   disk: Disk,
   directory: string,
@@ -51,7 +51,7 @@ export async function withDirectory<T>(
   }
 }
 
-/** The state as the next start would find it. `disk` is one of `withDirectory`. */
+/** The state as the next start would recover it. `disk` comes from `withDirectory`. */
 export async function loadReadOnly(deps: LoadDeps, directory: string): Promise<LoadedStore> {
   const mvcc = new Mvcc(new Slabs(slabBytes), emptyRevision);
   const leases = new Leases(deps.clock);
@@ -100,7 +100,7 @@ class ReadOnlyDisk implements Disk {
     return this.#disk.lockForReading(directory);
   }
 
-  // What recovery tidies stays untidy.
+  // Files that recovery would tidy up are left as they are.
 
   makeDirectory(): Promise<void> {
     return Promise.resolve();
@@ -142,7 +142,7 @@ class ReadOnlyFile implements DiskFile {
     return Promise.reject(new DiskError("a file would be written", "EROFS"));
   }
 
-  /** Recovery writes again what it read last, to be sure of it; anything else would be a change. */
+  /** Recovery rewrites what it read last, to make it durable; any other write would be a change. */
   async writeDurably(buffers: readonly Uint8Array[], position: number): Promise<void> {
     let at = position;
     for (const buffer of buffers) {

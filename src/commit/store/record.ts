@@ -12,52 +12,52 @@ import { xxh32Words } from "#base/xxh32.ts";
 export const RecordKind = {
   put: 1,
   delete: 2,
-  /** A lease is made; `version` is its time to live in milliseconds. */
+  /** A lease is granted; `version` is its time to live in milliseconds. */
   leaseGrant: 3,
-  /** A lease is over, and with it `version` keys, listed in the body, in one revision. */
+  /** A lease ended together with `version` keys, listed in the body, in one revision. */
   leaseEnd: 4,
-  /** History up to `createRevision` may be forgotten. */
+  /** History up to `createRevision` may be pruned. */
   compact: 5,
-  /** A writer took over; its epoch holds from here on. */
+  /** A writer took over; later records have its epoch. */
   epoch: 6,
   /** Last record of a checkpoint; `version` counts the records before it. */
   checkpointEnd: 7,
-  /** Several puts and deletes in one revision: the body is their records, back to back. */
+  /** Several puts and deletes of one revision: the body contains their records back to back. */
   group: 8,
 } as const;
 export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind];
 
 export const headerBytes = 56;
 export const recordAlign = 8;
-/** "PX" in little-endian order: lets a scan after a torn record skip noise cheaply. */
+/** "PX" in little-endian order; lets a scan after a torn record skip noise cheaply. */
 const recordMark = 0x5850;
-/** "PH": of format 1. */
+/** "PH": the mark of format 1. */
 const recordMarkCrc = 0x4850;
-/** A key's length is 16-bit on disk. */
+/** A key's length has 16 bits on disk. */
 export const keyBytesLimit = 0xffff;
 
-/** A record's header, equal for all kinds. */
+/** The header of a record, which is the same for all kinds. */
 interface RecordHeader {
   readonly kind: RecordKind;
   readonly epoch: number;
-  /** From the start of the batch this record was committed with to this record. */
+  /** Distance from the start of the batch to this record. */
   readonly batchOffset: number;
   readonly revision: number;
   readonly createRevision: number;
   readonly version: number;
   readonly lease: bigint;
-  /** Of a change within its group, from 0; beyond 65,535 all say that. */
+  /** Position of a change within its group, from 0; 65,535 stands for that and all higher ones. */
   readonly place?: number;
 }
 
 const placeMax = 0xffff;
 
-/** Whole size of a record with a key and a body of these lengths. */
+/** Size of a record with a key and a body of these lengths. */
 export function recordSize(keyLength: number, bodyLength: number): number {
   return (headerBytes + keyLength + bodyLength + recordAlign - 1) & ~(recordAlign - 1);
 }
 
-/** The same bytes, looked at in three ways. */
+/** Three views of the same bytes. */
 export interface RecordSpace {
   readonly bytes: Uint8Array;
   readonly view: DataView;
@@ -71,7 +71,7 @@ export function recordSpace(bytes: Uint8Array): RecordSpace {
   return { bytes, view, words: new Int32Array(buffer, byteOffset, length >> 2) };
 }
 
-/** Writes a record at `offset`, a multiple of `recordAlign`, where there is room for `recordSize`. */
+/** Writes a record at `offset`, a multiple of `recordAlign`, with room for `recordSize`. */
 export function writeRecord(
   { bytes, view, words }: RecordSpace,
   offset: number,
@@ -92,7 +92,7 @@ export function writeRecord(
   writeU53(view, offset + 24, header.revision);
   writeU53(view, offset + 32, header.createRevision);
   writeU53(view, offset + 40, header.version);
-  // A bigint store costs 20 ns; most keys have no lease, and fresh slabs are zero.
+  // Skipped when 0n: a bigint store costs 20 ns, most keys have no lease, and new slabs are zero.
   if (header.lease !== 0n) view.setBigInt64(offset + 48, header.lease, true);
   writeKey(bytes, offset + headerBytes, key);
   bytes.set(body, bodyAt);
@@ -126,7 +126,7 @@ export class RecordReader {
     return sane ? size : 0;
   }
 
-  /** The size of a whole record with a right checksum at `offset`, else 0. */
+  /** The size of the record at `offset` if it is whole and has the right checksum, else 0. */
   validSize(offset: number): number {
     const size = this.plausibleSize(offset);
     if (size === 0 || offset + size > this.bytes.length) return 0;
@@ -199,7 +199,7 @@ export class RecordReader {
   }
 }
 
-/** The body of a leaseEnd record: per key a 16-bit length and its bytes. */
+/** The body of a leaseEnd record: for each key a 16-bit length and the bytes. */
 export function encodeKeys(keys: readonly string[]): Uint8Array {
   const bytes = new Uint8Array(keys.reduce((sum, key) => sum + 2 + key.length, 0));
   const view = new DataView(bytes.buffer);
@@ -229,9 +229,9 @@ function writeKey(bytes: Uint8Array, at: number, key: string): void {
   for (let i = 0; i < key.length; i++) bytes[at + i] = key.charCodeAt(i);
 }
 
-/** Not TextDecoder: its "latin1" is windows-1252, which is not a byte-for-char mapping. */
+/** TextDecoder's "latin1" is windows-1252, which does not map bytes to chars one to one. */
 function readKey(bytes: Uint8Array, at: number, length: number): string {
-  // Beyond some ten thousand arguments an engine may run out of stack.
+  // Engines may overflow the stack with more than some ten thousand arguments.
   const step = 4096;
   if (length <= step) return keyPart(bytes, at, at + length);
   let key = "";
@@ -241,7 +241,7 @@ function readKey(bytes: Uint8Array, at: number, length: number): string {
   return key;
 }
 
-/** One array for each length: a fresh one per key is more garbage than the key. */
+/** One reused array per key length, because a new array per key costs more than the key. */
 const codesByLength = Array.from({ length: 129 }, (_, length) => Array.from({ length }, () => 0));
 
 function keyPart(bytes: Uint8Array, start: number, end: number): string {

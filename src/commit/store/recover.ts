@@ -33,7 +33,7 @@ export class Recovery implements ReplaySink {
     mvcc.index.beginLoading();
   }
 
-  /** What the records so far say may be forgotten. */
+  /** The highest revision that the records so far allow to compact. */
   get compactRevision(): number {
     return this.#compactRevision;
   }
@@ -76,7 +76,7 @@ export class Recovery implements ReplaySink {
     else if (kind !== RecordKind.checkpointEnd) throw unexpected(kind, at, source);
   }
 
-  /** A key's newest put; one of the checkpoint's own revision was among its changes already. */
+  /** Adds a key's newest put, unless the checkpoint's changes record already contained it. */
   #statePut(reader: RecordReader, at: number, slab: Slab): void {
     if (this.#mvcc.newestRevision(reader.key(at)) === this.#checkpointRevision) return;
     this.#put(reader, at, slab);
@@ -151,7 +151,7 @@ export class Recovery implements ReplaySink {
     return this.#mvcc.addDelete(key, revision);
   }
 
-  /** Its changes lie in its body as records of their own; its checksum vouches for all of them. */
+  /** The body contains the changes as records; the group's checksum covers all of them. */
   #group(reader: RecordReader, at: number, slab: Slab, source: RecordSource): void {
     const revision = reader.revision(at);
     const rows: Row[] = [];
@@ -201,7 +201,7 @@ export class Recovery implements ReplaySink {
     const revision = reader.revision(at);
     const head = this.#mvcc.headRevision;
     if (revision === head + 1) return true;
-    // Older than the checkpoint: its effect is already there.
+    // The record is older than the checkpoint, which already contains its effect.
     if (revision <= this.#checkpointRevision && head === this.#checkpointRevision) return false;
     throw corrupt(`revision ${revision} where ${head + 1} was expected`, at, source);
   }

@@ -3,7 +3,7 @@ import type { Room } from "./engines/engine.ts";
 import { keyBytesLimit } from "./record.ts";
 import type { Key, WriteRefused } from "./store.ts";
 
-/** Undefined: a put of that size may be. */
+/** Undefined: a put of this size is allowed. */
 export function tooLarge(
   key: Key,
   value: Uint8Array,
@@ -24,7 +24,7 @@ export function noSpace(room: Room): WriteRefused | undefined {
   return room.kind === "ok" ? undefined : room;
 }
 
-/** The outcome is unknown, unless it never had its turn. */
+/** The outcome is unknown, unless the command was never sequenced. */
 export function stopped(error: Error): WriteRefused {
   return { kind: "stopped", message: error.message };
 }

@@ -29,11 +29,11 @@ import type { KeyValue } from "./store.ts";
 
 interface Restored {
   readonly revision: number;
-  /** Leases and keys. */
+  /** Number of leases and keys. */
   readonly records: number;
 }
 
-/** Throws CorruptionError when the snapshot is none, or not whole; then nothing was made. */
+/** Throws CorruptionError when the file is not a whole snapshot; then nothing was created. */
 export async function restoreSnapshot(
   deps: RestoreDeps,
   snapshot: { readonly file: DiskFile; readonly path: string },
@@ -58,12 +58,12 @@ export async function restoreSnapshot(
 
 interface ForeignState {
   readonly revision: number;
-  /** Each with its revisions; at most `revision`. */
+  /** With their revisions, which are at most `revision`. */
   readonly kvs: Iterable<KeyValue>;
   readonly leases: Iterable<{ readonly id: bigint; readonly ttlMs: number }>;
 }
 
-/** A new store from a state that another kind of store had. Throws CorruptionError when `directory` is not empty. */
+/** Creates a store with the state of another kind of store. Throws CorruptionError when `directory` is not empty. */
 export async function createStore(
   deps: RestoreDeps & { readonly clock: Clock },
   { revision, kvs, leases: granted }: ForeignState,
@@ -83,10 +83,10 @@ interface RestoreDeps {
   readonly random: Random;
 }
 
-/** Of the state that is copied; larger records get a slab of their own. */
+/** Slab size for the copied state; larger records get a slab of their own. */
 const slabBytes = 2 ** 20;
 
-/** `write` appends the checkpoint's records behind its header. */
+/** `write` appends the checkpoint's records after its header. */
 async function makeStore(
   { disk, random }: RestoreDeps,
   {

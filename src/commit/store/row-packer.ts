@@ -9,7 +9,7 @@
 import type { Mvcc } from "./mvcc.ts";
 import { chunkRows, type Row } from "./versions.ts";
 
-/** Chunks may exceed what the rows need by this factor plus `slackChunks`. */
+/** Packing starts when chunks exceed what the rows need by this factor plus `slackChunks`. */
 const chunkFactor = 2;
 const slackChunks = 64;
 const stepRows = 4_096;
@@ -17,16 +17,16 @@ const stepMoves = 64;
 
 export class RowPacker {
   readonly #mvcc: Mvcc;
-  /** The next one to look at; down to 0. */
+  /** The next row to look at, in descending order. */
   #row: Row = 0;
-  /** Passes are not repeated before more is pruned: what could not move then cannot now. */
+  /** The next pass starts only after more was pruned, because rows that could not move still cannot. */
   #prunedTo = 0;
 
   constructor(mvcc: Mvcc) {
     this.#mvcc = mvcc;
   }
 
-  /** A little of the work. @returns whether nothing is left to do. */
+  /** Does one small step of the work. @returns whether nothing is left to do. */
   step(): boolean {
     if (this.#row === 0 && !this.#begin()) return true;
     const until = Math.max(0, this.#row - stepRows);
@@ -39,7 +39,7 @@ export class RowPacker {
     return false;
   }
 
-  /** Begins a pass. @returns whether there is any use in one. */
+  /** Begins a pass. @returns whether a pass would free anything. */
   #begin(): boolean {
     const { versions, pruning } = this.#mvcc;
     const needed = Math.ceil(versions.size / chunkRows);
@@ -56,7 +56,7 @@ export class RowPacker {
     return index.get(versions.key(row)) === row;
   }
 
-  /** @returns false: no lower chunk has room, for this row or any below it. */
+  /** @returns false: no lower chunk has room for this row or any row below it. */
   #move(row: Row): boolean {
     const { versions, index } = this.#mvcc;
     const key = versions.key(row);

@@ -41,7 +41,7 @@ interface SequencerOptions {
   readonly valueBytesMax: number;
 }
 
-/** What puts would add: records, and of the state keys and bytes. */
+/** Growth by puts: bytes of records, and keys and bytes of the state. */
 interface Growth {
   records: number;
   keys: number;
@@ -62,7 +62,7 @@ export class Sequencer {
     this.#options = options;
   }
 
-  /** Decides `command` and adds what it changes to `batch`, which has room. */
+  /** Decides `command` and adds its changes to `batch`, which has room for them. */
   sequence(batch: Batch, command: Command): Decision {
     assert(!this.#isRunning, "a transaction's function submitted a command");
     const headBefore = this.#mvcc.headRevision;
@@ -138,7 +138,7 @@ export class Sequencer {
     return decide(answer, staging.missedLease ? "all" : this.#mvcc.headRevision);
   }
 
-  /** What the function throws is its caller's: the store has not changed. */
+  /** An exception of the function is passed to its caller; the store has not changed. */
   #run(run: TransactCommand<unknown>["run"], staging: Staging): Answer {
     this.#isRunning = true;
     try {
@@ -215,7 +215,7 @@ export class Sequencer {
   }
 }
 
-/** Of the quota of the state, kept for keys that are there. */
+/** One part in this many of the state quota is reserved for updates of existing keys. */
 const reserveShare = 8;
 
 function growthOf(key: Key, value: Uint8Array, previous: KeyValue | undefined): Growth {

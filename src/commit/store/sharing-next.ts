@@ -1,4 +1,4 @@
-/** Many callers, one question: for answers that must be newer than the call. */
+/** Shares one answer among many callers; the answer is newer than each caller's call. */
 
 /**
  * `run` is under way at most once. A call that comes meanwhile shares the next one with all others that do: the one

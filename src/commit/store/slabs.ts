@@ -10,12 +10,12 @@ import { assert, must } from "#base/assert.ts";
 import { recordSpace } from "./record.ts";
 import type { RecordSpace } from "./record.ts";
 
-/** A piece of at most this share of a slab, one sixteenth, is copied. */
+/** Pieces smaller than this share of a slab (one sixteenth) are copied. */
 const smallShare = 16;
 
 export interface Slab extends RecordSpace {
   readonly id: number;
-  /** Bytes written so far; none before it changes again. */
+  /** Bytes written so far; written bytes do not change. */
   used: number;
   live: number;
   sealed: boolean;
@@ -23,7 +23,7 @@ export interface Slab extends RecordSpace {
 
 export class Slabs {
   readonly #slabBytes: number;
-  /** By id; holes are free ids. */
+  /** Slabs by id; holes are free ids. */
   readonly #slabs: (Slab | undefined)[] = [];
   readonly #freeIds: number[] = [];
   #open: Slab | undefined;
@@ -39,12 +39,12 @@ export class Slabs {
     return this.#heldBytes;
   }
 
-  /** Memory of records that are still named. */
+  /** Memory of records that are still referenced. */
   get liveBytes(): number {
     return this.#liveBytes;
   }
 
-  /** Forgets every slab. */
+  /** Drops all slabs. */
   clear(): void {
     this.#slabs.length = 0;
     this.#freeIds.length = 0;
@@ -57,7 +57,7 @@ export class Slabs {
     return must(this.#slabs[id], "slab is gone");
   }
 
-  /** A slab with room for `size` more bytes at its `used`. */
+  /** Returns a slab with room for `size` more bytes at its `used`. */
   room(size: number): Slab {
     const open = this.#open;
     if (open !== undefined && open.used + size <= open.bytes.length) return open;
@@ -67,7 +67,7 @@ export class Slabs {
     return made;
   }
 
-  /** Takes over bytes read from disk as a full slab. Given: the caller forgets them. */
+  /** Takes ownership of bytes read from disk as a full slab. */
   adopt(bytes: Uint8Array): Slab {
     const slab = this.#add(bytes);
     slab.used = bytes.length;
@@ -75,7 +75,7 @@ export class Slabs {
     return slab;
   }
 
-  /** Adopts large pieces and copies small ones, so that a slab holds many. @returns where they are now. */
+  /** Adopts large pieces and copies small ones, so that slabs stay well filled. @returns the new location. */
   place(bytes: Uint8Array): { readonly slab: Slab; readonly start: number } {
     if (bytes.length * smallShare > this.#slabBytes) return { slab: this.adopt(bytes), start: 0 };
     const slab = this.room(bytes.length);
@@ -98,7 +98,7 @@ export class Slabs {
     this.dropIfDead(slab);
   }
 
-  /** Drops an adopted slab that no version refers to. */
+  /** Drops an adopted slab to which no version refers. */
   dropIfDead(slab: Slab): void {
     if (slab.live > 0 || !slab.sealed) return;
     this.#slabs[slab.id] = undefined;
@@ -106,7 +106,7 @@ export class Slabs {
     this.#heldBytes -= slab.bytes.length;
   }
 
-  /** Sealed slabs of which at most `fraction` is live, emptiest first. */
+  /** Full slabs whose live share is at most `fraction`, in ascending order of that share. */
   sparse(fraction: number): Slab[] {
     const found = this.#slabs.filter(
       (slab) => slab !== undefined && slab.sealed && slab.live <= slab.bytes.length * fraction,

@@ -1,4 +1,4 @@
-/** The figures of a state: the same for a store, a follower and a mirror. */
+/** Figures of a state, equal for a store, a follower and a mirror. */
 import type { StoreStats } from "./full-store.ts";
 import type { Mvcc } from "./mvcc.ts";
 

@@ -25,7 +25,7 @@ interface Fields {
   readonly lease: bigint;
 }
 
-/** Of a record within a group. */
+/** Header of a record within a group. */
 interface ChangeHeader extends Omit<Fields, "kind"> {
   readonly epoch: number;
   readonly batchOffset: number;
@@ -77,7 +77,7 @@ export class StateWriter {
     return revision;
   }
 
-  /** The key is there. @returns the change's revision. */
+  /** The key must exist. @returns the change's revision. */
   delete(batch: Batch, key: Key, previous: KeyValue): number {
     const revision = this.#mvcc.headRevision + 1;
     this.#write(batch, { ...noFields, kind: RecordKind.delete, revision }, key, empty);
@@ -86,7 +86,7 @@ export class StateWriter {
     return revision;
   }
 
-  /** All in one revision; nothing when there are none. */
+  /** Applies all changes as one revision; without changes nothing happens. */
   change(batch: Batch, changes: readonly Change[]): void {
     const first = changes[0];
     if (first === undefined) return;
@@ -102,7 +102,7 @@ export class StateWriter {
     this.#leases.grant(id, ttlMs);
   }
 
-  /** The lease is there. Its keys are deleted, sorted, in one revision; in none if it has no keys. */
+  /** The lease must exist. Its keys are deleted, sorted, in one revision; without keys there is no revision. */
   endLease(batch: Batch, id: bigint): EndingLease {
     const keys = this.#leases.keys(id);
     const head = this.#mvcc.headRevision;
@@ -127,7 +127,7 @@ export class StateWriter {
     this.#write(batch, { ...fields, revision: this.#mvcc.headRevision }, "", empty);
   }
 
-  /** Writes a record behind the last one and counts it into the batch. */
+  /** Writes a record after the last one and adds it to the batch. */
   #write(batch: Batch, fields: Fields, key: string, body: Uint8Array): Slab {
     const size = recordSize(key.length, body.length);
     const slab = this.#mvcc.slabs.room(size);
@@ -146,7 +146,7 @@ export class StateWriter {
     return slab;
   }
 
-  /** One record around all, so that a crash leaves all or nothing of them. */
+  /** One record around all changes, so that after a crash all or none of them exist. */
   #group(batch: Batch, changes: readonly Change[]): void {
     const { slabs, log } = this.#mvcc;
     const revision = this.#mvcc.headRevision + 1;
@@ -163,7 +163,7 @@ export class StateWriter {
     log.append(revision, rows);
   }
 
-  /** The changes' records, behind where the group's header will be. */
+  /** Writes the changes' records after the place reserved for the group's header. */
   #groupRecords(batch: Batch, changes: readonly Change[], revision: number, slab: Slab): Row[] {
     const rows: Row[] = [];
     const fields = { ...noFields, epoch: this.#epoch, revision };

@@ -80,7 +80,7 @@ async function putRate(directory: string, writers: number, total: number): Promi
   await store.close();
 }
 
-/** Bytes in use once garbage is gone; needs --expose-gc. */
+/** Bytes in use after garbage collection; needs --expose-gc. */
 async function settledMemory(): Promise<number> {
   for (let i = 0; i < 3; i++) {
     globalThis.gc?.();

@@ -7,11 +7,11 @@
  */
 import type { Brand } from "#base/brand.ts";
 
-/** Commits since the store was made, plus one; at most 2^53-1, asserted at decode. */
+/** Number of commits since the store was created, plus one; at most 2^53-1, asserted when decoding. */
 export type Revision = Brand<number, "Revision">;
 /** A key's bytes as a string of chars 0..255, so that string order is byte order. */
 export type Key = Brand<string, "Key">;
-/** Any int64; 0n is "no lease". */
+/** Any int64; 0n means no lease. */
 export type LeaseId = Brand<bigint, "LeaseId">;
 
 export interface KeyValue {
@@ -20,7 +20,7 @@ export interface KeyValue {
   readonly value: Uint8Array;
   readonly createRevision: Revision;
   readonly modRevision: Revision;
-  /** Puts since creation, from 1. */
+  /** Number of puts since creation, from 1. */
   readonly version: number;
   readonly lease: LeaseId;
 }
@@ -40,7 +40,7 @@ export interface VersionView {
   readonly lease: LeaseId;
 }
 
-/** One change. A delete has no `kv`; `previous` is what the key held before, if it held anything. */
+/** One change. A delete has no `kv`; `previous` is the value before the change, if there was one. */
 export type StoreEvent =
   | {
       readonly kind: "put";
@@ -58,21 +58,21 @@ export interface Commit {
 
 /** Takes whole commits in revision order. Never throws, never waits. */
 export interface CommitSink {
-  /** @returns false when full: nothing of the refused batch was kept; ask again via `resume()`. */
+  /** @returns false when full: the sink kept nothing of the batch and will call `resume()`. */
   deliver(commits: readonly Commit[]): boolean;
   /**
    * Everything up to `revision` was delivered, though nothing of it touched the range. Only a store that others write
    * as well calls it.
    */
   progressed?(revision: Revision): void;
-  /** History below `compactRevision` is gone and this watch needed it: the watch is over. */
+  /** The watch is over, because it needed history below `compactRevision`, which is gone. */
   compacted(compactRevision: Revision): void;
 }
 
 export interface StoreWatch {
-  /** Every commit up to this one that touches the range was delivered. */
+  /** Every commit up to this one that concerns the range was delivered. */
   readonly position: Revision;
-  /** The sink refused a batch and now has room. */
+  /** The sink calls it when it has room again after refusing a batch. */
   resume(): void;
   close(): void;
 }
@@ -90,7 +90,7 @@ export type RangeResult =
   | {
       readonly kind: "ok";
       readonly kvs: readonly KeyValue[];
-      /** Keys in the whole range at that revision, regardless of the limit. */
+      /** Number of keys in the whole range at that revision, regardless of the limit. */
       readonly count: number;
       readonly more: boolean;
       /** The revision that was read. */
@@ -100,7 +100,7 @@ export type RangeResult =
 
 export interface RangeRequest {
   readonly start: Key;
-  /** Exclusive; "\0"-style etcd sentinels are the etcd room's business. */
+  /** Exclusive; etcd's special "\0" range ends are handled by the etcd room. */
   readonly end: Key;
   readonly at?: Revision;
   /** Absent: no limit. */
@@ -113,7 +113,7 @@ export type PutResult =
       readonly revision: Revision;
       readonly previous: KeyValue | undefined;
     }
-  /** The guard did not hold; `actual` is what is there, so the caller saves a read. */
+  /** The guard did not hold. `actual` is the current value, which saves the caller a read. */
   | { readonly kind: "conflict"; readonly actual: KeyValue | undefined }
   | WriteRefused;
 
@@ -124,20 +124,20 @@ export type DeleteResult =
   | WriteRefused;
 
 export type WriteRefused =
-  /** Over the value or database limit; nothing was written. */
+  /** The value or database limit is exceeded; nothing was written. */
   | { readonly kind: "no-space"; readonly message: string }
   | { readonly kind: "too-large"; readonly message: string }
   | { readonly kind: "lease-not-found" }
-  /** A world failure (disk) stopped the store before it could tell; the outcome is unknown. */
+  /** A disk or cluster failure stopped the store before the outcome was known. */
   | { readonly kind: "stopped"; readonly message: string };
 
-/** Holds when the key's modRevision equals `modRevision`; 0 means "the key does not exist". */
+/** Holds when the key's modRevision equals `modRevision`; 0 means that the key does not exist. */
 export interface Guard {
   readonly modRevision: Revision | 0;
 }
 
 export interface Store {
-  /** Highest durable revision: what readers and watchers may see. */
+  /** Highest durable revision, which readers and watchers may see. */
   readonly commitRevision: Revision;
   readonly compactRevision: Revision;
   /**
@@ -146,7 +146,7 @@ export interface Store {
    */
   latest?(): Promise<Revision>;
   get(key: Key, at?: Revision): GetResult;
-  /** `limit` 0 gives no keys but their count. */
+  /** `limit` 0 returns only the count. */
   range(request: RangeRequest): RangeResult;
   /** `value` is borrowed until the promise settles. */
   put(
@@ -166,11 +166,11 @@ export interface Store {
     after: Revision,
     sink: CommitSink,
   ): StoreWatch;
-  /** The stored form is another one than a write would have now (at-rest.ts). Absent: it never is. */
+  /** Whether a write would store the value in another form now (at-rest.ts). Absent: never. */
   isStale?(key: Key): boolean;
   compact(revision: Revision): Promise<{ readonly kind: "ok" } | Refused>;
-  /** Deletes of expired keys are ordinary commits. @returns the lease, alive for `ttlSeconds`. */
+  /** Deletes of expired keys are ordinary commits. @returns the lease, which lives for `ttlSeconds`. */
   grantLease(ttlSeconds: number): Promise<LeaseId>;
-  /** Resolves once every accepted write is settled and the files are closed. */
+  /** Resolves once every accepted write has settled and the files are closed. */
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Every version a store holds, one by one: O(versions), for checks and hashes. */
+/** Lists every version that a store holds: O(versions), for checks and hashes. */
 import type { Mvcc } from "./mvcc.ts";
 import { RecordReader } from "./record.ts";
 import type { Key, KeyValue } from "./store.ts";
@@ -8,16 +8,16 @@ import type { Row } from "./versions.ts";
 /** One version of one key. */
 export interface StoredVersion {
   readonly revision: number;
-  /** Among the changes of its revision, from 0. */
+  /** Position among the changes of its revision, from 0. */
   readonly place: number;
   readonly key: Key;
   /** Undefined: the key was deleted. */
   readonly kv: KeyValue | undefined;
-  /** No later version of the key is among those asked for. */
+  /** Whether no later version of the key was requested. */
   readonly newest: boolean;
 }
 
-/** Those made up to `upTo`, by revision and place in it. */
+/** Versions up to revision `upTo`, by revision and position. */
 export function storedVersions(mvcc: Mvcc, upTo: number): StoredVersion[] {
   const { versions } = mvcc;
   const found: StoredVersion[] = [];

@@ -9,7 +9,7 @@ import { stopped } from "./refusals.ts";
 export class Submission {
   readonly command: Command;
   readonly #resolve: (answer: Answer) => void;
-  /** Decided, not given yet. */
+  /** The answer, decided but not delivered yet. */
   answer: Answer | undefined;
 
   constructor(command: Command, resolve: (answer: Answer) => void) {
@@ -17,7 +17,7 @@ export class Submission {
     this.#resolve = resolve;
   }
 
-  /** What the answer depends on is durable. */
+  /** Delivers the answer: what it depends on is durable. */
   durable(): void {
     this.#resolve(must(this.answer, "a command is answered that was not decided"));
   }

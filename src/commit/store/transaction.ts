@@ -19,18 +19,18 @@ import type {
   Revision,
 } from "./store.ts";
 
-/** What the function that a transaction runs may do. Valid only while it runs. */
+/** The operations available to the function of a transaction. Valid only while it runs. */
 export interface Transaction {
-  /** The newest sequenced revision, plus one as soon as something was changed. */
+  /** The newest sequenced revision, plus one as soon as the transaction has changed something. */
   readonly revision: Revision;
   get(key: Key): KeyValue | undefined;
   range(request: RangeRequest): RangeResult;
   hasLease(id: LeaseId): boolean;
   /** `value` is borrowed until the transaction settles. */
   put(key: Key, value: Uint8Array, lease: LeaseId): void;
-  /** Changes nothing when the key is not there. */
+  /** Does nothing when the key does not exist. */
   delete(key: Key): void;
-  /** Forgets every change so far: the transaction is to leave no trace. */
+  /** Discards all changes so far; the transaction leaves no trace. */
   abandon(): void;
 }
 
@@ -44,9 +44,9 @@ export class Staging implements Transaction {
   readonly #head: number;
   readonly #changes: Change[] = [];
   #isFinished = false;
-  /** The transaction named a lease that does not exist. */
+  /** Whether the transaction named a lease that does not exist. */
   missedLease = false;
-  /** What the changed keys hold now. */
+  /** Current values of the changed keys. */
   readonly #changed = new Map<Key, KeyValue | undefined>();
 
   constructor(mvcc: Mvcc, hasLease: (id: bigint) => boolean) {
@@ -59,7 +59,7 @@ export class Staging implements Transaction {
     return (this.#changes.length === 0 ? this.#head : this.#head + 1) as Revision;
   }
 
-  /** The function has returned. @returns what it changed, in order. */
+  /** Called when the function has returned. @returns its changes, in order. */
   finish(): readonly Change[] {
     assert(this.#mvcc.headRevision === this.#head, "the store changed while a transaction ran");
     this.#isFinished = true;

@@ -12,21 +12,21 @@ import type { Key, LeaseId, VersionView } from "./store.ts";
 export type Row = number;
 export const noRow: Row = 0;
 
-/** Value length of a row that says the key is deleted. */
+/** Value length that marks a row as a deletion. */
 const tombstone = -1;
-/** Small: after a busy time one row that stays holds all of its chunk. */
+/** Small, because after a busy time a single remaining row keeps its whole chunk in memory. */
 const chunkBits = 8;
 export const chunkRows = 1 << chunkBits;
 const chunkMask = chunkRows - 1;
-/** Of all columns but the key. */
+/** Bytes per row in all columns except the key. */
 const rowBytes = 4 * 8 + 4 * 4 + 1;
 
 interface Chunk {
-  /** Rows in use. */
+  /** Number of rows in use. */
   used: number;
-  /** One more than the place of a free row that was in use, 0: none; its `previous` is the next such. */
+  /** Head of the free list: one more than the place of a freed row, 0: none. `previous` of that row links the next. */
   free: number;
-  /** Places from here on never were. */
+  /** Places from here on have never been used. */
   next: number;
   readonly revision: Float64Array;
   readonly createRevision: Float64Array;
@@ -47,19 +47,19 @@ export interface VersionFields {
   readonly version: number;
   readonly lease: bigint;
   readonly slab: number;
-  /** Of the record in the slab. */
+  /** Offset of the record in the slab. */
   readonly offset: number;
   readonly valueLength: number;
 }
 
-/** A VersionView as it is being filled. */
+/** A VersionView while it is being filled. */
 export type RowView = { -readonly [Field in keyof VersionView]: VersionView[Field] } & {
-  /** Of the record in the slab. */
+  /** Offset of the record in the slab. */
   offset: number;
 };
 
 export class Versions {
-  /** Undefined: none of its rows is in use. */
+  /** Undefined: no row of the chunk is in use. */
   readonly #chunks: (Chunk | undefined)[] = [];
   /** No chunk before this one has a free row. */
   #lowest = 0;
@@ -67,17 +67,17 @@ export class Versions {
   #size = 0;
   #held = 0;
 
-  /** Rows in use. */
+  /** Number of rows in use. */
   get size(): number {
     return this.#size;
   }
 
-  /** Chunks that take memory. */
+  /** Number of allocated chunks. */
   get chunks(): number {
     return this.#held;
   }
 
-  /** Every row in use is below this. */
+  /** All rows in use are below this one. */
   get end(): Row {
     return this.#end;
   }
@@ -176,14 +176,14 @@ export class Versions {
     this.#chunk(row).previous[row & chunkMask] = previous;
   }
 
-  /** The record was copied elsewhere. */
+  /** Updates the location of the row's record, which was copied. */
   move(row: Row, slab: number, offset: number): void {
     const chunk = this.#chunk(row);
     chunk.slab[row & chunkMask] = slab;
     chunk.offset[row & chunkMask] = offset;
   }
 
-  /** The row goes to the lowest chunk with room. @returns its new number; the old one where that chunk is no lower. */
+  /** Moves the row to the lowest chunk with room. @returns its new number, or the old one if that chunk is not lower. */
   lower(row: Row): Row {
     if (this.#findRoom() >= row >> chunkBits) return row;
     const from = this.#chunk(row);
@@ -194,7 +194,7 @@ export class Versions {
     return to;
   }
 
-  /** Fills `view` with all but the bytes: the columns of a row lie in one chunk. @returns the slab. */
+  /** Fills `view` except for the bytes; all columns of a row are in one chunk. @returns the slab. */
   show(row: Row, view: RowView): number {
     const chunk = this.#chunk(row);
     const i = row & chunkMask;
@@ -227,7 +227,7 @@ export class Versions {
   }
 
   #addChunk(at: number): Chunk {
-    // Row 0 is "none".
+    // Row 0 means "none" and is never assigned.
     const chunk = newChunk(at === 0 ? 1 : 0);
     this.#chunks[at] = chunk;
     this.#held++;
@@ -259,7 +259,7 @@ function copyRow(to: Chunk, at: number, from: Chunk, i: number): void {
   to.key[at] = from.key[i];
 }
 
-/** One block for all columns. */
+/** One allocation for all columns. */
 function newChunk(next: number): Chunk {
   const bytes = new ArrayBuffer(chunkRows * rowBytes);
   let at = 0;
@@ -285,7 +285,7 @@ function newChunk(next: number): Chunk {
   };
 }
 
-/** A tenth of the time that Array.from takes, which holds the loop for a millisecond. */
+/** Ten times as fast as Array.from, which would hold the loop for a millisecond. */
 function emptyKeys(): (string | undefined)[] {
   const keys: (string | undefined)[] = [];
   keys.length = chunkRows;

@@ -37,7 +37,7 @@ export class WatchRanges<R extends Range> {
     this.#stale = true;
   }
 
-  /** The ranges that hold `key`, in order of adding. Not changed by later adds and removes. */
+  /** The ranges that contain `key`, in order of insertion. Later changes do not affect the result. */
   at(key: string): readonly R[] {
     if (this.#stale) this.#rebuild();
     return this.#lists[this.#interval(key)] ?? none;

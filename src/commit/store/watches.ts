@@ -23,22 +23,22 @@ import type { Commit, CommitSink, Revision, StoreEvent, StoreWatch } from "./sto
 import type { Row } from "./versions.ts";
 import { WatchRanges } from "./watch-ranges.ts";
 
-/** Revisions looked through, per commit delivered at most, before the loop gets its turn again. */
+/** Maximum revisions scanned per delivered commit before the loop gets its turn. */
 const scanFactor = 16;
 
 interface Cursor {
   readonly start: string;
   readonly end: string;
   readonly sink: CommitSink;
-  /** May stand this far below the compacted revision, whose own changes are kept. */
+  /** 1: the watch may be one below the compacted revision, whose own changes are kept. */
   readonly slack: 0 | 1;
   state: "live" | "behind" | "closed";
-  /** The sink refused: wait for `resume()`. */
+  /** The sink refused a batch; the watch waits for `resume()`. */
   blocked: boolean;
-  /** Valid unless live: all up to this was delivered. */
+  /** Everything up to this revision was delivered; not maintained while live. */
   position: number;
   timer: Timer | undefined;
-  /** Of the commit being published. */
+  /** Events of the commit being published. */
   pending: Commit[];
 }
 
@@ -99,35 +99,35 @@ export class Watches {
     };
   }
 
-  /** Revisions up to `revision` are durable: hands what is new to every live watch. */
+  /** Delivers the new commits up to `revision`, which are durable, to every live watch. */
   publish(revision: number): void {
     const first = this.#published + 1;
     this.#published = revision;
     if (this.#ranges.size === 0) return;
     const touched = this.#collect(first, revision);
     for (const cursor of touched) this.#deliverLive(cursor, first - 1);
-    // Those that asked for a revision yet to come.
+    // Watches that start at a future revision.
     for (const cursor of this.#behind) if (!cursor.blocked) this.#pump(cursor);
   }
 
-  /** History up to `compactRevision` is being forgotten: ends the watches that needed it. */
+  /** Ends the watches that need history below `compactRevision`. */
   compacted(): void {
     for (const cursor of this.#behind) this.#checkCompacted(cursor);
   }
 
-  /** Tells the live ones that they have everything up to what was published last. */
+  /** Informs live watches that they have received everything published so far. */
   tellProgress(): void {
     for (const { state, sink } of this.#ranges.all()) {
       if (state === "live") sink.progressed?.(this.#published as Revision);
     }
   }
 
-  /** The state was replaced: every watch that stands before it has missed something. */
+  /** The state was replaced: ends every watch below it, because it missed changes. */
   rebased(): void {
     this.#published = this.#mvcc.commitRevision;
     for (const cursor of this.#ranges.all()) {
       if (cursor.state !== "live") continue;
-      // It stood at the revision before, which is history now.
+      // The watch was at the previous revision, which is history now.
       cursor.state = "behind";
       cursor.position = 0;
       this.#behind.add(cursor);
@@ -169,7 +169,7 @@ export class Watches {
     return touched;
   }
 
-  /** The usual case: all watchers share one Commit. */
+  /** The common case: all watchers share one Commit. */
   #collectOne(revision: number, row: Row, touched: Cursor[]): void {
     const cursors = this.#ranges.at(this.#mvcc.versions.key(row));
     if (cursors.length === 0) return;
@@ -221,7 +221,7 @@ export class Watches {
       return;
     }
     cursor.position = scanned;
-    // The sink may have closed the watch; closing has cleaned up.
+    // The sink may have closed the watch, which cleans up.
     if ((cursor.state as Cursor["state"]) === "closed") return;
     if (scanned === this.#published) this.#goLive(cursor);
     else this.#pumpLater(cursor);

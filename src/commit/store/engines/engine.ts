@@ -19,7 +19,7 @@
  *      engines side by side, which share nothing; `domain` tells them apart, and stays over openings.
  */
 
-/** Thrown by `append` when another opening has taken over, by `open` when its epoch is not new. */
+/** `append` throws it when another opening has taken over, `open` when its epoch is not new. */
 export class FencedError extends Error {
   constructor(message: string) {
     super(message);
@@ -27,7 +27,7 @@ export class FencedError extends Error {
   }
 }
 
-/** Stored data is not what was written: says which file, which offset, and what to do. */
+/** Stored data differs from what was written. The message names file, offset and remedy. */
 export class CorruptionError extends Error {
   constructor(message: string) {
     super(message);
@@ -35,7 +35,7 @@ export class CorruptionError extends Error {
   }
 }
 
-/** Thrown by a follower that needs what is no longer kept: begin anew, with an empty state. */
+/** A follower needs records that are no longer kept; it has to start again with an empty state. */
 export class FellBehindError extends Error {
   constructor() {
     super("the log is no longer kept from where this follower stands: it must begin anew");
@@ -43,7 +43,7 @@ export class FellBehindError extends Error {
   }
 }
 
-/** The medium gave no certain answer for so long that the caller gives up. A change may have happened, or not. */
+/** The medium gave no certain answer for so long that the caller gives up. The change may or may not have happened. */
 export class LogSilentError extends Error {
   constructor(message: string) {
     super(message);
@@ -51,17 +51,17 @@ export class LogSilentError extends Error {
   }
 }
 
-/** Who holds a log. */
+/** The current holder of a log. */
 export interface LogHolder {
-  /** 0: nobody ever opened it. */
+  /** 0: the log has never been opened. */
   readonly epoch: number;
-  /** As the opening called itself; may be empty. */
+  /** The name that the opening gave itself; may be empty. */
   readonly name: string;
 }
 
-/** Takes recovered records. Throws CorruptionError when they do not add up. */
+/** Receives recovered records. Throws CorruptionError when they are inconsistent. */
 export interface ReplaySink {
-  /** A checkpoint follows: the state at `revision`. At most once, before any log records. */
+  /** A checkpoint follows: the state at `revision`. Called at most once, before any log records. */
   checkpoint(revision: number): void;
   /**
    * Whole records with right checksums, back to back, filling `bytes`. Given.
@@ -77,99 +77,99 @@ export interface RecordSource {
 }
 
 export interface Opened {
-  /** This opening's; greater than that of every record replayed. */
+  /** The epoch of this opening; greater than that of every record replayed. */
   readonly epoch: number;
-  /** Names the log: the same at every opening, another for every other log. */
+  /** Identifies the log: equal at every opening, different for every other log. */
   readonly domain: string;
 }
 
 export type TailRead =
-  /** Whole records with right checksums, back to back, at least one. Given. */
+  /** One or more whole records with right checksums, back to back. The caller owns the bytes. */
   | { readonly kind: "records"; readonly bytes: Uint8Array }
-  /** All that is durable by now has been read: ask again after the next append. */
+  /** Everything durable has been read; ask again after the next append. */
   | { readonly kind: "end" }
-  /** What was wanted next is no longer kept: begin anew with a snapshot. For good. */
+  /** The next records are no longer kept; start again with a snapshot. Final. */
   | { readonly kind: "trimmed" };
 
-/** A follower's place in the log: it costs the engine nothing until it is read. */
+/** A follower's position in the log. It uses no resources of the engine between reads. */
 export interface Tail {
-  /** One at a time. At most `bytesMax` bytes, but always one whole record. */
+  /** One read at a time. Returns at most `bytesMax` bytes, but always at least one whole record. */
   read(bytesMax: number): Promise<TailRead>;
   close(): Promise<void>;
 }
 
 export interface AppendBatch {
   readonly epoch: number;
-  /** Head revision once the batch is durable. */
+  /** Head revision when the batch is durable. */
   readonly lastRevision: number;
-  /** Whole records, in order. Borrowed until the append settles; never changed. */
+  /** Whole records in order. Borrowed until the append settles, and not changed. */
   readonly buffers: readonly Uint8Array[];
   readonly bytes: number;
   readonly records: number;
 }
 
-/** What suits the medium. */
+/** Append limits and delays that suit the medium. */
 export interface AppendPace {
-  /** So many appends may be under way at once. */
+  /** Maximum number of concurrent appends. */
   readonly appendsMax: number;
-  /** An append goes beside another one that takes longer than this; if `appendsMax` allows it. */
+  /** A second append starts when the first takes longer than this, if `appendsMax` allows it. */
   readonly besideMs: number;
-  /** How long a batch may wait for callers that were just answered; 0: an append costs too little for that. */
+  /** Maximum time that a batch waits for callers that were just answered; 0: appends are too cheap to wait for. */
   readonly gatherMs: number;
 }
 
-/** One append at a time, as soon as there is something to append. */
+/** One append at a time, started as soon as there are records. */
 export const oneAtATime: AppendPace = { appendsMax: 1, besideMs: 0, gatherMs: 0 };
 
 export type Room =
   | { readonly kind: "ok" }
   | { readonly kind: "no-space"; readonly message: string };
 
-/** Hands out the records of a checkpoint in chunks; the last one ends it. */
+/** Supplies the records of a checkpoint in chunks. */
 export interface RecordSupply {
   readonly revision: number;
-  /** Whole records, borrowed until the next call; undefined: that was all. */
+  /** Whole records, borrowed until the next call; undefined: the end. */
   next(): Uint8Array | undefined;
 }
 
 export interface CheckpointSource extends RecordSupply {
-  /** Aborted when a caller waits for the checkpoint's end: from then on the engine does not pause. */
+  /** Aborted when a caller waits for the checkpoint to finish; the engine then makes no more pauses. */
   readonly hurried: AbortSignal;
-  /** Little is being written: there is time to make what is kept small. */
+  /** Whether few writes are happening, so that there is time to compact what is kept. */
   readonly quiet: boolean;
 }
 
 /** A checkpoint that could be made now. */
 export interface PossibleCheckpoint {
   readonly revision: number;
-  /** About how many bytes it would be. */
+  /** Approximate size in bytes. */
   readonly stateBytes: number;
-  /** Little is being written: this may be the last chance for long to free what a busy time left. */
+  /** Whether few writes are happening; it may be long until the next chance to free log. */
   readonly quiet: boolean;
 }
 
-/** One of the clusters that a log is spread over. */
+/** One of the clusters that hold a striped log. */
 export interface StripeStats {
   readonly name: string;
-  /** Parts of batches put there by this opening, and how long that took in sum. */
+  /** Number of batch parts that this opening put there, and the total time that took. */
   readonly puts: number;
   readonly putSeconds: number;
-  /** Everything waits for a batch that is on its way to this stripe: for so long. 0: nothing does. */
+  /** Time for which all commits have been waiting for a batch on its way to this stripe; 0: none waits. */
   readonly holdsSeconds: number;
 }
 
 export interface EngineStats {
   readonly kind: string;
-  /** Bytes on disk, or in the medium that holds the log. */
+  /** Bytes on disk or in the medium that holds the log. */
   readonly storedBytes: number;
-  /** Log bytes that the next checkpoint at `lastCheckpointRevision`'s successor could free. */
+  /** Log bytes that the next checkpoint could free. */
   readonly logBytes: number;
   readonly checkpointRevision: number;
-  /** Absent: the log lies in one place. */
+  /** Absent: the log is not striped. */
   readonly stripes?: readonly StripeStats[];
 }
 
-/** An engine whose log may be followed before it is taken over: by then most of the replay is done. */
+/** An engine whose log can be followed before it is taken over, so that most of the replay is done by then. */
 export interface SharedEngine extends Engine {
   /**
    * "all" replays what is durable at some time after the call; a further call, what was added since. "pushed" replays
@@ -177,11 +177,11 @@ export interface SharedEngine extends Engine {
    * with FellBehindError.
    */
   follow(replay: ReplaySink, what: "all" | "pushed"): Promise<void>;
-  /** Calls `grown` when the medium has sent more. Some of these calls come late or never. */
+  /** Calls `grown` when the medium has sent more records. Calls may come late or not at all. */
   listen(grown: () => void): void;
-  /** As of the last `follow`. */
+  /** The holder as of the last `follow`. */
   readonly holder: LogHolder;
-  /** Resolves if this opening held the log at some time after the call, and else rejects with FencedError. */
+  /** Resolves if this opening held the log at some time after the call; otherwise rejects with FencedError. */
   checkHeld(): Promise<void>;
 }
 
@@ -192,16 +192,16 @@ export interface Engine {
    */
   open(replay: ReplaySink, epoch: number | "next"): Promise<Opened>;
   readonly pace: AppendPace;
-  /** At most `pace.appendsMax` at once. They settle in the order of the calls. */
+  /** At most `pace.appendsMax` concurrent calls. They settle in the order of the calls. */
   append(batch: AppendBatch): Promise<void>;
   /**
    * Whether there was room for more when it was last looked at. While not, the store asks `lookForRoom`
    * about each put, and refuses it as `no-space` before it is sequenced; deletes and compaction go on.
    */
   readonly room: Room;
-  /** Whether there is room, by a look that began after this call. Never rejects. */
+  /** Measures the free room; the measurement begins after this call. Never rejects. */
   lookForRoom(): Promise<Room>;
-  /** Whether a checkpoint would free enough log to be worth its writing. */
+  /** Whether a checkpoint would free enough log to be worth writing. */
   wantsCheckpoint(possible: PossibleCheckpoint): boolean;
   /**
    * Stores a checkpoint, then trims: log records at or below its revision may go. Runs beside
@@ -214,7 +214,7 @@ export interface Engine {
    */
   tail(after: number): Tail;
   stats(): EngineStats;
-  /** Resolves when this opening finds out, between appends, that a later one holds the log. */
+  /** Resolves when this opening learns, between appends, that a later one holds the log. */
   readonly deposed?: Promise<FencedError>;
   close(): Promise<void>;
 }

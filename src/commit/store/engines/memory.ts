@@ -37,12 +37,12 @@ interface LoggedCheckpoint {
 const source = { file: "memory", offset: 0 };
 const trimmed = { kind: "trimmed" } as const;
 
-/** One revision domain. A log that keeps no records can be opened once only, and has no followers. */
+/** A log in memory. Without kept records it can be opened only once and has no followers. */
 export class MemoryLog {
   readonly domain: string;
   readonly #keep: "all" | "nothing";
   #batches: LoggedBatch[] = [];
-  /** Number of the first batch kept: batches are counted from 0 for good. */
+  /** Number of the first batch kept; batches are counted from 0 and never renumbered. */
   #first = 0;
   /** Head revision of the last batch that was trimmed. */
   #trimmedRevision = 0;
@@ -96,7 +96,7 @@ export class MemoryLog {
     this.#bytes += bytes;
   }
 
-  /** Leases at the checkpoint's own revision may be newer than it: their batches stay. */
+  /** Keeps the batches of the checkpoint's own revision, because leases in them may be newer than it. */
   checkpointed(checkpoint: LoggedCheckpoint): void {
     this.#checkpoint = checkpoint;
     while ((this.#batches[0]?.lastRevision ?? checkpoint.revision) < checkpoint.revision) {
@@ -107,7 +107,7 @@ export class MemoryLog {
     }
   }
 
-  /** Number of the first batch that holds anything at or after `after`. */
+  /** Number of the first batch with changes at or after `after`. */
   find(after: number): number | undefined {
     if (this.#first > 0 && after <= this.#trimmedRevision) return undefined;
     const at = this.#batches.findIndex(({ lastRevision }) => lastRevision >= after);
@@ -174,7 +174,7 @@ export class MemoryEngine implements Engine {
 class MemoryTail implements Tail {
   readonly #log: MemoryLog;
   readonly #after: number;
-  /** Of the batch read next; undefined before the first read. */
+  /** Number of the batch to be read next; undefined before the first read. */
   #number: number | undefined;
   #offset = 0;
 

@@ -11,7 +11,7 @@ import { RecordKind, RecordReader, recordSize, recordSpace, writeRecord } from "
 
 interface EngineStorage {
   engine(): Engine;
-  /** What a second opening does while the first is open: takes over, or fails because it is locked. */
+  /** What a second opening does while the first is open: it takes over, or fails because of the lock. */
   readonly secondOpen: "takes over" | "is refused";
 }
 
@@ -107,7 +107,7 @@ async function opened(
   return { engine, epoch, replayed };
 }
 
-/** Revisions that the tail has by now, read in pieces of at most `bytesMax`, and how it stopped. */
+/** Reads all revisions available to the tail in pieces of at most `bytesMax`. @returns them and the reason for stopping. */
 async function drain(
   tail: Tail,
   bytesMax: number,
@@ -226,7 +226,7 @@ export function engineSuite(name: string, makeStorage: () => EngineStorage): voi
       const late = engine.tail(10_000);
       assert.deepEqual((await drain(late, 300)).revisions, []);
       for (const tail of [all, some]) {
-        // One byte: a piece is never less than a record.
+        // A limit of one byte still returns one whole record.
         assert.deepEqual(await drain(tail, 1), { revisions: [602], ended: "end", reads: 1 });
       }
       for (const tail of [all, some, late]) await tail.close();

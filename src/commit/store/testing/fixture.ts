@@ -1,4 +1,4 @@
-/** What the store's tests share: small limits, a world with a virtual clock and disk, sinks. */
+/** Shared by the store's tests: small limits, a world with a virtual clock and disk, sinks. */
 import { silentLog } from "#platform/log.ts";
 import type { Log } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
@@ -26,7 +26,7 @@ export const smallOptions: StoreOptions & Omit<LocalEngineOptions, "directory"> 
 
 export const testDirectory = "/data";
 
-/** Time, disk and randomness of one run; stores come and go in it. */
+/** Clock, disk and randomness of one run, in which stores are opened and closed. */
 export interface World {
   readonly clock: FakeClock;
   disk: FakeDisk;
@@ -54,7 +54,7 @@ export const rev = (revision: number): Revision => revision as Revision;
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 export const text = (value: Uint8Array): string => new TextDecoder().decode(value);
 
-/** A sink that keeps what it is given, and takes only so much until `drain`. */
+/** A sink that keeps what it receives and refuses more than a given amount until `drain`. */
 export class TestSink implements CommitSink {
   readonly commits: Commit[] = [];
   compactedAt: number | undefined;
@@ -75,7 +75,7 @@ export class TestSink implements CommitSink {
     this.compactedAt = compactRevision;
   }
 
-  /** `revision key=value` or `revision -key`, one line an event. */
+  /** One line per event: `revision key=value` or `revision -key`. */
   lines(): string[] {
     return this.commits.flatMap(({ revision, events }) =>
       events.map((event) => `${revision} ${describe(event)}`),

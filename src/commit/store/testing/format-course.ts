@@ -26,7 +26,7 @@ export function filesOfFormat(format: number): Files {
   return new Map(names.map((name) => [name, readFileSync(join(directory, name))]));
 }
 
-/** A world whose disk holds these files, durably, in `testDirectory`. */
+/** A world whose disk durably holds these files in `testDirectory`. */
 export async function worldWith(files: Files, seed: number = 1): Promise<World> {
   const world = newWorld(seed);
   await world.disk.makeDirectory(testDirectory);
@@ -40,7 +40,7 @@ export async function worldWith(files: Files, seed: number = 1): Promise<World> 
   return world;
 }
 
-/** All that is there now. */
+/** All files that exist now. */
 export async function filesOf(world: World): Promise<Files> {
   const names = await world.disk.list(testDirectory);
   return new Map(names.map((name) => [name, world.disk.peek(`${testDirectory}/${name}`)]));

@@ -20,7 +20,7 @@ export class Model {
     return this.revision;
   }
 
-  /** Deletes several keys in one revision; those that are not there are left out. */
+  /** Deletes several keys in one revision; keys that do not exist are skipped. */
   delete(keys: readonly string[]): number | undefined {
     const there = keys.filter((key) => this.get(key) !== undefined);
     if (there.length === 0) return undefined;
@@ -31,7 +31,7 @@ export class Model {
     return this.revision;
   }
 
-  /** The newest put of `key` at `at`, unless it was deleted since. */
+  /** The newest put of `key` at `at`, unless it was deleted after it. */
   get(key: string, at: number = this.revision): ModelChange | undefined {
     const last = this.changes.findLast((change) => change.key === key && change.revision <= at);
     return last?.value === undefined ? undefined : last;
@@ -50,7 +50,7 @@ export class Model {
     });
   }
 
-  /** What a watch of everything gets after `after`, as TestSink.lines() writes it. */
+  /** The events that a watch of everything receives after `after`, formatted like TestSink.lines(). */
   events(after: number): string[] {
     return this.changes
       .filter((change) => change.revision > after)

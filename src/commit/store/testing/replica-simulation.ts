@@ -31,7 +31,7 @@ const calmWrites = 3;
 const replicasAtOnce = 3;
 const keys = 6;
 
-/** `stripe`: 0 is the log's first cluster. */
+/** `stripe` 0: the log's first cluster. */
 export type Plant = (cluster: LogCluster, stripe: number) => LogCluster;
 
 interface Outcome {
@@ -39,7 +39,7 @@ interface Outcome {
   readonly writes: number;
   readonly takeovers: number;
   readonly reads: number;
-  /** Replicas whose watch went on over a takeover of their own. */
+  /** Number of replicas whose watch continued across their own takeover. */
   readonly watchedOver: number;
 }
 
@@ -63,13 +63,13 @@ class Simulation {
   readonly #random: FakeRandom;
   readonly #plant: Plant;
   readonly #model = new ModelCluster({ requestBytesMax: 8000 });
-  /** The stripes beside the first one. */
+  /** The stripes other than the first. */
   readonly #others: readonly ModelCluster[];
   readonly #network: Network;
   readonly #problems: string[] = [];
   readonly #lives = new Lives(this.#problems, (life) => this.#live(life));
   readonly #watched: Watched[] = [];
-  /** By revision, of writes whose answer came. */
+  /** Acknowledged writes by revision. */
   readonly #acknowledged = new Map<number, string>();
   #newest = 0;
   #writes = 0;
@@ -129,7 +129,7 @@ class Simulation {
     return openReplica({ clock, random, log: silentLog, engine }, options);
   }
 
-  /** What a crashed holder sent may trim the log yet. */
+  /** A request of a crashed holder may still trim the log. */
   async #openAtLast(life: Life): Promise<Replica> {
     for (;;) {
       try {
@@ -166,7 +166,7 @@ class Simulation {
     return watched;
   }
 
-  /** A read that began now must see what was acknowledged before. */
+  /** A read that begins now must include everything acknowledged before. */
   async #read({ name }: Life, replica: Replica): Promise<void> {
     const newest = this.#newest;
     const seen = await replica.latest();

@@ -17,7 +17,7 @@ import type { StripeWatch } from "./stripe-watch.ts";
 import type { Stripes } from "./stripes.ts";
 import type { Writer } from "./writer.ts";
 
-/** Members of a cluster differ in what they take. */
+/** Members of a cluster have different request size limits. */
 class UnequalMembersError extends Error {
   constructor(bytes: number) {
     super(
@@ -36,7 +36,7 @@ interface AppendsDeps {
 }
 
 class Appending {
-  /** It has its slot, and takes no other one: the next batch may go into the slot after it. */
+  /** Its slot is final, so the next batch may use the slot after it. */
   isPlaced = false;
   certain: Promise<void> = Promise.resolve();
 }
@@ -51,7 +51,7 @@ export class Appends {
     this.#nextSlot = nextSlot;
   }
 
-  /** Resolves in the order of calls. After one rejects no other resolves. */
+  /** Promises resolve in the order of calls. After one rejects, no other resolves. */
   append(batch: AppendBatch): Promise<void> {
     const earlier = this.#last;
     const own = new Appending();
@@ -60,7 +60,7 @@ export class Appends {
     return own.certain;
   }
 
-  /** Resolves once nothing is under way. */
+  /** Resolves when no append is in flight. */
   async ended(): Promise<void> {
     await this.#last?.certain.catch(() => undefined);
   }
@@ -69,7 +69,7 @@ export class Appends {
     const { writer, segments, stripes, watch } = this.#deps;
     const goesBeside = earlier?.isPlaced === true && this.#takesAtOnce(batch);
     if (!goesBeside) await earlier?.certain;
-    // What the earlier one has taught about sizes counts.
+    // Uses the request size that the earlier append found out.
     own.isPlaced = this.#takesAtOnce(batch);
     const first = this.#nextSlot++;
     const ended = watch.began(stripes.of(first));

@@ -12,7 +12,7 @@ import type { Clock } from "#platform/clock.ts";
 import { LogSilentError } from "../engine.ts";
 import type { Change, ClusterKey, KeyRange, KeySink, LogCluster } from "./cluster.ts";
 
-/** The cluster's quota is used up: see the message for what to do. */
+/** The cluster's quota is used up; the message says what to do. */
 class ClusterFullError extends Error {
   constructor(name: string, answer: string) {
     super(
@@ -22,7 +22,7 @@ class ClusterFullError extends Error {
   }
 }
 
-/** The cluster refuses this for good. */
+/** The cluster refuses the request permanently. */
 class ClusterRefusedError extends Error {
   constructor(name: string, answer: string) {
     super(`${name} refuses: ${answer}`);
@@ -49,7 +49,7 @@ export class Calls {
     this.#giveUpMs = options.giveUpMs;
   }
 
-  /** One list for each range. */
+  /** Reads one list of keys per range. */
   async read(ranges: readonly KeyRange[]): Promise<readonly (readonly ClusterKey[])[]> {
     const patience = this.#patience();
     for (;;) {
@@ -66,7 +66,7 @@ export class Calls {
     return found?.[0]?.value;
   }
 
-  /** "unmet" after an uncertain attempt may mean that it was this change which happened: read back. */
+  /** After an uncertain attempt "unmet" may mean that this very change happened; the caller reads it back. */
   async change(change: Change): Promise<"changed" | "unmet" | "too-large"> {
     const patience = this.#patience();
     for (;;) {
@@ -98,7 +98,7 @@ export class Calls {
   }
 }
 
-/** The range that holds this key only. */
+/** A range that contains only this key. */
 export function only(key: string): KeyRange {
   return { start: key, end: `${key}\0`, limit: 1 };
 }

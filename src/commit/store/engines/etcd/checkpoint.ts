@@ -10,7 +10,7 @@ import { encodePointer, type LogLayout, type Pointer } from "./layout.ts";
 import type { Stripes } from "./stripes.ts";
 import type { Writer } from "./writer.ts";
 
-/** Slots removed by one transaction: etcd applies nothing else meanwhile. */
+/** Slots removed per transaction; etcd applies no other request during it. */
 const trimSlots = 512;
 
 interface CheckpointDeps {
@@ -20,7 +20,7 @@ interface CheckpointDeps {
   readonly stripes: Stripes;
 }
 
-/** Puts all records under the id. @returns how many keys and bytes that took. */
+/** Puts all records under the id. @returns the number of keys and bytes. */
 export async function putChunks(
   { layout, writer }: CheckpointDeps,
   id: string,
@@ -40,7 +40,7 @@ export async function putChunks(
   return { chunks, bytes };
 }
 
-/** Makes the checkpoint count, in place of `from`. `from` undefined: there was no pointer at all. */
+/** Makes the checkpoint the current one in place of `from`. `from` undefined: there was no pointer. */
 export async function switchPointer(
   { calls, layout, writer }: CheckpointDeps,
   from: Pointer | undefined,
@@ -49,7 +49,7 @@ export async function switchPointer(
   const key = layout.pointer;
   const value = encodePointer(to);
   const before = from === undefined ? undefined : encodePointer(from);
-  // The condition keeps an attempt that comes late from switching back.
+  // The condition prevents a delayed attempt from switching back to an older checkpoint.
   const answer = await writer.change([{ kind: "put", key, value }], [{ key, value: before }]);
   if (answer === "changed") return;
   const found = await calls.get(key);
@@ -88,7 +88,7 @@ async function trimStripe(
   }
 }
 
-/** The records of `source`, gathered into pieces about as large as one request takes. */
+/** Groups the records of `source` into pieces about as large as one request allows. */
 function* piecesOf(source: CheckpointSource, bytesMax: () => number): Generator<Uint8Array> {
   let held: Uint8Array[] = [];
   let bytes = 0;
@@ -98,7 +98,7 @@ function* piecesOf(source: CheckpointSource, bytesMax: () => number): Generator<
       held = [];
       bytes = 0;
     }
-    // Borrowed until the next one is asked for.
+    // Copied, because the chunk is only borrowed until the next one is requested.
     held.push(chunk.slice());
     bytes += chunk.length;
   }

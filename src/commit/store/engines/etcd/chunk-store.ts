@@ -12,7 +12,7 @@ import type { Pointer } from "./layout.ts";
 import { encodePart, Joiner } from "./parts.ts";
 
 export interface ChunkStore {
-  /** `place` is a log's, `id` a checkpoint's. Rejects when that failed; it may have happened. */
+  /** `place` identifies a log, `id` a checkpoint. A rejected put may still have happened. */
   put(chunk: ChunkName, bytes: Uint8Array): Promise<void>;
   /** Undefined: it does not exist. */
   get(chunk: ChunkName): Promise<Uint8Array | undefined>;
@@ -26,10 +26,10 @@ export interface ChunkName {
   readonly number: number;
 }
 
-/** A piece is at least as large, but for the last: fewer requests than etcd's own limit would take. */
+/** Minimum size of a piece except the last: larger than etcd's request limit, so fewer requests. */
 const pieceBytesMin = 4 * 2 ** 20;
 
-/** Puts all records under the id. @returns how many chunks and bytes that took. */
+/** Puts all records under the id. @returns the number of chunks and bytes. */
 export async function putOutside(
   store: ChunkStore,
   { place, id }: Omit<ChunkName, "number">,
@@ -46,7 +46,7 @@ export async function putOutside(
   return { chunks, bytes };
 }
 
-/** `take` gets whole records and the name that they come from. Rejects with CorruptionError. */
+/** Calls `take` with whole records and the name of their chunk. Rejects with CorruptionError. */
 export async function readOutside(
   store: ChunkStore | undefined,
   { id, chunks, place = "" }: Pointer,
@@ -71,7 +71,7 @@ function* gathered(source: CheckpointSource): Generator<readonly Uint8Array[]> {
   let held: Uint8Array[] = [];
   let bytes = 0;
   for (let chunk = source.next(); chunk !== undefined; chunk = source.next()) {
-    // Borrowed until the next one is asked for.
+    // Copied, because the chunk is only borrowed until the next one is requested.
     held.push(chunk.slice());
     bytes += chunk.length;
     if (bytes < pieceBytesMin) continue;

@@ -8,7 +8,7 @@
  * Keys are printable ASCII. Values are bytes: borrowed on the way in, given on the way out.
  */
 
-/** From `start` on, before `end`, in the order of keys. */
+/** Keys with start <= key < end, in key order. */
 export interface KeyRange {
   readonly start: string;
   readonly end: string;
@@ -20,7 +20,7 @@ export interface ClusterKey {
   readonly value: Uint8Array;
 }
 
-/** The key has this value, any value, or does not exist (undefined). */
+/** Holds if the key has this value, or any value; undefined: if the key does not exist. */
 export interface Condition {
   readonly key: string;
   readonly value: Uint8Array | "any" | undefined;
@@ -30,35 +30,35 @@ export type Operation =
   | { readonly kind: "put"; readonly key: string; readonly value: Uint8Array }
   | { readonly kind: "delete"; readonly start: string; readonly end: string };
 
-/** The operations are carried out if all conditions hold, and else nothing is. */
+/** All operations are carried out if all conditions hold, otherwise none. */
 export interface Change {
   readonly conditions: readonly Condition[];
   readonly operations: readonly Operation[];
 }
 
-/** Certain, or known to be uncertain. */
+/** Failures that leave the outcome certain or known to be uncertain. */
 type Unanswered =
   | { readonly kind: "uncertain"; readonly message: string }
-  /** For good: no permission, not an etcd, a corrupt one. */
+  /** Permanent: no permission, the server is not etcd, or its data is corrupt. */
   | { readonly kind: "refused"; readonly message: string };
 
 export type ReadAnswer =
-  /** One list for each range, in their order. */
+  /** One list per range, in the order of the ranges. */
   { readonly kind: "read"; readonly lists: readonly (readonly ClusterKey[])[] } | Unanswered;
 
 export type ChangeAnswer =
   | { readonly kind: "changed" }
   /** A condition did not hold. */
   | { readonly kind: "unmet" }
-  /** The request is larger than the cluster takes. */
+  /** The request exceeds the cluster's size limit. */
   | { readonly kind: "too-large" }
   /** The cluster's quota is used up. */
   | { readonly kind: "no-space"; readonly message: string }
   | Unanswered;
 
-/** Neither call rejects. Each answers within a deadline of its own. */
+/** Calls never reject. Each is answered within its own deadline. */
 export interface LogCluster {
-  /** For error texts. Absent: it is the only one. */
+  /** Used in error texts. Absent: it is the only cluster. */
   readonly name?: string;
   read(ranges: readonly KeyRange[]): Promise<ReadAnswer>;
   change(change: Change): Promise<ChangeAnswer>;
@@ -71,6 +71,6 @@ export interface LogCluster {
 
 export interface KeySink {
   pushed(keys: readonly ClusterKey[]): void;
-  /** The connection broke. Behind the next one may be a cluster that was restored to an older state. */
+  /** The connection broke. The next connection may reach a cluster restored to an older state. */
   broke(): void;
 }

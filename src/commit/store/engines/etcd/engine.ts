@@ -38,33 +38,33 @@ import { EtcdTail } from "./tail.ts";
 import { takeOver } from "./takeover.ts";
 import { Writer } from "./writer.ts";
 
-/** A checkpoint must free at least this part of its own size: bounds write amplification to 3. */
+/** A checkpoint must free at least this share of its own size, which bounds write amplification to 3. */
 const checkpointWorth = 0.5;
 
 export interface EtcdEngineOptions {
-  /** What all keys begin with: printable ASCII that ends with a slash. */
+  /** Prefix of all keys: printable ASCII that ends with a slash. */
   readonly prefix: string;
-  /** What the cluster is thought to take in one request; if it is less, that is found out. */
+  /** Initial assumption of the cluster's request size limit; lowered when the cluster refuses a request. */
   readonly partBytes: number;
-  /** Who opens the log, for its followers: printable ASCII without spaces; may be empty. */
+  /** Name of this opening for followers: printable ASCII without spaces; may be empty. */
   readonly name: string;
   /** The log is trimmed in steps of this size. */
   readonly segmentBytes: number;
   /** A checkpoint is made once it frees at least this much log. */
   readonly checkpointLogBytes: number;
-  /** Without a certain answer for so long the log's owner gives up. */
+  /** Time without a certain answer after which the owner of the log gives up. */
   readonly giveUpMs: number;
   readonly pace: AppendPace;
-  /** How often an owner looks whether it still holds the log; 0: only when it appends. */
+  /** Interval at which an owner checks that it still holds the log; 0: only when it appends. */
   readonly lookMs: number;
 }
 
 interface EtcdEngineDeps {
   /** The log's first cluster. */
   readonly cluster: LogCluster;
-  /** Those that hold slots beside it; absent: none does. */
+  /** The other clusters of a striped log; absent: the log has one cluster. */
   readonly stripes?: readonly LogCluster[] | undefined;
-  /** Where new checkpoints go; absent: into the cluster. */
+  /** Storage for new checkpoints; absent: they are put into the cluster. */
   readonly chunks?: ChunkStore | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -85,9 +85,9 @@ export class EtcdEngine implements SharedEngine {
   #writer: Writer | undefined;
   #appends: Appends | undefined;
   readonly #segments: Segments;
-  /** Where following stands; undefined: nothing was replayed yet. */
+  /** Position of the follower; undefined: nothing was replayed yet. */
   #slots: SlotReader | undefined;
-  /** As stored; undefined: there is none yet. */
+  /** The stored pointer; undefined: there is none yet. */
   #pointer: Pointer | undefined;
   #attempts = 0;
   #domain = "";
@@ -127,7 +127,7 @@ export class EtcdEngine implements SharedEngine {
       await this.#stripes.fence(epoch, held);
       nextSlot = await this.#recover(replay, writer, domain);
     } catch (error) {
-      // Another opening may have trimmed what this one was reading.
+      // Another opening may have trimmed the slots that this one was reading.
       if (error instanceof CorruptionError || error instanceof FellBehindError) {
         await writer.checkHeld();
       }
@@ -205,7 +205,7 @@ export class EtcdEngine implements SharedEngine {
       await trim(deps, pointer);
       await this.#deps.chunks?.removeBefore(this.#domain, id);
     } catch (error) {
-      // The checkpoint counts; what is left over goes with the next one.
+      // The checkpoint is valid anyway; the remaining slots are removed with the next one.
       this.#deps.log.warn("the log was not trimmed", { revision, error: String(error) });
     }
   }
@@ -260,7 +260,7 @@ export class EtcdEngine implements SharedEngine {
     const { next } = this.#slots;
     await this.#stripes.bury(next, writer);
     await this.#stripes.adopt(next, first, domain, writer);
-    // Not before all else has worked: who fails to take the log over follows on.
+    // Cleared only after everything else succeeded: an opening that fails to take over continues as a follower.
     this.#slots = undefined;
     this.#watch?.close();
     return next;
@@ -293,7 +293,7 @@ export class EtcdEngine implements SharedEngine {
         ? readCheckpoint(deps, pointer, take)
         : readOutside(this.#deps.chunks, pointer, take));
     } catch (error) {
-      // The log's holder may have made a newer one meanwhile.
+      // The holder of the log may have made a newer checkpoint in the meantime.
       const { id } = await this.#readPointer();
       throw id === pointer.id ? error : new FellBehindError();
     }
@@ -319,7 +319,7 @@ export class EtcdEngine implements SharedEngine {
     if (error instanceof FencedError) this.#depose(error);
   }
 
-  /** A writer that was deposed while nothing was written finds out, too. */
+  /** Lets a writer that was deposed while idle find that out. */
   #lookLater(): void {
     const { lookMs } = this.#options;
     if (lookMs === 0) return;
@@ -329,7 +329,7 @@ export class EtcdEngine implements SharedEngine {
       writer
         .checkHeld()
         .catch((error: unknown) => {
-          // A cluster that is away is the next append's to find out.
+          // An unreachable cluster is reported by the next append.
           if (error instanceof FencedError) this.#fail(error);
         })
         .finally(() => this.#lookLater());

@@ -6,7 +6,7 @@
 import { CorruptionError, type LogHolder } from "../engine.ts";
 import type { KeyRange } from "./cluster.ts";
 
-/** 2^53 has 16 digits. */
+/** 2^53 has 16 decimal digits. */
 const slotDigits = 16;
 const chunkDigits = 8;
 /** Epochs are 32-bit in records. */
@@ -14,24 +14,24 @@ const epochDigits = 10;
 const placeForm = /^[0-9a-z-]{1,64}$/;
 const idForm = /^\d{10}-\d{8}$/;
 const formatMark = "pilothouse log 1 ";
-/** Of a log with several stripes: versions that know one only refuse it. */
+/** Format mark of a striped log; versions without stripes refuse it. */
 const stripedMark = "pilothouse log 2 ";
-/** Of a cluster that holds some of the slots of such a log, and nothing else. */
+/** Format of a cluster that holds only some slots of a striped log. */
 const stripeForm = /^pilothouse stripe 1 (\S+) ([1-9]\d{0,8})$/;
 
-/** Which checkpoint counts, and where the log after it begins. */
+/** Names the current checkpoint and the slot where the log after it begins. */
 export interface Pointer {
   /** 0: there is no checkpoint yet. */
   readonly revision: number;
-  /** Names its chunks. */
+  /** Identifies the checkpoint's chunks. */
   readonly id: string;
   readonly chunks: number;
   readonly bytes: number;
-  /** The first slot kept. Slots before it are trimmed, even if they are still there. */
+  /** The first slot kept. Earlier slots are trimmed, even if they still exist. */
   readonly first: number;
   /** Head revision of the last batch that was trimmed. */
   readonly trimmedRevision: number;
-  /** Of chunks outside of etcd: the log's name there. Absent: they are keys of this log. */
+  /** The log's name in the storage outside of etcd. Absent: the chunks are keys of this log. */
   readonly place?: string;
 }
 
@@ -73,7 +73,7 @@ export class LogLayout {
     return `${this.prefix}slot/`;
   }
 
-  /** `until`: the first one that is not wanted. */
+  /** Slots from `from` on, at most `limit`, before slot `until`. */
   slots(from: number, limit: number, until?: number): KeyRange {
     const end = until === undefined ? `${this.prefix}slot0` : this.slot(until);
     return { start: this.slot(from), end, limit };
@@ -93,7 +93,7 @@ export class LogLayout {
   }
 }
 
-/** Later attempts have greater ids, also over openings. */
+/** Ids of later attempts are greater, also across openings. */
 export function checkpointId(epoch: number, attempt: number): string {
   return `${String(epoch).padStart(epochDigits, "0")}-${String(attempt).padStart(chunkDigits, "0")}`;
 }
@@ -102,7 +102,7 @@ export function encodeFormat(domain: string): Uint8Array {
   return ascii(`${formatMark}${domain}`);
 }
 
-/** The log's domain. Throws CorruptionError. */
+/** Reads the log's domain. Throws CorruptionError. */
 export function decodeFormat(value: Uint8Array, key: string): string {
   const text = fromAscii(value);
   for (const mark of [formatMark, stripedMark])
@@ -119,7 +119,7 @@ export function encodeStripedFormat(domain: string): Uint8Array {
   return ascii(`${stripedMark}${domain}`);
 }
 
-/** The format key of a cluster that is the stripe `number` of a log; not of its first one. */
+/** The format key's value in the cluster that is stripe `number` (1 or more) of a log. */
 export function encodeStripe(domain: string, number: number): Uint8Array {
   return ascii(`pilothouse stripe 1 ${domain} ${number}`);
 }
@@ -128,14 +128,14 @@ export function isStripe(value: Uint8Array): boolean {
   return stripeForm.test(fromAscii(value));
 }
 
-/** The number of a stripe of the log whose first cluster has `home`. Throws CorruptionError. */
+/** The stripe number of a cluster of the log whose first cluster has format `home`. Throws CorruptionError. */
 export function decodeStripe(value: Uint8Array, key: string, home: Uint8Array | undefined): number {
   const [, domain, number] = stripeForm.exec(fromAscii(value)) ?? [];
   if (home !== undefined && decodeFormat(home, key) === domain) return Number(number);
   throw new CorruptionError(`${key} names a stripe of another log: ${fromAscii(value)}`);
 }
 
-/** `token` tells two openings apart that ask for the same epoch at once; `name` is who opens, without spaces. */
+/** `token` distinguishes two openings that request the same epoch concurrently; `name` is the opening's, without spaces. */
 export function encodeEpoch(epoch: number, token: string, name: string): Uint8Array {
   return ascii(name === "" ? `${epoch} ${token}` : `${epoch} ${token} ${name}`);
 }
@@ -164,7 +164,7 @@ export function decodePointer(value: Uint8Array | undefined, key: string): Point
     (name) => typeof pointer[name] === typeof noPointer[name],
   );
   const { place, id = "" } = pointer;
-  // They become names of files.
+  // They are used as file names.
   const isNamed = place === undefined || (placeForm.test(place) && idForm.test(id));
   if (!isWhole || !isNamed) {
     throw new CorruptionError(`${key} is no pointer to a checkpoint: ${text}`);

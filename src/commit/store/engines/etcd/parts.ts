@@ -29,7 +29,7 @@ interface PartHeader {
   readonly lastRevision: number;
 }
 
-/** The bytes `from` to `until` of `buffers`, which are whole records back to back, as one part. */
+/** Encodes the bytes `from` to `until` of `buffers`, which are whole records back to back, as one part. */
 export function encodePart(
   header: PartHeader,
   buffers: readonly Uint8Array[],
@@ -70,18 +70,18 @@ function decodePart(value: Uint8Array, key: string): PartHeader {
   };
 }
 
-/** The epoch of a part's writer; 0: this is no part. */
+/** The epoch of a part's writer; 0: the value is not a part. */
 export function partEpoch(value: Uint8Array): number {
   if (value.length < partHeaderBytes) return 0;
   return new DataView(value.buffer, value.byteOffset, value.byteLength).getUint32(4, true);
 }
 
-/** A batch that counts. */
+/** A complete batch. */
 export interface JoinedBatch {
   readonly firstKey: string;
   readonly epoch: number;
   readonly lastRevision: number;
-  /** Whole records with right checksums. Given. */
+  /** Whole records with right checksums. The caller owns the bytes. */
   readonly bytes: Uint8Array;
 }
 
@@ -94,12 +94,12 @@ export class Joiner {
   #header: PartHeader | undefined;
   #parts: Uint8Array[] = [];
 
-  /** Parts of a batch are held that does not count yet. */
+  /** Whether parts of an incomplete batch are held. */
   get hasPart(): boolean {
     return this.#parts.length > 0;
   }
 
-  /** The next part, borrowed until its batch is returned. @returns the batch that it completes. */
+  /** Adds the next part, borrowed until its batch is returned. @returns the batch that it completes. */
   take(key: string, value: Uint8Array): JoinedBatch | undefined {
     const header = decodePart(value, key);
     if (header.index === 0) this.#begin(key, header);

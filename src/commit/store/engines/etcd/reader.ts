@@ -14,7 +14,7 @@ import type { Stripes } from "./stripes.ts";
 const pageBytesMin = 2 ** 20;
 const pageBytesMax = 4 * pageBytesMin;
 const pageKeysMax = 1024;
-/** Pushed slots beyond this are dropped, and read later. */
+/** Pushed slots beyond this size are dropped and read later. */
 const pushedBytesMax = 2 * pageBytesMax;
 
 class PageSize {
@@ -30,7 +30,7 @@ class PageSize {
   }
 }
 
-/** Batches from a slot on, in order, each once. */
+/** Reads batches from a slot on, in order, each once. */
 export class SlotReader {
   readonly #stripes: Stripes;
   readonly #layout: LogLayout;
@@ -39,17 +39,17 @@ export class SlotReader {
   #page: readonly ClusterKey[] = [];
   #at = 0;
   #next: number;
-  /** Slots that came without a request, by number. */
+  /** Slots pushed by the watch, by number. */
   readonly #pushed = new Map<number, ClusterKey>();
   #pushedBytes = 0;
-  /** The part that was read last in each stripe. */
+  /** The part read last from each stripe. */
   readonly #lasts = new Map<number, ClusterKey>();
-  /** Of the part that was read last. */
+  /** Epoch of the part read last. */
   #epoch = 0;
   #isDoubted = false;
-  /** As of the last page. */
+  /** The pointer as of the last page. */
   pointer: Pointer | undefined;
-  /** As of the last page. */
+  /** The holder as of the last page. */
   holder: LogHolder = { epoch: 0, name: "" };
 
   constructor(deps: { readonly stripes: Stripes; readonly layout: LogLayout }, from: number) {
@@ -58,7 +58,7 @@ export class SlotReader {
     this.#next = from;
   }
 
-  /** The slot after all that was read. */
+  /** The slot after everything read so far. */
   get next(): number {
     return this.#next;
   }
@@ -72,7 +72,7 @@ export class SlotReader {
     this.#forgetPushed();
   }
 
-  /** Takes slots that came without a request, of one stripe or another. */
+  /** Takes slots pushed by the watch of any stripe. */
   push(keys: readonly ClusterKey[]): void {
     for (const one of keys) {
       const number = this.#layout.slotNumber(one.key);
@@ -110,7 +110,7 @@ export class SlotReader {
     }
   }
 
-  /** Whether the slot that was read last in each stripe is there, as it was. */
+  /** Whether the slot read last from each stripe still has the same content. */
   async #isSame(): Promise<boolean> {
     const isAsItWas = async ({ key, value }: ClusterKey): Promise<boolean> => {
       const found = await this.#stripes.of(this.#layout.slotNumber(key)).get(key);
@@ -121,13 +121,13 @@ export class SlotReader {
     return !this.#isDoubted;
   }
 
-  /** The pushed slots are the next page, up to the first one that is missing. */
+  /** Uses the pushed slots as the next page, up to the first missing one. */
   #takePushed(): boolean {
     const page: ClusterKey[] = [];
     let epoch = this.#epoch;
     for (let number = this.#next; ; number++) {
       const one = this.#pushed.get(number);
-      // One of an earlier epoch was removed before this run went on (stripe-table.ts).
+      // A slot of an earlier epoch was removed before this run continued (stripe-table.ts).
       if (one === undefined || partEpoch(one.value) < epoch) break;
       epoch = partEpoch(one.value);
       page.push(one);
@@ -191,7 +191,7 @@ export class SlotReader {
   }
 }
 
-/** The records of a checkpoint. `take` gets whole records and the key that they begin at. */
+/** Reads the records of a checkpoint. `take` gets whole records and the key of their chunk. */
 export async function readCheckpoint(
   deps: { readonly calls: Calls; readonly layout: LogLayout },
   { id, chunks }: Pointer,

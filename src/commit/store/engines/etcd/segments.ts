@@ -3,7 +3,7 @@
  * tail may begin. Memory is a few numbers for each of them, however small the batches are.
  */
 interface Segment {
-  /** Its first slot, in which a batch begins. */
+  /** Its first slot; a batch begins there. */
   readonly first: number;
   /** Head revision after its last batch. */
   lastRevision: number;
@@ -27,7 +27,7 @@ export class Segments {
     return this.#bytes;
   }
 
-  /** A batch that begins in slot `first`. */
+  /** Adds a batch that begins in slot `first`. */
   add(first: number, bytes: number, lastRevision: number): void {
     const last = this.#segments.at(-1);
     this.#bytes += bytes;
@@ -48,7 +48,7 @@ export class Segments {
     return bytes;
   }
 
-  /** Where the log begins once a checkpoint at `revision` counts; undefined: where it does now. */
+  /** First slot of the log after a checkpoint at `revision`; undefined: unchanged. */
   startAfter(
     revision: number,
   ): { readonly first: number; readonly trimmedRevision: number } | undefined {
@@ -58,20 +58,20 @@ export class Segments {
     return { first, trimmedRevision: (this.#segments[count - 1] as Segment).lastRevision };
   }
 
-  /** Forgets the segments before slot `first`. */
+  /** Removes the segments before slot `first`. */
   trim(first: number): void {
     while ((this.#segments[0]?.first ?? first) < first) {
       this.#bytes -= (this.#segments.shift() as Segment).bytes;
     }
   }
 
-  /** A slot at or before all batches that hold anything at or after `revision`, of those that are kept. */
+  /** A kept slot at or before every batch with changes at or after `revision`. */
   slotBefore(revision: number): number | undefined {
     const segment = this.#segments.find(({ lastRevision }) => lastRevision >= revision);
     return (segment ?? this.#segments.at(-1))?.first;
   }
 
-  /** The newest segment stays; and so do leases at `revision` itself, which may be newer than the checkpoint. */
+  /** The newest segment is kept, and lease records at `revision` itself, which may be newer than the checkpoint. */
   #trimmable(revision: number): number {
     let count = 0;
     while (

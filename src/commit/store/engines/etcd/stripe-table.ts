@@ -13,7 +13,7 @@ import { CorruptionError } from "../engine.ts";
 import type { ClusterKey } from "./cluster.ts";
 import { partEpoch } from "./parts.ts";
 
-/** More Raft groups than one sequencer can feed. */
+/** One sequencer cannot keep more Raft groups busy. */
 export const stripesMax = 8;
 /**
  * Slots beyond the first missing one that a holder can have put: at most as many as batches are on their way. More of
@@ -21,7 +21,7 @@ export const stripesMax = 8;
  */
 export const deadSlotsMax = 16;
 
-/** A stripe by its number; 0 is the first one, which has the epoch that decides, and the pointer. */
+/** A stripe by its number. Stripe 0, the first, holds the deciding epoch and the pointer. */
 interface StripeEntry {
   readonly from: number;
   readonly stripes: readonly number[];
@@ -29,14 +29,14 @@ interface StripeEntry {
 
 export type StripeTable = readonly StripeEntry[];
 
-/** All slots in one cluster. */
+/** The table of a log with all slots in one cluster. */
 export const oneStripe: StripeTable = [{ from: 1, stripes: [0] }];
 
 export function encodeTable(table: StripeTable): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(table));
 }
 
-/** Undefined: there is no such key. Throws CorruptionError. */
+/** Undefined: the key does not exist. Throws CorruptionError. */
 export function decodeTable(value: Uint8Array | undefined, key: string): StripeTable {
   if (value === undefined) return oneStripe;
   const text = new TextDecoder().decode(value.subarray(0, 65_536));
@@ -71,7 +71,7 @@ function areStripes(stripes: unknown): boolean {
   return stripes.every(isNumber) && new Set(stripes).size === stripes.length;
 }
 
-/** The stripe of a slot. */
+/** The stripe that holds a slot. */
 export function stripeOf(table: StripeTable, slot: number): number {
   const entry = table.findLast(({ from }) => from <= slot) ?? must(table[0], "a table has entries");
   const { from, stripes } = entry;
@@ -88,7 +88,7 @@ export function slotBefore(table: StripeTable, slot: number): number | undefined
   return undefined;
 }
 
-/** Those that hold slots from `from` on, now or later. */
+/** The stripes that hold slots from `from` on, now or later. */
 export function stripesFrom(table: StripeTable, from: number): readonly number[] {
   const first = table.findLastIndex((entry) => entry.from <= from);
   return [...new Set(table.slice(Math.max(0, first)).flatMap(({ stripes }) => stripes))];
@@ -99,7 +99,7 @@ export function isPlain(table: StripeTable): boolean {
   return table.every(({ stripes }) => stripes.length === 1 && stripes[0] === 0);
 }
 
-/** From slot `from` on these stripes too. Entries of slots before `kept` are dropped. */
+/** Adds these stripes from slot `from` on, and drops entries of slots before `kept`. */
 export function extendTable(
   table: StripeTable,
   added: readonly number[],

@@ -16,14 +16,14 @@ interface Put {
 export class StripeWatch {
   readonly #clock: Clock;
   readonly #totals = new Map<Calls, { puts: number; ms: number }>();
-  /** In the order of slots, as they are begun in it. */
+  /** Puts in flight, in the order of their slots. */
   readonly #underWay = new Set<Put>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** @returns what ends it. */
+  /** Records that a put began. @returns the function that records its end. */
   began(calls: Calls): () => void {
     const put = { calls, sinceMs: this.#clock.monotonicMs() };
     this.#underWay.add(put);

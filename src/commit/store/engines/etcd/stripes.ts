@@ -28,7 +28,7 @@ import * as tables from "./stripe-table.ts";
 import { deadSlotsMax, oneStripe, stripesMax, type StripeTable } from "./stripe-table.ts";
 import type { HeldEpoch, Writer } from "./writer.ts";
 
-/** The clusters that were named do not fit the log. */
+/** The clusters given do not fit the log. */
 class StripesError extends Error {
   constructor(message: string) {
     super(message);
@@ -36,17 +36,17 @@ class StripesError extends Error {
   }
 }
 
-/** Takes the slots that a cluster sends. */
+/** Receives the slots that a cluster pushes. */
 type PushedSink = Parameters<Calls["watch"]>[1];
 
 export class Stripes {
   readonly home: Calls;
   readonly #given: readonly Calls[];
   readonly #layout: LogLayout;
-  /** Of the clusters that were named; the first one is 0. */
+  /** The given clusters by stripe number. */
   #numbers: ReadonlyMap<number, Calls>;
   #table: StripeTable = oneStripe;
-  /** As the first cluster has it. */
+  /** The table's stored value in the first cluster. */
   #value: Uint8Array | undefined;
 
   constructor(given: readonly Calls[], layout: LogLayout) {
@@ -56,12 +56,12 @@ export class Stripes {
     this.#numbers = new Map([[0, this.home]]);
   }
 
-  /** All slots lie in the first cluster. */
+  /** Whether all slots are in the first cluster. */
   get isPlain(): boolean {
     return tables.isPlain(this.#table);
   }
 
-  /** The cluster of a slot. */
+  /** The cluster that holds a slot. */
   of(slot: number): Calls {
     return this.#numbered(tables.stripeOf(this.#table, slot));
   }
@@ -76,7 +76,7 @@ export class Stripes {
     return before === undefined ? undefined : this.#layout.slot(before);
   }
 
-  /** The first slot that is removed no more, once the log begins at `first`: a put looks for the one before it. */
+  /** The first slot that is not removed when the log begins at `first`: a put checks that its predecessor exists. */
   keptFrom(first: number): number {
     return this.isPlain ? first : Math.max(1, first - deadSlotsMax);
   }
@@ -91,7 +91,7 @@ export class Stripes {
     return { close: () => watches.forEach((watch) => watch.close()) };
   }
 
-  /** What the first cluster's table says now. @returns whether that is news. Rejects when a stripe was not named. */
+  /** Adopts the first cluster's table. @returns whether it changed. Rejects when one of its stripes was not given. */
   async refresh(value: Uint8Array | undefined): Promise<boolean> {
     if (isSame(value, this.#value)) return false;
     const table = tables.decodeTable(value, this.#layout.stripes);
@@ -102,7 +102,7 @@ export class Stripes {
     return true;
   }
 
-  /** The unbroken run of slots from `from` on, of about `limit`: each stripe is asked after the call. */
+  /** Reads the unbroken run of about `limit` slots from `from` on. Every stripe is read after the call began. */
   async read(from: number, limit: number): Promise<readonly ClusterKey[]> {
     const stripes = tables.stripesFrom(this.#table, from);
     const each = Math.ceil(limit / stripes.length) + 1;
@@ -115,7 +115,7 @@ export class Stripes {
     return tables.unbrokenRun(this.#table, from, found);
   }
 
-  /** Rejects unless the first cluster is the log's first one, and every stripe was named. */
+  /** Rejects unless the first cluster is stripe 0 of the log and every stripe was given. */
   async check(): Promise<void> {
     const { format: key, stripes } = this.#layout;
     const [format, table] = await this.home.read([only(key), only(stripes)]);
@@ -124,14 +124,14 @@ export class Stripes {
     await this.refresh(table?.[0]?.value);
   }
 
-  /** The epoch that was taken in the first cluster holds in every stripe from now on. Rejects with FencedError. */
+  /** Writes the epoch taken in the first cluster to every stripe. Rejects with FencedError. */
   async fence(epoch: number, held: HeldEpoch): Promise<void> {
     await this.check();
     const others = this.all.filter((calls) => calls !== this.home);
     await Promise.all(others.map((calls) => fenceOne(calls, epoch, held)));
   }
 
-  /** Removes what lies behind the unbroken run, which ends before `next`. */
+  /** Removes the slots behind the unbroken run, which ends before `next`. */
   async bury(next: number, writer: Writer): Promise<void> {
     if (this.isPlain) return;
     const dead = await Promise.all(this.all.map((calls) => this.#dead(calls, next)));
@@ -143,7 +143,7 @@ export class Stripes {
     );
   }
 
-  /** Clusters that were named and have no slots yet get some from `from` on. `kept`: the first slot kept. */
+  /** Adds given clusters that have no slots yet, from slot `from` on. `kept`: the first slot kept. */
   async adopt(from: number, kept: number, domain: string, writer: Writer): Promise<void> {
     if (this.#given.length === 1) return;
     await this.#identify();
@@ -171,7 +171,7 @@ export class Stripes {
   ): Promise<void> {
     const { stripes: key, format } = this.#layout;
     const value = tables.encodeTable(tables.extendTable(this.#table, added, at));
-    // A version that knows no stripes must not open this log.
+    // Prevents versions that do not know stripes from opening this log.
     const mark = { kind: "put", key: format, value: encodeStripedFormat(domain) } as const;
     const operations = [{ kind: "put", key, value } as const, mark];
     const answer = await writer.change(operations, [{ key, value: this.#value }]);
@@ -183,7 +183,7 @@ export class Stripes {
     await this.refresh(stored);
   }
 
-  /** @returns whether there is something behind the run. */
+  /** @returns whether slots exist behind the run. */
   async #dead(calls: Calls, next: number): Promise<boolean> {
     const [keys = []] = await calls.read([this.#layout.slots(next, deadSlotsMax + 1)]);
     const last = keys.at(-1)?.key;
@@ -194,7 +194,7 @@ export class Stripes {
     );
   }
 
-  /** Makes a cluster a stripe of this log. An empty one only, or one that was to become it before. */
+  /** Makes a cluster a stripe of this log, if it is empty or was prepared as this stripe before. */
   async #prepare(calls: Calls, number: number, domain: string): Promise<void> {
     const { format: key, prefix } = this.#layout;
     const all = { start: prefix, end: `${prefix.slice(0, -1)}0`, limit: 1 };
@@ -209,7 +209,7 @@ export class Stripes {
     throw new FencedError(`another opening made ${calls.name} a stripe`);
   }
 
-  /** Finds out which stripe each of the clusters is. */
+  /** Finds out the stripe number of each cluster. */
   async #identify(): Promise<void> {
     const { format } = this.#layout;
     const values = await Promise.all(this.#given.map((calls) => calls.get(format)));
@@ -239,7 +239,7 @@ export class Stripes {
   }
 }
 
-/** Of a stripe that is not the first one: an opening with a later epoch may have been there. */
+/** Fences a stripe other than the first; an opening with a later epoch may have fenced it already. */
 async function fenceOne(calls: Calls, epoch: number, { key, value }: HeldEpoch): Promise<void> {
   for (;;) {
     const seen = await calls.get(key);

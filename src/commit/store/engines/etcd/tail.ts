@@ -1,4 +1,4 @@
-/** A follower's place in the log. It reads slots of any writer. */
+/** A follower's position in the log. It reads slots of all writers. */
 import { RecordReader } from "../../record.ts";
 import type { Tail, TailRead } from "../engine.ts";
 import { decodePointer, type LogLayout } from "./layout.ts";
@@ -15,7 +15,7 @@ const nothing = new Uint8Array(0);
 export class EtcdTail implements Tail {
   readonly #deps: TailDeps;
   readonly #after: number;
-  /** Where to begin, if the log is kept from there. */
+  /** The slot to begin at, if the log is kept from there. */
   readonly #hint: number;
   #slots: SlotReader | undefined;
   #isTrimmed = false;

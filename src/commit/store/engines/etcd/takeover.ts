@@ -14,7 +14,7 @@ interface TakeOverDeps {
   readonly calls: Calls;
   readonly layout: LogLayout;
   readonly random: Random;
-  /** Who takes it, for followers: printable ASCII without spaces; may be empty. */
+  /** Name of the opening for followers: printable ASCII without spaces; may be empty. */
   readonly name: string;
 }
 
@@ -38,7 +38,7 @@ export async function takeOver(deps: TakeOverDeps, wanted: number | "next"): Pro
       conditions: [{ key, value: seen }],
       operations: [{ kind: "put", key, value }],
     } as const;
-    // Unmet: an opening beside this one was quicker, or an uncertain attempt of this one was.
+    // "unmet": a concurrent opening was quicker, or an uncertain attempt of this one succeeded.
     const isTaken =
       (await calls.change(change)) === "changed" || isSame(await calls.get(key), value);
     if (isTaken) return { domain, epoch, held: { key, value } };
@@ -48,7 +48,7 @@ export async function takeOver(deps: TakeOverDeps, wanted: number | "next"): Pro
 async function findDomain({ calls, layout, random }: TakeOverDeps): Promise<string> {
   const key = layout.format;
   const all = { start: layout.prefix, end: `${layout.prefix.slice(0, -1)}0`, limit: 1 };
-  // Of one revision: another opening may be making the log just now.
+  // Both reads have one revision, because another opening may be creating the log at this moment.
   const [found, others] = await calls.read([only(key), all]);
   const format = found?.[0]?.value;
   if (format !== undefined) return decodeFormat(format, key);

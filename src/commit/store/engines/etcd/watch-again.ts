@@ -1,11 +1,11 @@
-/** A log cluster's watch that begins anew on the next connection, for as long as it is wanted. */
+/** Keeps a watch of a log cluster open, on a new connection whenever one ends. */
 import type { Clock } from "#platform/clock.ts";
 import { sleep } from "#platform/clock.ts";
 import type { KeySink } from "./cluster.ts";
 
 const watchAgainMs = 200;
 
-/** `once`: until its connection ends, by an error or without one. `sink` hears of each end. */
+/** `once` watches until its connection ends, with or without an error. `sink` is called at each end. */
 export async function watchAgain(
   clock: Clock,
   sink: KeySink,
@@ -16,7 +16,7 @@ export async function watchAgain(
     try {
       await once();
     } catch {
-      // The connection was lost: the next one is tried.
+      // The connection was lost; the loop tries the next one.
     }
     sink.broke();
     await sleep(clock, "etcd.replica-wait", watchAgainMs, closing);

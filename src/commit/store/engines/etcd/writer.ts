@@ -9,33 +9,33 @@ import type { Calls } from "./calls.ts";
 import type { Condition, Operation } from "./cluster.ts";
 import { encodePart, partHeaderBytes } from "./parts.ts";
 
-/** A cluster that takes less in one request is not an etcd that anyone runs. */
+/** No etcd in use has a request limit below this. */
 const partBytesMin = 4096;
 
 interface WriterDeps {
-  /** Of the log's first cluster. */
+  /** Calls to the log's first cluster. */
   readonly calls: Calls;
   readonly epoch: number;
   readonly held: HeldEpoch;
 }
 
-/** The epoch key with this opening's value: the condition of every change. */
+/** The epoch key with this opening's value, which is the condition of every change. */
 export interface HeldEpoch extends Condition {
   readonly value: Uint8Array;
 }
 
 type Batch = Pick<AppendBatch, "buffers" | "bytes" | "lastRevision">;
 
-/** Where parts go. */
+/** The keys for the parts of a batch. */
 interface Place {
   readonly keyOf: (index: number) => string;
-  /** The key that must be there before a part, in the same cluster; undefined: there is none. */
+  /** The key that must exist in the same cluster before part `index` is put; undefined: none. */
   readonly afterOf: (index: number) => string | undefined;
-  /** Absent: all go to the log's first cluster. */
+  /** The cluster of part `index`; absent: the log's first cluster. */
   readonly callsOf?: (index: number) => Calls;
-  /** Settles once it is certain whether what is put before is there; undefined: it is. */
+  /** Settles once it is certain whether the preceding part exists; undefined: it exists. */
   readonly earlier?: Promise<void> | undefined;
-  /** Called when the cluster refuses a request of that size. Throws if the batch must not be cut into parts. */
+  /** Called when the cluster refuses a request of that size. Throws if the batch must not be split. */
   readonly beforeCut?: (bytes: number) => void;
 }
 
@@ -43,7 +43,7 @@ interface Place {
 interface Part {
   readonly key: string;
   readonly calls: Calls;
-  /** The key that must be there before. */
+  /** The key that must exist before the part is put. */
   readonly after: string | undefined;
   readonly batch: Batch;
   readonly index: number;
@@ -56,10 +56,10 @@ export class Writer {
   readonly held: HeldEpoch;
   readonly epoch: number;
   #partBytes: number;
-  /** What each cluster took in one request, at most. */
+  /** The largest request that each cluster has accepted. */
   readonly #takenBytes = new Map<Calls, number>();
 
-  /** `partBytes`: what the cluster is thought to take in one request; the first refusal teaches better. */
+  /** `partBytes`: the assumed request size limit, lowered by the first refusal. */
   constructor({ calls, epoch, held }: WriterDeps, options: { readonly partBytes: number }) {
     this.#calls = calls;
     this.held = held;
@@ -67,12 +67,12 @@ export class Writer {
     this.#partBytes = options.partBytes;
   }
 
-  /** Bytes of a batch that go into one request. */
+  /** Bytes of a batch per request. */
   get partBytes(): number {
     return this.#partBytes - partHeaderBytes;
   }
 
-  /** That cluster has taken as many bytes in one request before. */
+  /** Whether that cluster has accepted a request of this size before. */
   takesAtOnce(bytes: number, calls: Calls): boolean {
     const takenBytes = this.#takenBytes.get(calls) ?? 0;
     return bytes + partHeaderBytes <= Math.min(takenBytes, this.#partBytes);
@@ -102,7 +102,7 @@ export class Writer {
     return index;
   }
 
-  /** Changes what stays a change however often it is repeated. Throws FencedError. */
+  /** Makes an idempotent change. Throws FencedError. */
   async change(
     operations: readonly Operation[],
     conditions: readonly Condition[] = [],
@@ -117,7 +117,7 @@ export class Writer {
     return answer;
   }
 
-  /** Throws FencedError unless the epoch is still this opening's. */
+  /** Throws FencedError unless this opening still holds the epoch. */
   async checkHeld(calls: Calls = this.#calls): Promise<void> {
     const { key, value } = this.held;
     const found = await calls.get(key);
@@ -126,12 +126,12 @@ export class Writer {
     }
   }
 
-  /** @returns up to where the batch is in the log now. */
+  /** @returns the offset up to which the batch is in the log now. */
   async #putPart(part: Part, earlier: Promise<void> | undefined): Promise<number | "too-large"> {
     const answer = await this.#tryPart(part);
     if (answer !== "unmet") return answer;
     if (earlier !== undefined) {
-      // It may have arrived before the part that it follows.
+      // The request may have arrived before the part that it follows.
       await earlier;
       return this.#putPart(part, undefined);
     }
@@ -141,7 +141,7 @@ export class Writer {
     throw new CorruptionError(`${key} is taken, though epoch ${this.epoch} holds the log`);
   }
 
-  /** "unmet": the part is not there. */
+  /** "unmet": the preceding part does not exist. */
   async #tryPart(part: Part): Promise<number | "too-large" | "unmet"> {
     const { key, after, calls, until } = part;
     const value = this.#encode(part);
@@ -156,7 +156,7 @@ export class Writer {
     return until;
   }
 
-  /** An attempt whose answer was lost may have put it, perhaps before parts were made smaller. */
+  /** Looks for a part whose answer was lost; it may have been put before parts became smaller. */
   async #findPart(part: Part): Promise<number | "unmet"> {
     const found = await part.calls.get(part.key);
     if (found === undefined) return "unmet";
@@ -171,7 +171,7 @@ export class Writer {
     return encodePart(header, buffers, from, until);
   }
 
-  /** `refusedBytes`: append and checkpoint may both learn from the same size. */
+  /** `refusedBytes`: append and checkpoint may both report the same refusal. */
   #shrink(refusedBytes: number): void {
     if (refusedBytes <= partBytesMin) {
       throw new Error(`the etcd cluster takes no request of ${refusedBytes} bytes`);

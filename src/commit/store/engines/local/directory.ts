@@ -18,7 +18,7 @@ import type { FileName } from "./files.ts";
 import { readNewest } from "./newest.ts";
 import { readSmall, removeIfThere, replaceFile } from "./replace-file.ts";
 
-/** The directory was not made by this product, so it is left alone. */
+/** The directory was not created by Pilothouse, so it is not touched. */
 export class ForeignDirectoryError extends Error {
   constructor(message: string) {
     super(message);
@@ -28,21 +28,21 @@ export class ForeignDirectoryError extends Error {
 
 export interface StoreDirectory {
   readonly storeId: string;
-  /** As FORMAT says. */
+  /** Format number from FORMAT. */
   readonly format: number;
-  /** By number, ascending. */
+  /** Segment numbers, ascending. */
   readonly segments: readonly number[];
-  /** Packed or not. */
+  /** Revisions of all checkpoints, packed or not. */
   readonly checkpoints: readonly number[];
-  /** Those of them that are there in no other form. */
+  /** Revisions of checkpoints that exist only in packed form. */
   readonly packed: readonly number[];
-  /** The segment that the log reached to at the least, as NEWEST says; 0: not known. */
+  /** The segment that the log reached at least, from NEWEST; 0: unknown. */
   readonly newest: number;
 }
 
 const nothing = { segments: [], checkpoints: [], packed: [] };
 
-/** Throws ForeignDirectoryError for a directory that is neither a store nor free to become one. */
+/** Throws ForeignDirectoryError unless the directory is a store, or empty enough to become one. */
 export function refuseForeign(directory: string, names: readonly string[]): void {
   if (names.includes(formatFileName)) return;
   const stray =
@@ -50,7 +50,7 @@ export function refuseForeign(directory: string, names: readonly string[]): void
   if (stray !== undefined) throw new ForeignDirectoryError(foreignMessage(directory, stray));
 }
 
-/** The caller holds the directory's lock. `newId` names the store if it is to be made. */
+/** The caller holds the directory's lock. `newId` names the store if it has to be created. */
 export async function takeDirectory(
   disk: Disk,
   directory: string,
@@ -73,7 +73,7 @@ export async function takeDirectory(
       .map((name) => (name as FileName).number);
   const newest = await readNewest(disk, directory, names);
   const plain = numbers("checkpoint");
-  // A crash may have left one in both forms.
+  // After a crash a checkpoint may exist in both forms.
   const packed = numbers("packed").filter((number) => !plain.includes(number));
   const checkpoints = [...packed, ...plain].toSorted((a, b) => a - b);
   return { storeId, format, segments: numbers("log"), checkpoints, packed, newest };
@@ -93,7 +93,7 @@ async function makeFormat(
   await writeFormat(disk, directory, storeId);
 }
 
-/** Says, durably, that the directory has the newest format: before anything in it is written. */
+/** Records durably that the directory has the newest format, before anything is written to it. */
 export async function writeFormat(disk: Disk, directory: string, storeId: string): Promise<void> {
   await replaceFile(disk, directory, formatFileName, encodeFormat(storeId));
 }

@@ -51,28 +51,28 @@ import type { SegmentInfo, SegmentPlace } from "./segment.ts";
 import { LocalTail } from "./tail.ts";
 import { removeIfThere } from "./replace-file.ts";
 
-/** A checkpoint is synced in steps, so that no commit waits for more of it than this. */
+/** A checkpoint is synced in steps of this size, so that no commit waits for more of it. */
 const checkpointSyncBytes = 2 ** 20;
-/** After each chunk of a checkpoint, commits have the disk to themselves for this many times as long. */
+/** After each chunk of a checkpoint, commits get the disk for this many times as long as the chunk took. */
 const checkpointRestFactor = 2;
-/** One chunk may meet a stall of the disk; resting is not for that. */
+/** Upper bound of a rest, for chunks that met a stall of the disk. */
 const checkpointRestMsMax = 50;
-/** A checkpoint must free at least this part of its own size: bounds write amplification to 3. */
+/** A checkpoint must free at least this share of its own size, which bounds write amplification to 3. */
 const checkpointWorth = 0.5;
-/** In quiet times less is worth it, so that the directory comes down to two checkpoints and little log. */
+/** At quiet times a smaller share suffices, so that the directory shrinks to two checkpoints and little log. */
 const quietWorthShare = 1 / 8;
 const quietWorthBytesMin = 256 * 2 ** 10;
-/** A segment is followed by another after so long, if it holds something: only whole segments are removed. */
+/** Maximum age of a non-empty segment; only whole segments can be removed. */
 const segmentMsMax = 60_000;
 const segmentBytesMin = 128 * 2 ** 10;
 
 export interface LocalEngineOptions {
   readonly directory: string;
-  /** 16 to 64 MiB is sensible: larger means fewer files, smaller finer trimming. */
+  /** 16 to 64 MiB is sensible: larger segments mean fewer files, smaller ones finer trimming. */
   readonly segmentBytes: number;
-  /** A checkpoint is made once it covers at least this much log: bounds replay at start. */
+  /** A checkpoint is made once it covers at least this much log, which bounds the replay at start. */
   readonly checkpointLogBytes: number;
-  /** With less room on the disk, puts are refused, so that deletes and compaction can go on. */
+  /** With less free disk space than this, puts are refused, so that deletes and compaction still work. */
   readonly freeBytesMin: number;
 }
 
@@ -84,7 +84,7 @@ interface LocalEngineDeps {
 }
 
 export class LocalEngine implements Engine {
-  /** A disk writes no faster for two at once. */
+  /** Concurrent appends do not make a disk faster. */
   readonly pace = oneAtATime;
   readonly #deps: LocalEngineDeps;
   readonly #options: LocalEngineOptions;
@@ -93,19 +93,19 @@ export class LocalEngine implements Engine {
   #ahead: SegmentAhead | undefined;
   #open: OpenSegment | undefined;
   #newest: NewestSegment | undefined;
-  /** All segments that hold records, the open one last. Shared with tails. */
+  /** All segments with records, the open one last. Shared with tails. */
   #segments: SegmentInfo[] = [];
   readonly #pace = new Pace();
   #checkpoints: number[] = [];
-  /** Of the newest checkpoint, and of the one before it. */
+  /** Size of the newest checkpoint, and of the one before it. */
   #checkpointBytes = 0;
   #olderCheckpointBytes = 0;
-  /** Checkpoints that are there in this form only. */
+  /** Checkpoints that exist only in packed form. */
   #packed = new Set<number>();
   #headRevision = 0;
   #appending: Promise<void> | undefined;
   #appends = 0;
-  /** When a checkpoint under way last looked. */
+  /** Number of appends when the running checkpoint last looked. */
   #appendsSeen = 0;
   #epoch = 0;
   #failure: Error | undefined;
@@ -121,7 +121,7 @@ export class LocalEngine implements Engine {
     const { disk } = this.#deps;
     const { directory } = this.#options;
     await disk.makeDirectory(directory);
-    // Before taking the lock: its files must not be left in another program's directory.
+    // Checked before the lock is taken, because the lock's files must not be left in another program's directory.
     refuseForeign(directory, await disk.list(directory));
     this.#lock = await disk.lock(directory);
     try {
@@ -230,7 +230,7 @@ export class LocalEngine implements Engine {
   }
 
   async close(): Promise<void> {
-    // An append under way must not land after another process has opened the directory.
+    // An append in flight must not reach the disk after another process has opened the directory.
     await this.#appending?.catch(() => undefined);
     await this.#ahead?.close();
     await this.#open?.close();
@@ -266,7 +266,7 @@ export class LocalEngine implements Engine {
 
   async #append(batch: AppendBatch): Promise<void> {
     let open = must(this.#open, "append to a closed engine");
-    // A segment that nothing was written to takes any batch; its file grows for it.
+    // An unused segment takes a batch of any size; its file grows for it.
     if (open.begun && (open.bytesLeft < batch.bytes || this.#isOld(open, segmentMsMax))) {
       const full = open;
       open = await this.#begin(full.info.number + 1, full.info.end, batch.bytes);
@@ -328,7 +328,7 @@ export class LocalEngine implements Engine {
     return position;
   }
 
-  /** In quiet times only: it takes a hundredth of a second of a thread per MiB. */
+  /** Only at quiet times: packing takes 10 ms of a thread per MiB. */
   async #packOlder(hurried: AbortSignal): Promise<void> {
     const { disk, clock, log } = this.#deps;
     const older = this.#checkpoints.at(-2);
@@ -343,13 +343,13 @@ export class LocalEngine implements Engine {
       this.#olderCheckpointBytes = await packCheckpoint(disk, this.#options.directory, older, rest);
       this.#packed.add(older);
     } catch (error) {
-      // It is there as it was, or in both forms; what is half packed goes with the next start.
+      // The checkpoint is unchanged, or exists in both forms; a partly packed file is removed at the next start.
       if (!hurried.aborted)
         log.warn("the older checkpoint could not be packed", { error: String(error) });
     }
   }
 
-  /** While commits go on, a checkpoint takes at most a third of the disk; alone, all of it. */
+  /** While commits go on, a checkpoint uses at most a third of the disk's time; otherwise all of it. */
   async #restForAppends(tookMs: number, hurried: AbortSignal): Promise<void> {
     const busy = this.#appends !== this.#appendsSeen;
     this.#appendsSeen = this.#appends;
@@ -357,7 +357,7 @@ export class LocalEngine implements Engine {
     if (busy && restMs > 0) await sleep(this.#deps.clock, "store.checkpoint", restMs, hurried);
   }
 
-  /** Removes what the two newest checkpoints do not need. */
+  /** Removes files that the two newest checkpoints do not need. */
   async #trim(): Promise<void> {
     const { disk } = this.#deps;
     const keep = this.#checkpoints.slice(-2);
@@ -370,7 +370,7 @@ export class LocalEngine implements Engine {
       await disk.remove(pathOf(this.#options.directory, { kind: "log", number }));
       this.#segments.shift();
     }
-    // By listing, so that one passed over as damaged goes too, once it is out of date.
+    // Lists the directory, so that an outdated checkpoint that was skipped as damaged is removed too.
     for (const name of await disk.list(this.#options.directory)) {
       const { kind, number } = parseFileName(name) ?? noFile;
       if (kind === undefined || kind === "log" || number >= oldest) continue;

@@ -14,9 +14,9 @@ import { crc32c } from "#base/crc32c.ts";
 import { lockFilePrefix } from "#platform/disk.ts";
 import { CorruptionError } from "../engine.ts";
 
-/** What is written. */
+/** Format version that is written. */
 export const formatVersion = 2;
-/** What is read. Format 1 had another checksum in its records; their marks tell. */
+/** Oldest format version that is read. Format 1 had another record checksum, which is recognised by the record marks. */
 const formatOldest = 1;
 export const formatFileName = "FORMAT";
 export const newestFileName = "NEWEST";
@@ -28,19 +28,19 @@ const fixedNames: readonly string[] = [
   "lost+found",
 ];
 export const temporarySuffix = ".tmp";
-/** A page, so that no batch ever rewrites the header's. */
+/** One page, so that no batch overwrites the page of the header. */
 export const fileHeaderBytes = 4096;
 
 const headerCrcAt = 60;
 const numberDigits = 16;
 const namePattern = /^(log|checkpoint|packed)-(\d{16})$/;
 
-/** Files that begin with a header. */
+/** Kinds of files that begin with a header. */
 type HeadedKind = "log" | "checkpoint";
 
 export interface FileName {
   readonly kind: HeadedKind | "packed";
-  /** A segment's sequence number; of the others the checkpoint's revision. */
+  /** The sequence number of a segment, or the revision of a checkpoint. */
   readonly number: number;
 }
 
@@ -58,7 +58,7 @@ export function parseFileName(name: string): FileName | undefined {
   return { kind: match[1] as FileName["kind"], number: Number(match[2]) };
 }
 
-/** Names a store directory may hold besides its own. */
+/** Whether a store directory may contain a file of this name besides its own. */
 export function isOurs(name: string): boolean {
   if (fixedNames.includes(name)) return true;
   if (name.startsWith(lockFilePrefix) || name.endsWith(temporarySuffix)) return true;
@@ -67,17 +67,17 @@ export function isOurs(name: string): boolean {
 
 export interface FileHeader {
   readonly kind: HeadedKind;
-  /** The store's, as in FORMAT: a file of another store is refused. */
+  /** The store's id, as in FORMAT; a file of another store is refused. */
   readonly storeId: string;
   readonly number: number;
   /** Segment: the head revision before its first record. Checkpoint: its revision. */
   readonly revision: number;
-  /** Segment: where the records of the one before it end; 0 for the first. */
+  /** Segment: the end of the records in the previous one; 0 for the first. */
   readonly previousEnd: number;
   readonly epoch: number;
 }
 
-/** As it was read; `format` may be one that this version does not read: see `unreadFormat`. */
+/** The header as read. This version may not know its `format`: see `unreadFormat`. */
 interface FoundHeader extends FileHeader {
   readonly format: number;
 }
@@ -123,7 +123,7 @@ export function encodeFormat(storeId: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** Believes the first line first: what follows it may be another in another format. */
+/** Reads the first line before the rest, because the rest may belong to another format. */
 export function decodeFormat(
   text: string,
   path: string,
@@ -139,7 +139,7 @@ export function decodeFormat(
   return { storeId, format };
 }
 
-/** What to say of a format that this version cannot read; undefined: it can. */
+/** The error text for a format that this version cannot read; undefined: it can. */
 export function unreadFormat(format: number): string | undefined {
   if (format >= formatOldest && format <= formatVersion) return undefined;
   return `has format ${format}, this version reads formats ${formatOldest} to ${formatVersion}: use the version that wrote it`;

@@ -1,11 +1,11 @@
-/** The header of a file of a store: read, and proved to be of this store and under its name. */
+/** Reads the header of a store file and checks that the file belongs to this store and has this name. */
 import type { Disk, ReadableFile } from "#platform/disk.ts";
 import type { Log } from "#platform/log.ts";
 import { CorruptionError } from "../engine.ts";
 import { decodeFileHeader, fileHeaderBytes, unreadFormat } from "./files.ts";
 import type { FileHeader, FileName } from "./files.ts";
 
-/** What every error of damage ends with. */
+/** Last part of every error about damage. */
 export const remedy = "restore the directory from a backup";
 
 export interface Place {
@@ -14,7 +14,7 @@ export interface Place {
   readonly directory: string;
 }
 
-/** @returns undefined when the file was never begun, or is damaged. */
+/** @returns undefined when the header was never written, or is damaged. */
 export async function readHeader(
   file: ReadableFile,
   path: string,

@@ -7,7 +7,7 @@ import { newestFileName, pathOf } from "./files.ts";
 import type { FileHeader } from "./files.ts";
 import { type Place, remedy } from "./header.ts";
 
-/** A prepared segment counts too: it shows that the one before it had been begun, durably. */
+/** A prepared segment counts too, because it is created after its predecessor was durably begun. */
 export function checkContiguous(place: Place, numbers: readonly number[]): void {
   for (let i = 1; i < numbers.length; i++) {
     const wanted = (numbers[i - 1] as number) + 1;
@@ -29,7 +29,7 @@ export function checkBegins(
   if (!reaches) throw missing(place, first.number - 1, `segment ${first.number} is there`);
 }
 
-/** A segment that held records is removed only after a newer one was begun. */
+/** Checks that the newest segment exists: one with records is removed only after a newer one was begun. */
 export function checkNewest(place: Place, begun: readonly FileHeader[], newest: number): void {
   const last = begun.at(-1)?.number ?? 0;
   if (last >= newest) return;
@@ -37,7 +37,7 @@ export function checkNewest(place: Place, begun: readonly FileHeader[], newest: 
   throw missing(place, last + 1, but, `or remove ${newestFileName} to go on without it`);
 }
 
-/** A checkpoint is of what was durable in the log: one that ends before it has lost its end. */
+/** Checks that the log reaches the checkpoint, which contains only what was durable in the log. */
 export function checkReaches(
   place: Place,
   last: FileHeader | undefined,

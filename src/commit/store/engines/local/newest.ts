@@ -25,21 +25,21 @@ export class NewestSegment {
   #said: number;
   #saying: Promise<void> = Promise.resolve();
 
-  /** `said`: as it was read. */
+  /** `said`: the number read from the file. */
   constructor(deps: NewestDeps, directory: string, said: number) {
     this.#deps = deps;
     this.#directory = directory;
     this.#said = said;
   }
 
-  /** A batch of segment `number` is durable. */
+  /** Records that a batch of segment `number` is durable. */
   holds(number: number): void {
     if (number <= this.#said) return;
     this.#said = number;
     this.#saying = this.#saying.then(() => this.#say(number));
   }
 
-  /** Resolves when nothing is being written. */
+  /** Resolves when no write of the file is in progress. */
   async settled(): Promise<void> {
     await this.#saying;
   }
@@ -55,7 +55,7 @@ export class NewestSegment {
   }
 }
 
-/** 0 when there is no such file. Throws CorruptionError for one that is not understood. */
+/** 0: the file does not exist. Throws CorruptionError when its content is not understood. */
 export async function readNewest(
   disk: Disk,
   directory: string,

@@ -14,7 +14,7 @@
  */
 
 const loneRun = 3;
-/** A collection of garbage holds the loop as long. By threads: the switches included. */
+/** Limit of a fast write: a garbage collection holds the loop as long. Measured with the thread switches. */
 const fastMs = 1;
 const restFactor = 20;
 
@@ -22,11 +22,11 @@ export type Way = "at once" | "by threads";
 
 export class Pace {
   #lone = 0;
-  /** The last write was fast. */
+  /** Whether the last write was fast. */
   #fast = false;
   #restUntilMs = 0;
 
-  /** Chooses the way for a batch of `records` records. */
+  /** Chooses between a synchronous and a threaded write for a batch of `records` records. */
   choose(records: number, nowMs: number): Way {
     this.#lone = records === 1 ? this.#lone + 1 : 0;
     const lone = this.#lone > loneRun;

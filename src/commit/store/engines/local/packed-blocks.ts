@@ -1,17 +1,17 @@
-/** The frame of a packed checkpoint: where which part of the checkpoint file lies in it. */
+/** The block index of a packed checkpoint: which part of the checkpoint file lies where. */
 import { equalBytes } from "#base/bytes.ts";
 import type { ReadableFile } from "#platform/disk.ts";
 
-/** Of the checkpoint file, in one block. */
+/** Bytes of the checkpoint file per block. */
 export const packedBlockBytes = 2 ** 20;
 export const packedMagic = new TextEncoder().encode("PHSTPAK\n");
 const headerBytes = 8;
 
 export interface PackedBlock {
-  /** In the checkpoint file. */
+  /** Offset in the checkpoint file. */
   readonly start: number;
   readonly bytes: number;
-  /** In the packed file, behind the block's header. */
+  /** Offset in the packed file, after the block's header. */
   readonly at: number;
   readonly packedBytes: number;
 }
@@ -24,7 +24,7 @@ export function packedBlockHeader(bytes: number, packedBytes: number): Uint8Arra
   return header;
 }
 
-/** @returns the offset where they are not what was written, if they are not. */
+/** @returns the offset of the first damage, if there is any. */
 export async function readPackedBlocks(
   file: ReadableFile,
 ): Promise<readonly PackedBlock[] | number> {
@@ -45,7 +45,7 @@ export async function readPackedBlocks(
   return blocks;
 }
 
-/** Only the last block is not full, so that a place is found without a search. */
+/** All blocks but the last are full, so that the block of an offset is computed, not searched. */
 function isSane(bytes: number, end: number, size: number): boolean {
   if (bytes === 0 || end > size) return false;
   return end === size ? bytes <= packedBlockBytes : bytes === packedBlockBytes;

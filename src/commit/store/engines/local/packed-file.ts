@@ -1,4 +1,4 @@
-/** A checkpoint file, read out of its packed one. Holds one block of it. */
+/** Reads a checkpoint file from its packed form, one block in memory at a time. */
 import { concatBytes } from "#base/bytes.ts";
 import { type Disk, DiskError, type ReadableFile } from "#platform/disk.ts";
 import { CorruptionError } from "../engine.ts";
@@ -24,7 +24,7 @@ export class PackedFile implements ReadableFile {
     this.#blocks = blocks;
   }
 
-  /** Rejects with CorruptionError when its blocks do not follow one another to its end. */
+  /** Rejects with CorruptionError when the blocks do not cover the file without gaps. */
   static async open(disk: Disk, path: string): Promise<PackedFile> {
     const file = await disk.open(path, "read");
     const blocks = await readPackedBlocks(file);
@@ -33,7 +33,7 @@ export class PackedFile implements ReadableFile {
     throw damaged(path, blocks);
   }
 
-  /** Rejects with CorruptionError when a block there is not what was packed. */
+  /** Rejects with CorruptionError when a block is damaged. */
   async read(position: number, length: number): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     const end = Math.min(position + length, await this.size());

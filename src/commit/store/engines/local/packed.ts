@@ -14,7 +14,7 @@ import { packedBlockBytes, packedBlockHeader, packedMagic } from "./packed-block
 import { PackedFile } from "./packed-file.ts";
 import { removeIfThere } from "./replace-file.ts";
 
-/** Awaits `rest` after each block. @returns the bytes of the packed file. */
+/** Packs a checkpoint, awaiting `rest` after each block. @returns the size of the packed file. */
 export async function packCheckpoint(
   disk: Disk,
   directory: string,
@@ -40,7 +40,7 @@ export async function packCheckpoint(
   return bytes;
 }
 
-/** The checkpoint file as it was, packed or not; and the path for messages. Reads only. */
+/** Opens a checkpoint file, packed or not, for reading. @returns it with its path for messages. */
 export async function openCheckpoint(
   disk: Disk,
   directory: string,
@@ -71,7 +71,7 @@ async function writePacked(
     const header = packedBlockHeader(bytes.length, packed.length);
     await target.write([header, packed], at);
     at += header.length + packed.length;
-    // Block by block, so that no commit waits for more of it.
+    // Synced after each block, so that no commit waits for more.
     await target.sync();
     await rest();
   }

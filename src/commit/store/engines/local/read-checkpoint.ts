@@ -1,4 +1,4 @@
-/** The newest whole checkpoint of a store directory, record by record. */
+/** Reads the newest whole checkpoint of a store directory, record by record. */
 import { RecordKind, RecordReader } from "../../record.ts";
 import { CorruptionError } from "../engine.ts";
 import type { ReplaySink } from "../engine.ts";
@@ -13,7 +13,7 @@ interface CheckpointRead {
   readonly bytes: number;
 }
 
-/** The newest checkpoint that is whole. A damaged one is passed over if an older one is there. */
+/** Recovers the newest whole checkpoint. A damaged one is skipped if an older one exists. */
 export async function recoverCheckpoint(
   place: Place,
   found: StoreDirectory,
@@ -56,7 +56,7 @@ async function readCheckpoint(
   }
 }
 
-/** Follows a checkpoint's records to see that it ends with the record that counts them. */
+/** Checks that a checkpoint ends with the record that counts the others. */
 class CheckpointEnd {
   #count = 0;
   #expected: number | undefined;

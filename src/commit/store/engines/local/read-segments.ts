@@ -23,7 +23,7 @@ export class SegmentsReader {
   readonly #place: Place;
   readonly #found: StoreDirectory;
   readonly #replay: ReplaySink;
-  /** Where the batch of the last record seen begins in its segment. */
+  /** Offset of the batch that contains the last record seen. */
   #lastBatch = 0;
 
   constructor(place: Place, found: StoreDirectory, replay: ReplaySink) {
@@ -32,7 +32,7 @@ export class SegmentsReader {
     this.#replay = replay;
   }
 
-  /** Headers of the segments that were begun. The last file may be prepared but not begun. */
+  /** Headers of the segments that were begun. The last file may be prepared without a header. */
   async headers(): Promise<FileHeader[]> {
     const headers: FileHeader[] = [];
     for (const number of this.#found.segments) {
@@ -84,7 +84,7 @@ export class SegmentsReader {
     return undefined;
   }
 
-  /** @returns whether the last segment can be appended to, and so stays open. */
+  /** @returns whether the last segment can be appended to and therefore stays open. */
   async #finishTail(
     file: DiskFile,
     path: string,
@@ -122,7 +122,7 @@ export class SegmentsReader {
     await file.sync();
   }
 
-  /** `offset`: of the first byte in its segment. */
+  /** `offset`: position of the first byte in its segment. */
   #see(bytes: Uint8Array, offset: number): void {
     const reader = new RecordReader(bytes);
     for (let at = 0; at < bytes.length; at += reader.size(at)) {

@@ -9,19 +9,19 @@
 import type { ReadableFile } from "#platform/disk.ts";
 import { headerBytes, recordAlign, RecordReader } from "../../record.ts";
 
-/** Large enough that reads cost nothing against checksums; small enough to be a slab. */
+/** Large enough that reading costs little compared with checksums; small enough to become a slab. */
 const blockBytes = 2 ** 20;
-/** A block less full than this is copied, so as not to keep its empty part in memory. */
+/** A block with a smaller filled share is copied, so that its unused part does not stay in memory. */
 const fullEnough = 0.9;
 
 export interface ReadEnd {
-  /** Where the last whole record ends. */
+  /** End of the last whole record. */
   readonly end: number;
-  /** What follows: the end of the file, zeros to the end of the file, or something else. */
+  /** What follows the records: nothing, only zeros, or something else. */
   readonly rest: "none" | "zeros" | "other";
 }
 
-/** Hands all whole records from `start` on to `take`, block by block, until one is not whole. */
+/** Passes all whole records from `start` on to `take`, block by block, up to the first one that is not whole. */
 export async function readRecords(
   file: ReadableFile,
   start: number,
@@ -45,22 +45,22 @@ export async function readRecords(
       continue;
     }
     const next = reader.plausibleSize(0);
-    // Either no record begins here, or one that is larger than a block, or one cut off.
+    // No record begins here, or it is larger than a block, or it is cut off.
     if (next <= wanted || position + next > size) break;
     wanted = next;
     ahead = file.read(position, wanted);
   }
-  // A read ahead past the break is not needed, but must not be left unobserved.
+  // The read-ahead past the break is not needed, but its rejection must be handled.
   await ahead.catch(() => undefined);
   return { end: position, rest: await whatFollows(file, position, size) };
 }
 
-/** Whether a batch that began after `offset` left a whole record behind it. */
+/** Whether a batch that began after `offset` left a whole record. */
 export async function laterBatchExists(file: ReadableFile, offset: number): Promise<boolean> {
   const size = await file.size();
-  // Overlapping by a header's worth is not enough for a record: read in one piece, it is a segment.
+  // Blocks that overlap only by a header could miss a record, so the rest of the segment is read in one piece.
   const start = Math.floor(offset / recordAlign) * recordAlign;
-  // A segment that its process did not live to give its length, or to write anything to.
+  // The process ended before it set the segment's length or wrote to it.
   if (start >= size || (await whatFollows(file, start, size)) !== "other") return false;
   const bytes = await file.read(start, size - start);
   const reader = new RecordReader(bytes);
@@ -72,7 +72,7 @@ export async function laterBatchExists(file: ReadableFile, offset: number): Prom
   return false;
 }
 
-/** Where the records end that by their frames lie wholly in the block. */
+/** End of the last record that, judged by its length fields, lies wholly in the block. */
 function framedEnd(reader: RecordReader): number {
   let at = 0;
   for (;;) {
@@ -82,7 +82,7 @@ function framedEnd(reader: RecordReader): number {
   }
 }
 
-/** Where, up to `framed`, the records end whose checksums are right. */
+/** End, at most `framed`, of the last record with a right checksum. */
 function validEnd(reader: RecordReader, framed: number): number {
   let at = 0;
   while (at < framed) {
@@ -112,10 +112,10 @@ async function whatFollows(
 
 function allZero(bytes: Uint8Array): boolean {
   const words = bytes.length >> 3;
-  // Read buffers are fresh, so their offset is aligned; were it not, the constructor would throw.
+  // Read buffers are new and therefore aligned; otherwise the constructor would throw.
   const wide = new Float64Array(bytes.buffer, bytes.byteOffset, words);
   for (let i = 0; i < words; i++) {
-    // Not !== 0: that holds for -0, whose bits are not all zero.
+    // `!== 0` would accept -0, whose bits are not all zero.
     if (!Object.is(wide[i], 0)) return false;
   }
   for (let i = words << 3; i < bytes.length; i++) if (bytes[i] !== 0) return false;

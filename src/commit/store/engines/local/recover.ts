@@ -16,12 +16,12 @@ import { SegmentsReader } from "./read-segments.ts";
 import type { SegmentInfo } from "./segment.ts";
 
 export interface Recovered {
-  /** 0 when there is none. */
+  /** 0: there is no checkpoint. */
   readonly checkpointRevision: number;
   readonly checkpointBytes: number;
-  /** All that hold records, ascending. */
+  /** All segments with records, ascending. */
   readonly segments: SegmentInfo[];
-  /** The last one, open for writing, when it may be appended to. */
+  /** The last segment, open for writing, if it may be appended to. */
   readonly tail: { readonly file: DiskFile; readonly size: number } | undefined;
   readonly epoch: number;
   readonly headRevision: number;
@@ -68,7 +68,7 @@ function neededFrom(begun: readonly FileHeader[], checkpointRevision: number): n
   return (later === -1 ? begun.length : later) - 1;
 }
 
-/** Segments the checkpoint covers, kept for the older checkpoint's sake. */
+/** Segments covered by the checkpoint that are kept for the older checkpoint. */
 function skipped(headers: readonly FileHeader[], begun: readonly FileHeader[]): SegmentInfo[] {
   return headers.map(({ number, revision }, i) => {
     const end = (begun[i + 1] as FileHeader).previousEnd;

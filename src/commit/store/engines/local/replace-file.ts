@@ -1,11 +1,11 @@
-/** A small file of a store directory, replaced as a whole: it is always the old one or the new one. */
+/** Replaces a small file of a store directory atomically. */
 import { DiskError, type Disk } from "#platform/disk.ts";
 import { temporarySuffix } from "./files.ts";
 
-/** More than any of them has. */
+/** Upper bound of these files' sizes. */
 const smallBytesMax = 2 ** 16;
 
-/** Durable when it resolves. One at a time for each `name`. */
+/** The file is durable when the promise resolves. One call at a time for each `name`. */
 export async function replaceFile(
   disk: Disk,
   directory: string,

@@ -31,11 +31,11 @@ export class LocalRoom {
   readonly #options: LocalRoomOptions;
   #found: Room = { kind: "ok" };
   #checkAtMs = 0;
-  /** Since the last look was asked for. */
+  /** Bytes written since the last measurement was requested. */
   #writtenBytes = 0;
-  /** The look that began last; it may be over. */
+  /** The measurement that began last; it may have ended. */
   #last: Promise<unknown> = Promise.resolve();
-  /** The check that begins after the current one, if any caller asked for it. */
+  /** The measurement that begins after the current one, if a caller asked for it. */
   #next: Promise<Room> | undefined;
 
   constructor(deps: LocalRoomDeps, options: LocalRoomOptions) {
@@ -43,7 +43,7 @@ export class LocalRoom {
     this.#options = options;
   }
 
-  /** At most `checkMs`, or an eighth of the reserve, plus one check old while puts are made. */
+  /** The last measurement: while puts are made, at most `checkMs` or an eighth of the reserve old, plus its duration. */
   get known(): Room {
     const { freeBytesMin } = this.#options;
     const isMuch = freeBytesMin > 0 && this.#writtenBytes >= freeBytesMin * checkShare;

@@ -13,11 +13,11 @@ import type { Way } from "./pace.ts";
 import { encodeFileHeader, fileHeaderBytes, pathOf } from "./files.ts";
 import { removeIfThere } from "./replace-file.ts";
 
-/** Batches up to this size are bound by latency, larger ones by throughput. */
+/** Batches up to this size are limited by latency, larger ones by throughput. */
 const smallBatchBytes = 32 * 2 ** 10;
 const zerosBytes = 256 * 2 ** 10;
 const pageBytes = 4096;
-/** Fewer are not worth a call. */
+/** Up to this many zeros stay in a full segment, because truncating them is not worth a call. */
 const zerosKeptMax = 32 * 2 ** 10;
 const zeros = new Uint8Array(zerosBytes);
 
@@ -28,16 +28,16 @@ export interface SegmentPlace {
   readonly segmentBytes: number;
 }
 
-/** Facts of a segment that holds records. */
+/** Facts about a segment with records. */
 export interface SegmentInfo {
   readonly number: number;
   /** Head revision before its first record. */
   readonly revision: number;
-  /** Where its records end. */
+  /** End of its records. */
   end: number;
 }
 
-/** A file made ready: allocated and named, nothing in it. */
+/** A prepared segment: allocated and named, still empty. */
 interface ReadySegment {
   readonly number: number;
   readonly file: DiskFile;
@@ -58,7 +58,7 @@ async function makeSegment(
     await place.disk.syncDirectory(place.directory);
   } catch (error) {
     await file.close();
-    // Half a file is in the way of the next try.
+    // A partly made file would be in the way of the next attempt.
     await removeIfThere(place.disk, path).catch(() => undefined);
     throw error;
   }
@@ -70,16 +70,16 @@ interface SegmentParts {
   readonly file: DiskFile;
   readonly size: number;
   readonly openedMs: number;
-  /** Undefined: it is on the disk. */
+  /** Undefined: the header is on the disk. */
   readonly header: Uint8Array | undefined;
 }
 
-/** The segment that batches go to. */
+/** The segment to which batches are appended. */
 export class OpenSegment {
   readonly info: SegmentInfo;
   readonly file: DiskFile;
   readonly size: number;
-  /** On the monotonic clock. */
+  /** Time of opening on the monotonic clock. */
   readonly openedMs: number;
   readonly #zeros: ZerosAhead;
   #header: Uint8Array | undefined;
@@ -102,7 +102,7 @@ export class OpenSegment {
     return this.size - this.info.end;
   }
 
-  /** Durable when it resolves. */
+  /** The batch is durable when the promise resolves. */
   async append(buffers: readonly Uint8Array[], bytes: number, way: Way): Promise<void> {
     const header = this.#header;
     const position = this.info.end;
@@ -122,11 +122,11 @@ export class OpenSegment {
     await this.file.close();
   }
 
-  /** No batch comes any more: the zeros behind the last one are given back, where there are many. */
+  /** Closes a segment after its last batch, and truncates the zeros after it if there are many. */
   async closeFull(): Promise<void> {
     await this.#zeros.settled();
     if (this.#zeros.end - this.info.end > zerosKeptMax) {
-      // What is left of them after a crash reads the same, and is as good.
+      // After a crash the remaining zeros are read correctly, so a failure is harmless.
       await this.file.truncate(this.info.end).catch(() => undefined);
     }
     await this.file.close();
@@ -137,7 +137,7 @@ export class OpenSegment {
 class ZerosAhead {
   readonly #file: DiskFile;
   readonly #size: number;
-  /** Zeros are durable up to here, or there is no use in trying. */
+  /** Zeros are durable up to this offset, or writing them makes no sense. */
   end = 0;
   #from = 0;
   #pending: Promise<void> | undefined;
@@ -147,12 +147,12 @@ class ZerosAhead {
     this.#size = size;
   }
 
-  /** Records will be written up to `end`: no zeros may land on them. */
+  /** Waits until no zeros can be written below `end`, because records follow there. */
   async clear(end: number): Promise<void> {
     if (this.#pending !== undefined && end > this.#from) await this.#pending;
   }
 
-  /** Records end at `recordsEnd`; begins to write zeros when few are left. */
+  /** Starts writing zeros when few are left after `recordsEnd`. */
   extend(recordsEnd: number): void {
     const from = Math.max(this.end, Math.ceil(recordsEnd / pageBytes) * pageBytes);
     const to = Math.min(this.#size, from + zerosBytes);
@@ -171,7 +171,7 @@ class ZerosAhead {
       await this.#file.sync();
       this.end = to;
     } catch {
-      // No loss: the file reads as zeros there anyway. If the disk is bad, the next append tells.
+      // Harmless: the file reads as zeros there anyway, and the next append reports a bad disk.
       this.end = this.#size;
     }
     this.#pending = undefined;
@@ -193,7 +193,7 @@ export function beginSegment(
   return new OpenSegment({ info, file: ready.file, size: ready.size, openedMs, header });
 }
 
-/** Makes the next segment ready in the background. */
+/** Prepares the next segment in the background. */
 export class SegmentAhead {
   readonly #place: SegmentPlace;
   #pending: Promise<ReadySegment | undefined> | undefined;
@@ -207,7 +207,7 @@ export class SegmentAhead {
     this.#pending ??= makeSegment(this.#place, number, 0).catch(() => undefined);
   }
 
-  /** The segment `number` with room for a batch; throws DiskError when it cannot be made. */
+  /** Returns segment `number` with room for a batch; throws DiskError when it cannot be made. */
   async take(number: number, batchBytes: number): Promise<ReadySegment> {
     const ready = await this.#pending;
     this.#pending = undefined;

@@ -18,7 +18,7 @@ import type { SegmentInfo } from "./segment.ts";
 interface TailedLog {
   readonly disk: Disk;
   readonly directory: string;
-  /** The engine's own list, as it changes: the open one last. */
+  /** The engine's own list, which changes; the open segment is last. */
   readonly segments: readonly SegmentInfo[];
 }
 
@@ -27,7 +27,7 @@ const trimmed = { kind: "trimmed" } as const;
 export class LocalTail implements Tail {
   readonly #log: TailedLog;
   readonly #after: number;
-  /** The segment read next; undefined before the first read. */
+  /** Number of the segment to be read next; undefined before the first read. */
   #number: number | undefined;
   #offset = fileHeaderBytes;
   #file: DiskFile | undefined;
@@ -62,7 +62,7 @@ export class LocalTail implements Tail {
     return trimmed;
   }
 
-  /** The one to read from; undefined when it is no longer there. */
+  /** The segment to read from; undefined when it has been removed. */
   #segment(): SegmentInfo | undefined {
     const { segments } = this.#log;
     if (this.#number !== undefined) return segments.find((one) => one.number === this.#number);
@@ -71,7 +71,7 @@ export class LocalTail implements Tail {
     return found;
   }
 
-  /** @returns whether there is a segment after `number`. */
+  /** @returns whether a segment after `number` exists. */
   async #advance(number: number): Promise<boolean> {
     if (this.#log.segments.at(-1)?.number === number) return false;
     await this.close();
@@ -80,7 +80,7 @@ export class LocalTail implements Tail {
     return true;
   }
 
-  /** The next piece without what is before `after`; undefined when the file is gone. */
+  /** The next piece without the records before `after`; undefined when the file has been removed. */
   async #records(segment: SegmentInfo, bytesMax: number): Promise<Uint8Array | undefined> {
     const file = await this.#open(segment.number);
     if (file === undefined) return undefined;
@@ -101,7 +101,7 @@ export class LocalTail implements Tail {
     try {
       this.#file ??= await disk.open(this.#path(number), "read");
     } catch (error) {
-      // Removed between the look at the list and now.
+      // The file was removed between reading the list and now.
       if (!(error instanceof DiskError) || error.code !== "ENOENT") throw error;
     }
     return this.#file;

@@ -1,7 +1,7 @@
-/** The processes of a simulation: each runs until it ends or crashes; an error that is not expected is a problem. */
+/** The processes of a simulation. Each runs until it ends or crashes; an unexpected error is a problem. */
 import type { Life } from "./network.ts";
 
-/** The errors that end a process in an orderly way: it begins anew. */
+/** Errors that end a process in an orderly way; it is started again. */
 const expected =
   /^(FencedError|LogSilentError|UnequalMembersError|StripesError|ChunksAwayError|FellBehindError|StoreStoppedError)$/;
 

@@ -1,4 +1,4 @@
-/** Chunks outside of etcd, in memory: each request takes time, may fail, and may have happened then. */
+/** A chunk store in memory. Each request takes time and may fail, even after it took effect. */
 import type { Clock } from "#platform/clock.ts";
 import type { FakeRandom } from "#platform/testing/random.ts";
 import type { ChunkName, ChunkStore } from "../chunk-store.ts";
@@ -20,7 +20,7 @@ export class ModelChunks {
     return [...this.#chunks.keys()].filter((key) => key.startsWith(`${place}/${id}/`)).length;
   }
 
-  /** As one process reaches them. */
+  /** The store as one process sees it. */
   store(clock: Clock, random: FakeRandom): ChunkStore {
     const carryOut = <Result>(run: () => Result): Promise<Result> =>
       new Promise((resolve, reject) => {

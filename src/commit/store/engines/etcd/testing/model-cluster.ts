@@ -18,13 +18,13 @@ import type {
 
 export class ModelCluster {
   readonly #keys = new Map<string, Uint8Array>();
-  /** A request with more bytes of values is refused. */
+  /** A request with more bytes of values than this is refused. */
   requestBytesMax: number;
-  /** Puts are refused, deletes are not: etcd with its alarm raised. */
+  /** Puts are refused but deletes are not, as in an etcd with a raised NOSPACE alarm. */
   isFull = false;
   readonly #watches = new Set<(change: Change) => void>();
   readonly #sinks = new Set<KeySink>();
-  /** Called after each change that happened. */
+  /** Called after each change that took effect. */
   onChange: (change: Change) => void = () => undefined;
 
   constructor(options: { readonly requestBytesMax: number }) {
@@ -58,7 +58,7 @@ export class ModelCluster {
     return { kind: "changed" };
   }
 
-  /** All keys as they are now; `restore` brings them back, and breaks every watch. */
+  /** A copy of all keys; `restore` brings them back and breaks every watch. */
   snapshot(): ReadonlyMap<string, Uint8Array> {
     return new Map(this.#keys);
   }
@@ -99,7 +99,7 @@ export class ModelCluster {
   }
 }
 
-/** Loses requests and answers, and lets changes happen late and twice. Each answer comes at once. */
+/** Loses requests and answers, and applies changes late and twice. Every answer is immediate. */
 export class FaultyCluster implements LogCluster {
   readonly #model: ModelCluster;
   readonly #random: FakeRandom;
@@ -119,7 +119,7 @@ export class FaultyCluster implements LogCluster {
   change(change: Change): Promise<ChangeAnswer> {
     this.#deliverLate();
     const fault = this.#random.below(8);
-    // Lost on the way there, delayed beyond the deadline, lost on the way back; or delivered once more.
+    // The request is lost, delayed beyond the deadline, applied with its answer lost, or applied twice.
     if (fault === 0) return Promise.resolve(lost);
     if (fault <= 2) this.#late.push(change);
     if (fault === 1) return Promise.resolve(lost);
@@ -140,7 +140,7 @@ export class FaultyCluster implements LogCluster {
 
 export const lost = { kind: "uncertain", message: "the connection broke" } as const;
 
-/** Time passes as soon as somebody waits for it. */
+/** A clock on which time passes as soon as a timer is set. */
 export class HastyClock implements Clock {
   #nowMs = 0;
 

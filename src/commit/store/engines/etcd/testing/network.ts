@@ -21,7 +21,7 @@ import { lost, type ModelCluster } from "./model-cluster.ts";
 export interface Life {
   readonly name: string;
   isCrashed: boolean;
-  /** It takes no step while paused. */
+  /** Number of steps for which it is paused. */
   pausedSteps: number;
 }
 
@@ -30,14 +30,14 @@ type Step =
       readonly kind: "request";
       readonly life: Life;
       readonly arrive: () => void;
-      /** It arrives in this step or a later one. */
+      /** The first step in which it may arrive. */
       readonly due: number;
     }
-  /** An answer that comes back, or a timer that fires. */
+  /** An answer that arrives, or a timer that fires. */
   | { readonly kind: "own"; readonly life: Life; readonly run: () => void };
 
 const stepMsMax = 40;
-/** How long a request may stay on its way after the caller has given it up. */
+/** Maximum number of steps that a request may travel after its caller has given up. */
 const lateStepsMax = 600;
 
 export class Network {
@@ -55,7 +55,7 @@ export class Network {
     this.#random = random;
   }
 
-  /** @returns false when nothing can happen. */
+  /** @returns false when no event is left. */
   async step(): Promise<boolean> {
     this.#steps = this.#steps.filter(({ kind, life }) => kind === "request" || !life.isCrashed);
     this.#count++;
@@ -78,7 +78,7 @@ export class Network {
     return true;
   }
 
-  /** Absent: the model that this was made with. */
+  /** `model` absent: the one given to the constructor. */
   cluster(life: Life, model: ModelCluster = this.#model): LogCluster {
     return {
       read: (ranges: readonly KeyRange[]) => this.#send<ReadAnswer>(life, () => model.read(ranges)),
@@ -91,7 +91,7 @@ export class Network {
     };
   }
 
-  /** Late, in any order, or not at all: a watch that broke begins anew. */
+  /** Delivers late, in any order, or not at all; a watch that broke is started again. */
   #push(life: Life, sink: KeySink, keys: readonly ClusterKey[]): void {
     if (this.hasFaults && this.#random.chance(0.1)) return;
     this.#steps.push({ kind: "own", life, run: () => sink.pushed(keys) });
@@ -127,7 +127,7 @@ export class Network {
         this.#steps.push({ kind: "own", life, run: () => resolve(value) });
       };
       const arrive = (): void => {
-        // Lost on the way there; or the deadline passes first, and it arrives later; or lost on the way back.
+        // The request is lost, or arrives after the deadline, or its answer is lost.
         const fault = this.hasFaults && !isAnswered ? this.#random.below(12) : 12;
         if (fault === 0) return answer(lost);
         if (fault === 1) {

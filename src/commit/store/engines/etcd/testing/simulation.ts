@@ -25,16 +25,16 @@ const options = {
   giveUpMs: 2000,
   lookMs: 500,
 };
-/** What the members take: some less than a part has at first; in some runs not all of them the same. */
+/** Request size limits of the members: some are below the first part size, and in some runs they differ. */
 const requestBytesMax = [6000, 7000, 10_000] as const;
-/** A batch is one to three parts. */
+/** A batch has one to three parts. */
 const bodyBytes = 1000;
 const faultySteps = 800;
 const calmStepsMax = 3000;
 const calmAppends = 5;
 const livesAtOnce = 3;
 
-/** Puts a bug between engine and cluster. `stripe`: 0 is the log's first cluster. */
+/** Plants a bug between engine and cluster. `stripe` 0: the log's first cluster. */
 export type Plant = (cluster: LogCluster, model: ModelCluster, stripe: number) => LogCluster;
 
 interface Outcome {
@@ -42,7 +42,7 @@ interface Outcome {
   readonly acknowledged: number;
   readonly epochs: number;
   readonly checkpoints: number;
-  /** Appends under way at once. */
+  /** Maximum number of concurrent appends seen. */
   readonly mostBeside: number;
 }
 
@@ -58,26 +58,26 @@ export async function simulate(
 class Simulation {
   readonly #random: FakeRandom;
   readonly #model = new ModelCluster({ requestBytesMax: requestBytesMax[0] });
-  /** The stripes beside the first one. */
+  /** The stripes other than the first. */
   readonly #others: readonly ModelCluster[];
-  /** So many of them are named to a process that begins: stripes are added over time. */
+  /** Number of stripes given to a process that starts; it grows over time. */
   #named: number;
   readonly #network: Network;
   readonly #plant: Plant;
-  /** Per thousand steps: from one long life with several checkpoints to many takeovers. */
+  /** Chance of a start per thousand steps: from one long life with several checkpoints to many takeovers. */
   readonly #startChance: number;
   readonly #problems: string[] = [];
-  /** By revision: what was acknowledged, and in which epoch it was written. */
+  /** Acknowledged writes by revision, with the epoch of each. */
   readonly #acknowledged = new Map<number, { readonly text: string; readonly epoch: number }>();
   readonly #lives = new Lives(this.#problems, (life) => this.#live(life));
-  /** The last one that the cluster held. */
+  /** The last epoch that the cluster held. */
   #epoch = 0;
   #checkpointRevision = 0;
   #epochs = 0;
   #checkpoints = 0;
   #appends = 0;
   readonly #outside = new ModelChunks();
-  /** Checkpoints lie outside of etcd. */
+  /** Whether checkpoints are stored outside of etcd. */
   readonly #hasOutside: boolean;
   #mostBeside = 0;
 
@@ -115,7 +115,7 @@ class Simulation {
     for (const life of this.#lives.all) this.#lives.crash(life);
     this.#appends = 0;
     this.#lives.start();
-    // Steps go on without an end: an owner looks at its epoch from time to time.
+    // Bounded, because an owner checks its epoch at intervals and steps never run out.
     for (let step = 0; step < calmStepsMax && this.#appends < calmAppends; step++) {
       await this.#network.step();
     }
@@ -210,7 +210,7 @@ class Simulation {
     this.#checkState("reader", state, Number.POSITIVE_INFINITY);
   }
 
-  /** A later epoch may go on while this opening still reads: what it wrote may be missing. */
+  /** A later epoch may write while this opening still reads; its writes may be missing here. */
   #checkState(name: string, { texts, head }: State, until: number): void {
     for (let revision = 2; revision <= head; revision++) {
       if (!texts.has(revision)) this.#problems.push(`${name}: revision ${revision} is missing`);
@@ -222,7 +222,7 @@ class Simulation {
     }
   }
 
-  /** Checks every change of the cluster, of any writer. */
+  /** Checks every change of the cluster by any writer. */
   #checkChange({ operations }: Change): void {
     const stored = this.#model.get(layout.pointer);
     const { first, revision, id, chunks, place } = decodePointer(stored, layout.pointer);
@@ -250,14 +250,14 @@ class Simulation {
     }
   }
 
-  /** A new holder removes what lies behind the unbroken run: that is checked by what was acknowledged. */
+  /** A new holder removes what lies behind the unbroken run; the acknowledged writes check that. */
   #isTooFar(one: { readonly start: string; readonly end: string }, first: number): boolean {
     if (!one.start.startsWith("/log/slot/")) return false;
     const isTrim = this.#others.length === 0 || layout.slotNumber(one.start) < first;
     return isTrim && layout.slotNumber(one.end) > first;
   }
 
-  /** Checks every change of a stripe that is not the first one. */
+  /** Checks every change of a stripe other than the first. */
   #checkStripe(model: ModelCluster, { operations }: Change): void {
     for (const one of operations) {
       if (one.kind === "put" && one.key.startsWith("/log/slot/")) {
@@ -286,10 +286,10 @@ class Simulation {
   }
 }
 
-/** A writer's state: what was put at each revision. */
+/** The state of a writer: the text put at each revision. */
 class State implements ReplaySink {
   readonly texts = new Map<number, string>();
-  /** The last revision that was handed out. */
+  /** The last revision assigned. */
   #next = 0;
 
   get head(): number {
