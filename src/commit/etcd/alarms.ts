@@ -10,15 +10,15 @@ import { AlarmType } from "#wire/etcd-messages.ts";
 import { etcdError } from "./rpc-error.ts";
 
 export interface Alarm {
-  /** Of whichever member its raiser named; clients name ours. */
+  /** The member named by the caller that raised it; clients name this server's. */
   readonly memberId: bigint;
   readonly alarm: number;
 }
 
-/** Where alarms outlive the process. */
+/** Persistence of alarms across restarts. */
 export interface AlarmMemory {
   load(): Promise<readonly Alarm[]>;
-  /** Durable once it resolves. Calls do not overlap. */
+  /** The alarms are durable when the promise resolves. Calls do not overlap. */
   save(alarms: readonly Alarm[]): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export class Alarms {
   readonly #memory: AlarmMemory | undefined;
   #active: readonly Alarm[];
   #saving: Promise<void> = Promise.resolve();
-  /** The last save failed. */
+  /** Whether the last save failed. */
   #unkept = false;
 
   constructor(log: Log, memory?: AlarmMemory, active: readonly Alarm[] = []) {
@@ -44,7 +44,7 @@ export class Alarms {
     return this.#active.some((one) => one.alarm === alarm);
   }
 
-  /** Throws etcd's "database space exceeded" or "corrupt cluster" while that alarm is on. */
+  /** Throws etcd's "database space exceeded" or "corrupt cluster" while that alarm is active. */
   checkSpace(): void {
     this.checkWhole();
     if (this.has(AlarmType.noSpace)) throw etcdError("noSpace");
@@ -57,13 +57,13 @@ export class Alarms {
   raiseNoSpace(memberId: bigint, message: string): void {
     if (!this.activate({ memberId, alarm: AlarmType.noSpace })) return;
     this.#log.warn("alarm NOSPACE raised", { message });
-    // If it could not be kept, the first put after a restart raises it again.
+    // If the alarm cannot be saved, the first put after a restart raises it again.
     this.settled().catch((error: unknown) => {
       this.#log.warn("the alarm could not be written down", { error: String(error) });
     });
   }
 
-  /** @returns whether it was off. */
+  /** @returns whether the alarm was inactive. */
   activate(alarm: Alarm): boolean {
     if (this.#active.some((one) => same(one, alarm))) return false;
     const order = (a: Alarm, b: Alarm): number =>
@@ -72,7 +72,7 @@ export class Alarms {
     return true;
   }
 
-  /** @returns whether it was on. */
+  /** @returns whether the alarm was active. */
   deactivate(alarm: Alarm): boolean {
     const rest = this.#active.filter((one) => !same(one, alarm));
     if (rest.length === this.#active.length) return false;
@@ -80,7 +80,7 @@ export class Alarms {
     return true;
   }
 
-  /** What could not be kept is tried once more. Rejects when it still cannot. */
+  /** Resolves when the alarms are saved, retrying a failed save once. Rejects when that fails too. */
   settled(): Promise<void> {
     if (this.#unkept) this.#save();
     return this.#saving;
@@ -97,7 +97,7 @@ export class Alarms {
     const active = this.#active;
     this.#unkept = false;
     this.#saving = this.#saving.catch(() => undefined).then(() => memory.save(active));
-    // Callers that need the outcome await `settled`; without one this must not be an unhandled rejection.
+    // Callers that need the outcome await `settled`; without such a caller the rejection must not be unhandled.
     this.#saving.catch(() => {
       this.#unkept = true;
     });
@@ -108,7 +108,7 @@ function same(a: Alarm, b: Alarm): boolean {
   return a.memberId === b.memberId && a.alarm === b.alarm;
 }
 
-/** As etcd prints it. */
+/** The alarm's name as etcd prints it. */
 export function alarmName(alarm: number): string {
   return alarm === AlarmType.noSpace ? "NOSPACE" : "CORRUPT";
 }

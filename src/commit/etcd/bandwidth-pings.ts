@@ -13,9 +13,9 @@
 import type { Clock, Timer } from "#platform/clock.ts";
 
 const bandwidthPing = Buffer.of(2, 4, 16, 16, 9, 14, 7, 7);
-/** Half of the window that a client begins with: it never stands still for want of an answer. */
+/** Answer after this many bytes: half of a client's initial window, so that the client never stops for lack of an answer. */
 const heldBytes = 32 * 1024;
-/** A client waits for no answer to this kind; one that did would wait longer. */
+/** Maximum delay of an answer. Clients do not wait for the answer to a bandwidth ping. */
 const heldMs = 2000;
 
 export class BandwidthPings {
@@ -30,7 +30,7 @@ export class BandwidthPings {
     this.#answer = answer;
   }
 
-  /** @returns false for a ping of another kind, which is the caller's to answer. */
+  /** @returns false for another kind of ping, which the caller has to answer. */
   take(payload: Buffer): boolean {
     if (!payload.equals(bandwidthPing)) return false;
     this.#held = true;
@@ -39,7 +39,7 @@ export class BandwidthPings {
     return true;
   }
 
-  /** Counts bytes sent. May answer a held ping. */
+  /** Counts bytes sent; may answer a held ping. */
   sent(bytes: number): void {
     this.#sentBytes += bytes;
     if (this.#held && this.#sentBytes >= heldBytes) this.#release();

@@ -11,13 +11,13 @@ export interface CallHead {
   readonly contentType: string;
   readonly encoding: string;
   readonly timeout: string;
-  /** Credentials; "": none. */
+  /** The authorization field; "": absent. */
   readonly authorization: string;
-  /** What the body adds up to, if it was said. */
+  /** The length that the head declares for the body, if any. */
   readonly contentLength: number | undefined;
 }
 
-/** Refused before gRPC begins: with an HTTP status of its own. */
+/** Refusal with an HTTP status, before gRPC begins. */
 interface HeadRefused {
   readonly status: number;
   readonly code: Code;
@@ -30,7 +30,7 @@ export function isGrpc({ contentType }: CallHead): boolean {
   return next === undefined || next === "+" || next === ";";
 }
 
-/** For a stream that is not gRPC where nothing else is spoken, or is, but not well. */
+/** The refusal of a stream that is not valid gRPC, where only gRPC is served. */
 export function refuseHead(head: CallHead): HeadRefused | undefined {
   if (!isGrpc(head)) {
     const message = `invalid gRPC request content-type ${quotePath(head.contentType)}`;
@@ -68,7 +68,7 @@ function timeoutWrong(timeout: string): string | undefined {
   return `strconv.ParseUint: parsing ${quotePath(digits)}: invalid syntax`;
 }
 
-/** Infinity: its client will wait. */
+/** The call's timeout; Infinity when the client set none. */
 export function timeoutMs({ timeout }: CallHead): number {
   if (timeout === "") return Number.POSITIVE_INFINITY;
   return Number(timeout.slice(0, -1)) * (ownEntry(unitMs, timeout.at(-1) ?? "") ?? 0);

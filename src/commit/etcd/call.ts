@@ -6,42 +6,42 @@ import type { Input, Message } from "#wire/etcd-codec.ts";
 import { Code, framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
 
 export interface ServerStream {
-  /** A message with `prefixBytes` left free before it. Given. Nothing happens once closed. */
+  /** Sends a message with `prefixBytes` of free space before it; takes ownership. No effect after the call is closed. */
   send(withHeadroom: Buffer): void;
-  /** One framed message in pieces. Others may be sent them too: they are not changed any more. */
+  /** Sends one framed message in pieces. The pieces may be shared with other streams and must not change. */
   sendPieces(pieces: readonly Buffer[]): void;
-  /** Sent but not yet taken by the socket. */
+  /** Bytes that were sent but not yet taken by the socket. */
   readonly backlogBytes: number;
-  /** Calls once, when the backlog has been taken. */
+  /** Calls `f` once, when the socket has taken the backlog. */
   onDrain(f: () => void): void;
-  /** Ends the call well. */
+  /** Ends the call with status OK. */
   end(): void;
-  /** Ends it with an error. */
+  /** Ends the call with an error. */
   fail(error: unknown): void;
   readonly isClosed: boolean;
 }
 
-/** Receives the client's messages. A thrown GrpcError ends the call with it. */
+/** Receives the client's messages. A GrpcError that it throws ends the call. */
 export interface StreamEnd {
   /** Borrowed until return. */
   message(bytes: Buffer): void;
-  /** The client sends no more, and may still listen. Thrown errors end the call too. */
+  /** The client will send no more, but may still receive. Errors thrown here end the call too. */
   halfClosed(): void;
-  /** The stream is over, ended by either side. */
+  /** Called when either side has ended the stream. */
   closed(): void;
 }
 
 export type Method =
   | {
       readonly kind: "unary";
-      /** @returns a frame, in pieces when it is large. Throws, or rejects with, GrpcError. */
+      /** @returns a frame, in pieces when it is large. Throws GrpcError or rejects with it. */
       readonly answer: (
         request: Buffer,
       ) => Buffer | readonly Buffer[] | Promise<Buffer | readonly Buffer[]>;
     }
   | {
       readonly kind: "stream";
-      /** `authorization`: the field of the call's head, "" or absent when there is none. */
+      /** `authorization`: the authorization field of the call's head; "" or absent when there is none. */
       readonly open: (call: ServerStream, authorization?: string) => StreamEnd;
     };
 

@@ -10,10 +10,10 @@ import type { Input, Message } from "#wire/etcd-codec.ts";
 import * as m from "#wire/etcd-messages.ts";
 import { Code, decodeGrpcMessage, Deframer, framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
 
-/** A list of everything in one answer is the largest there is. */
+/** The largest answer is a list of everything in one message. */
 const answerBytesMax = 2 ** 30;
 
-/** PEM; absent members: the host's authorities, no certificate of ours. */
+/** PEM. Absent members: the host's certificate authorities, no client certificate. */
 export interface EtcdIdentity {
   readonly ca?: string;
   readonly cert?: string;
@@ -22,9 +22,9 @@ export interface EtcdIdentity {
 
 export class EtcdClient {
   readonly #session: ClientHttp2Session;
-  /** Why the connection broke or could not be made, as `ECONNREFUSED`; undefined: it did not, or nobody knows. */
+  /** Reason why the connection broke or could not be made, such as `ECONNREFUSED`; undefined: none is known. */
   failure: string | undefined;
-  /** Resolves when the connection is gone. */
+  /** Resolves when the connection has ended. */
   readonly gone: Promise<void>;
 
   /** `url`: `http://127.0.0.1:2379`. */
@@ -33,7 +33,7 @@ export class EtcdClient {
     this.#session = connect(url, { ...identity, ...trusting(identity.ca), settings });
     this.gone = new Promise((resolve) => this.#session.once("close", resolve));
     this.#session.on("connect", () => this.#session.setLocalWindowSize(16 * 2 ** 20));
-    // Every stream on it fails too, and says so to its caller.
+    // Every stream of the session fails too and reports the error to its caller.
     this.#session.on("error", (error: NodeJS.ErrnoException) => (this.failure = error.code));
   }
 
@@ -47,7 +47,7 @@ export class EtcdClient {
     return response.decode(answer);
   }
 
-  /** A unary call whose messages are bytes. `withHeadroom`: `prefixBytes` are left free before the message. Given. */
+  /** Makes a unary call with raw messages. `withHeadroom` has `prefixBytes` of free space before the message; takes ownership. */
   forward(path: string, withHeadroom: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const stream = this.#open(path);
@@ -127,14 +127,14 @@ export class EtcdClient {
   }
 }
 
-/** A stream both ways: messages come in order, one `next` each. */
+/** A bidirectional stream. Messages arrive in order, one per `next`. */
 export class EtcdStream<Q, A> {
   readonly #stream: ClientHttp2Stream;
   readonly #request: Message<Q>;
   readonly #came: A[] = [];
   readonly #waiting: ((answer: A | undefined) => void)[] = [];
   #ended = false;
-  /** Why it ended, when not well. */
+  /** The error with which it ended; undefined: status OK. */
   error: GrpcError | undefined;
 
   constructor(stream: ClientHttp2Stream, request: Message<Q>, response: Message<A>) {
@@ -155,14 +155,14 @@ export class EtcdStream<Q, A> {
     this.#stream.write(framed(this.#request.encode(value, prefixBytes)));
   }
 
-  /** The next message, or undefined when there will be none. */
+  /** The next message; undefined when the stream has ended. */
   next(): Promise<A | undefined> {
     const first = this.#came.shift();
     if (first !== undefined || this.#ended) return Promise.resolve(first);
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** No more is sent; answers may still come. */
+  /** Half-closes the stream; answers may still arrive. */
   end(): void {
     this.#stream.end();
   }
@@ -186,7 +186,7 @@ export class EtcdStream<Q, A> {
   }
 }
 
-/** Calls `done` once: with nothing when the call ended well. */
+/** Calls `done` once, without an error when the call ended with status OK. */
 function onEnd(stream: ClientHttp2Stream, done: (error: GrpcError | undefined) => void): void {
   let status: GrpcError | undefined | "none" = "none";
   const see = (headers: Record<string, unknown>): void => {

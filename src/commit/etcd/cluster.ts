@@ -15,11 +15,11 @@ interface ClusterDeps {
   readonly identity: Identity;
 }
 
-/** Where the members of a replicated store are kept. */
+/** The list of members of a replicated store. */
 export interface Members {
-  /** Rejects with GrpcError, as `remove` does. */
+  /** Rejects with GrpcError, like `remove`. */
   list(): Promise<readonly Member[]>;
-  /** @returns false when there is none of this id. */
+  /** @returns false when no member has this id. */
   remove(id: bigint): Promise<boolean>;
 }
 
@@ -32,7 +32,7 @@ export interface Member {
 interface ClusterOptions {
   readonly name: string;
   readonly clientUrls: () => readonly string[];
-  /** Absent: there is only this one. */
+  /** Absent: this server is the only member. */
   readonly members?: Members;
 }
 
@@ -77,7 +77,7 @@ function refuseMember(identity: Identity): Method {
   });
 }
 
-/** Answers as etcd does while authentication is off and no user was ever added. */
+/** Answers like an etcd with authentication off and without users. */
 export function authMethods({ store, identity }: ClusterDeps): Readonly<Record<string, Method>> {
   const header = (): m.Header => identity.header(store.commitRevision);
   const says = (): Method => unary(m.empty, m.headerResponse, () => ({ header: header() }));
@@ -109,7 +109,7 @@ export function authMethods({ store, identity }: ClusterDeps): Readonly<Record<s
 const serving = 1;
 const serviceUnknown = 3;
 
-/** Health is reported for the server as a whole only. */
+/** Reports health for the server as a whole only. */
 export function healthMethods(): Readonly<Record<string, Method>> {
   return {
     Check: unary(m.healthCheckRequest, m.healthCheckResponse, ({ service }) => {

@@ -1,4 +1,4 @@
-/** What a store among replicas must know before it tells what it has found. */
+/** Confirms that a replica still holds the log before it reports what it read. */
 import { FencedError } from "#store/engines/engine.ts";
 import type { Store } from "#store/store.ts";
 import { etcdError } from "./rpc-error.ts";

@@ -7,9 +7,9 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 
 export interface GateLimits {
-  /** A connection beyond it is closed at once. */
+  /** Further connections are closed immediately. */
   readonly connectionsMax: number;
-  /** The same, of one IPv4 address or one IPv6 network of 64 bits. */
+  /** The same limit per IPv4 address or per IPv6 network of 64 bits. */
   readonly connectionsPerAddressMax: number;
 }
 
@@ -20,7 +20,7 @@ export class ConnectionGate {
   readonly #limits: GateLimits;
   #count = 0;
   readonly #perNetwork = new Map<string, number>();
-  /** By address and port of the peer, for TLS wraps the socket that came. */
+  /** By the peer's address and port, because TLS wraps the accepted socket in another object. */
   readonly #unserved = new Map<string, Socket>();
   #quietUntilMs = 0;
 
@@ -29,7 +29,7 @@ export class ConnectionGate {
     this.#limits = limits;
   }
 
-  /** Destroys the socket when it is one too many. */
+  /** Destroys the socket when a limit is exceeded. */
   admit(socket: Socket): void {
     const network = networkOf(socket.remoteAddress);
     const ofNetwork = this.#perNetwork.get(network) ?? 0;
@@ -51,7 +51,7 @@ export class ConnectionGate {
     });
   }
 
-  /** Somebody else ends it. */
+  /** From now on another component closes the socket. */
   served(socket: Socket): void {
     this.#unserved.delete(peerOf(socket));
   }
@@ -73,7 +73,7 @@ function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** An IPv4 address however it is written; of IPv6, the network that one machine may have. */
+/** An IPv4 address in its canonical form; for IPv6, the 64-bit network that one machine may have. */
 function networkOf(address: string | undefined): string {
   if (address === undefined || !isIPv6(address)) return address ?? "";
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);

@@ -1,4 +1,4 @@
-/** What a server of the etcd API counts while it serves. */
+/** Metrics counted by a server of the etcd API. */
 import { MetricSet } from "#metrics/metric-set.ts";
 import type { Clock } from "#platform/clock.ts";
 import { GrpcMetrics } from "./grpc-metrics.ts";

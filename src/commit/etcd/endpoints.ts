@@ -12,13 +12,13 @@ export class EtcdEndpoints {
   #client: EtcdClient | undefined;
   #closed = false;
 
-  /** `urls`: at least one. */
+  /** `urls` must not be empty. */
   constructor(urls: readonly string[], identity: EtcdIdentity) {
     this.#urls = urls;
     this.#identity = identity;
   }
 
-  /** The connection of the moment; made when there is none. */
+  /** The current connection, made when there is none. */
   client(): EtcdClient {
     if (this.#client !== undefined) return this.#client;
     const url = this.#urls[this.#next % this.#urls.length] ?? "";
@@ -28,7 +28,7 @@ export class EtcdEndpoints {
     return client;
   }
 
-  /** That one does not answer as it should: the next call goes elsewhere. */
+  /** Leaves an endpoint that answers wrongly; the next call uses another one. */
   leave(client: EtcdClient): void {
     this.#lost(client);
     client.close();

@@ -8,9 +8,9 @@ import type { Allowance } from "./h2-limits.ts";
 export class FrameBudget {
   readonly #clock: Clock;
   readonly #allowance: Allowance;
-  /** 0 <= #spent; at most `burst` but for the last step. */
+  /** 0 <= #spent <= `burst`, except after the last step. */
   #spent = 0;
-  /** Until then, time has been credited. */
+  /** Time up to which refills have been credited. */
   #creditedMs: number;
 
   constructor(clock: Clock, allowance: Allowance) {
@@ -19,7 +19,7 @@ export class FrameBudget {
     this.#creditedMs = clock.monotonicMs();
   }
 
-  /** @returns false when it is used up. The clock is looked at only near the end of it. */
+  /** @returns false when the budget is used up. Reads the clock only near that point. */
   spend(count: number): boolean {
     this.#spent += count;
     if (this.#spent <= this.#allowance.burst) return true;

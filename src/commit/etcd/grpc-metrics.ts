@@ -14,10 +14,10 @@ import type { Clock } from "#platform/clock.ts";
 import { Code } from "#wire/grpc.ts";
 import type { Method } from "./call.ts";
 
-/** The interceptor's default. */
+/** The default buckets of the go-grpc-prometheus interceptor. */
 const secondsBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** As grpc-go prints them: `DeadlineExceeded`; `OK` alone is written otherwise. */
+/** Code names as grpc-go prints them (`DeadlineExceeded`); only `OK` is written in capitals. */
 const codeNames = new Map(
   Object.entries(Code).map(([name, code]) => [
     code as number,
@@ -95,7 +95,7 @@ export class GrpcMetrics {
   }
 }
 
-/** One call: counted as handled once, by what ended it first. */
+/** One call, counted as handled once, with the first outcome. */
 export class CountedCall {
   readonly #clock: Clock;
   readonly #cells: MethodCells;

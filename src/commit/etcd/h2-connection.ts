@@ -40,26 +40,26 @@ import { areTrailers, requestHead } from "./request-fields.ts";
 import { PeerAccount } from "./peer-account.ts";
 import type { ServerLoad } from "./server-load.ts";
 
-/** What the connection calls upon a new stream. Must set the stream's `take`. */
+/** Called by the connection for each new stream. Must set the stream's `take`. */
 export type OpenStream = (stream: H2Stream, head: CallHead) => void;
 
-/** Per stream, so that a put of 1.5 MiB does not wait for us. */
+/** Window per stream: a put of 1.5 MiB arrives without a window update. */
 const streamWindowBytes = 2 * 2 ** 20;
 const connectionWindowBytes = 16 * 2 ** 20;
 const windowMax = 0x7fff_ffff;
-/** With more than this unsent, nothing more is read. */
+/** With more unsent bytes than this, the connection stops reading. */
 const outputHighBytes = 32 * 2 ** 20;
-/** What one read's requests may take before the loop goes on with others. */
+/** Maximum time for the requests of one read before other connections get their turn. */
 const turnMs = 10;
-/** A reset of a stream that lived longer was paid for by the stream. */
+/** Resets of streams older than this do not count as abuse. */
 const youngMs = 1000;
-/** A frame of data with less in it, which is neither the last nor ends a message, carries little forward. */
+/** A data frame with fewer bytes counts as idle, unless it ends the stream or completes a message. */
 const smallDataBytes = 256;
-/** An answer to a peer that does not read costs as many idle frames. */
+/** Idle frames charged for an answer to a peer that does not read. */
 const unreadAnswerCost = 10;
-/** Streams that we reset: what the peer had sent before it knew is dropped. */
+/** Remembered streams that this side reset; data that the peer sent before it learned of the reset is dropped. */
 const resetHereMax = 1000;
-/** For the peer to read GOAWAY before its connection is gone, with what waits before it. */
+/** Time for the peer to read GOAWAY, and what is queued before it, before the connection is closed. */
 const closeMs = 1000;
 const leftBytesMax = 2 ** 20;
 
@@ -76,14 +76,14 @@ export class H2Connection implements FrameSink {
   readonly #pings: BandwidthPings;
   readonly account: PeerAccount;
   readonly #streams = new Map<number, H2Stream>();
-  /** Streams with data that the connection's window did not let out. */
+  /** Streams with data that is blocked by the connection's window. */
   readonly #blocked = new Set<H2Stream>();
-  /** Opened by the bytes that are being read. */
+  /** Streams opened by the bytes currently being read. */
   readonly #opened: H2Stream[] = [];
   readonly #resetHere = new Set<number>();
   #lastStream = 0;
   #greeted = false;
-  /** Data since the connection's window was last renewed. */
+  /** Data received since the connection's window was last updated. */
   #received = 0;
   #sendWindow = defaultWindowBytes;
   #peerStreamWindow = defaultWindowBytes;
@@ -143,13 +143,13 @@ export class H2Connection implements FrameSink {
     this.#armHead();
   }
 
-  /** Tells the peer, then ends. */
+  /** Sends GOAWAY, then closes the connection. */
   close(): void {
     if (this.#ended) return;
     this.#goaway(ErrorCode.none, "");
   }
 
-  // For its streams.
+  // --- called by streams ---
 
   /** Bytes that the socket has not taken yet. */
   get unsentBytes(): number {
@@ -160,17 +160,17 @@ export class H2Connection implements FrameSink {
     return this.#peerStreamWindow;
   }
 
-  /** Sends bytes that are whole frames. */
+  /** Sends bytes that form whole frames. */
   write(bytes: Buffer): void {
     this.#sender.write(bytes);
   }
 
-  /** How much of `wanted` bytes of data may go out now, of a stream with this window. */
+  /** How many of `wanted` data bytes may be sent now on a stream with this window. */
   allowance(wanted: number, streamWindow: number): number {
     return Math.max(0, Math.min(wanted, streamWindow, this.#sendWindow));
   }
 
-  /** One message as data frames. The caller asked for the allowance. Not changed any more. */
+  /** Sends one message as data frames within the allowance that the caller obtained. The bytes must not change. */
   writeData(stream: number, bytes: Buffer): void {
     if (this.#ended) return;
     this.#sendWindow -= bytes.length;
@@ -178,13 +178,13 @@ export class H2Connection implements FrameSink {
     this.account.earnData(bytes.length);
   }
 
-  /** A whole unary answer. The caller asked for the allowance. */
+  /** Sends a whole unary answer within the allowance that the caller obtained. */
   writeWhole(stream: number, frame: Buffer): void {
     this.#sendWindow -= frame.length;
     this.write(wholeAnswer(stream, frame));
   }
 
-  /** The answer is sent, and what the peer still sends is of no interest. */
+  /** Asks the peer to stop sending: the answer is complete. */
   stopPeer(stream: number): void {
     this.#reset(stream, ErrorCode.none);
   }
@@ -202,7 +202,7 @@ export class H2Connection implements FrameSink {
     this.#sender.onDrain(f);
   }
 
-  // Writing.
+  // --- writing ---
 
   #pong(payload: Buffer): void {
     this.#control(FrameType.ping, Flag.ack, 0, payload);
@@ -238,10 +238,10 @@ export class H2Connection implements FrameSink {
     this.#control(FrameType.goaway, 0, 0, payload);
     this.#sender.flush();
     this.#closed();
-    // What a peer that does not read left here is not kept for it.
+    // Frees the output of a peer that does not read instead of keeping it.
     if (this.#socket.writableLength > leftBytesMax) return void this.#socket.destroy();
     this.#socket.resume();
-    // Of a peer that did nothing wrong, nothing more is waited for.
+    // A peer without fault may read what is queued; nothing more is expected from it.
     this.#socket.end(() => {
       if (code === ErrorCode.none) this.#socket.destroy();
     });
@@ -259,9 +259,9 @@ export class H2Connection implements FrameSink {
     this.account.close();
   }
 
-  // Time.
+  // --- timers ---
 
-  /** For whatever is not whole. One timer, which looks again when it is about something newer by then. */
+  /** Arms the timer for an incomplete frame. One timer, which is armed again if a newer frame is incomplete when it fires. */
   #armHead(): void {
     if (this.#headTimer !== undefined || this.#ended) return;
     const begun = this.#reader.whole;
@@ -274,7 +274,7 @@ export class H2Connection implements FrameSink {
     });
   }
 
-  // Reading.
+  // --- reading ---
 
   #read(chunk: Buffer): void {
     if (this.#ended) return;
@@ -298,7 +298,7 @@ export class H2Connection implements FrameSink {
     this.#opened.length = 0;
   }
 
-  /** The rest of what was read waits until others have had their turn. */
+  /** Postpones the rest of the read bytes until other connections had their turn. */
   #yield(): void {
     this.#updateReading();
     setImmediate(() => {
@@ -317,7 +317,7 @@ export class H2Connection implements FrameSink {
     else this.#socket.resume();
   }
 
-  // From the reader.
+  // --- called by the reader ---
 
   get isPausing(): boolean {
     return this.#ended || this.#yielding;
@@ -342,7 +342,7 @@ export class H2Connection implements FrameSink {
         if (stream !== 0) throw protocol("goaway of a stream");
         return this.account.idle(1);
       default:
-        // What is yet to be invented: nothing to do.
+        // An unknown frame type is ignored, as HTTP/2 demands.
         return this.account.idle(1);
     }
   }
@@ -411,9 +411,9 @@ export class H2Connection implements FrameSink {
     stream.peerEnded();
   }
 
-  /** A frame of data of a stream that is over. */
+  /** Handles a data frame of a stream that has ended. */
   #stale(id: number): void {
-    // The peer had sent it before it knew.
+    // The peer sent the frame before it learned of the reset.
     if (this.#resetHere.has(id)) return;
     this.account.idle(1);
     this.account.spendReset();
@@ -426,9 +426,9 @@ export class H2Connection implements FrameSink {
     stream.lost();
   }
 
-  /** One request after the other, in one read, must not keep the loop from other connections. */
+  /** Yields when the requests of one read have held the loop for too long. */
   #checkTurn(): void {
-    // The clock costs as much as a small frame.
+    // Checked at every fourth call only: reading the clock costs as much as a small frame.
     if ((++this.#calls & 3) !== 0) return;
     if (this.#clock.monotonicMs() - this.#readMs > turnMs) this.#yielding = true;
   }
@@ -451,7 +451,7 @@ export class H2Connection implements FrameSink {
     if (asks) this.#pong(Buffer.from(payload));
   }
 
-  /** What the peer makes us send piles up when it does not read. */
+  /** Answers to a peer that does not read accumulate, so they cost more. */
   #answerCost(): number {
     return this.#socket.writableLength > 0 ? unreadAnswerCost : 1;
   }
@@ -490,7 +490,7 @@ export class H2Connection implements FrameSink {
     } else if (id === Setting.enablePush && value > 1) throw protocol("push is 0 or 1");
   }
 
-  /** Of all streams at once: they are looked at once for a whole frame of settings. */
+  /** Updates all streams once per SETTINGS frame. */
   #windowsChanged(): void {
     this.account.idle(this.#streams.size / 64);
     for (const stream of this.#streams.values()) {
@@ -516,7 +516,7 @@ export class H2Connection implements FrameSink {
     this.account.taken();
   }
 
-  /** One after the other, until the window is used up: each that is still blocked waits behind the others. */
+  /** Resumes blocked streams in turn until the window is used up; a stream that is blocked again goes to the end. */
   #unblock(): void {
     for (const stream of this.#blocked) {
       if (this.#sendWindow === 0) return;

@@ -4,38 +4,38 @@
  */
 
 export interface H2Limits {
-  /** Streams open, or reset while their call still runs. More: REFUSED_STREAM. */
+  /** Open streams, and reset streams whose call still runs. Beyond it: REFUSED_STREAM. */
   readonly streamsPerConnectionMax: number;
-  /** The same of all connections. More: REFUSED_STREAM, unless the connection has fewer than `streamsReserved`. */
+  /** The same for all connections. Beyond it: REFUSED_STREAM, unless the connection has fewer than `streamsReserved`. */
   readonly streamsMax: number;
-  /** Streams that a connection gets whatever the others have open. */
+  /** Streams guaranteed to a connection whatever other connections have open. */
   readonly streamsReserved: number;
-  /** Frames that carry no request forward (`FrameBudget`). More: GOAWAY with ENHANCE_YOUR_CALM. */
+  /** Frames that advance no request (`FrameBudget`). Beyond it: GOAWAY with ENHANCE_YOUR_CALM. */
   readonly idleFrames: Allowance;
-  /** Resets of streams younger than a second, and stream errors. More: GOAWAY with ENHANCE_YOUR_CALM. */
+  /** Stream errors, and resets of streams younger than a second. Beyond it: GOAWAY with ENHANCE_YOUR_CALM. */
   readonly resets: Allowance;
-  /** Memory of a connection's messages that are not whole yet. More: RESOURCE_EXHAUSTED to the call. */
+  /** Memory for a connection's incomplete messages. Beyond it: the call fails with RESOURCE_EXHAUSTED. */
   readonly messageRoomBytesMax: number;
-  /** The same of all connections. More: RESOURCE_EXHAUSTED to the call that has waited longest. */
+  /** The same for all connections. Beyond it: the call that has waited longest fails with RESOURCE_EXHAUSTED. */
   readonly messageRoomTotalBytesMax: number;
-  /** Bytes of a connection's requests that wait for their answers. More: nothing is read until some are answered. */
+  /** Bytes of a connection's unanswered requests. Beyond it: reading stops until some are answered. */
   readonly runningBytesMax: number;
-  /** The same of all connections. More: RESOURCE_EXHAUSTED, unless the connection has none. */
+  /** The same for all connections. Beyond it: RESOURCE_EXHAUSTED, unless the connection has no such request. */
   readonly runningTotalBytesMax: number;
-  /** Answers that a peer does not take. More: its further calls wait. */
+  /** Bytes of answers that a peer has not taken. Beyond it: its further calls wait. */
   readonly unreadBytesMax: number;
-  /** The same of all connections, streams' backlogs too. More: GOAWAY to the one that has taken nothing for longest. */
+  /** The same for all connections, including streams' backlogs. Beyond it: GOAWAY to the peer that has taken nothing for longest. */
   readonly unreadTotalBytesMax: number;
-  /** Preface and SETTINGS, a header block or a frame takes no longer to come. Else: GOAWAY with ENHANCE_YOUR_CALM. */
+  /** Time for preface and SETTINGS, a header block, or a frame to arrive. Beyond it: GOAWAY with ENHANCE_YOUR_CALM. */
   readonly headMs: number;
-  /** A message takes no longer to come. Else: DEADLINE_EXCEEDED to the call. */
+  /** Time for a message to arrive. Beyond it: the call fails with DEADLINE_EXCEEDED. */
   readonly messageMs: number;
-  /** A peer at `unreadBytesMax` takes `stallBytesMin` in that time. Else: GOAWAY with ENHANCE_YOUR_CALM. */
+  /** A peer at `unreadBytesMax` must take `stallBytesMin` in this time. Otherwise: GOAWAY with ENHANCE_YOUR_CALM. */
   readonly stallMs: number;
   readonly stallBytesMin: number;
 }
 
-/** A token bucket: its size, and its refill per second. */
+/** A token bucket with its size and its refill per second. */
 export interface Allowance {
   readonly burst: number;
   readonly perSecond: number;
@@ -44,13 +44,13 @@ export interface Allowance {
 const mebibyte = 2 ** 20;
 
 export const recommendedH2Limits = {
-  // Beyond it, a client's further calls on that connection wait, as HTTP/2 says.
+  // Further calls of a client on that connection wait, as HTTP/2 prescribes.
   streamsPerConnectionMax: 10_000,
-  // An open stream that does nothing takes 1.7 KB.
+  // An idle open stream takes 1.7 KB.
   streamsMax: 50_000,
   streamsReserved: 16,
   idleFrames: { burst: 10_000, perSecond: 1000 },
-  // node:http2 allows 1000 and 33: here a client may give up a crowd of calls at once.
+  // node:http2 allows 1000 and 33; here a client may cancel many calls at once.
   resets: { burst: 1000, perSecond: 100 },
   messageRoomBytesMax: 64 * mebibyte,
   messageRoomTotalBytesMax: 128 * mebibyte,
@@ -59,7 +59,7 @@ export const recommendedH2Limits = {
   unreadBytesMax: 64 * mebibyte,
   unreadTotalBytesMax: 512 * mebibyte,
   headMs: 10_000,
-  // 2 MiB at 35 KB/s.
+  // Enough for 2 MiB at 35 KB/s.
   messageMs: 60_000,
   stallMs: 60_000,
   stallBytesMin: mebibyte,

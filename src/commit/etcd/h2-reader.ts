@@ -8,10 +8,10 @@
  */
 import { ErrorCode, Flag, frameHeadBytes, FrameType, preface } from "#wire/grpc-frames.ts";
 
-/** HTTP/2's least, and what we take. */
+/** HTTP/2's minimum for the maximum frame size, which is also what this server accepts. */
 export const frameBytesMax = 16_384;
 export const headerBlockBytesMax = 64 * 1024;
-/** A client fills its frames: `headerBlockBytesMax` is four of them. */
+/** Maximum CONTINUATION frames per block. Clients fill frames, and `headerBlockBytesMax` is four frames. */
 const continuationsMax = 16;
 
 export class ProtocolError extends Error {
@@ -29,18 +29,18 @@ export function protocol(message: string): ProtocolError {
 
 const nothing = Buffer.alloc(0);
 
-/** What is handed over is borrowed until return. */
+/** Arguments are borrowed until the method returns. */
 export interface FrameSink {
-  /** Nothing more is wanted for now: what is left is kept until the next read. */
+  /** While true, the reader stops; the remaining bytes are kept until the next read. */
   readonly isPausing: boolean;
   headerBlock(stream: number, endStream: boolean, block: Buffer): void;
-  /** `bytes` is the payload without padding, `length` what it counts in windows. */
+  /** `bytes` is the payload without padding; `length` is its size for flow control. */
   data(stream: number, bytes: Buffer, length: number, endStream: boolean): void;
   /** Any other frame. */
   control(type: number, flags: number, stream: number, payload: Buffer): void;
 }
 
-/** A header block that goes on in CONTINUATION frames. */
+/** A header block that continues in CONTINUATION frames. */
 interface Block {
   readonly stream: number;
   readonly endStream: boolean;
@@ -51,7 +51,7 @@ interface Block {
 
 export class FrameReader {
   readonly #sink: FrameSink;
-  /** What did not make a whole frame. */
+  /** Bytes of an incomplete frame. */
   readonly #rest = new Bytes();
   #prefaceSeen = false;
   #block: Block | undefined;
@@ -61,19 +61,19 @@ export class FrameReader {
     this.#sink = sink;
   }
 
-  /** Something has begun and is not whole: the preface, a frame, or a header block. */
+  /** Whether the preface, a frame or a header block has begun but is incomplete. */
   get hasPartialFrame(): boolean {
     return this.#rest.length > 0 || this.#block !== undefined || !this.#prefaceSeen;
   }
 
-  /** Grows by one with each of those that is whole. */
+  /** Number of completed prefaces, frames and header blocks. */
   get whole(): number {
     return this.#whole;
   }
 
   read(chunk: Buffer): void {
     let bytes = chunk;
-    // What is held is completed to one frame, so that it is not joined with all that follows.
+    // Completes only the held frame, so that not all following bytes are copied.
     while (this.#rest.length > 0 && bytes.length > 0) {
       const missing = this.#missing(this.#rest.bytes);
       if (missing <= 0) break;
@@ -83,22 +83,22 @@ export class FrameReader {
     if (this.#rest.length > 0) {
       const taken = this.#frames(this.#rest.bytes);
       this.#rest.drop(taken);
-      // It pauses, or its frame is not whole.
+      // The sink pauses, or the frame is still incomplete.
       if (this.#rest.length > 0) return this.#rest.add(bytes);
     }
     const taken = this.#frames(bytes);
-    // Mostly all of it: then the chunk is free.
+    // Usually everything was taken, so that the chunk can be freed.
     if (taken < bytes.length) this.#rest.add(bytes.subarray(taken));
   }
 
-  /** How many bytes the first frame in `bytes`, or its head, lacks. */
+  /** Number of bytes missing from the first frame in `bytes`, or from its header. */
   #missing(bytes: Buffer): number {
     if (!this.#prefaceSeen) return preface.length - bytes.length;
     if (bytes.length < frameHeadBytes) return frameHeadBytes - bytes.length;
     return frameHeadBytes + lengthAt(bytes, 0) - bytes.length;
   }
 
-  /** @returns how many bytes were whole frames. */
+  /** @returns the number of bytes that formed whole frames. */
   #frames(bytes: Buffer): number {
     let at = 0;
     if (!this.#prefaceSeen) {
@@ -163,7 +163,7 @@ export class FrameReader {
   }
 }
 
-/** Bytes that wait for more, in memory of their own. */
+/** A buffer for incomplete data, with its own memory. */
 class Bytes {
   #room: Buffer = nothing;
   #length = 0;
@@ -184,7 +184,7 @@ class Bytes {
     this.#length = length;
   }
 
-  /** Of the beginning. */
+  /** Removes bytes from the beginning. */
   drop(bytes: number): void {
     if (bytes === 0) return;
     if (bytes < this.#length) this.#room = Buffer.from(this.#room.subarray(bytes, this.#length));
@@ -193,7 +193,7 @@ class Bytes {
   }
 }
 
-/** `room` with its first `used` bytes, made at least `needed` long. */
+/** Returns `room` with its first `used` bytes, enlarged to at least `needed`. */
 function withRoom(room: Buffer, used: number, needed: number): Buffer {
   if (needed <= room.length) return room;
   const larger = Buffer.allocUnsafe(Math.max(needed, room.length * 2));
@@ -201,7 +201,7 @@ function withRoom(room: Buffer, used: number, needed: number): Buffer {
   return larger;
 }
 
-/** Of the payload of the frame whose head is there. */
+/** Payload length of the frame whose header is at `at`. */
 function lengthAt(bytes: Buffer, at: number): number {
   const length = bytes.readUIntBE(at, 3);
   if (length > frameBytesMax) throw new ProtocolError(ErrorCode.frameSize, `frame of ${length}`);

@@ -8,14 +8,14 @@ import { directWriter, type SocketWriter } from "#platform/node/http/socket-writ
 import { pieces } from "#wire/buffer-pool.ts";
 import { Outbox, sent, type Outgoing } from "./outbox.ts";
 
-/** Small frames are joined into one buffer up to this size; larger ones are handed on as they are. */
+/** Small frames are joined into one buffer up to this size; larger ones are passed on without a copy. */
 const joinBytesMax = 64 * 1024;
 
 interface SenderEvents {
-  /** So many bytes are about to be written. */
+  /** Called before this many bytes are written. */
   flushing(bytes: number): void;
   flushed(): void;
-  /** The socket took everything, or has room again. */
+  /** Called when the socket has taken everything or has room again. */
   drained(): void;
 }
 
@@ -23,7 +23,7 @@ export class H2Sender {
   readonly #socket: Duplex;
   readonly #events: SenderEvents;
   readonly #out = new Outbox();
-  /** Where the socket allows it, for what goes out in one piece. */
+  /** Writes output that is in one piece directly, where the socket supports it. */
   readonly #direct: SocketWriter | undefined;
   readonly #waitingForDrain = new Set<() => void>();
   #dataBytes = 0;
@@ -42,19 +42,19 @@ export class H2Sender {
     return this.#out.bytes + this.#socket.writableLength;
   }
 
-  /** Of all data frames so far, what the socket took; a little less, when other frames wait with them. */
+  /** Bytes of data frames taken by the socket; slightly less when other frames wait with them. */
   get takenBytes(): number {
     return this.#dataBytes - this.unsentBytes;
   }
 
-  /** Whole frames. Given. */
+  /** Takes ownership of whole frames. */
   write(bytes: Buffer): void {
     if (this.#closed) return;
     this.#out.push(bytes);
     this.#flushLater();
   }
 
-  /** As data frames of at most `step` bytes. Not changed any more. */
+  /** Sends data frames of at most `step` bytes. The bytes must not change. */
   writeData(stream: number, bytes: Buffer, step: number): void {
     if (this.#closed) return;
     this.#dataBytes += bytes.length;
@@ -101,7 +101,7 @@ export class H2Sender {
       return this.#sendParts(out);
     const whole = copied ? Buffer.concat(parts, bytes) : (parts[0] as Buffer);
     const writer = this.#direct ?? this.#socket;
-    // What has to wait and is no copy is left to the garbage collector.
+    // Buffers that have to wait and are not copies are left to the garbage collector.
     if (writer.write(whole) || copied) taken(out);
   }
 
@@ -111,13 +111,13 @@ export class H2Sender {
     this.#socket.cork();
     for (let i = 0; i < last; i++) this.#socket.write(parts[i]);
     this.#socket.write(parts[last], (error) => {
-      // Of a lost connection somebody may still hold them.
+      // After a lost connection the buffers may still be referenced.
       if (!error) taken(out);
     });
     this.#socket.uncork();
   }
 
-  /** A socket that took everything emits no event, so waiters are called in a later turn. */
+  /** Calls waiters in a later turn, because a socket that took everything emits no event. */
   #checkDrained(): void {
     if (this.#waitingForDrain.size === 0 || this.#socket.writableNeedDrain) return;
     setImmediate(() => this.#drained());
@@ -132,7 +132,7 @@ export class H2Sender {
   }
 }
 
-/** The bytes were taken by the host, or copied. */
+/** Returns the blocks: the host has taken or copied the bytes. */
 function taken(out: Outgoing): void {
   pieces.sent(out.parts);
   sent(out);

@@ -22,63 +22,63 @@ import type { PeerAccount } from "./peer-account.ts";
 export interface Take {
   /** Borrowed until return. */
   data(bytes: Buffer): void;
-  /** What the client sent along with the head has been read, and the client may send more. */
+  /** The client's data that arrived with the head has been read, and the client may send more. */
   waits?(): void;
   ended(): void;
   closed(): void;
 }
 
-/** What a stream asks of the connection that carries it; `H2Connection` is the only one. */
+/** The part of `H2Connection` that a stream uses. */
 interface StreamCarrier {
   readonly account: PeerAccount;
   /** Bytes that the socket has not taken yet. */
   readonly unsentBytes: number;
   readonly peerStreamWindow: number;
-  /** Sends bytes that are whole frames. */
+  /** Sends bytes that form whole frames. */
   write(bytes: Buffer): void;
-  /** How much of `wanted` bytes of data may go out now, of a stream with this window. */
+  /** How many of `wanted` data bytes may be sent now on a stream with this window. */
   allowance(wanted: number, streamWindow: number): number;
-  /** One message as data frames. The caller asked for the allowance. Not changed any more. */
+  /** Sends one message as data frames within the allowance that the caller obtained. The bytes must not change. */
   writeData(stream: number, bytes: Buffer): void;
-  /** A whole unary answer. The caller asked for the allowance. */
+  /** Sends a whole unary answer within the allowance that the caller obtained. */
   writeWhole(stream: number, frame: Buffer): void;
-  /** The answer is sent, and what the peer still sends is of no interest. */
+  /** Asks the peer to stop sending: the answer is complete. */
   stopPeer(stream: number): void;
-  /** The connection's window did not let out all of the stream's data: `pump` is called when it opens. */
+  /** Registers a stream with data blocked by the connection's window; `pump` is called when the window opens. */
   block(stream: H2Stream): void;
   forget(stream: H2Stream): void;
   onDrain(f: () => void): void;
 }
 
 const windowMax = 0x7fff_ffff;
-/** With more streams of a connection that wait for their peer, each may have less waiting. */
+/** When a connection has more streams waiting for their peer, each of them gets a smaller backlog. */
 const fullBacklogs = 16;
 
 export class H2Stream {
   readonly id: number;
   take: Take | undefined;
   readonly #connection: StreamCarrier;
-  /** When its head came. */
+  /** Time when the head arrived. */
   readonly openedMs: number;
-  /** The window is the peer's initial one and this: updates less what was sent. */
+  /** The stream's window is the peer's initial window plus this: updates minus data sent. */
   #credit = 0;
   #headSent = false;
   #peerEnded = false;
   #over = false;
-  /** What the peer's windows did not let out yet. */
+  /** Data blocked by the peer's windows. */
   #pending: Buffer[] = [];
   #pendingBytes = 0;
-  /** The trailers, sent once all data has been; undefined until the call has an outcome. */
+  /** The trailers, sent after all data; undefined until the call has an outcome. */
   #trailers: Buffer | undefined;
   #received = 0;
-  /** What the body must add up to; -1: not said. */
+  /** Bytes of the body still to come according to its head; -1: unknown. */
   #bodyLeft: number;
-  /** Bytes of its request, while its call runs whether or not the stream is over. */
+  /** Bytes of its request while the call runs, even if the stream has ended. */
   #runningBytes = 0;
-  /** It looks at its backlog before it sends. */
+  /** Whether the sender checks the backlog before it sends. */
   isPaced = false;
 
-  // One is made per call, and so without an object of options.
+  // Takes positional arguments, because one stream is made per call.
   constructor(connection: StreamCarrier, id: number, openedMs: number, bodyBytes: number) {
     this.#connection = connection;
     this.id = id;
@@ -94,7 +94,7 @@ export class H2Stream {
     return this.#peerEnded;
   }
 
-  /** Nothing that is sent from now on would reach the peer. */
+  /** Whether data sent from now on cannot reach the peer. */
   get isClosed(): boolean {
     return this.#over || this.#trailers !== undefined;
   }
@@ -113,7 +113,7 @@ export class H2Stream {
   onDrain(f: () => void): void {
     this.#connection.onDrain(() => {
       if (this.#over) return;
-      // The socket has room, but this stream's own window may still be shut.
+      // The socket has room, but the stream's own window may still be closed.
       if (this.#pendingBytes > 0) this.#onDrained = f;
       else f();
     });
@@ -127,7 +127,7 @@ export class H2Stream {
     this.#writeHeaders(grpcHead, 0);
   }
 
-  /** A framed message, which others may be sent too: it is not changed any more. */
+  /** Sends a framed message. The frame may be shared with other streams and must not change. */
   send(frame: Buffer): void {
     if (this.isClosed) return;
     this.sendHead();
@@ -143,7 +143,7 @@ export class H2Stream {
     this.pump();
   }
 
-  /** So many bytes more, or less, wait for windows. */
+  /** Changes the number of bytes that wait for windows. */
   #wait(change: number): void {
     const before = this.#pendingBytes;
     this.#pendingBytes += change;
@@ -154,7 +154,7 @@ export class H2Stream {
     );
   }
 
-  /** The whole answer of a unary call in one piece, where windows allow: the usual case. */
+  /** Sends a unary answer in one piece if the windows allow, which is the common case. */
   answer(frame: Buffer): void {
     if (this.isClosed) return;
     const fits = this.#connection.allowance(frame.length, this.#window) === frame.length;
@@ -166,7 +166,7 @@ export class H2Stream {
     this.#answered();
   }
 
-  /** The same of one message that is in several pieces. */
+  /** The same for a message in several pieces. */
   answerPieces(pieces: readonly Buffer[]): void {
     const [first] = pieces;
     if (pieces.length === 1) return this.answer(first as Buffer);
@@ -174,7 +174,7 @@ export class H2Stream {
     this.end(grpcOkTrailers);
   }
 
-  /** An answer of plain HTTP; `head` is a block. */
+  /** Sends a plain HTTP answer; `head` is an encoded header block. */
   reply(head: Buffer, body: Buffer): void {
     if (this.isClosed) return;
     this.#headSent = true;
@@ -183,14 +183,14 @@ export class H2Stream {
     this.end(noTrailers);
   }
 
-  /** Trailers, after all data. */
+  /** Sends the trailers after all data. */
   end(trailers: Buffer): void {
     if (this.isClosed) return;
     this.#trailers = trailers;
     this.pump();
   }
 
-  /** Ends it without an answer. */
+  /** Ends the stream without an answer. */
   reset(): void {
     if (this.#over) return;
     this.#connection.stopPeer(this.id);
@@ -203,13 +203,13 @@ export class H2Stream {
     else if (!this.isClosed) this.end(Buffer.concat([grpcHead, trailers]));
   }
 
-  /** Sends what the windows allow. */
+  /** Sends as much as the windows allow. */
   pump(): void {
     while (this.#pending.length > 0 && !this.#over) {
       const first = this.#pending[0] as Buffer;
       const window = this.#window;
       const allowed = this.#connection.allowance(first.length, window);
-      // Without a window of its own, only an update of that helps.
+      // If the stream's own window is closed, only an update of that window helps.
       if (allowed === 0 && first.length > 0) {
         if (window > 0) this.#connection.block(this);
         return;
@@ -229,9 +229,9 @@ export class H2Stream {
     drained?.();
   }
 
-  // From the connection.
+  // --- called by the connection ---
 
-  /** @returns false when that is more than a window can be. */
+  /** @returns false when the window would exceed HTTP/2's maximum. */
   widen(by: number): boolean {
     this.#credit += by;
     if (this.#window > windowMax) return false;
@@ -239,7 +239,7 @@ export class H2Stream {
     return true;
   }
 
-  /** @returns false when the body is not what its head said. */
+  /** @returns false when the body's length contradicts its head. */
   bodyFits(bytes: number, last: boolean): boolean {
     if (this.#bodyLeft < 0) return true;
     if (bytes > this.#bodyLeft) return false;
@@ -247,7 +247,7 @@ export class H2Stream {
     return !last || this.#bodyLeft === 0;
   }
 
-  /** @returns how much of the stream's window to give back to the peer, if it is time to. */
+  /** @returns the window to give back to the peer now, if any. */
   received(bytes: number, step: number): number {
     this.#received += bytes;
     if (this.#received < step || this.#peerEnded) return 0;
@@ -256,7 +256,7 @@ export class H2Stream {
     return renewal;
   }
 
-  /** What is handed over next is the last of it. */
+  /** The next data is the last. */
   peerWillEnd(): void {
     this.#peerEnded = true;
   }
@@ -266,19 +266,19 @@ export class H2Stream {
     if (!this.#over) this.take?.ended();
   }
 
-  /** The peer reset it, or is gone. */
+  /** The peer reset the stream, or the connection was lost. */
   lost(): void {
     this.#finish();
   }
 
-  /** What came with its head has been read. */
+  /** The bytes that arrived with the head have been read. */
   headRead(): void {
     if (!this.#over && !this.#peerEnded) this.take?.waits?.();
   }
 
-  // Of its call.
+  // --- called by the call ---
 
-  /** A message of it is whole. */
+  /** A message is complete. */
   messageTaken(): void {
     this.#connection.account.earn();
   }
@@ -300,7 +300,7 @@ export class H2Stream {
     if (this.#over) this.#connection.account.streamGone();
   }
 
-  /** Bytes, and frames, that wait for windows. */
+  /** Bytes and frames that wait for windows. */
   get pendingBytes(): number {
     return this.#pendingBytes;
   }
@@ -309,7 +309,7 @@ export class H2Stream {
     return this.#pending.length;
   }
 
-  /** @returns false when the connection's unfinished messages have more room than they may. */
+  /** @returns false when the connection's incomplete messages exceed their limit. */
   takeMessageRoom(change: number): boolean {
     return this.#connection.account.takeMessageRoom(change);
   }
@@ -318,7 +318,7 @@ export class H2Stream {
     return this.#connection.account.isServerBusy;
   }
 
-  /** Its connection's peer does not take what it asked for: new calls wait for `whenTaken`. */
+  /** Whether new calls have to wait for `whenTaken`, because the peer does not read. */
   get mustWait(): boolean {
     return this.#connection.account.isUnreadFull;
   }
@@ -351,7 +351,7 @@ export class H2Stream {
 
 const noTrailers = Buffer.alloc(0);
 
-/** A larger answer is not copied to be joined with its head. */
+/** Larger answers are not copied to be joined with their head. */
 const wholeAnswerMax = 4096;
 
 /** Head, one message and trailers of a successful unary call. */

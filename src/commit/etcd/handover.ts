@@ -23,12 +23,12 @@ interface HandoverDeps {
     readonly isOwner: boolean;
     /** The name of the replica that holds the log. */
     readonly holder: string;
-    /** Ends this process's time as the holder: another one has taken the log over. */
+    /** Ends this process's time as the holder, because another one has taken the log over. */
     retire(): void;
   };
   readonly replica: {
     settled(): Promise<void>;
-    /** Why this one should not be the holder now. */
+    /** Why this replica should not become the holder now; undefined: it may. */
     problem(): string | undefined;
   };
   readonly members: Pick<Members, "list">;
@@ -37,13 +37,13 @@ interface HandoverDeps {
 
 interface HandoverOptions {
   readonly name: string;
-  /** Takes the log from a holder that does not prefer to hold it, once it has followed for `preferMs`. */
+  /** Whether this replica takes the log from a holder without this preference, after following for `preferMs`. */
   readonly prefers: boolean;
   readonly preferMs: number;
 }
 
 const empty = Buffer.alloc(0);
-/** By then the caller's answer has been sent. */
+/** Delay after which the answer to the caller has been sent. */
 const retireMs = 20;
 const looksPerWait = 10;
 
@@ -52,7 +52,7 @@ export class Handover {
   readonly #options: HandoverOptions;
   #isUnderWay = false;
   #timer: Timer | undefined;
-  /** The holder that this replica follows, and since when. Undefined: this replica is the holder, or could not become it. */
+  /** The holder that this replica follows, and since when. Undefined: it is the holder, or could not become it. */
   #followed: { readonly holder: string; readonly sinceMs: number } | undefined;
 
   constructor(deps: HandoverDeps, options: HandoverOptions) {
@@ -66,11 +66,11 @@ export class Handover {
 
   stop(): void {
     this.#timer?.cancel();
-    // A look under way must not begin the next one.
+    // Cleared, so that a running check does not schedule another one.
     this.#timer = undefined;
   }
 
-  /** etcd's MoveLeader, with its errors. */
+  /** etcd's MoveLeader with its errors. */
   async moveLeader(targetId: bigint): Promise<void> {
     if (!this.#deps.role.isOwner) throw etcdError("notLeader");
     const members = await this.#deps.members.list();
@@ -79,7 +79,7 @@ export class Handover {
     await this.#giveTo(target.name);
   }
 
-  /** Another replica prefers to hold the log. It must be one of those that are written down. */
+  /** Gives the log to another replica that prefers to hold it. The replica must be a registered member. */
   async yieldTo(url: string): Promise<void> {
     if (this.#options.prefers) {
       throw new GrpcError(Code.failedPrecondition, "this replica prefers to hold the log, too");

@@ -17,7 +17,7 @@ interface KeySpaceHash {
   readonly hashRevision: number;
 }
 
-/** `revision` 0 is the newest. */
+/** `revision` 0: the newest. */
 export function hashKeySpace(
   store: FullStore,
   revision: number,
@@ -35,7 +35,7 @@ export function hashKeySpace(
   return { hash, hashRevision: upTo };
 }
 
-/** What compaction will forget does not count, whether or not it is forgotten yet. */
+/** Versions that compaction will remove do not count, whether or not they are removed yet. */
 function hashSkips(version: StoredVersion, compactRevision: number, anyKept: boolean): boolean {
   const { revision, kv, newest } = version;
   if (revision > compactRevision) return false;

@@ -12,18 +12,18 @@ import { EtcdClient, type EtcdIdentity } from "./client.ts";
 import type { PeerMetrics } from "./peer-metrics.ts";
 import { etcdError } from "./rpc-error.ts";
 
-/** Calls of replicas to each other have paths of their own: only the holder answers them. */
+/** Prefix of the paths for calls between replicas, which only the holder answers. */
 export const replicaPrefix = "/pilothouse.Replica";
 export const holdPath = `${replicaPrefix}/Hold`;
-/** For `call`: the replica that is asked takes the log over; the holder gives the log to the URL in the message. */
+/** Paths for `call`: asks a replica to take the log over, or the holder to give it to the URL in the message. */
 export const takePath = "/Take";
 export const yieldPath = "/Yield";
 
 export class HolderLink {
   readonly url: string;
-  /** When the holder last said that it is there, on the monotonic clock; undefined: it never did. */
+  /** Time of the holder's last answer on the monotonic clock; undefined: none yet. */
   heardMs: number | undefined;
-  /** The connection could not be made, or is over. */
+  /** Whether the connection could not be made, or has ended. */
   isGone = false;
   readonly #clock: Clock;
   readonly #client: EtcdClient;
@@ -46,12 +46,12 @@ export class HolderLink {
     });
   }
 
-  /** Nobody listens there: the process has ended. */
+  /** Whether the connection was refused, so that the process must have ended. */
   get isRefused(): boolean {
     return this.#client.failure === "ECONNREFUSED";
   }
 
-  /** `path`: as the client called it. @returns the answer's message. */
+  /** `path`: the path of the client's call. @returns the answer's message. */
   async call(path: string, request: Buffer): Promise<Buffer> {
     if (this.isGone) throw etcdError("noLeader");
     try {
@@ -61,7 +61,7 @@ export class HolderLink {
     }
   }
 
-  /** Asks whether it holds the log; its answer is seen in `heardMs`. One question at a time. */
+  /** Asks whether it holds the log and updates `heardMs` on the answer. One question at a time. */
   ask(): void {
     if (this.#asking || this.isGone) return;
     this.#asking = true;
@@ -93,7 +93,7 @@ export class HolderLink {
   }
 }
 
-/** The client's own words: nothing is known of what the other side did. */
+/** The client's own error text: whether the other side did anything is unknown. */
 function isBroken(error: unknown): boolean {
   const { code, message } = error as Partial<GrpcError>;
   return !(error instanceof GrpcError) || (code === Code.unavailable && !isOfEtcd(message ?? ""));

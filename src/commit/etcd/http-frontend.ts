@@ -56,7 +56,7 @@ function versions(): string {
   });
 }
 
-/** An alarm is ill health, unless the asker excludes it by name; and so is a state that is behind, as etcd says it. */
+/** An alarm makes the server unhealthy unless the query excludes it; so does a state that is behind, in etcd's words. */
 function health({ alarms, store }: HttpEndpointDeps, query: URLSearchParams): HttpAnswer {
   const excluded = query.getAll("exclude");
   const alarm = alarms.active.find((one) => !excluded.includes(alarmName(one.alarm)));
@@ -67,10 +67,10 @@ function health({ alarms, store }: HttpEndpointDeps, query: URLSearchParams): Ht
   return reason === "" ? ok("text/plain; charset=utf-8", body) : text(503, `${body}\n`);
 }
 
-/** @returns why not; undefined: all is well. */
+/** @returns the reason for failing; undefined: the check passes. */
 type Check = () => string | undefined;
 
-/** Reads are answered from memory by this very thread, so a running check proves that reads work. */
+/** This thread answers reads from memory, so the fact that the check runs proves that reads work. */
 function readable(): undefined {
   return undefined;
 }
@@ -79,7 +79,7 @@ function whole(alarms: Alarms): string | undefined {
   return alarms.has(AlarmType.corrupt) ? "alarm activated: CORRUPT" : undefined;
 }
 
-/** The root path runs all checks but the excluded, a path below it one. */
+/** The root path runs all checks except the excluded ones; a path below it runs one check. */
 function checkRoutes(
   root: string,
   checks: Readonly<Record<string, Check>>,

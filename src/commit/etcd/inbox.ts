@@ -19,7 +19,7 @@ export class Inbox implements Unfinished {
   readonly #load: ServerLoad;
   readonly #limits: InboxLimits;
   readonly #deframer: Deframer;
-  /** What the connection has counted; 0 and not waited for: nothing to forget. */
+  /** Bytes counted towards the connection; 0 when no message is expected. */
   #counted = 0;
   #awaited = false;
 
@@ -40,7 +40,7 @@ export class Inbox implements Unfinished {
     return this.#deframer.hasPartialMessage;
   }
 
-  /** Calls `take` with each message that is now whole. Throws GrpcError. */
+  /** Calls `take` with each message that is complete. Throws GrpcError. */
   push(bytes: Buffer, take: (message: Buffer) => void): void {
     this.#deframer.push(bytes, take);
     if (!this.#deframer.hasPartialMessage || this.#stream.isClosed) {
@@ -58,13 +58,13 @@ export class Inbox implements Unfinished {
     this.#load.giveRoom(this, roomBytes);
   }
 
-  /** A message is to come, and begins or has begun. */
+  /** Expects a message, which may have begun already. */
   await(): void {
     this.#awaited = true;
     this.#load.awaitMessage(this);
   }
 
-  /** What is held of a message is given up. */
+  /** Discards the held part of a message. */
   forget(): void {
     this.#awaited = false;
     this.#deframer.drop();

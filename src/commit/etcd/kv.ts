@@ -22,11 +22,11 @@ import { checkDelete, checkPut, checkTxn } from "./txn-check.ts";
 import { deleteRange, hasPut, isReadOnly, put, runReadOnly, runTxn } from "./txn.ts";
 
 export interface KvLimits {
-  /** etcd's --max-request-bytes. */
+  /** Like etcd's --max-request-bytes. */
   readonly requestBytesMax: number;
-  /** etcd's --max-txn-ops: per branch, compares too. */
+  /** Like etcd's --max-txn-ops: per branch, compares included. */
   readonly txnOpsMax: number;
-  /** A chunk of RangeStream holds about so much. */
+  /** Approximate size of a chunk of RangeStream. */
   readonly rangeChunkBytes: number;
 }
 
@@ -147,13 +147,13 @@ export class KvService {
       throw error instanceof StoreStoppedError ? etcdError("stopped") : error;
     });
     if (result.kind === "future") throw readError(result);
-    // The store counts an empty one as compacted at its first revision; etcd does not.
+    // The store considers an empty store compacted at its first revision; etcd does not.
     if (result.kind === "compacted" && revision > 1) throw readError(result);
     this.#identity.compacted(revision);
     return { header: this.#identity.header(this.#store.commitRevision) };
   }
 
-  /** What the function throws is the call's answer: nothing was changed. */
+  /** An error thrown by the function is the answer to the call; nothing was changed. */
   async #transact<Answer>(run: (transaction: Transaction) => Answer): Promise<Answer> {
     const result = await this.#store.transact((transaction) => {
       const before = transaction.revision;
@@ -162,14 +162,14 @@ export class KvService {
         return { kind: "ok" as const, value, isRead: transaction.revision === before };
       } catch (error) {
         if (!(error instanceof GrpcError)) throw error;
-        // It may have changed something before it found that it cannot go on.
+        // The function may have changed something before it failed.
         transaction.abandon();
         return { kind: "refused" as const, error };
       }
     });
     if (result.kind !== "done") throw this.#refusal(result);
     const { answer } = result;
-    // It told what it found, which must not be what a deposed process still believes.
+    // An answer based on reads must not come from a process that was deposed without knowing it.
     if (answer.kind === "refused" || answer.isRead) await confirmed(this.#store);
     if (answer.kind === "refused") throw answer.error;
     return answer.value;

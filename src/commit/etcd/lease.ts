@@ -70,7 +70,7 @@ export class LeaseService {
     return {
       message: (bytes) => {
         const { id } = m.leaseKeepAliveRequest.decode(bytes);
-        // Read before renewing, so that it is not above what the renewal saw.
+        // Read before renewing, so that the header's revision is not above what the renewal saw.
         const header = this.#header();
         const alive = this.#deps.store.renewLease(id as LeaseId);
         const ttlMs = this.#deps.store.lease(id as LeaseId)?.ttlMs ?? 0;
@@ -83,7 +83,7 @@ export class LeaseService {
     };
   }
 
-  /** A deposed process renews what has ended elsewhere. */
+  /** A deposed process could renew a lease that has ended elsewhere. */
   async #sendConfirmed(call: ServerStream, alive: Alive): Promise<void> {
     try {
       await confirmed(this.#deps.store);
@@ -93,7 +93,7 @@ export class LeaseService {
     }
   }
 
-  /** Reports the lease's end only once it is durable. A store that stopped never gets there. */
+  /** Reports the lease's end only once it is durable; a stopped store never reports it. */
   async #sendGone(call: ServerStream, id: bigint): Promise<void> {
     try {
       await this.#settled();
@@ -117,14 +117,14 @@ export class LeaseService {
     };
   }
 
-  /** Those that end first come first. */
+  /** Lists leases, those that end first before the others. */
   async #list(): Promise<m.Of<typeof m.leaseLeasesResponse>> {
     const leases = this.#deps.store.leases().toSorted((a, b) => a.remainingMs - b.remainingMs);
     await this.#settled();
     return { header: this.#header(), leases: leases.map(({ id }) => ({ id })) };
   }
 
-  /** What was seen of leases is durable, and nobody has changed it since. */
+  /** Resolves when everything read of leases is durable and this process still holds the log. */
   async #settled(): Promise<void> {
     await this.#deps.store.settled().catch(stopped);
     await confirmed(this.#deps.store);
@@ -134,7 +134,7 @@ export class LeaseService {
     return this.#deps.identity.header(this.#deps.store.commitRevision);
   }
 
-  /** Positive, so that every client's int64 shows it the same. */
+  /** A positive id, so that every client shows it the same. */
   #newId(): bigint {
     for (;;) {
       const bytes = this.#deps.random.bytes(8);

@@ -24,7 +24,7 @@ import { Code, GrpcError } from "#wire/grpc.ts";
 import type { EtcdClient } from "./client.ts";
 import type { EtcdEndpoints } from "./endpoints.ts";
 
-/** Longer than an election of etcd (1 s) and a slow sync; shorter than anybody waits. */
+/** Deadline of a call: longer than an election of etcd (1 s) and a slow sync, shorter than callers wait. */
 const answerMs = 2000;
 
 type Unanswered = Extract<ReadAnswer, { readonly kind: "uncertain" | "refused" }>;
@@ -34,7 +34,7 @@ export class EtcdLogCluster implements LogCluster {
   readonly #clock: Clock;
   readonly #endpoints: EtcdEndpoints;
 
-  /** `name`: for error texts, of one of several clusters. */
+  /** `name` is used in error texts when there are several clusters. */
   constructor(deps: { readonly clock: Clock; readonly endpoints: EtcdEndpoints }, name?: string) {
     if (name !== undefined) this.name = name;
     this.#clock = deps.clock;
@@ -104,7 +104,7 @@ export class EtcdLogCluster implements LogCluster {
     }
   }
 
-  /** A member that is cut off, or has lost its leader, may stay so. */
+  /** Leaves a member that is isolated or has no leader, because it may stay so. */
   #tryAnother(client: EtcdClient, error: unknown): void {
     const { code } = error as Partial<GrpcError>;
     if (code === Code.unavailable || code === Code.deadlineExceeded) this.#endpoints.leave(client);
@@ -127,7 +127,7 @@ function operationOf(one: Operation): Input<m.RequestOp> {
   return { deleteRange: { key: one.start, rangeEnd: one.end } };
 }
 
-/** Refusals that are certain, by etcd's texts and grpc-go's. */
+/** Certain refusals, recognised by the texts of etcd and grpc-go. */
 function refusedChange(error: unknown): ChangeAnswer | undefined {
   const { message } = error as Error;
   if (/request is too large|message larger than max/.test(message)) return { kind: "too-large" };
@@ -135,7 +135,7 @@ function refusedChange(error: unknown): ChangeAnswer | undefined {
   return undefined;
 }
 
-/** Codes that will not go away by asking again. */
+/** Codes for which asking again is useless. */
 const finalCodes: readonly unknown[] = [
   Code.invalidArgument,
   Code.unimplemented,

@@ -1,4 +1,4 @@
-/** The Maintenance service: status, alarms, hashes, snapshots; what does not apply here says so. */
+/** The Maintenance service: status, alarms, hashes, snapshots. Methods that do not apply here say so. */
 import type { Clock } from "#platform/clock.ts";
 import type { FullStore } from "#store/full-store.ts";
 import * as m from "#wire/etcd-messages.ts";
@@ -9,13 +9,13 @@ import type { Identity } from "./identity.ts";
 import { etcdError } from "./rpc-error.ts";
 import { sendSnapshot, type SnapshotLimits } from "./snapshot.ts";
 
-/** The etcd release whose behaviour this is: clients switch features on by it. */
+/** The etcd release whose behaviour is implemented; clients enable features by it. */
 export const etcdVersion = "3.6.5";
 export const storageVersion = "3.6.0";
 
-/** As clusters name theirs. */
+/** Reported as the cluster version. */
 const clusterVersion = "3.6";
-/** The last of its actions: 0 asks whether one may, 1 begins it. */
+/** The last downgrade action; 0 asks whether a downgrade is possible, 1 starts it. */
 const downgradeCancel = 2;
 
 type Downgraded = m.Of<typeof m.downgradeResponse>;
@@ -30,7 +30,7 @@ interface MaintenanceDeps {
 interface MaintenanceOptions extends SnapshotLimits {
   /** The member that holds the log; absent: this one. */
   readonly leader?: () => bigint;
-  /** Absent: there is only this one. */
+  /** Absent: this server is the only member. */
   readonly moveLeader?: (targetId: bigint) => Promise<void>;
   readonly quotaBytes: number;
 }
@@ -48,7 +48,7 @@ export class MaintenanceService {
     return {
       Status: unary(m.empty, m.statusResponse, () => this.#status()),
       Alarm: unary(m.alarmRequest, m.alarmResponse, (request) => this.#alarm(request)),
-      // Compaction gives back memory and disk by itself: there is nothing left to do.
+      // A no-op, because compaction returns memory and disk space by itself.
       Defragment: unary(m.empty, m.headerResponse, () => ({})),
       Hash: unary(m.empty, m.hashResponse, () => this.#hash()),
       HashKV: unary(m.hashKvRequest, m.hashKvResponse, ({ revision }) => this.#hashKv(revision)),
@@ -105,7 +105,7 @@ export class MaintenanceService {
     return { header: this.#header(), alarms };
   }
 
-  /** @returns those asked for, or what was changed. */
+  /** @returns the alarms asked for or changed. */
   #alarmed({ action, memberId, alarm }: m.Of<typeof m.alarmRequest>): readonly Alarm[] {
     const { alarms } = this.#deps;
     const one = { memberId, alarm };
@@ -125,7 +125,7 @@ export class MaintenanceService {
     }
   }
 
-  /** No version below is another's format here. So there is nothing to cancel, which etcd says by doing nothing. */
+  /** There is no older format to downgrade to and so nothing to cancel; etcd answers that without an error. */
   #downgrade({ action, version }: m.Of<typeof m.downgradeRequest>): Downgraded {
     if (action < 0 || action > downgradeCancel) throw etcdError("unknownMethod");
     if (action === downgradeCancel) return { header: this.#header(), version: clusterVersion };

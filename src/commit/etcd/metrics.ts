@@ -12,7 +12,7 @@ import { alarmName, type Alarms } from "./alarms.ts";
 import type { EtcdCounters } from "./counters.ts";
 import { etcdVersion, storageVersion } from "./maintenance.ts";
 
-/** None of a log that lies in one place. */
+/** Empty for a log without stripes. */
 function stripeMetrics(stripes: readonly StripeStats[]): readonly Metric[] {
   const each = (
     kind: Metric["kind"],
@@ -44,7 +44,7 @@ interface Metric {
   readonly kind: "gauge" | "counter";
   readonly help: string;
   readonly value: number;
-  /** `{name="value"}`, or nothing. */
+  /** `{name="value"}`, or absent. */
   readonly labels?: string;
 }
 
@@ -54,13 +54,13 @@ export interface MetricsDeps {
   readonly figures: () => ProcessFigures;
   /** Whether this replica holds the log; absent: it is the only one. */
   readonly holds?: () => boolean;
-  /** How often another process was seen to take the log, the first time included; absent: once. */
+  /** Number of changes of the holder that were seen, the first holder included; absent: 1. */
   readonly leaderChanges?: () => number;
-  /** Of the calls and connections of the port; absent: they are not counted. */
+  /** Counters of the port's calls and connections; absent: they are not counted. */
   readonly counters?: EtcdCounters;
 }
 
-/** @returns what writes the page: made once, as it counts the commits of the store from then on. */
+/** @returns the function that writes the page. Call once: it counts the store's commits from then on. */
 export function metricsPages(deps: MetricsDeps, quotaBytes: number): () => string {
   const named = new MetricSet();
   describeAsEtcd(named, deps.store, {
@@ -91,7 +91,7 @@ function figuresText(deps: MetricsDeps): string {
     .join("");
 }
 
-/** etcd's own names of two figures of the process. */
+/** Two figures of the process under etcd's own names. */
 function openFiles({ openFiles: used, openFilesMax: limit }: ProcessFigures): Metric[] {
   return [
     ...(used === undefined ? [] : [gauge("os_fd_used", "File descriptors that are open.", used)]),

@@ -12,12 +12,12 @@ import { Buffer } from "node:buffer";
 import { frameHeadBytes, FrameType, writeFrameHead } from "#wire/grpc-frames.ts";
 
 const blockBytes = 64 * 1024;
-/** A longer payload is not copied. */
+/** Longer payloads are not copied. */
 const copyBytesMax = 4096;
 const freeBlocksMax = 256;
 const freeBlocks: Buffer[] = [];
 
-/** What is to be written, in order, and the blocks that are free once it is. */
+/** Output in order, with the blocks that become free when it is written. */
 export interface Outgoing {
   readonly parts: readonly Buffer[];
   readonly bytes: number;
@@ -29,7 +29,7 @@ export class Outbox {
   #blocks: Buffer[] = [];
   #bytes = 0;
   #block: Buffer | undefined;
-  /** Of the open block: what is not among the parts yet begins, and ends. */
+  /** Start in the open block of the bytes that are not in `parts` yet, and their end. */
   #from = 0;
   #at = 0;
 
@@ -37,14 +37,14 @@ export class Outbox {
     return this.#bytes;
   }
 
-  /** Whole frames. Given. */
+  /** Takes ownership of whole frames. */
   push(bytes: Buffer): void {
     this.#cut();
     this.#parts.push(bytes);
     this.#bytes += bytes.length;
   }
 
-  /** A frame of data. A long payload is not copied, so it must not change. */
+  /** Adds a data frame. A long payload is not copied and must not change. */
   dataFrame(stream: number, payload: Buffer): void {
     const copied = payload.length <= copyBytesMax;
     const block = this.#room(frameHeadBytes + (copied ? payload.length : 0));
@@ -57,7 +57,7 @@ export class Outbox {
     this.#bytes += payload.length;
   }
 
-  /** Empties it. */
+  /** Removes and returns all output. */
   take(): Outgoing {
     this.#cut();
     const outgoing = { parts: this.#parts, bytes: this.#bytes, blocks: this.#blocks };
@@ -79,7 +79,7 @@ export class Outbox {
     return block;
   }
 
-  /** What is in the open block so far becomes a part. */
+  /** Makes the pending bytes of the open block a part. */
   #cut(): void {
     if (this.#block === undefined || this.#at === this.#from) return;
     this.#parts.push(this.#block.subarray(this.#from, this.#at));
@@ -87,7 +87,7 @@ export class Outbox {
   }
 }
 
-/** Returns the blocks: no one reads these bytes again. */
+/** Returns the blocks to the pool; their bytes are not read again. */
 export function sent({ blocks }: Outgoing): void {
   for (const block of blocks) if (freeBlocks.length < freeBlocksMax) freeBlocks.push(block);
 }

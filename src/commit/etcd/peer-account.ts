@@ -16,15 +16,15 @@ import type { Reader, ServerLoad } from "./server-load.ts";
 interface Connection {
   /** Bytes that the socket has not taken yet. */
   readonly unsentBytes: number;
-  /** Bytes of data that it has. */
+  /** Bytes of data that the socket has taken. */
   readonly takenBytes: number;
-  /** `isRunningFull` may have changed. */
+  /** Called when `isRunningFull` may have changed. */
   runningChanged(): void;
-  /** Ends it with ENHANCE_YOUR_CALM. */
+  /** Ends the connection with ENHANCE_YOUR_CALM. */
   endUnread(): void;
 }
 
-/** Data sent earns an idle frame for each of these: peers send updates and pings as they read. */
+/** Bytes of sent data that earn one idle frame, because peers send window updates and pings as they read. */
 const earningBytes = 4096;
 
 export class PeerAccount implements Reader {
@@ -34,17 +34,17 @@ export class PeerAccount implements Reader {
   readonly #connection: Connection;
   readonly #idleFrames: FrameBudget;
   readonly #resets: FrameBudget;
-  /** Open, or over while their call still runs. */
+  /** Streams that are open, or whose call still runs. */
   #streams = 0;
-  /** Bytes of requests that wait for their answers. */
+  /** Bytes of unanswered requests. */
   #runningBytes = 0;
-  /** Memory of messages that are not whole yet. */
+  /** Memory of incomplete messages. */
   #roomBytes = 0;
-  /** Bytes that wait for windows: of streams that look at their backlog, and of others. */
+  /** Bytes waiting for windows: of paced streams, and of others. */
   #pacedBytes = 0;
   #answerBytes = 0;
   #pacedWaiting = 0;
-  /** What was reported as unread. */
+  /** Unread bytes reported so far. */
   #reported = 0;
   #takenMs = 0;
   readonly #postponed: (() => void)[] = [];
@@ -65,21 +65,21 @@ export class PeerAccount implements Reader {
     deps.load.open(this);
   }
 
-  // Frames.
+  // --- frames ---
 
-  /** So many frames carried nothing forward. Throws ProtocolError when there were too many. */
+  /** Charges frames that advance no request. Throws ProtocolError when the budget is used up. */
   idle(count: number): void {
     if (this.#idleFrames.spend(count)) return;
     throw new ProtocolError(ErrorCode.enhanceYourCalm, "too many frames that carry nothing");
   }
 
-  /** A stream was reset soon after it began. Throws ProtocolError when there were too many. */
+  /** Charges a reset of a young stream. Throws ProtocolError when the budget is used up. */
   spendReset(): void {
     if (this.#resets.spend(1)) return;
     throw new ProtocolError(ErrorCode.enhanceYourCalm, "too many resets");
   }
 
-  /** A request or a message is whole. */
+  /** Credits a complete request or message. */
   earn(): void {
     this.#idleFrames.earn(1);
   }
@@ -88,7 +88,7 @@ export class PeerAccount implements Reader {
     this.#idleFrames.earn(bytes / earningBytes);
   }
 
-  // Streams, and requests that run.
+  // --- streams and running requests ---
 
   get hasStream(): boolean {
     const { streamsPerConnectionMax, streamsMax, streamsReserved } = this.#limits;
@@ -101,7 +101,7 @@ export class PeerAccount implements Reader {
     this.#load.streams++;
   }
 
-  /** Nothing holds it any more. */
+  /** A stream has ended and its call does not run any more. */
   streamGone(): void {
     this.#streams--;
     this.#load.streams--;
@@ -124,21 +124,21 @@ export class PeerAccount implements Reader {
     return this.#runningBytes > this.#limits.runningBytesMax;
   }
 
-  /** All connections' requests take as much as they may, and this one's are among them. */
+  /** Whether the requests of all connections have reached their limit and this connection has some of them. */
   get isServerBusy(): boolean {
     const { runningTotalBytesMax } = this.#limits;
     return this.#runningBytes > 0 && this.#load.runningBytes > runningTotalBytesMax;
   }
 
-  /** @returns false when the unfinished messages have more room than they may. */
+  /** @returns false when incomplete messages exceed their limit. */
   takeMessageRoom(change: number): boolean {
     this.#roomBytes += change;
     return this.#roomBytes <= this.#limits.messageRoomBytesMax;
   }
 
-  // Answers.
+  // --- answers ---
 
-  /** Paced streams with bytes that wait for windows. */
+  /** Number of paced streams with bytes that wait for windows. */
   get pacedWaiting(): number {
     return this.#pacedWaiting;
   }
@@ -147,7 +147,7 @@ export class PeerAccount implements Reader {
     return this.#load.isUnreadFull;
   }
 
-  /** Answers wait for the peer, as many as may: new calls wait for `postpone`. */
+  /** Whether the peer's unread answers have reached the limit, so that new calls wait in `postpone`. */
   get isUnreadFull(): boolean {
     return this.#answerBytes + this.#connection.unsentBytes > this.#limits.unreadBytesMax;
   }
@@ -164,7 +164,7 @@ export class PeerAccount implements Reader {
     this.#connection.endUnread();
   }
 
-  /** So many bytes more, or less, wait for windows; `turned`: a stream began or ceased to wait. */
+  /** Changes the bytes that wait for windows. `turned`: the stream began or stopped waiting. */
   waiting(change: number, paced: boolean, turned: boolean): void {
     if (!paced) this.#answerBytes += change;
     else {
@@ -178,12 +178,12 @@ export class PeerAccount implements Reader {
     this.#postponed.push(call);
   }
 
-  /** The peer has taken some of what waits for it. */
+  /** The peer has taken some of its answers. */
   taken(): void {
     if (this.#reported > 0) this.#takenMs = this.#clock.monotonicMs();
   }
 
-  /** What waits for the peer has changed. May end the connection. */
+  /** Reports a change of the unread bytes; this may end the connection. */
   report(): void {
     if (this.#closed) return;
     const unread = this.unreadBytes;
@@ -206,7 +206,7 @@ export class PeerAccount implements Reader {
     this.#stallTimer?.cancel();
     this.#load.close(this);
     this.#load.unread(-this.#reported);
-    // Each finds its stream closed, and gives back what it holds.
+    // Each postponed call finds its stream closed and releases what it holds.
     for (const call of this.#postponed.splice(0)) call();
   }
 

@@ -4,7 +4,7 @@
  */
 import type { Counter, Histogram, MetricSet } from "#metrics/metric-set.ts";
 
-/** 0.1 ms, doubled 15 times; etcd's. */
+/** etcd's buckets: 0.1 ms, doubled 15 times. */
 const secondsBounds = Array.from({ length: 16 }, (_, power) =>
   Number((0.0001 * 2 ** power).toFixed(4)),
 );

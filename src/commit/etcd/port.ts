@@ -9,22 +9,22 @@ import type { Clock } from "#platform/clock.ts";
 import { createServer as createHttpServer } from "#platform/node/http/node-http.ts";
 import type { HttpEndpoint } from "./http-frontend.ts";
 
-/** Enough to tell: no method of HTTP/1.1 begins so. */
+/** Sufficient to recognise HTTP/2, because no method of HTTP/1.1 begins like this. */
 const prefacePart = Buffer.from("PRI * HTTP/2");
 
 interface Protocols {
   readonly clock: Clock;
   readonly http1: HttpServer;
-  /** The socket is unread. */
+  /** Called with the socket unread. */
   readonly http2: () => void;
 }
 
-/** Hands the socket to the one that it speaks; ends it when that is not known within `headMs`. */
+/** Passes the socket to the server of its protocol; closes it when the protocol is unknown after `headMs`. */
 export function tellProtocol(socket: Socket, to: Protocols, headMs: number): void {
   if (socket instanceof TLSSocket && socket.alpnProtocol === "h2") return to.http2();
   let held: Buffer = Buffer.alloc(0);
   const end = (): void => void socket.destroy();
-  // However its bytes trickle in.
+  // A total limit, however slowly the bytes arrive.
   const timer = to.clock.after("etcd.head", headMs, end);
   const see = (chunk: Buffer): void => {
     held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
@@ -46,13 +46,13 @@ export function tellProtocol(socket: Socket, to: Protocols, headMs: number): voi
   socket.on("close", () => timer.cancel());
 }
 
-/** It is handed its connections. A request's head, and all of it, come within `headMs`. */
+/** A server to which connections are passed. A request must arrive completely within `headMs`. */
 export function http1Server(answer: HttpEndpoint, headMs: number): HttpServer {
   const server = createHttpServer(
     { connectionsCheckingInterval: headMs / 2 },
     (request, response) => {
       const { status, headers, body } = answer(request.method ?? "", request.url ?? "");
-      // A body that was sent along is of no interest to any of the answers.
+      // No answer depends on a request body, so it is discarded.
       request.resume();
       response.writeHead(status, { ...headers, "content-length": body.length });
       response.end(request.method === "HEAD" ? undefined : body);
@@ -60,7 +60,7 @@ export function http1Server(answer: HttpEndpoint, headMs: number): HttpServer {
   );
   server.headersTimeout = headMs;
   server.requestTimeout = headMs;
-  // It never listens, and a server counts the time of its connections from then on.
+  // Node starts its connection timeouts on `listening`, which this server never emits itself.
   server.emit("listening");
   return server;
 }

@@ -17,7 +17,7 @@ import type { Identity } from "./identity.ts";
 import { hasRevisionFilter, span } from "./range.ts";
 import { etcdError, readError } from "./rpc-error.ts";
 
-/** One for all: an answer is written in one synchronous go. */
+/** One writer is enough, because an answer is written synchronously. */
 const writer = new RangeWriter();
 
 export function areInKeyOrder(request: RangeRequest): boolean {
@@ -28,7 +28,7 @@ export function areInKeyOrder(request: RangeRequest): boolean {
   );
 }
 
-/** Throws GrpcError. A target without an order is no order here, but for few keys (`fewByTarget`). */
+/** Throws GrpcError. With a sort target but no order, only few keys are sorted (`fewByTarget`). */
 function checkStreamed(request: RangeRequest): void {
   const { sortOrder, sortTarget } = request;
   const ascends = sortOrder === SortOrder.ascend && sortTarget === SortTarget.key;
@@ -54,14 +54,14 @@ export function rangeBytes(store: FullStore, identity: Identity, request: RangeR
   return writer.end();
 }
 
-/** Sends the chunks of one request, each of about `chunkBytes`, as the client takes them. */
+/** Sends the chunks of one request, each about `chunkBytes`, as fast as the client reads them. */
 export class RangeStream {
   readonly #store: FullStore;
   readonly #identity: Identity;
   readonly #request: RangeRequest;
   readonly #chunkBytes: number;
   readonly #end: Key;
-  /** The head when it began: the header's revision, and what is read unless asked otherwise. */
+  /** The head at the beginning: the header's revision, and the default revision to read. */
   readonly #head: Revision;
   readonly #at: Revision;
   readonly #wanted: number;
@@ -88,7 +88,7 @@ export class RangeStream {
     this.#wanted = request.countOnly ? 0 : all;
   }
 
-  /** Sends until the socket is full, then again when it is not. Throws GrpcError. */
+  /** Sends until the socket is full, and continues when it has room. Throws GrpcError. */
   pump(call: ServerStream): void {
     while (!call.isClosed) {
       if (this.#chunk(call)) return call.end();
@@ -107,7 +107,7 @@ export class RangeStream {
     }
   }
 
-  /** @returns whether it was the last. */
+  /** @returns whether this was the last chunk. */
   #chunk(call: ServerStream): boolean {
     writer.begin();
     const before = this.#sent;

@@ -16,10 +16,10 @@ import type {
 import { SortOrder, SortTarget, type RangeRequest } from "#wire/etcd-messages.ts";
 import { etcdError, readError } from "./rpc-error.ts";
 
-/** Above every key: keys are strings of chars up to 255. */
+/** Greater than every key, because keys are strings of chars up to 255. */
 const afterAllKeys = "\u0100" as Key;
 
-/** State at one revision: the committed one, or a transaction's. */
+/** The state at one revision: the committed one, or that of a transaction. */
 export interface ReadView {
   readonly revision: Revision;
   range(request: StoreRange): RangeResult;
@@ -32,7 +32,7 @@ export interface RangeAnswer {
   readonly count: number;
 }
 
-/** etcd's pair of key and range end as the store's [start, end). */
+/** Converts etcd's key and range end to the store's [start, end). */
 export function span(key: string, rangeEnd: string): { readonly start: Key; readonly end: Key } {
   const start = key as Key;
   if (rangeEnd === "") return { start, end: `${key}\0` as Key };
@@ -54,7 +54,7 @@ export function checkRangeRequest(request: RangeRequest): void {
 /** Throws GrpcError when the revision cannot be read. */
 export function executeRange(view: ReadView, request: RangeRequest): RangeAnswer {
   const whole = request.sortOrder !== SortOrder.none || hasRevisionFilter(request);
-  // One more than asked for, as in etcd: with a target but no order, it takes part in the sorting.
+  // One key more than requested, as in etcd; with a target but no order it takes part in the sorting.
   const limit = request.limit + 1;
   const found = view.range({
     ...span(request.key, request.rangeEnd),
@@ -107,7 +107,7 @@ function filter(kvs: readonly KeyValue[], request: RangeRequest): readonly KeyVa
   );
 }
 
-/** A target other than the key is sorted by even when no order is asked for. */
+/** Sorts by a target other than the key even when no order is requested, as etcd does. */
 function sort(kvs: readonly KeyValue[], request: RangeRequest): readonly KeyValue[] {
   const { sortOrder, sortTarget } = request;
   const byKey = sortTarget === SortTarget.key;

@@ -16,7 +16,7 @@ type Streaming = Extract<Method, { readonly kind: "stream" }>;
 
 export interface ReplicaCalls {
   readonly isOwner: boolean;
-  /** Sends the call to the holder. @returns its message, or "own" when this process became the holder meanwhile. */
+  /** Sends the call to the holder. @returns its message; "own" when this process has become the holder. */
   forward(path: string, request: Buffer): Promise<Buffer | "own">;
   /** Takes the log over from a holder that gives it away. Rejects when that fails. */
   take(): Promise<void>;
@@ -72,7 +72,7 @@ function atHolder(replica: ReplicaCalls, path: string, own: Unary): Unary {
   };
   return {
     kind: "unary",
-    // The request is borrowed.
+    // Copied, because the request is borrowed.
     answer: (request) => (replica.isOwner ? own.answer(request) : send(Buffer.from(request))),
   };
 }
@@ -87,7 +87,7 @@ function onlyAtHolder(replica: ReplicaCalls, own: Unary): Unary {
   };
 }
 
-/** Sends each message as a call of its own: between two of them the log may change hands. */
+/** Forwards each message as a separate call, because the log may change hands between two messages. */
 function keptAlive(replica: ReplicaCalls, once: Unary, call: ServerStream): StreamEnd {
   const method = atHolder(replica, keepAlivePath, once);
   const send = async (request: Buffer): Promise<void> => {
@@ -105,7 +105,7 @@ function keptAlive(replica: ReplicaCalls, once: Unary, call: ServerStream): Stre
   };
 }
 
-/** A stream's method for a single message, as a unary one. */
+/** Presents a stream's method as a unary one, for a single message. */
 function oneByOne({ open }: Streaming): Unary {
   const answer = (request: Buffer): Promise<Buffer> =>
     new Promise((resolve, reject) => {

@@ -1,17 +1,17 @@
-/** The replicas of one log, as each of them wrote itself down beside it. A replica that is gone stays until it is removed. */
+/** The replicas of one log, each registered by itself next to the log. Registrations stay until removed. */
 import { createHash } from "node:crypto";
 import type { LogCluster } from "#store/engines/etcd/cluster.ts";
 import type { Member, Members } from "./cluster.ts";
 import { etcdError } from "./rpc-error.ts";
 
-/** More replicas than anybody runs; further ones are not listed. */
+/** Far above practical numbers; further replicas are not listed. */
 const membersMax = 64;
 
 export class ReplicaRegistry implements Members {
   readonly #cluster: LogCluster;
   readonly #prefix: string;
 
-  /** `prefix`: the log's. Members lie beside it, not in it: a log that is empty has no keys. */
+  /** `prefix`: that of the log. Members are stored outside of it, because an empty log must have no keys. */
   constructor(cluster: LogCluster, prefix: string) {
     this.#cluster = cluster;
     this.#prefix = `${prefix.slice(0, -1)}-replicas/`;
@@ -51,7 +51,7 @@ function memberOf(url: string): Member {
   return { id: memberIdOf(url), name: url, clientUrls: [url] };
 }
 
-/** The same for the same replica at every start. */
+/** Equal for the same replica at every start. */
 export function memberIdOf(url: string): bigint {
   return createHash("sha256").update(url).digest().readBigUInt64BE(0);
 }

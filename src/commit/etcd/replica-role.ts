@@ -17,14 +17,14 @@ import type { ReplicaCalls } from "./replica-methods.ts";
 import { etcdError } from "./rpc-error.ts";
 
 interface ReplicaTimes {
-  /** The log is read so often, beside what it sends by itself. */
+  /** Interval at which the log is read, in addition to what the watch delivers. */
   readonly pollMs: number;
   readonly askMs: number;
-  /** A holder that says nothing for so long is deposed. */
+  /** A holder that has been silent for this long is deposed. */
   readonly silentMs: number;
-  /** The same of a holder that this one never heard: it may be up, and refuse the connection for its certificate. */
+  /** The same for a holder that never answered: it may be running and refuse the connection because of its certificate. */
   readonly strangerMs: number;
-  /** A call waits so long for a holder. */
+  /** Maximum time that a call waits for a holder. */
   readonly patienceMs: number;
 }
 
@@ -33,7 +33,7 @@ export const recommendedReplicaTimes = {
   askMs: 200,
   silentMs: 1000,
   strangerMs: 5000,
-  // etcd's own: its request timeout is 5 s and an election.
+  // Like etcd: the request timeout of 5 s includes an election.
   patienceMs: 5000,
 } as const satisfies ReplicaTimes;
 
@@ -41,12 +41,12 @@ interface RoleDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly replica: Replica;
-  /** Begins a connection to the replica of that name; `gone` is called once when it is over. */
+  /** Starts a connection to the named replica; `gone` is called once when it has ended. */
   readonly connect: (name: string, gone: () => void) => HolderLink;
 }
 
 export class ReplicaRole implements ReplicaCalls {
-  /** Resolves, never rejects, when this process must begin anew. */
+  /** Resolves, never rejects, when the process must be restarted. */
   readonly failed: Promise<Error>;
   readonly #deps: RoleDeps;
   readonly #name: string;
@@ -55,13 +55,13 @@ export class ReplicaRole implements ReplicaCalls {
   readonly #timers = new Set<Timer>();
   readonly #waiting = new Set<() => void>();
   #link: HolderLink | undefined;
-  /** Of this holder the connection broke before. */
+  /** Name of a holder whose connection broke before. */
   #broken = "";
   #isTaking = false;
   #isSilent = false;
-  /** When the holder was last asked, or would have been. */
+  /** Time when the holder was last asked, or should have been. */
   #askedMs = 0;
-  /** When it was last heard, or first met. */
+  /** Time of the holder's last answer, or of the first contact. */
   #heardMs = 0;
   #wasHeard = false;
   #stopped = false;
@@ -79,7 +79,7 @@ export class ReplicaRole implements ReplicaCalls {
     return this.#deps.replica.isOwner;
   }
 
-  /** The name of the process that holds the log, as far as this one knows. */
+  /** Name of the process that holds the log, as far as this one knows. */
   get holder(): string {
     return this.isOwner ? this.#name : this.#deps.replica.holder.name;
   }
@@ -107,7 +107,7 @@ export class ReplicaRole implements ReplicaCalls {
       try {
         if (link !== undefined) return await link.call(path, request);
       } catch (error) {
-        // It was refused before anything was done.
+        // The call was refused before it had any effect.
         if ((error as Error).message !== noLeader) throw error;
       }
       if (this.#stopped || clock.monotonicMs() >= untilMs) throw etcdError("noLeader");
@@ -115,7 +115,7 @@ export class ReplicaRole implements ReplicaCalls {
     }
   }
 
-  /** The holder gives the log away, to this one. */
+  /** Takes the log over from a holder that gives it to this replica. */
   async take(): Promise<void> {
     if (this.isOwner) return;
     await this.#deps.replica.catchUp();
@@ -123,12 +123,12 @@ export class ReplicaRole implements ReplicaCalls {
     if (!this.isOwner) throw etcdError("leaderChanged");
   }
 
-  /** Another replica has the log: this process must begin anew. */
+  /** Another replica holds the log, so this process must be restarted. */
   retire(): void {
     this.#fail(new FencedError("the log was given to another replica"));
   }
 
-  /** Resolves when another holder may be known, or soon. */
+  /** Resolves when another holder is or may soon be known. */
   #change(): Promise<void> {
     return new Promise((resolve) => {
       const timer = this.#deps.clock.after("etcd.replica-wait", this.#times.pollMs, () => tell());
@@ -162,7 +162,7 @@ export class ReplicaRole implements ReplicaCalls {
     this.#isSilent = true;
   }
 
-  /** Connects to the holder that the log names; one that nobody holds, or this process's former self, is taken. */
+  /** Connects to the holder named by the log. Takes the log over if it has no holder, or if the holder is this process's previous run. */
   #meet(): void {
     const { replica, connect, log } = this.#deps;
     if (replica.isOwner || this.#stopped) return;
@@ -180,13 +180,13 @@ export class ReplicaRole implements ReplicaCalls {
     this.#tellWaiting();
   }
 
-  /** Once may be a hiccup of the network; a connection that breaks again, or cannot be made, is the process's end. */
+  /** A single break may be a network problem; a second one, or a failure to connect, means that the process has ended. */
   #gone(name: string): void {
     const link = this.#link;
     if (link?.url !== name || this.#stopped || this.isOwner) return;
     this.#hear(link);
     if (link.isRefused) return void this.#takeOver("nobody listens at its address");
-    // One that was never heard may refuse this process for its certificate; `#follow` connects again.
+    // A holder that never answered may refuse this process's certificate; `#follow` connects again.
     if (!this.#wasHeard) return;
     if (this.#broken === name) return void this.#takeOver("its connection broke");
     this.#broken = name;
@@ -205,7 +205,7 @@ export class ReplicaRole implements ReplicaCalls {
     const nowMs = this.#deps.clock.monotonicMs();
     const { askMs, silentMs, strangerMs } = this.#times;
     this.#hear(link);
-    // This process was paused itself: the holder's silence of that time says nothing.
+    // This process itself was paused, so the holder's silence during that time means nothing.
     if (nowMs - this.#askedMs > silentMs / 2) this.#heardMs = nowMs;
     this.#askedMs = nowMs;
     const quietMs = nowMs - this.#heardMs;
@@ -223,7 +223,7 @@ export class ReplicaRole implements ReplicaCalls {
     return "it could never be reached";
   }
 
-  /** Resolves once it is known whether that worked; never rejects. */
+  /** Resolves once the outcome is known; never rejects. */
   async #takeOver(why: string): Promise<void> {
     const { replica, log } = this.#deps;
     if (this.#isTaking || this.#stopped) return;
@@ -239,12 +239,12 @@ export class ReplicaRole implements ReplicaCalls {
       .finally(() => {
         this.#isTaking = false;
         this.#tellWaiting();
-        // Who holds it now is in the log.
+        // The log names its current holder.
         void this.#follow();
       });
   }
 
-  /** Runs it again and again, each time after the one before has ended. */
+  /** Repeats `run`, each time after the previous run has ended. */
   #again(name: TimerName, everyMs: number, run: () => Promise<void>): void {
     const timer = this.#deps.clock.after(name, everyMs, () => {
       this.#timers.delete(timer);

@@ -7,11 +7,11 @@ import type { CallHead } from "./call-head.ts";
 
 type MutableHead = { -readonly [name in keyof CallHead]: CallHead[name] };
 
-/** A bit for each pseudo-header field. */
+/** One bit per pseudo-header field. */
 const Seen = { method: 1, path: 2, scheme: 4, authority: 8 } as const;
 const needed = Seen.method | Seen.path | Seen.scheme;
 
-/** Undefined: malformed. */
+/** Undefined: the fields are malformed. */
 export function requestHead(fields: readonly HeaderField[]): CallHead | undefined {
   const head: MutableHead = {
     method: "",
@@ -38,12 +38,12 @@ export function requestHead(fields: readonly HeaderField[]): CallHead | undefine
   return (seen & needed) === needed && head.path !== "" ? head : undefined;
 }
 
-/** Trailers say nothing that gRPC uses, but must be well-formed, and have no pseudo-header fields. */
+/** gRPC uses no request trailers, but they must be well-formed and without pseudo-header fields. */
 export function areTrailers(fields: readonly HeaderField[]): boolean {
   return fields.every(({ name, isWellFormed }) => isWellFormed && name[0] !== ":");
 }
 
-/** Takes it. @returns which it is; 0: an unknown one. */
+/** Stores the field in `head`. @returns its bit; 0: unknown. */
 function pseudoBit(head: MutableHead, { name, value }: HeaderField): number {
   switch (name) {
     case ":path":
@@ -61,7 +61,7 @@ function pseudoBit(head: MutableHead, { name, value }: HeaderField): number {
   }
 }
 
-/** @returns false for a field that HTTP/2 does not have. */
+/** @returns false for a field that HTTP/2 forbids. */
 function takeField(head: MutableHead, { name, value }: HeaderField): boolean {
   switch (name) {
     case "content-type":
@@ -74,13 +74,13 @@ function takeField(head: MutableHead, { name, value }: HeaderField): boolean {
       head.timeout = value;
       return true;
     case "authorization":
-      // Said twice, it is nobody's.
+      // Two different credentials are joined, so that neither is valid.
       head.authorization = head.authorization === "" ? value : `${head.authorization}, ${value}`;
       return true;
     case "te":
       return value === "trailers";
     case "content-length":
-      // Said twice, it must be the same.
+      // A repeated length must have the same value.
       if (!/^\d{1,15}$/.test(value)) return false;
       if (head.contentLength !== undefined && head.contentLength !== Number(value)) return false;
       head.contentLength = Number(value);

@@ -27,16 +27,16 @@ interface Served {
   readonly log: Log;
   readonly load: ServerLoad;
   readonly limits: InboxLimits;
-  /** Plain HTTP is spoken over HTTP/2 too: as in etcd, only where TLS told the protocols apart. */
+  /** Whether plain HTTP is served over HTTP/2 too; as in etcd, only where TLS negotiated the protocol. */
   readonly plainHttp2: boolean;
   /** Absent: calls are not counted. */
   readonly counters?: EtcdCounters;
 }
 
-/** What its client waits for less long is not worth beginning: it has given up already. */
+/** A client with a shorter timeout has already given up. */
 const timeoutMsLeast = 0.01;
 
-/** A stream with its head: sets its `take`. */
+/** Serves a stream with this head; sets its `take`. */
 export function serveCall(served: Served, stream: H2Stream, head: CallHead): void {
   if (served.plainHttp2 && !isGrpc(head)) return serveHttp(served, stream, head);
   const refused = refuseHead(head);
@@ -54,7 +54,7 @@ export function serveCall(served: Served, stream: H2Stream, head: CallHead): voi
   else serveStream(served, call, head, method.open);
 }
 
-/** Answered when the request has ended; what body it has is of no interest. */
+/** Answers when the request has ended; its body is ignored. */
 function serveHttp(served: Served, stream: H2Stream, { method, path }: CallHead): void {
   const fail = (): void => stream.reset();
   const inbox = new Inbox({ stream, load: served.load, fail }, served.limits, "");
@@ -69,7 +69,7 @@ function serveHttp(served: Served, stream: H2Stream, { method, path }: CallHead)
   };
 }
 
-/** In the words of grpc-go. */
+/** Error with grpc-go's text. */
 function unknownMethod(methods: ReadonlyMap<string, Method>, path: string): GrpcError {
   const slash = path.lastIndexOf("/");
   if (slash < (path.startsWith("/") ? 1 : 0)) {
@@ -84,7 +84,7 @@ function unknownMethod(methods: ReadonlyMap<string, Method>, path: string): Grpc
   return new GrpcError(Code.unimplemented, text);
 }
 
-/** One stream of HTTP/2 as the services see it. */
+/** One HTTP/2 stream in the form that the services use. */
 class Call implements ServerStream {
   readonly stream: H2Stream;
   readonly counted: CountedCall | undefined;
@@ -114,7 +114,7 @@ class Call implements ServerStream {
     this.stream.send(framed(withHeadroom));
   }
 
-  /** A unary call's one message goes out. */
+  /** Records that a unary call was answered. */
   answered(): void {
     this.counted?.sent();
     this.counted?.end(Code.ok);
@@ -189,7 +189,7 @@ function serveUnary(
     );
   };
   const take = (message: Buffer): void => {
-    // One message is one call; what else comes is dropped.
+    // A call has one message; further ones are dropped.
     if (answered) return;
     answered = true;
     call.counted?.received();
@@ -207,7 +207,7 @@ function serveUnary(
         fail(error);
       }
     },
-    // The message mostly comes in the same packet, and many are answered at once: no timer for those.
+    // Most messages arrive in the same packet and are answered at once, so the timer is set only for others.
     waits: () => {
       arm();
       if (!answered) inbox.await();
@@ -231,7 +231,7 @@ function orElse(fail: (error: unknown) => void, step: () => void): void {
   }
 }
 
-/** Its peer has asked for more than it reads. */
+/** Runs the call later, because its peer has not read earlier answers. */
 function runLater(
   stream: H2Stream,
   message: Buffer,
@@ -245,17 +245,17 @@ function runLater(
   });
 }
 
-/** As etcd's, where too many writes wait. */
+/** etcd's error for too many waiting writes. */
 function tooManyRequests(): GrpcError {
   return new GrpcError(Code.resourceExhausted, "etcdserver: too many requests");
 }
 
-/** In the words of grpc-go, which passes on what its reader says. */
+/** Error with grpc-go's text, which includes that of its reader. */
 function endedEarly({ hasPartialMessage }: Inbox): GrpcError {
   return new GrpcError(Code.unknown, hasPartialMessage ? "unexpected EOF" : "EOF");
 }
 
-/** Long waits end a little late, so that the host keeps few timers of different lengths. */
+/** Long timeouts are rounded up, so that the host keeps few timer lists. */
 function armDeadline({ clock }: Served, call: Call, head: CallHead): Timer | undefined {
   const waitMs = timeoutMs(head);
   if (waitMs > timerMsMax) return undefined;
@@ -263,7 +263,7 @@ function armDeadline({ clock }: Served, call: Call, head: CallHead): Timer | und
   return clock.after("etcd.deadline", delayMs, () => call.fail(deadlineExceeded()));
 }
 
-/** Nobody waits a day for an answer, and hosts count delays in 31 bits. */
+/** Longer than any useful timeout, and within the 31 bits of the host's timers. */
 const timerMsMax = 24 * 3600 * 1000;
 
 function serveStream(
@@ -276,7 +276,7 @@ function serveStream(
   const fail = (error: unknown): void => call.fail(streamError(error));
   const inbox = new Inbox({ stream, load: served.load, fail }, served.limits, head.encoding);
   stream.isPaced = true;
-  // A client waits for the head before it believes that its stream is open.
+  // Clients wait for the head before they consider the stream open.
   stream.sendHead();
   const end = open(call, head.authorization);
   const deadline = armDeadline(served, call, head);
@@ -306,17 +306,17 @@ function serveStream(
   };
 }
 
-/** More than a watch's backlog and a batch of the store beyond it. */
+/** More than a watch's backlog plus one batch of the store. */
 const unreadBytesMax = 8 * 2 ** 20;
 const unreadFramesMax = 10_000;
 
-/** Each message may be answered, so a client that only asks is not listened to any more. */
+/** Every message may be answered, so a client that sends without reading is stopped. */
 function checkRead({ pendingBytes, pendingFrames }: H2Stream): void {
   if (pendingBytes <= unreadBytesMax && pendingFrames <= unreadFramesMax) return;
   throw new GrpcError(Code.resourceExhausted, "etcdserver: the stream's answers are not read");
 }
 
-/** grpc-go's streams have another wording for the same. */
+/** grpc-go has other texts for streams. */
 function streamError(error: unknown): unknown {
   if (!(error instanceof ProtobufError)) return error;
   const message = `grpc: failed to unmarshal the received message: ${error.message}`;

@@ -12,25 +12,25 @@ import type { Clock, Timer } from "#platform/clock.ts";
 import { Code, GrpcError } from "#wire/grpc.ts";
 import type { H2Limits } from "./h2-limits.ts";
 
-/** A call whose message is not whole yet. */
+/** A call whose message is incomplete. */
 export interface Unfinished {
-  /** When it is failed; the room that it takes. For `ServerLoad` only. */
+  /** Time when the call fails, and the memory of its message. Used by `ServerLoad` only. */
   dueMs: number;
   roomBytes: number;
   fail(error: GrpcError): void;
 }
 
-/** A connection, as far as what it has not sent is concerned. */
+/** A connection with unsent output. */
 export interface Reader {
-  /** Waits for the peer. */
+  /** Bytes that the peer has not taken. */
   readonly unreadBytes: number;
-  /** When the peer last took some of it. */
+  /** Time when the peer last took some of them. */
   readonly takenMs: number;
   /** Ends the connection. */
   endUnread(): void;
 }
 
-/** A connection with less than this is not looked at when room is made. */
+/** Connections with less unread output are not ended to make room. */
 const unreadBytesLeast = 2 ** 20;
 
 export class ServerLoad {
@@ -38,7 +38,7 @@ export class ServerLoad {
   runningBytes = 0;
   #unreadBytes = 0;
   #roomBytes = 0;
-  /** In the order in which they are due. */
+  /** Ordered by due time. */
   readonly #unfinished = new Set<Unfinished>();
   readonly #readers = new Set<Reader>();
   readonly #clock: Clock;
@@ -54,12 +54,12 @@ export class ServerLoad {
     return this.#unfinished.size;
   }
 
-  /** Nothing more should be put where it waits for a slow peer. */
+  /** Whether the server should queue nothing more for slow peers. */
   get isUnreadFull(): boolean {
     return this.#unreadBytes > this.#limits.unreadTotalBytesMax;
   }
 
-  /** Unless it is waited for already. */
+  /** Starts waiting for the call's message, unless it already waits. */
   awaitMessage(one: Unfinished): void {
     if (this.#unfinished.has(one)) return;
     one.dueMs = this.#clock.monotonicMs() + this.#limits.messageMs;
@@ -67,7 +67,7 @@ export class ServerLoad {
     if (this.#timer === undefined) this.#arm(this.#limits.messageMs);
   }
 
-  /** The call has such room now. May fail others, and it. */
+  /** Records the call's message memory. May fail other calls, and this one. */
   giveRoom(one: Unfinished, roomBytes: number): void {
     this.#roomBytes += roomBytes - one.roomBytes;
     one.roomBytes = roomBytes;
@@ -79,7 +79,7 @@ export class ServerLoad {
     }
   }
 
-  /** Its message is whole, or it is over. */
+  /** The call's message is complete, or the call has ended. */
   forget(one: Unfinished): void {
     if (!this.#unfinished.delete(one)) return;
     this.#roomBytes -= one.roomBytes;
@@ -94,7 +94,7 @@ export class ServerLoad {
     this.#readers.delete(reader);
   }
 
-  /** A reader's unread bytes changed. May end readers, and it. */
+  /** Records a change of a reader's unread bytes. May end readers, including this one. */
   unread(change: number): void {
     this.#unreadBytes += change;
     while (change > 0 && this.isUnreadFull) {
@@ -132,7 +132,7 @@ export class ServerLoad {
   }
 }
 
-/** Told to a call that is refused for want of memory. */
+/** The error of a call refused for lack of memory. */
 export function noRoom(whose: string, bytesMax: number): GrpcError {
   const text = `etcdserver: no room for the request: ${whose} take at most ${bytesMax} bytes`;
   return new GrpcError(Code.resourceExhausted, text);

@@ -22,7 +22,7 @@ import { serveCall } from "./serve-call.ts";
 import { ServerLoad } from "./server-load.ts";
 
 export interface ServerLimits extends H2Limits, GateLimits {
-  /** A message of more bytes ends its call: etcd's request limit and its overhead. */
+  /** A larger message ends its call: etcd's request limit plus overhead. */
   readonly messageBytesMax: number;
 }
 
@@ -38,18 +38,18 @@ export interface ListenTls {
   readonly key: string;
   /** Absent: TLS 1.2. */
   readonly minVersion?: "TLSv1.2" | "TLSv1.3";
-  /** OpenSSL's names; absent: Node's choice. */
+  /** OpenSSL's names; absent: Node's default. */
   readonly ciphers?: string;
   readonly clientCa?: string;
-  /** Whether a client without a certificate of `clientCa` is served; absent: not. */
+  /** Whether a client without a certificate of `clientCa` is served. Absent: no. */
   readonly isClientCertificateOptional?: boolean;
-  /** Of a client's certificate, DER, whose authority is known: why it does not count, if so. */
+  /** Gets a client certificate (DER) of a trusted authority. @returns why it is refused; undefined: it is accepted. */
   readonly refuse?: (certificate: Uint8Array) => string | undefined;
 }
 
 interface ListenOptions {
   readonly host: string;
-  /** 0 takes any free one. */
+  /** 0: any free port. */
   readonly port: number;
   readonly tls?: ListenTls;
   readonly limits: ServerLimits;
@@ -57,16 +57,16 @@ interface ListenOptions {
 
 export interface EtcdListening {
   readonly port: number;
-  /** Ends every connection; calls on their way are cut off, their writes may still be made. */
+  /** Ends every connection and cuts off running calls, whose writes may still be committed. */
   close(): Promise<void>;
 }
 
 type Methods = ReadonlyMap<string, Method>;
 
 interface ServerDeps {
-  /** The same for all, or those of a connection. */
+  /** The methods for all connections, or a function of the connection. */
   readonly methods: Methods | ((socket: Socket) => Methods);
-  /** What is answered to plain HTTP. */
+  /** Answers plain HTTP requests. */
   readonly http: HttpEndpoint;
   readonly clock: Clock;
   readonly log: Log;
@@ -149,7 +149,7 @@ function makeServer(
   takeAnyAnchor(server);
   server.on("tlsClientError", (error, socket) => {
     tell(error, socket);
-    // One that was too slow is left open by the host.
+    // Node leaves a socket with a timed-out handshake open.
     socket.destroy();
   });
   return server;
@@ -168,14 +168,14 @@ function tellRefused({ clock, log }: ServerDeps): (error: Error, socket: TLSSock
     const nowMs = clock.monotonicMs();
     if (nowMs < quietUntilMs) return;
     quietUntilMs = nowMs + tellEveryMs;
-    // OpenSSL's own words, without its file names.
+    // OpenSSL's error text without its file names.
     const { reason = error.message } = error as { readonly reason?: string };
     const why = String(authorizationError ?? reason);
     log.warn("a connection was refused in its TLS handshake", { peer: remoteAddress, why });
   };
 }
 
-/** Refuses certificates that do not count, before a byte of the client's is read. */
+/** Checks the client's certificate before any of its bytes are read. */
 function clientCheck({ tls }: ListenOptions, tell: ReturnType<typeof tellRefused>) {
   return (socket: Socket): boolean => {
     if (tls?.refuse === undefined || !(socket instanceof TLSSocket)) return true;

@@ -1,4 +1,4 @@
-/** All services of the etcd API over one store, by the path gRPC calls them with. */
+/** All services of the etcd API over one store, keyed by gRPC path. */
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
@@ -18,7 +18,7 @@ interface EtcdDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Alarms with their persistence; absent: alarms are lost at the end of the process. */
+  /** Persistent alarms; absent: alarms are lost when the process ends. */
   readonly alarms?: Alarms;
 }
 
@@ -26,36 +26,36 @@ export interface EtcdOptions extends KvLimits, WatchLimits, SnapshotLimits {
   readonly clusterId: bigint;
   readonly memberId: bigint;
   readonly name: string;
-  /** Where clients reach this member; asked for when a client lists members. */
+  /** URLs of this member for clients; called whenever a client lists members. */
   readonly clientUrls: () => readonly string[];
-  /** All replicas of the store; absent: there is only this one. */
+  /** All replicas of the store; absent: this server is the only one. */
   readonly members?: Members;
   /** The member that holds the log; absent: this one. */
   readonly leader?: () => bigint;
-  /** etcd's MoveLeader; absent: there is only this one. */
+  /** etcd's MoveLeader; absent: this server is the only member. */
   readonly moveLeader?: (targetId: bigint) => Promise<void>;
-  /** The store's, for Status. */
+  /** The store's quota, reported by Status. */
   readonly quotaBytes: number;
 }
 
-/** What `cmd` uses unless told otherwise, and a fair choice for tests. */
+/** The defaults of `cmd`, also suitable for tests. */
 export const recommendedEtcdLimits = {
   // etcd's defaults.
   requestBytesMax: 1.5 * 2 ** 20,
   txnOpsMax: 128,
   fragmentBytes: 2 * 2 ** 20,
   progressMs: 10 * 60_000,
-  // A socket takes about this much at once.
+  // About the size of a socket's buffer.
   rangeChunkBytes: 2 ** 20,
   responseBytes: 2 ** 20,
-  // Four large responses; a client this far behind gains nothing from more.
+  // Four large responses; more would not help a client that is this far behind.
   streamBacklogBytes: 4 * 2 ** 20,
   watchesMax: 100_000,
-  // With the backlog above 70 KB/s: a slower client has stopped, or its network is unusable for a backup.
+  // With the backlog this means 70 KB/s; slower clients have stopped, or their network is unusable for a backup.
   snapshotStallMs: 60_000,
 } as const satisfies KvLimits & WatchLimits & SnapshotLimits;
 
-/** `/etcdserverpb.KV/Range` and so on. */
+/** The methods by path, such as `/etcdserverpb.KV/Range`. */
 export function etcdMethods(deps: EtcdDeps, options: EtcdOptions): ReadonlyMap<string, Method> {
   const identity = new Identity(options);
   const alarms = deps.alarms ?? new Alarms(deps.log);

@@ -11,11 +11,11 @@ import { snapshotResponse } from "#wire/etcd-messages.ts";
 import { Code, GrpcError, prefixBytes } from "#wire/grpc.ts";
 import type { ServerStream } from "./call.ts";
 
-/** etcdctl tells by a length of n * 512 + 32 that the hash is there. */
+/** etcdctl recognises the appended hash by a length of n * 512 + 32. */
 export const snapshotBlockBytes = 512;
 
 export interface SnapshotLimits {
-  /** More than that the client must take before more is read. */
+  /** Reading pauses while the client has more unread bytes than this. */
   readonly streamBacklogBytes: number;
   /** A client that does not read `streamBacklogBytes` in this time is dropped, because compaction waits for it. */
   readonly snapshotStallMs: number;
@@ -25,7 +25,7 @@ interface Reader {
   readonly store: FullStore;
   readonly clock: Clock;
   readonly call: ServerStream;
-  /** Aborted once the stream is over. */
+  /** Aborted when the stream has ended. */
   readonly gone: AbortSignal;
 }
 
@@ -64,7 +64,7 @@ export async function sendSnapshot(
   }
 }
 
-/** Of a stream that is over nothing drains. Rejects when its client takes too long. */
+/** Resolves at the end of the stream too, which never drains. Rejects when its client takes too long. */
 function untilDrained({ call, clock, gone }: Reader, limits: SnapshotLimits): Promise<void> {
   if (gone.aborted) return Promise.resolve();
   const stalled = Promise.withResolvers<void>();

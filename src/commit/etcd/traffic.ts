@@ -1,4 +1,4 @@
-/** Bytes of the client port's connections, as metrics by etcd's names; those of closed ones are kept as sums. */
+/** Bytes of the client port's connections under etcd's metric names; closed connections are kept as sums. */
 import type { MetricSet } from "#metrics/metric-set.ts";
 
 interface Counted {

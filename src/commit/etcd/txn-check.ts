@@ -20,7 +20,7 @@ export function checkDelete(request: DeleteRangeRequest): void {
   if (request.key === "") throw etcdError("emptyKey");
 }
 
-/** `opsMax` is what is left of the budget: a nested transaction has its parent's less its parent's size. */
+/** `opsMax` is the remaining budget: a nested transaction gets its parent's minus the parent's size. */
 export function checkTxn(request: TxnRequest, opsMax: number): void {
   checkSizes(request, opsMax);
   checkOverlaps(request.success);
@@ -70,7 +70,7 @@ function addNested(txn: TxnRequest, puts: Set<string>, deletes: Spans): void {
   const success = checkOverlaps(txn.success);
   const failure = checkOverlaps(txn.failure);
   const either = new Set([...success.puts, ...failure.puts]);
-  // Its own puts and deletes were compared within each branch, and may meet across them.
+  // Puts and deletes were already compared within each branch, but may conflict across branches.
   for (const key of either) {
     if (puts.has(key) || deletes.has(key)) throw etcdError("duplicateKey");
   }
@@ -79,10 +79,10 @@ function addNested(txn: TxnRequest, puts: Set<string>, deletes: Spans): void {
   deletes.addAll(failure.deletes);
 }
 
-/** Ranges of keys: membership in O(log n), sorted anew after adding. */
+/** A set of key ranges: lookup in O(log n), sorted again after additions. */
 class Spans {
   #spans: { readonly start: string; readonly end: string }[] = [];
-  /** The highest end of the spans up to each one. */
+  /** For each span, the highest end of all spans up to it. */
   #reach: string[] = [];
   #sorted = true;
 

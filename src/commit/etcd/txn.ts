@@ -40,14 +40,14 @@ interface TxnAnswer {
   readonly responses: readonly OpAnswer[];
 }
 
-/** The branch taken, and of each operation that is a transaction, its own. */
+/** The branch taken, with the branches of its nested transactions. */
 interface Path {
   readonly succeeded: boolean;
   readonly ops: readonly RequestOp[];
   readonly nested: readonly (Path | undefined)[];
 }
 
-/** No operation that may write: nested transactions count as writing, as in etcd. */
+/** Whether no operation can write; nested transactions count as writing, as in etcd. */
 export function isReadOnly({ success, failure }: TxnRequest): boolean {
   return (
     success.every(({ range }) => range !== undefined) &&
@@ -55,7 +55,7 @@ export function isReadOnly({ success, failure }: TxnRequest): boolean {
   );
 }
 
-/** Whether a top-level put is in either branch: what etcd's quota asks. */
+/** Whether either branch has a top-level put, which is what etcd's quota checks. */
 export function hasPut({ success, failure }: TxnRequest): boolean {
   return (
     success.some(({ put }) => put !== undefined) || failure.some(({ put }) => put !== undefined)
@@ -69,7 +69,7 @@ export function runReadOnly(view: ReadView, request: TxnRequest): TxnAnswer {
   return { header: { revision: view.revision }, succeeded, responses };
 }
 
-/** Throws GrpcError, having changed nothing, when an operation cannot be done. */
+/** Throws GrpcError without having changed anything when an operation is impossible. */
 export function runTxn(transaction: Transaction, request: TxnRequest): TxnAnswer {
   const path = choose(transaction, request);
   check(transaction, path);
@@ -125,7 +125,7 @@ function checkPutRuns(transaction: Transaction, request: PutRequest): void {
   if (lease !== 0n && !transaction.hasLease(lease as LeaseId)) throw etcdError("leaseNotFound");
 }
 
-/** Before anything was changed, so a read at the transaction's own revision is of the future. */
+/** Runs before any change, so a read at the transaction's own revision is in the future. */
 function checkRangeRuns(transaction: Transaction, revision: number): void {
   if (revision <= 0) return;
   const at = revision as Revision;
@@ -145,7 +145,7 @@ function execute(transaction: Transaction, path: Path): TxnAnswer {
   return { header: { revision: 0 }, succeeded: path.succeeded, responses };
 }
 
-/** Over a range: holds when it holds for every key there is; a missing key compares as zeros. */
+/** A comparison over a range holds when it holds for every existing key; a missing key compares as zeros. */
 function holds(view: ReadView, compare: Compare): boolean {
   const found = view.range(span(compare.key, compare.rangeEnd));
   const kvs = found.kind === "ok" ? found.kvs : [];

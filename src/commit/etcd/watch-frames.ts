@@ -12,13 +12,13 @@ import { EventEncoder } from "./event-encoder.ts";
 import type { Identity } from "./identity.ts";
 import { cutResponses, type Cut } from "./watch-responses.ts";
 
-/** One framed message, as `ServerStream.sendPieces` takes it. Shared: never changed. */
+/** One framed message in the form of `ServerStream.sendPieces`. Shared and immutable. */
 export type Frame = readonly [Buffer];
 
 interface FrameContext {
-  /** Other watches may be handed the same commits. */
+  /** Whether other watches may get the same commits. */
   readonly shared: boolean;
-  /** Previous values of changes at or below this revision are compacted, so they are not sent. */
+  /** Previous values of changes at or below this revision are compacted and not sent. */
   readonly compactRevision: number;
 }
 
@@ -32,7 +32,7 @@ interface Made {
 export class WatchFrames {
   readonly #identity: Identity;
   readonly #encoder = new EventEncoder();
-  /** The last that were made, by what was asked for. */
+  /** The most recent frames, by the watch options they were made for. */
   readonly #made = new Map<string, Made>();
   #forgetting = false;
 

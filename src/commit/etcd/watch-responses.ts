@@ -5,31 +5,31 @@
 import type { Commit, KeyValue, StoreEvent } from "#store/store.ts";
 import type { EventEncoder } from "./event-encoder.ts";
 
-/** What a watch wants to see, and how large its responses may be. */
+/** The options of a watch and the size limits of its responses. */
 export interface Cut {
-  /** All of this as one word: watches that asked for the same have the same. */
+  /** All options as one text; watches with equal options have equal texts. */
   readonly asked: string;
   readonly prevKv: boolean;
   readonly noPut: boolean;
   readonly noDelete: boolean;
   readonly responseBytes: number;
-  /** Infinity: no fragments were asked for. */
+  /** Infinity: fragments were not requested. */
   readonly fragmentBytes: number;
 }
 
 interface Response {
-  /** Of the last commit in it: the watch has everything up to here. */
+  /** Revision of the last commit in it; the watch then has everything up to here. */
   readonly revision: number;
   readonly events: readonly Buffer[];
-  /** More of the same revision follows. */
+  /** Whether more of the same revision follows. */
   readonly fragment: boolean;
 }
 
 interface CutContext {
   readonly encoder: EventEncoder;
-  /** Other watches may be handed the same events. */
+  /** Whether other watches may get the same events. */
   readonly shared: boolean;
-  /** Previous values of changes at or below this revision are compacted, so they are not sent. */
+  /** Previous values of changes at or below this revision are compacted and not sent. */
   readonly compactRevision: number;
 }
 
@@ -67,7 +67,7 @@ export function cutResponses(
 
 function encodeCommit(cut: Cut, commit: Commit, context: CutContext): Buffer[] {
   const { revision } = commit;
-  // etcd reads the previous value at the revision before, which compaction may have taken.
+  // etcd reads the previous value at the revision before, which may be compacted.
   const previous = cut.prevKv && revision - 1 >= context.compactRevision;
   const encoded: Buffer[] = [];
   for (const event of commit.events) {
@@ -78,11 +78,11 @@ function encodeCommit(cut: Cut, commit: Commit, context: CutContext): Buffer[] {
   return encoded;
 }
 
-/** What the key held at the revision before; a key that this revision creates held nothing. */
+/** The key's value at the revision before; undefined for a key that this revision creates. */
 function previousOf({ revision, events }: Commit, event: StoreEvent): KeyValue | undefined {
   const { previous } = event;
   if (previous === undefined || previous.modRevision < revision) return previous;
-  // Changed twice in one transaction: it was there before if its first change says so.
+  // A key changed twice in one transaction existed before if its first change has a previous value.
   const created = event.kind === "put" && event.kv.createRevision === revision;
   return created ? undefined : events.find(({ key }) => key === event.key)?.previous;
 }

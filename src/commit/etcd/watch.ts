@@ -24,15 +24,15 @@ import { WatchFrames } from "./watch-frames.ts";
 import type { Cut } from "./watch-responses.ts";
 
 export interface WatchLimits {
-  /** Watches of all streams together; beyond it, created and canceled at once, with the reason. */
+  /** Maximum watches of all streams. Beyond it a watch is created and cancelled immediately, with the reason. */
   readonly watchesMax: number;
-  /** A stream with more unsent bytes than this is handed no more. */
+  /** A stream with more unsent bytes gets no further responses. */
   readonly streamBacklogBytes: number;
-  /** Responses are cut near this size, between revisions. */
+  /** Approximate size at which responses are split between revisions. */
   readonly responseBytes: number;
-  /** A fragmented response is cut at this size, between events: etcd's request limit and overhead. */
+  /** Size at which a fragmented response is split between events: etcd's request limit plus overhead. */
   readonly fragmentBytes: number;
-  /** How often a watch with progress_notify and no events since gets a progress message. */
+  /** Interval of progress messages for a watch with progress_notify and no events in between. */
   readonly progressMs: number;
 }
 
@@ -42,7 +42,7 @@ interface WatchDeps {
   readonly identity: Identity;
 }
 
-/** On the wire, "no watch". */
+/** Means "no watch" on the wire. */
 const noWatchId = -1;
 
 export class WatchService {
@@ -64,14 +64,14 @@ export class WatchService {
     const watches = new WatchStream({ ...this.#deps, call, shared: this.#shared }, this.#limits);
     return {
       message: (bytes) => watches.request(m.watchRequest.decode(bytes)),
-      // As in etcd: a client that sends no more still listens.
+      // As in etcd, a client that sends no more still receives.
       halfClosed: () => undefined,
       closed: () => watches.close(),
     };
   }
 }
 
-/** What the streams of one server have in common. */
+/** State shared by the streams of one server. */
 interface Shared {
   watches: number;
   readonly frames: WatchFrames;
@@ -81,9 +81,9 @@ interface Watch extends Cut {
   readonly id: number;
   readonly startRevision: number;
   readonly progressNotify: boolean;
-  /** Set as soon as the store has made it; no sink is called before. */
+  /** Set as soon as the store has created the watch; no sink is called before. */
   cursor: StoreWatch | undefined;
-  /** An event was sent since the last progress timer. */
+  /** Whether an event was sent since the last progress message. */
   heard: boolean;
   blocked: boolean;
 }
@@ -133,7 +133,7 @@ class WatchStream {
     this.#watches.set(id, watch);
     this.#deps.shared.watches++;
     const range = span(request.key === "" ? "\0" : request.key, request.rangeEnd);
-    // The store calls a sink in a later microtask, so `created` is ahead of every event.
+    // The store calls sinks in a later microtask, so `created` precedes every event.
     watch.cursor = this.#deps.store.watchFrom(range, this.#start(request.startRevision), {
       deliver: (commits) => this.#deliver(watch, commits),
       compacted: (revision) => this.#compacted(id, revision),
@@ -172,16 +172,16 @@ class WatchStream {
     return `etcdserver: too many watchers: at most ${watchesMax}`;
   }
 
-  /** The least revision of the first event. */
+  /** The lowest revision of the first event. */
   #start(startRevision: number): Revision {
     const { store, identity } = this.#deps;
     if (startRevision === 0) return (store.commitRevision + 1) as Revision;
-    // Nothing ever happened at revision 1 and below: a start there is not of forgotten history.
+    // Revisions up to 1 have no changes, so a start there needs no history.
     const floor = identity.compactRevision(store) <= 1 ? store.compactRevision + 1 : 0;
     return Math.max(startRevision, floor) as Revision;
   }
 
-  /** etcd's word for nothing compacted is -1, and it takes that for a revision too. */
+  /** etcd reports "nothing compacted" as -1, and accepts that as a revision too. */
   #isBelowAll(startRevision: number): boolean {
     const { store, identity } = this.#deps;
     return startRevision < 0 && startRevision < identity.compactRevision(store);
@@ -235,7 +235,7 @@ class WatchStream {
 
   #compacted(id: number, compactRevision: number): void {
     this.#forget(id);
-    // As etcd's: this header says no revision.
+    // As in etcd, this header has no revision.
     const header = this.#deps.identity.header(0);
     this.#send({ header, watchId: id, canceled: true, compactRevision });
   }
@@ -259,7 +259,7 @@ class WatchStream {
 
   #progressDue(): void {
     const asked = [...this.#watches.values()].filter(({ progressNotify }) => progressNotify);
-    // Armed first: an answer that fails must not be the last one.
+    // The timer is set first, so that a failing answer is not the last one.
     if (asked.length > 0) this.#armProgress();
     for (const watch of asked) {
       if (!watch.heard) this.#progress([watch], watch.id);

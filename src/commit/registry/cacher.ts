@@ -25,13 +25,13 @@ import type { ResourcePrefix } from "./keys.ts";
 import { prefixOfKey, registryRange, resourceOfPrefix } from "./keys.ts";
 import { StoreHistory } from "./store-history.ts";
 
-/** What one stored resource consists of, shared by all versions it is served in. */
+/** The state of one stored resource, shared by all versions in which it is served. */
 export interface ResourceCore {
   readonly resource: GroupResource;
   readonly prefix: ResourcePrefix;
   readonly source: ObjectSource;
   readonly cache: WatchCache;
-  /** How often its cache began with the whole state: once, and after each loss of the store's history. */
+  /** Number of times its cache was initialized with the whole state: once, plus once per loss of the store's history. */
   readonly initializations: number;
 }
 
@@ -43,7 +43,7 @@ interface CacherDeps {
   readonly freshness: Freshness;
   readonly memos: MemoPool;
   readonly log: Log;
-  /** A selectable field's value, "" when absent. */
+  /** The value of a selectable field, "" when absent. */
   readonly fieldValue: (
     group: string,
     resource: string,
@@ -56,17 +56,17 @@ interface CacherOptions extends Omit<CacheOptions, "indexedField"> {
   readonly shouldFreeze: boolean;
 }
 
-/** Pods, ResourceSlices ...: kubelets each watch their node's share. */
+/** Indexed for pods, ResourceSlices and others: each kubelet watches the objects of its node. */
 const indexedField = "spec.nodeName";
 
-/** Keys within the resource, or "all" when everything may have changed. */
+/** Keys within the resource; "all" when everything may have changed. */
 export type ChangeListener = (keys: readonly string[] | "all") => void;
 
 export class Cacher {
   readonly #deps: CacherDeps;
   readonly #options: CacherOptions;
   readonly #cores = new Map<ResourcePrefix, OwnCore>();
-  /** One per resource: what must know of a change before anybody who watches or waits. */
+  /** By resource: called with a change before any watcher or waiting reader sees it. */
   readonly #listeners = new Map<ResourcePrefix, ChangeListener>();
   #watch: StoreWatch | undefined;
 
@@ -94,7 +94,7 @@ export class Cacher {
     for (const { cache } of this.#cores.values()) cache.close();
   }
 
-  /** One range over the store, nothing parsed; then follow it. */
+  /** Reads the whole range once, without parsing, then follows the store. */
   #start(): void {
     const { groups, revision } = this.#readAll();
     for (const [prefix, kvs] of groups) this.#addCore(prefix, kvs, revision);
@@ -124,7 +124,7 @@ export class Cacher {
     return { groups, revision: range.revision };
   }
 
-  /** History was compacted under our feet, which only a store outside this process can do. */
+  /** Starts again because history was compacted before it was read; only an external store can do that. */
   #restart(): void {
     this.#deps.log.error("the store compacted revisions the caches had not seen; reading anew");
     const { groups, revision } = this.#readAll();
@@ -194,7 +194,7 @@ export class Cacher {
     for (const event of commit.events) {
       const prefix = prefixOfKey(event.key);
       if (prefix === undefined) continue;
-      // A resource seen first here starts just before this commit.
+      // For a resource first seen here, the cache starts just before this commit.
       const core = this.#cores.get(prefix) ?? this.#addCore(prefix, [], commit.revision - 1);
       const change = changeOf(core, event);
       const others = changes.get(core);

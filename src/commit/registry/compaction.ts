@@ -15,7 +15,7 @@ interface CompactionTimer {
 
 const looksPerPeriod = 4;
 
-/** Calls `compacted` after each success, so that readers drop what they kept below the revision. */
+/** Calls `compacted` after each success, so that readers can drop what is below the revision. */
 export function startCompaction(
   deps: { store: Store; clock: Clock; log: Log; compacted: (revision: number) => void },
   options: { periodMs: number },
@@ -23,7 +23,7 @@ export function startCompaction(
   const { store, clock, log } = deps;
   let stopped = false;
   let timer: Timer;
-  /** Heads at the last looks, the oldest first: it is a period old once there are enough. */
+  /** Recent head revisions, oldest first; with enough of them, the oldest is one period old. */
   const heads: Revision[] = [store.commitRevision];
   const compact = async (): Promise<void> => {
     heads.push(store.commitRevision);
@@ -31,7 +31,7 @@ export function startCompaction(
     const revision = heads.shift() as Revision;
     if (revision <= store.compactRevision) return;
     const result = await store.compact(revision);
-    // Someone else may have compacted further: as good.
+    // Another process may have compacted further, which is as good.
     if (result.kind !== "future") deps.compacted(store.compactRevision);
   };
   const arm = (): void => {

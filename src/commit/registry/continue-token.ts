@@ -9,7 +9,7 @@ import { badRequest } from "#api/status.ts";
 
 const version = "meta.k8s.io/v1";
 
-/** rv of a token that goes on at the latest revision. */
+/** The `rv` of a token that continues at the latest revision. */
 export const latestRevision = -1;
 
 interface ContinueToken {
@@ -63,7 +63,7 @@ function decodeContinueJson(token: string): { v: string; rv: number; start: stri
   }
 }
 
-/** The start key must stay inside the listed prefix: a client may have forged the token. */
+/** The start key must stay inside the listed prefix, because a client may forge the token. */
 function isCleanPath(start: string): boolean {
   const parts = start.split("/");
   return parts.every((part) => part !== "" && part !== "." && part !== "..");

@@ -29,7 +29,7 @@ import { storageKey } from "./keys.ts";
 import { isVersionError, parseVersion } from "./resource-version.ts";
 import type { WriteOptions } from "./resource-store.ts";
 
-/** Enough for a million names of one base with 0.1 % risk of failing, upstream reckons. */
+/** As upstream: enough for a million names of one base with a 0.1 % risk of failing. */
 const generateAttemptsMax = 8;
 
 export async function storeCreate(
@@ -48,7 +48,7 @@ export async function storeCreate(
   }
 }
 
-/** The object that is to be stored: complete, valid, admitted. */
+/** Prepares the object to be stored: completed, validated and admitted. */
 export async function prepareCreate(
   context: ResourceStorage,
   namespace: string,
@@ -77,7 +77,7 @@ export async function prepareCreate(
   return next;
 }
 
-/** Stores what prepareCreate made; a dry run looks whether it could be. */
+/** Stores the result of prepareCreate; a dry run only checks that it could be stored. */
 export async function storeCreated(
   context: ResourceStorage,
   next: AnyObject,
@@ -100,7 +100,7 @@ export async function storeCreated(
   return putObject(context, key, stored, 0);
 }
 
-/** Upstream's store looks at the number only: what is none names no version, as 0 does. */
+/** As upstream's store, only a number other than 0 names a version. */
 function namesVersion(resourceVersion: string): boolean {
   const asked = parseVersion(resourceVersion);
   return !isVersionError(asked) && asked.kind === "revision";
@@ -122,7 +122,7 @@ async function validateCreate(
   );
 }
 
-/** 409, worded by whether the server picked the name and whether the other is on its way out. */
+/** 409; the text depends on whether the server generated the name and whether the existing object is being deleted. */
 export function existsError(
   context: ResourceStorage,
   next: AnyObject,

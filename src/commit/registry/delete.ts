@@ -36,13 +36,13 @@ const attemptsMax = 100;
 type Plan =
   | { readonly kind: "wait" }
   | { readonly kind: "mark"; readonly object: AnyObject }
-  /** `object`: marked. */
+  /** `object`: with deletionTimestamp set. */
   | { readonly kind: "finish"; readonly object: AnyObject }
   | { readonly kind: "remove" };
 
 type Outcome =
   | { readonly kind: "done"; readonly result: DeleteResult }
-  /** It is to be removed now. */
+  /** The object has deletionTimestamp and is to be removed now. */
   | { readonly kind: "marked"; readonly object: SharedObject }
   | { readonly kind: "conflict"; readonly actual: SharedObject | undefined };
 
@@ -66,7 +66,7 @@ export async function storeDelete(
   throw conflict(groupResource(context), at.name, conflictModified);
 }
 
-/** Removes what was just marked. An update meanwhile has done so itself: nothing keeps a marked object. */
+/** Removes the object just marked. A concurrent update may have removed it, because nothing keeps a marked object. */
 async function storeFinish(context: ResourceStorage, marked: SharedObject): Promise<DeleteResult> {
   let current = marked;
   for (let count = 0; count < attemptsMax; count++) {
@@ -120,7 +120,7 @@ async function markFirst(
       return written;
     case "no-space":
     case "too-large":
-      // A full store must be emptied: what cannot be marked goes unmarked.
+      // When the store is full, the object is removed without being marked, so that space can be freed.
       return removeNow(context, current, write);
     case "lease-not-found":
     case "stopped":
@@ -205,7 +205,7 @@ function planDelete(context: ResourceStorage, object: AnyObject, options: Delete
     : planAgain(context, object, options, seconds);
 }
 
-/** Negative grace means one second. */
+/** A negative grace period means one second. */
 function gracePeriodSeconds(options: DeleteOptions): number | bigint | undefined {
   const { gracePeriodSeconds: seconds } = options;
   return seconds === undefined || seconds >= 0 ? seconds : 1;
@@ -227,7 +227,7 @@ function planFirst(
   });
 }
 
-/** Without grace, and without finalizers, the mark is the first of two steps. */
+/** Without grace period and finalizers, setting deletionTimestamp is the first of two steps. */
 function planGraceful(
   context: ResourceStorage,
   object: AnyObject,
@@ -239,7 +239,7 @@ function planGraceful(
   return isKept || changes.deletionGracePeriodSeconds !== 0 ? plan : { ...plan, kind: "finish" };
 }
 
-/** A grace period that is running can only be shortened. */
+/** A running grace period can only be shortened. */
 function planAgain(
   context: ResourceStorage,
   object: AnyObject,
@@ -253,7 +253,7 @@ function planAgain(
   const nowMs = context.clock.nowMs();
   const startMs = (parseTime(meta.deletionTimestamp) ?? 0) - durationMs(running);
   const dueMs = startMs + durationMs(seconds);
-  // The shorter period is over already: as little grace as there is, but still some.
+  // The shorter period has already passed, so the smallest non-zero grace period is used.
   const isOver = dueMs < nowMs;
   return planGraceful(context, object, options, {
     deletionTimestamp: formatTime(isOver ? nowMs : dueMs),
@@ -261,7 +261,7 @@ function planAgain(
   });
 }
 
-/** As Go's Duration: nanoseconds in an int64, which wraps, so that the sum with a time is always a time. */
+/** As Go's Duration: int64 nanoseconds that wrap around, so that adding it to a time always gives a time. */
 function durationMs(seconds: number | bigint): number {
   const whole = typeof seconds === "bigint" ? seconds : BigInt(Math.trunc(seconds));
   const nanos = BigInt.asIntN(64, whole * 1_000_000_000n);
@@ -283,7 +283,7 @@ function planUngraceful(context: ResourceStorage, object: AnyObject, options: De
   });
 }
 
-/** Controllers must see that the wish changed: generation counts the first mark. */
+/** Increments generation at the first mark, so that controllers see the change of the desired state. */
 function bumpGeneration(meta: ObjectMeta): { generation?: number } {
   const generation = meta.generation ?? 0;
   return generation > 0 ? { generation: generation + 1 } : {};
@@ -308,7 +308,7 @@ function withFinalizers(before: ObjectMeta, finalizers: readonly string[]): Part
   return before.finalizers === undefined && finalizers.length === 0 ? {} : { finalizers };
 }
 
-/** A namespace's first delete only tells everyone: phase Terminating, then its controller empties it. */
+/** The first delete of a namespace only sets phase Terminating; its controller then empties the namespace. */
 function planNamespace(context: ResourceStorage, object: AnyObject, options: DeleteOptions): Plan {
   const status = { ...(object["status"] as object | undefined), phase: "Terminating" };
   const deletionTimestamp = formatTime(context.clock.nowMs());

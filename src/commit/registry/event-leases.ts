@@ -7,7 +7,7 @@
 import type { Clock } from "#platform/clock.ts";
 import type { LeaseId, Store } from "#store/store.ts";
 
-/** As upstream's lease manager: reuse for 60 s, and for at most 1000 objects. */
+/** As upstream's lease manager: a lease is reused for 60 s and for at most 1000 objects. */
 const windowSeconds = 60;
 const objectsPerLeaseMax = 1000;
 
@@ -29,7 +29,7 @@ export class EventLeases {
     this.#ttlSeconds = options.ttlSeconds;
   }
 
-  /** A lease good for one more object. */
+  /** A lease that may be used for one more object. */
   lease(): Promise<LeaseId> {
     const nowMs = this.#clock.monotonicMs();
     const shared = this.#shared;
@@ -40,7 +40,7 @@ export class EventLeases {
     return this.#grant(nowMs);
   }
 
-  /** The store does not know the lease any more: the next object gets another. */
+  /** The store does not know the lease any more; the next object gets a new one. */
   forget(): void {
     this.#shared = undefined;
   }

@@ -9,13 +9,13 @@ import type { DeleteOptions } from "./resource-store.ts";
 const orphanFinalizer = "orphan";
 const foregroundFinalizer = "foregroundDeletion";
 
-/** spec.finalizers of a namespace: emptied by its `finalize` subresource. */
+/** spec.finalizers of a namespace, which its `finalize` subresource empties. */
 export function namespaceFinalizers(namespace: AnyObject): readonly unknown[] {
   const spec = namespace["spec"] as { readonly finalizers?: readonly unknown[] } | undefined;
   return spec?.finalizers ?? [];
 }
 
-/** True while any finalizer is left. */
+/** Whether any finalizer is left. */
 export function isHeld(info: ResourceInfo, object: AnyObject): boolean {
   if ((object.metadata?.finalizers ?? []).length > 0) return true;
   return isNamespaceResource(info) && namespaceFinalizers(object).length > 0;

@@ -12,7 +12,7 @@ import type { Store } from "#store/store.ts";
 
 interface Waiter {
   readonly revision: number;
-  /** False when the registry closed first. */
+  /** False when the registry was closed first. */
   readonly done: (reached: boolean) => void;
 }
 
@@ -28,7 +28,7 @@ export class Freshness {
     this.#revision = options.revision;
   }
 
-  /** The caches hold every revision up to this one. */
+  /** The caches contain every revision up to this one. */
   get revision(): number {
     return this.#revision;
   }
@@ -40,7 +40,7 @@ export class Freshness {
     }
   }
 
-  /** For reads. Rejects with 504 ResourceVersionTooLarge. */
+  /** For reads: resolves when `revision` is reached. Rejects with 504 ResourceVersionTooLarge. */
   async atLeast(revision: number): Promise<void> {
     if (revision <= this.#revision) return;
     if (!(await this.#wait(revision, this.#waitMs))) throw this.#tooLarge(revision);
@@ -54,7 +54,7 @@ export class Freshness {
     return store.latest?.().then((revision) => this.atLeast(revision));
   }
 
-  /** For writes: `revision` is committed. */
+  /** For writes: resolves when the caches contain the committed `revision`. */
   async applied(revision: number): Promise<void> {
     if (revision > this.#revision) await this.#wait(revision, undefined);
   }

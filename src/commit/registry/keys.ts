@@ -14,17 +14,17 @@ import { keyOfText } from "#forms/shared-object.ts";
 
 const root = "/registry/";
 
-/** Everything the registry owns in a store: keys in [start, end). */
+/** All keys of the registry in a store: [start, end). */
 export const registryRange = { start: root as Key, end: "/registry0" as Key };
 
-/** `/registry/apps/deployments/`: identifies a stored resource. */
+/** Such as `/registry/apps/deployments/`; identifies a stored resource. */
 export type ResourcePrefix = string;
 
 export function resourcePrefix(resource: GroupResource): ResourcePrefix {
   return `${root}${resource.group === "" ? "core" : resource.group}/${resource.resource}/`;
 }
 
-/** The prefix a key belongs to; undefined for a key that is no object's. */
+/** The prefix of a key; undefined when the key belongs to no object. */
 export function prefixOfKey(key: Key): ResourcePrefix | undefined {
   const group = key.indexOf("/", root.length);
   const resource = group < 0 ? -1 : key.indexOf("/", group + 1);
@@ -41,7 +41,7 @@ export function storageKey(namespace: string, name: string): string {
   return keyOfText(namespace === "" ? name : `${namespace}/${name}`);
 }
 
-/** All keys of a resource; no name holds a byte 0xff, which is never UTF-8. */
+/** All keys of a resource. The byte 0xff is never part of a name, because it does not occur in UTF-8. */
 export function resourceRange(prefix: ResourcePrefix): { start: Key; end: Key } {
   return { start: prefix as Key, end: `${prefix}\xff` as Key };
 }

@@ -39,21 +39,21 @@ const continueTooOld =
   "inconsistent list - objects that were created, modified, or deleted between the time the first " +
   "chunk was returned and now may show up in the list.";
 
-/** What a list reads: from which key, of which snapshot, how much. */
+/** What to read for a list: the start key, the snapshot, and the number of keys. */
 interface Plan {
   readonly predicate: Predicate;
-  /** No selector: what is left over can be counted. */
+  /** Without a selector the remaining items can be counted. */
   readonly countable: boolean;
-  /** First key to serve, within the resource. */
+  /** First key to return, within the resource. */
   readonly from: string;
-  /** Start of the listed keys: what tokens leave out. */
+  /** Common prefix of the listed keys, which continue tokens omit. */
   readonly prefix: string;
   readonly limit: number;
-  /** Undefined: the present. */
+  /** Undefined: the current state. */
   readonly at: number | undefined;
-  /** "latest": all that any writer has committed by now. */
+  /** "latest": everything that any writer has committed so far. */
   readonly atLeast: number | "latest";
-  /** What a 410 says. */
+  /** The error for a revision that is gone (410). */
   readonly gone: () => Error;
 }
 
@@ -86,7 +86,7 @@ async function page(
 ): Promise<ListPage> {
   const { predicate, from, limit } = plan;
   const { objects } = snapshot;
-  // Before the first turn: a compaction in between lets go of it again.
+  // Pinned before the first turn; a compaction in between releases it again.
   if (limit > 0 && objects.countRange(from, predicate.to) > limit) pin(snapshot);
   const { items, last, more } = await selectObjects(objects, predicate, plan, pace);
   const resourceVersion = String(snapshot.revision);
@@ -98,7 +98,7 @@ async function page(
   return { items, resourceVersion, continue: token, remainingItemCount };
 }
 
-/** Undefined: only the store still has it. */
+/** Undefined: only the store still has this revision. */
 function cachedSnapshot(
   { core, store }: ResourceStorage,
   { at, gone }: Plan,
@@ -109,7 +109,7 @@ function cachedSnapshot(
   return state.snapshotAt(at);
 }
 
-/** A few milliseconds: each page counts the keys behind it as well. */
+/** Keys per turn: a few milliseconds, because each page also counts the keys after it. */
 const storePageKeys = 2_048;
 
 /**
@@ -203,7 +203,7 @@ function parseListVersion(options: ListOptions): AskedVersion {
   throw badRequest(`invalid resource version: ${asked.field}: ${asked.message}`);
 }
 
-/** 422 with upstream's texts for combinations that mean nothing. */
+/** 422 with upstream's texts for combinations of options without meaning. */
 function refuseListOptions(options: ListOptions): void {
   const { resourceVersionMatch: match = "", resourceVersion = "" } = options;
   if (match === "") return;

@@ -1,4 +1,4 @@
-/** Lookup over the registry's caches, for policy code that runs inside a request. */
+/** Lookup in the registry's caches, for policy code that runs inside a request. */
 import type { AnyObject } from "#api/object.ts";
 import type { Lister } from "#api/lister.ts";
 import { namespaceRange } from "#watch/predicate.ts";
@@ -6,7 +6,7 @@ import { keyOfText } from "#forms/shared-object.ts";
 import { storageKey } from "./keys.ts";
 import type { OpenRegistry } from "./registry.ts";
 
-/** Resources are named by where they are stored; objects are in their storage version. */
+/** Takes storage group and resource; objects are in their storage version. */
 export function createLister(registry: Pick<OpenRegistry, "cache">): Lister {
   return {
     get: (resource, namespace, name) =>

@@ -22,7 +22,7 @@ export class MasterLeases {
     this.#store = store;
   }
 
-  /** Addresses with a live lease, sorted. */
+  /** Addresses with an active lease, sorted. */
   addresses(): readonly string[] {
     const found = this.#store.range(resourceRange(prefix));
     if (found.kind !== "ok") return [];

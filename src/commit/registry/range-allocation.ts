@@ -19,10 +19,10 @@ const key: Key = storeKey(
   resourcePrefix({ group: "", resource: "rangeallocations" }),
   "servicenodeports",
 );
-/** Conflicts in a row, each of which means that another server got through. */
+/** Consecutive conflicts; each one means that another server succeeded. */
 const attemptsMax = 100;
 
-/** Throws: the change is refused, and undone. @returns the new data. */
+/** Throwing refuses the change and undoes it. @returns the new data. */
 type RangeChange = (data: Uint8Array) => Uint8Array;
 
 interface Waiting {
@@ -34,7 +34,7 @@ interface Waiting {
 interface Applied {
   readonly accepted: readonly Waiting[];
   readonly refused: ReadonlyMap<Waiting, unknown>;
-  /** Undefined: there was nothing to change. */
+  /** Undefined: no change was necessary. */
   readonly data: Uint8Array | undefined;
 }
 
@@ -51,12 +51,12 @@ export class RangeAllocation {
     this.#range = options.range;
   }
 
-  /** What is stored, as far as this server has seen; undefined: nothing of this range. */
+  /** The stored data as far as this server has seen it; undefined: none of this range. */
   get data(): Uint8Array | undefined {
     return this.#dataOf(this.#stored());
   }
 
-  /** Resolves when the change is stored; rejects with what it threw. It may run several times. */
+  /** Resolves when the change is stored; rejects with the error it threw. The change may run several times. */
   change(change: RangeChange): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ change, resolve, reject });
@@ -64,7 +64,7 @@ export class RangeAllocation {
     });
   }
 
-  /** Stores what `rebuild` makes of the stored data, if that did not change meanwhile. @returns whether it was stored. */
+  /** Stores `rebuild` of the stored data if that has not changed meanwhile. @returns whether it was stored. */
   async repair(rebuild: (data: Uint8Array | undefined) => Uint8Array): Promise<boolean> {
     await this.#store.latest?.();
     const stored = this.#stored();
@@ -72,7 +72,7 @@ export class RangeAllocation {
     return result.kind === "committed";
   }
 
-  /** Its own last write, when the store's view is not there yet. */
+  /** This server's own last write, when the store's view does not include it yet. */
   #newest(): KeyValue | undefined {
     const stored = this.#stored();
     const own = this.#written;
@@ -88,7 +88,7 @@ export class RangeAllocation {
     }
   }
 
-  /** Never rejects: each waiting change resolves or rejects on its own. */
+  /** Never rejects: each waiting change resolves or rejects separately. */
   async #writeBatch(batch: readonly Waiting[]): Promise<void> {
     let stored = this.#newest();
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
@@ -178,7 +178,7 @@ export class RangeAllocation {
   }
 }
 
-/** Upstream's words. */
+/** Upstream's text. */
 const cannotAllocate = "cannot allocate resources of type servicenodeportallocations at this time";
 
 interface RangeObject extends AnyObject {

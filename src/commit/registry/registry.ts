@@ -35,9 +35,9 @@ interface RegistryDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** For built-in and custom resources alike. */
+  /** The same function for built-in and custom resources. */
   readonly strategyFor: (info: ResourceInfo) => Strategy;
-  /** A selectable field's value, "" when absent. */
+  /** The value of a selectable field, "" when absent. */
   readonly fieldValue: (
     group: string,
     resource: string,
@@ -47,30 +47,30 @@ interface RegistryDeps {
 }
 
 export interface RegistryOptions {
-  /** How long a read may wait for a revision not seen yet. */
+  /** Maximum time that a read waits for a revision not seen yet. */
   readonly freshWaitMs: number;
   /** Each watcher that asked for bookmarks gets one per period ... */
   readonly bookmarkPeriodMs: number;
-  /** ... divided into this many equal steps. */
+  /** ... in one of this many equal steps. */
   readonly bookmarkSlots: number;
-  /** Absent: this process does not compact (another does). */
+  /** Absent: another process compacts. */
   readonly compactPeriodMs?: number;
-  /** Events vanish after this long. */
+  /** Lifetime of events. */
   readonly eventTtlSeconds: number;
-  /** Recent events kept per resource, for slow watchers and exact reads; the store has the rest. */
+  /** Recent events kept per resource for slow watchers and exact reads; older ones are read from the store. */
   readonly ringItemsMax: number;
   readonly ringBytesMax: number;
   /** Snapshots kept per resource for paginated lists. */
   readonly pinnedMax: number;
-  /** Budget of all parsed objects and encodings kept for the next reader. */
+  /** Memory budget of all parsed objects and encodings kept for later readers. */
   readonly memoBytesMax: number;
   /** When watchers are served. */
   readonly delivery: DeliveryPolicy;
-  /** Freeze parsed objects: tests. */
+  /** Whether parsed objects are frozen; used by tests. */
   readonly shouldFreeze: boolean;
 }
 
-/** What `cmd` uses unless told otherwise. */
+/** The defaults of `cmd`. */
 export const recommendedRegistryOptions: RegistryOptions = {
   freshWaitMs: 3_000,
   bookmarkPeriodMs: 60_000,
@@ -82,7 +82,7 @@ export const recommendedRegistryOptions: RegistryOptions = {
   pinnedMax: 16,
   memoBytesMax: 64 * 2 ** 20,
   delivery: {
-    // A socket of a crowd gets at most 250 writes a second, as at a relay.
+    // With many watchers a socket gets at most 250 writes a second, as at a relay.
     gather: { watchersMin: 1_000, windowMs: 4 },
     turns: socketTurns,
     latest: undefined,
@@ -91,20 +91,20 @@ export const recommendedRegistryOptions: RegistryOptions = {
 };
 
 export interface OpenRegistry extends Registry {
-  /** Every cache holds every revision up to this one. */
+  /** Every cache contains every revision up to this one. */
   readonly revision: number;
   /** The cache of a stored resource, by storage group and name. */
   cache(resource: GroupResource): WatchCache;
-  /** Objects in `namespace`, "" for all: for cost estimates. */
+  /** Number of objects in `namespace`, "" for all; used for cost estimates. */
   count(resource: GroupResource, namespace: string): number;
-  /** All resources seen so far: for metrics. */
+  /** All resources seen so far; used for metrics. */
   cores(): Iterable<ResourceCore>;
   /**
    * Calls `changed` with the keys that changed, in the turn in which the caches applied the change and
    * before any watcher or writer hears of it. "all": everything may have.
    */
   follow(resource: GroupResource, changed: ChangeListener): void;
-  /** Calls `released` after each write of this server that changed or removed an object, before it is answered. */
+  /** Calls `released` after each write of this server that changed or removed an object, before the write is answered. */
   onRelease(resource: GroupResource, released: ReleaseListener): void;
 }
 

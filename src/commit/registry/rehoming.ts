@@ -16,9 +16,9 @@ import { ValuePacker } from "#watch/value-packer.ts";
 import type { ResourceCore } from "./cacher.ts";
 import { storeKey } from "./keys.ts";
 
-/** The store forgets and cleans in slices; by then it has mostly done so. */
+/** The store prunes and cleans in slices; after this time it has mostly finished. */
 const cleaningMs = 10_000;
-/** Between steps, so that a pass takes at most a third of the loop. */
+/** Pause between steps, so that a pass takes at most a third of the loop's time. */
 const restMs = 1;
 
 interface RehomingDeps {
@@ -38,7 +38,7 @@ export class Rehoming {
     this.#deps = deps;
   }
 
-  /** History up to `mark` was forgotten. A pass under way comes to its end first: the next has the newest mark. */
+  /** Starts a pass after history up to `mark` was pruned. A running pass finishes first; the next one uses the newest mark. */
   async run(mark: number): Promise<void> {
     this.#mark = mark;
     if (this.#passing) return;

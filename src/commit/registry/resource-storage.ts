@@ -1,4 +1,4 @@
-/** What the verbs of one served resource work with. */
+/** The context of the verbs of one served resource. */
 import type { GroupResource } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { FieldError } from "#api/status.ts";
@@ -20,7 +20,7 @@ import type { EventLeases } from "./event-leases.ts";
 import type { CachedObject } from "#forms/cached-object.ts";
 import type { ResourceRules, WriteOptions } from "./resource-store.ts";
 
-/** `kept`: what the object became; undefined: it is gone. Never rejects. */
+/** `kept`: the new state of the object; undefined: it was removed. Never rejects. */
 export type ReleaseListener = (old: AnyObject, kept: AnyObject | undefined) => Promise<void>;
 
 export interface ResourceStorage {
@@ -31,15 +31,15 @@ export interface ResourceStorage {
   readonly clock: Clock;
   readonly random: Random;
   readonly freshness: Freshness;
-  /** For events only: what they live on. */
+  /** Leases that limit the lifetime of events; undefined for other resources. */
   readonly leases: EventLeases | undefined;
-  /** Of custom resources. */
+  /** Rules of a custom resource; undefined for built-in resources. */
   readonly rules: ResourceRules | undefined;
-  /** What follows a change of an object, or its end; undefined: nothing does. */
+  /** Called after an object was changed or removed; undefined: no action follows. */
   readonly released: () => ReleaseListener | undefined;
 }
 
-/** A stored object in the version that the callers of this store work in. */
+/** Converts a stored object to the version that the callers of this store use. */
 export function readStored(
   { rules }: ResourceStorage,
   cached: CachedObject,
@@ -47,7 +47,7 @@ export function readStored(
   return rules === undefined ? cached.object : rules.codec.read(cached);
 }
 
-/** The object in the version that is stored. */
+/** Converts an object to its storage version. */
 export function storedForm(
   { rules }: ResourceStorage,
   object: AnyObject,
@@ -55,12 +55,12 @@ export function storedForm(
   return rules === undefined ? object : rules.codec.write(object);
 }
 
-/** The resource as messages name it. */
+/** The resource's group and name for messages. */
 export function groupResource(context: ResourceStorage): GroupResource {
   return { group: context.info.group, resource: context.info.resource };
 }
 
-/** Throws the 422 of `errors`, if there are any. A custom object is called what it says it is. */
+/** Throws the 422 for `errors`, if there are any. A custom object is named by its own group and kind. */
 export function refuseInvalid(
   { info, rules, strategy }: ResourceStorage,
   object: AnyObject,
@@ -71,11 +71,11 @@ export function refuseInvalid(
   for (const text of strategy.warningsOfRefused?.(object) ?? []) warn?.(text);
   const { name = "" } = object.metadata ?? {};
   const kind = rules === undefined ? info.kind : (object.kind ?? info.kind);
-  // What is refused is the stored form: an Event of events.k8s.io is called one of the core group.
+  // Errors name the stored form: an Event of events.k8s.io is reported as one of the core group.
   throw invalid({ group: (info.storage ?? info).group, kind }, name, errors);
 }
 
-/** `rules` are those of the object, or of the subresource that is written. */
+/** `rules`: those of the object, or of the subresource that is written. */
 export function passWarnings(
   rules: UpdateStrategy,
   next: AnyObject,
@@ -86,7 +86,7 @@ export function passWarnings(
   for (const text of rules.warnings?.(next, old) ?? []) options.warn(text);
 }
 
-/** The bytes of an object, in the storage version unless it says otherwise itself. */
+/** The bytes of an object, in the storage version unless the object says otherwise. */
 export function encodeForStorage(context: ResourceStorage, object: AnyObject): Uint8Array {
   const { info } = context;
   const { group, version } = info.storage ?? info;
@@ -96,7 +96,7 @@ export function encodeForStorage(context: ResourceStorage, object: AnyObject): U
 
 export type Written =
   | { readonly kind: "committed"; readonly object: SharedObject }
-  /** Someone else was there; `actual` is what they left. */
+  /** Another writer was first; `actual` is the current object. */
   | { readonly kind: "conflict"; readonly actual: SharedObject | undefined };
 
 /**
@@ -116,7 +116,7 @@ export async function putObject(
   throw writeRefused(result);
 }
 
-/** Where there is no room for it, the outcome says so. @throws ApiError for everything else. */
+/** Stores the object; the outcome says when the store is full. @throws ApiError for everything else. */
 export async function putFitting(
   context: ResourceStorage,
   key: string,
@@ -137,7 +137,7 @@ export async function putFitting(
   return result;
 }
 
-/** Writes, unless the resource's definition has gone or changed meanwhile. Nothing is awaited between that look and the write. */
+/** Writes unless the resource's definition was changed or removed; the check and the write happen without an await between. */
 async function putGuarded(
   context: ResourceStorage,
   key: string,
@@ -174,7 +174,7 @@ async function putBytes(
   return store.put(at, bytes, { guard, lease: await leases.lease() });
 }
 
-/** Removes `key` if it still is at revision `expected`. */
+/** Removes `key` if it is still at revision `expected`. */
 export async function deleteKey(
   context: ResourceStorage,
   key: string,
@@ -214,7 +214,7 @@ function conflictError(
   return { kind: "conflict", actual: cached?.revision === fresh.revision ? cached : fresh };
 }
 
-/** The cache's own instance when it still is the newest, so that its encodings are shared. */
+/** The cache's own instance when it is still the newest, so that its encodings are shared. */
 function objectAt(
   context: ResourceStorage,
   key: string,
@@ -225,7 +225,7 @@ function objectAt(
   return cached?.revision === revision ? cached : uncachedObject(context, key, bytes, revision);
 }
 
-/** An object that is not in the cache (any more, or ever): results of dry runs, overtaken writes. */
+/** An object that is not in the cache: the result of a dry run, or of a write that was overtaken. */
 export function uncachedObject(
   context: ResourceStorage,
   key: string,
@@ -235,7 +235,7 @@ export function uncachedObject(
   return new SharedObject(context.core.source, key, bytes, revision);
 }
 
-/** What upstream makes of its store's refusals: 500 with the store's text. */
+/** Maps a store's refusal as upstream does: 500 with the store's text. */
 export function writeRefused(refused: WriteRefused): ApiError {
   switch (refused.kind) {
     case "too-large":

@@ -19,29 +19,29 @@ import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
 export type { WatchItem, WatchSink };
 
 export interface ReadOptions {
-  /** As the client sent it; "" or absent: most recent; "0": any. */
+  /** As sent by the client; "" or absent: most recent; "0": any. */
   readonly resourceVersion?: string;
 }
 
-/** Runs after strategy and validation, before the store: validating admission. Throws ApiError. */
+/** Validating admission; runs after strategy and validation, before the store. Throws ApiError. */
 type Admit = (next: AnyObject | undefined, old: AnyObject | undefined) => void | Promise<void>;
 
 export interface WriteOptions {
-  /** Everything but persistence. */
+  /** Does everything except storing. */
   readonly dryRun: boolean;
   readonly admit?: Admit;
   /** Called with texts for Warning headers. */
   readonly warn?: (text: string) => void;
-  /** Gives way between steps over large objects; absent: none. */
+  /** Yields between steps over large objects; absent: never. */
   readonly pace?: Pace;
 }
 
 export interface UpdateOptions extends WriteOptions {
-  /** Which strategy rules: "" for the object itself, else `status`, `scale` ... */
+  /** Selects the strategy's rules: "" for the object itself, otherwise `status`, `scale` ... */
   readonly subresource: string;
-  /** Given: a missing object is created (PUT of a kind that allows it, server-side apply). */
+  /** If set, a missing object is created (PUT of a kind that allows it, server-side apply). */
   readonly createIfMissing?: boolean;
-  /** Called at each attempt with the bytes of the current object, before it is read. May throw. */
+  /** Called at each attempt with the size of the current object before it is read. May throw. */
   charge?(bytes: number): void;
 }
 
@@ -54,9 +54,9 @@ export type Transform = (current: AnyObject | undefined) => AnyObject | Promise<
 
 export interface UpdateResult {
   readonly object: CachedObject;
-  /** The object did not exist: HTTP 201. */
+  /** The object did not exist before: HTTP 201. */
   readonly isCreated: boolean;
-  /** The update emptied the finalizers of a deleting object: it is gone. */
+  /** The update removed the last finalizer of an object being deleted, which is now gone. */
   readonly isDeleted: boolean;
 }
 
@@ -68,9 +68,9 @@ export interface DeleteOptions {
 }
 
 export type DeleteResult =
-  /** Gone; `object` is its last state. */
+  /** The object was removed; `object` is its last state. */
   | { readonly kind: "deleted"; readonly object: CachedObject }
-  /** deletionTimestamp is set; finalizers or grace keep it. */
+  /** deletionTimestamp is set; finalizers or a grace period keep the object. */
   | { readonly kind: "pending"; readonly object: CachedObject };
 
 export interface ListOptions {
@@ -81,18 +81,18 @@ export interface ListOptions {
   /** 0 or absent: no limit. */
   readonly limit?: number;
   readonly continue?: string;
-  /** Gives way to others between the steps of a long scan; absent: one pass. */
+  /** Yields between the steps of a long scan; absent: one pass. */
   readonly pace?: Pace;
 }
 
 export interface ListPage {
   readonly items: readonly CachedObject[];
-  /** The snapshot's. */
+  /** resourceVersion of the snapshot. */
   readonly resourceVersion: string;
   readonly continue?: string;
-  /** Only when more remains and no selector was given. */
+  /** Set only when more items remain and no selector was given. */
   readonly remainingItemCount?: number;
-  /** It was read from the store: no cache reaches back to its revision. */
+  /** Read from the store, because no cache reaches back to its revision. */
   readonly isFromStore?: true;
 }
 
@@ -102,13 +102,13 @@ export interface WatchOptions {
   readonly resourceVersion?: string;
   readonly sendInitialEvents?: boolean;
   readonly allowBookmarks: boolean;
-  /** The selection as it is kept for as long as the watch is open; may throw. Absent: as it was compiled. */
+  /** Returns the predicate to be kept while the watch is open; may throw. Absent: the predicate is kept as it is. */
   readonly keep?: (predicate: Predicate) => Predicate;
 }
 
 export interface ResourceWatch {
   resume(): void;
-  /** Sends a bookmark at the current position now, if the client allowed bookmarks. */
+  /** Sends a bookmark at the current position, if the client allowed bookmarks. */
   bookmark(): void;
   close(): void;
 }
@@ -137,11 +137,11 @@ export interface ResourceStore {
    * may be called before the promise resolves; a watch below history ends at once with 410.
    */
   watch(namespace: string, options: WatchOptions, sink: WatchSink): Promise<ResourceWatch>;
-  /** Synchronous read of the cache: at least as new as the last write this store answered. */
+  /** Reads the cache synchronously; includes at least the last write that this store answered. */
   peek(namespace: string, name: string): CachedObject | undefined;
-  /** The same for a list; `namespace` "" for all. Key order. */
+  /** The same for a list in key order; `namespace` "" for all. */
   peekList(namespace: string): readonly CachedObject[];
-  /** Objects in the cache now; for metrics and cost estimates. */
+  /** Number of objects in the cache; used for metrics and cost estimates. */
   readonly size: number;
 }
 
@@ -160,15 +160,15 @@ export interface ResourceRules {
 }
 
 interface StorageCodec {
-  /** A stored object as the callers of this store see it, its resourceVersion included. */
+  /** A stored object in the version of this store's callers, with its resourceVersion. */
   read(cached: CachedObject): AnyObject | Promise<AnyObject>;
-  /** The object in the version that is stored. */
+  /** The object in its storage version. */
   write(object: AnyObject): AnyObject | Promise<AnyObject>;
 }
 
 /** All resource stores of one server, by storage group and resource. */
 export interface Registry {
-  /** `rules`: of a custom resource; absent: those of the built-in tables. */
+  /** `rules`: those of a custom resource; absent: the built-in tables. */
   store(info: ResourceInfo, rules?: ResourceRules): ResourceStore;
   /** Resolves once every cache has its first snapshot. */
   ready(): Promise<void>;

@@ -1,4 +1,4 @@
-/** ResourceStore of one served resource: the verbs over one core, in one version's words. */
+/** ResourceStore of one served resource: the verbs over one core, in one version. */
 import type { AnyObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { badRequest, invalid, notFound } from "#api/status.ts";
@@ -136,14 +136,14 @@ export class Resource implements ResourceStore {
     return this.#context.core.cache.state.size;
   }
 
-  /** The cache is as new as was asked for. */
+  /** Waits until the cache is as new as requested. */
   async #reached(asked: AskedVersion): Promise<void> {
     const { freshness, store } = this.#context;
     if (asked.kind === "revision") await freshness.atLeast(asked.revision);
     else if (asked.kind === "unset") await freshness.latest(store);
   }
 
-  /** Cluster-scoped objects have no namespace; one in the path is ignored. */
+  /** Cluster-scoped objects have no namespace; one given by the caller is ignored. */
   #scope(namespace: string): string {
     return this.info.namespaced ? namespace : "";
   }
@@ -156,7 +156,7 @@ export class Resource implements ResourceStore {
     throw invalid({ group, kind }, "", [asked]);
   }
 
-  /** Unset and "0" begin with the state unless the client says otherwise; N is strictly after N. */
+  /** Unset and "0" start with the state unless the client says otherwise; N starts strictly after N. */
   #watchStart(options: WatchOptions, asked: AskedVersion): { after: number } | "state" {
     if (options.sendInitialEvents ?? asked.kind !== "revision") return "state";
     const { cache } = this.#context.core;

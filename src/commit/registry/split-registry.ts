@@ -8,12 +8,12 @@ import type { GroupResource } from "#api/object.ts";
 import type { OpenRegistry } from "./registry.ts";
 
 interface RegistryPart {
-  /** By storage group and name. */
+  /** Whether this part stores the resource, given by storage group and name. */
   readonly holds: (resource: GroupResource) => boolean;
   readonly registry: OpenRegistry;
 }
 
-/** `main` has what no part holds. */
+/** `main` stores what no part stores. */
 export function splitRegistry(main: OpenRegistry, parts: readonly RegistryPart[]): OpenRegistry {
   if (parts.length === 0) return main;
   const all = [main, ...parts.map(({ registry }) => registry)];

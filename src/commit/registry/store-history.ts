@@ -1,4 +1,4 @@
-/** A resource's older events, read again from the store for cursors that the ring has passed. */
+/** Reads a resource's older events from the store, for cursors behind the ring. */
 import type { Commit, Revision, Store, StoreEvent } from "#store/store.ts";
 import { CacheEvent } from "#watch/cache-event.ts";
 import type { History, HistoryReader, HistorySink } from "#watch/history.ts";
@@ -20,7 +20,7 @@ export class StoreHistory implements History {
 
   read(after: number, sink: HistorySink): HistoryReader {
     let closed = false;
-    // No store calls a sink before `watch` has returned.
+    // A store calls sinks only after `watch` has returned.
     const watch = this.#store.watch(resourceRange(this.#prefix), after as Revision, {
       deliver: (commits) => closed || sink.deliver(this.#events(commits)),
       compacted: () => {

@@ -41,7 +41,7 @@ import { versionFault } from "./resource-version.ts";
 import type { Transform, UpdateOptions, UpdateResult } from "./resource-store.ts";
 import { upstreamKey } from "./upstream-keys.ts";
 
-/** Upstream retries until the request's deadline; this many lost races in a row indicate a bug. */
+/** Upstream retries until the request's deadline; so many consecutive conflicts mean a bug. */
 const attemptsMax = 100;
 
 interface Attempt {
@@ -104,7 +104,7 @@ async function updateByCreating(attempt: Attempt): Promise<Outcome> {
   return done({ object: written.object, isCreated: true, isDeleted: false });
 }
 
-/** Written again though nothing changed: that is how keys of encryption at rest are rotated. */
+/** Whether an unchanged object must be written again, because its encryption key was rotated. */
 function isStale({ store, core }: ResourceStorage, key: string): boolean {
   return store.isStale?.(storeKey(core.prefix, key)) === true;
 }
@@ -145,7 +145,7 @@ async function updateExisting(attempt: Attempt, current: SharedObject): Promise<
   return done({ object: written.object, isCreated: false, isDeleted: false });
 }
 
-/** The update that takes the last finalizer off a deleting object is its deletion. */
+/** An update that removes the last finalizer of an object being deleted removes the object. */
 async function updateByDeleting(
   attempt: Attempt,
   current: SharedObject,
@@ -164,7 +164,7 @@ function done(result: UpdateResult): Outcome {
   return { kind: "done", result };
 }
 
-/** Preconditions the object itself states: its uid and its resourceVersion. */
+/** Checks the preconditions in the object itself: its uid and its resourceVersion. */
 function checkVersion(attempt: Attempt, current: SharedObject, wanted: AnyObject): void {
   const { context, name } = attempt;
   const { uid = "", resourceVersion = "" } = wanted.metadata ?? {};
@@ -184,7 +184,7 @@ function checkVersion(attempt: Attempt, current: SharedObject, wanted: AnyObject
   }
 }
 
-/** Upstream's store fails at it, whatever the object is. @throws ApiError 500. */
+/** Fails like upstream's store, whatever the object. @throws ApiError 500. */
 function refuseNoVersion(resourceVersion: string): void {
   const fault = versionFault(resourceVersion);
   if (fault !== undefined) throw failure(500, "", fault);
@@ -197,7 +197,7 @@ function versionRequired(context: ResourceStorage, name: string): Error {
     field: "metadata.resourceVersion",
     message: "Invalid value: 0: must be specified for an update",
   };
-  // Upstream puts the resource where the kind belongs, and clients have read it for years.
+  // Upstream puts the resource where the kind belongs, and clients rely on it.
   return invalid({ group, kind: resource }, name, [error]);
 }
 
@@ -228,7 +228,7 @@ async function validateUpdate(
 ): Promise<readonly FieldError[]> {
   const { namespaced } = attempt.context.info;
   const meta = next.metadata ?? {};
-  // The kind's rule for names may have become stricter since; the name itself cannot change.
+  // The name cannot change, and the kind's rule for names may have become stricter since.
   const finalizers = finalizerRule(attempt.context.info);
   const rules = { namespaced, nameValidator: pathSegmentName, finalizers };
   const kind = rulesOf(attempt);
@@ -241,7 +241,7 @@ async function validateUpdate(
   );
 }
 
-/** True when deletion waited only for finalizers that `next` no longer has. */
+/** Whether deletion waited only for finalizers that `next` no longer has. */
 function isReleased(context: ResourceStorage, next: AnyObject, old: AnyObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds: grace } = old.metadata ?? {};
   if (deletionTimestamp === undefined || (grace ?? 0) !== 0) return false;
@@ -266,7 +266,7 @@ function equalButTime(a: ManagedFieldsEntry, b: ManagedFieldsEntry | undefined):
   return a === b || jsonEqual({ ...a, time: undefined }, { ...b, time: undefined });
 }
 
-/** Fields in another order make the same object; anything else changes the length or a value. */
+/** Compares bytes first; objects that differ only in the order of fields are equal. */
 function sameObject(bytes: Uint8Array, current: SharedObject, next: AnyObject): boolean {
   return bytes.length === current.value.length && jsonEqual(next, current.object);
 }

@@ -17,10 +17,10 @@ export const specialFolders: readonly (readonly [
   ["", "services", "services/specs"],
   ["", "nodes", "minions"],
   ["networking.k8s.io", "ingresses", "ingress"],
-  // No served kinds: the node ports and the addresses of all servers.
+  // Not served kinds: the node ports and the servers' addresses.
   ["", "masterleases", "masterleases"],
   ["", "rangeallocations", "ranges"],
-  // Their servers keep them by group, as custom resources.
+  // Their servers store them by group, like custom resources.
   [
     "apiextensions.k8s.io",
     "customresourcedefinitions",
@@ -29,7 +29,7 @@ export const specialFolders: readonly (readonly [
   ["apiregistration.k8s.io", "apiservices", "apiregistration.k8s.io/apiservices"],
 ];
 
-/** `/registry/services/specs/ns/name`. @param key within the resource. */
+/** Such as `/registry/services/specs/ns/name`. @param key within the resource. */
 export function upstreamKey(
   { group, resource, isCustom }: Pick<ResourceInfo, "group" | "resource" | "isCustom">,
   key: string,

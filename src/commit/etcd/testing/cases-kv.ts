@@ -1,11 +1,11 @@
-/** Cases about keys, ranges, transactions and compaction. Each begins on what the ones before left. */
+/** Cases about keys, ranges, transactions and compaction. Each starts with the state that the previous one left. */
 import { CompareResult, CompareTarget, SortOrder, SortTarget } from "#wire/etcd-messages.ts";
 import { bytes, type Transcript } from "./transcript.ts";
 import type { DifferenceName } from "./versions.ts";
 
 export interface SuiteCase {
   readonly name: string;
-  /** Only of releases that answer this as ours does. */
+  /** The case runs only for releases that answer it like ours. */
   readonly needs?: DifferenceName;
   run(t: Transcript): Promise<void>;
 }

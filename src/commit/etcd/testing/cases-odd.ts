@@ -1,4 +1,4 @@
-/** Calls that no sane client makes, or makes by mistake: what etcd answers is what it answers here. */
+/** Malformed or senseless calls: the server must answer them like etcd. */
 import {
   CompareResult,
   CompareTarget,
@@ -75,9 +75,9 @@ export const oddCases: readonly SuiteCase[] = [
           t.client.hashKv(now).then(({ hash, hashRevision }) => ({ hash, hashRevision })),
         );
       }
-      // Not of now - 1: etcd keeps the hashes of its last compactions, and answers from those.
+      // Below `now - 1`, because etcd keeps and serves the hashes of its last compactions.
       await t.note("hash below it", t.client.hashKv(now - 2));
-      // Compacted in one step of two, so that the revision just below was never compacted itself.
+      // Compacts two revisions in one step, so that the revision just below was never compacted itself.
       await t.put("o/a", "5");
       await t.put("o/a", "6");
       await t.compact(now + 2);

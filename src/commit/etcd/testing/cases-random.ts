@@ -1,4 +1,4 @@
-/** A sequence of random calls, decided by a seed: cases not written by hand. */
+/** A sequence of random calls, determined by a seed. */
 import { FakeRandom } from "#platform/testing/random.ts";
 import type { Input } from "#wire/etcd-codec.ts";
 import type * as m from "#wire/etcd-messages.ts";
@@ -42,7 +42,7 @@ class Course {
     else await t.compact((await t.revision()) - this.#prng.below(12));
   }
 
-  /** Events up to the last put's, in order of arrival. */
+  /** Events up to that of the last put, in order of arrival. */
   async events(stream: { next(): Promise<m.WatchResponse | undefined> }): Promise<void> {
     for (;;) {
       const response = await stream.next();
@@ -77,7 +77,7 @@ class Course {
 
   async #range(): Promise<Input<m.RangeRequest>> {
     const revision = this.#yes() ? 0 : (await this.#t.revision()) - this.#prng.below(15);
-    // Ties are left in key order by a stable sort, and in no order by etcd's; so these have none.
+    // Our stable sort leaves ties in key order, etcd's in no order; so the sort targets have no ties.
     const sort = this.#yes()
       ? {}
       : { sortOrder: this.#prng.below(3), sortTarget: this.#yes() ? 0 : 3 };

@@ -1,4 +1,4 @@
-/** RangeStream, since 3.7: a course of its own, on a store of its own. */
+/** RangeStream (since 3.7): a separate suite on its own store. */
 import { SortOrder, SortTarget } from "#wire/etcd-messages.ts";
 import type { SuiteCase } from "./cases-kv.ts";
 

@@ -1,11 +1,11 @@
-/** Cases about watches, and the watch bugs etcd had: the numbers are of its issues. */
+/** Cases about watches, including bugs that etcd had; the numbers are etcd's issues. */
 import { FilterType } from "#wire/etcd-messages.ts";
 import type { SuiteCase } from "./cases-kv.ts";
 import { bytes } from "./transcript.ts";
 
 const prefix = (name: string) => ({ key: `${name}/`, rangeEnd: `${name}0` });
 
-/** Before anything was compacted. */
+/** Cases before the first compaction. */
 export const freshWatchCases: readonly SuiteCase[] = [
   {
     name: "a watch from below everything, where nothing was compacted yet",

@@ -1,11 +1,11 @@
-/** A store behind the etcd API through several lives on one simulated disk. */
+/** A store behind the etcd API that is restarted several times on one simulated disk. */
 import type { TestContext } from "node:test";
 import { must } from "#base/assert.ts";
 import { FakeDisk } from "#platform/testing/disk.ts";
 import { EtcdClient } from "../client.ts";
 import { type OurOptions, startOurs, type TestServer } from "./servers.ts";
 
-/** Small enough that checkpoints are made, and segments end, within a test. */
+/** Small enough that checkpoints are made and segments end within a test. */
 const small = { segmentBytes: 16_384, checkpointLogBytes: 2048, freeBytesMin: 0 };
 
 export interface Life {
@@ -13,7 +13,7 @@ export interface Life {
   readonly client: EtcdClient;
 }
 
-/** A store on a simulated disk through several lives: a power cut loses what was not synced. */
+/** Restarts a store on a simulated disk; a power cut loses everything that was not synced. */
 export class Lives {
   disk: FakeDisk;
   #life: Life | undefined;
@@ -35,7 +35,7 @@ export class Lives {
     return this.#life.client;
   }
 
-  /** Power is cut now; then the store is opened on what the disk kept. */
+  /** Cuts the power, then opens the store on what the disk kept. */
   async cut(): Promise<EtcdClient> {
     const survivor = this.disk.survivor();
     await this.end();

@@ -1,4 +1,4 @@
-/** Replicas in one process, each with a server of its own, over one log in a model cluster. */
+/** Replicas in one process, each with its own server, over one log in a model cluster. */
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { readProcessFigures } from "#platform/node/process-figures.ts";
@@ -32,7 +32,7 @@ const engineOptions = {
   lookMs: 20,
 };
 
-/** An etcd in this process, which can be cut off from one replica. */
+/** An etcd in this process, which can be cut off from single replicas. */
 export class SharedLog {
   readonly model = new ModelCluster({ requestBytesMax: 1.5 * 2 ** 20 });
 
@@ -62,9 +62,9 @@ export interface TestReplica {
   readonly client: EtcdClient;
   readonly replica: Replica;
   readonly role: ReplicaRole;
-  /** Neither the log nor its clients hear of it while it is cut off: as SIGSTOP, for the others. */
+  /** While cut, neither the log nor clients hear from the replica, as after SIGSTOP. */
   readonly cut: { isCut: boolean };
-  /** Its connections break, and it does no more: as kill -9. */
+  /** Breaks its connections and stops it, as kill -9 would. */
   kill(): Promise<void>;
 }
 

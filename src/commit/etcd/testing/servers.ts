@@ -1,4 +1,4 @@
-/** Servers to run the suite against: ours over each engine, and a real etcd where one is found. */
+/** Servers for the suite: ours over each engine, and a real etcd if one is found. */
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -25,20 +25,20 @@ import { etcdMethods, recommendedEtcdLimits, type EtcdOptions } from "../service
 
 export interface TestServer {
   readonly url: string;
-  /** Of a process of its own. */
+  /** Process id, if it is a process of its own. */
   readonly pid?: number;
   readonly store?: FullStore;
   close(): Promise<void>;
-  /** Ours only: as kill -9 leaves it. The disk is left as it is, and the store never heard of again. */
+  /** For our servers: stops like kill -9. The disk keeps its content, and the store is not used again. */
   kill?(): Promise<void>;
 }
 
 type OurEngine = "memory" | "local";
 
 export interface OurOptions extends Partial<EtcdOptions> {
-  /** Kept at the end; a temporary one is not. */
+  /** A given directory is kept at the end; a temporary one is removed. */
   readonly directory?: string;
-  /** Instead of the host's. */
+  /** Replaces the host's disk. */
   readonly disk?: Disk;
   readonly store?: Partial<StoreOptions & LocalEngineOptions>;
   readonly server?: Partial<ServerLimits>;
@@ -92,7 +92,7 @@ export async function startOurs(engine: OurEngine, options: OurOptions = {}): Pr
  * `oldest` ("3.4") or later.
  */
 export function findEtcd(oldest: EtcdRelease = "3.6"): string | undefined {
-  // Set to nothing is as good as not set.
+  // An empty variable counts as not set.
   const named = process.env["PILOTHOUSE_ETCD"] || undefined;
   const onPath = (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, "etcd"));
   const found = named ?? onPath.find((path) => existsSync(path));
@@ -100,13 +100,13 @@ export function findEtcd(oldest: EtcdRelease = "3.6"): string | undefined {
   return release !== undefined && isAtLeast(release, oldest) ? found : undefined;
 }
 
-/** Major and minor. */
+/** Major and minor version. */
 export type EtcdRelease = `${number}.${number}`;
 
-/** The release of the program at this path; undefined when it is no etcd. */
+/** The release of the program at this path; undefined when it is not etcd. */
 export function etcdRelease(binary: string): EtcdRelease | undefined {
   const { stdout } = spawnSync(binary, ["--version"], { encoding: "utf8" });
-  // It matches what the type says.
+  // The pattern guarantees the type's form.
   return /etcd Version: (\d+\.\d+)/.exec(stdout ?? "")?.[1] as EtcdRelease | undefined;
 }
 
@@ -143,7 +143,7 @@ export async function startEtcd(binary: string): Promise<TestServer> {
   };
 }
 
-/** Asks until there is an answer: a new connection each time, for a refused one stays refused. */
+/** Asks until there is an answer, with a new connection each time, because a refused one stays refused. */
 async function untilServing(url: string, etcd: ChildProcess): Promise<void> {
   for (let left = 200; left > 0 && etcd.exitCode === null; left--) {
     const client = new EtcdClient(url);

@@ -18,13 +18,13 @@ export class Transcript {
 
   readonly #release: EtcdRelease;
 
-  /** `release`: of the server, or of the one that ours is compared with. */
+  /** `release`: that of the server, or the one that ours is compared with. */
   constructor(client: EtcdClient, release: EtcdRelease) {
     this.client = client;
     this.#release = release;
   }
 
-  /** False for what this release is known to answer otherwise: then it is not asked. */
+  /** False if this release is known to answer differently; then the call is not made. */
   asks(name: DifferenceName): boolean {
     return answersSo(this.#release, name);
   }
@@ -33,7 +33,7 @@ export class Transcript {
     this.lines.push(line);
   }
 
-  /** Records a request and its result: an answer, or an error's code and text. */
+  /** Records a request with its result: an answer, or an error's code and text. */
   async note<T>(what: string, answer: Promise<T>): Promise<T | undefined> {
     try {
       const value = await answer;
@@ -67,7 +67,7 @@ export class Transcript {
     return this.note(`compact ${revision}`, this.client.compact(revision));
   }
 
-  /** Its chunks joined: where they are cut is each server's own business. */
+  /** Records the joined chunks, because servers may split them differently. */
   async rangeStream(value: Input<m.RangeRequest>): Promise<void> {
     const path = "/etcdserverpb.KV/RangeStream";
     const stream = this.client.stream(path, m.rangeRequest, m.rangeStreamResponse);
@@ -113,7 +113,7 @@ class WatchTranscript {
     this.#stream.send(value);
   }
 
-  /** Sends, and notes the one control answer that follows. */
+  /** Sends a request and records the control answer that follows. */
   async ask(value: Input<m.WatchRequest>): Promise<void> {
     this.send(value);
     await this.control();
@@ -171,13 +171,13 @@ export function bytes(value: string): Uint8Array {
   return Buffer.from(value, "latin1");
 }
 
-/** Compact, defaults left out, ids and terms too. */
+/** Compact form without default values, ids and terms. */
 function show(value: unknown): string {
   return JSON.stringify(plain(value)) ?? "nothing";
 }
 
 const hidden = new Set(["clusterId", "memberId", "raftTerm"]);
-/** A value longer than this is shown by its length. */
+/** Longer values are shown by their length. */
 const shownMax = 40;
 
 function plain(value: unknown): unknown {

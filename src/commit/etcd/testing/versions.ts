@@ -8,9 +8,9 @@
 import { isAtLeast, type EtcdRelease } from "./servers.ts";
 
 interface Difference {
-  /** The first that answers so. */
+  /** The first release that answers like this. */
   readonly from?: EtcdRelease;
-  /** The first that no longer does. */
+  /** The first release that no longer does. */
   readonly before?: EtcdRelease;
   readonly others: string;
 }
@@ -43,7 +43,7 @@ const differences = {
 
 export type DifferenceName = keyof typeof differences;
 
-/** Whether a release answers this as the transcripts say. */
+/** Whether a release answers like the transcripts. */
 export function answersSo(release: EtcdRelease, name: DifferenceName): boolean {
   const { from, before }: Difference = differences[name];
   if (from !== undefined && !isAtLeast(release, from)) return false;

@@ -1,4 +1,4 @@
-/** For tests: a registry over a memory store in virtual time, with the real strategies. */
+/** For tests: a registry over a store in memory, in virtual time, with the real strategies. */
 import { must } from "#base/assert.ts";
 import { silentLog } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
@@ -36,7 +36,7 @@ export async function newWorld(
   return { clock, store, ...openRegistry({ clock, random, store }, options) };
 }
 
-/** A second process over the same store, as it were. */
+/** Opens another registry over the same store, like a second process. */
 export function openRegistry(
   deps: { clock: FakeClock; random: Random; store: Store },
   options: Partial<RegistryOptions> = {},
@@ -53,7 +53,7 @@ export function openRegistry(
   return { registry, resource: (name) => registry.store(resourceInfo(name)) };
 }
 
-/** `pods`, `deployments.apps`. */
+/** `name` such as `pods` or `deployments.apps`. */
 function resourceInfo(name: string): ResourceInfo {
   const [resource, ...group] = name.split(".");
   const info = builtinResources().find(
@@ -70,7 +70,7 @@ export function configMap(name: string, fields: AnyObject = {}): AnyObject {
   return { apiVersion: "v1", kind: "ConfigMap", ...fields, metadata };
 }
 
-/** Puts `change`d metadata and fields over the current object, resourceVersion left as it is. */
+/** Stores the current object with the metadata and fields of `change`, keeping its resourceVersion. */
 export function put(
   store: ResourceStore,
   at: string,
@@ -110,7 +110,7 @@ export class RecordingSink implements WatchSink {
     this.error = error;
   }
 
-  /** `ADDED default/x@5`. */
+  /** One line per event, such as `ADDED default/x@5`. */
   get lines(): string[] {
     return this.items.map(({ type, object, resourceVersion, initialEventsEnd }) => {
       if (object === undefined) {
