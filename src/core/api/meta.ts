@@ -24,7 +24,7 @@ import {
 } from "./validation/errors.ts";
 import { semanticEqual, semanticKey } from "./validation/equal.ts";
 
-/** 256 KiB over all keys and values. */
+/** Total of all keys and values: 256 KiB. */
 const annotationBytesMax = 256 * 1024;
 const fieldManagerBytesMax = 128;
 
@@ -34,11 +34,11 @@ interface CreateFacts {
   readonly uid: string;
   /** RFC 3339, second precision, UTC. */
   readonly creationTimestamp: string;
-  /** Draws the suffix when only generateName is given. */
+  /** Source of the suffix when only generateName is given. */
   readonly random: NameRandom;
 }
 
-/** Wipes what only the server sets and fills it; makes the name when only generateName is given. */
+/** Clears and sets the fields that only the server sets; generates the name when only generateName is given. */
 export function prepareMetadataForCreate(object: AnyObject, facts: CreateFacts): AnyObject {
   const kept = without(object.metadata ?? {}, [
     "selfLink",
@@ -60,7 +60,7 @@ export function prepareMetadataForCreate(object: AnyObject, facts: CreateFacts):
   };
 }
 
-/** Copies from `old` what an update cannot change, so that leaving it out is fine. */
+/** Copies from `old` the fields that an update cannot change, so that clients may omit them. */
 export function prepareMetadataForUpdate(next: AnyObject, old: AnyObject): AnyObject {
   const { deletionTimestamp } = next.metadata ?? {};
   const kept = without(next.metadata ?? {}, ["selfLink", "generation", "creationTimestamp"]);
@@ -80,7 +80,7 @@ export function prepareMetadataForUpdate(next: AnyObject, old: AnyObject): AnyOb
   return { ...next, metadata };
 }
 
-/** What a status write may not touch: labels, annotations, owners, finalizers, generation. */
+/** Restores the metadata that a status write may not change: labels, annotations, owners, finalizers, generation. */
 export function resetMetadataForStatus(next: AnyObject, old: AnyObject): AnyObject {
   const before = old.metadata ?? {};
   const metadata: Record<string, unknown> = { ...next.metadata };
@@ -136,11 +136,11 @@ export function dedupOwnerReferences(
 interface MetadataRules {
   readonly namespaced: boolean;
   readonly nameValidator: NameValidator;
-  /** "any": also those without a domain. Absent: "standard". */
+  /** "any": finalizers without a domain are allowed. Absent: "standard". */
   readonly finalizers?: FinalizerRule;
 }
 
-/** Kinds of other API groups' servers take any qualified name; those of the core server know better. */
+/** Kinds of other API servers accept any qualified name; the core server restricts them. */
 type FinalizerRule = "any" | "standard";
 
 export function finalizerRule(info: {
@@ -150,7 +150,7 @@ export function finalizerRule(info: {
   return info.isCustom === true || info.group === "apiextensions.k8s.io" ? "any" : "standard";
 }
 
-/** Rules for a whole metadata, name generation done. Also run on updates, before the update rules. */
+/** Validates complete metadata, after name generation. Also run on updates, before the update rules. */
 export function validateMetadata(
   meta: ObjectMeta,
   rules: MetadataRules,
@@ -179,7 +179,7 @@ function validateName(meta: ObjectMeta, validator: NameValidator, path: string):
   return errors;
 }
 
-/** An object may leave its namespace out, not name another than the request. @throws ApiError 400. */
+/** An object may omit its namespace, but must not name another one than the request. @throws ApiError 400. */
 export function checkNamespaceOf(object: AnyObject, namespace: string): void {
   const own = object.metadata?.namespace ?? "";
   if (own === "" || own === namespace) return;
@@ -212,7 +212,7 @@ function validateSharedMetadata(
   ];
 }
 
-/** Keys and values of labels, node selectors, matchLabels. */
+/** Validates keys and values of labels, node selectors and matchLabels. */
 export function validateLabels(
   labels: Readonly<Record<string, string>> | undefined,
   path: string,
@@ -242,7 +242,7 @@ export function validateAnnotations(
   return errors;
 }
 
-/** Sorted, as upstream reports them; only what is bad is sorted, which is hardly ever anything. */
+/** Sorted as upstream reports them; only invalid names are sorted, and there are rarely any. */
 function badNames(
   map: Readonly<Record<string, string>> | undefined,
   isGood: (name: string, value: string) => boolean,
@@ -268,7 +268,7 @@ function utf8Length(value: string): number {
   return wide.test(value) ? encoder.encode(value).byteLength : value.length;
 }
 
-/** Each finding prints the whole list, so thousands of them are a product. Upstream tells all. */
+/** Each finding prints the whole list, so the number is limited. Upstream reports all. */
 const controllersTold = 4;
 
 function validateOwnerReferences(owners: readonly OwnerReference[], path: string): FieldError[] {
@@ -326,7 +326,7 @@ function validateFinalizers(
   return errors;
 }
 
-/** Unqualified finalizers must be one of the old standard names. */
+/** An unqualified finalizer must be one of the old standard names. */
 export function validateKubeFinalizer(name: string, path: string): FieldError[] {
   if (name.includes("/") || standardFinalizers.has(name)) return [];
   const detail = "name is neither a standard finalizer name nor is it fully qualified";
@@ -362,7 +362,7 @@ const immutableFields = [
   "deletionGracePeriodSeconds",
 ] as const;
 
-/** Rules between two metadatas of one object; the new one must name its resourceVersion. */
+/** Validates an update of metadata; the new one must contain its resourceVersion. */
 export function validateMetadataUpdate(
   next: ObjectMeta,
   old: ObjectMeta,
@@ -396,7 +396,7 @@ function validateNoNewFinalizers(next: ObjectMeta, old: ObjectMeta, path: string
   return [forbiddenField(path, detail)];
 }
 
-/** Rules for a metav1.LabelSelector standing in an object. */
+/** Validates a metav1.LabelSelector within an object. */
 export function validateLabelSelector(
   selector: { readonly [field: string]: unknown } | undefined,
   path: string,

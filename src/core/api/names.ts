@@ -13,7 +13,7 @@ import {
 /** @param prefix the text is a generateName: one trailing dash is then fine. */
 export type NameValidator = (name: string, prefix: boolean) => readonly string[];
 
-/** What a generated suffix draws from; `platform` Random fits. */
+/** Source of randomness for generated suffixes; `platform` Random fits. */
 export interface NameRandom {
   /** Uniform integer in [0, bound). */
   below(bound: number): number;
@@ -22,7 +22,7 @@ export interface NameRandom {
 const labelMax = 63;
 const generatedNameMax = 63;
 const suffixLength = 5;
-/** No vowels, so no words; no 0, 1, 3, which read like letters. */
+/** Without vowels, so that no words appear, and without 0, 1 and 3, which resemble letters. */
 const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789";
 
 const labelFormat = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -35,7 +35,7 @@ const label1035Regex = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const label1035Text =
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character";
 
-/** base cut to 58 bytes plus 5 random characters: 27^5 = 14 million suffixes. */
+/** The base cut to 58 bytes plus 5 random characters: 27^5 = 14 million suffixes. */
 export function generateName(base: string, random: NameRandom): string {
   const kept = base.slice(0, generatedNameMax - suffixLength);
   let suffix = "";
@@ -58,19 +58,19 @@ export function dns1035LabelErrors(text: string): string[] {
   return [...errors, regexText(label1035Text, label1035Format, ["my-name", "abc-123"])];
 }
 
-/** Most kinds. */
+/** The rule for most kinds. */
 export const dnsSubdomainName: NameValidator = (name, prefix) =>
   subdomainErrors(prefix ? maskTrailingDash(name) : name);
 
-/** Kinds whose names upstream checks by declaration: the same rule in other words. */
+/** For kinds whose names upstream checks declaratively: the same rule with another text. */
 const declaredSubdomainName: NameValidator = (name, prefix) =>
   keyPrefixErrors(prefix ? maskTrailingDash(name) : name);
 
-/** Namespaces, Services, StatefulSets. */
+/** For Namespaces, Services, StatefulSets. */
 export const dnsLabelName: NameValidator = (name, prefix) =>
   dns1123LabelErrors(prefix ? maskTrailingDash(name) : name);
 
-/** RBAC: any URL path segment. */
+/** For RBAC: any URL path segment. */
 export const pathSegmentName: NameValidator = (name, prefix) => {
   if (!prefix && (name === "." || name === "..")) return [`may not be '${name}'`];
   return ["/", "%"]
@@ -78,10 +78,10 @@ export const pathSegmentName: NameValidator = (name, prefix) => {
     .map((part) => `may not contain '${part}'`);
 };
 
-/** Certificate signing requests. */
+/** For certificate signing requests. */
 const anyName: NameValidator = () => [];
 
-/** A generateName with its trailing dash replaced: it is judged as a name would be. */
+/** A generateName with its trailing dash replaced, so that it can be validated like a name. */
 export function maskTrailingDash(name: string): string {
   return name.length > 1 && name.endsWith("-") ? `${name.slice(0, -2)}a` : name;
 }
@@ -93,7 +93,7 @@ const validators: Readonly<Record<string, NameValidator>> = {
   "/services": dnsLabelName,
   "apps/statefulsets": dnsLabelName,
   "certificates.k8s.io/certificatesigningrequests": anyName,
-  // The name follows from the signer: validation/signers.ts.
+  // The name depends on the signer: validation/signers.ts.
   "certificates.k8s.io/clustertrustbundles": anyName,
   "rbac.authorization.k8s.io/roles": pathSegmentName,
   "rbac.authorization.k8s.io/rolebindings": pathSegmentName,

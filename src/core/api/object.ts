@@ -36,7 +36,7 @@ export interface ObjectMeta {
   readonly namespace?: string;
   readonly selfLink?: string;
   readonly uid?: string;
-  /** Opaque above registry; a decimal integer that only grows within one resource. */
+  /** Opaque above the registry; a decimal integer that only grows within one resource. */
   readonly resourceVersion?: string;
   readonly generation?: number;
   /** RFC 3339, second precision, UTC. */
@@ -57,7 +57,7 @@ export interface KubeObject {
   readonly metadata?: ObjectMeta;
 }
 
-/** An object seen as a bag of fields, for code that works on every kind (patch, schema walks). */
+/** An object as a set of fields, for code that handles every kind (patch, schema walks). */
 export type AnyObject = KubeObject & { readonly [field: string]: unknown };
 
 export interface GroupVersion {
@@ -81,7 +81,7 @@ export function apiVersionOf(gv: GroupVersion): string {
   return gv.group === "" ? gv.version : `${gv.group}/${gv.version}`;
 }
 
-/** The inverse of apiVersionOf; a text with more than one slash gives undefined. */
+/** The inverse of apiVersionOf; undefined for a text with more than one slash. */
 export function parseApiVersion(apiVersion: string): GroupVersion | undefined {
   const parts = apiVersion.split("/");
   if (parts.length === 1) return { group: "", version: parts[0] ?? "" };
@@ -89,12 +89,12 @@ export function parseApiVersion(apiVersion: string): GroupVersion | undefined {
   return undefined;
 }
 
-/** Namespaces themselves, which a path names as if they were in one. */
+/** Namespaces themselves; their path has the form of a path within a namespace. */
 export function isNamespaceResource({ group, resource }: GroupResource): boolean {
   return group === "" && resource === "namespaces";
 }
 
-/** `pods` or `deployments.apps`: how messages name a resource. */
+/** The name of a resource in messages: `pods` or `deployments.apps`. */
 export function qualifiedResource(gr: GroupResource): string {
   return gr.group === "" ? gr.resource : `${gr.resource}.${gr.group}`;
 }

@@ -47,20 +47,20 @@ interface QuotaWrite {
   readonly oldObject: AnyObject | undefined;
 }
 
-/** How one resource counts. */
+/** Computes the usage of one resource. */
 export interface UsageEvaluator {
   readonly resource: GroupResource;
-  /** Can this write change usage at all? */
+  /** Whether this write can change usage at all. */
   handles(write: QuotaWrite): boolean;
-  /** Those of the quota's names this resource counts against. */
+  /** The names among `names` that apply to this resource. */
   matching(names: readonly string[]): readonly string[];
   matchesScope(scope: QuotaScope, object: AnyObject): boolean;
   usage(object: AnyObject, nowMs: number): Usage;
-  /** What the quota obliges the object to say and it does not: `must specify cpu for: c`. */
+  /** The values that the quota requires and the object lacks: `must specify cpu for: c`. */
   missing(required: readonly string[], object: AnyObject): string | undefined;
 }
 
-/** Not stored, or never counted. */
+/** Resources that are not stored, or never counted. */
 const ignored: ReadonlySet<string> = new Set([
   "bindings",
   "componentstatuses",
@@ -92,7 +92,7 @@ export function usageEvaluator(resource: GroupResource): UsageEvaluator | undefi
   return countEvaluator(resource);
 }
 
-/** Which resource a quota name is about, or undefined: the controller asks whom to count. */
+/** The resource to which a quota name refers; undefined: none. Used by the controller. */
 export function countedResource(quotaName: string): GroupResource | undefined {
   if (quotaName.startsWith("count/")) {
     const [resource = "", ...group] = quotaName.slice("count/".length).split(".");
@@ -109,7 +109,7 @@ function quotaScopes(quota: ResourceQuota): readonly QuotaScope[] {
   return [...plain, ...(quota.spec?.scopeSelector?.matchExpressions ?? [])];
 }
 
-/** Does `quota` say anything about `object`? `names` are the names it limits. */
+/** Whether `quota` applies to `object`. `names`: the names that it limits. */
 export function quotaMatches(
   evaluator: UsageEvaluator,
   quota: ResourceQuota,
@@ -149,7 +149,7 @@ export function usageOf(
   return used;
 }
 
-/** What one object is to one quota: of the names that it limits, and nothing outside its scopes. */
+/** Usage of one object for the names that the quota limits; empty outside the quota's scopes. */
 export function usageIn(
   quota: ResourceQuota,
   evaluator: UsageEvaluator,
@@ -166,11 +166,11 @@ export function usageIn(
 
 interface QuotaPart {
   readonly evaluator: UsageEvaluator;
-  /** Names of the quota among which are all that the evaluator is asked for. */
+  /** Names of the quota, including all that concern the evaluator. */
   readonly candidates: string[];
 }
 
-/** A quota may count thousands of resources: each is asked for its own names only. */
+/** Each evaluator gets only its own names, because a quota may limit thousands of resources. */
 function evaluatorsOf(names: readonly string[]): readonly QuotaPart[] {
   const special: ReadonlySet<UsageEvaluator> = new Set([
     podEvaluator,
@@ -231,7 +231,7 @@ const podNames: ReadonlySet<string> = new Set([
   "pods",
 ]);
 
-/** A quota on these obliges every container to say them; kept for compatibility, as upstream. */
+/** A quota on one of these requires every container to specify it; kept for compatibility, as upstream. */
 const obliging: ReadonlySet<string> = new Set([
   "cpu",
   "memory",
@@ -259,7 +259,7 @@ const podEvaluator: UsageEvaluator = {
   missing: (required, object) => podMissing(required, asPod(object)),
 };
 
-/** Safe: the object was decoded with the schema of its kind. */
+/** Safe, because the object was decoded with the schema of its kind. */
 function asPod(object: AnyObject): Pod {
   return object as Pod;
 }
@@ -276,7 +276,7 @@ function isExtendedName(name: string): boolean {
 
 function podUsage(object: AnyObject, nowMs: number): Usage {
   const pod = asPod(object);
-  // Stored objects count in any state; their resource requests count only while they may run.
+  // A stored object counts in any state; its resource requests count only while it can run.
   const counted = { "count/pods": one };
   if (!podIsCharged(pod, nowMs)) return counted;
   return { ...counted, ...computeUsage(podAmounts(pod, "requests"), podAmounts(pod, "limits")) };
@@ -287,11 +287,11 @@ function podIsCharged(pod: Pod, nowMs: number): boolean {
   if (phase === "Failed" || phase === "Succeeded") return false;
   const { deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata ?? {};
   if (deletionTimestamp === undefined || deletionGracePeriodSeconds === undefined) return true;
-  // Stuck, on a lost node for instance: it must not keep its owner from starting another.
+  // A pod stuck in deletion, on a lost node for instance, must not prevent its owner from creating another.
   return nowMs <= Date.parse(deletionTimestamp) + clampToSafe(deletionGracePeriodSeconds) * 1000;
 }
 
-/** What a whole pod asks for: containers, pod-level amounts over them, overhead on top. */
+/** The requests or limits of a whole pod: containers, overridden by pod-level amounts, plus overhead. */
 export function podAmounts(pod: Pod, list: "requests" | "limits"): Usage {
   const spec = pod.spec;
   if (spec === undefined) return {};
@@ -301,7 +301,7 @@ export function podAmounts(pod: Pod, list: "requests" | "limits"): Usage {
   }
   for (const [name, text] of Object.entries(spec.overhead ?? {})) {
     const known = ownEntry(sum, name);
-    // Overhead raises limits that exist and never makes one.
+    // Overhead increases existing limits but never creates one.
     if (known === undefined && list === "limits") continue;
     sum[name] = addQuantities(known ?? zeroQuantity, tryParseQuantity(text) ?? zeroQuantity);
   }
@@ -377,7 +377,7 @@ function selects(scope: QuotaScope, name: string): boolean {
   }
 }
 
-/** No container, nor the pod itself, asks for CPU or memory. */
+/** Whether neither a container nor the pod requests CPU or memory. */
 function isBestEffort(pod: Pod): boolean {
   const containers = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? [])];
   const lists = [pod.spec?.resources, ...containers.map((container) => container.resources)];
@@ -435,7 +435,7 @@ function serviceUsage(service: Service): Usage {
   };
 }
 
-/** The intent, since ports are not allocated yet when a create is charged. */
+/** Computed from the spec, because ports are not allocated yet when a create is charged. */
 function nodePortsOf(service: Service): number {
   const { type, ports = [], allocateLoadBalancerNodePorts } = service.spec ?? {};
   if (type === "NodePort") return ports.length;
@@ -506,7 +506,7 @@ function claimClass(claim: PersistentVolumeClaim): string {
   return beta ?? claim.spec?.storageClassName ?? "";
 }
 
-/** What was asked for or, while an expansion is under way, what was allocated when that is more. */
+/** The requested amount, or the allocated one if that is larger during an expansion. */
 function claimStorage(claim: PersistentVolumeClaim): Quantity | undefined {
   const asked = wholeBytes(claim.spec?.resources?.requests?.["storage"]);
   const granted = wholeBytes(claim.status?.allocatedResources?.["storage"]);

@@ -10,9 +10,9 @@ import { deduced } from "./shape.ts";
 import type { ListShape, Parts, Scalar, SetShape, Shape } from "./shape.ts";
 import { itemElement } from "./walk.ts";
 
-/** A list of more findings helps nobody, nor does a longer text; upstream tells all. */
+/** Maximum number of findings; upstream reports all, but longer lists help nobody. */
 const findingsMax = 1000;
-/** Characters of one finding, which shows the value; of all but the last. */
+/** Maximum length of a finding, which shows the value; the last finding may be longer. */
 const findingLengthMax = 4096;
 const findingsLengthMax = 64 * 1024;
 
@@ -24,7 +24,7 @@ export function checkValue(value: MutableJson | undefined, shape: Shape): string
 }
 
 interface Check {
-  /** Of the value that is looked at. */
+  /** Path of the current value. */
   readonly path: string[];
   readonly findings: string[];
   length: number;
@@ -82,7 +82,7 @@ function isScalar(value: MutableJson, scalar: Scalar): boolean {
   return typeof value === scalar;
 }
 
-/** Of an atomic value. */
+/** Checks the parts of an atomic value. */
 function checkParts(value: MutableJson, parts: Parts, check: Check): void {
   if (parts.kind !== "items") return checkFields(value, parts, check);
   if (!Array.isArray(value)) return find(check, `expected list, got ${shown(value)}`);
@@ -98,7 +98,7 @@ function shown(value: MutableJson): string {
   return `&{${goValue(beginning(value))}}`;
 }
 
-/** As much as a finding shows, so that a long value costs no more. */
+/** Copies only as much of a value as a finding shows, so that long values cost no more. */
 function beginning(value: MutableJson, left = { parts: findingLengthMax }): MutableJson {
   left.parts--;
   if (typeof value === "string") return value.slice(0, findingLengthMax);
@@ -117,7 +117,7 @@ function beginning(value: MutableJson, left = { parts: findingLengthMax }): Muta
   return members;
 }
 
-/** Reports one undeclared field of an object, as upstream, and it last. */
+/** Reports one undeclared field of an object, after its other findings, as upstream. */
 function checkFields(
   object: MutableJson,
   shape: Extract<Shape, { kind: "struct" | "map" }>,
@@ -143,7 +143,7 @@ function checkFields(
   check.path.pop();
 }
 
-/** Ends at an element that cannot be told apart from others. */
+/** Stops at an element that cannot be distinguished from others. */
 function checkItems(list: MutableJson, shape: ListShape | SetShape, check: Check): void {
   if (!Array.isArray(list)) return find(check, `expected list, got ${shown(list)}`);
   const seen = new Set<string>();
@@ -171,7 +171,7 @@ function checkKeys(item: MutableJson, shape: ListShape): string | undefined {
   return `associative list with keys has an element that omits all key fields [${keys}] (and doesn't have default values for any key fields)`;
 }
 
-/** Of a set. */
+/** Checks one element of a set. */
 function checkElement(item: MutableJson): string | undefined {
   if (item === null) return "associative list without keys has an element that's an explicit null";
   if (Array.isArray(item)) return "not supported: associative list with lists as elements";

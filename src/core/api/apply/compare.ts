@@ -24,7 +24,7 @@ const wholeRemoved: Comparison = { ...same, removed: memberOnly };
 
 type Side = MutableJson | undefined;
 
-/** From `before` to `after`; one of them may be undefined: absent. */
+/** Compares `before` with `after`; undefined on either side means absent. */
 export function compareValues(before: Side, after: Side, shape: Shape): Comparison {
   return compareSides(before, after, shape, new Set());
 }
@@ -36,7 +36,7 @@ function compareSides(before: Side, after: Side, shape: Shape, different: Differ
   if (before === after) return same;
   if (before === undefined) return { ...same, added: setOfOneSide(after, shape) };
   if (after === undefined) return { ...same, removed: setOfOneSide(before, shape) };
-  // Most of an object is as it was; equality is found far faster than a set of differences is made.
+  // Most of an object is unchanged, and finding equality is far faster than computing a set of differences.
   if (jsonEqual(before, after, different)) return same;
   const form = formOf(shape, before, after);
   if (form.kind === "leaf" || (isVoid(before) && isVoid(after))) return compareLeaf(before, after);
@@ -60,7 +60,7 @@ function compareSides(before: Side, after: Side, shape: Shape, different: Differ
   };
 }
 
-/** All there is to a value whose counterpart is absent: its own path and those below it. */
+/** All paths of a value whose counterpart is absent: its own and those below it. */
 function setOfOneSide(value: Side, shape: Shape): FieldSet {
   if (value === undefined) return emptySet;
   const form = formOf(shape, value);
@@ -71,7 +71,7 @@ function setOfOneSide(value: Side, shape: Shape): FieldSet {
     true,
     items.map(([element, all]) => [
       element,
-      // Duplicates can only be compared as a whole.
+      // Duplicate elements can only be compared as a whole.
       all.length > 1 ? memberOnly : setOfOneSide(all[0], itemShape(form.shape)),
     ]),
   );
@@ -86,7 +86,7 @@ function setOfFields(object: MutableObject, shape: ObjectShape): FieldSet {
   return setNode(true, [...fields, ...setOfNulls(object, shape)]);
 }
 
-/** Fields that are null in Go, and have an owner with the struct that they are in. */
+/** Fields that are null in Go; they have the same owner as the struct that contains them. */
 function setOfNulls(object: MutableObject, shape: ObjectShape): [string, FieldSet][] {
   if (shape.kind === "map") return [];
   const names = shape.nulls.filter((name) => !Object.hasOwn(object, name));
@@ -99,7 +99,7 @@ function compareLeaf(before: Side, after: Side): Comparison {
   return jsonEqual(before, after) ? same : wholeModified;
 }
 
-/** Nothing in it, so what differs is whether it is there: absent, null, `{}` or `[]`. */
+/** An empty value: only whether it is absent, null, `{}` or `[]` can differ. */
 function isVoid(value: Side): boolean {
   if (value === undefined || value === null) return true;
   if (Array.isArray(value)) return value.length === 0;
@@ -118,7 +118,7 @@ function compareFields(
 ): Members {
   const [left, right] = [objectOf(before), objectOf(after)];
   return keysOf(left, right).map((name) => {
-    // Where the object is there, its structs are, set or not.
+    // If the object exists, so do its Go structs, whether they are set or not.
     const zero = shape.kind === "struct" ? shape.zero(name) : undefined;
     const side = (whole: Side, object: MutableObject): Side => {
       const value = getField(object, name);
@@ -146,7 +146,7 @@ function compareItems(
   return [...elements].map((element) => {
     const a = left.get(element) ?? [];
     const b = right.get(element) ?? [];
-    // Duplicates can only be compared as a whole.
+    // Duplicate elements can only be compared as a whole.
     if (a.length > 1 || b.length > 1) {
       return [element, compareLeaf(a.length === 0 ? undefined : a, b.length === 0 ? undefined : b)];
     }

@@ -6,7 +6,7 @@ import { countPaths, pathsOf } from "./field-set.ts";
 import { printPath } from "./fields-v1.ts";
 import type { ManagerSet } from "./managers.ts";
 
-/** What one other manager owns of what would change. */
+/** The changed fields that one other manager owns. */
 export interface Conflict {
   readonly owner: ManagerSet;
   readonly fields: FieldSet;
@@ -37,11 +37,11 @@ const fieldsTold = 2_000;
 interface OwnerPaths {
   readonly name: string;
   readonly paths: readonly string[];
-  /** Of all that conflict, told or not. */
+  /** Number of all conflicts, including those not listed. */
   readonly count: number;
 }
 
-/** The first owners by name are listed with their paths. */
+/** Lists the paths of the first owners, ordered by name. */
 function ownersTold(conflicts: readonly Conflict[]): readonly OwnerPaths[] {
   const sorted = conflicts
     .map(({ owner, fields }) => ({ name: printOwner(owner), fields }))
@@ -72,7 +72,7 @@ function conflictMessage(owners: readonly OwnerPaths[]): string {
   return `Apply failed with ${count} conflicts: ${lines.join("\n")}`;
 }
 
-/** Appliers by name, updaters also by the version they wrote in. */
+/** Appliers are shown by name, updaters also with the version they wrote in. */
 function printOwner({ manager, operation, subresource, apiVersion }: ManagerSet): string {
   const quoted = JSON.stringify(manager);
   const name = subresource === "" ? quoted : `${quoted} with subresource "${subresource}"`;

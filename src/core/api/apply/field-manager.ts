@@ -39,22 +39,22 @@ import type { Steps } from "./steps.ts";
 import { applyObject, changeOwners, reconcileManagers } from "./updater.ts";
 import type { Application, Applied, ApplyTypes, Typed } from "./updater.ts";
 
-/** What both functions know of the endpoint they are called for. */
+/** The endpoint for which an update or apply is tracked. */
 export interface FieldManagement {
   readonly types: ApplyTypes;
-  /** Of the request: the version of `live`, `next` and `applied`. Must be served. */
+  /** Version of the request, in which `live`, `next` and `applied` are given. Must be served. */
   readonly apiVersion: string;
-  /** "" for the object itself, else `status`, `scale` ... */
+  /** "" for the object itself, otherwise `status`, `scale` ... */
   readonly subresource: string;
   /** Paths by field names: `["status"]`, `["spec"]`, `["metadata", "labels"]`. */
   readonly resetFields: readonly (readonly string[])[];
-  /** What an object shows besides what it was sent with, before it is compared. Absent: nothing. */
+  /** Adds fields that the server sets, before objects are compared. Absent: none. */
   readonly complete?: (object: AnyObject) => AnyObject;
 }
 
 interface UpdateRequest {
   readonly live: AnyObject | undefined;
-  /** As the client wants it; its managedFields are honoured, `[{}]` resets them. */
+  /** The object as the client wants it. Its managedFields are used; `[{}]` resets them. */
   readonly next: AnyObject;
   /** `managerName(fieldManager, userAgent)`. */
   readonly manager: string;
@@ -63,7 +63,7 @@ interface UpdateRequest {
 
 interface ApplyRequest {
   readonly live: AnyObject | undefined;
-  /** The decoded body, name and namespace filled in. */
+  /** The decoded body with name and namespace filled in. */
   readonly applied: AnyObject;
   readonly manager: string;
   readonly force: boolean;
@@ -72,11 +72,11 @@ interface ApplyRequest {
 
 interface ApplyResult {
   readonly object: AnyObject;
-  /** False: equal to `live` in every field, managedFields and their times included. */
+  /** False: equal to `live` in every field, including managedFields and their times. */
   readonly changed: boolean;
 }
 
-/** System metadata, and the fields that name the object, have no owner. */
+/** Paths without owner: system metadata, and the fields that name the object. */
 const unowned: FieldSet = unionAll(
   [
     ["apiVersion"],
@@ -95,14 +95,14 @@ const unowned: FieldSet = unionAll(
     ].map((field) => ["metadata", field]),
   ].map((path) => setOfPath(path.map(fieldElement))),
 );
-/** The owner of fields that were set before the first apply. */
+/** Manager of fields that were set before the first apply. */
 const beforeFirstApply = "before-first-apply";
 
 export function trackUpdate(management: FieldManagement, request: UpdateRequest): AnyObject {
   return finished(trackingUpdate(management, request));
 }
 
-/** `trackUpdate`, in steps. */
+/** `trackUpdate` as a generator of steps. */
 export function* trackingUpdate(
   management: FieldManagement,
   request: UpdateRequest,
@@ -116,7 +116,7 @@ export function* trackingUpdate(
   return yield* withManagers(next, capManagers(tracked));
 }
 
-/** From the request if it brings any, so that clients can edit them, else from the live object. */
+/** The managers in the request if it has any, so that clients can edit them; otherwise those of the live object. */
 function* managersOfUpdate(
   { types, subresource }: FieldManagement,
   { live, next }: UpdateRequest,
@@ -173,7 +173,7 @@ function toTyped(management: FieldManagement, object: AnyObject): Typed {
   return toTypedAsSent(management, withEntries(versioned, undefined));
 }
 
-/** What a client applies: nobody knows of it yet whether its metadata are an object. */
+/** Types an applied object as sent: its metadata may not even be an object. */
 function toTypedAsSent({ types, apiVersion }: FieldManagement, object: AnyObject): Typed {
   const shape = types.shape(apiVersion);
   if (shape === undefined) throw badRequest(`no schema for version ${apiVersion}`);
@@ -200,7 +200,7 @@ export function applyPatch(management: FieldManagement, request: ApplyRequest): 
   return finished(applyingPatch(management, request));
 }
 
-/** `applyPatch`, in steps. */
+/** `applyPatch` as a generator of steps. */
 export function* applyingPatch(
   management: FieldManagement,
   request: ApplyRequest,
@@ -254,7 +254,7 @@ function checkApplied(management: FieldManagement, applied: AnyObject): void {
   }
 }
 
-/** An internal error upstream, and so here. */
+/** Upstream reports this as an internal error. */
 function untypable(applied: AnyObject, findings: readonly string[]): Error {
   const { name = "", namespace = "" } = applied.metadata ?? {};
   const { group, version } = parseApiVersion(applied.apiVersion ?? "") ?? {
@@ -270,7 +270,7 @@ function untypable(applied: AnyObject, findings: readonly string[]): Error {
   );
 }
 
-/** The live object's managers; for one that has none, a manager of everything there is. */
+/** The live object's managers. An object without managers gets one that owns all existing fields. */
 function* managersOfLive(
   management: FieldManagement,
   live: AnyObject | undefined,

@@ -23,7 +23,7 @@ export function isEmpty(set: FieldSet): boolean {
   return !set.isMember && set.children.size === 0;
 }
 
-/** A node without its empty children; the two common nodes are shared. */
+/** A node without its empty children. The two most common nodes are shared. */
 export function setNode(
   member: boolean,
   children: Iterable<readonly [string, FieldSet]>,
@@ -52,7 +52,7 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   return setNode(a.isMember || b.isMember, children);
 }
 
-/** Linear in all of them: a union that grows set by set is copied as often as there are sets. */
+/** Linear in the total size; a union built set by set would be copied once per set. */
 export function unionAll(sets: readonly FieldSet[]): FieldSet {
   const [first = emptySet, ...more] = sets;
   if (more.length === 0) return first;
@@ -116,25 +116,25 @@ export function setsEqual(a: FieldSet, b: FieldSet): boolean {
   return true;
 }
 
-/** The node at `element`: the paths below it, without their common start. */
+/** The paths below `element`, without this common prefix. */
 export function below(set: FieldSet, element: string): FieldSet {
   return set.children.get(element) ?? emptySet;
 }
 
 const kindOrder = ["f", "k", "v", "i"] as const;
 
-/** The elements of a node: fields before keys before values before indices, then by text. */
+/** The elements of a node: fields, then keys, then values, then indices; each ordered by text. */
 export function sortedElements(set: FieldSet): readonly string[] {
   const elements = [...set.children.keys()];
   if (isSorted(elements)) return elements;
-  // Texts are sorted many times faster without a comparison of ours.
+  // Without a comparison function, sorting texts is many times faster.
   elements.sort();
   const first = elements[0]?.charAt(0);
   if (first === elements.at(-1)?.charAt(0)) return elements;
   return kindOrder.flatMap((kind) => elements.filter((element) => element.startsWith(kind)));
 }
 
-/** Of one kind, and in order. */
+/** Whether the elements are of one kind and in order. */
 function isSorted(elements: readonly string[]): boolean {
   const kind = elements[0]?.charAt(0) ?? "";
   return elements.every(
@@ -142,14 +142,14 @@ function isSorted(elements: readonly string[]): boolean {
   );
 }
 
-/** How many paths the set holds. */
+/** Number of paths in the set. */
 export function countPaths(set: FieldSet): number {
   let count = set.isMember ? 1 : 0;
   for (const child of set.children.values()) count += countPaths(child);
   return count;
 }
 
-/** The first `max` paths of the set, those of one node before those below it, in element order. */
+/** The first `max` paths in element order; paths of a node come before those below it. */
 export function pathsOf(set: FieldSet, max = Number.POSITIVE_INFINITY): string[][] {
   const paths: string[][] = [];
   collectPaths(set, [], paths, max);

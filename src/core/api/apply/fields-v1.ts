@@ -10,10 +10,10 @@ import type { MutableObject } from "../json/json-value.ts";
 import { below, emptySet, memberOnly, sortedElements } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 
-/** Levels of one set; deeper JSON is no set that any schema could have made. */
+/** Maximum depth of a set; no schema produces deeper ones. */
 const depthMax = 200;
 
-/** undefined for JSON that is no field set. */
+/** Undefined for JSON that is not a field set. */
 export function parseFieldsV1(json: unknown, depth = 0): FieldSet | undefined {
   if (!isJsonObject(json) || depth > depthMax) return undefined;
   const children = new Map<string, FieldSet>();
@@ -28,15 +28,15 @@ export function parseFieldsV1(json: unknown, depth = 0): FieldSet | undefined {
   return depth > 0 ? memberOnly : emptySet;
 }
 
-/** Keys that tell the elements of one list apart; no schema of upstream has more than four. */
+/** Maximum number of keys of a list element; upstream's schemas have at most four. */
 const listKeysMax = 6;
-/** Characters of one of them; what is longer is not read at all. */
+/** Maximum characters of an element; longer ones are not parsed. */
 const elementMax = 16 * 1024;
 
-/** One key of a plain value, or a plain value: the text is in order as it is. */
+/** A single key with a plain value, or a plain value: its text is canonical already. */
 const plainElement = /^(k:\{"[A-Za-z]+":("[^"\\]*"|[0-9]+)\}|v:"[^"\\]*")$/;
 
-/** Keys are put in order, so that one list element has one text. */
+/** Sorts the keys, so that a list element has exactly one text. */
 function parseElement(name: string): string | undefined {
   if (name.startsWith("f:") || plainElement.test(name)) return name;
   try {

@@ -13,12 +13,12 @@ import type { Typed } from "./updater.ts";
 import { setOfValue } from "./value-set.ts";
 
 const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration";
-/** The only manager this is for; others opted out by their name. */
+/** The only manager for which the annotation is maintained; other clients opt out by another name. */
 export const clientSideManager = "kubectl";
-/** Bytes all annotations of an object may have; with more, the annotation goes. */
+/** Maximum bytes of all annotations of an object; beyond it this annotation is dropped. */
 const annotationBytesMax = 256 * 1024;
 
-/** The fields kubectl last applied that the live object still has at that value. */
+/** The fields that kubectl last applied and that still have that value in the live object. */
 export function lastAppliedFields(live: Typed): FieldSet {
   const value = lastApplied(live);
   if (value === undefined) return emptySet;
@@ -41,7 +41,7 @@ function lastApplied(live: Typed): MutableJson | undefined {
   }
 }
 
-/** `object` with the annotation renewed, if `live` has one. */
+/** `object` with the annotation updated, if `live` has one. */
 export function withLastApplied(
   object: AnyObject,
   live: AnyObject | undefined,

@@ -16,23 +16,23 @@ import type { Steps } from "./steps.ts";
 
 export interface ManagerSet {
   readonly set: FieldSet;
-  /** The version the paths are of. */
+  /** The version to which the paths belong. */
   readonly apiVersion: string;
   readonly operation: "Apply" | "Update";
   readonly manager: string;
   readonly subresource: string;
-  /** When the manager last changed what it owns; undefined: not known. */
+  /** Time when the manager last changed its set; undefined: unknown. */
   readonly timeMs: number | undefined;
-  /** The entry it was read from; used again while `set` and `timeMs` are those of the entry. */
+  /** The entry it was decoded from; reused if `set` and `timeMs` have not changed. */
   readonly entry?: ManagedFieldsEntry;
 }
 
-/** By identity, see `managerId`. Never changed; steps of an update make new ones. */
+/** By identity, see `managerId`. Immutable; each step of an update makes a new map. */
 export type Managers = ReadonlyMap<string, ManagerSet>;
 
 export const noManagers: Managers = new Map();
 
-/** Entries of updaters an object may have; the oldest become one. */
+/** Maximum number of updaters per object; beyond it the oldest are merged into one. */
 export const updateManagersMax = 10;
 const ancientManager = "ancient-changes";
 /** Bytes of a manager's name. */
@@ -49,14 +49,14 @@ export function managerId({ manager, operation, apiVersion, subresource }: Ident
   ]);
 }
 
-/** undefined when an entry is not what a server would have written. */
+/** Undefined when an entry is not in the form that a server writes. */
 export function decodeManagers(
   entries: readonly ManagedFieldsEntry[] | undefined,
 ): Managers | undefined {
   return finished(decodingManagers(entries));
 }
 
-/** `decodeManagers`, in steps. */
+/** `decodeManagers` as a generator of steps. */
 export function* decodingManagers(
   entries: readonly ManagedFieldsEntry[] | undefined,
 ): Steps<Managers | undefined> {
@@ -109,12 +109,12 @@ function entryFault(entry: ManagedFieldsEntry, at: number): string | undefined {
   return isSet ? undefined : `error decoding versioned set from managed fields entry ${at}`;
 }
 
-/** Appliers first, then by time, manager, version and subresource. undefined when there are none. */
+/** Appliers first, then by time, manager, version and subresource. Undefined when there are no managers. */
 export function encodeManagers(managers: Managers): readonly ManagedFieldsEntry[] | undefined {
   return finished(encodingManagers(managers));
 }
 
-/** `encodeManagers`, in steps. */
+/** `encodeManagers` as a generator of steps. */
 export function* encodingManagers(
   managers: Managers,
 ): Steps<readonly ManagedFieldsEntry[] | undefined> {
@@ -160,7 +160,7 @@ function encodeEntry(managed: ManagerSet): ManagedFieldsEntry {
   };
 }
 
-/** The same manager with another set; the entry is kept while the set is the same. */
+/** The manager with another set; its entry is kept if the set is the same. */
 export function withSet(managed: ManagerSet, set: FieldSet): ManagerSet {
   if (setsEqual(set, managed.set)) return managed;
   const { entry: _, ...rest } = managed;
@@ -172,7 +172,7 @@ export function withoutEmpty(managers: Managers): Managers {
   return new Map([...managers].filter(([, { set }]) => !isEmpty(set)));
 }
 
-/** The client asked for a fresh start: a list without entries, or with one that has nothing in it. */
+/** Whether the client asks to reset managedFields: with an empty list, or one empty entry. */
 export function isReset(entries: readonly ManagedFieldsEntry[] | undefined): boolean {
   if (entries === undefined) return false;
   const [entry, ...more] = entries;
@@ -180,14 +180,14 @@ export function isReset(entries: readonly ManagedFieldsEntry[] | undefined): boo
   return isJsonObject(entry) && more.length === 0 && Object.keys(entry).length === 0;
 }
 
-/** At most `updateManagersMax` updaters: the oldest of one version become one entry. */
+/** Keeps at most `updateManagersMax` updaters: the oldest ones of each version are merged. */
 export function capManagers(managers: Managers): Managers {
   const updaters = [...managers.values()].filter((m) => m.operation === "Update");
   let excess = updaters.length - updateManagersMax;
   if (excess <= 0) return managers;
   const capped = new Map(managers);
   const firsts = new Map<string, ManagerSet>();
-  /** What becomes one entry, by version; put together at the end. */
+  /** Sets to be merged, by version; the union is computed at the end. */
   const merged = new Map<string, { readonly entry: ManagerSet; readonly sets: FieldSet[] }>();
   for (const updater of updaters.sort(compareManagers)) {
     if (excess === 0) break;
@@ -212,7 +212,7 @@ export function capManagers(managers: Managers): Managers {
   return capped;
 }
 
-/** What the oldest become, its set not yet put together; its time is that of the latest of them. */
+/** The entry into which the oldest are merged, with an empty set; its time is that of the latest of them. */
 function ancientEntry({ apiVersion, timeMs }: ManagerSet): ManagerSet {
   return {
     set: emptySet,

@@ -24,7 +24,7 @@ type Side = MutableJson | undefined;
 type ObjectShape = Extract<Form, { kind: "object" }>["shape"];
 type ItemsShape = Extract<Form, { kind: "list" }>["shape"];
 
-/** `applied` wins leaf by leaf; what it does not mention stays as in `live`. Neither is changed. */
+/** Merges leaf by leaf: `applied` wins, fields that it does not mention keep their `live` value. Changes neither. */
 export function mergeValues(live: Side, applied: Side, shape: Shape): Side {
   if (applied === undefined) return live;
   if (live === undefined) return withoutNulls(applied, shape);
@@ -48,14 +48,14 @@ function mergeObjects(
   for (const name of keysOf(live, applied)) {
     const before = getField(live, name);
     const value = mergeValues(before, getField(applied, name), fieldShape(shape, name));
-    // One that takes the place of a value is a change of it, until the object is decoded.
+    // A null that replaces a value counts as a change until the object is decoded.
     const isDropped = value === null && dropsNulls && before === undefined;
     if (value !== undefined && !isDropped) setField(merged, name, value);
   }
   return merged;
 }
 
-/** A value that is new: as it is, but without the nulls its struct would not keep. */
+/** A new value without the nulls that its Go struct would not keep. */
 function withoutNulls(value: MutableJson, shape: Shape): MutableJson {
   const form = formOf(shape, value);
   if (form.kind === "leaf" || value === null) return value;
@@ -83,7 +83,7 @@ class ListMerge {
   readonly #right: readonly string[];
   readonly #liveItems: ReadonlyMap<string, MutableJson[]>;
   readonly #appliedItems: ReadonlyMap<string, MutableJson[]>;
-  /** Applied elements the live list has too, in applied order; the walk has not come to those from `#nextShared` on. */
+  /** Applied elements that also exist in the live list, in applied order; those from `#nextShared` on are not reached yet. */
   readonly #shared: readonly string[];
   #nextShared = 0;
   readonly #done = new Set<string>();
@@ -120,7 +120,7 @@ class ListMerge {
     return this.#merged;
   }
 
-  /** A shared element, but not the one the applied order wants next. */
+  /** Whether it is a shared element other than the next one in applied order. */
   #comesLater(element: string): boolean {
     const next = this.#shared[this.#nextShared];
     return this.#appliedItems.has(element) && next !== undefined && next !== element;
@@ -136,7 +136,7 @@ class ListMerge {
   }
 }
 
-/** The value without the members of `paths`. What is emptied by that, but no member, stays empty. */
+/** The value without the members of `paths`. Containers that become empty stay, unless they are members. */
 export function removePaths(value: MutableJson, paths: FieldSet, shape: Shape): MutableJson {
   if (paths.children.size === 0) return value;
   const form = formOf(shape, value);

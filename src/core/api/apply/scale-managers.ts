@@ -23,10 +23,10 @@ import {
 const scaleApiVersion = "autoscaling/v1";
 const replicasOfScale = setOfPath(["spec", "replicas"].map(fieldElement));
 
-/** Where the replicas are in an object of this version; undefined: nowhere, or the version is not served. */
+/** Path of the replicas in this version; undefined: there is none, or the version is not served. */
 export type ReplicasPath = (apiVersion: string) => readonly string[] | undefined;
 
-/** The entries of the Scale. @throws ApiError 500 when the object's are not what a server would have written. */
+/** The managedFields of the Scale. @throws ApiError 500 when the object's entries are not in the form that a server writes. */
 export function scaleManagers(
   entries: readonly ManagedFieldsEntry[] | undefined,
   pathOf: ReplicasPath,
@@ -37,10 +37,10 @@ export function scaleManagers(
 
 interface Written {
   readonly entries: readonly ManagedFieldsEntry[] | undefined;
-  /** As `scaleManagers`, changed by the write. */
+  /** Entries from `scaleManagers`, changed by the write. */
   readonly scaleEntries: readonly ManagedFieldsEntry[] | undefined;
   readonly pathOf: ReplicasPath;
-  /** The version of the request: new entries are of this one. */
+  /** Version of the request; new entries get this version. */
   readonly apiVersion: string;
 }
 
@@ -54,14 +54,14 @@ export function managersAfterScale({
   const rest = new Map(decode(scaleEntries));
   const next: ManagerSet[] = [];
   for (const [id, owner] of decode(entries)) {
-    // An applier is the same in both; an updater is another one in another version.
+    // Appliers are identical in both; an updater is identified by its version too.
     const isKept = !ownsReplicas(owner, pathOf) || rest.delete(id);
     const set = isKept ? owner.set : difference(owner.set, replicasOf(owner.apiVersion, pathOf));
     next.push(withSet(owner, set));
   }
   const set = replicasOf(apiVersion, pathOf);
   for (const { entry: _, ...owner } of rest.values()) {
-    // Of what it owns in a Scale only the replicas are in the object.
+    // Of the fields that it owns in a Scale, the object contains only the replicas.
     const isOwner = !isEmpty(intersection(owner.set, replicasOfScale));
     if (isOwner) next.push({ ...owner, apiVersion, set, timeMs: undefined });
   }

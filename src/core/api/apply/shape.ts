@@ -23,10 +23,10 @@ export type Shape =
   | MapShape
   | ListShape;
 
-/** "untyped": any of the others (times, quantities, texts with a format). */
+/** "untyped": all others (times, quantities, formatted texts). */
 export type Scalar = "string" | "numeric" | "boolean" | "untyped";
 
-/** Of an atomic value: elements by their index, members by their name. */
+/** Parts of an atomic value: elements by index, members by name. */
 export type Parts = StructShape | MapShape | { readonly kind: "items"; readonly items: Shape };
 
 interface MapShape {
@@ -42,22 +42,22 @@ export interface SetShape {
 export interface ListShape {
   readonly kind: "list";
   readonly keys: readonly string[];
-  /** What an absent key means, for keys that have a default. */
+  /** The value that an absent key stands for, for keys with a default. */
   readonly keyDefaults: Readonly<Record<string, JsonValue>>;
   readonly items: Shape;
 }
 
 export interface StructShape {
   readonly kind: "struct";
-  /** undefined: no such field. */
+  /** Undefined: the field does not exist. */
   field(name: string): Shape | undefined;
-  /** Fields that are not declared are allowed, and deduced. */
+  /** Undeclared fields are allowed, and their shape is deduced. */
   readonly isOpen: boolean;
-  /** The value of an unset field that Go never leaves out; undefined for all others, and for custom resources. */
+  /** The value of an unset field that Go always writes; undefined for all others, and for custom resources. */
   zero(name: string): JsonValue | undefined;
-  /** Fields whose `zero` is null: objects do not hold them here. */
+  /** Fields whose `zero` is null; objects do not contain them here. */
   readonly nulls: readonly string[];
-  /** Nulls in fields of built-in kinds do not survive; custom resources keep them. */
+  /** Nulls in fields of built-in kinds are dropped; custom resources keep them. */
   readonly dropsNulls: boolean;
 }
 
@@ -75,7 +75,7 @@ type Lookup = (name: string) => ObjectSchema | undefined;
 const metadataDefinition = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const builtInPrefix = "io.k8s.";
 
-/** Defaults of list keys that a schema without `default` does not tell. */
+/** Defaults of list keys that the published schema lacks. */
 const builtInKeyDefaults: Readonly<Record<string, Readonly<Record<string, JsonValue>>>> = {
   "io.k8s.api.core.v1.ContainerPort": { protocol: "TCP" },
   "io.k8s.api.core.v1.ServicePort": { protocol: "TCP" },
@@ -83,7 +83,7 @@ const builtInKeyDefaults: Readonly<Record<string, Readonly<Record<string, JsonVa
   "io.k8s.api.core.v1.ObjectReference": { name: "" },
 };
 
-/** Makes the shapes of one set of definitions; keep it as long as they are served. */
+/** Creates the shapes for one set of definitions; keep it as long as they are served. */
 export class ShapeSource {
   readonly #lookup: Lookup;
   readonly #structs = new Map<ObjectSchema, StructShape>();
@@ -92,7 +92,7 @@ export class ShapeSource {
     this.#lookup = lookup;
   }
 
-  /** Of a whole object. `schema` undefined: nothing is known but its metadata. */
+  /** The shape of a whole object. `schema` undefined: only the metadata is known. */
   root(schema: ObjectSchema | undefined): StructShape {
     const typed = schema === undefined ? undefined : this.#struct(schema);
     const metadata = this.#lookup(metadataDefinition);
@@ -128,7 +128,7 @@ export class ShapeSource {
       shapes.set(name, shape);
       return shape;
     };
-    // Asked for at each field that one of two compared objects has not.
+    // Looked up for each field that only one of two compared objects has.
     const zeros = new Map<string, JsonValue | undefined>();
     const zero = (name: string): JsonValue | undefined => {
       if (!builtIn || !Object.hasOwn(schema.fields, name)) return undefined;
@@ -219,7 +219,7 @@ function keyDefaults(
   return defaults;
 }
 
-/** Go's structs always have a field that is required: upstream publishes its zero as the default. */
+/** A required field is always present in a Go struct; upstream publishes its zero as the default. */
 function goZero(item: ObjectSchema | undefined, key: string): JsonValue | undefined {
   if (item?.name.startsWith(builtInPrefix) !== true || !item.required.includes(key))
     return undefined;

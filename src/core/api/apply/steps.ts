@@ -7,17 +7,17 @@
 import { countPaths } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 
-/** Stops after each step; what it returns is the result. */
+/** Yields after each step; the return value is the result. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** 2 ms of decoding. */
+/** Paths per step: 2 ms of decoding. */
 const stepPathsMax = 8_192;
 
-/** Of one walk over sets: says after which of them a step ends. */
+/** Decides where the steps of a walk over sets end. */
 export class StepMeter {
   #paths = 0;
 
-  /** Counts the set; true: the step ends here. A set counts at least one. */
+  /** Counts the set, as one path at least. @returns whether the step ends here. */
   isFull(set: FieldSet): boolean {
     this.#paths += countPaths(set) + 1;
     if (this.#paths < stepPathsMax) return false;
@@ -26,7 +26,7 @@ export class StepMeter {
   }
 }
 
-/** All steps at once. */
+/** Runs all steps at once. */
 export function finished<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next();

@@ -36,17 +36,17 @@ import { StepMeter } from "./steps.ts";
 import type { Steps } from "./steps.ts";
 import { reconcileSet, setOfContent, setOfValue, withNamedFields } from "./value-set.ts";
 
-/** The versions of one kind. Make it once per resource; it keeps what it computes of the schemas. */
+/** The versions of one kind. Create once per resource, because it caches what it computes from schemas. */
 export interface ApplyTypes {
-  /** undefined: this version is not served. */
+  /** Undefined: the version is not served. */
   shape(apiVersion: string): StructShape | undefined;
   convert(object: AnyObject, apiVersion: string): AnyObject;
 }
 
 interface TypeSource {
-  /** null: the version is served but has no schema. undefined: it is not served. */
+  /** Null: the version is served without a schema. Undefined: it is not served. */
   readonly schema: (apiVersion: string) => ObjectSchema | null | undefined;
-  /** Finds the definitions a schema refers to; also ObjectMeta, for objects without schema. */
+  /** Finds the definitions that a schema refers to, and ObjectMeta for objects without a schema. */
   readonly lookup: (name: string) => ObjectSchema | undefined;
   readonly convert: (object: AnyObject, apiVersion: string) => AnyObject;
 }
@@ -86,20 +86,20 @@ interface Change {
   readonly before: Typed;
   readonly after: Typed;
   readonly managers: Managers;
-  /** The entry of the manager that makes the change; "" when it has none of its own yet. */
+  /** Id of the manager that makes the change; "" when it has no entry yet. */
   readonly self: string;
-  /** Paths this endpoint does not write, so it gives no ownership of them. */
+  /** Paths that this endpoint does not write and therefore gives no ownership of. */
   readonly ignored: FieldSet;
 }
 
 interface Changed {
-  /** The others, with what the change took from them taken away. */
+  /** The other managers, without the fields that the change took from them. */
   readonly managers: Managers;
   readonly comparison: Comparison;
   readonly conflicts: readonly Conflict[];
 }
 
-/** What a change does to all managers but `self`. */
+/** Removes the changed fields from all managers except `self`. */
 export function* changeOwners(change: Change): Steps<Changed> {
   const comparisons = new Map<string, VersionComparison | undefined>();
   const compareAt = (apiVersion: string): VersionComparison | undefined => {
@@ -129,7 +129,7 @@ export function* changeOwners(change: Change): Steps<Changed> {
 }
 
 interface VersionComparison extends Comparison {
-  /** Fields that were modified or added. Computed once for all managers that own fields in this version. */
+  /** Modified or added fields, computed once for all managers with fields in this version. */
   readonly changed: FieldSet;
 }
 
@@ -145,7 +145,7 @@ function compareVersions(change: Change, apiVersion: string): VersionComparison 
   return { added, modified, removed, changed: union(modified, added) };
 }
 
-/** Sets of all managers as the present schemas can hold them. */
+/** Adapts the managers' sets to the current schemas. */
 export function* reconcileManagers(types: ApplyTypes, managers: Managers): Steps<Managers> {
   const next = new Map<string, ManagerSet>();
   const meter = new StepMeter();
@@ -164,10 +164,10 @@ export interface Application {
   readonly applied: Typed;
   readonly managers: Managers;
   readonly self: string;
-  /** The entry the applier gets when it has none: everything but its set. */
+  /** The applier's entry if it has none yet, without its set. */
   readonly entry: Omit<ManagerSet, "set">;
   readonly ignored: FieldSet;
-  /** Paths (not those below them) without owner. */
+  /** Paths without owner; paths below them may have owners. */
   readonly unowned: FieldSet;
 }
 
@@ -175,11 +175,11 @@ export interface Applied {
   readonly object: MutableObject;
   readonly managers: Managers;
   readonly conflicts: readonly Conflict[];
-  /** The object stays as it is; who owns what may change. Then the applier's entry keeps its time, if it has one. */
+  /** The object does not change, only ownership may. The applier's entry then keeps its time, if it has one. */
   readonly isNoOp: boolean;
 }
 
-/** Merges, prunes and finds conflicts; the caller decides what to do with conflicts. */
+/** Merges, prunes and finds conflicts; the caller decides about conflicts. */
 export function* applyObject(application: Application): Steps<Applied> {
   const { types, live, applied, self, entry, ignored } = application;
   const last = application.managers.get(self);
@@ -191,7 +191,7 @@ export function* applyObject(application: Application): Steps<Applied> {
   const managers = new Map(application.managers).set(self, own);
   const merged = mergeValues(live.value, applied.value, live.shape);
   const whole: Typed = { ...live, value: isJsonObject(merged) ? merged : {} };
-  // While pruning, the applier also holds the unowned fields: the object's metadata must stay.
+  // While pruning, the applier also owns the unowned fields, so that the object's metadata stays.
   const holders = new Map(managers).set(self, { ...entry, set: all });
   const isDropping = last !== undefined && !isEmpty(difference(last.set, all));
   const after = isDropping ? prune({ types, managers: holders, last }, whole) : whole;
@@ -204,7 +204,7 @@ export function* applyObject(application: Application): Steps<Applied> {
   };
 }
 
-/** A null for what is not there is a change to upstream, though nothing of it is stored. */
+/** Upstream treats a null for an absent field as a change, although nothing is stored. */
 function hasNewNull(applied: MutableObject, live: MutableObject): boolean {
   return Object.entries(applied).some(([name, value]) => {
     const before = getField(live, name);
@@ -215,13 +215,13 @@ function hasNewNull(applied: MutableObject, live: MutableObject): boolean {
 
 interface Pruning {
   readonly types: ApplyTypes;
-  /** With the applier's new set. */
+  /** The managers, with the applier's new set. */
   readonly managers: Managers;
-  /** What the applier owned until now. */
+  /** What the applier owned before. */
   readonly last: ManagerSet;
 }
 
-/** Removes what the applier owned, then puts back the fields that any manager owns now. */
+/** Removes the fields the applier owned, then restores those that any manager owns now. */
 function prune(pruning: Pruning, merged: Typed): Typed {
   const { types, last } = pruning;
   const whole = convertTyped(types, merged, last.apiVersion);
@@ -238,12 +238,12 @@ function without(typed: Typed, paths: FieldSet): Typed {
   return { ...typed, value: isJsonObject(value) ? value : {} };
 }
 
-/** Of everything in the object, struct fields on the way included. */
+/** The set of all fields in the object, including struct fields on the way to them. */
 function setOfFields(typed: Typed): FieldSet {
   return withNamedFields(setOfContent(typed.value, typed.shape), typed.shape);
 }
 
-/** The version that was pruned first, then the others, each with what its managers own. */
+/** Restores owned fields version by version, beginning with the version that was pruned first. */
 function addBackOwned(pruning: Pruning, whole: Typed, bare: Typed): Typed {
   const owners = [...pruning.managers.values()];
   const versions = new Set([whole.apiVersion, ...owners.map((owner) => owner.apiVersion)]);
@@ -260,7 +260,7 @@ function addBackOwned(pruning: Pruning, whole: Typed, bare: Typed): Typed {
   return result;
 }
 
-/** Only fields the applier owned may be removed: puts back removed fields that had no owner. */
+/** Restores removed fields without owner, because only fields that the applier owned may be removed. */
 function addBackDangling(whole: Typed, pruned: Typed, last: FieldSet): Typed {
   const gone = difference(setOfFields(whole), setOfFields(pruned));
   return without(whole, intersection(gone, last));

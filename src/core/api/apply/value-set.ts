@@ -11,7 +11,7 @@ import { fieldElement } from "./fields-v1.ts";
 import type { Shape } from "./shape.ts";
 import { fieldShape, formOf, itemShape, itemsByElement, listOf, objectOf } from "./walk.ts";
 
-/** The node of `value`: whether its own path is a member, and all paths below it. */
+/** The set node of `value`: whether its own path is a member, and all paths below it. */
 export function setOfValue(value: MutableJson, shape: Shape): FieldSet {
   return nodeOf(value, shape, isVoid);
 }
@@ -24,7 +24,7 @@ export function setOfContent(value: MutableJson, shape: Shape): FieldSet {
   return nodeOf(value, shape, (member) => isVoid(member) || isEmptyList(member));
 }
 
-/** null and `{}` have no path below them, so they are owned themselves. */
+/** null and `{}` have no paths below them, so their own path is owned. */
 function isVoid(value: MutableJson): boolean {
   return value === null || (isJsonObject(value) && Object.keys(value).length === 0);
 }
@@ -64,7 +64,7 @@ function withMember(set: FieldSet, member: boolean): FieldSet {
   return isEmpty(set) ? memberOnly : { isMember: true, children: set.children };
 }
 
-/** The set with every struct field on the way to a path added: a field in use is itself in use. */
+/** Adds every struct field on the way to a path, because a field in use is itself owned. */
 export function withNamedFields(set: FieldSet, shape: Shape): FieldSet {
   if (set.children.size === 0) return set;
   const children = [...set.children].map(([element, child]): [string, FieldSet] => {

@@ -8,7 +8,7 @@ import { keyElement, valueElement } from "./fields-v1.ts";
 import { deduced, leaf } from "./shape.ts";
 import type { ListShape, SetShape, Shape } from "./shape.ts";
 
-/** A shape that says how to walk this very value. */
+/** The way to walk a given value, chosen from its shape. */
 export type Form =
   | { readonly kind: "leaf" }
   | { readonly kind: "object"; readonly shape: Extract<Shape, { kind: "struct" | "map" }> }
@@ -41,7 +41,7 @@ export function formOf(shape: Shape, ...values: readonly (MutableJson | undefine
   }
 }
 
-/** The shape of a field. An unknown field is deduced; callers that refuse unknown fields check first. */
+/** The shape of a field; that of an unknown field is deduced, so callers that refuse unknown fields check first. */
 export function fieldShape(shape: Extract<Shape, { kind: "struct" | "map" }>, name: string): Shape {
   return shape.kind === "map" ? shape.items : (shape.field(name) ?? deduced);
 }
@@ -73,7 +73,7 @@ export function itemElement(shape: ListShape | SetShape, item: MutableJson): str
   return keyElement(keys);
 }
 
-/** A list's elements by path element, those that share one together, in order of first appearance. */
+/** A list's elements grouped by path element, in order of first appearance. */
 export function itemsByElement(
   shape: ListShape | SetShape,
   list: readonly MutableJson[],
@@ -88,7 +88,7 @@ export function itemsByElement(
   return items;
 }
 
-/** All keys of two objects, those of the first first. */
+/** All keys of both objects, those of the first object first. */
 export function keysOf(a: MutableObject, b: MutableObject): string[] {
   return [...new Set([...Object.keys(a), ...Object.keys(b)])];
 }

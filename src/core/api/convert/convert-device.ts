@@ -8,7 +8,7 @@ import type { AnyObject } from "../object.ts";
 type Bag = Readonly<Record<string, unknown>>;
 type Change = (value: Bag) => Bag;
 
-/** Fields of a v1beta1 request that v1 keeps under `exactly`. */
+/** Fields that a v1beta1 request has at the top and v1 under `exactly`. */
 const exactFields = [
   "deviceClassName",
   "selectors",
@@ -48,7 +48,7 @@ function withVersion(object: AnyObject, version: string, change: Change): AnyObj
   return { ...change(object as Bag), apiVersion: `resource.k8s.io/${version}` } as AnyObject;
 }
 
-/** `change` applied to what stands at `path`; objects without it stay as they are. */
+/** Applies `change` to the value at `path`; objects without it are unchanged. */
 function at(path: readonly string[], change: Change): Change {
   const [first, ...rest] = path;
   if (first === undefined) return change;

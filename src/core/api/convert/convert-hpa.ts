@@ -19,7 +19,7 @@ const annotationNames = [
   behaviorAnnotation,
 ];
 
-/** autoscaling/v1 -> autoscaling/v2. An annotation that is no JSON is ignored, as upstream does. */
+/** autoscaling/v1 -> autoscaling/v2. An annotation that is not JSON is ignored, as upstream does. */
 export function hpaToV2(object: AnyObject): AnyObject {
   const { targetCPUUtilizationPercentage: target, ...spec } = section(object, "spec");
   const { currentCPUUtilizationPercentage: current, ...status } = section(object, "status");
@@ -128,7 +128,7 @@ function cpuMetric(field: "target" | "current", percent: number): MutableObject 
   return { type: "Resource", resource: { name: "cpu", [field]: value } };
 }
 
-/** Of a spec's `target` or a status's `current`. */
+/** Checks a spec's `target` or a status's `current`. */
 function isCpuUtilization(metric: MutableObject): boolean {
   if (metric["type"] !== "Resource" || member(metric, "resource")["name"] !== "cpu") return false;
   return ["target", "current"].some((field) => utilization(metric, field) !== undefined);
@@ -272,7 +272,7 @@ function identifier(
   return dropUndefined({ name, selector });
 }
 
-/** In order of precedence, as upstream decides the type it lost in v1. */
+/** The target's type, in upstream's order of precedence, because v1 does not store it. */
 function target(values: Fields): MutableObject {
   const { averageUtilization, averageValue } = values;
   const type =

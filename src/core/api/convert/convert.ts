@@ -36,7 +36,7 @@ function deviceConversions(version: string): Record<string, (object: AnyObject) 
   };
 }
 
-/** The same object if it already has that version. The object given is not changed. */
+/** Returns the same object if it already has that version. Does not change the given object. */
 export function convert(object: AnyObject, toApiVersion: string): AnyObject {
   const { kind, apiVersion } = object;
   if (apiVersion === toApiVersion) return object;

@@ -28,7 +28,7 @@ const scalable = new Set([
   "replicationcontrollers.",
 ]);
 
-/** undefined when the built-in resource has no scale subresource. */
+/** Undefined when the built-in resource has no scale subresource. */
 export function scaleFromObject(
   group: string,
   resource: string,
@@ -139,7 +139,7 @@ function numberAt(object: AnyObject, path: readonly string[]): number | undefine
   return typeof value === "number" ? value : undefined;
 }
 
-/** A selector the server stored is valid; a bad one reads as "". */
+/** A stored selector is valid; an invalid one reads as "". */
 function selectorText(selector: unknown): string {
   if (!isJsonObject(selector)) return "";
   try {

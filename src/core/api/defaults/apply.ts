@@ -69,7 +69,7 @@ const rules: Readonly<Record<string, Rule>> = {
   "resource.k8s.io/v1/ResourceSlice": policies.resourceSlice,
 };
 
-/** Kinds in which a null may be a value: they carry JSON of others. */
+/** Kinds that contain JSON of other programs, in which null may be a value. */
 const carriesForeignData = new Set([
   "apps/v1/ControllerRevision",
   "apiextensions.k8s.io/v1/CustomResourceDefinition",

@@ -6,7 +6,7 @@ const latin = new TextDecoder("latin1");
 
 const digits = encoder.encode(alphabet);
 const padding = "=".charCodeAt(0);
-/** Six bits by character code; `none` for what is no digit. */
+/** The six bits of each character code; `none` if the character is not a digit. */
 const none = 64;
 const bitsOf = new Uint8Array(128).fill(none);
 digits.forEach((code, bits) => {
@@ -35,7 +35,7 @@ function digit(bits: number): number {
   return digits[bits & 63] ?? 0;
 }
 
-/** Bytes that `encoded` stands for; undefined when it is no standard base64. */
+/** Number of bytes that `encoded` stands for; undefined when it is not standard base64. */
 export function base64Length(encoded: string): number | undefined {
   const text = withoutBreaks(encoded);
   if (text.length % 4 !== 0) return undefined;
@@ -51,7 +51,7 @@ function withoutBreaks(text: string): string {
   return text.includes("\n") || text.includes("\r") ? text.replace(/[\r\n]/g, "") : text;
 }
 
-/** The text that `encoded` stands for, or undefined when it is no base64 of UTF-8 text. */
+/** The text that `encoded` stands for; undefined when it is not base64 of UTF-8 text. */
 export function decodeBase64Text(encoded: string): string | undefined {
   const bytes = decodeBase64(encoded);
   if (bytes === undefined) return undefined;
@@ -62,7 +62,7 @@ export function decodeBase64Text(encoded: string): string | undefined {
   }
 }
 
-/** Undefined when it is no standard base64. */
+/** Undefined when it is not standard base64. */
 export function decodeBase64(encoded: string): Uint8Array | undefined {
   const length = base64Length(encoded);
   if (length === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Defaults of the core kinds that hold no pod template. */
+/** Defaults of the core kinds without a pod template. */
 import { type MutableObject, setField } from "../json/json-value.ts";
 import type { Fields } from "../validation/fields.ts";
 import { has, isFields, maybe, maybeText, part, text, without } from "../validation/fields.ts";
@@ -8,7 +8,7 @@ import { resourceLists } from "./quantities.ts";
 import type { Rule } from "./rules.ts";
 import { always, chain, each, fill, fillZero, set, when, within } from "./rules.ts";
 
-/** Three hours: how long a client sticks to a pod. */
+/** Default session affinity timeout: three hours. */
 const clientIpSeconds = 10_800;
 
 function sessionAffinity(spec: Fields): Fields {
@@ -29,7 +29,7 @@ function servicePort(port: Fields): Fields {
   return unset && port["port"] !== undefined ? set(next, "targetPort", port["port"]) : next;
 }
 
-/** Reached from outside of the cluster: its type says so, or it names external addresses. */
+/** Whether the service is reachable from outside the cluster, by its type or external addresses. */
 export function isExternallyAccessible(spec: Fields): boolean {
   const type = text(spec, "type");
   if (type === "NodePort" || type === "LoadBalancer") return true;
@@ -66,7 +66,7 @@ export const service: Rule = chain(
 
 export const endpoints: Rule = each("subsets", each("ports", fillZero({ protocol: "TCP" })));
 
-/** stringData is write-only: it lands in data and is gone. */
+/** stringData is write-only: it is moved to data. */
 function stringData(secret: Fields): Fields {
   const plain = secret["stringData"];
   if (!isFields(plain)) return "stringData" in secret ? without(secret, ["stringData"]) : secret;
@@ -112,7 +112,7 @@ function allocatable(status: Fields): Fields {
   return isFields(capacity) ? fill({ allocatable: capacity })(status) : status;
 }
 
-/** The first range and the list of ranges are two views of one fact. */
+/** podCIDR and the first element of podCIDRs have the same value. */
 function podRanges(spec: Fields): Fields {
   const ranges = spec["podCIDRs"];
   if (Array.isArray(ranges) && ranges.length > 0) return set(spec, "podCIDR", ranges[0]);
@@ -172,14 +172,14 @@ export const resourceQuota: Rule = chain(
   always("status", resourceLists("hard", "used")),
 );
 
-/** Of events.k8s.io. */
+/** Defaults of events.k8s.io. */
 export const eventV1: Rule = chain(
   always("regarding"),
   always("deprecatedSource"),
   fill({ eventTime: null, deprecatedFirstTimestamp: null, deprecatedLastTimestamp: null }),
 );
 
-/** Times that are not set are there as null, as Go writes them: clients look for the fields. */
+/** Unset times are written as null, as Go does, because clients look for the fields. */
 export const event: Rule = chain(
   always("metadata"),
   always("involvedObject"),

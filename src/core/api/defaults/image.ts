@@ -12,21 +12,21 @@ const grammar = new RegExp(
   `^(?:${host}(?::[0-9]+)?/)?(${pathComponent}(?:/${pathComponent})*)(?::(${tag}))?(?:@(${digest}))?$`,
 );
 
-/** Characters of the path that follows the registry's name; source: distribution/reference. */
+/** Maximum length of the path after the registry's name; source: distribution/reference. */
 const pathLengthMax = 255;
-/** The grammar allows no longer reference than registry, path, tag and digest; this is far above them. */
+/** Far above the longest reference that the grammar allows. */
 const referenceLengthMax = 4096;
-/** A reference that looks like the digest of an image is none. */
+/** A text that looks like an image digest is not a reference. */
 const identifier = /^[a-f0-9]{64}$/;
 
-/** By algorithm: hexadecimal digits. */
+/** Number of hexadecimal digits by algorithm. */
 const digestLengths: ReadonlyMap<string, number> = new Map([
   ["sha256", 64],
   ["sha384", 96],
   ["sha512", 128],
 ]);
 
-/** `latest` for a reference with neither tag nor digest; "" for one with only a digest, and for what is none. */
+/** `latest` without tag and digest; "" with only a digest, and for an invalid reference. */
 export function imageTag(reference: string): string {
   if (reference.length > referenceLengthMax || identifier.test(reference)) return "";
   const [, path = "", given = "", pinned = ""] = grammar.exec(withRegistry(reference)) ?? [];
@@ -40,7 +40,7 @@ function isDigest(text: string): boolean {
   return digits.length === digestLengths.get(algorithm) && /^[a-f0-9]+$/.test(digits);
 }
 
-/** `a` is docker.io/library/a; a first part that cannot be a path is a registry. */
+/** `a` means docker.io/library/a; a first component that cannot be part of a path is a registry. */
 function withRegistry(reference: string): string {
   const slash = reference.indexOf("/");
   const first = reference.slice(0, Math.max(slash, 0));

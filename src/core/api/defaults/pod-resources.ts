@@ -15,7 +15,7 @@ import type { Fields } from "../validation/fields.ts";
 import { has, hasEntries, items, maybe, part, text } from "../validation/fields.ts";
 import { set } from "./rules.ts";
 
-/** What may be asked for pod-wide. */
+/** Whether the resource may be requested for a whole pod. */
 export function isPodLevelResource(name: string): boolean {
   return name === "cpu" || name === "memory" || name.startsWith("hugepages-");
 }

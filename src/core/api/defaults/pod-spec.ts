@@ -56,7 +56,7 @@ const downwardItem: Rule = chain(
   within("fieldRef", fieldRef),
   within("resourceFieldRef", resourceFieldRef),
 );
-/** 0644 */
+/** Octal 0644. */
 const fileMode = 420;
 const hourSeconds = 3600;
 
@@ -110,21 +110,21 @@ const volume: Rule = chain(
   within("ephemeral", within("volumeClaimTemplate", always("metadata"), within("spec", claimSpec))),
 );
 
-/** Both names of the service account are shown; the new one wins. */
+/** serviceAccount and serviceAccountName have the same value; the new name wins. */
 export function serviceAccountNames(spec: Fields): Fields {
   const name = text(spec, "serviceAccountName") || text(spec, "serviceAccount");
   if (name === "") return spec;
   return set(set(spec, "serviceAccountName", name), "serviceAccount", name);
 }
 
-/** Upstream's conversion reads one second where less than none is written; in pods, not in templates. */
+/** Upstream's conversion reads a negative grace period as one second; in pods, not in templates. */
 function gracePeriod(spec: Fields): Fields {
   return number(spec, "terminationGracePeriodSeconds") < 0
     ? set(spec, "terminationGracePeriodSeconds", 1)
     : spec;
 }
 
-/** Of every pod spec, in pods and in templates. */
+/** Defaults of every pod spec, in pods and in templates. */
 const podSpec: Rule = chain(
   each("volumes", volume),
   each("initContainers", container),
@@ -142,7 +142,7 @@ const podSpec: Rule = chain(
 
 export const podTemplate: Rule = chain(always("metadata"), always("spec", podSpec));
 
-/** A container that names limits only requests as much. Pods only: templates stay as written. */
+/** Requests default to limits. Pods only: templates stay as written. */
 function requestsFromLimits(resources: Fields): Fields {
   const limits = resources["limits"];
   if (!isFields(limits)) return resources;

@@ -1,4 +1,4 @@
-/** Defaults of the kinds that steer the cluster: networking, storage, RBAC, admission, flow control, DRA ... */
+/** Defaults of cluster-level kinds: networking, storage, RBAC, admission, flow control, DRA ... */
 import type { Fields } from "../validation/fields.ts";
 import { isFields, items, part, text } from "../validation/fields.ts";
 import { quantities, resourceLists } from "./quantities.ts";
@@ -7,7 +7,7 @@ import { always, chain, each, fill, fillZero, set, when, within } from "./rules.
 
 const tcp: Rule = fillZero({ protocol: "TCP" });
 
-/** Ingress always; Egress too when there are egress rules. */
+/** Always Ingress; Egress too when there are egress rules. */
 function policyTypes(spec: Fields): Fields {
   const given = spec["policyTypes"];
   if (Array.isArray(given) && given.length > 0) return spec;
@@ -145,7 +145,7 @@ export const priorityLevel: Rule = chain(
   always("status"),
 );
 
-/** Names that follow from the kind. */
+/** Names derived from the kind. */
 function crdNames(names: Fields): Fields {
   const kind = text(names, "kind");
   if (kind === "") return names;

@@ -15,13 +15,13 @@ export function set(fields: Fields, field: string, value: unknown): Fields {
   return fields[field] === value ? fields : { ...fields, [field]: value };
 }
 
-/** Fields that upstream holds as pointers: only absent (or null) ones are filled. */
+/** For fields that are pointers in upstream: fills only absent or null ones. */
 export function fill(defaults: Fields): Rule {
   const entries = Object.entries(defaults);
   return (fields) => fillEntries(fields, entries, isUnset);
 }
 
-/** Fields that upstream holds as plain values: "" and 0 are filled too. */
+/** For fields that are plain values in upstream: fills "" and 0 too. */
 export function fillZero(defaults: Fields): Rule {
   const entries = Object.entries(defaults);
   return (fields) => fillEntries(fields, entries, isZero);
@@ -49,7 +49,7 @@ function isZero(value: unknown): boolean {
   return isUnset(value) || value === "" || value === 0;
 }
 
-/** Runs rules on a nested object, when it is there. */
+/** Applies rules to a nested object, if it exists. */
 export function within(field: string, ...rules: readonly Rule[]): Rule {
   const rule = chain(...rules);
   return (fields) => {
@@ -58,7 +58,7 @@ export function within(field: string, ...rules: readonly Rule[]): Rule {
   };
 }
 
-/** Runs rules on a nested object, made when absent: structs that are no pointers. */
+/** Applies rules to a nested object, creating it if absent: for Go structs that are not pointers. */
 export function always(field: string, ...rules: readonly Rule[]): Rule {
   const rule = chain(...rules);
   return (fields) => {

@@ -1,4 +1,4 @@
-/** Defaults of apps/v1, batch/v1, autoscaling and the core kinds that hold pod templates. */
+/** Defaults of apps/v1, batch/v1, autoscaling and the core kinds with pod templates. */
 import type { Fields } from "../validation/fields.ts";
 import { has, hasEntries, isFields, part, text } from "../validation/fields.ts";
 import { quantities } from "./quantities.ts";
@@ -8,7 +8,7 @@ import { always, chain, each, fill, fillZero, set, when, within } from "./rules.
 
 const revisionHistoryLimit = 10;
 const progressDeadlineSeconds = 600;
-/** 2^31 - 1: with a limit per index the job as a whole has none. */
+/** 2^31 - 1: a job with a limit per index has no total limit. */
 const backoffLimitMax = 2_147_483_647;
 
 const isRolling = (strategy: Fields): boolean => text(strategy, "type") === "RollingUpdate";
@@ -58,7 +58,7 @@ export const daemonSet: Rule = chain(
   ),
 );
 
-/** Only a strategy without a type gets `rollingUpdate`; one that is there gets its partition. */
+/** Only a strategy without a type gets `rollingUpdate`; an existing one gets its partition. */
 function statefulStrategy(strategy: Fields): Fields {
   let next = strategy;
   if (text(next, "type") === "") {
@@ -91,7 +91,7 @@ export const statefulSet: Rule = chain(
   always("status", fill({ replicas: 0, availableReplicas: 0 })),
 );
 
-/** Labels of the template stand in for labels and selector that are not given. */
+/** Missing labels and selector default to the template's labels. */
 function controllerLabels(controller: Fields): Fields {
   const spec = part(controller, "spec");
   const labels = part(part(spec, "template"), "metadata")["labels"];
@@ -140,7 +140,7 @@ function jobLabels(job: Fields): Fields {
 
 export const job: Rule = chain(always("spec", jobSpec), jobLabels, always("status"));
 
-/** Jobs made from a template get their defaults when they are made. */
+/** The job template is defaulted when a job is created from it. */
 export const cronJob: Rule = chain(
   always(
     "spec",
@@ -199,7 +199,7 @@ export const autoscalerV2: Rule = chain(
   always("status", fill({ desiredReplicas: 0 })),
 );
 
-/** v1 keeps metrics of other kinds in an annotation; without any, CPU is the metric. */
+/** v1 stores other metrics in an annotation; without any, the metric is CPU. */
 function targetCpu(object: Fields): Fields {
   const metadata = object["metadata"] as { readonly annotations?: Fields } | undefined;
   const others = metadata?.annotations?.["autoscaling.alpha.kubernetes.io/metrics"];

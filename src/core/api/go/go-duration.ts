@@ -1,7 +1,7 @@
 /** Durations as Go writes them: `1m30s`, `1.5h`, `-500ms`, `0`. */
 import { ownEntry } from "#base/own.ts";
 
-/** Both characters that look like a Greek mu are units of Go's. */
+/** Go accepts both characters that look like a Greek mu. */
 const unitMs: Readonly<Record<string, number>> = {
   ns: 1e-6,
   us: 1e-3,
@@ -15,7 +15,7 @@ const unitMs: Readonly<Record<string, number>> = {
 const piece = /(\d+(?:\.\d*)?|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/g;
 const whole = new RegExp(`^([+-]?)((?:${piece.source})+|0)$`);
 
-/** In milliseconds; undefined for what is no duration. After  Go's time.ParseDuration. */
+/** In milliseconds; undefined when the text is not a duration. After Go's time.ParseDuration. */
 export function parseGoDuration(text: string): number | undefined {
   const match = whole.exec(text);
   if (match === null) return undefined;

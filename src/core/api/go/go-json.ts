@@ -18,7 +18,7 @@ export function goJson(value: unknown): string {
   return escapeForGo(hasIndexKey.test(text) ? writeInOrder(value) : text);
 }
 
-/** In JSON these characters stand in strings only. */
+/** Correct for whole JSON texts, because these characters occur only in strings. */
 export function escapeForGo(text: string): string {
   if (!escaped.test(text)) return text;
   return escapes.reduce((done, [char, escape]) => done.replaceAll(char, escape), text);

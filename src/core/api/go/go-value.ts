@@ -19,7 +19,7 @@ export function goSyntax(value: unknown): string {
   return `map[string]interface {}{${members.join(", ")}}`;
 }
 
-/** Its type with %T, of what is no number. */
+/** The type as %T prints it, for values other than numbers. */
 export function goTypeOf(value: unknown): string {
   if (Array.isArray(value)) return "[]interface {}";
   if (typeof value === "object") return "map[string]interface {}";

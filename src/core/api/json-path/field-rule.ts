@@ -9,7 +9,7 @@ import {
   templateProblem,
 } from "./json-path.ts";
 
-/** A field is the first value its path leads to, or all of them as a list. */
+/** The first value at a path, or all values at it as a list. */
 export interface FieldRule {
   readonly name: string;
   readonly path: JsonPath;
@@ -24,7 +24,7 @@ export function parsePath(text: string): JsonPath {
   return parseJsonPath(inner);
 }
 
-/** A path that leads nowhere gives null, or an empty list. */
+/** A path without values gives null, or an empty list. */
 export function chooseFields(
   rules: readonly FieldRule[],
   object: unknown,

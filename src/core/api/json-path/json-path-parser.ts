@@ -9,7 +9,7 @@
  */
 import { ownEntry } from "#base/own.ts";
 
-/** A text that is no path; the message is upstream's. */
+/** The text is not a valid path; the message is upstream's. */
 export class JsonPathError extends Error {
   constructor(message: string) {
     super(message);
@@ -21,7 +21,7 @@ export class JsonPathError extends Error {
 export interface SliceBound {
   /** Undefined: not given. */
   readonly value: number | undefined;
-  /** The end of a plain index, `start + 1`. */
+  /** Whether it is the implied end of a plain index, `start + 1`. */
   readonly isDerived: boolean;
 }
 
@@ -32,20 +32,20 @@ export type PathNode =
   | {
       readonly kind: "filter";
       readonly left: readonly PathNode[];
-      /** `exists`, or a run of `!<>=`. */
+      /** `exists`, or a sequence of the characters `!<>=`. */
       readonly operator: string;
       readonly right: readonly PathNode[];
     }
   | { readonly kind: "union"; readonly paths: readonly (readonly PathNode[])[] }
   | { readonly kind: "literal"; readonly value: boolean | number }
-  /** Written with a point: Go does not compare it with an integer. */
+  /** Written with a decimal point; Go does not compare it with integers. */
   | { readonly kind: "float"; readonly value: number }
-  /** `range` and `end`; others fail when they are evaluated. */
+  /** `range` and `end`; other identifiers fail during evaluation. */
   | { readonly kind: "identifier"; readonly name: string }
   | { readonly kind: "wildcard" }
   | { readonly kind: "recursive" };
 
-/** Text outside of braces is an action of one text node. */
+/** Text outside of braces is an action with one text node. */
 export type Action = readonly PathNode[];
 
 export function parseActions(text: string): readonly Action[] {

@@ -40,18 +40,18 @@ export function parseTemplate(text: string): JsonPathTemplate {
   return { actions: parseActions(text) };
 }
 
-/** Everything the path leads to, in order. Throws JsonPathError. */
+/** All values at the path, in order. Throws JsonPathError. */
 export function findValues(path: JsonPath, data: unknown): readonly unknown[] {
   valuesLeft = valuesMax;
   return evaluate(path.nodes, [data]).map(plain);
 }
 
-/** Values that several evaluations may still visit together. */
+/** Number of values that several evaluations may still visit together. */
 export interface PathBudget {
   left: number;
 }
 
-/** What a printer column shows: undefined when the path leads nowhere or fails, or the budget is used up. */
+/** The value for a printer column; undefined when there is none, the path fails, or the budget is used up. */
 export function firstValue(
   path: JsonPath,
   data: unknown,
@@ -70,13 +70,13 @@ export function firstValue(
   }
 }
 
-/** What happens to a value on its way into a text. */
+/** How values are converted to text. */
 export interface PrintRules {
-  /** Named before a path: `{upper .metadata.name}`. */
+  /** Formatters that a template may name before a path: `{upper .metadata.name}`. */
   readonly formatters: ReadonlyMap<string, (text: string) => string>;
-  /** Applied to every value last; never to the template's own text. */
+  /** Applied last to every value, but not to the template's own text. */
   readonly escape: (text: string) => string;
-  /** In characters; a longer text is a JsonPathError. */
+  /** In characters; a longer text throws JsonPathError. */
   readonly lengthMax: number;
 }
 
@@ -131,7 +131,7 @@ export function printValue(value: unknown): string {
   if (typeof value === "object") return goJson(value);
   if (typeof value === "boolean") return value ? "true" : "false";
   if (typeof value === "bigint") return String(value);
-  // JSON holds nothing else.
+  // JSON has no other types.
   return isInt64(value as number) ? String(value as number) : goFloat(value as number);
 }
 
@@ -139,7 +139,7 @@ function isInt64(value: number): boolean {
   return Number.isInteger(value) && Math.abs(value) < 2 ** 63;
 }
 
-/** Why a template cannot work for any data: unknown identifiers, an `end` without a `range`. */
+/** Why a template cannot work for any data: unknown identifiers, or an `end` without a `range`. */
 export function templateProblem(
   template: JsonPathTemplate,
   { formatters }: Pick<PrintRules, "formatters"> = plainRules,
@@ -180,7 +180,7 @@ function execute(
   return actions.length;
 }
 
-/** The `end` that closes the range at `start`. */
+/** Index of the `end` that closes the range at `start`. */
 function endOf(actions: readonly Action[], start: number): number {
   let depth = 0;
   for (let at = start; at < actions.length; at++) {
@@ -195,7 +195,7 @@ function isIdentifier(action: Action, name: string): boolean {
   return action.some((node) => node.kind === "identifier" && node.name === name);
 }
 
-/** A number written with a point in the path itself. */
+/** A number written with a decimal point in the path itself. */
 class GoFloat {
   readonly value: number;
 
@@ -222,7 +222,7 @@ function evaluate(nodes: readonly PathNode[], input: readonly unknown[]): readon
  * a definition's author chooses the path of a printer column.
  */
 const valuesMax = 100_000;
-/** Of the evaluation under way: all of it is synchronous. */
+/** Budget of the current evaluation, which is synchronous. */
 let valuesLeft = valuesMax;
 
 function spend(values: number): void {
@@ -262,7 +262,7 @@ function field(value: unknown, name: string): readonly unknown[] {
   return isRecord(value) && Object.hasOwn(value, name) ? [value[name]] : [];
 }
 
-/** Go indexes strings as well, byte by byte; that leads nowhere and is left out. */
+/** Go also indexes strings by byte; that yields nothing and is omitted. */
 function children(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   if (!isRecord(value)) return [];
@@ -271,7 +271,7 @@ function children(value: unknown): readonly unknown[] {
     .map((key) => value[key]);
 }
 
-/** The value and all below it that have children, parents first. */
+/** The value and all values below it that have children, parents first. */
 function descendants(root: unknown): readonly unknown[] {
   const found: unknown[] = [];
   const waiting = [root];
@@ -305,7 +305,7 @@ function sliceValues(
   return value.slice(start, end).filter((_item, at) => at % stride === 0);
 }
 
-/** The end of the plain index -1 is 0, and means the length. */
+/** For the plain index -1 the derived end is 0, which means the length. */
 function fromEnd(bound: number, length: number, derived: boolean): number {
   return bound < 0 || (bound === 0 && derived) ? bound + length : bound;
 }
@@ -329,7 +329,7 @@ function passes(item: unknown, { left, operator, right }: Filter): boolean {
   return b !== undefined && compare(operator, a.value, b.value);
 }
 
-/** As upstream: a path that fails (an index out of bounds) counts as one that leads somewhere. */
+/** As upstream, a path that fails (an index out of bounds) counts as existing. */
 function exists(path: readonly PathNode[], item: unknown): boolean {
   try {
     return evaluate(path, [item]).length > 0;
@@ -388,7 +388,7 @@ function isEqual(a: unknown, b: unknown): boolean {
 function isLess(a: unknown, b: unknown): boolean {
   const kind = commonKind(a, b);
   if (kind === "bool") throw new JsonPathError("invalid type for comparison");
-  // Both are of one kind, and JavaScript orders strings and numbers as Go does.
+  // Both have the same type, and JavaScript orders strings and numbers like Go.
   return (plain(a) as number | string) < (plain(b) as number | string);
 }
 
@@ -401,7 +401,7 @@ function goType(value: unknown): string {
   return "string";
 }
 
-/** As encoding/json: members in key order, `<`, `>`, `&` escaped. */
+/** As encoding/json: members in key order; `<`, `>` and `&` escaped. */
 function goJson(value: object): string {
   const text = JSON.stringify(value, (_key, inner: unknown) =>
     isRecord(inner)
@@ -414,7 +414,7 @@ function goJson(value: object): string {
   );
 }
 
-/** As Go's %v: with an exponent below 1e-4 and from 1e6 on, of two digits at least. */
+/** As Go's %v: an exponent of at least two digits below 1e-4 and from 1e6 on. */
 function goFloat(value: number): string {
   const [digits = "", power = "0"] = value.toExponential().split("e");
   const exponent = Number(power);

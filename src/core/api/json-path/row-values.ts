@@ -15,14 +15,14 @@ import {
   printValue,
 } from "./json-path.ts";
 
-/** Of one row: values visited, and printed. */
+/** Maximum values visited and printed per row. */
 const valuesMax = 100_000;
-/** Characters that cost as much as a value; one text, however long, always fits. */
+/** Characters that cost as much as one value; a single text of any length always fits. */
 const charactersPerValue = 8;
-/** An object that is printed costs as much as visiting it so many times. */
+/** Printing an object costs as much as visiting it this many times. */
 const printShare = 4;
 
-/** The values, and texts, of the columns of one object. */
+/** The column values and texts of one object. */
 export class RowValues {
   readonly #object: unknown;
   readonly #budget: PathBudget = { left: valuesMax };
@@ -33,7 +33,7 @@ export class RowValues {
     this.#object = object;
   }
 
-  /** Undefined: it leads nowhere, fails, or there is too much in the row. Equal paths are one object. */
+  /** Undefined: no value, a failing path, or an exhausted budget. Equal paths share one object. */
   value(path: JsonPath): unknown {
     if (this.#values.has(path)) return this.#values.get(path);
     const value = firstValue(path, this.#object, this.#budget);
@@ -54,13 +54,13 @@ export class RowValues {
     if (value === undefined) return undefined;
     const most = this.#budget.left / printShare;
     if (most > 0 && !hasValues(value, most)) return printValue(value);
-    // The row is full: what is looked at in vain costs as well.
+    // The row is full: values that do not fit cost too.
     this.#budget.left = 0;
     return undefined;
   }
 }
 
-/** Paths of the columns of one definition: equal ones are one object. */
+/** The paths of one definition's columns; equal paths share one object. */
 export class ColumnPaths {
   readonly #known = new Map<string, JsonPath>();
 

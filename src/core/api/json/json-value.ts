@@ -15,7 +15,7 @@ export function isJsonObject(value: unknown): value is MutableObject {
   return isRecord(value);
 }
 
-/** As Go's decoder names what it found. */
+/** The JSON type as Go's decoder names it. */
 export function jsonKind(value: unknown): string {
   if (Array.isArray(value)) return "array";
   if (typeof value === "boolean") return "bool";
@@ -23,7 +23,7 @@ export function jsonKind(value: unknown): string {
   return value === null ? "null" : typeof value;
 }
 
-/** A deep copy; fields that are undefined are left out. */
+/** A deep copy without undefined fields. */
 export function cloneJson(value: unknown): MutableJson {
   if (Array.isArray(value)) return value.map(cloneJson);
   if (!isJsonObject(value)) return value as MutableJson; // a scalar
@@ -34,7 +34,7 @@ export function cloneJson(value: unknown): MutableJson {
   return copy;
 }
 
-/** The same, of a patch: numbers stay spelled as they are, for the decoder to see. */
+/** A deep copy of a patch that preserves the spelling of numbers for the decoder. */
 export function clonePatch(value: unknown): MutableJson {
   if (Array.isArray(value)) {
     const copy = value.map(clonePatch);
@@ -50,7 +50,7 @@ export function clonePatch(value: unknown): MutableJson {
   return copy;
 }
 
-/** Assignment that never touches a prototype: `__proto__` is a field like any other in JSON. */
+/** Assigns without ever touching a prototype: in JSON, `__proto__` is an ordinary field. */
 export function setField(object: MutableObject, field: string, value: MutableJson): void {
   if (field !== "__proto__") object[field] = value;
   else
@@ -62,7 +62,7 @@ export function setField(object: MutableObject, field: string, value: MutableJso
     });
 }
 
-/** The own field, or undefined: `constructor` is no field of an empty object. */
+/** The own field, or undefined: `constructor` is not a field of an empty object. */
 export function getField(object: MutableObject, field: string): MutableJson | undefined {
   return Object.hasOwn(object, field) ? object[field] : undefined;
 }
@@ -83,7 +83,7 @@ export function jsonEqual(a: unknown, b: unknown, different?: Set<object>): bool
   return isEqual;
 }
 
-/** A loop, not `every`: written objects are compared field by field many times, and a closure each is garbage. */
+/** A loop instead of `every`: objects are compared field by field very often, and closures would be garbage. */
 function sameItems(a: readonly unknown[], b: readonly unknown[], different?: Set<object>): boolean {
   if (a.length !== b.length) return false;
   for (let at = 0; at < a.length; at++) {
@@ -102,7 +102,7 @@ function sameFields(a: MutableObject, b: MutableObject, different?: Set<object>)
   return true;
 }
 
-/** Casts a finished value to its readonly type: its maker must not change it any more. */
+/** Casts a finished value to its readonly type; its creator must not change it any more. */
 export function freezeType(value: MutableJson): JsonValue {
   return value;
 }

@@ -18,12 +18,12 @@ interface Kept {
 
 const texts = new WeakMap<object, string>();
 
-/** The field that is kept of objects of `kind`; undefined: none is. */
+/** The field whose spelling is kept for objects of `kind`; undefined: none. */
 export function keptField(kind: unknown): "data" | undefined {
   return kind === "ControllerRevision" ? "data" : undefined;
 }
 
-/** Notes how the kept field of `object`, which `text` was parsed to, is written. */
+/** Records the spelling of the kept field of `object`, which was parsed from `text`. */
 export function keepSpelling(object: unknown, kind: unknown, text: string): void {
   const field = keptField(kind);
   if (field === undefined || !isRecord(object)) return;
@@ -31,12 +31,12 @@ export function keepSpelling(object: unknown, kind: unknown, text: string): void
   if (isRecord(value)) keepText(value, memberText(text, field));
 }
 
-/** `text`, which is JSON, is how `value` is written. */
+/** Records that `value` is written as `text`, which is JSON. */
 export function keepText(value: object, text: string): void {
   texts.set(value, compact(text));
 }
 
-/** The kept field of `to` is written as that of `from`, if it says the same. */
+/** Gives the kept field of `to` the spelling of that of `from`, if their values are equal. */
 export function carrySpelling(from: Kept, to: Kept): void {
   const field = keptField(to.kind);
   if (field === undefined) return;
@@ -45,12 +45,12 @@ export function carrySpelling(from: Kept, to: Kept): void {
   if (text !== undefined && isRecord(value) && jsonEqual(before, value)) texts.set(value, text);
 }
 
-/** `value` in its own spelling, else in that of Go's encoder. */
+/** `value` in its recorded spelling, otherwise in that of Go's encoder. */
 export function spelledJson(value: unknown): string {
   return (isRecord(value) ? texts.get(value) : undefined) ?? goJson(value);
 }
 
-/** An object as JSON: one with a kept field as Go writes it, others as JSON.stringify does. */
+/** An object as JSON: as Go writes it if it has a kept field, otherwise as JSON.stringify does. */
 export function objectText(object: Kept): string {
   const field = keptField(object.kind);
   if (field === undefined) return JSON.stringify(object);
@@ -63,7 +63,7 @@ const quote = 34;
 const backslash = 92;
 const blanks = /[ \t\r\n]+/g;
 
-/** Of the last member called `field`: that is the one that JSON.parse keeps. */
+/** The text of the last member called `field`, which is the one that JSON.parse keeps. */
 function memberText(text: string, field: string): string {
   let found = "null";
   let depth = 0;
@@ -106,7 +106,7 @@ function compact(text: string): string {
   return escapeForGo(parts.join(""));
 }
 
-/** Where the closing quote is. */
+/** Index of the closing quote. */
 function endOfString(text: string, start: number): number {
   let at = start + 1;
   while (text.charCodeAt(at) !== quote) at += text.charCodeAt(at) === backslash ? 2 : 1;

@@ -16,14 +16,14 @@ export interface KeptHead extends ObjectHead {
   readonly key: string;
 }
 
-/** Where such an object has its head; not enumerable, so copies made by spreading are plain objects. */
+/** Key under which such an object has its head; not enumerable, so copies made by spreading are plain objects. */
 export const headKey: unique symbol = Symbol("head");
 
 const none: ObjectHead = Object.freeze({});
 
-/** Undefined: an object like any other. */
+/** Undefined: an ordinary object. */
 export function keptHead(object: KubeObject): KeptHead | undefined {
-  // No kind has a field of this name: it is a symbol.
+  // The key is a symbol, so no kind has a field of this name.
   return (object as { readonly [headKey]?: KeptHead })[headKey];
 }
 

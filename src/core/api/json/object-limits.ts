@@ -10,15 +10,15 @@ import { isJsonObject } from "./json-value.ts";
 import { badRequest, tooLarge } from "../status.ts";
 
 export const objectLimits = {
-  /** Nesting: patches and comparisons are recursive. Go's decoder stops at 10,000. */
+  /** Nesting, because patches and comparisons are recursive. Go's decoder stops at 10,000. */
   depthMax: 500,
-  /** Commas, and brackets that open. */
+  /** Commas and opening brackets. */
   partsMax: 65_536,
-  /** Different keys, each of which a map must find room for: about ten values' time. */
+  /** Distinct keys, each of which takes about as long as ten values. */
   keysMax: 8_192,
-  /** Elements of lists that are keyed or sets (containers, ports, finalizers), all together. */
+  /** Total elements of keyed lists and sets (containers, ports, finalizers). */
   keyedItemsMax: 4_096,
-  /** Objects in other lists (addresses, rules, paths), all together. */
+  /** Total objects in other lists (addresses, rules, paths). */
   listedObjectsMax: 16_384,
 } as const;
 
@@ -47,7 +47,7 @@ function splitManagedFields(value: unknown): {
 
 const tooDeep = "exceeded max depth";
 
-/** Which limit `value` passes, in words; undefined: none. Not recursive, and linear up to the limits. */
+/** The limit that `value` exceeds, in words; undefined: none. Not recursive, and linear up to the limits. */
 function beyondLimits(value: unknown): string | undefined {
   const { depthMax, partsMax, keysMax } = objectLimits;
   let level: unknown[] = [value];
@@ -65,7 +65,7 @@ function beyondLimits(value: unknown): string | undefined {
       for (const member of members) below.push(member);
       if (Array.isArray(item)) continue;
       keys += members.length;
-      // Most objects are done without the set.
+      // Small objects need no set.
       if (keys > keysMax) noteKeys(different, value);
       if (different.size > keysMax) return `the object has more than ${keysMax} different keys`;
       if (keys > keysMax) keys = Number.NEGATIVE_INFINITY;
@@ -75,7 +75,7 @@ function beyondLimits(value: unknown): string | undefined {
   return undefined;
 }
 
-/** All keys of `value`, at most one more than the limit. */
+/** Adds the keys of `value`, at most one more than the limit. */
 function noteKeys(different: Set<string>, value: unknown): void {
   const rest: unknown[] = [value];
   for (let item = rest.pop(); item !== undefined; item = rest.pop()) {

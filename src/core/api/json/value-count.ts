@@ -1,6 +1,6 @@
-/** How large plain data is, found out no further than needed. */
+/** Measures plain data, visiting no more of it than needed. */
 
-/** Whether `value` holds at least `count` members and elements; looks at about as many at most. */
+/** Whether `value` has at least `count` members and elements; visits at most about as many. */
 export function hasValues(value: unknown, count: number): boolean {
   const rest: unknown[] = [value];
   let seen = 0;

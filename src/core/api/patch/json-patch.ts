@@ -21,9 +21,9 @@ import type { MutableJson, MutableObject } from "../json/json-value.ts";
 import type { JsonValue } from "../object.ts";
 import { badRequest, failure } from "../status.ts";
 
-/** Operations of one patch. */
+/** Maximum operations per patch. */
 export const jsonPatchOperationsMax = 10_000;
-/** Bytes of JSON that all `copy` operations of one patch may add. */
+/** Maximum bytes of JSON that all `copy` operations of a patch may add. */
 const jsonPatchCopyBytesMax = 3 * 1024 * 1024;
 
 type OperationKind = "add" | "remove" | "replace" | "move" | "copy" | "test";
@@ -32,15 +32,15 @@ interface Operation {
   readonly op: string;
   readonly path: string | undefined;
   readonly from: string | undefined;
-  /** undefined: the operation has none; null is a value. */
+  /** Undefined: the operation has no value; null is a value. */
   readonly value: JsonValue | undefined;
-  /** As it came, for the spelling of its value. */
+  /** The operation as decoded, for the spelling of its value. */
   readonly item: object;
-  /** How a number is written, unless as usual. */
+  /** The spelling of a number, if it is unusual. */
   readonly literal: string | undefined;
 }
 
-/** Why an operation does not apply; becomes the `cause` of the 422. */
+/** Why an operation cannot be applied; becomes the `cause` of the 422. */
 class JsonPatchError extends Error {
   constructor(message: string) {
     super(message);
@@ -55,12 +55,12 @@ export function applyJsonPatch(document: JsonValue, patch: unknown): JsonValue {
   return run.result();
 }
 
-/** So many operations are a step: each may move the elements of a list behind it. */
+/** Operations per step; each may move all later elements of a list. */
 const operationsPerStep = 250;
-/** A copy is gone through twice: once to make it, once to count it. */
+/** Bytes copied per step; a copy is traversed twice, to make it and to count it. */
 const copiedBytesPerStep = 128 * 1024;
 
-/** A patch that is applied in steps, so that others are served between them. The methods throw ApiError. */
+/** Applies a patch in steps, between which other requests are served. The methods throw ApiError. */
 export class JsonPatchRun {
   readonly #operations: readonly Operation[];
   readonly #state: PatchState;
@@ -90,13 +90,13 @@ export class JsonPatchRun {
     }
   }
 
-  /** Call once, when it is done. */
+  /** Call once, after the last step. */
   result(): JsonValue {
     return freezeType(this.#state.root);
   }
 }
 
-/** 422 as upstream words it for any patch that is well formed and does not fit the object. */
+/** 422 with upstream's text for any well-formed patch that does not fit the object. */
 export function unprocessable(cause: Error): Error {
   const text = "the server rejected our request due to an error in our request";
   const error = failure(422, "Invalid", text, {});
@@ -160,7 +160,7 @@ const kinds: Readonly<Record<OperationKind, (state: PatchState, operation: Opera
   },
   replace: (state, operation) => {
     const place = findPlace(state.root, requirePath(operation), "replace");
-    // As the library upstream uses: a missing field of a map is set, a missing index is refused.
+    // As in upstream's library, a missing map field is set, but a missing index is refused.
     if (Array.isArray(place.container)) requireValueAt(place, "replace");
     replaceAt(place, clonePatch(operation.value ?? null));
     spellAt(place, operation);
@@ -183,7 +183,7 @@ const kinds: Readonly<Record<OperationKind, (state: PatchState, operation: Opera
   test: (state, operation) => {
     const path = requirePath(operation);
     const actual = path === "" ? state.root : valueAt(findPlace(state.root, path, "test"));
-    // Upstream compares texts: 1.0 is not 1.
+    // Upstream compares texts: 1.0 differs from 1.
     const isSpelledOtherwise =
       operation.literal !== undefined && operation.literal !== JSON.stringify(actual);
     if (!isSpelledOtherwise && jsonEqual(actual ?? null, operation.value ?? null)) return;
@@ -216,14 +216,14 @@ function requireFrom(operation: Operation): string {
   throw new JsonPatchError(`${operation.op} operation failed to decode from: missing value`);
 }
 
-/** Where a path ends: a container and the key in it. */
+/** The end of a path: a container and a key in it. */
 interface Place {
   readonly container: MutableJson[] | MutableObject;
   readonly key: string;
 }
 
 function findPlace(root: MutableJson, path: string, op: string): Place {
-  // Not split as a whole: a path of a million segments ends where the document does.
+  // The path is not split as a whole, so that a path of a million segments ends where the document does.
   let at: MutableJson | undefined = root;
   let from = path.indexOf("/") + 1;
   while (from > 0 && isContainer(at)) {
@@ -271,7 +271,7 @@ function replaceAt({ container, key }: Place, value: MutableJson): void {
   else container[indexWithin(key, container.length)] = value;
 }
 
-/** A number of the patch keeps its spelling in a field. In a list it has none: places there move. */
+/** A number keeps its spelling in an object field. In a list it does not, because indexes change. */
 function spellAt({ container, key }: Place, { item }: Operation): void {
   if (!Array.isArray(container)) carryLiteral(item, "value", container, key);
 }
@@ -288,7 +288,7 @@ function parseIndex(key: string): number {
   throw new JsonPatchError(`strconv.Atoi: parsing ${JSON.stringify(key)}: invalid syntax`);
 }
 
-/** -1 is the last of `length` places. */
+/** -1 is the last of `length` elements. */
 function indexWithin(key: string, length: number): number {
   const index = parseIndex(key);
   const place = index < 0 ? length + index : index;

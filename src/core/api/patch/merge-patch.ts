@@ -36,7 +36,7 @@ function merge(current: MutableJson, patch: MutableJson): MutableJson {
   return merged;
 }
 
-/** A copy without the object members that are null; list elements that are null stay. */
+/** A copy without null object members; null list elements stay. */
 function pruneNulls(value: MutableJson): MutableJson {
   if (Array.isArray(value)) {
     const items = value.map(pruneNulls);

@@ -20,7 +20,7 @@ import { goValue } from "../go/go-value.ts";
 import { badRequest, failure } from "../status.ts";
 import { checkElementOrder, mergeOrder, partition } from "./strategic-order.ts";
 
-/** Finds a definition by name; undefined for one that is not known. */
+/** Finds a definition by name; undefined: unknown. */
 type SchemaLookup = (name: string) => ObjectSchema | undefined;
 
 const patchDirective = "$patch";
@@ -28,7 +28,7 @@ const retainKeysDirective = "$retainKeys";
 const deleteListPrefix = "$deleteFromPrimitiveList/";
 const elementOrderPrefix = "$setElementOrder/";
 
-/** A patch that is well formed JSON but no strategic merge patch for this object. */
+/** The patch is well-formed JSON but not a strategic merge patch for this object. */
 class StrategicMergeError extends Error {
   /** `format`: the directives are misused (400); `object`: the patch does not fit (422). */
   readonly kind: "format" | "object" | "unexplained";
@@ -64,7 +64,7 @@ export function strategicMergePatch(
   }
 }
 
-/** What upstream knows no reason for is a 500 with its text. */
+/** A case without an explanation in upstream is a 500 with its text. */
 function refusal(error: StrategicMergeError): Error {
   switch (error.kind) {
     case "format":
@@ -78,7 +78,7 @@ function refusal(error: StrategicMergeError): Error {
   }
 }
 
-/** What is known of the fields at one place of the object; undefined where nothing is. */
+/** The fields known at one level of the object; undefined where nothing is known. */
 type Level = { readonly schema: LevelSchema | undefined; readonly lookup: SchemaLookup };
 type LevelSchema = (field: string) => FieldSchema | undefined;
 
@@ -86,7 +86,7 @@ function objectLevel(schema: ObjectSchema): LevelSchema {
   return (field) => (Object.hasOwn(schema.fields, field) ? schema.fields[field] : undefined);
 }
 
-/** The level below `field`: the object's own fields, or for a map the same schema for each key. */
+/** The level below `field`: an object's own fields, or for a map the same schema for each key. */
 function levelOf(field: FieldSchema | undefined, lookup: SchemaLookup): Level {
   if (field === undefined) return { schema: undefined, lookup };
   if (field.type === "map") return { schema: () => field.items, lookup };
@@ -132,7 +132,7 @@ function mergeField(original: MutableObject, key: string, value: MutableJson, le
   else setField(original, key, next);
 }
 
-/** The strategy without `retainKeys`, which the directive in the patch brings itself. */
+/** The strategy without `retainKeys`, because the patch contains that directive itself. */
 function listStrategy(field: FieldSchema | undefined): "merge" | "replace" | undefined {
   const strategy = field?.patchStrategy;
   if (strategy === undefined || strategy === "retainKeys") return undefined;
@@ -206,7 +206,7 @@ function applyElementDirectives(
   return { original: original.filter((item) => !deleted.has(mergeKeyOf(item, key))), patch: plain };
 }
 
-/** Whether an element of the original has no key is found out before later directives are looked at. */
+/** Reports an element without key before later directives are evaluated. */
 function checkMergeKeys(list: readonly MutableJson[], key: string): void {
   for (const item of list) mergeKeyOf(item, key);
 }
@@ -227,7 +227,7 @@ function mergeElements(
   return merged;
 }
 
-/** Where the first element with a merge key stands in a list to which elements are only added. */
+/** Index of the first element with a given merge key, for a list to which elements are only appended. */
 class MergeKeyIndex {
   readonly #list: readonly MutableJson[];
   readonly #key: string;
@@ -239,7 +239,7 @@ class MergeKeyIndex {
     this.#key = key;
   }
 
-  /** -1: there is none. Reads no further than it must, so an element without key fails as late as in a search. */
+  /** -1: none. Reads no further than necessary, so that an element without key fails as late as in a search. */
   find(value: MutableJson): number {
     const known = this.#places.get(value);
     if (known !== undefined) return known;
@@ -255,7 +255,7 @@ class MergeKeyIndex {
   }
 }
 
-/** The element's merge key; an element without one cannot be merged. */
+/** The element's merge key; an element without it cannot be merged. */
 function mergeKeyOf(element: MutableJson, key: string): MutableJson {
   const value = isJsonObject(element) ? getField(element, key) : undefined;
   if (value !== undefined) return value;
@@ -265,7 +265,7 @@ function mergeKeyOf(element: MutableJson, key: string): MutableJson {
   );
 }
 
-/** Lists with `$setElementOrder`: merged here, and taken out of the patch with their directive. */
+/** Merges lists with `$setElementOrder` and removes them and their directive from the patch. */
 function mergeOrderedLists(original: MutableObject, patch: MutableObject, level: Level): void {
   for (const directive of Object.keys(patch)) {
     if (!directive.startsWith(elementOrderPrefix)) continue;
@@ -318,7 +318,7 @@ function asList(value: MutableJson | undefined): MutableJson[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Removes what `$retainKeys` does not name; every field the patch sets must be named. */
+/** Removes fields that `$retainKeys` does not name; it must name every field that the patch sets. */
 function retainKeys(original: MutableObject, patch: MutableObject): void {
   const keys = getField(patch, retainKeysDirective);
   if (keys === undefined) return;
@@ -343,7 +343,7 @@ function badDirective(directive: MutableJson, map: MutableObject): StrategicMerg
   return new StrategicMergeError("unexplained", text);
 }
 
-/** For values new to the object: nothing to delete, so nulls and directives mean nothing. */
+/** For values that are new in the object: nulls and directives have no effect. */
 function withoutNulls(value: MutableJson): MutableJson {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (!isJsonObject(value)) return value;
@@ -354,7 +354,7 @@ function withoutNulls(value: MutableJson): MutableJson {
   return value;
 }
 
-/** undefined when the value itself is a directive (a map with `$patch`). */
+/** Undefined when the value itself is a directive (a map with `$patch`). */
 function withoutDirectives(value: MutableJson): MutableJson | undefined {
   if (Array.isArray(value)) {
     return value.map(withoutDirectives).filter((item) => item !== undefined);

@@ -9,7 +9,7 @@ import type { MutableJson } from "../json/json-value.ts";
 
 type List = readonly MutableJson[];
 
-/** What tells an element from another: itself, or the value of its merge key. */
+/** The identity of an element: its merge key's value, or the element itself. */
 function identity(element: MutableJson, key: string | undefined): MutableJson | undefined {
   if (key === undefined) return element;
   return isJsonObject(element) ? getField(element, key) : undefined;
@@ -17,7 +17,7 @@ function identity(element: MutableJson, key: string | undefined): MutableJson | 
 
 type Places = ReadonlyMap<MutableJson | undefined, number>;
 
-/** Where each identity stands first in `list`. */
+/** The first index of each identity in `list`. */
 function placesOf(list: List, key: string | undefined): Places {
   const places = new Map<MutableJson | undefined, number>();
   list.forEach((element, at) => {
@@ -27,7 +27,7 @@ function placesOf(list: List, key: string | undefined): Places {
   return places;
 }
 
-/** Splits `list` into the elements that `by` has too and the others. */
+/** Splits `list` into the elements that `by` also contains, and the others. */
 export function partition(
   list: List,
   by: List,
@@ -39,7 +39,7 @@ export function partition(
   return { inside, outside };
 }
 
-/** `inside` in the order of `patchOrder` woven with `outside` in the order of `serverOrder`. */
+/** Interleaves `inside`, in the order of `patchOrder`, with `outside`, in the order of `serverOrder`. */
 export function mergeOrder(
   inside: List,
   outside: List,
@@ -66,7 +66,7 @@ export function mergeOrder(
   return [...merged, ...left.slice(i)];
 }
 
-/** Elements `order` does not have keep their place behind the ones before them. */
+/** Elements that are missing in `order` keep their position after their predecessors. */
 function sortByOrder(list: List, order: Places, key: string | undefined): MutableJson[] {
   const places = list.map((element) => ({
     element,
@@ -77,7 +77,7 @@ function sortByOrder(list: List, order: Places, key: string | undefined): Mutabl
     .map(({ element }) => element);
 }
 
-/** The patch's elements must appear in `order` in the same order; the finding when they do not. */
+/** Checks that the patch's elements appear in `order` in the same order. @returns the finding if not. */
 export function checkElementOrder(
   patch: List,
   order: List,

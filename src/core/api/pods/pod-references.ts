@@ -20,17 +20,17 @@ export interface PodReferences {
 }
 
 interface Source {
-  /** Field that holds the name of a secret, or an object with that name. */
+  /** The field that contains the name of a secret, or an object with that name. */
   readonly secret?: string;
   readonly configMap?: string;
-  /** Absent: a kubelet mounts it without asking the API server. Otherwise what it asks for, in upstream's words. */
+  /** What the kubelet requests from the API server to mount it, in upstream's words. Absent: nothing. */
   readonly needs?: string;
 }
 
 const alone: Source = {};
 const withSecret: Source = { secret: "secretRef" };
 
-/** By field of Volume. */
+/** By field name of Volume. */
 const volumeSources: ReadonlyMap<string, Source> = new Map([
   ["awsElasticBlockStore", alone],
   ["azureDisk", alone],
@@ -64,7 +64,7 @@ const volumeSources: ReadonlyMap<string, Source> = new Map([
   ["vsphereVolume", alone],
 ]);
 
-/** By field of VolumeProjection. */
+/** By field name of VolumeProjection. */
 const projectedSources: ReadonlyMap<string, Source> = new Map([
   ["clusterTrustBundle", { needs: "clustertrustbundles" }],
   ["configMap", { configMap: "name", needs: "configmaps (via projected volumes)" }],
@@ -76,7 +76,7 @@ const projectedSources: ReadonlyMap<string, Source> = new Map([
 
 const known = new WeakMap<AnyObject, PodReferences>();
 
-/** Found once per pod object, then remembered: objects are never changed. */
+/** Computed once per pod object, because objects are immutable. */
 export function podReferences(pod: AnyObject): PodReferences {
   const seen = known.get(pod);
   if (seen !== undefined) return seen;
@@ -140,12 +140,12 @@ function collectSources(
   }
 }
 
-/** `field` is a name or an object that has one. */
+/** `field` is a name, or an object with a name. */
 function nameIn(fields: Fields, field: string): string {
   return text(fields, field) || text(part(fields, field), "name");
 }
 
-/** The claim of an ephemeral volume is called POD-VOLUME. */
+/** The claim of an ephemeral volume has the name POD-VOLUME. */
 function claimOf(pod: AnyObject, volume: Fields): string {
   if (maybe(volume, "ephemeral") !== undefined) {
     return `${pod.metadata?.name ?? ""}-${text(volume, "name")}`;
@@ -153,7 +153,7 @@ function claimOf(pod: AnyObject, volume: Fields): string {
   return text(part(volume, "persistentVolumeClaim"), "claimName");
 }
 
-/** A claim made from a template has its name in the pod's status, which only controllers and the scheduler write. */
+/** The name of a generated claim is in the pod's status, which only controllers and the scheduler write. */
 function resourceClaimNames(pod: AnyObject): readonly string[] {
   const status = part(pod, "status");
   const made = items(status, "resourceClaimStatuses");
@@ -177,14 +177,14 @@ function present(names: readonly string[]): readonly string[] {
 
 type ApiReference =
   | { readonly kind: "none" }
-  /** What the pod needs, in upstream's words: `secrets`, `configmaps (via projected volumes)`. */
+  /** What the pod refers to, in upstream's words: `secrets`, `configmaps (via projected volumes)`. */
   | { readonly kind: "reference"; readonly resource: string }
-  /** A source this table does not have: it may refer to anything. */
+  /** A source that is missing in this table and may refer to anything. */
   | { readonly kind: "unknown"; readonly fault: string };
 
 const none: ApiReference = { kind: "none" };
 
-/** The first thing that makes a pod need the API server; upstream's order, so that the text is the same. */
+/** The first reference for which a pod needs the API server, in upstream's order, so that the text is the same. */
 export function apiReferenceOf(pod: AnyObject): ApiReference {
   const spec = part(pod, "spec");
   const { secrets, configMaps, serviceAccounts } = podReferences(pod);

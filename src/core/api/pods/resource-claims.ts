@@ -5,17 +5,17 @@
  */
 import type { Pod, PodResourceClaim, ResourceClaim } from "../gen/types.ts";
 
-/** Held while a claim is allocated, so that its devices are not given away under a Pod. */
+/** Set while a claim is allocated, so that its devices are not given away while a Pod uses them. */
 export const deleteProtection = "resource.kubernetes.io/delete-protection";
 
 type ClaimOf =
-  /** `isGenerated`: made from a template, so its owner must be the Pod. */
+  /** `isGenerated`: created from a template, so its owner must be the Pod. */
   | { readonly kind: "named"; readonly name: string; readonly isGenerated: boolean }
-  /** Of a template, and not made yet. */
+  /** From a template, and not created yet. */
   | { readonly kind: "unmade" }
   /** The status says that this entry needs no claim. */
   | { readonly kind: "unneeded" }
-  /** Neither a name nor a template: of a newer API. */
+  /** Neither a name nor a template: a form of a newer API. */
   | { readonly kind: "unsupported"; readonly message: string };
 
 export function claimOf(pod: Pod, entry: PodResourceClaim): ClaimOf {

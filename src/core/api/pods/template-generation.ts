@@ -7,7 +7,7 @@ import type { AnyObject } from "../object.ts";
 
 const annotation = "deprecated.daemonset.template.generation";
 
-/** 0 for what is no number, which is refused when it is read. */
+/** 0 when the text is not a number; reading it is refused elsewhere. */
 export function templateGenerationOf({ metadata }: AnyObject): bigint {
   return parseInt64(metadata?.annotations?.[annotation] ?? "0") ?? 0n;
 }
@@ -17,12 +17,12 @@ export function withTemplateGeneration(daemonSet: AnyObject, value: bigint): Any
   return { ...daemonSet, metadata: { ...daemonSet.metadata, annotations } };
 }
 
-/** As upstream's conversion to apps/v1 leaves it. */
+/** Shows the annotation as upstream's conversion to apps/v1 leaves it. */
 export function showTemplateGeneration(daemonSet: AnyObject): AnyObject {
   return withTemplateGeneration(daemonSet, templateGenerationOf(daemonSet));
 }
 
-/** What Go's parser says of the annotation; undefined: it is a number. */
+/** The error of Go's parser for the annotation; undefined: it is a number. */
 export function templateGenerationFault({ metadata }: AnyObject): string | undefined {
   const text = metadata?.annotations?.[annotation];
   return text === undefined || parseInt64(text) !== undefined ? undefined : parseInt64Error(text);

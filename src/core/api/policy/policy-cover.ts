@@ -19,9 +19,9 @@ export interface CoverLimits {
 }
 
 interface Uncovered {
-  /** At most `missingMax`; those of one wanted rule together, verbs in its order. */
+  /** At most `missingMax`. Parts of one wanted rule are adjacent, in the order of its verbs. */
   readonly missing: readonly PolicyRule[];
-  /** False: a bound was met, there may be more. */
+  /** False: a limit was reached, and more may be missing. */
   readonly complete: boolean;
 }
 
@@ -38,22 +38,22 @@ export function uncoveredParts(
   return { missing: search.missing, complete: !search.isOver };
 }
 
-/** One list of a wanted rule, and whether an owned rule matches one of its words. */
+/** One list of a wanted rule, with a test whether an owned rule matches a word of it. */
 interface Axis {
   readonly words: readonly string[];
   readonly matches: (owned: PolicyRule, word: string) => boolean;
 }
 
-/** The part that the places of its words on each axis name. */
+/** The rule for one combination of words, given by their index on each axis. */
 type NamePart = (places: readonly number[]) => PolicyRule;
 
-/** Of one owned rule: for each axis, how many of the first i words it matches. */
+/** For one owned rule: on each axis, the number of matches among the first i words. */
 type Counts = readonly Uint32Array[];
 
-/** On each axis, the words from the first number to before the second. */
+/** On each axis, the words from the first index to before the second. */
 type Box = readonly (readonly [number, number])[];
 
-/** More words than this on an axis: the owned rules are not looked up by them. */
+/** With more words than this on an axis, owned rules are not looked up by word. */
 const lookedUpMax = 32;
 
 class CoverSearch {
@@ -61,7 +61,7 @@ class CoverSearch {
   isOver = false;
   readonly #owned: readonly PolicyRule[];
   readonly #limits: CoverLimits;
-  /** Owned rules of one part and no names: who gives them on needs no search. */
+  /** Owned rules with a single part and no names, for which no search is needed. */
   readonly #single: ReadonlySet<string>;
   #words: OwnedWords | undefined;
   #steps = 0;
@@ -141,7 +141,7 @@ class CoverSearch {
     );
   }
 
-  /** Most rules have one part each: no boxes are made of them. */
+  /** Most rules have a single part, for which no boxes are needed. */
   #coverPart(axes: readonly Axis[], namePart: NamePart, candidates: Candidates): void {
     for (const places of candidates) {
       for (const at of places) {
@@ -157,7 +157,7 @@ class CoverSearch {
     );
   }
 
-  /** Undefined when the rule matches nothing on some axis, or a bound was met. */
+  /** Undefined when the rule matches nothing on some axis, or a limit was reached. */
   #countsOf(owned: PolicyRule, axes: readonly Axis[]): Counts | undefined {
     const all: Uint32Array[] = [];
     for (const { words, matches } of axes) {
@@ -190,7 +190,7 @@ class CoverSearch {
     if (!this.isOver) this.#coverBox(box.with(longest, [middle, to]), inside, namePart);
   }
 
-  /** Every part of the box, up to the bound. */
+  /** Adds every combination in the box, up to the limit. */
   #miss(box: Box, namePart: NamePart, places: readonly number[]): void {
     const range = box[places.length];
     if (range === undefined) {
@@ -226,7 +226,7 @@ function ownedWords(owned: readonly PolicyRule[]): OwnedWords {
   return words;
 }
 
-/** The part of a rule that has one and speaks of resources, as a text; undefined for all others. */
+/** The text of a rule with a single part about resources; undefined for all others. */
 function singlePart(rule: PolicyRule): string | undefined {
   const { apiGroups = [], resources = [], nonResourceURLs = [], verbs } = rule;
   const isSingle = apiGroups.length === 1 && resources.length === 1 && verbs.length === 1;
@@ -252,7 +252,7 @@ function anySub(resource: string): string {
   return slash < 0 ? resource : `*${resource.slice(slash)}`;
 }
 
-/** A word is searched in the lists of an owned rule: some forty entries are worth a step. */
+/** Cost of searching a word in the lists of an owned rule: about forty entries count as one step. */
 function weightOf({
   verbs,
   apiGroups,

@@ -52,7 +52,7 @@ export class RuleIndex {
   }
 }
 
-/** Lists of places of rules; one that stands in two of them is looked at twice. */
+/** Lists of rule indexes; a rule in two of them is checked twice. */
 export type Candidates = readonly (readonly number[])[];
 
 export function rarest(all: readonly Candidates[]): Candidates {
@@ -61,10 +61,10 @@ export function rarest(all: readonly Candidates[]): Candidates {
   return all.reduce((least, other) => (sizeOf(other) < sizeOf(least) ? other : least));
 }
 
-/** Which rules have a word in one of their lists. */
+/** Index from a word to the rules that contain it. */
 export class Words {
   readonly #named = new Map<string, number[]>();
-  /** Rules with `*`, or with more words than are worth a place each. */
+  /** Rules with `*`, or with too many words to index each of them. */
   readonly #always: number[] = [];
 
   add(words: readonly string[], at: number): void {
@@ -84,11 +84,11 @@ export class Words {
   }
 }
 
-/** One rule, its long lists as sets. */
+/** A rule with its long lists converted to sets. */
 class CompiledRule {
   readonly #rule: PolicyRule;
   readonly #isLong: boolean;
-  /** Made when a question first comes to them. */
+  /** Created when first needed. */
   readonly #sets = new Map<string, ReadonlySet<string>>();
 
   constructor(rule: PolicyRule) {

@@ -13,7 +13,7 @@ export interface PolicyRule {
   readonly nonResourceURLs?: readonly string[];
 }
 
-/** The part of a request that rules speak about. */
+/** The part of a request to which rules refer. */
 export interface PolicyQuestion {
   readonly isResourceRequest: boolean;
   readonly verb: string;
@@ -58,7 +58,7 @@ export function urlMatches(pattern: string, path: string): boolean {
   return path.startsWith(pattern.slice(0, end));
 }
 
-/** A wanted resource, in a rule or a list of an owned one. */
+/** Whether a list of an owned rule covers a wanted resource. */
 export function coversResource(owned: readonly string[], resource: string): boolean {
   if (hasOrAll(owned, resource)) return true;
   const slash = resource.indexOf("/");

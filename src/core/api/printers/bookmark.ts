@@ -4,7 +4,7 @@
  */
 import type { AnyObject } from "../object.ts";
 
-/** What the printer of a resource reads without asking, `resource.group` by its zero. */
+/** By `resource.group`: the zero values that the printer of a resource reads without checking. */
 const zeros: Readonly<Record<string, object>> = {
   events: { involvedObject: {} },
   "events.events.k8s.io": { involvedObject: {} },

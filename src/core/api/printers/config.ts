@@ -68,7 +68,7 @@ function quotaUse(object: ResourceQuota, name: string): string {
   return `${name}: ${quantityCell(used[name])}/${quantityCell(hard[name])}`;
 }
 
-/** Canonical, "0" when absent; a text that is no quantity is shown as it is. */
+/** Canonical; "0" when absent; an invalid text is shown as it is. */
 export function quantityCell(quantity: string | number | undefined): string {
   if (quantity === undefined) return "0";
   const parsed = tryParseQuantity(quantity);

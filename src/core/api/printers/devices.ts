@@ -3,7 +3,7 @@ import type { DeviceClass, ResourceClaim, ResourceSlice } from "../gen/types.ts"
 import { age, ageColumn, nameColumn, nameOf, printer, text } from "./printer.ts";
 import type { Printer } from "./printer.ts";
 
-/** Device classes and claim templates show no more than this. */
+/** Device classes and claim templates have only these columns. */
 export const nameAndAge: Printer = printer<DeviceClass>(
   [nameColumn, ageColumn],
   (object, nowMs) => [nameOf(object), age(object, nowMs)],

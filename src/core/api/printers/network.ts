@@ -73,7 +73,7 @@ interface LoadBalancerIngress {
   readonly hostname?: string;
 }
 
-/** Each once, sorted. */
+/** Unique and sorted. */
 function ingressAddresses(ingress: readonly LoadBalancerIngress[] | undefined): string[] {
   const addresses = (ingress ?? []).map(({ ip, hostname }) => ip || hostname || "");
   return [...new Set(addresses.filter((address) => address !== ""))].sort();
@@ -146,7 +146,7 @@ export const ingresses: Printer = printer<Ingress>(
   ],
 );
 
-/** The count of "more" is of rules, hosts or not, as upstream counts. */
+/** As upstream, "more" counts rules, whether or not they have hosts. */
 function ingressHosts(hosts: readonly string[]): string {
   const list: string[] = [];
   let more = false;

@@ -63,7 +63,7 @@ function podConditions(object: AnyObject): readonly TableRowCondition[] {
   return [{ type: "Completed", status: "True", reason: phase, message }];
 }
 
-/** What the container statuses amount to, gathered in one walk. */
+/** Summary of the container statuses, collected in one pass. */
 interface Summary {
   reason: string;
   ready: number;
@@ -136,7 +136,7 @@ function restartable(pod: Pod): ReadonlySet<string> {
   return new Set((pod.spec?.initContainers ?? []).filter(always).map((c) => c.name));
 }
 
-/** Up to the first init container that is not done; true when there is one. */
+/** Adds init containers up to the first that is not done. @returns whether there is one. */
 function addInitContainers(pod: Pod, status: PodStatus, summary: Summary, side: Restarts): boolean {
   const sidecars = restartable(pod);
   const total = (pod.spec?.initContainers ?? []).length;
@@ -169,7 +169,7 @@ function terminatedReason(terminated: NonNullable<ContainerState["terminated"]>)
   return signal === 0 ? `ExitCode:${terminated.exitCode}` : `Signal:${signal}`;
 }
 
-/** Last to first, so that the first container with something to say has the last word. */
+/** From last to first, so that the reason of the first container that has one is shown. */
 function addContainers(status: PodStatus, summary: Summary): void {
   let hasRunning = false;
   for (const container of (status.containerStatuses ?? []).toReversed()) {

@@ -38,7 +38,7 @@ export interface Printer {
 
 type Row<T> = (object: T, nowMs: number) => readonly Cell[];
 
-/** A printer of one generated kind. */
+/** Creates a printer for one generated kind. */
 export function printer<T extends KubeObject>(
   columns: readonly TableColumnDefinition[],
   row: Row<T>,

@@ -1,4 +1,4 @@
-/** Volumes, claims, storage classes and what CSI drivers say of themselves. */
+/** Volumes, claims, storage classes and CSI objects. */
 import type {
   CSIDriver,
   CSINode,
@@ -39,7 +39,7 @@ function accessModes(modes: readonly string[] | undefined): string {
     .join(",");
 }
 
-/** The name of the storage class: the beta annotation, where there is one, wins over the field that replaced it. */
+/** The storage class: the beta annotation takes precedence over the field that replaced it. */
 function storageClassOf(object: KubeObject, field: string | undefined): string {
   return object.metadata?.annotations?.["volume.beta.kubernetes.io/storage-class"] ?? field ?? "";
 }

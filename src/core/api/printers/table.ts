@@ -33,7 +33,7 @@ export interface TableOptions {
   readonly nowMs: number;
   /** Which version of meta.k8s.io the client asked for. */
   readonly apiVersion?: "meta.k8s.io/v1" | "meta.k8s.io/v1beta1";
-  /** The list's, or for one object its own. */
+  /** The resourceVersion of the list, or of the single object. */
   readonly resourceVersion?: string;
   readonly continue?: string;
   readonly remainingItemCount?: number;
@@ -47,7 +47,7 @@ export function parseIncludeObject(text: string): IncludeObject | undefined {
   return text === "None" || text === "Metadata" || text === "Object" ? text : undefined;
 }
 
-/** A bookmark is printed as an object without content; the mark that ends initial events stays to be seen. */
+/** The metadata shown for a bookmark, including the annotation that ends the initial events. */
 export function bookmarkInclude(include: IncludeObject, bookmark: AnyObject): IncludeObject {
   const marks = bookmark.metadata?.annotations?.["k8s.io/initial-events-end"] === "true";
   return marks && include === "None" ? "Metadata" : include;
@@ -71,7 +71,7 @@ export function tableFor(
   };
 }
 
-/** One row; a server that caches rows of a list makes them with this. */
+/** One row; used by servers that cache the rows of a list. */
 export function tableRow(printer: Printer, object: AnyObject, options: TableOptions): TableRow {
   const conditions = printer.conditions?.(object) ?? [];
   return {

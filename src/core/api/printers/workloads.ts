@@ -1,4 +1,4 @@
-/** Kinds that make pods: deployments, sets, jobs, cron jobs, and their revisions. */
+/** Kinds that create pods: deployments, sets, jobs, cron jobs, and their revisions. */
 import type {
   ControllerRevision,
   CronJob,

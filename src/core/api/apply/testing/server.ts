@@ -10,7 +10,7 @@ import { applyTypes } from "../updater.ts";
 export const second = 1000;
 export const t0 = Date.UTC(2026, 0, 1);
 
-/** Of a built-in kind, by the generated schemas. */
+/** Options for a built-in kind, from the generated schemas. */
 export function managementOf(kind: string, apiVersion: string, more: object = {}): FieldManagement {
   const types = applyTypes({
     schema: (version) => {
