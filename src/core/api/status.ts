@@ -28,7 +28,7 @@ export type StatusReason =
   | "InternalError"
   | "Expired"
   | "ServiceUnavailable"
-  /** Not upstream's: a kind this server stores, but does not act on (501). */
+  /** Not in upstream: the server stores the kind but does not implement the operation (501). */
   | "NotImplemented";
 
 interface StatusCause {
@@ -40,7 +40,7 @@ interface StatusCause {
 interface StatusDetails {
   readonly name?: string;
   readonly group?: string;
-  /** The RESOURCE for most reasons (`pods`), the Kind for Invalid; as upstream. */
+  /** As upstream, the resource for most reasons (`pods`), but the Kind for Invalid. */
   readonly kind?: string;
   readonly uid?: string;
   readonly causes?: readonly StatusCause[];
@@ -58,7 +58,7 @@ export interface Status {
   readonly code?: number;
 }
 
-/** An expected refusal on its way to the client: carries the whole Status. */
+/** An expected error of a request; contains the whole Status for the client. */
 export class ApiError extends Error {
   readonly status: Status;
 
@@ -108,7 +108,7 @@ export function notFound(gr: GroupResource, name: string): ApiError {
   return failure(404, "NotFound", text, resourceDetails(gr, name));
 }
 
-/** 404 where no resource is, or none that is served: upstream's text of its own. */
+/** 404 for a path without a served resource, with upstream's special text. */
 export function noSuchPath(): ApiError {
   return failure(404, "NotFound", "the server could not find the requested resource", {});
 }
@@ -141,7 +141,7 @@ export function internalError(message: string): ApiError {
   });
 }
 
-/** The one mapping from thrown things to Status: what is no ApiError is a bug or a broken world, 500 with its text, as upstream. */
+/** Converts anything thrown to a Status. Whatever is not an ApiError is a bug or an environment failure: 500 with its text, as upstream. */
 export function toStatus(error: unknown): Status {
   if (error instanceof ApiError) return error.status;
   return internalError(error instanceof Error ? error.message : String(error)).status;
@@ -153,17 +153,17 @@ export function expiredError(message: string, continueToken?: string): ApiError 
   return new ApiError({ ...error.status, metadata: { continue: continueToken } });
 }
 
-/** 413: bytes, or what they are built of. */
+/** 413, for bytes or for the number of parts. */
 export function tooLarge(why: string): ApiError {
   return failure(413, "RequestEntityTooLarge", `Request entity too large: ${why}`);
 }
 
-/** 429; the client waits `retryAfterSeconds`. */
+/** 429; the client should wait `retryAfterSeconds`. */
 export function tooManyRequests(message: string, retryAfterSeconds: number): ApiError {
   return failure(429, "TooManyRequests", message, { retryAfterSeconds });
 }
 
-/** One finding of validation; `invalid` makes the 422 of all of them. */
+/** One validation error; `invalid` makes the 422 for all of them. */
 export interface FieldError {
   /** Upstream's cause reasons: FieldValueRequired, FieldValueInvalid, FieldValueNotSupported ... */
   readonly reason:
@@ -177,13 +177,13 @@ export interface FieldError {
     | "FieldValueNotFound"
     | "FieldValueTypeInvalid"
     | "InternalError";
-  /** Path as upstream prints it: `spec.containers[0].name`. */
+  /** The path in upstream's form: `spec.containers[0].name`. */
   readonly field: string;
-  /** The part after the path: `Required value: must have a name`. */
+  /** The text after the path: `Required value: must have a name`. */
   readonly message: string;
 }
 
-/** Findings in a Status, which names each twice. Upstream lists all; more are of no use to a reader. */
+/** Maximum errors in a Status, which contains each twice. Upstream lists all. */
 const findingsMax = 1_000;
 
 /** 422 as upstream words it; `errors` must not be empty. */

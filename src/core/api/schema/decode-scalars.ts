@@ -9,7 +9,7 @@ import { base64Length } from "../defaults/base64.ts";
 
 type DecodedScalar =
   | { readonly kind: "ok"; readonly value: unknown }
-  /** Wrong JSON type; `literal` when it is a number that the type cannot hold. */
+  /** The JSON type is wrong; `literal` is set when it is a number that the type cannot hold. */
   | { readonly kind: "mismatch"; readonly literal?: string }
   | { readonly kind: "error"; readonly message: string };
 
@@ -37,7 +37,7 @@ function ok(value: unknown): DecodedScalar {
   return { kind: "ok", value };
 }
 
-/** `1.0` and `1e3` are no integers; of a value beyond 53 bits only a bigint is exact. */
+/** `1.0` and `1e3` are not integers; beyond 53 bits only a bigint is exact. */
 function decodeInteger(
   value: unknown,
   { format }: FieldSchema,
@@ -92,7 +92,7 @@ function decodeString(
   }
 }
 
-/** One to three digits and a plain suffix are canonical already: most quantities are. */
+/** One to three digits with a plain suffix are canonical already, like most quantities. */
 const canonicalShort = /^[1-9][0-9]{0,2}(?:m|[kMGTPE]i?|Ki)?$/;
 
 function decodeQuantity(value: unknown): DecodedScalar {
@@ -126,7 +126,7 @@ function decodeTime(value: unknown): DecodedScalar {
   return { kind: "ok", value: canonicalTime.test(value) ? value : formatTime(time) };
 }
 
-/** Microseconds are cut from the text: a number of milliseconds cannot hold them. */
+/** Microseconds are taken from the text, because a number of milliseconds cannot hold them. */
 function decodeMicroTime(value: unknown): DecodedScalar {
   if (typeof value !== "string") return { kind: "mismatch" };
   const time = parseTime(value);

@@ -17,19 +17,19 @@ import { objectLimits } from "../json/object-limits.ts";
 import { decodeScalar } from "./decode-scalars.ts";
 import { schemaOf } from "./schema.ts";
 
-/** Definition name -> schema; custom kinds bring their own. */
+/** Finds a schema by definition name; custom kinds have their own. */
 type SchemaResolver = (name: string) => ObjectSchema | undefined;
 
 type DecodeResult =
   | {
       readonly kind: "ok";
       readonly object: AnyObject;
-      /** In the order of the value's keys. At most `findingsMax`. */
+      /** In the order of the value's keys; at most `findingsMax`. */
       readonly unknownFields: readonly FieldPath[];
     }
   /** `json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type []v1.Container` */
   | { readonly kind: "error"; readonly message: string }
-  /** More elements in lists than `objectLimits` allow. */
+  /** The lists have more elements than `objectLimits` allow. */
   | { readonly kind: "too-many"; readonly message: string };
 
 /** Field names, map keys and list indexes. */
@@ -38,10 +38,10 @@ type FieldPath = readonly (string | number)[];
 /** Upstream stops counting there too. */
 export const findingsMax = 100;
 
-/** Characters of all reported paths: for a deep object with long keys they would be megabytes. */
+/** Maximum characters of all reported paths; a deep object with long keys would otherwise need megabytes. */
 const findingsLengthMax = 64 * 1024;
 
-/** Checks the value against `schema`, whose fields lead on through `resolve`. */
+/** Checks the value against `schema`; `resolve` finds the schemas of its fields. */
 export function checkFields(
   value: unknown,
   schema: ObjectSchema,
@@ -64,16 +64,16 @@ export function checkFields(
     : mismatch(walk, value, goTypeName(schema.name), undefined);
   if (walk.tooMany !== undefined) return { kind: "too-many", message: walk.tooMany };
   if (walk.error !== undefined) return { kind: "error", message: walk.error };
-  // A struct walked without error is a plain object.
+  // A struct that was walked without error is a plain object.
   return { kind: "ok", object: object as AnyObject, unknownFields: walk.unknown };
 }
 
-/** The 400 around a decode error. */
+/** The 400 for a decode error. */
 export function cannotBeHandled(gvk: GroupVersionKind, message: string): string {
   return `${gvk.kind} in version "${gvk.version}" cannot be handled as a ${gvk.kind}: ${message}`;
 }
 
-/** What a scan of the text knows of keys that stand twice (`JsonScan` of the wire room). */
+/** Duplicate keys found by a scan of the text (`JsonScan` of the wire room). */
 interface DuplicateKeys {
   readonly duplicates: readonly { readonly path: FieldPath; readonly order: number }[];
   ordersOf(paths: readonly FieldPath[]): readonly (number | undefined)[];
@@ -157,19 +157,19 @@ export function strictDecodingMessage(findings: readonly string[]): string {
 
 interface Walk {
   readonly resolve: SchemaResolver;
-  /** Field names, map keys and list indexes down to the current value. */
+  /** Field names, map keys and list indexes of the current value. */
   readonly path: (string | number)[];
-  /** The object or list whose member is looked at. */
+  /** The object or list that contains the current value. */
   holder: object;
-  /** Where in `path` map keys stand: Go's texts do not name them. */
+  /** Positions of map keys in `path`, which Go's texts do not name. */
   readonly keys: number[];
   readonly unknown: FieldPath[];
-  /** Go names of the structs around the current value. */
+  /** Go names of the structs that enclose the current value. */
   readonly structs: string[];
   keyedItems: number;
   listedObjects: number;
   error: string | undefined;
-  /** The walk ends, as after an error. */
+  /** Ends the walk, like an error. */
   tooMany: string | undefined;
 }
 
@@ -186,7 +186,7 @@ function walkStruct(value: JsonRecord, schema: ObjectSchema, walk: Walk): unknow
     const next = field === undefined ? unknownField(walk) : walkField(member, field, walk);
     walk.path.pop();
     if (walk.error !== undefined) break;
-    // Built anew from here: a field that is deleted from a copy costs more than one that is not put in.
+    // The copy is built field by field, because deleting a field from a copy is more expensive.
     if (next !== member) copy ??= fieldsBefore(value, key);
     if (copy !== undefined && next !== undefined) copy[key] = next;
   }
@@ -195,7 +195,7 @@ function walkStruct(value: JsonRecord, schema: ObjectSchema, walk: Walk): unknow
   return schema.written === undefined ? (copy ?? value) : fillWritten(value, copy, schema.written);
 }
 
-/** `copy` of `value`, or the value itself, with the zeros of fields that are missing. */
+/** Adds the zero values of missing fields to `copy` of `value`, or to a new copy. */
 function fillWritten(
   value: JsonRecord,
   copy: Record<string, unknown> | undefined,
@@ -208,7 +208,7 @@ function fillWritten(
   return full ?? value;
 }
 
-/** The fields of `value` that come before `last`. Of a struct, so none is called `__proto__`. */
+/** The fields of `value` before `last`. Structs have no field `__proto__`. */
 function fieldsBefore(value: JsonRecord, last: string): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {
@@ -224,19 +224,19 @@ function unknownField(walk: Walk): undefined {
   return undefined;
 }
 
-/** Undefined for what a Go struct does not keep: null, and a zero that is left out. */
+/** Undefined for values that a Go struct does not keep: null, and a zero that is omitted. */
 function walkField(value: unknown, field: FieldSchema, walk: Walk): unknown {
   if (value === null) return field.nullable === true ? value : undefined;
   const next = walkValue(value, field, walk);
   return field.zero === "omitted" && isZero(next) && !isReset(walk) ? undefined : next;
 }
 
-/** A list of no managed fields is a wish of its own: that they begin anew. */
+/** An empty list of managed fields is kept, because it asks for their reset. */
 function isReset({ path }: Walk): boolean {
   return path.length === 2 && path[0] === "metadata" && path[1] === "managedFields";
 }
 
-/** Of a field that is no struct. */
+/** Whether the value of a field that is not a struct is Go's zero value. */
 function isZero(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return !value;
   if (Array.isArray(value)) return value.length === 0;
@@ -331,13 +331,13 @@ function walkMap(value: JsonRecord, field: FieldSchema, walk: Walk): unknown {
     walk.path.pop();
     walk.keys.pop();
     if (walk.error !== undefined) return undefined;
-    // A spread copies an own `__proto__` as an own field; assigning to it then stays on the copy.
+    // A spread copies an own `__proto__` as an own field, so assigning to it afterwards stays on the copy.
     if (next !== value[key]) (copy ??= { ...value })[key] = next;
   }
   return copy ?? value;
 }
 
-/** A null in a list or a map is the zero value of its type; of times that is null again. */
+/** A null in a list or map is the zero value of its type; for times that is null again. */
 function walkElement(value: unknown, items: FieldSchema, walk: Walk): unknown {
   if (value !== null || items.nullable === true) return walkValue(value, items, walk);
   switch (items.type) {
@@ -361,7 +361,7 @@ function walkElement(value: unknown, items: FieldSchema, walk: Walk): unknown {
   }
 }
 
-/** How the number at hand was written. */
+/** The spelling of the current number. */
 function literalHere(value: unknown, { holder, path }: Walk): string | undefined {
   return typeof value === "number" ? literalOf(holder, path.at(-1) ?? "") : undefined;
 }

@@ -7,7 +7,7 @@
  */
 import { ownEntry } from "#base/own.ts";
 
-/** Group -> groupPriorityMinimum. */
+/** groupPriorityMinimum by group. */
 const groups: Readonly<Record<string, number>> = {
   "apiregistration.k8s.io": 20_000,
   "": 18_000,
@@ -56,11 +56,11 @@ const versions: Readonly<Record<string, number>> = {
   "storagemigration.k8s.io/v1beta1": 9,
 };
 
-/** What the controller that registers CRDs as APIServices writes. */
+/** The priority that upstream's CRD registration controller writes. */
 export const customGroupPriority = 1000;
 const customVersionPriority = 100;
 
-/** The only local group without APIServices: those of the rest are its objects. */
+/** The only local group without APIServices, because APIServices are its objects. */
 export const aggregatorGroup = "apiregistration.k8s.io";
 
 /** `groupPriorityMinimum`; undefined for a group that is not built in. */

@@ -1,4 +1,4 @@
-/** What the server knows of a resource: the row type of `resources.ts` and of every CRD. */
+/** Description of a resource: the type of a row of `resources.ts` and of every CRD. */
 
 export type Verb =
   | "create"
@@ -14,7 +14,7 @@ export interface SubresourceInfo {
   /** `status`, `scale`, `binding` ... */
   readonly name: string;
   readonly kind: string;
-  /** Given when the kind's group-version is not the resource's own: Scale, Eviction, TokenRequest. */
+  /** Set when the kind belongs to another group-version than the resource: Scale, Eviction, TokenRequest. */
   readonly group?: string;
   readonly version?: string;
   readonly verbs: readonly Verb[];
@@ -28,17 +28,17 @@ export interface ResourceInfo {
   readonly resource: string;
   readonly singular: string;
   readonly kind: string;
-  /** Absent: `PodList` of `Pod`. Custom resources may call it otherwise. */
+  /** Absent: the kind plus `List`, such as `PodList`. Custom resources may choose another name. */
   readonly listKind?: string;
   readonly namespaced: boolean;
-  /** Sorted. Empty for resources that only exist through subresources: none today. */
+  /** Sorted. Empty for resources that exist only through subresources (none today). */
   readonly verbs: readonly Verb[];
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly subresources: readonly SubresourceInfo[];
   /** Defined by a CustomResourceDefinition. */
   readonly isCustom?: true;
-  /** Upstream's feature gates that are on here and off in 1.36 by default; absent: none. */
+  /** Upstream's feature gates that are on here and off by default in 1.36; absent: none. */
   readonly gates?: ReadonlySet<string>;
   /**
    * Where objects live and in which version they are stored. Two rows may share one storage

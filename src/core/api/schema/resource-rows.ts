@@ -14,18 +14,18 @@ export interface ResourceRow {
   readonly verbs?: "create" | "read" | "no-collection-delete";
   readonly short?: readonly string[];
   readonly categories?: readonly string[];
-  /** Has `status` with get, patch, update. */
+  /** Whether it has `status` with get, patch, update. */
   readonly status?: true;
   readonly subresources?: readonly SubresourceRow[];
-  /** Stored as this version of the same group and resource; absent: as its own. */
+  /** Storage version within the same group and resource; absent: its own version. */
   readonly storedAs?: string;
 }
 
 export interface SubresourceRow {
   readonly name: string;
-  /** Absent: the resource's own. */
+  /** Absent: the resource's own kind. */
   readonly kind?: string;
-  /** `autoscaling/v1` when the kind is another group-version's. */
+  /** Such as `autoscaling/v1`, when the kind belongs to another group-version. */
   readonly of?: string;
   readonly verbs: "update" | "create" | "get" | "connect" | "proxy" | "read-write";
 }

@@ -33,7 +33,7 @@ const verbsSubresource: Readonly<Record<SubresourceRow["verbs"], readonly Verb[]
   "read-write": ["get", "patch", "update"],
 };
 
-/** Upstream's stores with ReturnDeletedObject. */
+/** Groups whose stores upstream configures with ReturnDeletedObject. */
 const deletedObjectGroups: ReadonlySet<string> = new Set(["resource.k8s.io"]);
 const deletedObjects: ReadonlySet<string> = new Set([
   "/persistentvolumeclaims",
@@ -70,12 +70,12 @@ export function resourceByPath(
   return byPath.get(pathKey(group, version, resource));
 }
 
-/** Only kinds that are resources of their own: no Scale, Eviction, TokenRequest. */
+/** Only kinds of resources: no Scale, Eviction, TokenRequest. */
 export function resourceByKind(gvk: GroupVersionKind): ResourceInfo | undefined {
   return byKind.get(pathKey(gvk.group, gvk.version, gvk.kind));
 }
 
-/** Answered to a DELETE that is done at once: the object itself, or (most kinds) a Status. */
+/** Whether a DELETE that takes effect at once is answered with the object; most kinds answer with a Status. */
 export function returnsDeletedObject(info: {
   readonly group: string;
   readonly resource: string;
@@ -106,7 +106,7 @@ function unfold(group: string, version: string, row: ResourceRow): ResourceInfo 
   };
 }
 
-/** Events have one store whichever group they come through: the core one. */
+/** Events of both groups are stored as those of the core group. */
 function unfoldStorage(
   group: string,
   version: string,

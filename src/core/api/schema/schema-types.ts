@@ -22,17 +22,17 @@ type FieldFormat =
 export interface FieldSchema {
   readonly type: FieldType;
   readonly format?: FieldFormat;
-  /** Definition name; given exactly when `type` is "object" and the object has a definition. */
+  /** Definition name; set exactly when `type` is "object" and the object has a definition. */
   readonly ref?: string;
-  /** Of array elements and of map values. */
+  /** Schema of array elements or map values. */
   readonly items?: FieldSchema;
   /** Strategic merge: strategies and the key that joins list elements. */
   readonly patchStrategy?: "merge" | "replace" | "retainKeys" | "merge,retainKeys";
   readonly patchMergeKey?: string;
-  /** Server-side apply. Absent on an array: atomic. */
+  /** For server-side apply. Absent on an array: atomic. */
   readonly listType?: "atomic" | "set" | "map";
   readonly listMapKeys?: readonly string[];
-  /** Of a field that is a list map key: what its absence means to server-side apply. */
+  /** For a field that is a list map key: the value that its absence stands for in server-side apply. */
   readonly default?: JsonValue;
   readonly mapType?: "atomic" | "granular";
   readonly enum?: readonly string[];
@@ -51,9 +51,9 @@ export interface ObjectSchema {
   readonly name: string;
   readonly fields: Readonly<Record<string, FieldSchema>>;
   readonly required: readonly string[];
-  /** Fields that Go never leaves out, with their zeros; those whose zero is null are not among them. */
+  /** Fields that Go always writes, with their zero values; those whose zero is null are not included. */
   readonly written?: Readonly<Record<string, JsonValue>>;
-  /** Type-level `x-kubernetes-map-type`. */
+  /** `x-kubernetes-map-type` of the type. */
   readonly mapType?: "atomic" | "granular";
   readonly groupVersionKinds?: readonly {
     readonly group: string;

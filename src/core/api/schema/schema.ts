@@ -9,17 +9,17 @@ import type { GroupVersionKind } from "../object.ts";
 import type { ObjectSchema } from "./schema-types.ts";
 import generated from "../gen/schema.json" with { type: "json" };
 
-// The generator writes exactly this shape; a literal type of 760 definitions would only slow the compiler.
+// The generator writes exactly this type; a literal type of 760 definitions would slow the compiler.
 const table = generated as unknown as Readonly<Record<string, ObjectSchema>>;
 
-/** Kinds only meta/v1 has: the same definition for each group-version. */
+/** Kinds that only meta/v1 has, with the same definition for each group-version. */
 const metaPackage = "io.k8s.apimachinery.pkg.apis.meta.v1";
 export const objectMetaDefinition = `${metaPackage}.ObjectMeta`;
 export const listMetaDefinition = `${metaPackage}.ListMeta`;
 
 let kinds: ReadonlyMap<string, ObjectSchema> | undefined;
 
-/** `name` as upstream names definitions: `io.k8s.api.core.v1.PodSpec`. */
+/** `name` is upstream's definition name: `io.k8s.api.core.v1.PodSpec`. */
 export function schemaOf(name: string): ObjectSchema | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }

@@ -17,7 +17,7 @@ type ClauseOperator = (typeof clauseOperators)[number];
 export interface Clause {
   readonly key: string;
   readonly operator: ClauseOperator;
-  /** Sorted as `<` does. */
+  /** Sorted in the order of `<`. */
   readonly values: readonly string[];
 }
 
@@ -29,7 +29,7 @@ export function labelClauses({ requirements }: LabelSelector): readonly Clause[]
   return found.clauses();
 }
 
-/** A field is always there: it may be empty. */
+/** A field always exists, but may be empty. */
 export function fieldClauses({ requirements }: FieldSelector): readonly Clause[] {
   const found = new Found();
   for (const { field, operator, value } of requirements) {

@@ -17,11 +17,11 @@ import type { LabelSelector } from "./label-selector.ts";
 import { numbersUpTo, PackedStrings } from "./packed-strings.ts";
 
 interface CompactSelector<Subject> {
-  /** One text for all selectors with the same clauses. */
+  /** Selectors with the same clauses have the same text. */
   readonly text: string;
-  /** The number of its keys and values, each counted once. */
+  /** Number of its keys and values, each counted once. */
   readonly size: number;
-  /** Its clauses where they are few; a long selector has none that an index could use. */
+  /** The clauses of a short selector; empty for a long one, which no index serves. */
   readonly clauses: readonly Clause[];
   readonly bytes: number;
   matches(subject: Subject): boolean;
@@ -32,15 +32,15 @@ type Labels = Readonly<Record<string, string>>;
 /** A field's value, "" when absent. */
 type FieldOf = (field: string) => string;
 
-/** Keys and values of a selector that people write; what generated ones have is more. */
+/** Maximum keys and values of a hand-written selector; generated ones may have more. */
 const shortMax = 32;
-/** Of an object and of each key or value, in a heap. */
+/** Heap bytes of an object, and of each key or value. */
 const clauseBytes = 120;
 const stringBytes = 32;
-/** In the JSON of an object a label takes at least these bytes: `"a":"",`. */
+/** Minimum size of a label in an object's JSON: `"a":"",`. */
 const labelBytesMin = 7;
 
-/** Upper bound of the look-ups that match `count` selectors, of `size` keys and values in sum, with one object. */
+/** Upper bound of the look-ups to match an object with `count` selectors that have `size` keys and values in sum. */
 export function lookupsMax(size: number, count: number, objectBytes: number): number {
   return Math.min(size, count * Math.ceil(objectBytes / labelBytesMin));
 }
@@ -63,7 +63,7 @@ function sizeOf(clauses: readonly Clause[]): number {
   return clauses.reduce((sum, { values }) => sum + 1 + values.length, 0);
 }
 
-/** About as long as the selector; begins with a digit, or with a bracket where a string holds what stands between. */
+/** A text about as long as the selector; begins with a digit, or with a bracket when it contains separators. */
 function textOf(clauses: readonly Clause[]): string {
   const isPlain = clauses.every(
     ({ key, values }) => !betweens.test(key) && !values.some((value) => betweens.test(value)),
@@ -138,14 +138,14 @@ function isBeyond(operator: "gt" | "lt", text: string, boundText: string | undef
   return operator === "gt" ? value > bound : value < bound;
 }
 
-/** Clauses in few bytes, searched by key. */
+/** Clauses in a compact form that is searched by key. */
 class PackedClauses {
   readonly text: string;
   readonly size: number;
   readonly #keys: PackedStrings;
   readonly #values: PackedStrings;
   readonly #operators: Uint8Array;
-  /** Where the values of each clause end; those of the next begin there. */
+  /** End of the values of each clause; those of the next clause begin there. */
   readonly #valueEnds: Uint16Array | Uint32Array;
 
   constructor(clauses: readonly Clause[]) {
@@ -172,7 +172,7 @@ class PackedClauses {
     return this.#keys.at(at);
   }
 
-  /** The first clause of `key`; those of one key stand together. */
+  /** Index of the first clause of `key`; clauses of one key are adjacent. */
   find(key: string): number {
     return this.#keys.lowerBound(key, 0, this.length);
   }
@@ -181,7 +181,7 @@ class PackedClauses {
     return at < this.length && this.#keys.compare(at, key) === 0;
   }
 
-  /** Whether an object without the key fails. */
+  /** Whether the clause fails for an object without the key. */
   needsKey(at: number): boolean {
     const operator = this.#operatorAt(at);
     return operator !== "notin" && operator !== "!";
@@ -212,7 +212,7 @@ function longSelector<Subject>(
 
 class PackedLabels {
   readonly packed: PackedClauses;
-  /** Clauses that an object without their key fails. */
+  /** Number of clauses that fail for an object without their key. */
   readonly #needed: number;
 
   constructor(clauses: readonly Clause[]) {

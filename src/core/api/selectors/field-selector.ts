@@ -14,7 +14,7 @@ export interface FieldSelector {
   readonly requirements: readonly FieldRequirement[];
 }
 
-/** Parses a selector text; empty terms are skipped, terms come out sorted. Throws SelectorError. */
+/** Parses a selector text. Empty terms are skipped, and terms are sorted. Throws SelectorError. */
 export function parseFieldSelector(text: string): FieldSelector {
   const requirements: FieldRequirement[] = [];
   for (const term of splitTerms(text).sort()) {
@@ -24,14 +24,14 @@ export function parseFieldSelector(text: string): FieldSelector {
       throw new SelectorError(`invalid selector: '${text}'; can't understand '${term}'`);
     }
     const value = unescapeFieldValue(split.value);
-    // Upstream turns a term without field and value into "everything".
+    // Upstream treats a term without field and value as "everything".
     if (split.field === "" && value === "") continue;
     requirements.push({ field: split.field, operator: split.operator, value });
   }
   return { requirements };
 }
 
-/** Splits at commas that no backslash escapes. */
+/** Splits at commas that are not escaped by a backslash. */
 function splitTerms(text: string): string[] {
   const terms: string[] = [];
   let start = 0;
@@ -49,7 +49,7 @@ function splitTerms(text: string): string[] {
   return terms;
 }
 
-/** At the leftmost operator: `a!=b`, `a==b`, `a=b`. */
+/** Splits at the leftmost operator: `a!=b`, `a==b`, `a=b`. */
 function splitTerm(term: string): FieldRequirement | undefined {
   const match = /!=|==|=/.exec(term);
   if (match === null) return undefined;
@@ -86,7 +86,7 @@ function unescapeValue(character: string): SelectorError {
   return new SelectorError(`invalid field selector: unescaped character in value: ${code}`);
 }
 
-/** The value every match must have in `field`, when one requirement says so: an index can serve it. */
+/** The value that every match has in `field`, if a requirement demands one; an index can serve it. */
 export function findRequiredValue(selector: FieldSelector, field: string): string | undefined {
   return selector.requirements.find((r) => r.field === field && r.operator === "=")?.value;
 }

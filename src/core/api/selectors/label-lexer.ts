@@ -1,7 +1,7 @@
-/** Tokens of a label selector text. `in` and `notin` are words; the parser says where they are values. */
+/** Tokens of a label selector text. `in` and `notin` are words; the parser knows where they are values. */
 
 export interface LabelToken {
-  /** `end` once, last. */
+  /** `end` occurs once, as the last token. */
   readonly kind:
     | ")"
     | "("
@@ -42,7 +42,7 @@ export function lexLabelSelector(text: string): readonly LabelToken[] {
   return tokens;
 }
 
-/** The longest run of symbol characters that is a token: `==`, `!=`, else one character. */
+/** The longest symbol token at `at`: `==`, `!=`, otherwise one character. */
 function lexSymbol(text: string, at: number): LabelToken {
   const two = text.slice(at, at + 2);
   const found = symbols.has(two) ? two : text.charAt(at);

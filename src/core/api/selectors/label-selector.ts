@@ -19,7 +19,7 @@ export interface LabelRequirement {
 }
 
 export interface LabelSelector {
-  /** Empty: everything matches. All must hold. */
+  /** All requirements must hold; an empty list matches everything. */
   readonly requirements: readonly LabelRequirement[];
 }
 
@@ -43,12 +43,12 @@ export class SelectorError extends Error {
   }
 }
 
-/** An `in` without values holds for no label set; only this selector and its copies have one. */
+/** Matches nothing: an `in` without values, which no parsed selector has. */
 export const selectNothing: LabelSelector = {
   requirements: [{ key: "", operator: "in", values: [] }],
 };
 
-/** Parses a selector text; requirements come out sorted by key. Throws SelectorError. */
+/** Parses a selector text. Requirements are sorted by key. Throws SelectorError. */
 export function parseLabelSelector(text: string): LabelSelector {
   const tokens = lexLabelSelector(text);
   const requirements: LabelRequirement[] = [];
@@ -66,7 +66,7 @@ export function parseLabelSelector(text: string): LabelSelector {
   return { requirements: requirements.sort(byKey) };
 }
 
-/** Steps over a comma, which an identifier or `!` must follow, or stays at the end. */
+/** Skips a comma, which must be followed by an identifier or `!`, or stays at the end. */
 function parseSeparator(tokens: readonly LabelToken[], at: number): number {
   const token = valueToken(tokens[at]);
   if (token.kind === "end") return at;
@@ -156,7 +156,7 @@ function parseSet(tokens: readonly LabelToken[], at: number): ParsedValues {
   return parseSetMembers(tokens, at + 1);
 }
 
-/** Members may be empty: `(,a)` and `(a,)` and `(a,,b)` all hold "". */
+/** Members may be empty: `(,a)`, `(a,)` and `(a,,b)` all contain "". */
 function parseSetMembers(tokens: readonly LabelToken[], start: number): ParsedValues {
   const values: string[] = [];
   let at = start;
@@ -180,7 +180,7 @@ function parseSetMembers(tokens: readonly LabelToken[], start: number): ParsedVa
 
 const endToken: LabelToken = { kind: "end", text: "" };
 
-/** Where a value may stand, the words `in` and `notin` are identifiers. */
+/** Where a value is allowed, `in` and `notin` are identifiers. */
 function valueToken(token: LabelToken | undefined): LabelToken {
   if (token === undefined) return endToken;
   if (token.kind === "in" || token.kind === "notin") return { ...token, kind: "identifier" };
@@ -195,7 +195,7 @@ function invalidValue(path: string, value: string, detail: string): string {
   return `${path}: Invalid value: ${JSON.stringify(value)}: ${detail}`;
 }
 
-/** Upstream's finding against a requirement, or undefined; several are joined in brackets. */
+/** Upstream's error for a requirement, or undefined; several are joined in brackets. */
 function requirementFinding(
   key: string,
   operator: Operator,
@@ -231,7 +231,7 @@ function valueSetFindings(operator: Operator, values: readonly string[]): string
   });
 }
 
-/** All requirements hold of `labels`; absent labels are an empty set. */
+/** Whether all requirements hold for `labels`; absent labels are an empty set. */
 export function labelsMatch(
   selector: LabelSelector,
   labels: Readonly<Record<string, string>> | undefined,
@@ -272,10 +272,10 @@ function requirementHolds(
 }
 
 const fewValues = 16;
-/** Long lists of values as sets, as long as their selector lives. */
+/** Sets of long value lists, kept as long as their selector exists. */
 const valueSets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-/** A selector is asked of each of many objects, and may name thousands of values. */
+/** Uses a set for long lists, because a selector with thousands of values may be matched with many objects. */
 export function isAmong(values: readonly string[], value: string): boolean {
   if (values.length <= fewValues) return values.includes(value);
   let set = valueSets.get(values);
@@ -286,7 +286,7 @@ export function isAmong(values: readonly string[], value: string): boolean {
   return set.has(value);
 }
 
-/** 1, -1 or 0; 0 also when either is no integer, so that neither gt nor lt holds. */
+/** 1, -1 or 0; 0 also when either is not an integer, so that neither gt nor lt holds. */
 function compareInt64(a: string, b: string | undefined): number {
   const left = parseInt64(a);
   const right = b === undefined ? undefined : parseInt64(b);
@@ -309,7 +309,7 @@ export function selectorFromLabelSelector(
   return { requirements: requirements.sort(byKey) };
 }
 
-/** Of a plain map, as Services and ReplicationControllers have; nothing is validated. */
+/** From a plain map, as in Services and ReplicationControllers; nothing is validated. */
 export function selectorFromMap(
   labels: Readonly<Record<string, string>> | null | undefined,
 ): LabelSelector {
@@ -346,7 +346,7 @@ function operatorOfExpression(operator: string): Operator {
   }
 }
 
-/** The text `parseLabelSelector` reads back; "" for everything and for nothing, as upstream. */
+/** A text that `parseLabelSelector` accepts; "" for everything and for nothing, as upstream. */
 export function printLabelSelector(selector: LabelSelector): string {
   return selector.requirements.map(printRequirement).join(",");
 }
@@ -375,7 +375,7 @@ function printRequirement(requirement: LabelRequirement): string {
   }
 }
 
-/** How tables show a selector field: `<none>` for one that is empty or absent, `<error>` for a bad one. */
+/** A selector field in tables: `<none>` when empty or absent, `<error>` when invalid. */
 export function formatLabelSelector(spec: LabelSelectorSpec | null | undefined): string {
   try {
     return printLabelSelector(selectorFromLabelSelector(spec)) || "<none>";

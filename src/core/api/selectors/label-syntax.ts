@@ -20,7 +20,7 @@ const valueText =
 const subdomainText =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
 
-/** Findings against `text` as a label key or annotation key; empty when it is one. */
+/** Errors of `text` as a label or annotation key; empty when it is valid. */
 export function qualifiedNameErrors(text: string): string[] {
   const parts = text.split("/");
   if (parts.length > 2) {
@@ -38,7 +38,7 @@ function prefixErrors(prefix: string): string[] {
   return keyPrefixErrors(prefix).map((text) => `prefix part ${text}`);
 }
 
-/** A subdomain as the prefix of a key: its length is in bytes. */
+/** Errors of a subdomain as the prefix of a key, whose length is limited in bytes. */
 export function keyPrefixErrors(prefix: string): string[] {
   return domainErrors(prefix, tooLong(subdomainMax));
 }
@@ -54,7 +54,7 @@ function namePartErrors(name: string): string[] {
   return errors;
 }
 
-/** Findings against `text` as a label value; empty when it is one. "" is one. */
+/** Errors of `text` as a label value; empty when it is valid, as "" is. */
 export function labelValueErrors(text: string): string[] {
   const errors: string[] = [];
   if (isLonger(text, nameMax)) errors.push(tooLong(nameMax));
@@ -64,7 +64,7 @@ export function labelValueErrors(text: string): string[] {
   return errors;
 }
 
-/** Findings against `text` as an RFC 1123 subdomain: of a name upstream says characters, and counts bytes. */
+/** Errors of `text` as an RFC 1123 subdomain. For names upstream's text says characters but counts bytes. */
 export function subdomainErrors(text: string): string[] {
   return domainErrors(text, maxLengthText(subdomainMax));
 }
@@ -78,12 +78,12 @@ function domainErrors(text: string, lengthText: string): string[] {
   return errors;
 }
 
-/** Of names. */
+/** The text for names. */
 export function maxLengthText(max: number): string {
   return `must be no more than ${max} characters`;
 }
 
-/** Of label keys and values, and keys alike. */
+/** The text for label keys and values. */
 function tooLong(max: number): string {
   return `must be no more than ${max} bytes`;
 }
@@ -95,7 +95,7 @@ function regexError(text: string, format: string, examples: readonly string[]): 
 
 const wide = /\P{ASCII}/u;
 
-/** Bytes of UTF-8, counted only where they may differ from characters: names are short and plain. */
+/** Whether `text` has more bytes in UTF-8; counted only where bytes and characters may differ. */
 export function isLonger(text: string, bytesMax: number): boolean {
   if (text.length > bytesMax || !wide.test(text)) return text.length > bytesMax;
   return new TextEncoder().encode(text).byteLength > bytesMax;

@@ -1,4 +1,4 @@
-/** Node selectors, affinities, taints and tolerations: what depends on one Pod and one node alone. */
+/** Node selectors, affinities, taints and tolerations: conditions between one Pod and one node. */
 import { parseInt64 } from "../go/go-integer.ts";
 import { isAmong } from "./label-selector.ts";
 import type {
@@ -17,7 +17,7 @@ export const unschedulableTaint: Taint = {
   effect: "NoSchedule",
 };
 
-/** No term at all matches no node; one matching term is enough. */
+/** A selector without terms matches no node; one matching term suffices. */
 export function nodeSelectorMatches(selector: NodeSelector, node: Node): boolean {
   return selector.nodeSelectorTerms.some((term) => nodeTermMatches(term, node));
 }
@@ -61,7 +61,7 @@ function requirementHolds(requirement: NodeSelectorRequirement, labels: Labels):
   }
 }
 
-/** 0 when either is no 64-bit integer, so that neither Gt nor Lt holds. */
+/** 0 when either is not a 64-bit integer, so that neither Gt nor Lt holds. */
 function compareIntegers(a = "", b = ""): number {
   const left = parseInt64(a);
   const right = parseInt64(b);

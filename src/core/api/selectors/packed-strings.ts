@@ -6,7 +6,7 @@
  */
 export class PackedStrings {
   readonly #text: string;
-  /** Where each ends; the next begins there. */
+  /** End of each string; the next one begins there. */
   readonly #ends: Uint16Array | Uint32Array;
 
   constructor(strings: readonly string[]) {
@@ -24,18 +24,18 @@ export class PackedStrings {
     return this.#text.length + this.#ends.byteLength;
   }
 
-  /** A new string. */
+  /** Creates a new string. */
   at(index: number): string {
     return this.#text.slice(this.#start(index), this.#ends[index]);
   }
 
-  /** Whether the sorted strings of [from, to) hold `wanted`. */
+  /** Whether the sorted strings of [from, to) contain `wanted`. */
   has(wanted: string, from: number, to: number): boolean {
     const at = this.lowerBound(wanted, from, to);
     return at < to && this.compare(at, wanted) === 0;
   }
 
-  /** The first of the sorted strings of [from, to) that is not below `wanted`; `to`: none. */
+  /** Index of the first of the sorted strings of [from, to) that is not below `wanted`; `to`: none. */
   lowerBound(wanted: string, from: number, to: number): number {
     let low = from;
     let high = to;
@@ -64,7 +64,7 @@ export class PackedStrings {
   }
 }
 
-/** `length` zeros, in as few bytes each as `max` needs. */
+/** An array of `length` zeros with elements just large enough for `max`. */
 export function numbersUpTo(max: number, length: number): Uint16Array | Uint32Array {
   return max <= 0xffff ? new Uint16Array(length) : new Uint32Array(length);
 }

@@ -12,11 +12,11 @@ import type { AnyObject } from "../object.ts";
 const metadataFields = ["metadata.name", "metadata.namespace"] as const;
 
 interface SelectableResource {
-  /** Accepted in a selector, in upstream's order. */
+  /** Fields accepted in a selector, in upstream's order. */
   readonly fields: readonly string[];
-  /** The refusal of any other field. */
+  /** The error text for any other field. */
   readonly refuse: (field: string) => string;
-  /** Accepted names that mean another field of the table. */
+  /** Accepted names that stand for another field of the table. */
   readonly renames?: Readonly<Record<string, string>>;
 }
 
@@ -98,7 +98,7 @@ function selectableResource(group: string, resource: string): SelectableResource
   return ownEntry(table, group === "" ? resource : `${resource}.${group}`) ?? plain;
 }
 
-/** The fields a selector on this resource may name: also what a cache computes for each object. */
+/** The fields that a selector on this resource may name; a cache computes them for each object. */
 export function selectableFields(group: string, resource: string): readonly string[] {
   const { fields, renames } = selectableResource(group, resource);
   return renames === undefined ? fields : [...fields, ...Object.keys(renames)];
@@ -135,7 +135,7 @@ export function fieldValue(
   object: AnyObject,
   field: string,
 ): string {
-  // A custom resource's field is what its path leads to, whatever built-in kinds make of such a name.
+  // A field of a custom resource is read by its path, even if a built-in kind treats such a name differently.
   if (selectableResource(group, resource) === plain) return plainFieldValue(object, field);
   if (resource === "events" && (group === "" || group === "events.k8s.io")) {
     return eventField(object, field);
@@ -157,7 +157,7 @@ export function fieldValue(
   }
 }
 
-/** A value by plain path (`spec.color`), as text: for custom resources' selectable fields too. */
+/** The value at a plain path (`spec.color`) as text; also used for custom resources. */
 export function plainFieldValue(object: AnyObject, path: string): string {
   return text(valueAt(object, path));
 }

@@ -1,4 +1,4 @@
-/** Rows of apps, batch and autoscaling. */
+/** Table rows of apps, batch and autoscaling. */
 import type { AnyObject } from "../object.ts";
 import { part } from "../validation/fields.ts";
 import { semanticEqual } from "../validation/equal.ts";

@@ -14,45 +14,45 @@ import type { Fields } from "../validation/fields.ts";
 import { semanticEqual } from "../validation/equal.ts";
 import { dropGatedFields, type GatedField } from "./gated-fields.ts";
 
-/** The rules of one kind, without its metadata's. */
+/** Rules of one kind, except those of its metadata. */
 export interface Rules {
   readonly validate?: (object: Fields) => readonly FieldError[];
-  /** Runs instead of `validate` on update, so it repeats what holds there too. */
+  /** Runs instead of `validate` on update, so it repeats the rules that also hold there. */
   readonly validateUpdate?: (next: Fields, old: Fields) => readonly FieldError[];
-  /** Of subresources, by name. */
+  /** Rules of subresources, by name. */
   readonly subresources?: Readonly<
     Record<string, (next: Fields, old: Fields) => readonly FieldError[]>
   >;
   readonly warnings?: (object: Fields, old: Fields | undefined) => readonly string[];
-  /** Of an object that is made, as it was sent: before it is prepared. */
+  /** Warnings about an object to be created, as it was sent, before preparation. */
   readonly sentWarnings?: (object: Fields) => readonly string[];
-  /** Of subresources, by name; those of `scale` are the object's own. */
+  /** Warnings of subresources, by name; `scale` uses those of the object. */
   readonly subresourceWarnings?: Readonly<Record<string, (next: Fields) => readonly string[]>>;
 }
 
 export interface StrategyRow {
-  /** Fields of features that are off: they go first. */
+  /** Fields of features that are off; they are dropped first. */
   readonly gated?: readonly GatedField[];
-  /** Given: the kind has a status, which starts as this. */
+  /** If set, the kind has a status with this initial value. */
   readonly status?: Fields;
-  /** Kinds that report about themselves (nodes): a create may bring its status. */
+  /** For kinds that report about themselves (nodes): a create may set the status. */
   readonly statusOnCreate?: true;
-  /** Which fields count for the generation; absent: the kind does not track one. */
+  /** Fields whose change increments the generation; absent: the kind has no generation. */
   readonly generation?: readonly string[];
-  /** Upstream forgot to start these at 1. */
+  /** Upstream does not set the generation of these kinds on create. */
   readonly generationStartsUnset?: true;
-  /** What a status write does to metadata: nothing, old labels, or all of the old one. */
+  /** Which metadata a status write restores: none, the old labels, or all of it. */
   readonly statusMetadata?: "keep" | "labels" | "reset";
   readonly createOnUpdate?: true;
   readonly unconditionalUpdate?: false;
   readonly orphansByDefault?: true;
   readonly prepareForCreate?: (object: AnyObject) => AnyObject;
-  /** Brings `next` into the form that is stored, before it is decided whether metadata.generation grows. */
+  /** Converts `next` to its stored form, before it is decided whether metadata.generation grows. */
   readonly prepareForUpdate?: (next: AnyObject, old: AnyObject) => AnyObject;
   readonly prepareStatus?: (next: AnyObject, old: AnyObject) => AnyObject;
-  /** Replicas can be set through `scale`, by the rules of the kind. */
+  /** If set, replicas can be changed through `scale`, by the rules of the kind. */
   readonly scale?: true;
-  /** Further subresources: how they prepare. */
+  /** Preparation for further subresources. */
   readonly subresources?: Readonly<Record<string, (next: AnyObject, old: AnyObject) => AnyObject>>;
   readonly markForDeletion?: (object: AnyObject, nowMs: number) => AnyObject;
   readonly gracePeriodSeconds?: (
@@ -134,7 +134,7 @@ function prepareUpdate(row: StrategyRow, next: AnyObject, old: AnyObject): AnyOb
   return countGeneration(prepared, old, row.generation ?? []);
 }
 
-/** Generation is the old one, plus one when any of the fields changed. */
+/** The old generation, plus one when any of the fields changed. */
 export function countGeneration(
   next: AnyObject,
   old: AnyObject,
@@ -145,7 +145,7 @@ export function countGeneration(
   return withGeneration(next, changed ? (before ?? 0) + 1 : before);
 }
 
-/** `annotations` stands for metadata's; everything else is a top-level field. */
+/** `annotations` means metadata.annotations; every other name is a top-level field. */
 function fieldOf(object: AnyObject, field: string): unknown {
   return field === "annotations" ? (object.metadata?.annotations ?? {}) : object[field];
 }

@@ -1,4 +1,4 @@
-/** Rows of the core group, but for pods and services. */
+/** Table rows of the core group, except pods and services. */
 import type { AnyObject } from "../object.ts";
 import type { Fields } from "../validation/fields.ts";
 import { has, items, maybe, part, text, texts, without } from "../validation/fields.ts";
@@ -9,7 +9,7 @@ import { services } from "./service.ts";
 const namespaceFinalizer = "kubernetes";
 const namespaceLabel = "kubernetes.io/metadata.name";
 
-/** The namespace controller takes this finalizer off when the namespace is empty. */
+/** Adds the finalizer that the namespace controller removes when the namespace is empty. */
 function prepareNamespace(namespace: AnyObject): AnyObject {
   const spec = part(namespace, "spec");
   const given = texts(spec, "finalizers");
@@ -17,7 +17,7 @@ function prepareNamespace(namespace: AnyObject): AnyObject {
   return withNameLabel({ ...namespace, spec: { ...spec, finalizers } });
 }
 
-/** Also for names made after defaulting. */
+/** Runs after generated names are known, too. */
 function withNameLabel(namespace: AnyObject): AnyObject {
   const name = namespace.metadata?.name ?? "";
   if (name === "" || namespace.metadata?.labels?.[namespaceLabel] === name) return namespace;
@@ -33,7 +33,7 @@ function keepFinalizers(next: AnyObject, old: AnyObject): AnyObject {
   return withNameLabel({ ...next, spec: kept });
 }
 
-/** Only the finalizers of the spec change hands here. */
+/** Only the finalizers in the spec can be changed here. */
 function prepareFinalize(next: AnyObject, old: AnyObject): AnyObject {
   const { status, ...rest } = next;
   void status;
@@ -78,14 +78,14 @@ function normalizeDataSources(claim: AnyObject): AnyObject {
   return { ...claim, spec: { ...spec, dataSource: reference } };
 }
 
-/** References to secrets carry their name and nothing else. */
+/** References to secrets keep only their name. */
 function cleanSecretReferences(account: AnyObject): AnyObject {
   const secrets = items(account, "secrets");
   if (secrets.every((secret) => Object.keys(secret).length <= 1)) return account;
   return { ...account, secrets: secrets.map((secret) => ({ name: text(secret, "name") })) };
 }
 
-/** A volume is Pending since it is there. */
+/** A volume is Pending from its creation on. */
 function stampPhase(volume: AnyObject): AnyObject {
   const lastPhaseTransitionTime = volume.metadata?.creationTimestamp;
   if (lastPhaseTransitionTime === undefined) return volume;
@@ -94,7 +94,7 @@ function stampPhase(volume: AnyObject): AnyObject {
 
 const wantedPending: Fields = { phase: "Pending" };
 
-/** The feature is gone: only a node that has it keeps it. */
+/** The feature was removed: only a node that already has the field keeps it. */
 function withoutConfigSource(node: AnyObject): AnyObject {
   const spec = part(node, "spec");
   return has(spec, "configSource") ? { ...node, spec: without(spec, ["configSource"]) } : node;

@@ -11,11 +11,11 @@ import type { AnyObject } from "../object.ts";
 import { type Fields, isFields } from "../validation/fields.ts";
 
 export interface GatedField {
-  /** The feature gate of upstream. */
+  /** Upstream's feature gate. */
   readonly gate: string;
-  /** From the object down; `*` is each element of a list or value of a map. */
+  /** Path from the object; `*` stands for each list element or map value. */
   readonly path: readonly string[];
-  /** What held only this field goes with it. */
+  /** If the parent contains only this field, it is dropped too. */
   readonly emptiesParent?: true;
 }
 
@@ -83,7 +83,7 @@ export const gatedFields: Readonly<Record<string, readonly GatedField[]>> = {
   "storage.k8s.io/csidrivers": [field("VolumeLimitScaling", "spec.preventPodSchedulingIfMissing")],
 };
 
-/** `old` undefined: the object is new. The same reference when there is nothing to drop. */
+/** `old` undefined: the object is new. Returns the same reference when nothing is dropped. */
 export function dropGatedFields(
   fields: readonly GatedField[],
   next: AnyObject,
@@ -99,7 +99,7 @@ export function dropGatedFields(
   return kept as AnyObject; // still an object of the kind: only optional fields went
 }
 
-/** Of containers of all sorts one counts for the others, as upstream. */
+/** As upstream, the field is kept in containers of all types if it was set in any. */
 function nameOf({ gate, path }: GatedField): string {
   return `${gate} ${path.at(-1) ?? ""}`;
 }

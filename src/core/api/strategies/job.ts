@@ -1,4 +1,4 @@
-/** Jobs: the selector and the labels that tie their pods to them, made of the job's uid and name. */
+/** Jobs: the selector and the labels that connect a job with its pods, derived from its uid and name. */
 import type { AnyObject } from "../object.ts";
 import type { Fields } from "../validation/fields.ts";
 import { flag, part, text, textMap } from "../validation/fields.ts";
@@ -16,7 +16,7 @@ export const jobs: StrategyRow = {
   prepareForCreate: generateSelector,
 };
 
-/** Labels a user set are kept; a conflict is refused by validation. */
+/** Labels set by the user are kept; a conflict is refused by validation. */
 function generateSelector(job: AnyObject): AnyObject {
   const spec = part(job, "spec");
   if (flag(spec, "manualSelector")) return job;
@@ -58,7 +58,7 @@ function withJobLabels(job: AnyObject, given: Fields, labels: Record<string, str
   return { ...job, metadata: { ...job.metadata, labels } };
 }
 
-/** True for a job whose condition of this type is True. */
+/** Whether the condition of this type has status True. */
 export function hasTrueCondition(status: Fields, type: string): boolean {
   const conditions = status["conditions"];
   if (!Array.isArray(conditions)) return false;

@@ -82,7 +82,7 @@ function expressionsFor(
   });
 }
 
-/** matchLabelKeys and mismatchLabelKeys become expressions with the pod's own values. */
+/** Converts matchLabelKeys and mismatchLabelKeys to expressions with the pod's own values. */
 function mergeTermKeys(term: Fields, labels: Readonly<Record<string, string>>): Fields {
   const more = [
     ...expressionsFor(texts(term, "matchLabelKeys"), "In", labels),
@@ -132,7 +132,7 @@ function mergeSpreadKeys(podSpec: Fields, labels: Readonly<Record<string, string
   return { ...podSpec, topologySpreadConstraints };
 }
 
-/** Kubelets may not touch owners or the deletion, and cannot lose what the server or they themselves said before. */
+/** Kubelets may not change owners or the deletion, and cannot remove what was set before by the server or themselves. */
 function prepareStatus(next: AnyObject, old: AnyObject): AnyObject {
   const { ownerReferences: _, deletionTimestamp: __, ...sent } = next.metadata ?? {};
   const { ownerReferences, deletionTimestamp } = old.metadata ?? {};
@@ -149,7 +149,7 @@ function prepareStatus(next: AnyObject, old: AnyObject): AnyObject {
   return { ...next, metadata, status };
 }
 
-/** podIP is the first of podIPs, hostIP the first of hostIPs: either may be left out. */
+/** podIP equals the first of podIPs, and hostIP the first of hostIPs; either may be omitted. */
 function addressLists(status: Record<string, unknown>): Record<string, unknown> {
   for (const [one, list] of [
     ["podIP", "podIPs"],
@@ -194,7 +194,7 @@ function prepareEphemeral(next: AnyObject, old: AnyObject): AnyObject {
   return countGeneration({ ...old, metadata, spec: podSpec }, old, spec);
 }
 
-/** Only resources of the pod, and resources and resize policies of known containers; the rest is for validation. */
+/** Takes over only resources of the pod, and resources and resize policies of known containers; validation refuses the rest. */
 function prepareResize(next: AnyObject, old: AnyObject): AnyObject {
   const wanted = part(next, "spec");
   const before = part(old, "spec");
@@ -226,7 +226,7 @@ function resized(wanted: readonly Fields[], before: readonly Fields[]): readonly
   });
 }
 
-/** Zero when no kubelet has to be waited for: the pod was never bound, or has finished. */
+/** Zero when no kubelet is involved: the pod was never bound, or has finished. */
 function gracePeriodSeconds(
   pod: AnyObject,
   requested: number | bigint | undefined,

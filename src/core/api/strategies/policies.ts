@@ -1,4 +1,4 @@
-/** Rows of the groups that steer the cluster: admission, CRDs, certificates, networking, storage ... */
+/** Table rows of cluster-level groups: admission, CRDs, certificates, networking, storage ... */
 import type { AnyObject } from "../object.ts";
 import { formatTime } from "../values/time.ts";
 import type { Fields } from "../validation/fields.ts";
@@ -22,7 +22,7 @@ const specWithStatus: StrategyRow = { status: {}, generation: spec };
 
 const noNames = { acceptedNames: { plural: "", kind: "" } };
 
-/** The (first) storage version is one of the versions objects may be stored in, from the first moment. */
+/** The (first) storage version is in status.storedVersions from the beginning. */
 function withStoredVersion(definition: AnyObject): AnyObject {
   const status = part(definition, "status");
   const stored = new Set(texts(status, "storedVersions"));
@@ -33,7 +33,7 @@ function withStoredVersion(definition: AnyObject): AnyObject {
   return { ...kept, status: { ...status, storedVersions: [...stored] } };
 }
 
-/** Upstream's own form has no place for a webhook that says nothing. */
+/** Upstream's internal form cannot represent an empty webhook. */
 function withoutEmptyWebhook(definition: AnyObject): AnyObject {
   const spec = part(definition, "spec");
   const conversion = part(spec, "conversion");
@@ -46,7 +46,7 @@ function withoutEmptyWebhook(definition: AnyObject): AnyObject {
 
 const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
 
-/** A definition outlives its instances: it waits for the controller that deletes them. */
+/** A deleted definition remains until the controller has deleted its instances. */
 function markDefinition(definition: AnyObject, nowMs: number): AnyObject {
   const metadata = definition.metadata ?? {};
   const finalizers = new Set([...(metadata.finalizers ?? []), cleanupFinalizer]);
@@ -70,7 +70,7 @@ function markDefinition(definition: AnyObject, nowMs: number): AnyObject {
 
 const approvals = new Set(["Approved", "Denied"]);
 
-/** Approvers change conditions and nothing else. Absent conditions are none: validation sees what was removed. */
+/** Approvers can change only conditions. Absent conditions count as none, so validation sees removals. */
 function signingApproval(next: AnyObject, old: AnyObject): AnyObject {
   const { conditions } = part(next, "status");
   const before = without(part(old, "status"), ["conditions"]);
@@ -78,12 +78,12 @@ function signingApproval(next: AnyObject, old: AnyObject): AnyObject {
   return { ...old, metadata: next.metadata ?? {}, status };
 }
 
-/** Conditions that only approvers set. */
+/** Whether only approvers may set the condition. */
 export function isApproval(condition: Fields): boolean {
   return approvals.has(text(condition, "type"));
 }
 
-/** A local APIService is available from the start; of another a controller finds out. */
+/** A local APIService is available immediately; a controller determines it for others. */
 function withLocalCondition(service: AnyObject): AnyObject {
   const { service: target } = (service["spec"] ?? {}) as { readonly service?: unknown };
   if (target !== undefined && target !== null) return service;

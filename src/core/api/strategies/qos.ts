@@ -1,4 +1,4 @@
-/** Quality of service of a pod, from what its containers request and are limited to. */
+/** The QoS class of a pod, computed from the requests and limits of its containers. */
 import type { Quantity } from "../values/quantity.ts";
 import {
   addQuantities,
@@ -39,7 +39,7 @@ function classOf(resources: readonly Fields[]): QosClass {
   return guaranteed ? "Guaranteed" : "Burstable";
 }
 
-/** @returns how many of the counted resources the list names with an amount above zero. */
+/** @returns the number of counted resources in the list with an amount above zero. */
 function add(total: Amounts, list: Fields): number {
   let found = 0;
   for (const name of counted) {

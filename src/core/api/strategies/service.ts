@@ -23,7 +23,7 @@ function withSpec(service: AnyObject, spec: Fields): AnyObject {
   return service["spec"] === spec ? service : { ...service, spec };
 }
 
-/** Old clients know one address only. */
+/** Old clients set only the single address. */
 function clusterIpList(spec: Fields): Fields {
   const ip = text(spec, "clusterIP");
   return ip !== "" && texts(spec, "clusterIPs").length === 0 ? { ...spec, clusterIPs: [ip] } : spec;
@@ -39,7 +39,7 @@ function prepareForUpdate(next: AnyObject, old: AnyObject): AnyObject {
   return { ...service, status: { ...part(service, "status"), loadBalancer: {} } };
 }
 
-/** A name has no traffic inside the cluster: stock leaves its policy out whenever it reads one. */
+/** An ExternalName service has no internal traffic, so upstream omits its internalTrafficPolicy on every read. */
 function withoutTrafficPolicy(spec: Fields): Fields {
   const isUnused = !needsClusterIp(spec) && has(spec, "internalTrafficPolicy");
   return isUnused ? without(spec, ["internalTrafficPolicy"]) : spec;
@@ -83,7 +83,7 @@ function keepAllocated(spec: Fields, before: Fields): Fields {
   return next;
 }
 
-/** A port without a node port takes the old one of its name, unless another port asks for it. */
+/** A port without a node port keeps the old one of the same name, unless another port requests it. */
 function keepNodePorts(spec: Fields, before: Fields): readonly Fields[] {
   const asked = new Set(items(spec, "ports").map((port) => number(port, "nodePort")));
   const byName = new Map<string, number>();
@@ -97,7 +97,7 @@ function keepNodePorts(spec: Fields, before: Fields): readonly Fields[] {
   });
 }
 
-/** clusterIPs follows clusterIP when only the latter was touched. */
+/** clusterIPs is adapted when only clusterIP was changed. */
 function followClusterIp(spec: Fields, before: Fields): Fields {
   const ip = text(spec, "clusterIP");
   const was = text(before, "clusterIP");

@@ -21,7 +21,7 @@ const rows: Readonly<Record<string, Readonly<Record<string, StrategyRow>>>> = {
 };
 
 const noRules: Rules = {};
-/** By the gates that are on: each set of gates is made once per process. */
+/** Strategies by the set of enabled gates; each set exists once per process. */
 const madeByGates = new WeakMap<ReadonlySet<string>, Map<string, Strategy>>();
 
 function madeWith(gates: ReadonlySet<string>): Map<string, Strategy> {
@@ -32,7 +32,7 @@ function madeWith(gates: ReadonlySet<string>): Map<string, Strategy> {
 
 const noGates: ReadonlySet<string> = new Set();
 
-/** Resources without a row get a strategy without rules, status or generation. `gates`: of ResourceInfo. */
+/** A resource without a row gets a strategy without rules, status and generation. `gates`: from ResourceInfo. */
 export function strategyFor(
   group: string,
   resource: string,
@@ -45,7 +45,7 @@ export function strategyFor(
   const row = ownEntry(ownEntry(rows, group) ?? {}, resource);
   const gated = (ownEntry(gatedFields, name) ?? []).filter(({ gate }) => !gates.has(gate));
   const strategy = buildStrategy({ ...row, gated }, ownEntry(ruleTable, name) ?? noRules);
-  // Only described resources are kept: the map stays as small as the tables.
+  // Only resources with a row are cached, so that the map stays small.
   if (row !== undefined) made.set(name, strategy);
   return strategy;
 }

@@ -9,10 +9,10 @@ import type { AnyObject } from "../object.ts";
 import type { FieldError } from "../status.ts";
 
 export interface UpdateStrategy {
-  /** Wipes what this (sub)resource may not change by copying it from `old`; sets generation. */
+  /** Restores from `old` the fields that this (sub)resource may not change; sets the generation. */
   prepareForUpdate(next: AnyObject, old: AnyObject): AnyObject;
   validateUpdate(next: AnyObject, old: AnyObject): readonly FieldError[];
-  /** Texts for Warning headers; absent: there are none. `old` is undefined when the object is made. */
+  /** Texts for Warning headers; absent: none. `old` undefined: the object is being created. */
   warnings?(next: AnyObject, old: AnyObject | undefined): readonly string[];
   /**
    * Findings besides `found`, which are those of `validate` or `validateUpdate`. They may take longer than the loop may
@@ -26,19 +26,19 @@ export interface UpdateStrategy {
 }
 
 export interface Strategy extends UpdateStrategy {
-  /** PUT of a missing object creates it. */
+  /** A PUT of a missing object creates it. */
   readonly allowCreateOnUpdate: boolean;
-  /** PUT without resourceVersion overwrites; otherwise 422 "must be specified for an update". */
+  /** A PUT without resourceVersion overwrites; otherwise it is a 422 "must be specified for an update". */
   readonly allowUnconditionalUpdate: boolean;
-  /** Wipes status and the like, sets generation 1 where the kind tracks it. */
+  /** Clears status and similar fields; sets generation 1 where the kind has one. */
   prepareForCreate(object: AnyObject): AnyObject;
-  /** Findings of the kind's own rules; metadata rules are `validateMetadata`'s. */
+  /** Validates by the kind's own rules; `validateMetadata` checks the metadata. */
   validate(object: AnyObject): readonly FieldError[];
   /** Texts for Warning headers. */
   warnings(object: AnyObject, old: AnyObject | undefined): readonly string[];
-  /** Of an object that is made, as it was sent; absent: none. */
+  /** Warnings about an object to be created, as it was sent; absent: none. */
   readonly sentWarnings?: (object: AnyObject) => readonly string[];
-  /** Of an object that validation has just refused; absent: none. */
+  /** Warnings about an object that validation has refused; absent: none. */
   warningsOfRefused?(object: AnyObject): readonly string[];
   /**
    * Seconds of grace a deletion gets, 0 = at once; undefined: the kind knows no grace. `requestedSeconds` is the
@@ -48,10 +48,10 @@ export interface Strategy extends UpdateStrategy {
     object: AnyObject,
     requestedSeconds: number | bigint | undefined,
   ): number | bigint | undefined;
-  /** What the first delete makes of an object, for kinds that never go at once. */
+  /** Changes an object at its first delete, for kinds that are never removed at once. */
   readonly markForDeletion?: (object: AnyObject, nowMs: number) => AnyObject;
-  /** What happens to dependents when the client does not say. */
+  /** Propagation policy when the client sets none. */
   readonly defaultPropagation: "Background" | "Orphan";
-  /** By name: `status`, `approval`, `resize`, `ephemeralcontainers`, `finalize`. */
+  /** Strategies by subresource: `status`, `approval`, `resize`, `ephemeralcontainers`, `finalize`. */
   readonly subresources: Readonly<Record<string, UpdateStrategy>>;
 }

@@ -20,12 +20,12 @@ import { schemaOf } from "../schema/schema.ts";
 import type { Structural } from "./structural.ts";
 
 interface CustomTypeSource {
-  /** null: the version is served and has no schema. undefined: it is not served. */
+  /** Null: the version is served without a schema. Undefined: it is not served. */
   readonly structural: (apiVersion: string) => Structural | null | undefined;
   readonly convert: (object: AnyObject, apiVersion: string) => AnyObject;
 }
 
-/** Make it once per definition; it keeps the shapes it makes. */
+/** Create once per definition, because it caches shapes. */
 export function structuralApplyTypes(source: CustomTypeSource): ApplyTypes {
   const metadata = new ShapeSource(schemaOf).root(undefined);
   const byVersion = new Map<string, StructShape>();
@@ -43,7 +43,7 @@ export function structuralApplyTypes(source: CustomTypeSource): ApplyTypes {
   };
 }
 
-/** No field is declared: all are allowed. */
+/** Shape without declared fields; all are allowed. */
 const freeMap = { kind: "map", items: deduced } as const;
 
 function rootShape(structural: Structural, metadata: StructShape): StructShape {
@@ -55,9 +55,9 @@ function zeroOfWhole(name: string): JsonValue | undefined {
 }
 
 interface Surroundings {
-  /** Of whole objects. */
+  /** Shape of the metadata of whole objects. */
   readonly metadata: StructShape;
-  /** Some node above keeps unknown fields: then all below do (upstream). */
+  /** A node above preserves unknown fields; as upstream, all nodes below do so too. */
   readonly isOpen: boolean;
 }
 

@@ -15,12 +15,12 @@ interface Range {
 
 export class SchemaChecks {
   readonly #schema: Fields;
-  /** Empty: any. Two for int-or-string. */
+  /** Allowed types. Empty: any. Two for int-or-string. */
   readonly types: readonly string[];
   readonly isNullable: boolean;
-  /** As written; "" when it means nothing for this type. */
+  /** As written; "" when the format has no meaning for this type. */
   readonly format: string;
-  /** Only for the one type that is a number's; "" for any. */
+  /** The number type; "" for any other type. */
   readonly numberType: string;
   readonly isText: ((text: string) => boolean) | undefined;
   readonly enum: readonly JsonValue[];
@@ -35,7 +35,7 @@ export class SchemaChecks {
   readonly minProperties: number | undefined;
   readonly maxProperties: number | undefined;
   readonly required: readonly string[];
-  /** True when only listed properties may be. */
+  /** Whether only listed properties are allowed. */
   readonly isClosed: boolean;
   readonly hasJunctors: boolean;
   #properties: Map<string, SchemaChecks> | undefined;

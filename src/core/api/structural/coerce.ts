@@ -20,16 +20,16 @@ interface Coerced {
   readonly object: JsonObject;
   /** Sorted: `metadata.x`, `spec.template.metadata.x`. */
   readonly unknownFields: readonly string[];
-  /** The first value of a wrong type, when those are refused. */
+  /** The first value of a wrong type, when such values are refused. */
   readonly error?: FieldError;
-  /** The same as the server says it in its 400: without a field when it is the object's own metadata. */
+  /** The text for the server's 400: without a field when it concerns the object's own metadata. */
   readonly message?: string;
 }
 
 interface CoerceOptions {
-  /** Values of a wrong type are dropped (reads of what is stored, converted objects), else refused (writes). */
+  /** Drop values of a wrong type (reads of stored data, converted objects) instead of refusing them (writes). */
   readonly dropInvalid: boolean;
-  /** The object itself is a resource; false for a part of one. */
+  /** The object itself is a resource; false for a part of a resource. */
   readonly isResourceRoot: boolean;
 }
 
@@ -37,7 +37,7 @@ interface Walk {
   readonly dropInvalid: boolean;
   readonly unknown: string[];
   error: FieldError | undefined;
-  /** The decoder's text about the metadata of the object itself. */
+  /** The decoder's error text for the metadata of the object itself. */
   ownMessage: string | undefined;
 }
 
@@ -49,7 +49,7 @@ export function coerceMetadata(
   return coerceAt(object, structural, options, "");
 }
 
-/** `path`: where the object stands, for findings. */
+/** `path`: the object's path, for findings. */
 export function coerceAt(
   object: JsonObject,
   structural: Structural | undefined,
@@ -133,7 +133,7 @@ function coerceBelow(
     : value;
 }
 
-/** apiVersion, kind and metadata of a resource; undefined: the value is dropped. */
+/** Coerces apiVersion, kind and metadata of a resource; undefined: the value is dropped. */
 function coerceOwn(
   walk: Walk,
   name: string,
@@ -171,7 +171,7 @@ function coerceMeta(walk: Walk, value: JsonValue, path: string): JsonValue {
   return kept;
 }
 
-/** As Go tells it, which writes the map as JSON before it reads it: in the order of names. */
+/** Reports an error as Go does: it writes the map as JSON before reading it, in the order of names. */
 function refuseMeta(walk: Walk, value: JsonValue, path: string): void {
   const decoded = decodeMetadata(value);
   const message = decoded.kind === "error" ? decoded.message : "";

@@ -24,7 +24,7 @@ export class Correlated {
     this.#node = node;
   }
 
-  /** Undefined: the field is new, or the schema does not know it. */
+  /** Undefined: the field is new, or unknown to the schema. */
   field(name: string): Correlated | undefined {
     const known = this.#children?.get(name);
     if (known !== undefined) return known;
@@ -62,7 +62,7 @@ export class Correlated {
     return child;
   }
 
-  /** An object with a field its schema does not know counts as changed, as upstream. */
+  /** As upstream, an object with a field unknown to its schema counts as changed. */
   #compare(): boolean {
     const value = this.#value;
     const old = this.#old;

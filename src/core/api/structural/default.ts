@@ -16,7 +16,7 @@ export function applyStructuralDefaults(object: JsonObject, structural: Structur
   return structural.hasDefaults ? fillObject(object, structural) : object;
 }
 
-/** A default as it is put in: known fields only, no nulls that may not be, its own defaults filled. */
+/** A default in the form in which it is set: pruned, without forbidden nulls, and with its own defaults. */
 function defaultOf(node: Structural): JsonValue | undefined {
   const value = node.defaultValue;
   if (value === undefined) return undefined;
@@ -29,7 +29,7 @@ function defaultOf(node: Structural): JsonValue | undefined {
 
 const completed = new WeakMap<Structural, JsonValue>();
 
-/** Nulls where none may be and no default stands in; what the schema does not know is left alone. */
+/** Drops forbidden nulls that no default replaces; fields unknown to the schema stay. */
 export function dropNulls(object: JsonObject, structural: Structural | undefined): JsonObject {
   let copy: MutableObject | undefined;
   const names = Object.keys(object);
@@ -92,7 +92,7 @@ function fillValue(value: JsonValue, node: Structural): JsonValue {
   return mapList(value as readonly JsonValue[], (item) => fillOne(item, items));
 }
 
-/** A null that may not be becomes the default, where there is one. */
+/** Replaces a forbidden null by the default, if there is one. */
 function fillOne(value: JsonValue, node: Structural): JsonValue {
   if (value === null && !node.isNullable) return defaultOf(node) ?? null;
   return fillValue(value, node);

@@ -19,14 +19,14 @@ import { schemaErrors, type WorkLeft } from "./validate.ts";
 interface Check {
   readonly out: FieldError[];
   readonly requiresPruned: boolean;
-  /** Of all defaults together: each may be as large as the schema. */
+  /** Work budget of all defaults together, because each may be as large as the schema. */
   readonly work: WorkLeft;
 }
 
-/** The resource around a node: its schema, and the way down to the node when that is in its metadata. */
+/** The resource that encloses a node: its schema, and the path to the node when that is in its metadata. */
 interface Around {
   readonly root: Structural;
-  /** `undefined` stands for an item of a list. */
+  /** `undefined` stands for a list item. */
   readonly way: readonly (string | undefined)[];
   readonly isInMetadata: boolean;
 }
@@ -105,7 +105,7 @@ function checkValue(check: Check, node: Structural, value: JsonValue, path: stri
   }
 }
 
-/** A default of a field of metadata: the resource it would stand in has to be one. */
+/** Checks a default of a metadata field: the resource that contains it must be valid. */
 function checkInMetadata(
   check: Check,
   node: Structural,

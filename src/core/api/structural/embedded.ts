@@ -12,14 +12,14 @@ import { append, child, index, invalidValue, key, required } from "../validation
 import { decodeMetadata } from "./coerce.ts";
 import type { Structural } from "./structural.ts";
 
-/** Not of the object itself, whose metadata is validated as of every kind. */
+/** Errors of embedded resources; the object's own metadata is validated elsewhere, as for every kind. */
 export function embeddedErrors(object: JsonObject, node: Structural): FieldError[] {
   const out: FieldError[] = [];
   checkBelow(out, object, node, "");
   return out;
 }
 
-/** A default of a resource, checked as one that is embedded. */
+/** Errors of a default that is a resource, which is checked like an embedded one. */
 export function resourceErrors(object: JsonObject, node: Structural, path: string): FieldError[] {
   const out: FieldError[] = [];
   checkResource(out, object, path);
@@ -59,7 +59,7 @@ function checkBelow(out: FieldError[], object: JsonObject, node: Structural, pat
   }
 }
 
-/** Any name that can stand in a path. */
+/** Any name that is allowed in a path. */
 const pathSegment: NameValidator = (name, prefix) => {
   if (!prefix && (name === "." || name === "..")) return [`may not be '${name}'`];
   return ["/", "%"].filter((bad) => name.includes(bad)).map((bad) => `may not contain '${bad}'`);

@@ -20,7 +20,7 @@ type FoundField =
 const noField = { error: "does not refer to a valid field" } as const;
 const tooShort = { error: "unexpected end of JSON path" } as const;
 
-/** Brackets are for keys that have dots in them; where they are not allowed they are refused. */
+/** Brackets are for keys that contain dots; elsewhere they are refused. */
 export function findField(path: string, root: Fields, allowsBrackets: boolean): FoundField {
   const tokens = split(path);
   const names: string[] = [];
@@ -66,7 +66,7 @@ function step(
   return { schema: maybe(schema, "additionalProperties") };
 }
 
-/** Delimiters alone, quoted texts whole, and what stands between. */
+/** Splits into delimiters, quoted texts, and the texts between them. */
 function split(path: string): readonly string[] {
   return path.match(/[.[\]]|'(?:\\'|[^'])*'|'[^]*$|[^.[\]'][^.[\]]*/g) ?? [];
 }

@@ -7,18 +7,18 @@
  */
 import type { FieldError } from "../status.ts";
 
-/** About 200 ns each, so some 30 ms. The largest real definitions and objects take some 50,000. */
+/** One unit takes about 200 ns, so this is some 30 ms. The largest real definitions and objects take some 50,000. */
 export const workMax = 150_000;
-/** Of one alternative, beside what is found in it. */
+/** Cost of an alternative, in addition to the checks within it. */
 export const alternativeWork = 4;
 const findingsMax = 2_000;
 
 export interface Finding extends FieldError {
-  /** Shared by findings that upstream tells once. */
+  /** Equal for findings that upstream reports only once. */
   readonly text: string;
 }
 
-/** What one alternative found, and how many of its checks passed: the best alternative is reported. */
+/** Findings of one alternative and the number of its passed checks; the best alternative is reported. */
 export interface Outcome {
   readonly findings: Finding[];
   readonly texts: Set<string>;
@@ -39,7 +39,7 @@ export function newOutcome(): Outcome {
   return { findings: [], texts: new Set(), passed: 0 };
 }
 
-/** False: the walk has to end. */
+/** @returns false when the walk has to end. */
 export function spend(walk: Walk, work: number): boolean {
   walk.workLeft -= work;
   return walk.workLeft > 0;
@@ -52,12 +52,12 @@ export function add(walk: Walk, finding: Finding): void {
   findings.push(finding);
 }
 
-/** Forgets what was found since there were `count`. */
+/** Removes the findings after the first `count`. */
 export function forgetSince(outcome: Outcome, count: number): void {
   for (const finding of outcome.findings.splice(count)) outcome.texts.delete(finding.text);
 }
 
-/** As kube-openapi writes it: `spec.list[0].x`. */
+/** The path in kube-openapi's form: `spec.list[0].x`. */
 export function pathText(walk: Walk): string {
   let text = "";
   for (const part of walk.path) {
@@ -67,5 +67,5 @@ export function pathText(walk: Walk): string {
   return text;
 }
 
-/** Go's text of a path that is not there: findings about the whole object have it. */
+/** Go's text for an absent path, which findings about the whole object have. */
 export const noField = "<nil>";

@@ -11,12 +11,12 @@ import { parseAddress, parseRange } from "../validation/ip.ts";
 
 type Check = (text: string) => boolean;
 
-/** The check behind a format of a text, or undefined: such a format is not checked. */
+/** The check of a string format; undefined: the format is not checked. */
 export function formatCheck(format: string): Check | undefined {
   return ownEntry(checks, format.replaceAll("-", ""));
 }
 
-/** Does a schema's format mean anything for its type? `type` "" is a text's. */
+/** Whether the format has a meaning for the type. `type` "" means string. */
 export function isKnownFormat(type: string, format: string): boolean {
   if (type === "" || type === "string") return formatCheck(format) !== undefined;
   if (type === "integer") return format === "int32" || format === "int64";
@@ -71,7 +71,7 @@ const checks: Readonly<Record<string, Check>> = {
   k8slongname: (text) => text.length <= 253 && longName.test(text),
 };
 
-/** Octets with leading zeros are read as before Go 1.17. */
+/** Octets with leading zeros are accepted, as before Go 1.17. */
 function withoutZeros(text: string): string {
   return text.includes(":") ? text : text.replaceAll(/(^|\.)0+(?=\d)/g, "$1");
 }
@@ -142,12 +142,12 @@ function isDateTime(text: string): boolean {
   return Number(match[1]) <= 23 && Number(match[2]) <= 59 && Number(match[3]) <= 59;
 }
 
-/** Whole words, and a beginning: `hours` is `hour`. */
+/** Units in whole, or as a prefix: `hours` counts as `hour`. */
 const units = ["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"];
 const unitStarts = ["nano", "micro", "milli", "sec", "min", "hour", "day", "week"];
 const countedUnit = /(?<!\d)(\d+)\s*([A-Za-zµ]+)/g;
 
-/** Go's durations, and Scala's, of which any text with one in it is one: `about 3 days`. */
+/** Go's durations, and Scala's, for which any text that contains a duration is valid: `about 3 days`. */
 function isDuration(text: string): boolean {
   if (text.length <= 256 && parseGoDuration(text) !== undefined) return true;
   let isFound = false;
@@ -191,7 +191,7 @@ function isEmail(text: string): boolean {
   return /^"(?:[^"\\]|\\.)*"$/.test(name) || !/[()<>[\]:;@\\,"]/.test(name);
 }
 
-/** An absolute path, or something with a scheme. */
+/** Whether the text is an absolute path or has a scheme. */
 function isRequestUri(text: string): boolean {
   // eslint-disable-next-line no-control-regex -- these are what Go refuses
   if (text === "" || /[\u0000-\u001f\u007f]/.test(text)) return false;

@@ -1,4 +1,4 @@
-/** Numbers as Go prints and judges them in validation. */
+/** Prints and classifies numbers as Go does in validation. */
 
 /** `%v` of a float64: an exponent below 1e-4 and from 1e21 on, with two digits at least. */
 export function goFloat(value: number): string {
@@ -12,14 +12,14 @@ export function goFloat(value: number): string {
 
 const int64Max = 2 ** 63;
 
-/** Would Go's decoder keep it as an int64? JSON's 1.0 is not told from 1 here. */
+/** Whether Go's decoder would keep the number as int64. JSON's 1.0 is not distinguished from 1 here. */
 export function isInt64(value: number): boolean {
   return Number.isInteger(value) && value >= -int64Max && value < int64Max;
 }
 
 const epsilon = 1e-9;
 
-/** A float that JSON may have meant as an integer: almost one, and small enough to be exact. */
+/** Whether a float is nearly an integer, and small enough to be exact. */
 export function isAlmostInteger(value: number): boolean {
   if (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER) return false;
   const whole = Math.trunc(value);

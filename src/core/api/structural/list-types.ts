@@ -87,7 +87,7 @@ function tellRepeated(out: FieldError[], values: readonly JsonValue[], path: str
   });
 }
 
-/** One text for equal values, whatever the order of their fields. */
+/** Equal values have equal texts, whatever the order of their fields. */
 function semanticText(value: JsonValue | undefined): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "";
   if (Array.isArray(value))

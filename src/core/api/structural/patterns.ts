@@ -6,10 +6,10 @@
 import { patternSteps } from "#base/pattern-steps.ts";
 import { RE2JS, RE2JSException, RE2JSSyntaxException } from "re2js";
 
-/** A compiled pattern is about 30 bytes per character and instruction; real ones have 20 to 200. */
+/** Maximum cached patterns: about 30 bytes per character and instruction; real patterns have 20 to 200. */
 const patternsMax = 512;
 const patternCharactersMax = 256 * 1024;
-/** Compiling takes some 1 us a step; the longest pattern in use has some 4,000 characters. */
+/** Compiling takes about 1 us per step; the longest pattern in use has some 4,000 characters. */
 const patternStepsMax = 8 * 1024;
 
 type Compiled =
@@ -51,7 +51,7 @@ function compile(source: string): Compiled {
   }
 }
 
-/** Go tells the place always, this library only where there is something to show. */
+/** Go always names the position; this library does so only where there is text to show. */
 function goText(error: RE2JSSyntaxException, source: string): string {
   if (error.getPattern() !== null) return error.message;
   return `${error.message}: \`${error.message.includes("nests too deeply") ? source : ""}\``;

@@ -10,13 +10,13 @@ import { byText } from "../validation/fields.ts";
 import type { Structural } from "./structural.ts";
 
 interface Pruned {
-  /** The same reference when there was nothing to drop. */
+  /** The same reference when nothing was dropped. */
   readonly object: JsonObject;
   /** Paths, sorted: `spec.x`, `spec.list[0].y`. The caller words them: `unknown field "spec.x"`. */
   readonly unknownFields: readonly string[];
 }
 
-/** Paths are reported for at most this many fields (a decoder reports a hundred); all unknown fields are dropped. */
+/** Maximum number of reported paths (a decoder reports a hundred); all unknown fields are dropped. */
 const pathsMax = 1_000;
 const pathCharactersMax = 256 * 1024;
 
@@ -28,7 +28,7 @@ interface Walk {
 
 const metaFields: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
 
-/** `isResourceRoot`: apiVersion, kind and metadata stay as they are (`coerceMetadata` is for them). */
+/** `isResourceRoot`: apiVersion, kind and metadata are left to `coerceMetadata`. */
 export function prune(
   object: JsonObject,
   structural: Structural | undefined,
@@ -39,7 +39,7 @@ export function prune(
   return { object: pruned, unknownFields: walk.unknown.sort(byText) };
 }
 
-/** A value below the root: a default, the status of an object. */
+/** Prunes a value below the root: a default, or the status of an object. */
 export function pruneValue(value: JsonValue, structural: Structural): JsonValue {
   return pruneAny(value, structural, { path: [], unknown: [], characters: 0 });
 }
@@ -50,7 +50,7 @@ function pruneAny(value: JsonValue, node: Structural | undefined, walk: Walk): J
   return pruneObject(value as JsonObject, node, false, walk);
 }
 
-/** Below preserved fields a list looks for nodes that are specified, and prunes those only. */
+/** Within a preserved field, only those parts of a list that the schema specifies are pruned. */
 function pruneList(
   list: readonly JsonValue[],
   node: Structural | undefined,
@@ -149,12 +149,12 @@ function pruneField(
     return next;
   }
   if (mode.keepsUnknown) return value;
-  // A root that is no resource (its metadata is somebody else's) does not tell of it.
+  // Unknown metadata fields are not reported for a root that is not a resource.
   if (node === undefined || walk.path.length > 0 || !metaFields.has(name)) record(walk, name);
   return dropped;
 }
 
-/** A copy of the fields before `last`: a field that is deleted from a copy is slow for ever. */
+/** Copies the fields before `last`, because an object from which a field was deleted stays slow. */
 function fieldsBefore(object: JsonObject, last: string): MutableObject {
   const copy: MutableObject = {};
   for (const name of Object.keys(object)) {

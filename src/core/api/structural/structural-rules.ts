@@ -17,15 +17,15 @@ type Level = "root" | "item" | "field";
 
 interface Check {
   readonly out: FieldError[];
-  /** Different patterns so far, and their length: compiling takes some microseconds a character. */
+  /** Distinct patterns so far, and their total length: compiling takes some microseconds per character. */
   readonly patterns: Set<string>;
   patternSteps: number;
 }
 
-/** Compiled in some 40 ms. The patterns of the largest definitions have some 20,000 characters together. */
+/** Compiled in some 40 ms. The largest definitions have patterns of 20,000 characters in all. */
 const patternStepsMax = 48 * 1024;
 
-/** Sorting by text, as upstream does, because maps have no order there. */
+/** Errors sorted by text, as upstream does because Go maps have no order. */
 export function structuralErrors(schema: Fields, path: string): FieldError[] {
   const check: Check = { out: [], patterns: new Set(), patternSteps: 0 };
   checkNode(check, schema, "root", path);
@@ -52,7 +52,7 @@ function hasKeys(schema: Fields, name: string): boolean {
   return value !== undefined && Object.keys(value).length > 0;
 }
 
-/** Why the schema cannot be compiled at all: upstream's text of the first reason. */
+/** Upstream's first reason why the schema cannot be compiled; undefined: it can. */
 export function unsupportedField(schema: Fields): string | undefined {
   const own = unsupportedTexts.find(([, isSet]) => isSet(schema));
   if (own !== undefined) return `OpenAPIV3Schema '${own[0]}' is not supported`;
@@ -71,7 +71,7 @@ export function unsupportedField(schema: Fields): string | undefined {
 
 const junctors = ["allOf", "anyOf", "oneOf"] as const;
 
-/** All schemas right below one, value validations included. */
+/** All direct child schemas, value validations included. */
 function* childSchemas(schema: Fields): Generator<Fields> {
   for (const name of ["items", "not", "additionalProperties", "additionalItems"]) {
     const below = maybe(schema, name);
@@ -84,7 +84,7 @@ function* childSchemas(schema: Fields): Generator<Fields> {
   }
 }
 
-/** Is `test` true of this schema or one below it? */
+/** Whether `test` holds for this schema or one below it. */
 export function someSchema(schema: Fields, test: (schema: Fields) => boolean): boolean {
   if (test(schema)) return true;
   for (const below of childSchemas(schema)) if (someSchema(below, test)) return true;
@@ -194,7 +194,7 @@ function checkMeta(out: FieldError[], schema: Fields, level: Level, path: string
   }
 }
 
-/** Nothing but a type, a default and the properties name and generateName. */
+/** Whether it has nothing but a type, a default and the properties name and generateName. */
 function restrictsNamesOnly(metadata: Fields): boolean {
   return Object.keys(metadata).every((field) => {
     if (field === "type" || field === "default") return true;
@@ -209,7 +209,7 @@ function isZero(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-/** The one use of `type` below anyOf: `anyOf: [{type: integer}, {type: string}]`. */
+/** The only allowed use of `type` below anyOf: `anyOf: [{type: integer}, {type: string}]`. */
 function isIntOrStringPair(schema: Fields): boolean {
   const pair = items(schema, "anyOf");
   return (
@@ -264,13 +264,13 @@ function checkPattern(check: Check, pattern: string, path: string): void {
     ? `the patterns of one schema have more than ${patternStepsMax} steps`
     : compilePattern(pattern).error;
   if (error === undefined) return;
-  // Thousands of patterns may be wrong, each as long as it may be.
+  // Thousands of long patterns may be invalid, so only the first findings show theirs.
   const shown = check.out.length < 1_000 ? pattern : "";
   const detail = `must be a valid regular expression, but isn't: ${error}`;
   check.out.push(invalidValue(path, shown, detail));
 }
 
-/** [field, is it set, how it has to be]: what only the structure of a schema may say. */
+/** [field, whether it is set, the required form]: fields allowed only in the structure of a schema. */
 const forbiddenBelow: readonly (readonly [
   string,
   (schema: Fields, name: string) => boolean,
@@ -291,7 +291,7 @@ const forbiddenBelow: readonly (readonly [
   ["x-kubernetes-validations", (schema, name) => count(schema, name) > 0, "empty"],
 ];
 
-/** `additionalProperties: false` restricts nothing that pruning would not drop, so it is let be. */
+/** `additionalProperties: false` is ignored, because pruning drops such fields anyway. */
 function isGiven(schema: Fields, name: string): boolean {
   return has(schema, name) && ownEntry(schema, name) !== false;
 }

@@ -16,9 +16,9 @@ import { append, invalidValue } from "../validation/errors.ts";
 import { structuralErrors, unsupportedField } from "./structural-rules.ts";
 
 export interface Structural {
-  /** As written in the definition; shared with it, never copied. */
+  /** The schema in the definition; shared, not copied. */
   readonly schema: JsonObject;
-  /** "" when the schema names none (int-or-string, preserved fields). */
+  /** "" when the schema has no type (int-or-string, preserved fields). */
   readonly type: string;
   readonly isNullable: boolean;
   readonly isIntOrString: boolean;
@@ -29,21 +29,21 @@ export interface Structural {
   readonly listMapKeys: readonly string[];
   /** Absent on an object: granular. */
   readonly mapType: string | undefined;
-  /** As written; undefined: none. A null default is none. default.ts completes it. */
+  /** As written; undefined: no default, or a null one. default.ts completes it. */
   readonly defaultValue: JsonValue | undefined;
   readonly items: Structural | undefined;
-  /** In Go's order, so that findings come in one order. */
+  /** In Go's order, so that findings have a fixed order. */
   readonly propertyNames: readonly string[];
-  /** Of those with a default at or below them. */
+  /** Names of properties with a default at or below them. */
   readonly namesWithDefaults: readonly string[];
   property(name: string): Structural | undefined;
-  /** A schema for all further fields; a boolean says only that they are kept; undefined: there are none. */
+  /** The schema of all further fields; a boolean: whether they are kept; undefined: none are allowed. */
   readonly additional: Structural | boolean | undefined;
-  /** False: no defaults at or below this node, a walk may skip it. */
+  /** False: there are no defaults at or below this node, so a walk can skip it. */
   readonly hasDefaults: boolean;
-  /** False: no embedded resources at or below this node. */
+  /** False: there are no embedded resources at or below this node. */
   readonly hasEmbedded: boolean;
-  /** False: no sets and keyed lists at or below this node. */
+  /** False: there are no sets and keyed lists at or below this node. */
   readonly hasKeyedLists: boolean;
 }
 
@@ -163,7 +163,7 @@ function namesOf(properties: unknown): readonly string[] {
     .sort(byText);
 }
 
-/** What is somewhere at or below a schema. Eight shared values, so a node of a thousand costs no object. */
+/** Features that occur at or below a schema. One of eight shared objects, so that nodes need no object of their own. */
 interface Traits {
   readonly hasDefaults: boolean;
   readonly hasEmbedded: boolean;
@@ -178,7 +178,7 @@ const traitTable: readonly Traits[] = Array.from({ length: 8 }, (_, bits) => ({
 
 const allBits = 7;
 
-/** Not kept per schema below: of a thousand definitions that would be megabytes. */
+/** Not cached per schema, which would take megabytes for a thousand definitions. */
 function traitsOf(schema: JsonObject): Traits {
   return traitTable[addBits(schema, 0)] as Traits; // three bits
 }
@@ -203,7 +203,7 @@ interface Compiled {
   readonly errors: readonly FieldError[];
 }
 
-/** `errors`: why the schema is not structural, in upstream's texts, paths from `path`. */
+/** `errors`: why the schema is not structural, with upstream's texts and paths that start with `path`. */
 export function compileStructural(schema: JsonObject, path = ""): Compiled {
   const unsupported = unsupportedField(schema);
   if (unsupported !== undefined) return { errors: [invalidValue(path, "", unsupported)] };

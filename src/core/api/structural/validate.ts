@@ -46,7 +46,7 @@ import {
   reportWhole,
 } from "./value-checks.ts";
 
-/** The object's own metadata is the caller's to validate, as of every kind. */
+/** The caller validates the object's own metadata, as for every kind. */
 export function validateCustomObject(
   object: JsonObject,
   structural: Structural,
@@ -56,14 +56,14 @@ export function validateCustomObject(
   append(out, embeddedErrors(object, structural));
   if (!structural.hasKeyedLists) return out;
   const found = listTypeErrors(object, structural);
-  // Duplicates are let be as soon as the old object had any.
+  // Duplicates are accepted if the old object had any.
   if (found.length > 0 && (old === undefined || listTypeErrors(old, structural).length === 0)) {
     append(out, found);
   }
   return out;
 }
 
-/** An update of the status subresource: only the status is looked at, and its paths begin there. */
+/** Validates an update of the status subresource: only the status, with paths that begin there. */
 export function validateCustomStatus(
   object: JsonObject,
   structural: Structural,
@@ -84,12 +84,12 @@ function statusField(field: string): string {
   return field === noField ? "status" : `status.${field}`;
 }
 
-/** Work that several validations share; see findings.ts for the unit. */
+/** Work budget shared by several validations; see findings.ts for the unit. */
 export interface WorkLeft {
   left: number;
 }
 
-/** Values against the schema only; a default is validated with it too. */
+/** Validates values against the schema only, without comparing old values; used for defaults too. */
 export function schemaErrors(
   value: JsonValue,
   structural: Structural,
@@ -135,7 +135,7 @@ function withoutText({ reason, field, message }: Finding): FieldError {
   return { reason, field, message };
 }
 
-/** A value that has a place of its own: its findings count only if it changed. */
+/** Validates a value whose findings count only if it has changed. */
 function walkField(
   walk: Walk,
   checks: SchemaChecks,
@@ -237,7 +237,7 @@ function checkFieldCount(walk: Walk, checks: SchemaChecks, object: JsonObject): 
   }
 }
 
-/** apiVersion and kind of the whole object are never let be: a change of them is not seen here. */
+/** Findings about apiVersion and kind of the whole object always count, because their change is not visible here. */
 function walkNamed(
   walk: Walk,
   checks: SchemaChecks,
@@ -251,7 +251,7 @@ function walkNamed(
   walk.path.pop();
 }
 
-/** What one alternative says of the value, without adding it to the rest. */
+/** Evaluates one alternative without adding its findings to the others. */
 function tryAlternative(
   walk: Walk,
   checks: SchemaChecks,
@@ -293,7 +293,7 @@ function quotedPath(walk: Walk): string {
   return JSON.stringify(pathText(walk));
 }
 
-/** Of alternatives that all fail, the one with most checks passed is reported; of equals the first. */
+/** If all alternatives fail, the one with most passed checks is reported; among equals the first. */
 function better(best: Outcome | undefined, next: Outcome): Outcome {
   return best === undefined || next.passed > best.passed ? next : best;
 }

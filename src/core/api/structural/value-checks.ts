@@ -14,7 +14,7 @@ import { compilePattern } from "./patterns.ts";
 
 const emptyText = '""';
 
-/** A finding about the value where the walk is; `detail` tells more than the path. */
+/** Reports a finding about the current value; `detail` says more than the path. */
 function report(walk: Walk, made: (field: string) => FieldError, text: string): void {
   add(walk, { ...made(pathText(walk) || noField), text });
 }
@@ -24,7 +24,7 @@ export function reportInvalid(walk: Walk, value: unknown, words: string): void {
   report(walk, (field) => invalidValue(field, value, detail), detail);
 }
 
-/** A finding that upstream keeps without its field: of the whole object. */
+/** Reports a finding about the whole object, because upstream omits the field. */
 export function reportWhole(walk: Walk, detail: string): void {
   const message = `Invalid value: ${emptyText}: ${detail}`;
   add(walk, { reason: "FieldValueInvalid", field: noField, message, text: detail });
@@ -60,7 +60,7 @@ function kindOf(value: JsonValue): Kind {
   return Array.isArray(value) ? "array" : "object";
 }
 
-/** False: the type is wrong. Counts as a passed check otherwise. */
+/** @returns false when the type is wrong; otherwise this counts as a passed check. */
 export function checkType(walk: Walk, checks: SchemaChecks, value: JsonValue): void {
   const { types, format } = checks;
   const kind = kindOf(value);
@@ -116,16 +116,16 @@ function checkLengthAndPattern(walk: Walk, checks: SchemaChecks, value: string):
   }
 }
 
-/** Is it found anywhere? A pattern that does not compile matches nothing. */
+/** Whether the pattern matches anywhere in `value`. A pattern that does not compile never matches. */
 function matches(walk: Walk, source: string, value: string): boolean {
   const compiled = compilePattern(source);
   if (compiled.pattern === undefined) return false;
-  // A character may be at every step; a visit takes about 16 such.
+  // Each character may be processed at every step; one unit of work covers about 16 of them.
   if (!spend(walk, (value.length * compiled.steps) / 16)) return true;
   return compiled.pattern.matcher(value).find();
 }
 
-/** Code points are half of the units at least, so most texts are not counted. */
+/** A text has at least half as many code points as units, so most texts need no counting. */
 function isLonger(value: string, max: number): boolean {
   return value.length > max && codePoints(value) > max;
 }
@@ -146,7 +146,7 @@ const integerRanges: Readonly<Record<string, readonly [number, number]>> = {
 };
 const floatMax = 3.402_823_466_385_288_6e38;
 
-/** Does a number fit into the schema's type? Upstream tells it without the field. */
+/** Whether a number fits the schema's type. Upstream reports this without the field. */
 function fits(walk: Walk, checks: SchemaChecks, value: number, what: string): boolean {
   const { numberType, format } = checks;
   if (numberType === "") return true;
@@ -214,7 +214,7 @@ export function checkEnum(walk: Walk, checks: SchemaChecks, value: JsonValue): v
   report(walk, (field) => notSupported(field, value, supported), text);
 }
 
-/** A fraction beside an integer is cut before they are compared, as Go converts it. */
+/** Compared with an integer, a fraction is truncated first, as Go converts it. */
 function isSame(value: JsonValue, one: JsonValue): boolean {
   if (typeof value !== "number" || typeof one !== "number") return jsonEqual(value, one);
   return value === one || (isInt64(one) && Math.trunc(value) === one);

@@ -14,7 +14,7 @@ interface Sample {
   /** `core.v1.Pod`, `apps.v1.Deployment`. */
   readonly name: string;
   readonly object: AnyObject;
-  /** In the envelope that servers and clients send: magic number, type, object. */
+  /** With the envelope used between servers and clients: magic number, type, object. */
   readonly protobuf: Uint8Array;
 }
 
@@ -26,7 +26,7 @@ export interface Swagger {
 
 type Packed = Readonly<Record<string, { readonly object: AnyObject; readonly protobuf: string }>>;
 
-/** Each call reads the file: a test may change what it gets. */
+/** Each call reads the file, because a test may change what it gets. */
 export function upstreamSamples(): readonly Sample[] {
   const packed = unpack("objects") as Packed; // as packed
   return Object.entries(packed).map(([name, { object, protobuf }]) => ({
@@ -40,7 +40,7 @@ interface ResourceSample extends Sample {
   readonly info: ResourceInfo;
 }
 
-/** Of each built-in resource whose kind upstream has a sample of. */
+/** One sample per built-in resource for whose kind upstream has one. */
 export function resourceSamples(): readonly ResourceSample[] {
   const samples = new Map(upstreamSamples().map((sample) => [sample.name, sample]));
   return builtinResources().flatMap((info) => {

@@ -16,13 +16,13 @@ const prefix = "container.apparmor.security.beta.kubernetes.io/";
 const localhost = "localhost/";
 const profileLengthMax = 4095;
 const containerLists = ["initContainers", "containers", "ephemeralContainers"];
-/** By the value of the annotation. */
+/** Profile types by annotation value. */
 const types = new Map([
   ["runtime/default", "RuntimeDefault"],
   ["unconfined", "Unconfined"],
 ]);
 
-/** What the field would say; undefined for what has no form. */
+/** The value of the field that replaced the annotation; undefined for a malformed annotation. */
 export function profileOfAnnotation(annotation: string): Fields | undefined {
   const type = types.get(annotation);
   if (type !== undefined) return { type };
@@ -35,14 +35,14 @@ export function profileOfAnnotation(annotation: string): Fields | undefined {
   return isValid ? { type: "Localhost", localhostProfile } : undefined;
 }
 
-/** What a container's annotation says, where its field says nothing; `name` is the annotation's. */
+/** The profile in a container's annotation, if its field is not set. `name` is the annotation's. */
 interface AnnotatedProfile {
   readonly name: string;
-  /** undefined: what the annotation says has no form. */
+  /** Undefined: the annotation is malformed. */
   readonly profile: Fields | undefined;
 }
 
-/** Of a pod, but for one of Windows: there is no AppArmor. */
+/** Windows pods are exempt, because Windows has no AppArmor. */
 function annotatedProfile(pod: Fields, container: Fields): AnnotatedProfile | undefined {
   const annotations = part(part(pod, "metadata"), "annotations");
   const name = prefix + text(container, "name");
@@ -57,7 +57,7 @@ function annotatedProfile(pod: Fields, container: Fields): AnnotatedProfile | un
   return { name, profile };
 }
 
-/** As the pod is sent, before what they say is copied to fields. */
+/** Warnings about the pod as sent, before annotations are copied to fields. */
 export function appArmorWarnings(pod: Fields): readonly string[] {
   const containers = containerLists.flatMap((list) => items(part(pod, "spec"), list));
   return containers.flatMap((container) => {
@@ -68,7 +68,7 @@ export function appArmorWarnings(pod: Fields): readonly string[] {
   });
 }
 
-/** A pod whose annotations say profiles has them in its fields, too. */
+/** Copies profiles from a pod's annotations to its fields. */
 export function withAnnotatedProfiles(pod: AnyObject): AnyObject {
   const spec = part(pod, "spec");
   let next: Fields = spec;
@@ -93,7 +93,7 @@ function profilesIn(annotations: Annotations): readonly string[] {
     .toSorted();
 }
 
-/** Of a pod, or of a template whose annotations are at `path`. */
+/** Checks the annotations at `path`, of a pod or a template. */
 export function checkAppArmorAnnotations(
   out: FieldError[],
   annotations: Annotations,
@@ -133,7 +133,7 @@ export function checkAppArmorUnchanged(
   }
 }
 
-/** Of a pod that is made: where both say a profile, it is one. */
+/** Checks on create that annotation and field agree where both are set. */
 export function checkAppArmorAgrees(
   out: FieldError[],
   annotations: Annotations,
@@ -154,7 +154,7 @@ export function checkAppArmorAgrees(
 function checkAgrees(out: FieldError[], annotated: string, profile: Fields, path: string): void {
   const file = annotated.startsWith(localhost) ? annotated.slice(localhost.length) : undefined;
   const type = file === undefined ? types.get(annotated) : "Localhost";
-  // What has no form is refused by its form.
+  // A malformed profile is reported by the check of its form.
   if (type === undefined) return;
   if (text(profile, "type") !== type) {
     const detail = "apparmor type in annotation and field must match";

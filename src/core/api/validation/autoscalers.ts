@@ -74,12 +74,12 @@ function checkReference(out: FieldError[], reference: Fields, path: string): voi
   if (wrong !== "") out.push(invalidValue(child(path, "apiVersion"), given, wrong));
 }
 
-/** The object of a metric may be of the core group (a Service); of what is scaled, a ReplicationController. */
+/** A metric's object may belong to the core group (a Service); a scale target there must be a ReplicationController. */
 function mayBeOfCore(reference: Fields, path: string): boolean {
   return path.endsWith("describedObject") || text(reference, "kind") === "ReplicationController";
 }
 
-/** @returns "" when the apiVersion is right. */
+/** @returns "" when the apiVersion is valid. */
 function wrongVersion(given: string, mayBeCore: boolean): string {
   const parts = given.split("/");
   if (parts.length > 2) return `unexpected GroupVersion string: ${given}`;

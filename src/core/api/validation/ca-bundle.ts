@@ -12,13 +12,13 @@ import { pemBlocks } from "./pem.ts";
 const prefix = "unable to load root certificates: ";
 const Tag = { bitString: 0x03, sequence: 0x30 } as const;
 
-/** Of the conversion webhook of a definition's spec; undefined: nothing is wrong with it. */
+/** Error of the conversion webhook's bundle in a definition's spec; undefined: none. */
 export function conversionBundleFault(spec: Fields): string | undefined {
   const client = maybe(part(part(spec, "conversion"), "webhook"), "clientConfig");
   return client === undefined ? undefined : caBundleFault(text(client, "caBundle"));
 }
 
-/** `bundle` in base64; "" is none, and good. */
+/** `bundle`: base64; "" means that there is none, which is valid. */
 function caBundleFault(bundle: string): string | undefined {
   if (bundle === "") return undefined;
   const blocks = pemBlocks(decoded(bundle) ?? "");
@@ -63,7 +63,7 @@ interface Element {
   readonly end: number;
 }
 
-/** Tag, length (short, or 1 to 3 bytes of it), contents. */
+/** Reads tag, length (one byte, or 1 to 3 bytes after it) and contents. */
 function elementAt(der: string, at: number): Element | undefined {
   const first = der.charCodeAt(at + 1);
   const lengthBytes = first < 0x80 ? 0 : first - 0x80;

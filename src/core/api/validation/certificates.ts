@@ -46,7 +46,7 @@ const usages = [
   "timestamping",
 ];
 
-/** Characters of base64 in which a request begins, at the latest: whole groups of four. */
+/** Maximum characters of base64 before the request begins; whole groups of four. */
 const requestLengthMax = 256 * 1024;
 
 export function validateSigningRequest(request: Fields): FieldError[] {
@@ -59,7 +59,7 @@ export function validateSigningRequest(request: Fields): FieldError[] {
 function checkRequest(out: FieldError[], spec: Fields): void {
   const given = texts(spec, "usages");
   const pem = decodeBase64Text(text(spec, "request").slice(0, requestLengthMax)) ?? "";
-  // Whether it can be read and proves possession of its key is admission's CertificateProof to say.
+  // Admission's CertificateProof checks that it is readable and proves possession of its key.
   if (!pem.includes("-----BEGIN CERTIFICATE REQUEST-----")) {
     const detail = "PEM block type must be CERTIFICATE REQUEST";
     out.push(invalidValue("spec.request", spec["request"], detail));
@@ -90,7 +90,7 @@ function conditionsOf(request: Fields): readonly Fields[] {
   return items(part(request, "status"), "conditions");
 }
 
-/** What the stored request has wrong already may stay wrong. */
+/** Errors that the stored request already has are accepted. */
 function checkConditions(
   out: FieldError[],
   conditions: readonly Fields[],
@@ -126,7 +126,7 @@ function checkConditionStatus(out: FieldError[], condition: Fields, here: string
   }
 }
 
-/** Only approvers approve and deny; only signers hand out certificates, once. */
+/** Only approvers approve and deny; only signers set the certificate, and only once. */
 export function validateSigningRequestUpdate(next: Fields, old: Fields): FieldError[] {
   return checkUpdate(next, old, { approval: false, certificate: false });
 }
@@ -163,7 +163,7 @@ function checkUpdate(
   return out;
 }
 
-/** Why a certificate is none; no certificate is fine. */
+/** Why the certificate is invalid; an absent certificate is valid. */
 function certificateFault(encoded: string): string | undefined {
   if (encoded === "") return undefined;
   const blocks = pemBlocks(decodeBase64Text(encoded) ?? "");

@@ -1,8 +1,8 @@
-/** Values of closed sets. */
+/** Values from closed sets. */
 import type { FieldError } from "../status.ts";
 import { notSupported, required } from "./errors.ts";
 
-/** "" is missing, anything else not in the set is not supported. */
+/** "" is reported as missing, any other unknown value as not supported. */
 export function checkOneOf(
   out: FieldError[],
   value: string,
@@ -13,7 +13,7 @@ export function checkOneOf(
   else if (!supported.includes(value)) out.push(notSupported(path, value, supported));
 }
 
-/** Absent is fine; "" is a value. */
+/** An absent value is accepted; "" counts as a value. */
 export function checkIfGiven(
   out: FieldError[],
   value: unknown,

@@ -1,4 +1,4 @@
-/** Persistent volume claims: of their own, in templates, and inside of pods. */
+/** Persistent volume claims: stand-alone, in templates, and in pods. */
 import { compareQuantities, tryParseQuantity } from "../values/quantity.ts";
 import type { FieldError } from "../status.ts";
 import { subdomainErrors } from "../selectors/label-syntax.ts";
@@ -132,7 +132,7 @@ function checkClassAnnotation(out: FieldError[], next: Fields, old: Fields): voi
   out.push(invalidValue(path, value, "field is immutable"));
 }
 
-/** The new spec with what may change put back to what it was. */
+/** The new spec in which every field that may change is restored. */
 function maskClaim(spec: Fields, next: Fields, old: Fields): Fields {
   const before = part(old, "spec");
   const masked: Record<string, unknown> = { ...spec };
@@ -156,7 +156,7 @@ function maskClaim(spec: Fields, next: Fields, old: Fields): Fields {
   return masked;
 }
 
-/** A claim may only be made smaller to undo a growth that failed: never to what it has or less. */
+/** A request may shrink only to undo a failed expansion, and stays above the current capacity. */
 function checkShrink(out: FieldError[], spec: Fields, old: Fields): void {
   const wanted = storageOf(part(part(spec, "resources"), "requests"));
   const before = storageOf(part(part(part(old, "spec"), "resources"), "requests"));

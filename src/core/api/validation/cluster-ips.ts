@@ -1,4 +1,4 @@
-/** Cluster addresses of services and their families: one of each at most, and they stay. */
+/** Cluster addresses of services and their families: at most one per family, and immutable. */
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
 import { part, text, texts } from "./fields.ts";
@@ -54,7 +54,7 @@ function checkFamilies(out: FieldError[], spec: Fields): void {
   checkIfGiven(out, spec["ipFamilyPolicy"], familyPolicies, "spec.ipFamilyPolicy");
 }
 
-/** @returns whether every address can be read. */
+/** @returns whether every address can be parsed. */
 function checkEach(out: FieldError[], ips: readonly string[], kept: ReadonlySet<string>): boolean {
   let fine = true;
   ips.forEach((ip, at) => {
@@ -94,7 +94,7 @@ export function checkClusterIpsUpdate(out: FieldError[], spec: Fields, before: F
   if (!headless && !wasHeadless) checkListUpdate(out, spec, before, "ipFamilies");
 }
 
-/** The first stays; a second may come, and go again under SingleStack. */
+/** The first address is immutable; a second may be added, and removed again with SingleStack. */
 function checkListUpdate(
   out: FieldError[],
   spec: Fields,

@@ -33,7 +33,7 @@ import { checkCounters } from "./numbers.ts";
 import { configKeyErrors } from "./text.ts";
 
 const dataBytesMax = 1024 * 1024;
-/** How upstream names the whole object. */
+/** Upstream's name for the whole object. */
 const wholeObject = "[]";
 
 const encoder = new TextEncoder();
@@ -71,7 +71,7 @@ export function validateConfigMapUpdate(next: Fields, old: Fields): FieldError[]
   return out;
 }
 
-/** `immutable: true` is a way of no return. */
+/** `immutable: true` can never be reverted. */
 function checkSealed(
   out: FieldError[],
   next: Fields,
@@ -102,7 +102,7 @@ export function validateSecret(secret: Fields): FieldError[] {
 
 const accountAnnotation = "kubernetes.io/service-account.name";
 
-/** Keys a secret of this type cannot do without. */
+/** Required keys by type of secret. */
 const neededKeys: Readonly<Record<string, readonly string[]>> = {
   "kubernetes.io/dockercfg": [".dockercfg"],
   "kubernetes.io/dockerconfigjson": [".dockerconfigjson"],
@@ -144,7 +144,7 @@ function checkJson(out: FieldError[], encoded: string, path: string): void {
   }
 }
 
-/** The commonest two texts of Go's decoder: nothing there, or no JSON from the first character on. */
+/** The two most frequent errors of Go's decoder: empty input, and an invalid first character. */
 function goJsonError(json: string): string {
   const start = json.trimStart();
   if (start === "" || /^[[{"]/.test(start)) return "unexpected end of JSON input";

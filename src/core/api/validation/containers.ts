@@ -1,4 +1,4 @@
-/** One container: ports, environment, mounts, image; and what regular, init and ephemeral ones share. */
+/** A single container: ports, environment, mounts, image; common to regular, init and ephemeral containers. */
 import type { FieldError } from "../status.ts";
 import { dns1123LabelErrors, dnsSubdomainName } from "../names.ts";
 import type { Fields } from "./fields.ts";
@@ -32,7 +32,7 @@ import { checkPullPolicy } from "./volumes.ts";
 export const protocols = ["SCTP", "TCP", "UDP"];
 const messagePolicies = ["File", "FallbackToLogsOnError"];
 
-/** What a container is checked against: its pod. */
+/** The pod's properties that the checks of a container need. */
 export interface ContainerContext {
   readonly volumes: ReadonlyMap<string, Fields>;
   readonly claims: ReadonlySet<string>;

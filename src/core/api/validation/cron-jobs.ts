@@ -8,7 +8,7 @@ import { checkJobSpec } from "./jobs.ts";
 import { checkOneOf } from "./choices.ts";
 import { checkCounters } from "./numbers.ts";
 
-/** Jobs are called after their cron job, a dash and ten digits. */
+/** A job's name is its cron job's name, a dash and ten digits. */
 const nameMax = 52;
 const policies = ["Allow", "Forbid", "Replace"];
 
@@ -22,7 +22,7 @@ export function validateCronJob(cronJob: Fields): FieldError[] {
   return out;
 }
 
-/** Schedules with a time zone inside, from before there was a field, may stay. */
+/** Schedules that contain a time zone, from before the field existed, are kept. */
 export function validateCronJobUpdate(next: Fields, old: Fields): FieldError[] {
   const out: FieldError[] = [];
   const had = text(part(old, "spec"), "schedule").includes("TZ");

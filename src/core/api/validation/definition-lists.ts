@@ -9,14 +9,14 @@ import { child, forbiddenField, key, required } from "./errors.ts";
 import type { Fields } from "./fields.ts";
 import { flag, has, maybe, maybeText, part, text, texts } from "./fields.ts";
 
-/** An item that is owned in parts. */
+/** Whether the parts of an item have separate owners. */
 export function isSplit(item: Fields): boolean {
   const type = text(item, "type");
   if (type === "array") return (maybeText(item, "x-kubernetes-list-type") ?? "atomic") !== "atomic";
   return type === "object" && maybeText(item, "x-kubernetes-map-type") !== "atomic";
 }
 
-/** Items and keys of sets and keyed lists are always there. */
+/** Items of sets and keys of keyed lists must not be nullable. */
 export function keyErrors(schema: Fields, path: string): FieldError[] {
   const out: FieldError[] = [];
   const listType = maybeText(schema, "x-kubernetes-list-type");

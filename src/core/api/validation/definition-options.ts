@@ -21,9 +21,9 @@ export interface DefinitionOptions {
   readonly requiresAtomicSets: boolean;
   readonly requiresGoodKeys: boolean;
   readonly requiresKnownReview: boolean;
-  /** False until the definition is established, and while the stored bundle is a bad one. */
+  /** False until the definition is established, and while the stored bundle is invalid. */
   readonly requiresGoodBundle: boolean;
-  /** Names of versions that may keep more selectable fields than are allowed; "" is all of them. */
+  /** Versions that may keep more selectable fields than allowed; "" means all versions. */
   readonly tooManyFields: ReadonlySet<string>;
 }
 
@@ -88,7 +88,7 @@ function hasUnprunedDefaults(schema: Fields): boolean {
   });
 }
 
-/** More than are allowed stay allowed where they did not change. */
+/** An excessive number of fields is accepted where it did not change. */
 function keptSelectable(spec: Fields, old: Fields): ReadonlySet<string> {
   const kept = new Set<string>();
   const before = new Map(items(old, "versions").map((version) => [text(version, "name"), version]));

@@ -58,7 +58,7 @@ const fields: readonly (readonly [string, string, unknown])[] = [
 const lists = new Set(["allOf", "oneOf", "anyOf"]);
 const maps = new Set(["properties", "patternProperties", "definitions"]);
 
-/** Each schema is printed with all of its fields, so a large one is a product: it is cut. */
+/** Each schema is printed with all of its fields, so the number of printed schemas is limited. */
 const schemasPrinted = 200;
 
 export function goSchema(schema: Fields): unknown {
@@ -116,7 +116,7 @@ export function goRule(rule: unknown): unknown {
   };
 }
 
-/** Versions without what all of them share: that moved to the definition's own level. */
+/** Versions without their common parts, which moved to the definition's level. */
 export function goVersions(versions: readonly Fields[]): unknown {
   const budget = { left: schemasPrinted };
   return versions.map((version) => {

@@ -31,7 +31,7 @@ import {
 import type { Fields } from "./fields.ts";
 import { count, flag, has, items, maybe, maybeText, part, text, texts } from "./fields.ts";
 
-/** `path` is that of the object around `openAPIV3Schema`. */
+/** `path`: that of the object that contains `openAPIV3Schema`. */
 export function checkSchema(
   out: FieldError[],
   schema: Fields,
@@ -59,7 +59,7 @@ export function checkSchema(
     out.push(invalidValue(at, "", unsupported));
 }
 
-/** With a status subresource the schema of the status is taken out of the whole. */
+/** Fields of the root: with a status subresource the status has a schema of its own. */
 const rootFields: readonly (readonly [string, string])[] = [
   ["Description", "description"],
   ["Type", "type"],
@@ -111,9 +111,9 @@ function isSet(schema: Fields, name: string): boolean {
 interface Place {
   readonly options: DefinitionOptions;
   readonly isRoot: boolean;
-  /** In the schema of metadata, apiVersion or kind of a resource. */
+  /** Within the schema of metadata, apiVersion or kind of a resource. */
   readonly isInMetadata: boolean;
-  /** Why no default may be here; undefined: one may. */
+  /** Why a default is not allowed here; undefined: it is. */
   readonly noDefaults: string | undefined;
 }
 
@@ -275,13 +275,13 @@ function checkListType(
   if (options.requiresGoodKeys) append(out, keyErrors(schema, path));
 }
 
-/** Items of a set are compared as wholes, so they have to be owned as wholes. */
+/** Items of a set are compared as wholes, so they must be atomic. */
 function checkSet(out: FieldError[], schema: Fields, path: string): void {
   const below = maybe(schema, "items");
   if (below === undefined || !isSplit(below)) return;
   const detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
   const name = text(below, "type") === "array" ? "x-kubernetes-list-type" : "x-kubernetes-map-type";
-  // Upstream shows the list type in both cases.
+  // In both cases upstream shows the list type.
   const shown = ownEntry(below, "x-kubernetes-list-type") ?? null;
   out.push(invalidValue(child(path, "items", name), shown, detail));
 }
@@ -330,7 +330,7 @@ const reasons = [
   "FieldValueRequired",
 ];
 
-/** The form of rules; their expressions are compiled elsewhere. */
+/** Checks the form of rules; their expressions are compiled elsewhere. */
 function checkRules(out: FieldError[], schema: Fields, path: string): void {
   items(schema, "x-kubernetes-validations").forEach((rule, i) => {
     const at = index(child(path, "x-kubernetes-validations"), i);

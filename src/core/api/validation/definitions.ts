@@ -90,7 +90,7 @@ export function validateDefinitionUpdate(next: Fields, old: Fields): FieldError[
   return out;
 }
 
-/** Of a write to the status subresource. */
+/** Validates a write to the status subresource. */
 export function validateDefinitionStatus(next: Fields): FieldError[] {
   const out: FieldError[] = [];
   checkNames(out, part(part(next, "status"), "acceptedNames"), "status.acceptedNames");
@@ -110,7 +110,7 @@ function checkStatus(out: FieldError[], definition: Fields): void {
   checkStored(out, items(part(definition, "spec"), "versions"), stored);
 }
 
-/** Of a spec: what all versions share, and the versions without it. */
+/** A spec split into the parts common to all versions, and the versions without them. */
 interface Hoisted {
   readonly versions: readonly Fields[];
   readonly shared: Fields;
@@ -195,7 +195,7 @@ function approvalOf(definition: Fields): Approval {
   return isUrl ? "approved" : "invalid";
 }
 
-/** Groups of the community are for APIs it has reviewed. */
+/** Community-owned groups require an approval annotation. */
 function checkApproval(out: FieldError[], definition: Fields, old: Fields | undefined): void {
   const group = text(part(definition, "spec"), "group");
   const isProtected = protectedSuffixes.some(
@@ -377,7 +377,7 @@ function checkColumns(out: FieldError[], version: Fields, path: string): void {
   });
 }
 
-/** False: told. */
+/** @returns false when a finding was added. */
 function checkSimplePath(out: FieldError[], value: string, path: string): boolean {
   if (value.startsWith(".")) return true;
   out.push(invalidValue(path, value, "must be a simple json path starting with ."));
@@ -489,7 +489,7 @@ function checkReviewVersions(
   out.push(invalidValue(path, versions, detail));
 }
 
-/** What was ever stored has to stay readable. */
+/** Versions with stored objects must remain. */
 function checkStored(
   out: FieldError[],
   versions: readonly Fields[],
@@ -503,7 +503,7 @@ function checkStored(
   const names = new Set<string>();
   for (const version of versions) {
     const name = text(version, "name");
-    // A name that comes twice was taken off the list before, so it counts as missing.
+    // A repeated name was removed from the list before, so it counts as missing.
     if (flag(version, "storage") && (!stored.includes(name) || names.has(name))) {
       out.push(invalidValue(path, stored, `must have the storage version ${name}`));
     }
@@ -516,7 +516,7 @@ function checkStored(
   });
 }
 
-/** Formats that mean nothing; on an update only those the old definition did not have. */
+/** Warns about formats without meaning; on an update only about those that the old definition did not have. */
 export function definitionWarnings(next: Fields, old: Fields | undefined): readonly string[] {
   const known = old === undefined ? new Set<string>() : unknownFormats(old);
   return [...unknownFormats(next)]

@@ -20,7 +20,7 @@ export function describeChange(before: unknown, after: unknown): string {
 }
 
 function collect(lines: string[], path: string, before: unknown, after: unknown): void {
-  // Twice the bound is enough to know that there is more.
+  // Twice the limit suffices to know that there are more.
   if (lines.length > 2 * linesMax || semanticEqual(before, after)) return;
   if (isRecord(before) && isRecord(after)) {
     const fields = new Set([...Object.keys(before), ...Object.keys(after)]);

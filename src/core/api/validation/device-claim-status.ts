@@ -1,4 +1,4 @@
-/** What a claim was given, who uses it, and what drivers tell of its devices. Texts as upstream's. */
+/** Status of device claims: allocation, users and device conditions. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
 import { regexText } from "../names.ts";
 import { isLonger } from "../selectors/label-syntax.ts";
@@ -72,7 +72,7 @@ function checkUser(out: FieldError[], user: Fields, path: string): void {
   }
 }
 
-/** While a claim is deleted users may go, and none may come. */
+/** While a claim is being deleted, users may be removed but not added. */
 function checkReservations(out: FieldError[], next: Fields, old: Fields): void {
   const status = part(next, "status");
   const users = items(status, "reservedFor");
@@ -142,7 +142,7 @@ function checkConditions(out: FieldError[], conditions: readonly Fields[], path:
   checkEachCondition(out, conditions, path);
 }
 
-/** Conditions of metav1, of any kind. */
+/** Validates metav1 conditions of any kind. */
 export function checkEachCondition(
   out: FieldError[],
   conditions: readonly Fields[],

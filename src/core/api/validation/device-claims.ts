@@ -96,7 +96,7 @@ function checkClaim(spec: Fields, path: string): FieldError[] {
   return out;
 }
 
-/** `request`, and `request/alternative` of those that have alternatives. */
+/** `request`, and `request/alternative` for those with alternatives. */
 export function requestNames(devices: Fields): ReadonlySet<string> {
   const names = new Set<string>();
   for (const request of items(devices, "requests")) {

@@ -1,4 +1,4 @@
-/** What claims, classes and slices of devices have in common: lists, names, taints, configuration. Texts as upstream's. */
+/** Parts common to claims, classes and slices of devices: lists, names, taints, configuration. Texts as upstream's. */
 import { isRecord } from "#base/is-record.ts";
 import type { FieldError } from "../status.ts";
 import { spelledJson } from "../json/kept-json.ts";
@@ -36,7 +36,7 @@ const tolerationOperators = ["Equal", "Exists"];
 
 type CheckAt<T> = (out: FieldError[], item: T, path: string) => void;
 
-/** A list that is too long is not looked into. */
+/** The elements of a list that is too long are not checked. */
 export function checkList<T>(
   out: FieldError[],
   list: readonly T[],
@@ -51,7 +51,7 @@ export function checkList<T>(
   return true;
 }
 
-/** The same of items that `keyOf` tells apart. */
+/** The same for items with unique keys, given by `keyOf`. */
 export function checkSet<T>(
   out: FieldError[],
   list: readonly T[],
@@ -88,7 +88,7 @@ export function checkPoolName(out: FieldError[], name: string, path: string): vo
     return;
   }
   if (isLonger(name, poolNameMax)) out.push(tooLong(path, poolNameMax));
-  // A name of megabytes would have as many parts.
+  // The split is limited, because a name of megabytes would have as many parts.
   for (const part of name.split("/", poolNameMax)) {
     append(out, invalidEach(path, part, subdomainErrors(part)));
   }
@@ -106,7 +106,7 @@ function checkIdentifier(out: FieldError[], id: string, path: string): void {
   out.push(invalidValue(path, id, regexText(identifierText, identifierFormat, examples)));
 }
 
-/** `name` or `domain/name`; upstream does not look at more than one slash. */
+/** `name` or `domain/name`; as upstream, only the first slash counts. */
 export function checkQualifiedName(out: FieldError[], name: string, path: string): void {
   const [first = "", second, third] = name.split("/", 3);
   if (third !== undefined) return;
@@ -159,7 +159,7 @@ function checkEffect(out: FieldError[], effect: string, path: string): void {
   if (!taintEffects.includes(effect)) out.push(notSupported(path, effect, taintEffects));
 }
 
-/** Whether an expression compiles is not looked at here. */
+/** Expressions are not compiled here. */
 export function checkSelectors(out: FieldError[], owner: Fields, path: string): void {
   const at = { path: child(path, "selectors"), max: selectorsMax };
   checkList(out, items(owner, "selectors"), at, (found, selector, here) => {
@@ -182,7 +182,7 @@ export function checkConfiguration(out: FieldError[], config: Fields, path: stri
   checkJson(out, opaque["parameters"], child(at, "parameters"));
 }
 
-/** Free JSON that has to be an object. */
+/** Free-form JSON that must be an object. */
 export function checkJson(out: FieldError[], value: unknown, path: string): void {
   if (value === undefined || value === null) out.push(required(path));
   else if (isLonger(spelledJson(value), parametersBytesMax)) {

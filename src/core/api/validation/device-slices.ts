@@ -1,4 +1,4 @@
-/** Slices: which devices a driver offers on which nodes, and what there is of them. Texts as upstream's. */
+/** Slices: the devices that a driver offers, and their nodes. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
 import {
   compareQuantities,
@@ -39,7 +39,7 @@ import { checkNodeSelector } from "./scheduling.ts";
 import { checkDriverName } from "./text.ts";
 
 const devicesMax = 128;
-/** Where a device has taints, or takes from counters. */
+/** Maximum devices where one has taints or consumes counters. */
 const complexDevicesMax = 64;
 const counterSetsMax = 8;
 const countersMax = 32;
@@ -53,7 +53,7 @@ export function validateResourceSlice(slice: Fields): FieldError[] {
   return checkSlice(part(slice, "spec"), undefined);
 }
 
-/** A node writes its own slices: with another nodeName they would be another node's. */
+/** nodeName is immutable, because a node may write only its own slices. */
 export function validateResourceSliceUpdate(next: Fields, old: Fields): FieldError[] {
   return checkSlice(part(next, "spec"), part(old, "spec"));
 }
@@ -133,7 +133,7 @@ function checkPlace(out: FieldError[], spec: Fields): void {
   }
 }
 
-/** Which of nodeName, nodeSelector and allNodes say something. */
+/** The fields among nodeName, nodeSelector and allNodes that are set. */
 function givenPlaces(
   out: FieldError[],
   owner: Fields,
@@ -239,7 +239,7 @@ function checkCapacity(out: FieldError[], capacity: Fields, isShared: boolean, p
 }
 
 interface Policy {
-  /** Of the device. */
+  /** Total capacity of the device. */
   readonly whole: Quantity;
   readonly path: string;
 }
@@ -266,7 +266,7 @@ function checkPolicy(out: FieldError[], policy: Fields, { whole, path }: Policy)
 }
 
 interface Request extends Policy {
-  /** What is given when nothing is asked for. */
+  /** The default amount when a request names none. */
   readonly usual: Quantity;
 }
 

@@ -30,7 +30,7 @@ const zoneHintsMax = 8;
 const nodeHintsMax = 8;
 const addressTypes = ["FQDN", "IPv4", "IPv6"];
 
-/** What older releases took stays, as long as it is not touched. */
+/** Addresses accepted by older releases are kept as long as they do not change. */
 export function validateEndpointsUpdate(next: Fields, old: Fields): FieldError[] {
   const out = validateEndpoints(next);
   if (out.length > 0 && semanticEqual(next["subsets"], old["subsets"])) return [];

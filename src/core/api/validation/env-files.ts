@@ -27,7 +27,7 @@ export function checkFileKey(out: FieldError[], reference: Fields, path: string)
   else checkNoBacksteps(out, file, at("path"));
 }
 
-/** `path`: of the pod's specification. */
+/** `path`: that of the pod's spec. */
 export function checkFileKeyVolumes(out: FieldError[], spec: Fields, path: string): void {
   const volumes = new Map(items(spec, "volumes").map((one) => [text(one, "name"), one]));
   for (const list of ["initContainers", "containers", "ephemeralContainers"]) {

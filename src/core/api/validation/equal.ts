@@ -5,7 +5,7 @@
  * plain struct. Used to decide on generation and immutability. Cost: linear in both values.
  */
 
-/** Zero is not absent here: Go pointers to scalars, by field name. */
+/** Fields where zero differs from absent: Go pointers to scalars, by field name. */
 const pointerScalars = new Set([
   "activeDeadlineSeconds",
   "allocateLoadBalancerNodePorts",
@@ -59,7 +59,7 @@ const pointerScalars = new Set([
   "volumeAttributesClassName",
 ]);
 
-/** {} is absent here: maps and structs that are no pointers, by field name. */
+/** Fields where {} equals absent: maps and structs that are not pointers, by field name. */
 const plainObjects = new Set([
   "allocatable",
   "allocatedResources",
@@ -93,12 +93,12 @@ export function semanticEqual(a: unknown, b: unknown): boolean {
   return equalAt("", a, b);
 }
 
-/** A text that two values share exactly if `semanticEqual` says so: for Sets and Maps. */
+/** Two values have equal keys exactly if `semanticEqual` holds; for Sets and Maps. */
 export function semanticKey(value: unknown): string {
   return keyAt("", value) ?? "";
 }
 
-/** Undefined for what reads as absent. */
+/** Undefined for values that count as absent. */
 function keyAt(field: string, value: unknown): string | undefined {
   if (isAbsent(field, value)) return undefined;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
@@ -142,7 +142,7 @@ function equalLists(a: unknown, b: unknown): boolean {
   return a.every((item, at) => item === b[at] || equalItems(item, b[at]));
 }
 
-/** Items of a list are values, never absent: "" and 0 count. */
+/** Items of a list are never absent, so "" and 0 count. */
 function equalItems(a: unknown, b: unknown): boolean {
   if (typeof a !== "object" || typeof b !== "object") return a === b;
   return equalAt("", a, b);

@@ -21,12 +21,12 @@ export function invalidValue(field: string, value: unknown, detail: string): Fie
   return makeFinding("FieldValueInvalid", field, withValue("Invalid value", value), detail);
 }
 
-/** `json` is shown as it is. */
+/** `json` is shown unchanged. */
 export function invalidJson(field: string, json: string, detail: string): FieldError {
   return makeFinding("FieldValueInvalid", field, `Invalid value: ${json}`, detail);
 }
 
-/** `supported` is shown in the order given: sort it where upstream does. */
+/** `supported` is shown in the given order; sort it where upstream does. */
 export function notSupported(
   field: string,
   value: unknown,
@@ -41,7 +41,7 @@ export function notSupported(
   );
 }
 
-/** By the list: a request may hold thousands of values that one list does not support. */
+/** Cached by list: a request may contain thousands of values that one list does not support. */
 const supportedTexts = new WeakMap<readonly string[], string>();
 
 function supportedText(supported: readonly string[]): string {
@@ -86,12 +86,12 @@ export function invalidEach(
   return details.map((detail) => invalidValue(field, value, detail));
 }
 
-/** `append(out, more)` for lists of any length: a call with more arguments than the stack holds throws. */
+/** Appends a list of any length; a call with too many arguments would throw. */
 export function append<T>(out: T[], more: readonly T[]): void {
   for (const item of more) out.push(item);
 }
 
-/** The places of those that are equal to one before them, by the text that tells them apart. */
+/** Indexes of keys that are equal to an earlier one. */
 export function repeatedAt(keys: readonly string[]): readonly number[] {
   const seen = new Set<string>();
   const repeated: number[] = [];
@@ -128,7 +128,7 @@ export function key(path: string, name: string): string {
   return `${path}[${name}]`;
 }
 
-/** As Go prints a value inside a finding. Object keys keep their order, map-like ones are sorted. */
+/** A value as Go prints it in errors. Object keys keep their order; keys of maps are sorted. */
 export function printValue(value: unknown): string {
   if (value === undefined || value === null) return "null";
   if (typeof value === "string") return JSON.stringify(value);

@@ -15,7 +15,7 @@ const textMax = 128;
 const messageMax = 1024;
 const types = ["Normal", "Warning"];
 
-/** An old event is where its object is; one about something outside of namespaces is in `default`. */
+/** The namespace of an event of the old form equals its object's; "default" for cluster-scoped objects. */
 function checkNamespace(out: FieldError[], event: Fields): void {
   const namespace = text(part(event, "metadata"), "namespace");
   const involved = text(part(event, "involvedObject"), "namespace");
@@ -23,7 +23,7 @@ function checkNamespace(out: FieldError[], event: Fields): void {
   if (!isFree && namespace !== involved) refuseNamespace(out, involved);
 }
 
-/** One with an eventTime only has to be in a namespace of the system when its object is in none. */
+/** An event with an eventTime must be in a system namespace only if its object has no namespace. */
 function checkTimedNamespace(out: FieldError[], event: Fields): void {
   const namespace = text(part(event, "metadata"), "namespace");
   const involved = text(part(event, "involvedObject"), "namespace");
@@ -45,7 +45,7 @@ function checkShort(out: FieldError[], event: Fields, field: string): void {
   }
 }
 
-/** Fields about the reporter that events with an eventTime must have; `shown` is its name in the group. */
+/** Fields about the reporter required with an eventTime; `shown` is the field's name in the group. */
 function checkReporter(out: FieldError[], event: Fields, shown: string): void {
   const name = text(event, "reportingComponent");
   if (name === "") out.push(required(shown));
@@ -53,7 +53,7 @@ function checkReporter(out: FieldError[], event: Fields, shown: string): void {
   for (const field of ["reportingInstance", "action", "reason"]) checkShort(out, event, field);
 }
 
-/** What holds in both groups: events without an eventTime may leave all but their namespace out. */
+/** Rules of both groups: without an eventTime only the namespace is required. */
 function checkEither(out: FieldError[], event: Fields, reporter: string): void {
   if (!has(event, "eventTime")) return checkNamespace(out, event);
   checkTimedNamespace(out, event);
@@ -69,7 +69,7 @@ export function validateCoreEvent(event: Fields): FieldError[] {
   return out;
 }
 
-/** Of events.k8s.io, whose events have none of the fields that it has deprecated. */
+/** For events.k8s.io, whose events must not set deprecated fields. */
 export function validateEvent(event: Fields): FieldError[] {
   const out: FieldError[] = [];
   checkEither(out, event, "reportingController");
@@ -99,7 +99,7 @@ function checkSeries(out: FieldError[], event: Fields): void {
   if (!has(series, "lastObservedTime")) out.push(required("series.lastObservedTime"));
 }
 
-/** In upstream's order, which asks for the reason twice. */
+/** In upstream's order, which contains the reason twice. */
 const fixed = [
   "involvedObject",
   "reason",
@@ -117,7 +117,7 @@ const fixed = [
   "reportingInstance",
 ];
 
-/** Only the series of an event goes on. */
+/** Only an event's series can be updated. */
 export function validateEventUpdate(next: Fields, old: Fields): FieldError[] {
   const out: FieldError[] = [];
   checkEither(out, next, "reportingController");
@@ -147,7 +147,7 @@ const referenceFields = [
 ];
 const goNames: Readonly<Record<string, string>> = { uid: "UID", apiVersion: "APIVersion" };
 
-/** As Go prints its own struct of texts: by its names, all of them. */
+/** Prints a Go struct of strings with all its field names. */
 function goStruct(value: unknown, fields: readonly string[]): string {
   if (!isFields(value)) return "null";
   const entries = fields.map((field) => [

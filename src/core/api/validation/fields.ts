@@ -16,7 +16,7 @@ export function isFields(value: unknown): value is Fields {
   return isRecord(value);
 }
 
-/** A Go pointer that is not nil: also an empty struct, an empty string, false and 0 count. */
+/** Whether a Go pointer is not nil; an empty struct, "", false and 0 count as set. */
 export function has(fields: Fields, key: string): boolean {
   const value = ownEntry(fields, key);
   return value !== undefined && value !== null;
@@ -47,7 +47,7 @@ export function number(fields: Fields, key: string): number {
   return maybeNumber(fields, key) ?? 0;
 }
 
-/** Rounded beyond 2^53: for fields of 32 bits, and where only a bound counts. */
+/** Rounded beyond 2^53: for 32-bit fields, and where only a bound matters. */
 export function maybeNumber(fields: Fields, key: string): number | undefined {
   const value = maybeInteger(fields, key);
   return value === undefined ? undefined : Number(value);
@@ -63,7 +63,7 @@ export function flag(fields: Fields, key: string): boolean {
   return ownEntry(fields, key) === true;
 }
 
-/** The objects of a list; what is not an object reads as an empty one, so indexes stay true. */
+/** The objects of a list; anything else is returned as an empty object, so that indexes stay correct. */
 export function items(fields: Fields, key: string): readonly Fields[] {
   const value = ownEntry(fields, key);
   if (!Array.isArray(value)) return noItems;
@@ -81,7 +81,7 @@ export function count(fields: Fields, key: string): number {
   return Array.isArray(value) ? value.length : 0;
 }
 
-/** Objects by one of their texts; of those that share it, the first. */
+/** Objects by one of their texts; the first one if several share it. */
 export function firstByText(list: readonly Fields[], key: string): ReadonlyMap<string, Fields> {
   const found = new Map<string, Fields>();
   for (const each of list) {
@@ -91,7 +91,7 @@ export function firstByText(list: readonly Fields[], key: string): ReadonlyMap<s
   return found;
 }
 
-/** A map of texts (labels, selectors, data); entries of other types are left out. */
+/** A map of texts (labels, selectors, data) without entries of other types. */
 export function textMap(fields: Fields, key: string): Readonly<Record<string, string>> {
   const value = ownEntry(fields, key);
   if (!isFields(value)) return noTexts;
@@ -111,7 +111,7 @@ export function hasEntries(fields: Fields, key: string): boolean {
   return false;
 }
 
-/** Keys in Go's print order, so that findings about a map come out the same every time. */
+/** Keys in Go's print order, so that findings about a map have a fixed order. */
 export function sortKeys(map: Fields): readonly string[] {
   return Object.keys(map).sort(byText);
 }
@@ -121,7 +121,7 @@ export function byText(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-/** A copy without some fields. Made field by field: an object that lost some by `delete` is slow for ever. */
+/** A copy without some fields, made field by field, because objects stay slow after `delete`. */
 export function without<T extends object, K extends keyof T>(
   fields: T,
   names: readonly K[],

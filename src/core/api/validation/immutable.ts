@@ -1,4 +1,4 @@
-/** The one text for fields that never change. */
+/** The error text of immutable fields. */
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
 import { child, invalidValue } from "./errors.ts";

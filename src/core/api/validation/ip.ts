@@ -1,4 +1,4 @@
-/** IP addresses and ranges as numbers, and upstream's findings about them. */
+/** IP addresses and ranges as numbers, and upstream's errors about them. */
 import { ipv4Text, parseIpv4 } from "../values/ipv4.ts";
 import type { FieldError } from "../status.ts";
 import { invalidValue } from "./errors.ts";
@@ -22,7 +22,7 @@ const mappedRange = "must not have an IPv4-mapped IPv6 address";
 const nothing: ReadonlySet<string> = new Set();
 const rangeBits = "must not have bits set beyond the prefix length";
 
-/** Undefined for what is no address. Octets with leading zeros are refused. */
+/** Undefined when the text is not an address. Octets with leading zeros are refused. */
 export function parseAddress(text: string): Address | undefined {
   if (text.includes(":")) return parseIpv6(text);
   const value = parseIpv4(text);
@@ -39,7 +39,7 @@ function parseIpv6(text: string): Address | undefined {
   if (halves.length === 2 ? missing < 1 : missing !== 0) return undefined;
   const groups = [...head, ...Array<number>(missing).fill(0), ...tail];
   const value = groups.reduce((at, group) => (at << 16n) | BigInt(group), 0n);
-  // ::ffff:a.b.c.d is the IPv4 address, as Go has it.
+  // As in Go, ::ffff:a.b.c.d is the IPv4 address.
   if (value >> 32n === 0xffffn) return { family: "IPv4", value: value & 0xffffffffn };
   return { family: "IPv6", value };
 }
@@ -79,7 +79,7 @@ export function rangeContains(range: Range, address: Address): boolean {
   return range.address.value >> shift === address.value >> shift;
 }
 
-/** As Go prints it; of IPv6 that is the form of RFC 5952. */
+/** As Go prints it; IPv6 in the form of RFC 5952. */
 export function addressText({ family, value }: Address): string {
   if (family === "IPv4") return ipv4Text(Number(value));
   const groups = Array.from({ length: 8 }, (_, at) =>
@@ -90,7 +90,7 @@ export function addressText({ family, value }: Address): string {
   return `${groups.slice(0, run.start).join(":")}::${groups.slice(run.end).join(":")}`;
 }
 
-/** Of at least two groups; the first of the longest. */
+/** The first of the longest runs of at least two zero groups. */
 function longestZeros(groups: readonly string[]): { start: number; end: number } | undefined {
   let longest = { start: 0, end: 1 };
   for (let start = 0; start < groups.length; start++) {
@@ -101,12 +101,12 @@ function longestZeros(groups: readonly string[]): { start: number; end: number }
   return longest.end - longest.start < 2 ? undefined : longest;
 }
 
-/** The range with its own first address. */
+/** The range written with its first address. */
 export function networkText(range: Range): string {
   return `${addressText({ ...range.address, value: firstOf(range) })}/${range.prefixLength}`;
 }
 
-/** The range starts at its own first address: no bits are set behind the prefix. */
+/** Whether the address is the first of the range: no bits are set after the prefix. */
 export function isNetworkAddress(range: Range): boolean {
   return firstOf(range) === range.address.value;
 }
@@ -116,7 +116,7 @@ function firstOf({ address, prefixLength }: Range): bigint {
   return (address.value >> shift) << shift;
 }
 
-/** As Go's parser that takes leading zeros has it: what it takes and the strict one refuses has them. */
+/** Go's lenient parser accepts leading zeros, the strict one refuses them. */
 function withoutZeros(text: string): string {
   const start = text.lastIndexOf(":") + 1;
   const last = text.slice(start);
@@ -137,7 +137,7 @@ export function checkAddress(
   return kept.has(text) || isFaultless(out, text, path, addressFault(text));
 }
 
-/** Adds a finding with the text `why`, when there is one. @returns whether there was none. */
+/** Adds a finding with text `why`, if given. @returns whether none was given. */
 function isFaultless(
   out: FieldError[],
   text: string,
@@ -159,7 +159,7 @@ function isMapped(text: string): boolean {
   return text.includes(":") && parseAddress(text)?.family === "IPv4";
 }
 
-/** The same of ranges, which also start at their first address. */
+/** The same for ranges, which must also be written with their first address. */
 export function checkRange(
   out: FieldError[],
   text: string,
@@ -180,12 +180,12 @@ function rangeFault(text: string): string | undefined {
   return isNetworkAddress(range) ? undefined : rangeBits;
 }
 
-/** `::ffff:1.2.3.4/120` as Go counts it: an IPv6 range. */
+/** Go treats `::ffff:1.2.3.4/120` as an IPv6 range. */
 function unmapped(text: string): string {
   return `::${text.slice(text.indexOf("/"))}`;
 }
 
-/** Fields that are newer than the others: one spelling of an address. */
+/** Newer fields accept only the canonical spelling of an address. */
 export function checkCanonicalAddress(out: FieldError[], text: string, path: string): boolean {
   if (!checkAddress(out, text, path)) return false;
   const address = parseAddress(text);
@@ -242,7 +242,7 @@ const specialRanges: readonly (readonly [Range, string])[] = (
   return range === undefined ? [] : [[range, detail] as const];
 });
 
-/** One address of each family at most. */
+/** Whether there is at most one address of each family. */
 export function isDualStack(addresses: readonly string[]): boolean {
   const families = addresses.map((text) => parseAddress(text.split("/")[0] ?? "")?.family);
   return families.includes("IPv4") && families.includes("IPv6");

@@ -1,4 +1,4 @@
-/** Rules inside of jobs: which failures count, and when it is enough. */
+/** Rules within jobs: which failures count, and when a job has succeeded. */
 import type { FieldError } from "../status.ts";
 import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
@@ -171,7 +171,7 @@ function checkSuccessRule(out: FieldError[], spec: Fields, rule: Fields, path: s
   }
 }
 
-/** @returns how many indexes `1,3-5` names; undefined when it cannot be read. */
+/** @returns the number of indexes in `1,3-5`; undefined when it cannot be parsed. */
 function checkIndexes(
   out: FieldError[],
   value: string,

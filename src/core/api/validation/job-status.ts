@@ -1,4 +1,4 @@
-/** What a job may say about its end: conditions, counters and times fit together. */
+/** Consistency of a finished job's status: conditions, counters and times. */
 import type { FieldError } from "../status.ts";
 import { hasTrueCondition } from "../strategies/job.ts";
 import type { Fields } from "./fields.ts";
@@ -32,7 +32,7 @@ function checkUncounted(out: FieldError[], pods: Fields | undefined, path: strin
   }
 }
 
-/** A job ends once, one way. */
+/** A job finishes once, either complete or failed. */
 function checkEnd(out: FieldError[], status: Fields): void {
   const complete = hasTrueCondition(status, "Complete");
   const ended = has(status, "completionTime");
@@ -61,7 +61,7 @@ function isFinished(status: Fields): boolean {
   return hasTrueCondition(status, "Complete") || hasTrueCondition(status, "Failed");
 }
 
-/** Nothing is left to do for a job that ended. */
+/** A finished job has no remaining work. */
 function checkFinished(out: FieldError[], status: Fields): void {
   if (!isFinished(status)) return;
   const active = number(status, "active");
@@ -110,7 +110,7 @@ function checkChanges(
   }
 }
 
-/** The start moves only while the job rests. */
+/** The start time may change only while the job is suspended. */
 function checkStart(
   out: FieldError[],
   given: { readonly status: Fields; readonly before: Fields; readonly suspended: boolean },

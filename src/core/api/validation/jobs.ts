@@ -1,4 +1,4 @@
-/** Jobs: what they may ask for, and what of it may change. Texts as upstream's batch/validation. */
+/** Jobs: limits and immutable fields. Texts as upstream's batch/validation. */
 import type { FieldError } from "../status.ts";
 import { dns1123LabelErrors } from "../names.ts";
 import {
@@ -32,7 +32,7 @@ import { checkDomainPrefixedPath } from "./text.ts";
 const indexedParallelismMax = 100_000;
 const failedIndexesMax = 100_000;
 const completionsMax = 100_000;
-/** Above this many completions, parallelism and failed indexes have smaller limits. */
+/** With more completions than this, parallelism and failed indexes have lower limits. */
 const completionsSoftMax = 100_000;
 const manyParallelismMax = 10_000;
 const manyFailedIndexesMax = 10_000;
@@ -49,7 +49,7 @@ export function validateJob(job: Fields): FieldError[] {
   return out;
 }
 
-/** Labels that tell one job's pods from another's; a user's own may not contradict them. */
+/** Labels that identify a job's pods; labels set by the user must not contradict them. */
 function checkGeneratedSelector(out: FieldError[], job: Fields): void {
   const spec = part(job, "spec");
   const selector = maybe(spec, "selector");
@@ -76,7 +76,7 @@ function checkGeneratedSelector(out: FieldError[], job: Fields): void {
   }
 }
 
-/** Pods of indexed jobs are called after the job and their index. */
+/** Names of an indexed job's pods consist of the job's name and their index. */
 function checkHostNames(out: FieldError[], job: Fields, spec: Fields): void {
   const completions = number(spec, "completions");
   if (text(spec, "completionMode") !== "Indexed" || completions <= 0) return;
@@ -87,7 +87,7 @@ function checkHostNames(out: FieldError[], job: Fields, spec: Fields): void {
   out.push(invalidValue("metadata.name", name, detail));
 }
 
-/** Without the selector: templates of cron jobs have none. */
+/** Without the selector, which templates of cron jobs do not have. */
 export function checkJobSpec(out: FieldError[], spec: Fields, path: string): void {
   const counters = [
     "parallelism",
@@ -180,7 +180,7 @@ function checkReplacement(out: FieldError[], spec: Fields, path: string): void {
   if (!supported.includes(policy)) out.push(notSupported(path, policy, supported));
 }
 
-/** Pods that never end never complete a job. */
+/** A job never completes if its pods always restart. */
 function checkRestart(out: FieldError[], spec: Fields, path: string): void {
   const policy = text(part(part(spec, "template"), "spec"), "restartPolicy");
   if (policy === "" || policy === "Always") {
@@ -211,7 +211,7 @@ export function validateJobUpdate(next: Fields, old: Fields): FieldError[] {
   return out;
 }
 
-/** Indexed jobs grow and shrink, with completions and parallelism in step. */
+/** Indexed jobs may be scaled if completions and parallelism change together. */
 function checkCompletionsKept(out: FieldError[], spec: Fields, before: Fields): void {
   if (text(spec, "completionMode") !== "Indexed") {
     checkImmutable(out, spec, before, { field: "completions", path: "spec" });
@@ -244,7 +244,7 @@ function checkTemplateKept(out: FieldError[], spec: Fields, old: Fields): void {
   out.push(invalidValue("spec.template.spec", pod, immutableText));
 }
 
-/** Never started, or suspended since, and without a pod. */
+/** Never started, or suspended, and without pods. */
 function isIdle(status: Fields): boolean {
   if (number(status, "active") !== 0) return false;
   const isSuspended = items(status, "conditions").some(
@@ -253,7 +253,7 @@ function isIdle(status: Fields): boolean {
   return isSuspended || !has(status, "startTime");
 }
 
-/** The old pod with the new one's resources, container by container. */
+/** The old pod with the resources of the new one, container by container. */
 function withResources(old: Fields, next: Fields): Fields {
   const pod: Record<string, unknown> = { ...old };
   for (const field of ["containers", "initContainers"]) {
@@ -269,7 +269,7 @@ function withResources(old: Fields, next: Fields): Fields {
   return pod;
 }
 
-/** The old template with the new one's scheduling directives. */
+/** The old template with the scheduling directives of the new one. */
 function withDirectives(old: Fields, next: Fields): Fields {
   const spec: Record<string, unknown> = { ...part(old, "spec") };
   const wanted = part(next, "spec");

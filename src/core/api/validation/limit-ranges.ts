@@ -1,4 +1,4 @@
-/** Limit ranges: what they say has to be possible. Texts as upstream's core/validation. */
+/** Limit ranges: their values must be consistent. Texts as upstream's core/validation. */
 import type { Quantity } from "../values/quantity.ts";
 import { compareQuantities, formatQuantity, tryParseQuantity } from "../values/quantity.ts";
 import type { FieldError } from "../status.ts";
@@ -88,7 +88,7 @@ function amountsOf(limit: Fields, name: string): Amounts {
   );
 }
 
-/** The smaller one, the bigger one, where to complain, and in which words. */
+/** The smaller list, the larger one, the field to report, and the text. */
 type Order = readonly [string, string, string, string, string];
 
 const orders: readonly Order[] = [
@@ -130,7 +130,7 @@ function checkRatio(out: FieldError[], amounts: Amounts, path: string): void {
   out.push(invalidValue(path, printed, detail));
 }
 
-/** Nothing to gain between request and limit where there is no overcommitment. */
+/** Request and limit must be equal for resources without overcommitment. */
 function checkSame(out: FieldError[], amounts: Amounts, name: string, path: string): void {
   const { default: limit, defaultRequest } = amounts;
   if (isOvercommitAllowed(name) || limit === undefined || defaultRequest === undefined) return;

@@ -1,4 +1,4 @@
-/** Mutating admission policies: all but what their expressions say. Texts as upstream's. */
+/** Mutating admission policies, except the contents of their expressions. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
 import { child, index, invalidValue, notSupported, required } from "./errors.ts";
 import type { Fields } from "./fields.ts";

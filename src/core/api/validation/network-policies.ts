@@ -33,7 +33,7 @@ export function validateNetworkPolicy(policy: Fields): FieldError[] {
   return checkPolicy(policy, new Set());
 }
 
-/** Ranges that were accepted once stay acceptable. */
+/** Ranges that were accepted before are kept. */
 export function validateNetworkPolicyUpdate(next: Fields, old: Fields): FieldError[] {
   return checkPolicy(next, new Set(rangesOf(part(old, "spec"))));
 }
@@ -165,7 +165,7 @@ export function validateServiceCidr(cidr: Fields): FieldError[] {
   return out;
 }
 
-/** Ranges of services stay; a second family may be added. */
+/** The ranges are immutable; a second family may be added. */
 export function validateServiceCidrUpdate(next: Fields, old: Fields): FieldError[] {
   const out = validateServiceCidr(next);
   const before = texts(part(old, "spec"), "cidrs");

@@ -52,7 +52,7 @@ function checkStatusLists(out: FieldError[], node: Fields): void {
   }
 }
 
-/** What the kubelet and the cloud say once stays; people change taints and `unschedulable`. */
+/** Values set by the kubelet and the cloud provider are immutable; taints and `unschedulable` may change. */
 export function validateNodeUpdate(next: Fields, old: Fields): FieldError[] {
   const out = validateNode(next);
   checkAddresses(out, next);

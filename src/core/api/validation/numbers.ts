@@ -1,4 +1,4 @@
-/** Counts, and numbers that may also be percents. Texts as upstream's apps/validation. */
+/** Counts, and numbers that may be percentages. Texts as upstream's apps/validation. */
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
 import { has, maybeInteger, number } from "./fields.ts";
@@ -27,7 +27,7 @@ export function checkAtMost100Percent(out: FieldError[], value: unknown, path: s
   }
 }
 
-/** What counts as "not zero" for a number or percent. */
+/** The number, or the number of a percentage, to be compared with zero. */
 export function leadingNumber(value: unknown): number {
   if (typeof value === "number") return value;
   return typeof value === "string" && percentErrors(value).length === 0
@@ -47,7 +47,7 @@ export function checkNotAbove(
   }
 }
 
-/** Counters that only ever grow. */
+/** Counters that must not decrease. */
 export function checkNotDecremented(
   out: FieldError[],
   next: Fields,

@@ -5,7 +5,7 @@
 
 interface PemBlock {
   readonly label: string;
-  /** RFC 1421 headers: Kubernetes allows none. */
+  /** Whether it has RFC 1421 headers, which Kubernetes does not allow. */
   readonly hasHeaders: boolean;
   /** The base64 between the markers, without line ends. */
   readonly body: string;
@@ -14,7 +14,7 @@ interface PemBlock {
 const beginMark = "-----BEGIN ";
 const endMark = "-----END ";
 const dashes = "-----";
-/** A label is a short text; longer ones are no markers. */
+/** Longer texts are not accepted as labels. */
 const labelMax = 80;
 
 export function pemBlocks(text: string): readonly PemBlock[] {
@@ -51,7 +51,7 @@ function withoutHeaders(inner: string): string {
     .join("");
 }
 
-/** DER that starts with SEQUENCE starts with one of these digits. What is inside is the signer's word. */
+/** DER of a SEQUENCE begins with one of these digits. The contents are not checked. */
 export function looksLikeDer({ body }: PemBlock): boolean {
   return /^M[A-P]/.test(body);
 }

@@ -25,7 +25,7 @@ import { sourceChecks } from "./volumes.ts";
 
 const reclaimPolicies = ["Delete", "Recycle", "Retain"];
 
-/** Sources whose checks in pods do not fit: volumes name them with more, or without. */
+/** Sources with other fields than in pods, which need their own checks. */
 const sources = [
   "awsElasticBlockStore",
   "azureDisk",
@@ -165,7 +165,7 @@ export function validateVolumeUpdate(next: Fields, old: Fields): FieldError[] {
   return out;
 }
 
-/** Secrets may be added to a CSI source that had none for growing. */
+/** Secrets for expansion may be added to a CSI source that had none. */
 function sourceOf(spec: Fields): Fields {
   const named = sources.filter((name) => isFields(spec[name]));
   return Object.fromEntries(

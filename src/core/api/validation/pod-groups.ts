@@ -61,7 +61,7 @@ export function validateWorkloadUpdate(next: Fields, old: Fields): FieldError[] 
   return changedFields(next, old, ["controllerRef", "podGroupTemplates"]);
 }
 
-/** Of a Pod's spec. */
+/** Checks the group in a Pod's spec. */
 export function checkSchedulingGroup(out: FieldError[], group: Fields, path: string): void {
   const at = child(path, "podGroupName");
   if (!has(group, "podGroupName")) {
@@ -148,7 +148,7 @@ function checkController(out: FieldError[], controller: Fields, path: string): v
   checkNamed(out, controller, child(path, "name"), segmentErrors);
 }
 
-/** A text that must be there, by the last name of its path. */
+/** A required text, reported under the last name of its path. */
 function checkNamed(
   out: FieldError[],
   fields: Fields,

@@ -61,7 +61,7 @@ function checkQosClass(out: FieldError[], next: Fields, old: Fields): void {
   out.push(invalidValue("spec", shown, "Pod QOS Class may not change as a result of resizing"));
 }
 
-/** A running container that reports its resources runs on a node that can change them. */
+/** A running container that reports its resources is on a node that supports resizing. */
 function supportsResize(status: Fields): boolean {
   const running = items(status, "containerStatuses").find((each) =>
     has(part(each, "state"), "running"),
@@ -103,7 +103,7 @@ function checkKept(
   }
 }
 
-/** @returns false when containers cannot be compared one by one. */
+/** @returns false when the containers cannot be compared pairwise. */
 function checkOrder(out: FieldError[], spec: Fields, before: Fields): boolean {
   const findings = out.length;
   for (const list of ["containers", "initContainers"] as const) {
@@ -150,7 +150,7 @@ function checkInitContainers(out: FieldError[], spec: Fields, before: Fields): v
   });
 }
 
-/** `spec` with the cpu and memory of `before`: what else differs is refused. */
+/** `spec` with the cpu and memory of `before`; any other difference is refused. */
 function masked(spec: Fields, before: Fields): Fields {
   const containers = (list: List): Fields =>
     has(spec, list)
@@ -168,7 +168,7 @@ function masked(spec: Fields, before: Fields): Fields {
   };
 }
 
-/** Its resources have been judged one by one. */
+/** The old resources, because they were checked separately. */
 function restored(now: Fields, was: Fields): Fields {
   const { resources: _now, ...rest } = now;
   return "resources" in was ? { ...rest, resources: was["resources"] } : rest;
@@ -183,7 +183,7 @@ function comparable(container: Fields): Fields {
   return { ...container, resources: withoutEmpty(part(container, "resources")) };
 }
 
-/** Of cpu and memory those of `was`, and the rest of `now`. */
+/** cpu and memory of `was`, everything else of `now`. */
 function maskedResources(now: Fields, was: Fields): Fields {
   const mask = (list: "requests" | "limits"): Fields => {
     const others = Object.entries(part(now, list)).filter(([name]) => !compute.has(name));

@@ -270,7 +270,7 @@ export function checkImagePadding(out: FieldError[], container: Fields, path: st
   out.push(invalidValue(child(path, "image"), image, detail));
 }
 
-/** The pod as a whole must have room for what its containers ask for. */
+/** The pod-level resources must cover the sum of its containers. */
 function checkWholePodResources(
   out: FieldError[],
   spec: Fields,
@@ -287,7 +287,7 @@ function checkWholePodResources(
   const requests = part(resources, "requests");
   for (const [name, needed] of Object.entries(aggregateContainers(spec, "requests"))) {
     const given = tryParseQuantity(text(requests, name));
-    // An amount that the pod does not name is the sum of its containers.
+    // A resource that the pod does not name is the sum of its containers.
     if (given === undefined) continue;
     if (compareQuantities(needed, given) <= 0) continue;
     const detail = `must be greater than or equal to aggregate container requests of ${formatQuantity(needed)}`;
@@ -335,7 +335,7 @@ function checkPolicies(out: FieldError[], spec: Fields, path: string): void {
   }
 }
 
-/** A text of a closed set that may not be empty. */
+/** A required text from a closed set. */
 function checkChoice(
   out: FieldError[],
   fields: Fields,
@@ -416,7 +416,7 @@ function checkNames(out: FieldError[], spec: Fields, path: string): void {
   }
 }
 
-/** The kernel's bound. */
+/** The Linux kernel's limit. */
 const hostnameMax = 64;
 
 function checkHostnameOverride(out: FieldError[], spec: Fields, path: string): void {

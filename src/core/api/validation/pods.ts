@@ -1,4 +1,4 @@
-/** Pods: create, and what each of their doors may change. Texts as upstream's core/validation. */
+/** Pods: create, and the changes that each (sub)resource allows. Texts as upstream's core/validation. */
 import type { FieldError } from "../status.ts";
 import { dnsSubdomainName } from "../names.ts";
 import type { Fields } from "./fields.ts";
@@ -151,7 +151,7 @@ function checkAnnotationChanges(out: FieldError[], next: Fields, old: Fields): v
   out.push(forbiddenField(path, detail));
 }
 
-/** Nothing to a value, or a value to a smaller one. @returns false when nothing more should be said. */
+/** It may be set, or decreased. @returns false when further findings are pointless. */
 function checkDeadline(out: FieldError[], spec: Fields, before: Fields): boolean {
   const path = "spec.activeDeadlineSeconds";
   const value = maybeInteger(spec, "activeDeadlineSeconds");
@@ -184,7 +184,7 @@ function checkOnlyDeletedGates(out: FieldError[], spec: Fields, before: Fields):
   });
 }
 
-/** The new spec with everything an update may change put back to what it was. */
+/** The new spec in which every field that an update may change is restored. */
 function maskUpdatable(out: FieldError[], spec: Fields, before: Fields): Fields {
   const masked: Record<string, unknown> = { ...spec };
   for (const list of ["containers", "initContainers"]) {
@@ -205,7 +205,7 @@ function withOldImages(next: readonly Fields[], old: readonly Fields[]): readonl
   return next.map((container, at) => ({ ...container, image: old[at]?.["image"] }));
 }
 
-/** A gated pod may still narrow down where it goes. */
+/** The scheduling constraints of a gated pod may become stricter. */
 function maskGated(
   out: FieldError[],
   masked: Record<string, unknown>,
@@ -287,7 +287,7 @@ export function validatePodStatus(next: Fields, old: Fields): FieldError[] {
   return out;
 }
 
-/** A container that ended and will not be restarted stays ended. */
+/** A terminated container that will not be restarted stays terminated. */
 function checkStateChanges(out: FieldError[], status: Fields, before: Fields, spec: Fields): void {
   const policy = text(spec, "restartPolicy");
   const owners = [...items(spec, "initContainers"), ...items(spec, "containers")];

@@ -67,7 +67,7 @@ export function validatePriorityClass(priority: Fields): FieldError[] {
   return out;
 }
 
-/** The two classes of the system are what they are; others may not look like them. */
+/** The two system classes are fixed, and no other class may use their prefix. */
 function systemClassProblem(name: string, priority: Fields): string | undefined {
   const expected = ownEntry(systemClasses, name);
   if (expected === undefined) return `${name} is not a known system priority class`;

@@ -1,4 +1,4 @@
-/** What validating and mutating admission policies share: paramKind, matchConstraints, conditions, variables. */
+/** Parts common to validating and mutating admission policies: paramKind, matchConstraints, conditions, variables. */
 import { dns1035LabelErrors } from "../names.ts";
 import type { FieldError } from "../status.ts";
 import { checkIfGiven } from "./choices.ts";

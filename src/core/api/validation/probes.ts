@@ -1,4 +1,4 @@
-/** Probes and lifecycle hooks: exactly one handler each, and that handler's own rules. */
+/** Probes and lifecycle hooks: exactly one handler each, with the rules of that handler. */
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
 import { count, items, maybe, maybeInteger, maybeNumber, number, text } from "./fields.ts";

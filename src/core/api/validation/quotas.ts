@@ -24,7 +24,7 @@ const podScopes = new Set([
   "Terminating",
 ]);
 const operators = ["DoesNotExist", "Exists", "In", "NotIn"];
-/** Scopes that are there or not: they have no values. */
+/** Scopes without values. */
 const bareScopes = new Set([
   "BestEffort",
   "CrossNamespacePodAffinity",

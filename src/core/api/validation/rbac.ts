@@ -116,7 +116,7 @@ function checkSubject(out: FieldError[], subject: Fields, namespaced: boolean, p
   } else out.push(notSupported(child(path, "kind"), kind, ["ServiceAccount", "User", "Group"]));
 }
 
-/** roleRef is immutable, so a binding always grants the same role. */
+/** roleRef is immutable, so that a binding always grants the same role. */
 export function validateRoleBindingUpdate(next: Fields, old: Fields): FieldError[] {
   const out = validateRoleBinding(next);
   checkRoleKept(out, next, old);

@@ -72,7 +72,7 @@ export function isNativeResource(name: string): boolean {
   return !name.includes("/") || name.includes("kubernetes.io/");
 }
 
-/** Extended resources and huge pages are whole things: what is requested is what is used. */
+/** Extended resources and huge pages cannot be overcommitted: limit and request are equal. */
 export function isOvercommitAllowed(name: string): boolean {
   return isNativeResource(name) && !isHugePage(name);
 }
@@ -119,7 +119,7 @@ export const checkQuotaResourceName: NameCheck = (out, name, path) => {
   out.push(invalidValue(path, name, "must be a standard resource for quota"));
 };
 
-/** The amount, or undefined after saying that it is none. */
+/** The amount; undefined after reporting that it is invalid. */
 export function readQuantity(
   out: FieldError[],
   amount: unknown,
@@ -144,7 +144,7 @@ export function checkResourceAmount(
   }
 }
 
-/** Names and amounts of one list; gives the amounts that can be read. */
+/** Checks names and amounts of a list; returns the amounts that can be parsed. */
 export function checkResourceList(
   out: FieldError[],
   list: Fields,
@@ -269,7 +269,7 @@ function missingClaimText(claims: ReadonlySet<string>): string {
     : `${start}: ${[...claims].sort().join(", ")}`;
 }
 
-/** Names only the kinds of amounts that are bytes and counts; for warnings. */
+/** Whether a resource counted in bytes or units has a fractional amount; for warnings. */
 export function isFractionalBytes(name: string, amount: unknown): boolean {
   if (name !== "memory" && name !== "ephemeral-storage" && name !== "storage") return false;
   const quantity = typeof amount === "string" ? tryParseQuantity(amount) : undefined;

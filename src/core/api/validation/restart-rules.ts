@@ -1,4 +1,4 @@
-/** Restart policies and rules of single containers: ContainerRestartRules, RestartAllContainersOnContainerExits. */
+/** Restart policies and rules of single containers (ContainerRestartRules, RestartAllContainersOnContainerExits). */
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
 import { count, items, maybe, maybeText, text } from "./fields.ts";
@@ -18,7 +18,7 @@ export function checkRestartRules(out: FieldError[], container: Fields, path: st
   rules.forEach((rule, position) => checkRule(out, rule, index(at, position)));
 }
 
-/** Of init containers upstream looks at the rules only beside a policy. */
+/** For init containers upstream checks the rules only if there is a policy. */
 export function checkInitRestartRules(out: FieldError[], container: Fields, path: string): void {
   if (maybeText(container, "restartPolicy") === undefined) checkPolicy(out, container, path);
   else checkRestartRules(out, container, path);

@@ -1,4 +1,4 @@
-/** Rules of the groups that steer the cluster. */
+/** Rules of cluster-level groups. */
 import type { Rules } from "../strategies/build.ts";
 import { validateAutoscaler, validateAutoscalerStatus } from "./autoscalers.ts";
 import {

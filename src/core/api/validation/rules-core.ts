@@ -1,4 +1,4 @@
-/** Rules of the core group but for pods and their makers, of coordination, discovery and events. */
+/** Rules of the core group except pods and their controllers, and of coordination, discovery and events. */
 import type { Rules } from "../strategies/build.ts";
 import { validateClaim, validateClaimStatus, validateClaimUpdate } from "./claims.ts";
 import {

@@ -1,4 +1,4 @@
-/** Rules of pods and of everything that makes them. */
+/** Rules of pods and of all kinds with a pod template. */
 import type { Rules } from "../strategies/build.ts";
 import { validateCronJob, validateCronJobUpdate } from "./cron-jobs.ts";
 import { validateJob, validateJobUpdate } from "./jobs.ts";

@@ -1,4 +1,4 @@
-/** Where pods may go: node selectors, affinities, tolerations, topology spread, gates. */
+/** Scheduling constraints: node selectors, affinities, tolerations, topology spread, gates. */
 import type { FieldError } from "../status.ts";
 import { labelValueErrors, qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { dnsLabelName, dnsSubdomainName } from "../names.ts";
@@ -199,7 +199,7 @@ function checkToleration(out: FieldError[], toleration: Fields, path: string): v
     const detail = "value must be empty when `operator` is 'Exists'";
     if (value !== "") out.push(invalidValue(at, value, detail));
   } else {
-    // TaintTolerationComparisonOperators is off; upstream names its two operators to those who use them.
+    // TaintTolerationComparisonOperators is off, but upstream lists its two operators if they are used.
     const compares = ["Lt", "Gt"].includes(operator) ? ["Lt", "Gt"] : [];
     out.push(notSupported(at, operator, ["Equal", "Exists", ...compares]));
   }
@@ -208,7 +208,7 @@ function checkToleration(out: FieldError[], toleration: Fields, path: string): v
   }
 }
 
-/** Old tolerations stay as they are, but for their seconds. */
+/** Existing tolerations are immutable except for their seconds. */
 export function checkOnlyAddedTolerations(
   out: FieldError[],
   next: readonly Fields[],
@@ -236,7 +236,7 @@ export function checkSpread(out: FieldError[], constraints: readonly Fields[], p
     const here = index(path, at);
     checkSpreadConstraint(out, constraint, here);
     const pair = pairs[at] ?? "";
-    // The last of those that share a pair is the one that is not reported.
+    // Of entries with the same pair, the last one is not reported.
     if ((last.get(pair) ?? at) > at) {
       out.push(duplicate(child(here, "{topologyKey, whenUnsatisfiable}"), pair));
     }
@@ -276,7 +276,7 @@ function checkSpreadConstraint(out: FieldError[], constraint: Fields, path: stri
   append(out, validateLabelSelector(selector, child(path, "labelSelector")));
 }
 
-/** The keys' own expressions are in the selector once the pod is stored, so only labels can clash. */
+/** The keys' expressions are in the selector once the pod is stored, so only labels can conflict. */
 function checkSpreadKeys(out: FieldError[], constraint: Fields, path: string): void {
   const keys = texts(constraint, "matchLabelKeys");
   if (keys.length === 0) return;

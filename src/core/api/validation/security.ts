@@ -168,7 +168,7 @@ function checkSysctls(out: FieldError[], context: Fields, spec: Fields, path: st
   });
 }
 
-/** A user namespace of its own does not go with the host's other namespaces. */
+/** A separate user namespace excludes the host's other namespaces. */
 export function checkHostUsers(out: FieldError[], spec: Fields, path: string): void {
   if (spec["hostUsers"] !== false) return;
   const detail = "when `hostUsers` is false";

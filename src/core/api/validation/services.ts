@@ -125,7 +125,7 @@ function checkPorts(out: FieldError[], spec: Fields): void {
   });
 }
 
-/** The key two ports may not share, printed as upstream's struct of it. */
+/** The combination that must be unique among ports, in the form of upstream's struct. */
 function portKey(port: Fields): Fields {
   return {
     Name: "",
@@ -189,7 +189,7 @@ function checkAffinity(out: FieldError[], spec: Fields): void {
   }
 }
 
-/** Addresses that were accepted once stay acceptable. */
+/** Addresses that were accepted before are kept. */
 function checkExternalIps(out: FieldError[], spec: Fields, old: Fields | undefined): void {
   const kept = new Set(texts(part(old ?? {}, "spec"), "externalIPs"));
   texts(spec, "externalIPs").forEach((address, at) => {
@@ -232,7 +232,7 @@ function checkLoadBalancer(
   else append(out, invalidEach("spec.loadBalancerClass", name, qualifiedNameErrors(name)));
 }
 
-/** Ranges that were accepted once stay acceptable. */
+/** Ranges that were accepted before are kept. */
 function checkSourceRanges(
   out: FieldError[],
   service: Fields,
@@ -305,7 +305,7 @@ export function validateServiceStatus(next: Fields, old: Fields): FieldError[] {
   return out;
 }
 
-/** Of a Service's or an Ingress's load balancer. */
+/** Load balancer addresses of a Service or an Ingress. */
 export function ingressAddresses(object: Fields): ReadonlySet<string> {
   const entries = items(part(part(object, "status"), "loadBalancer"), "ingress");
   return new Set(entries.map((entry) => text(entry, "ip")));

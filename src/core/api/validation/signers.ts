@@ -1,4 +1,4 @@
-/** Names of signers, and the kinds that carry them besides certificate signing requests. */
+/** Names of signers, and the other kinds that contain them besides certificate signing requests. */
 import type { FieldError } from "../status.ts";
 import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dns1123LabelErrors } from "../names.ts";
@@ -10,7 +10,7 @@ import { checkImmutable } from "./immutable.ts";
 import { looksLikeDer, pemBlocks } from "./pem.ts";
 
 const domainMax = 253;
-/** A domain, a slash, and what names an object in a namespace: a label, a dot and a subdomain. */
+/** Domain, slash, and the name of a namespaced object: a label, a dot and a subdomain. */
 const signerMax = domainMax + 1 + 253 + 1 + 63;
 
 const signerForm =
@@ -37,7 +37,7 @@ export function checkSigner(out: FieldError[], signer: string, path: string): vo
   if (signer.length > signerMax) out.push(tooLong(path, signerMax));
 }
 
-/** Says what is wrong with the first label that is wrong. */
+/** Reports the first invalid label. */
 function checkSegment(
   out: FieldError[],
   path: string,
@@ -55,7 +55,7 @@ function checkSegment(
 const bundleBytesMax = 1024 * 1024;
 const bundlePath = "spec.trustBundle";
 
-/** Whether an anchor is an authority is not looked at: nothing here reads X.509. */
+/** Does not check that an anchor is a CA certificate, because X.509 is not parsed here. */
 export function validateTrustBundle(bundle: Fields): FieldError[] {
   const out = bundleName(bundle);
   const content = text(part(bundle, "spec"), "trustBundle");
@@ -143,7 +143,7 @@ export function validatePodCertificateUpdate(next: Fields, old: Fields): FieldEr
 
 const terminal = new Set(["Issued", "Denied", "Failed"]);
 
-/** What has been issued, denied or failed stays so. */
+/** The states issued, denied and failed are final. */
 export function validatePodCertificateStatus(next: Fields, old: Fields): FieldError[] {
   const isDone = items(part(old, "status"), "conditions").some((each) =>
     terminal.has(text(each, "type")),

@@ -94,7 +94,7 @@ function checkRetention(out: FieldError[], spec: Fields): void {
   }
 }
 
-/** Claim templates become volumes of each pod, in place of volumes of the same name. */
+/** Claim templates become volumes of each pod and replace volumes of the same name. */
 function checkTemplates(out: FieldError[], spec: Fields): void {
   const claims = items(spec, "volumeClaimTemplates");
   claims.forEach((claim, at) => {

@@ -217,7 +217,7 @@ function checkTopologyKeys(out: FieldError[], keys: readonly string[], path: str
   });
 }
 
-/** What a driver says about a node stays; drivers come and go. */
+/** A driver's entry for a node is immutable; drivers can be added and removed. */
 export function validateCsiNodeUpdate(next: Fields, old: Fields): FieldError[] {
   const out = validateCsiNode(next);
   const path = "spec.drivers";

@@ -1,4 +1,4 @@
-/** Which rules hold for which resource, as `group/resource`. */
+/** Rules by resource, as `group/resource`. */
 import type { Rules } from "../strategies/build.ts";
 import { clusterRules } from "./rules-cluster.ts";
 import { coreRules } from "./rules-core.ts";

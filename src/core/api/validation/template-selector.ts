@@ -1,4 +1,4 @@
-/** Selectors of workloads against the labels of the pods they make. */
+/** Checks selectors of workloads against the labels of their pod templates. */
 import type { FieldError } from "../status.ts";
 import type { LabelSelectorSpec } from "../selectors/label-selector.ts";
 import {
@@ -19,7 +19,7 @@ export function selects(
   labels: Readonly<Record<string, string>>,
 ): boolean | undefined {
   try {
-    // Absent selectors select nothing; validateLabelSelector has looked at the shape.
+    // An absent selector selects nothing; validateLabelSelector has checked its form.
     const spec = selector as unknown as LabelSelectorSpec | undefined;
     return labelsMatch(selectorFromLabelSelector(spec), labels);
   } catch (error) {
@@ -28,7 +28,7 @@ export function selects(
   }
 }
 
-/** Go prints a map that was never made as null. */
+/** Go prints a nil map as null. */
 function shown(labels: Readonly<Record<string, string>>): unknown {
   return Object.keys(labels).length === 0 ? null : labels;
 }
@@ -37,7 +37,7 @@ export function isEmptySelector(selector: Fields): boolean {
   return !hasEntries(selector, "matchLabels") && count(selector, "matchExpressions") === 0;
 }
 
-/** `emptyText` undefined: an empty selector is fine. */
+/** `emptyText` undefined: an empty selector is accepted. */
 export function checkSelector(
   out: FieldError[],
   spec: Fields,
@@ -68,7 +68,7 @@ export function checkSelectsTemplate(out: FieldError[], spec: Fields, path: stri
   }
 }
 
-/** For the old selectors that are plain maps. */
+/** For selectors that are plain maps (older kinds). */
 export function checkMapSelectsTemplate(out: FieldError[], spec: Fields, path: string): void {
   const labels = textMap(part(part(spec, "template"), "metadata"), "labels");
   const lost = Object.entries(textMap(spec, "selector")).some(

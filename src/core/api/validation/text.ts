@@ -1,4 +1,4 @@
-/** Syntax of texts inside objects: ports, environment, keys, paths, domains. Texts as upstream's. */
+/** Syntax of texts in objects: ports, environment, keys, paths, domains. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
 import { isLonger, maxLengthText, subdomainErrors } from "../selectors/label-syntax.ts";
 import { dns1123LabelErrors, regexText } from "../names.ts";
@@ -16,7 +16,7 @@ export function portNumberErrors(port: number): string[] {
   return port >= 1 && port <= 65_535 ? [] : [rangeText(1, 65_535)];
 }
 
-/** Of a user or a group: the kernel has 32 bits, upstream takes 31 of them. */
+/** Id of a user or group: the kernel has 32 bits, upstream allows 31 of them. */
 export function idErrors(id: number | bigint): string[] {
   return id >= 0 && id <= 0x7fffffff ? [] : [rangeText(0, 0x7fffffff)];
 }
@@ -106,7 +106,7 @@ export function checkRelativePath(out: FieldError[], path: string, field: string
   checkNoBacksteps(out, path, field);
 }
 
-/** A path below a mount; names that start with two dots are the kubelet's own. */
+/** A path within a mount; names that begin with two dots are reserved for the kubelet. */
 export function checkLocalPath(out: FieldError[], path: string, field: string): void {
   checkRelativePath(out, path, field);
   if (path.startsWith("..") && !path.startsWith("../") && path !== "..") {
@@ -135,7 +135,7 @@ export function checkDomainPrefixedPath(out: FieldError[], value: string, field:
   }
 }
 
-/** At least three labels, no dot at the end: names of webhooks. */
+/** At least three labels without a dot at the end: names of webhooks. */
 export function checkQualifiedDomain(out: FieldError[], name: string, field: string): void {
   if (name === "") {
     out.push(required(field));
@@ -149,7 +149,7 @@ export function checkQualifiedDomain(out: FieldError[], name: string, field: str
   }
 }
 
-/** At least two labels, a dot at the end is fine: FQDN endpoints. */
+/** At least two labels, with an optional dot at the end: FQDN endpoints. */
 export function checkDomainName(out: FieldError[], value: string, field: string): void {
   const name = value.endsWith(".") ? value.slice(0, -1) : value;
   if (value === "") {
@@ -181,7 +181,7 @@ export function checkNonNegative(
 
 const csiDriverMax = 63;
 
-/** Of a CSI driver, where something names one: case does not matter. */
+/** Name of a CSI driver in a reference, where case does not matter. */
 export function checkDriverName(out: FieldError[], driver: string, path: string): void {
   if (driver === "") {
     out.push(required(path));

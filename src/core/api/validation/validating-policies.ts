@@ -1,4 +1,4 @@
-/** Validating admission policies: all but what their expressions say. Texts as upstream's. */
+/** Validating admission policies, except the contents of their expressions. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
 import { count, items, part, text, texts } from "./fields.ts";

@@ -1,4 +1,4 @@
-/** Volumes of pods: exactly one source each, and that source's own rules. */
+/** Volumes of pods: exactly one source each, with the rules of that source. */
 import { ownEntry } from "#base/own.ts";
 import type { FieldError } from "../status.ts";
 import { dns1123LabelErrors, dnsSubdomainName } from "../names.ts";
@@ -282,7 +282,7 @@ export function checkPullPolicy(out: FieldError[], policy: string, path: string)
   else if (!pullPolicies.includes(policy)) out.push(notSupported(path, policy, pullPolicies));
 }
 
-/** Rules of every source but `image` and `ephemeral`, which depend on the pod. */
+/** Rules of every source except `image` and `ephemeral`, which depend on the pod. */
 export const sourceChecks: Readonly<Record<string, SourceCheck>> = {
   emptyDir: checkEmptyDir,
   hostPath: checkHostPath,
@@ -315,12 +315,12 @@ export const sourceChecks: Readonly<Record<string, SourceCheck>> = {
 };
 
 export interface PodContext {
-  /** Absent in templates: names of volumes made for the pod cannot be checked yet. */
+  /** Absent in templates, where names of volumes made for the pod are unknown. */
   readonly podName: string | undefined;
   readonly isPod: boolean;
 }
 
-/** @returns the sources by name of the volumes that are fine. */
+/** @returns the sources of valid volumes, by name. */
 export function checkVolumes(
   out: FieldError[],
   spec: Fields,

@@ -1,4 +1,4 @@
-/** Warnings about addresses and ranges that are written in another way than Go writes them. */
+/** Warnings about addresses and ranges in another spelling than Go's. */
 import {
   addressText,
   isNetworkAddress,
@@ -51,7 +51,7 @@ function singleText({ address }: Range): string {
   return `${addressText(address)}/${address.family === "IPv4" ? 32 : 128}`;
 }
 
-/** Of services and ingresses: the addresses of their load balancers. */
+/** Warnings about the load balancer addresses of services and ingresses. */
 export function loadBalancerWarnings(object: Fields): readonly string[] {
   const out: string[] = [];
   const path = child("status", "loadBalancer", "ingress");

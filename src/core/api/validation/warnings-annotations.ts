@@ -1,4 +1,4 @@
-/** Warnings about annotations of pods that fields have replaced. */
+/** Warnings about pod annotations that were replaced by fields. */
 import { profileOfAnnotation } from "./apparmor.ts";
 import type { Fields } from "./fields.ts";
 import { has, maybe, part, text } from "./fields.ts";
@@ -37,16 +37,16 @@ const appArmorGone = 'deprecated since v1.30; use the "appArmorProfile" field in
 
 interface Profiled {
   readonly annotations: Annotations;
-  /** Of the annotations. */
+  /** Path of the annotations. */
   readonly path: string;
   readonly spec: Fields;
-  /** undefined: the pod as a whole. */
+  /** Undefined: the pod as a whole. */
   readonly container: Fields | undefined;
-  /** A pod has warnings about AppArmor of its own (`appArmorWarnings`). */
+  /** For pods `appArmorWarnings` warns about AppArmor. */
   readonly as: "pod" | "template";
 }
 
-/** Profiles of seccomp and AppArmor in annotations, where the field is not set. */
+/** Warns about profiles of seccomp and AppArmor in annotations whose field is not set. */
 export function profileWarnings(profiled: Profiled): readonly string[] {
   const { annotations, path, spec, container, as } = profiled;
   const name = container === undefined ? "" : text(container, "name");

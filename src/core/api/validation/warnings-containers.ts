@@ -1,4 +1,4 @@
-/** Warnings about variables and ports of containers. */
+/** Warnings about container variables and ports. */
 import type { Fields } from "./fields.ts";
 import { has, items, number, text } from "./fields.ts";
 import { child, index } from "./errors.ts";
@@ -27,7 +27,7 @@ export function hiddenVariables(container: Fields, path: string): readonly strin
   return out;
 }
 
-/** A second value that holds a reference to the first is meant. */
+/** A second value that refers to the first is intentional. */
 function buildsOnFirst(variable: Fields, name: string): boolean {
   const value = text(variable, "value");
   const reference = `$(${name})`;
@@ -44,7 +44,7 @@ function portsOf(containers: readonly Placed[]): readonly Port[] {
   );
 }
 
-/** Ports of one pod that collide. At most `comparisonsMax` pairs are looked at. */
+/** Port conflicts within a pod. At most `comparisonsMax` pairs are compared. */
 export function portWarnings(containers: readonly Placed[]): readonly string[] {
   const out: string[] = [];
   const byNumber = new Map<string, Port[]>();
@@ -67,14 +67,14 @@ export function portWarnings(containers: readonly Placed[]): readonly string[] {
   return out;
 }
 
-/** As Go prints the struct. */
+/** The port as Go prints the struct. */
 function printPort(port: Fields): string {
   const [name, protocol, ip] = ["name", "protocol", "hostIP"].map((field) => text(port, field));
   const [host, container] = ["hostPort", "containerPort"].map((field) => number(port, field));
   return `{Name:${name} HostPort:${host} ContainerPort:${container} Protocol:${protocol} HostIP:${ip}}`;
 }
 
-/** A pod of 10,000 ports of one number has 50 million pairs. */
+/** 10,000 ports with the same number have 50 million pairs. */
 const comparisonsMax = 10_000;
 
 function collision(port: Fields, other: Fields): string | undefined {

@@ -1,4 +1,4 @@
-/** Warnings about amounts of bytes that are no integers, wherever amounts stand. */
+/** Warnings about fractional amounts of bytes. */
 import { isFractionalBytes } from "./resources.ts";
 import type { Fields } from "./fields.ts";
 import { part, text } from "./fields.ts";
@@ -6,7 +6,7 @@ import { child, key } from "./errors.ts";
 
 const byteResources = ["memory", "ephemeral-storage"];
 
-/** Of a map of amounts, or of the maps of these names in it: by resource first, as upstream goes. */
+/** Warns about a map of amounts, or about its maps of these names: by resource first, as upstream. */
 export function fractionWarnings(
   amounts: Fields,
   path: string,
@@ -19,7 +19,7 @@ export function fractionWarnings(
   );
 }
 
-/** Of the spec of a volume claim. */
+/** Warnings about the spec of a volume claim. */
 export function claimSpecWarnings(spec: Fields, path: string): readonly string[] {
   const resources = part(spec, "resources");
   return ["requests", "limits"].flatMap((map) =>

@@ -1,4 +1,4 @@
-/** Warnings about labels of nodes that have new names, wherever nodes are selected. */
+/** Warnings about renamed node labels, wherever nodes are selected. */
 import { ownEntry } from "#base/own.ts";
 import { labelValueErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
@@ -24,7 +24,7 @@ export function nodeLabelAdvice(label: string): string | undefined {
   return ownEntry(advice, label);
 }
 
-/** `what` is looked at: of values only those of preferences, which validation lets pass. */
+/** `what` names the checked part: values are checked only in preferences, which validation accepts. */
 export function warnNodeSelectorTerm(
   out: string[],
   term: Fields,
@@ -49,7 +49,7 @@ function warnExpressionKey(out: string[], expression: Fields, path: string): voi
   if (found !== undefined) out.push(`${child(path, "key")}: ${label} is ${found}`);
 }
 
-/** Of a label selector over nodes. */
+/** Warns about a label selector over nodes. */
 function warnNodeSelector(out: string[], selector: Fields, path: string): void {
   items(selector, "matchExpressions").forEach((expression, at) =>
     warnExpressionKey(out, expression, index(child(path, "matchExpressions"), at)),

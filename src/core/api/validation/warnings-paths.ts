@@ -1,14 +1,14 @@
-/** Warnings about files that one volume would write over each other: equal paths, and paths within paths. */
+/** Warnings about files of a volume that overwrite each other: equal paths, and paths within paths. */
 import type { Fields } from "./fields.ts";
 import { items, maybe, maybeText, part, text } from "./fields.ts";
 
-/** A path in a volume, and what puts it there; "" where the volume says it. */
+/** A path in a volume and the source that writes it; "" for the volume itself. */
 interface Source {
   readonly path: string;
   readonly from: string;
 }
 
-/** Pairs of paths that are looked at for one object: a volume of 10,000 paths has 50 million. */
+/** Maximum pairs of paths compared per object; 10,000 paths have 50 million pairs. */
 const comparisonsMax = 100_000;
 
 export function overlapWarnings(volumes: readonly Fields[]): readonly string[] {
@@ -40,7 +40,7 @@ function ofProjection(volume: Fields, walk: Walk): readonly string[] {
   return [...out, ...overlaps(volume, "Projected", sources, walk)];
 }
 
-/** The first source that is given counts. */
+/** If several sources are set, the first one counts. */
 function projected(source: Fields): readonly Source[] {
   const [configMap, secret] = [part(source, "configMap"), part(source, "secret")];
   if (items(configMap, "items").length > 0) {
@@ -94,7 +94,7 @@ function overlaps(
   return out;
 }
 
-/** Either is the other, or below it. */
+/** Whether the paths are equal, or one is below the other. */
 function isWithin(a: Source, b: Source): boolean {
   if (a.path === "" || b.path === "") return false;
   return `${a.path}/`.startsWith(`${b.path}/`) || `${b.path}/`.startsWith(`${a.path}/`);

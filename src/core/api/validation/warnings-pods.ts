@@ -16,7 +16,7 @@ import { child, index, key, repeatedAt } from "./errors.ts";
 
 const lists = ["initContainers", "containers", "ephemeralContainers"];
 
-/** Updates of pods are made by kubelets and controllers: nobody reads their warnings. */
+/** No warnings for updates, because kubelets and controllers make them. */
 export function podWarnings(pod: Fields, old: Fields | undefined): readonly string[] {
   if (old !== undefined) return [];
   return [
@@ -25,7 +25,7 @@ export function podWarnings(pod: Fields, old: Fields | undefined): readonly stri
   ];
 }
 
-/** Of a pod that is written by its kubelet. */
+/** Warnings about a status written by a kubelet. */
 export function podStatusWarnings(pod: Fields): readonly string[] {
   const out: string[] = [];
   for (const list of ["podIPs", "hostIPs"]) {
@@ -36,7 +36,7 @@ export function podStatusWarnings(pod: Fields): readonly string[] {
   return out;
 }
 
-/** `use`: what a name is for that should be a label. */
+/** `use`: what the name is used for, where it should be a DNS label. */
 export function nameWarnings(object: Fields, use: string): readonly string[] {
   const errors = dns1123LabelErrors(text(part(object, "metadata"), "name"));
   if (errors.length === 0) return [];
@@ -45,7 +45,7 @@ export function nameWarnings(object: Fields, use: string): readonly string[] {
   ];
 }
 
-/** `as`: AppArmor annotations of a pod have warnings of their own (`appArmorWarnings`). */
+/** `as`: for a pod, AppArmor annotations are handled by `appArmorWarnings`. */
 export function templateSpecWarnings(
   template: Fields,
   path: string,
@@ -122,7 +122,7 @@ function warnSpread(out: string[], constraint: Fields, path: string): void {
   }
 }
 
-/** Of pods: kubelets no longer have these. In upstream's order. */
+/** Volume types that kubelets no longer support, in upstream's order. */
 const goneVolumes: readonly (readonly [string, string])[] = [
   ["photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"],
   ["gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"],
@@ -151,7 +151,7 @@ function warnVolumes(out: string[], spec: Fields, path: string): void {
   out.push(...overlapWarnings(volumes));
 }
 
-/** Names that upstream's paths spell in another way than its JSON. */
+/** Names that differ between upstream's paths and its JSON. */
 const shownVolume: Readonly<Record<string, string>> = { storageos: "storageOS" };
 
 function warnAliasesAndSecrets(out: string[], spec: Fields, path: string): void {

@@ -18,11 +18,11 @@ type Warnings = (object: Fields, old: Fields | undefined) => readonly string[];
 
 const podNames = "used in Pod names and hostnames";
 
-/** Of kinds whose pods are called after them. */
+/** For kinds whose pods are named after them. */
 export const namedWarnings: Warnings = (object, old) =>
   old === undefined ? nameWarnings(object, podNames) : [];
 
-/** Upstream looks at a template again whenever its owner has a new generation. */
+/** Upstream checks a template again when its owner has a new generation. */
 function isNewGeneration(object: Fields, old: Fields | undefined): boolean {
   if (old === undefined) return true;
   return generationOf(object) !== generationOf(old);
@@ -32,7 +32,7 @@ function generationOf(object: Fields): unknown {
   return part(object, "metadata")["generation"] ?? 0;
 }
 
-/** Of a kind that holds a pod template at `at`. */
+/** For a kind with a pod template at `at`. */
 export function templateWarnings(at: readonly string[]): Warnings {
   return (object, old) =>
     isNewGeneration(object, old)
@@ -42,11 +42,11 @@ export function templateWarnings(at: readonly string[]): Warnings {
 
 const specTemplate = ["spec", "template"];
 
-/** Upstream looks at the old template of a controller that is updated. */
+/** For an updated controller, upstream checks the old template. */
 export const controllerWarnings: Warnings = (object, old) =>
   isNewGeneration(object, old) ? templateWarnings(specTemplate)(old ?? object, undefined) : [];
 
-/** Of daemons only a template that has changed. */
+/** For daemon sets, only a changed template is checked. */
 export const daemonWarnings: Warnings = (object, old) => {
   const template = part(part(object, "spec"), "template");
   const before = old && part(part(old, "spec"), "template");
@@ -56,7 +56,7 @@ export const daemonWarnings: Warnings = (object, old) => {
 
 export const statefulSetWarnings: Warnings = (object, old) => {
   const spec = part(object, "spec");
-  // The name of the field in Go, on updates.
+  // On updates the field has its Go name.
   const field = old === undefined ? [] : ["Spec"];
   const claims = items(spec, "volumeClaimTemplates").flatMap((claim, at) => {
     const path = child(index(child("spec", "volumeClaimTemplates"), at), ...field);
@@ -75,7 +75,7 @@ export const statefulSetWarnings: Warnings = (object, old) => {
 const completionsTracked = 100_000;
 const parallelismTracked = 10_000;
 
-/** Of a kind that holds the spec of a job at `at`. */
+/** For a kind with a job spec at `at`. */
 export function jobSpecWarnings(at: readonly string[]): Warnings {
   const template = templateWarnings([...at, "template"]);
   return (object, old) => {
@@ -233,7 +233,7 @@ function warnHeadless(out: string[], spec: Fields): void {
   if (text(spec, "sessionAffinity") !== "None") out.push(`spec.SessionAffinity ${ignored}`);
 }
 
-/** Of a quota that is made: requests above limits. */
+/** Warns about a new quota whose requests exceed its limits. */
 export function quotaWarnings(quota: Fields, old: Fields | undefined): readonly string[] {
   if (old !== undefined) return [];
   const hard = part(part(quota, "spec"), "hard");
@@ -251,7 +251,7 @@ function aboveLimit(hard: Fields, request: string, limit: string): readonly stri
   return [`ResourceQuota ${request} (${askedText}) should be less than ${limit} (${mostText})`];
 }
 
-/** Of a pair for TLS: what Go says that cannot find it. Whether key and certificate fit is not looked at. */
+/** Go's errors about a TLS key pair that cannot be parsed. Whether key and certificate match is not checked. */
 export function secretWarnings(secret: Fields): readonly string[] {
   if (text(secret, "type") !== "kubernetes.io/tls") return [];
   const data = textMap(secret, "data");
@@ -297,7 +297,7 @@ export function resourceSliceWarnings(slice: Fields): readonly string[] {
   return [`spec.driver: driver names should be lowercase; ${shown} contains uppercase characters`];
 }
 
-/** Of admission's own kinds. */
+/** For the kinds of the admission API itself. */
 export function staticNameWarnings(object: Fields): readonly string[] {
   if (!text(part(object, "metadata"), "name").endsWith(".static.k8s.io")) return [];
   return [

@@ -129,7 +129,7 @@ export function checkResourceRule(out: FieldError[], rule: Fields, path: string)
   checkIfGiven(out, rule["scope"], scopes, child(path, "scope"));
 }
 
-/** Wildcards and what they cover may not be said twice. */
+/** A wildcard and resources it covers must not be listed together. */
 function checkResources(out: FieldError[], resources: readonly string[], path: string): void {
   if (resources.length === 0) out.push(required(path));
   const wholes = new Set<string>();
@@ -165,7 +165,7 @@ function checkResources(out: FieldError[], resources: readonly string[], path: s
 
 const oneOfText = "exactly one of url or service is required";
 
-/** Where a webhook is: shared with conversion webhooks. */
+/** The location of a webhook; also used for conversion webhooks. */
 export function checkClient(out: FieldError[], client: Fields, path: string): void {
   const service = maybe(client, "service");
   const url = maybeText(client, "url");
@@ -192,7 +192,7 @@ function checkUrl(out: FieldError[], value: string, path: string): void {
     const detail = `'https' is the only allowed URL scheme${form}`;
     out.push(invalidValue(path, scheme, detail));
   }
-  // The URL parser takes the first segment of the path where there is no host.
+  // The URL parser treats the first path segment as the host if there is none.
   const [, authority = ""] = /^[^:/?#]+:\/\/([^/?#]*)/.exec(value) ?? [];
   if (url.host === "" || authority.replace(/^.*@/, "") === "")
     out.push(invalidValue(path, "", `host must be specified${form}`));
@@ -210,7 +210,7 @@ function checkUrl(out: FieldError[], value: string, path: string): void {
 }
 
 function checkService(out: FieldError[], service: Fields, path: string): void {
-  // Upstream confuses the two: it reports a missing namespace as a missing name.
+  // Upstream reports a missing namespace as a missing name.
   if (text(service, "namespace") === "") out.push(required(child(path, "name")));
   if (text(service, "name") === "") out.push(required(child(path, "namespace")));
   if (has(service, "port")) {
@@ -236,7 +236,7 @@ function checkService(out: FieldError[], service: Fields, path: string): void {
   });
 }
 
-/** Names and presence; whether an expression compiles is the evaluator's question. */
+/** Checks names and presence; the evaluator compiles the expressions. */
 export function checkConditions(
   out: FieldError[],
   conditions: readonly Fields[],

@@ -21,7 +21,7 @@ import {
 } from "./template-selector.ts";
 import { validateLabelSelector } from "../meta.ts";
 
-/** Pods of controllers that replace them run for ever. */
+/** The pods must always restart, because their controller replaces them. */
 export function checkEndlessTemplate(out: FieldError[], spec: Fields, kind: string): void {
   const template = part(part(spec, "template"), "spec");
   const policy = text(template, "restartPolicy");
@@ -92,7 +92,7 @@ export function validateDeploymentUpdate(next: Fields, old: Fields): FieldError[
   return out;
 }
 
-/** The selector is immutable: pods created under an old one would have no owner. */
+/** The selector is immutable, because pods created under an old one would lose their owner. */
 function checkSelectorKept(out: FieldError[], next: Fields, old: Fields): void {
   const at = { field: "selector", path: "spec" };
   checkImmutable(out, part(next, "spec"), part(old, "spec"), at);
@@ -154,7 +154,7 @@ export function validateReplicaSetUpdate(next: Fields, old: Fields): FieldError[
   return out;
 }
 
-/** Replica sets and replication controllers report alike. */
+/** Replica sets and replication controllers have the same status. */
 export function validateReplicaStatus(next: Fields): FieldError[] {
   const out: FieldError[] = [];
   const status = part(next, "status");

@@ -1,6 +1,6 @@
 /** IPv4 addresses as numbers below 2^32. */
 
-/** Undefined for anything but dotted decimal. Octets with leading zeros are refused, as Go refuses them. */
+/** Undefined unless the text is dotted decimal. As in Go, octets with leading zeros are refused. */
 export function parseIpv4(text: string): number | undefined {
   const octets = text.split(".");
   if (octets.length !== 4) return undefined;

@@ -16,7 +16,7 @@ export interface Quantity {
   readonly format: QuantityFormat;
 }
 
-/** A text that is no quantity; the message is upstream's. */
+/** The text is not a quantity; the message is upstream's. */
 export class QuantityError extends Error {
   constructor(message: string) {
     super(message);
@@ -28,9 +28,9 @@ export const zeroQuantity: Quantity = { nanos: 0n, format: "DecimalSI" };
 
 const nano = 1_000_000_000n;
 const binaryMaxNanos = int64Max * nano;
-/** Decimal exponents outside of ±this are refused or round up to 1n: keeps the integers small. */
+/** Decimal exponents beyond ± this are refused, or round up to 1n, which keeps integers small. */
 const exponentMax = 100;
-/** Digits before and after the point; a longer text is refused. */
+/** Maximum digits before and after the point. */
 const digitsMax = 200;
 
 const formatText =
@@ -60,7 +60,7 @@ const suffixes: ReadonlyMap<string, Suffix> = new Map([
     ]),
 ]);
 
-/** A suffix starts with no digit here: digits that two parts could take are tried in every split. */
+/** A suffix must not begin with a digit, because ambiguous digits would be tried in every split. */
 const quantityRegex = /^([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/;
 
 /** Parses a text, or a number as JSON may carry one. Throws QuantityError. */
@@ -115,7 +115,7 @@ function capToMax(nanos: bigint, format: QuantityFormat): bigint {
   return format === "BinarySI" && nanos > binaryMaxNanos ? binaryMaxNanos : nanos;
 }
 
-/** Away from zero. */
+/** Rounds away from zero. */
 function divideUp(numerator: bigint, denominator: bigint): bigint {
   const quotient = numerator / denominator;
   if (quotient * denominator === numerator) return quotient;
@@ -135,7 +135,7 @@ export function compareQuantities(a: Quantity, b: Quantity): number {
   return a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : 0;
 }
 
-/** The sum prints in the format of `a`, unless `a` is zero. */
+/** The sum has the format of `a`, unless `a` is zero. */
 export function addQuantities(a: Quantity, b: Quantity): Quantity {
   return { nanos: a.nanos + b.nanos, format: a.nanos === 0n ? b.format : a.format };
 }

@@ -6,14 +6,14 @@
 const timeRegex =
   /^([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})$/;
 
-/** Milliseconds since 1970, or undefined for a text that is no RFC 3339 time. */
+/** Milliseconds since 1970; undefined for a text that is not an RFC 3339 time. */
 export function parseTime(text: string | null | undefined): number | undefined {
   if (text === undefined || text === null || !timeRegex.test(text)) return undefined;
   const time = Date.parse(text.toUpperCase());
   return Number.isNaN(time) ? undefined : time;
 }
 
-/** The second formatted last: under load all writes of a second carry it. */
+/** The last second formatted; under load all writes within a second have the same. */
 let lastSecond = 0;
 let lastText = "1970-01-01T00:00:00Z";
 
@@ -67,7 +67,7 @@ function twoUnits(
   return rest === 0 ? whole : `${whole}${rest}${smallName}`;
 }
 
-/** How long ago `text` was, `<unknown>` when it is absent or no time. */
+/** The age of `text`; `<unknown>` when it is absent or not a time. */
 export function ageOf(text: string | null | undefined, nowMs: number): string {
   const time = parseTime(text);
   return time === undefined ? "<unknown>" : humanDuration(nowMs - time);

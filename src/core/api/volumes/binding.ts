@@ -9,16 +9,16 @@ import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from "../g
 import type { KubeObject } from "../object.ts";
 import { tryParseQuantity } from "../values/quantity.ts";
 
-/** The claim's binding is done: its volume is never chosen again. */
+/** The claim's binding is complete, and its volume will not change. */
 export const bindCompleted = "pv.kubernetes.io/bind-completed";
-/** The binding was chosen here, not by the user: it may be taken back. */
+/** The controller chose the binding, not the user, so it may be undone. */
 export const boundByController = "pv.kubernetes.io/bound-by-controller";
 export const provisionedBy = "pv.kubernetes.io/provisioned-by";
 export const migratedTo = "pv.kubernetes.io/migrated-to";
-/** The node for which the scheduler asks that a volume is provisioned. */
+/** The node for which the scheduler requests a volume. */
 export const selectedNode = "volume.kubernetes.io/selected-node";
 
-/** Classes of volumes that people make by hand. */
+/** Provisioner of classes whose volumes are created by hand. */
 export const noProvisioner = "kubernetes.io/no-provisioner";
 
 const betaClass = "volume.beta.kubernetes.io/storage-class";
@@ -47,7 +47,7 @@ export function withoutAnnotation<T extends KubeObject>(object: T, key: string):
   return { ...object, metadata: { ...metadata, ...kept } };
 }
 
-/** "" is a choice, too: only volumes without a class. */
+/** "" is a class too: it selects only volumes without a class. */
 export function classOfClaim(claim: PersistentVolumeClaim): string {
   return annotationOf(claim, betaClass) ?? claim.spec?.storageClassName ?? "";
 }
@@ -68,14 +68,14 @@ export function keyOfClaim(claim: PersistentVolumeClaim): string {
   return `${claim.metadata?.namespace ?? ""}/${claim.metadata?.name ?? ""}`;
 }
 
-/** The claim that the volume's claimRef names, as `namespace/name`; undefined without one. */
+/** The claim in the volume's claimRef, as `namespace/name`; undefined without one. */
 export function claimKeyOf(volume: PersistentVolume): string | undefined {
   const reference = volume.spec?.claimRef;
   if (reference === undefined) return undefined;
   return `${reference.namespace ?? ""}/${reference.name ?? ""}`;
 }
 
-/** The volume is the claim's: by uid, or by name while the reference has no uid yet. */
+/** Whether the volume belongs to the claim: by uid, or by name while the reference has no uid. */
 export function isVolumeOf(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
   if (claimKeyOf(volume) !== keyOfClaim(claim)) return false;
   const uid = volume.spec?.claimRef?.uid ?? "";
@@ -86,7 +86,7 @@ export function isFullyBound(claim: PersistentVolumeClaim): boolean {
   return (claim.spec?.volumeName ?? "") !== "" && hasAnnotation(claim, bindCompleted);
 }
 
-/** Billionths, so that no size is rounded; an unreadable one is 0. */
+/** In billionths, so that no size is rounded; 0 if it cannot be parsed. */
 export function storageNanos(list: Readonly<Record<string, string>> | undefined): bigint {
   return tryParseQuantity(list?.["storage"] ?? "0")?.nanos ?? 0n;
 }
@@ -108,7 +108,7 @@ function hasAccessModes(volume: PersistentVolume, claim: PersistentVolumeClaim):
   return (claim.spec?.accessModes ?? []).every((mode) => has.includes(mode));
 }
 
-/** Why a volume that the claim names cannot be its own, in upstream's words. */
+/** Why a volume named by the claim cannot be bound to it, in upstream's words. */
 export function mismatch(
   volume: PersistentVolume,
   claim: PersistentVolumeClaim,
@@ -128,7 +128,7 @@ export function mismatch(
   return hasAccessModes(volume, claim) ? undefined : "incompatible accessMode";
 }
 
-/** The volume with its reference to the claim. It is marked when the user did not choose it. */
+/** The volume with its reference to the claim, marked if the user did not choose it. */
 export function volumeBoundTo(
   volume: PersistentVolume,
   claim: PersistentVolumeClaim,
@@ -143,7 +143,7 @@ export function volumeBoundTo(
   return { ...marked, spec: { ...marked.spec, claimRef } };
 }
 
-/** The claim with its volume. It is marked when the user did not name the volume. */
+/** The claim with its volume, marked if the user did not name the volume. */
 export function claimBoundTo(
   claim: PersistentVolumeClaim,
   volume: PersistentVolume,

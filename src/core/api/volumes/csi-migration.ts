@@ -15,9 +15,9 @@ type Source = Omit<CSIPersistentVolumeSource, "driver">;
 interface Plugin {
   readonly name: string;
   readonly driver: string;
-  /** Undefined: it cannot be translated. */
+  /** Undefined: the source cannot be translated. */
   readonly sourceOf: (volume: PersistentVolume, spec: Spec) => Source | undefined;
-  /** What else of the specification changes. */
+  /** Further changes of the spec. */
   readonly rest?: (volume: PersistentVolume, spec: Spec) => Partial<Spec>;
 }
 
@@ -48,7 +48,7 @@ const plugins: Readonly<Record<SourceField, Plugin>> = {
     name: "kubernetes.io/azure-disk",
     driver: "disk.csi.azure.com",
     sourceOf: (_volume, { azureDisk: source }) => {
-      // Before there were kinds a disk had none; the default of today is Shared.
+      // Before `kind` existed, disks had none; today's default is Shared.
       if (source?.kind !== undefined && source.kind.toLowerCase() !== "managed") return undefined;
       const { cachingMode, fsType } = source ?? {};
       const volumeAttributes = {
@@ -113,21 +113,21 @@ const plugins: Readonly<Record<SourceField, Plugin>> = {
 const fields = Object.keys(plugins) as readonly SourceField[]; // just those
 const byName = new Map(Object.values(plugins).map(({ name, driver }) => [name, driver]));
 
-/** The driver that does the work of an in-tree plugin or provisioner. */
+/** The CSI driver that replaces an in-tree plugin or provisioner. */
 export function csiDriverOf(plugin: string): string | undefined {
   return byName.get(plugin);
 }
 
-/** The in-tree plugin of the volume's source; undefined for all others. */
+/** The in-tree plugin of the volume's source; undefined for other volumes. */
 export function inTreePluginOf({ spec }: PersistentVolume): string | undefined {
   const field = fields.find((candidate) => spec?.[candidate] !== undefined);
   return field === undefined ? undefined : plugins[field].name;
 }
 
-/** By volume: they are shared and never changed. */
+/** Cached by volume, because volumes are shared and immutable. */
 const translated = new WeakMap<PersistentVolume, PersistentVolume>();
 
-/** The volume with a CSI source; itself when it has no in-tree source, or one that cannot be translated. */
+/** The volume with a CSI source; unchanged when it has no in-tree source or it cannot be translated. */
 export function asCsi(volume: PersistentVolume): PersistentVolume {
   const { spec } = volume;
   const field = fields.find((candidate) => spec?.[candidate] !== undefined);
@@ -145,15 +145,15 @@ export function asCsi(volume: PersistentVolume): PersistentVolume {
   return made;
 }
 
-/** A disk that a pod's volume names itself, as its CSI driver knows it. */
+/** A disk named directly in a pod's volume, in the terms of its CSI driver. */
 export interface InlineDisk {
-  /** `kubernetes.io/aws-ebs`. */
+  /** Such as `kubernetes.io/aws-ebs`. */
   readonly plugin: string;
   readonly driver: string;
   readonly handle: string;
 }
 
-/** Undefined: the volume is of no in-tree plugin, or cannot be translated without a PersistentVolume. */
+/** Undefined: the volume has no in-tree plugin, or translating it requires a PersistentVolume. */
 export function inlineDisk(volume: Volume): InlineDisk | undefined {
   const field = fields.find((candidate) => volume[candidate] !== undefined);
   if (field === undefined) return undefined;
@@ -168,7 +168,7 @@ interface Mounted {
   readonly readOnly?: boolean;
 }
 
-/** As Go writes them: nothing for "" and false. */
+/** As Go, omits "" and false. */
 function mounted(source: Mounted | undefined): Mounted {
   const { fsType = "", readOnly = false } = source ?? {};
   return { ...(fsType === "" ? {} : { fsType }), ...(readOnly ? { readOnly } : {}) };
@@ -197,7 +197,7 @@ function azureFileSource(volume: PersistentVolume, spec: Spec): Source | undefin
   };
 }
 
-/** In no zone, in one, or in several of one region; undefined: of several regions, or no zones of the provider. */
+/** Zero or one zone, or several of one region; undefined: several regions, or unknown zones. */
 function gcePlace(zones: readonly string[]): string | undefined {
   const [first = ""] = zones;
   if (zones.length < 2) return `zones/${first === "" ? "UNSPECIFIED" : first}`;
@@ -208,7 +208,7 @@ function gcePlace(zones: readonly string[]): string | undefined {
   return regions.size === 1 ? `regions/${region}` : undefined;
 }
 
-/** The driver has no volumes for many writers, nor for one and many readers: those were for one writer. */
+/** The driver supports no ReadWriteMany and no combination with ReadOnlyMany; these become ReadWriteOnce. */
 function gceModes(modes: readonly string[]): string[] {
   const isReadOnly = modes.length > 0 && modes.every((mode) => mode === "ReadOnlyMany");
   return [isReadOnly ? "ReadOnlyMany" : "ReadWriteOnce"];

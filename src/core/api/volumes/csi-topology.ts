@@ -20,23 +20,23 @@ const beta: Keys = {
   zone: "failure-domain.beta.kubernetes.io/zone",
   region: "failure-domain.beta.kubernetes.io/region",
 };
-/** Between the zones of a volume that is in several. */
+/** Separates the zones of a volume with several. */
 const delimiter = "__";
 
-/** The zones that the labels name; as upstream the old label first. */
+/** The zones in the labels; as upstream, the old label takes precedence. */
 export function zonesOfLabels({ metadata }: PersistentVolume): readonly string[] {
   const old = metadata?.labels?.[beta.zone] ?? "";
   return (old === "" ? (metadata?.labels?.[stable.zone] ?? "") : old).split(delimiter);
 }
 
-/** With zones under `key`; the old name of regions becomes the new one, which nodes have. */
+/** Moves zones to `key`; the old region key is replaced by the new one, which nodes have. */
 export function withZone(volume: PersistentVolume, spec: Spec, key: string): Affinity {
   const keys = keysOf(volume, spec);
   const terms = withKey(volume, termsOf(spec), keys.zone, key, delimiter);
   return affinity(spec, keys === beta ? renamed(terms, beta.region, stable.region) : terms);
 }
 
-/** With zones and regions under the keys of `prefix`; a label is one place, whatever it holds. */
+/** Moves zones and regions to the keys of `prefix`; a label is one place, whatever it contains. */
 export function withRegionAndZone(volume: PersistentVolume, spec: Spec, prefix: string): Affinity {
   const keys = keysOf(volume, spec);
   const zoned = withKey(volume, termsOf(spec), keys.zone, `${prefix}/zone`);
@@ -57,7 +57,7 @@ function requirementsOf(terms: readonly NodeSelectorTerm[]): readonly NodeSelect
   return terms.flatMap(({ matchExpressions = [] }) => matchExpressions);
 }
 
-/** The label keys of zone and region that the volume uses: those of its node affinity, or else of its labels. */
+/** The label keys of zone and region that the volume uses, in its node affinity or else in its labels. */
 function keysOf({ metadata }: PersistentVolume, spec: Spec): Keys {
   const named = new Set(requirementsOf(termsOf(spec)).map(({ key }) => key));
   const labels = metadata?.labels ?? {};
@@ -71,7 +71,7 @@ function keysOf({ metadata }: PersistentVolume, spec: Spec): Keys {
   return stable;
 }
 
-/** `from` becomes `to`; where no term has values for it, the label's are added to each. */
+/** Renames `from` to `to`; if no term has values for it, those of the label are added to each. */
 function withKey(
   { metadata }: PersistentVolume,
   terms: readonly NodeSelectorTerm[],

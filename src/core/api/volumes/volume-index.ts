@@ -35,7 +35,7 @@ interface Entry {
 /** The free volumes of one class, mode and attributes class. */
 interface Bucket {
   readonly all: Entry[];
-  /** Those that one host alone can use, and the others. */
+  /** Volumes that only one host can use, by host; and all others. */
   readonly byHost: Map<string, Entry[]>;
   readonly anyHost: Entry[];
 }
@@ -43,7 +43,7 @@ interface Bucket {
 interface ModeSet {
   readonly modes: readonly string[];
   readonly free: Map<string, Bucket>;
-  /** By key of the claim, then name. */
+  /** By key of the claim, then by name. */
   readonly reserved: Map<string, Map<string, PersistentVolume>>;
 }
 
@@ -100,7 +100,7 @@ export class VolumeIndex {
     return undefined;
   }
 
-  /** As `best`, among the volumes of the claim's class that the node can use, without those `taken`. */
+  /** Like `best`, among volumes of the claim's class that the node can use, without those in `taken`. */
   bestOn(
     claim: PersistentVolumeClaim,
     node: Node,
@@ -127,7 +127,7 @@ export class VolumeIndex {
     return best?.volume;
   }
 
-  /** Those whose modes contain the claim's, fewest modes first. */
+  /** Sets whose access modes include the claim's, those with fewest modes first. */
   #suitableSets(claim: PersistentVolumeClaim): readonly ModeSet[] {
     const wanted = claim.spec?.accessModes ?? [];
     const suitable: ModeSet[] = [];
@@ -148,7 +148,7 @@ export class VolumeIndex {
   }
 }
 
-/** By node affinity alone. */
+/** Checks only the node affinity. */
 export function isUsableOn(volume: PersistentVolume, node: Node): boolean {
   const required = volume.spec?.nodeAffinity?.required;
   return required === undefined || nodeSelectorMatches(required, node);
@@ -254,7 +254,7 @@ function remove(list: Entry[], nanos: bigint, name: string): void {
   if (list[index]?.name === name) list.splice(index, 1);
 }
 
-/** The first index whose entry is not before (nanos, name). */
+/** Index of the first entry that is not before (nanos, name). */
 function lowerBound(list: readonly Entry[], nanos: bigint, name: string): number {
   let low = 0;
   let high = list.length;
@@ -281,7 +281,7 @@ function bucketKey(storageClass: string, mode: string, attributes: string): stri
   return JSON.stringify([storageClass, mode, attributes]);
 }
 
-/** The one host that local volumes name; undefined when the affinity is not just that. */
+/** The single host that a local volume names; undefined when the affinity has another form. */
 function hostOf(volume: PersistentVolume): string | undefined {
   const terms = volume.spec?.nodeAffinity?.required?.nodeSelectorTerms ?? [];
   if (terms.length !== 1) return undefined;

@@ -17,7 +17,7 @@ interface VolumeSecret {
 
 interface Source {
   readonly refs: readonly string[];
-  /** A reference without a namespace means that of the claim; objects of old have none. */
+  /** A reference without a namespace, as in old objects, means the claim's. */
   readonly claimNamespace: boolean;
 }
 
@@ -38,7 +38,7 @@ const sources: readonly (readonly [string, Source])[] = [
 
 const known = new WeakMap<AnyObject, readonly VolumeSecret[]>();
 
-/** Found once per volume object, then remembered: objects are never changed. */
+/** Computed once per volume object, because objects are immutable. */
 export function volumeSecrets(volume: AnyObject): readonly VolumeSecret[] {
   const seen = known.get(volume);
   if (seen !== undefined) return seen;

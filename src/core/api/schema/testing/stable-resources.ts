@@ -1,4 +1,4 @@
-/** The resources of stable versions (v1, v2): enough kinds for a test that asks of every kind. */
+/** The resources of stable versions (v1, v2): enough for a test over every kind. */
 import type { ResourceInfo } from "../resource-info.ts";
 import { builtinResources } from "../resources.ts";
 

@@ -6,7 +6,7 @@
 import { isJsonObject } from "../../json/json-value.ts";
 import type { JsonObject, JsonValue } from "../../object.ts";
 
-/** `keeps`: fields that no schema knows stay, as those above it do. */
+/** `keeps`: fields unknown to the schema stay, because a schema above preserves them. */
 export function prunedLiterally(
   schema: JsonObject | undefined,
   value: JsonValue,
@@ -47,7 +47,7 @@ export function defaultedLiterally(schema: JsonObject | undefined, value: JsonVa
   return { ...filled, ...Object.fromEntries(added) };
 }
 
-/** A null that may not be becomes the default; without one an item stays, and a field goes. */
+/** Replaces a forbidden null by the default; without one, an item stays and a field is removed. */
 function filledLiterally(schema: JsonObject | undefined, value: JsonValue): JsonValue {
   const isWrong = value === null && schema?.["nullable"] !== true;
   if (isWrong && schema?.["default"] !== undefined) return schema["default"];
@@ -63,7 +63,7 @@ function schemaBelow(schema: JsonObject | undefined, name: string): JsonObject |
   return isJsonObject(additionalProperties) ? additionalProperties : undefined;
 }
 
-/** `undefined`: the field goes. */
+/** `undefined`: the field is removed. */
 function changedFields(
   object: JsonObject,
   change: (name: string, value: JsonValue) => JsonValue | undefined,

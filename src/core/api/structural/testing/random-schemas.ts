@@ -1,4 +1,4 @@
-/** Random structural schemas and values that fit them now and then: few names and small bounds, so they meet. */
+/** Random structural schemas and values, from few names and small ranges, so that values sometimes fit. */
 import fc from "fast-check";
 import type { JsonObject, JsonValue } from "../../object.ts";
 
@@ -37,7 +37,7 @@ const bounds = fc.record(
   { requiredKeys: [], noNullPrototype: true },
 );
 
-/** Value validations name no types, so they fit below any schema that has the fields. */
+/** Value validations without types, so that they fit any schema with these fields. */
 const clause = fc.oneof(
   fc.record({ required: fc.subarray(names, { minLength: 1 }) }, { noNullPrototype: true }),
   fc.record({ minProperties: fc.nat(3) }, { noNullPrototype: true }),

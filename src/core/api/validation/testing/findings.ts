@@ -1,4 +1,4 @@
-/** For tests: what the API says about a manifest, after defaulting and the strategy's preparation. */
+/** For tests: validation of a manifest, after defaulting and the strategy's preparation. */
 import { parse } from "yaml";
 import type { AnyObject } from "../../object.ts";
 import { parseApiVersion } from "../../object.ts";
@@ -18,7 +18,7 @@ function versionOf(object: AnyObject): { readonly group: string; readonly versio
   return version;
 }
 
-/** Plural of the few kinds whose plural is not the kind and an s. */
+/** Plurals that are not the kind plus an s. */
 const plurals: Readonly<Record<string, string>> = {
   CSIStorageCapacity: "csistoragecapacities",
   Endpoints: "endpoints",
@@ -69,7 +69,7 @@ export function warnings(yaml: string): readonly string[] {
   return [...(strategy.sentWarnings?.(sent) ?? []), ...strategy.warnings(object, undefined)];
 }
 
-/** Of replacing the created `old` by `next`, or of writing one of its subresources. */
+/** Warnings for replacing the created `old` by `next`, or for writing one of its subresources. */
 export function warningsOfUpdate(old: string, next: string, subresource = ""): readonly string[] {
   const before = created(old);
   const strategy = strategyOf(before);

@@ -32,7 +32,7 @@ export function deployment(spec: string, name = "n", more = "", metadata = ""): 
 export const service = (spec: string, metadata = "name: n"): string =>
   object("v1", "Service", `spec: {ports: [{port: 80}], ${spec}}`, metadata);
 
-/** What it is, the manifest, and the texts that its creation earns. */
+/** Name, manifest, and the warnings for its creation. */
 export const warnedManifests: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "a pod whose name is no label",
