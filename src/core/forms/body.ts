@@ -12,7 +12,7 @@ import { objectBytes } from "./protobuf/envelope.ts";
 const encoder = new TextEncoder();
 
 export function bodyOf(object: object, form: Negotiated): Uint8Array {
-  // Protobuf is negotiated for objects of built-in kinds only.
+  // Protobuf is only negotiated for built-in kinds.
   if (form.mediaType === protobufType) return objectBytes(object as AnyObject);
   if (form.mediaType === "application/yaml") return encoder.encode(yamlText(object));
   if (form.isPretty) return encoder.encode(JSON.stringify(object, undefined, 2));
@@ -30,7 +30,7 @@ function yamlText(object: unknown): string {
   return json.length > blockStyleMax ? `${json}\n` : stringify(object, yamlOptions);
 }
 
-/** As upstream: keys sorted, lists not indented. */
+/** As upstream: sorted keys, lists not indented. */
 export const yamlOptions = {
   lineWidth: 0,
   aliasDuplicateObjects: false,

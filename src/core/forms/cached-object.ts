@@ -12,15 +12,15 @@ export interface CachedObject {
   readonly resourceVersion: string;
   readonly namespace: string;
   readonly name: string;
-  /** Parsed once on first use; deeply frozen in tests, never to be changed anywhere. */
+  /** Parsed once, on first use. Must not be changed (tests freeze it deeply). */
   readonly object: AnyObject;
-  /** Complete JSON in the storage version, resourceVersion included. Shared; never changed. */
+  /** Complete JSON in the storage version, including resourceVersion. Shared and immutable. */
   readonly json: Uint8Array;
-  /** Of the stored value. */
+  /** Size of the stored value. */
   readonly bytes: number;
   readonly labels: Readonly<Record<string, string>>;
-  /** A selectable field's value, "" when absent. */
+  /** The value of a selectable field, "" when absent. */
   field(name: string): string;
-  /** The bytes for `format` (a short constant key), made by `make` the first time. */
+  /** The bytes for `format` (a short constant key); `make` creates them on first use. */
   encoded(format: string, make: (object: CachedObject) => Uint8Array): Uint8Array;
 }

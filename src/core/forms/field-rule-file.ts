@@ -1,9 +1,9 @@
-/** Field rules and paths out of an operator's YAML file, for views and sinks. */
+/** Reads field rules and paths from an operator's YAML file, for views and sinks. */
 import { type FieldRule, parsePath } from "#api/json-path/field-rule.ts";
 import type { JsonPath } from "#api/json-path/json-path.ts";
 import type { FieldPath, YamlFields } from "#wire/yaml-fields.ts";
 
-/** `{ip: .status.podIP, images: [".spec.containers[*].image"]}`: a path in a list takes all its values. */
+/** `{ip: .status.podIP, images: [".spec.containers[*].image"]}`; a path in brackets yields all its values. */
 export function readFieldRules(
   yaml: YamlFields,
   value: unknown,

@@ -17,9 +17,9 @@ import { entryBytes, listParts, type TypeMeta } from "./protobuf/envelope.ts";
 const blockBytesMax = 256 * 1024;
 const blockObjectsMax = 256;
 const boundaryMask = 31;
-/** Blocks of a busy time do not outlast it. */
+/** Blocks unused for this long are dropped. */
 const idleMs = 120_000;
-/** A run of one or two is cheaper to join again than to remember. */
+/** Shorter runs are cheaper to join again than to cache. */
 const keptObjectsMin = 3;
 const encoder = new TextEncoder();
 const comma = encoder.encode(",");
@@ -38,14 +38,14 @@ interface Block {
 
 interface ListHead {
   readonly apiVersion: string;
-  /** `PodList`. */
+  /** Such as `PodList`. */
   readonly kind: string;
   readonly metadata: object;
 }
 
-/** How one object is written in this list: its own JSON, or another version's or form's. */
+/** The form of an object in this list: its stored JSON, or another version or shape. */
 export interface ItemForm {
-  /** Names the form in caches; "" is the stored JSON. */
+  /** Identifies the form in caches; "" is the stored JSON. */
   readonly key: string;
   /** JSON objects, or entries of a protobuf list (`protobuf/envelope.ts`). */
   readonly layout: "json" | "protobuf";
@@ -66,7 +66,7 @@ function withoutHead(json: Uint8Array, head: Uint8Array): Uint8Array {
   return json.subarray(head.length - 1);
 }
 
-/** The bytes of `form` as a whole object, as they stand in a list that is not made of blocks. */
+/** The bytes of a single object in `form`, for lists that are not made of blocks. */
 export function wholeItem(form: ItemForm, object: CachedObject): Uint8Array {
   const bytes = form.bytes(object);
   if (bytes[0] === openBrace) return bytes;
@@ -75,13 +75,13 @@ export function wholeItem(form: ItemForm, object: CachedObject): Uint8Array {
   return whole;
 }
 
-/** The form another version or shape needs; each object's bytes are made once and kept with it. */
+/** A form for another version or shape; each object's bytes are made once and cached with it. */
 export function madeForm(key: string, make: (cached: CachedObject) => object): ItemForm {
   const encode = (cached: CachedObject): Uint8Array => encoder.encode(JSON.stringify(make(cached)));
   return { key, layout: "json", bytes: (object) => object.encoded(key, encode) };
 }
 
-/** Objects of `type` as entries of protobuf lists; `make` leads to another version or shape. */
+/** Objects of `type` as entries of protobuf lists; `make` converts to another version or shape. */
 export function protobufForm(
   key: string,
   type: TypeMeta,
@@ -91,18 +91,18 @@ export function protobufForm(
   return { key, layout: "protobuf", bytes: (object) => object.encoded(key, encode) };
 }
 
-/** Blocks of one resource, by form. */
+/** Cached blocks of one resource, by form. */
 export class ListBlocks {
   readonly #byForm = new Map<string, WeakMap<CachedObject, Block>>();
   #usedMs = 0;
   #isArmed = false;
 
-  /** The whole body of a list, as chunks to send in order. */
+  /** The whole body of a list, as chunks in order. */
   body(head: ListHead, items: readonly CachedObject[], form: ItemForm): readonly Uint8Array[] {
     return wholeBody(head, this.#blocks(items, form), form);
   }
 
-  /** The same, made in turns of the loop: the first time, each object is encoded. */
+  /** The same in turns of the loop, because each object is encoded the first time. */
   async bodyInTurns(
     head: ListHead,
     items: readonly CachedObject[],
@@ -175,7 +175,7 @@ function wholeBody(
   return merged(chunks);
 }
 
-/** `{"kind":...,"apiVersion":...,"metadata":...,"items":[` */
+/** The beginning: `{"kind":...,"apiVersion":...,"metadata":...,"items":[` */
 export function listHead(head: ListHead): string {
   const { apiVersion, kind, metadata } = head;
   return `${JSON.stringify({ kind, apiVersion, metadata }).slice(0, -1)},"items":[`;
@@ -232,7 +232,7 @@ function joined(parts: readonly Uint8Array[], lengthMax: number): Uint8Array {
   return out;
 }
 
-/** Short bodies leave as one chunk: one write, one TLS record. */
+/** Joins short bodies into one chunk: one write and one TLS record. */
 function merged(chunks: readonly Uint8Array[]): readonly Uint8Array[] {
   const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   return length > blockBytesMax ? chunks : [concatBytes(chunks)];

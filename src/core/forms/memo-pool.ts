@@ -9,18 +9,18 @@
 import { assert } from "#base/assert.ts";
 
 export interface MemoHolder {
-  /** Set by the holder on every hit, cleared by the pool when the hand passes. */
+  /** Set by the holder on every hit; cleared by the pool when its hand passes. */
   memoUsed: boolean;
-  /** Drops everything derived; the holder makes it again when asked. */
+  /** Drops all derived data, which the holder makes again when needed. */
   dropMemo(): void;
-  /** No state and no recent event at `mark` has it: it is older, and was not rehomed then. */
+  /** Whether no state and no recent event at `mark` contains it: it is older and was not rehomed. */
   outlived(mark: number): boolean;
 }
 
-/** Charged per holder regardless of its content, so that the number of holders is bounded too. */
+/** Charged for each holder, whatever its content, so that the number of holders is bounded too. */
 const holderOverheadBytes = 256;
 
-/** The queue is compacted when about this many of its slots are dead. */
+/** The queue is compacted at about this many dead slots. */
 const deadSlotsMax = 4096;
 
 export class MemoPool {
@@ -39,7 +39,7 @@ export class MemoPool {
     return this.#total;
   }
 
-  /** `holder` keeps `bytes` more. May drop the memo of any holder, this one included. */
+  /** Charges `holder` with `bytes` more. May drop the memo of any holder, including this one. */
   add(holder: MemoHolder, bytes: number): void {
     const held = this.#bytes.get(holder);
     const added = held === undefined ? bytes + holderOverheadBytes : bytes;
@@ -50,14 +50,14 @@ export class MemoPool {
     assert(this.#total >= 0, "memo pool counts bytes nobody holds");
   }
 
-  /** Stops charging for `holder`, which has dropped its memo because no further use is expected. */
+  /** Stops charging `holder`, which has dropped its memo because it is not expected to be used. */
   release(holder: MemoHolder): void {
     this.#total -= this.#bytes.get(holder) ?? 0;
     this.#bytes.delete(holder);
     if (this.#queue.length > 2 * this.#bytes.size + deadSlotsMax) this.#compact();
   }
 
-  /** Drops holders that will not be used again: each would pin the stored bytes it was made from. */
+  /** Drops holders that will not be used again, because each keeps the stored bytes it was made from. */
   dropOutlived(mark: number): void {
     for (const [holder, bytes] of this.#bytes) {
       if (!holder.outlived(mark)) continue;
@@ -68,7 +68,7 @@ export class MemoPool {
     this.#compact();
   }
 
-  /** What nobody used since the last call goes, so that the memos of a busy hour do not outlast it. */
+  /** Drops holders unused since the last call, so that memory shrinks after a busy time. */
   dropUnused(): void {
     for (const [holder, bytes] of this.#bytes) {
       if (holder.memoUsed) {
@@ -97,7 +97,7 @@ export class MemoPool {
     holder.dropMemo();
   }
 
-  /** Drops dead slots: before the head, and of holders released. Order stays. */
+  /** Removes dead slots and those of released holders, keeping the order. */
   #compact(): void {
     this.#queue = this.#queue.slice(this.#head).filter((holder) => this.#bytes.has(holder));
     this.#head = 0;

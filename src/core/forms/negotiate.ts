@@ -15,7 +15,7 @@ export type MediaType = "application/json" | "application/yaml" | typeof protobu
 
 interface Transform {
   readonly kind: "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList";
-  /** Of group meta.k8s.io. */
+  /** Version of group meta.k8s.io. */
   readonly version: "v1" | "v1beta1";
 }
 
@@ -34,7 +34,7 @@ export interface AcceptClause {
 
 const served: readonly MediaType[] = ["application/json", "application/yaml", protobufType];
 const transformKinds = new Set(["Table", "PartialObjectMetadata", "PartialObjectMetadataList"]);
-/** Clients send the same few headers for ever: parsed once each. */
+/** Maximum cached headers; clients send the same few, so each is parsed once. */
 const parsedMax = 256;
 const parsed = new Map<string, readonly AcceptClause[]>();
 
@@ -44,7 +44,7 @@ const parsed = new Map<string, readonly AcceptClause[]>();
  */
 export type TransformRule = "none" | "metadata" | "objects" | "custom";
 
-/** @throws ApiError 406 when no clause fits. */
+/** @throws ApiError 406 when no clause of the header matches. */
 export function negotiate(
   headers: Readonly<Record<string, string>>,
   query: URLSearchParams,
@@ -90,18 +90,18 @@ export function requireForm(
   throw failure(406, "NotAcceptable", text, {});
 }
 
-/** The form of a watch: YAML has no frames. @throws ApiError 406. */
+/** The form of a watch, for which YAML is impossible. @throws ApiError 406. */
 export function streamable(form: Negotiated): Negotiated {
   if (form.mediaType !== "application/yaml") return form;
   throw notAcceptable([`application/json;stream=watch`, `${protobufType};stream=watch`]);
 }
 
-/** The Content-Type of a watch: as upstream, only JSON goes without the parameter. */
+/** The Content-Type of a watch: as upstream, only JSON has no parameter. */
 export function streamType(mediaType: MediaType): string {
   return mediaType === "application/json" ? mediaType : `${mediaType};stream=watch`;
 }
 
-/** The form of an error: never refused; when nothing fits (no error has the form of a table) indented JSON. */
+/** The form of an error: indented JSON if nothing matches, or if a table was requested. */
 export function negotiateError(
   headers: Readonly<Record<string, string>>,
   query: URLSearchParams,
@@ -173,14 +173,14 @@ function parseClause(text: string): AcceptClause | undefined {
   return { type: type.toLowerCase(), subtype: subtype.toLowerCase(), q, params };
 }
 
-/** Requested by `pretty`, or implied by the user agent of a person (curl, wget, browsers). */
+/** Requested by `pretty`, or implied by an interactive user agent (curl, wget, browsers). */
 function isPretty(headers: Readonly<Record<string, string>>, query: URLSearchParams): boolean {
   const asked = query.get("pretty");
   if (asked !== null && asked !== "") return /^(1|t|true)$/i.test(asked);
   return /^(curl|Wget|Mozilla\/5\.0)/.test(headers["user-agent"] ?? "");
 }
 
-/** The media type of a body, without parameters; JSON when the client said nothing. */
+/** The media type of a body without parameters; JSON if the client sent none. */
 export function contentType(headers: Readonly<Record<string, string>>): string {
   const type = (headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
   return type === "" ? "application/json" : type;
@@ -199,7 +199,7 @@ export function unsupportedMediaType(types: readonly string[]): ApiError {
 
 export const objectMediaTypes: readonly string[] = served;
 
-/** Of lists, which may be watches. */
+/** Media types of lists, which may be watched. */
 export const listMediaTypes: readonly string[] = [
   ...served,
   "application/json;stream=watch",

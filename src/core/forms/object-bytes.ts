@@ -23,12 +23,12 @@ const metadataOpen = encoder.encode('"metadata":{');
 const resourceVersionKey = encoder.encode('"resourceVersion":"');
 const resourceVersionEnd = encoder.encode('",');
 
-/** How far the splice point may lie: apiVersion and kind are at most 253 + 63 + 63 characters. */
+/** Maximum position of the splice point: apiVersion and kind have at most 253 + 63 + 63 characters. */
 const spliceSearchBytesMax = 512;
 const formatJson = 0x7b;
 const closingBrace = 0x7d;
 
-/** A value that is no object in a form we know. The message names the revision, not the content. */
+/** The value is not an object in a known form. The message names the revision, not the content. */
 class UnreadableValueError extends Error {
   constructor(revision: number, options?: { cause: unknown }) {
     super(`stored value at revision ${revision} is not readable`, options);
@@ -36,7 +36,7 @@ class UnreadableValueError extends Error {
   }
 }
 
-/** The bytes to store. `object` needs apiVersion and kind; its resourceVersion is left out. */
+/** The bytes to store. `object` must have apiVersion and kind; its resourceVersion is omitted. */
 export function encodeObject(object: AnyObject): Uint8Array {
   const { apiVersion, kind, metadata, ...rest } = object;
   const { resourceVersion: _, ...stored } = metadata ?? {};
@@ -55,7 +55,7 @@ export function wireJson(value: Uint8Array, revision: number): Uint8Array {
   const digits = String(revision);
   const inserted = resourceVersionKey.length + digits.length + resourceVersionEnd.length;
   const out = carve(value.length + inserted);
-  // The whole value, shifted; then its head again, where it belongs. Faster than two views.
+  // Copies the whole value shifted, then its head to its place, which is faster than two views.
   out.set(value, inserted);
   for (let i = 0; i < splice; i++) out[i] = value[i] ?? 0;
   out.set(resourceVersionKey, splice);
@@ -65,7 +65,7 @@ export function wireJson(value: Uint8Array, revision: number): Uint8Array {
   return out;
 }
 
-/** A freshly parsed object, given to the caller, with `revision` as resourceVersion unless 0. */
+/** A newly parsed object that the caller owns, with `revision` as resourceVersion unless 0. */
 export function decodeObject(value: Uint8Array, revision: number): AnyObject {
   if (value[0] !== formatJson) throw new UnreadableValueError(revision);
   const object = decodeObjectJson(value, revision);
@@ -78,7 +78,7 @@ export function decodeObject(value: Uint8Array, revision: number): AnyObject {
 function decodeObjectJson(value: Uint8Array, revision: number): AnyObject {
   try {
     const text = decoder.decode(value);
-    // A value that begins with "{" parses to an object or not at all.
+    // A value that begins with "{" either parses to an object or fails.
     const object = parseExactJson(text) as AnyObject;
     keepSpelling(object, object.kind, text);
     return object;
@@ -87,7 +87,7 @@ function decodeObjectJson(value: Uint8Array, revision: number): AnyObject {
   }
 }
 
-/** Off-heap arrays cost about 1 µs each to make, a part of a slab a fifth of that. */
+/** Creating an off-heap array takes about 1 µs, a part of a slab a fifth of that. */
 const slabBytes = 64 * 1024;
 const carvedBytesMax = slabBytes / 8;
 let slab = new Uint8Array(0);

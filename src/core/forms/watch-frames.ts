@@ -8,27 +8,27 @@ import { concatBytes } from "#base/bytes.ts";
 import type { CachedObject } from "./cached-object.ts";
 import { type TypeMeta, watchFrame } from "./protobuf/envelope.ts";
 
-/** One step of a watch, as registry delivers it. */
+/** One item of a watch, as the registry delivers it. */
 export interface StreamItem {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
   readonly object: CachedObject | undefined;
   readonly resourceVersion: string;
   readonly initialEventsEnd?: boolean;
-  /** For a BOOKMARK, if the client asked for checksums: count and checksum of its selection. */
+  /** For a BOOKMARK, if the client asked for checksums: count and checksum of the selected objects. */
   readonly view?: { readonly count: number; readonly checksum: string } | undefined;
 }
 
 type ObjectType = Exclude<StreamItem["type"], "BOOKMARK">;
 
 export interface WatchFormat {
-  /** Names the form in caches; short and constant: `json`, `table.v1.Metadata`. */
+  /** Identifies the form in caches; short and constant: `json`, `table.v1.Metadata`. */
   readonly key: string;
-  /** All formats of this key make the same frames: a batch made for one stream is good for all. */
+  /** All formats with this key make equal frames, so a batch made for one stream suits all. */
   readonly isShared?: true;
   event(type: ObjectType, object: CachedObject): Uint8Array;
   bookmark(object: AnyObject): Uint8Array;
   error(error: unknown): Uint8Array;
-  /** Over WebSocket (websocket-format.ts): the message a frame goes out as. */
+  /** For WebSocket (websocket-format.ts): the message that contains a frame. */
   readonly message?: (frame: Uint8Array) => readonly [head: Uint8Array, payload: Uint8Array];
 }
 
@@ -40,7 +40,7 @@ const heads: Readonly<Record<ObjectType, Uint8Array>> = {
 };
 const close = encoder.encode("}\n");
 
-/** Objects as `item` writes them (their stored JSON, unless another version is asked for). */
+/** Writes objects with `item` (their stored JSON, unless another version is requested). */
 export function jsonFormat(
   key: string,
   item: (object: CachedObject) => Uint8Array,
@@ -61,7 +61,7 @@ export function jsonFormat(
   };
 }
 
-/** Objects of `type` in protobuf; `make` leads to another version or shape. */
+/** Writes objects of `type` in protobuf; `make` converts to another version or shape. */
 export function protobufFormat(
   key: string,
   type: TypeMeta,
@@ -104,7 +104,7 @@ export function plainFrame(type: string, object: unknown): Uint8Array {
 export const viewCountAnnotation = "pilothouse.dev/view-count";
 export const viewChecksumAnnotation = "pilothouse.dev/view-checksum";
 
-/** The object of a BOOKMARK: kind and resourceVersion, and what it says beyond. */
+/** The object of a BOOKMARK: kind, resourceVersion and annotations. */
 export function bookmarkObject(apiVersion: string, kind: string, item: StreamItem): AnyObject {
   const { resourceVersion, initialEventsEnd, view } = item;
   if (initialEventsEnd !== true && view === undefined) {
@@ -121,14 +121,14 @@ export function bookmarkObject(apiVersion: string, kind: string, item: StreamIte
   return { kind, apiVersion, metadata: { resourceVersion, annotations } };
 }
 
-/** True for the refusal that must come inside the stream (HTTP 200, then ERROR). */
+/** Whether the error must be sent within the stream (HTTP 200, then ERROR). */
 export function isExpired(error: unknown): boolean {
   return error instanceof ApiError && error.code === 410;
 }
 
-/** One batch as it is written: joined blocks, none much larger than `blockBytesMax`. */
+/** One batch for writing, joined into blocks of about `blockBytesMax` at most. */
 export interface Batch {
-  /** Each as the sink takes it. */
+  /** In the form that the sink takes. */
   readonly blocks: readonly (readonly [Uint8Array])[];
   readonly bytes: number;
 }
@@ -139,9 +139,9 @@ interface Joined {
   readonly block: Uint8Array;
 }
 
-/** Blocks remembered: watchers of one tick come one after the other, a few forms at a time. */
+/** Cached blocks: the watchers of one tick are served consecutively, in a few forms. */
 const joinedMax = 8;
-/** Larger batches are cut, so that no single write is huge. */
+/** Larger batches are split, so that no single write is huge. */
 export const blockBytesMax = 256 * 1024;
 
 /**
@@ -150,10 +150,10 @@ export const blockBytesMax = 256 * 1024;
  */
 export class FrameJoiner {
   #recent: readonly Joined[] = [];
-  /** Of the last items only, and no longer than somebody else holds them: with them goes a block of the store. */
+  /** Cached only for the last items, and only as long as they are referenced elsewhere, because they hold a block of the store. */
   #last = new WeakMap<readonly StreamItem[], { readonly key: string; readonly batch: Batch }>();
 
-  /** The batch made of these very `items`, when the last stream that got them has made it. */
+  /** The batch of these very `items`, if the last stream that received them has made it. */
   known(key: string, items: readonly StreamItem[]): Batch | undefined {
     const last = this.#last.get(items);
     return last?.key === key ? last.batch : undefined;

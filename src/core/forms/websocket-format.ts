@@ -8,12 +8,12 @@
 import { messageHead } from "#wire/websocket/frames.ts";
 import type { WatchFormat } from "./watch-frames.ts";
 
-/** Frames of protobuf begin with their length, which a message has in its head. */
+/** A protobuf frame begins with its length, which a WebSocket message has in its header. */
 const lengthBytes = 4;
-/** Heads kept of each kind; beyond it they are made again. */
+/** Maximum cached headers of each kind. */
 const headsMax = 1024;
 
-/** Formats that many streams share stay shared. */
+/** Formats shared by many streams stay shared. */
 const known = new WeakMap<WatchFormat, WatchFormat>();
 
 /** `isBinary`: the frames of `format` are protobuf. */
@@ -35,7 +35,7 @@ function textMessage(frame: Uint8Array): Message {
   return [headOf(textHeads, false, frame.length), frame];
 }
 
-/** The same view each time: watchers that get the same frames are known by them. */
+/** Returns the same view for the same frame, because caches are keyed by identity. */
 const payloads = new WeakMap<Uint8Array, Uint8Array>();
 
 function binaryMessage(frame: Uint8Array): Message {

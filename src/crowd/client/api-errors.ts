@@ -1,14 +1,14 @@
 /** Classifies failed calls: whether and when the caller may retry. */
 import { ApiError } from "#api/status.ts";
 
-/** What a 429 or 503 asked for, in milliseconds. */
+/** The delay that a 429 or 503 asks for, in milliseconds. */
 export function retryAfterMs(error: unknown): number | undefined {
   if (!(error instanceof ApiError)) return undefined;
   const seconds = error.status.details?.retryAfterSeconds;
   return seconds === undefined ? undefined : seconds * 1_000;
 }
 
-/** Overload, timeouts and broken connections pass; other refusals are the server's last word. */
+/** Whether the failure may be temporary: overload, a timeout, a broken connection. Other errors are final. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof ApiError)) return error instanceof Error && "code" in error;
   const code = error.status.code ?? 500;

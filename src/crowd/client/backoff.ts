@@ -7,7 +7,7 @@ import type { Random } from "#platform/random.ts";
 interface BackoffOptions {
   readonly firstMs: number;
   readonly mostMs: number;
-  /** "full": anywhere below the step, so that a crowd spreads best. Absent: the step and up to as much. */
+  /** "full": uniform below the step, which spreads a crowd best. Absent: between the step and twice the step. */
   readonly jitter?: "full";
 }
 

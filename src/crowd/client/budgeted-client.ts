@@ -38,7 +38,7 @@ interface Pacing {
   readonly clock: Clock;
 }
 
-/** Waits for its grant, writes, and lets the budget see how the server answered. */
+/** Waits for its grant, writes, and reports the server's answer to the budget. */
 async function pacedWrite<T>(
   { budget, clock }: Pacing,
   step: RecoveryStep,
@@ -50,7 +50,7 @@ async function pacedWrite<T>(
   return grantedWrite({ budget, clock }, step, write);
 }
 
-/** A write whose grant was taken before. */
+/** A write for which the grant was taken before. */
 export async function grantedWrite<T>(
   { budget, clock }: Pacing,
   step: RecoveryStep,
@@ -71,7 +71,7 @@ function isPods({ group, resource }: ResourceRef): boolean {
   return group === "" && resource === "pods";
 }
 
-/** A refusal of the request itself (conflict, quota, not found) says nothing about load. */
+/** Refusals of the request itself (conflict, quota, not found) do not indicate load. */
 function isOverload(error: unknown): boolean {
   if (!(error instanceof ApiError)) return true;
   const { code = 0 } = error.status;

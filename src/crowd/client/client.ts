@@ -8,7 +8,7 @@
 import type { KubeObject, AnyObject } from "#api/object.ts";
 import type { WatchEventType } from "#platform/http.ts";
 
-/** Which resource: `{ group: "apps", version: "v1", resource: "deployments" }`. */
+/** A resource, such as `{ group: "apps", version: "v1", resource: "deployments" }`. */
 export interface ResourceRef {
   readonly group: string;
   readonly version: string;
@@ -19,7 +19,7 @@ export interface CallOptions {
   readonly subresource?: string;
   readonly fieldManager?: string;
   readonly dryRun?: boolean;
-  /** Of an apply: takes fields over from other managers. */
+  /** For an apply: takes ownership of fields from other managers. */
   readonly force?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -32,9 +32,9 @@ export interface ListCall {
   readonly resourceVersionMatch?: "NotOlderThan" | "Exact";
   readonly limit?: number;
   readonly continue?: string;
-  /** The server sends `metadata` alone: items are PartialObjectMetadata. */
+  /** Requests only `metadata`: items are PartialObjectMetadata. */
   readonly metadataOnly?: boolean;
-  /** The caller changes no object: in protobuf they are decoded field by field, when they are read. */
+  /** The caller does not change objects, so protobuf objects are decoded lazily, field by field. */
   readonly isReadOnly?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -55,7 +55,7 @@ export interface WatchCall {
   readonly resourceVersion?: string;
   readonly allowWatchBookmarks?: boolean;
   readonly sendInitialEvents?: boolean;
-  /** As of a list. */
+  /** As in ListCall. */
   readonly metadataOnly?: boolean;
   readonly isReadOnly?: boolean;
   readonly timeoutSeconds?: number;
@@ -64,9 +64,9 @@ export interface WatchCall {
 
 export interface WatchedEvent<T> {
   readonly type: WatchEventType;
-  /** For ERROR a Status. */
+  /** For ERROR: a Status. */
   readonly object: T;
-  /** The object's JSON as it came over a socket, if it is at hand; borrowed until `deliver` returns. */
+  /** The object's JSON as received from a socket, if available; borrowed until `deliver` returns. */
   readonly json?: Uint8Array;
 }
 
@@ -79,10 +79,10 @@ export interface DeleteCall extends CallOptions {
 export type PatchType = "json" | "merge" | "strategic" | "apply";
 
 export interface RawCall {
-  /** Encoded, without `?`; then a `?` in the path is a letter of it. */
+  /** Encoded, without `?`. If set, a `?` in the path is an ordinary character. */
   readonly query?: string;
   readonly signal?: AbortSignal;
-  /** An answer that is longer is an error, and what is left of it is not read. Absent: the transport's own bound. */
+  /** A longer answer is an error, and the rest of it is not read. Absent: the transport's limit. */
   readonly bodyBytesMax?: number;
 }
 
@@ -122,7 +122,7 @@ export interface Client {
     patch: unknown,
     options?: CallOptions,
   ): Promise<T>;
-  /** Resolves to the Status or the pending object the server answered. */
+  /** Resolves to the Status, or to the object whose deletion is pending, as answered by the server. */
   delete(
     ref: ResourceRef,
     namespace: string,
@@ -139,6 +139,6 @@ export interface Client {
     call: WatchCall,
     deliver: (events: readonly WatchedEvent<T>[]) => void,
   ): Promise<void>;
-  /** GET of a non-resource or discovery path, parsed JSON. A query stands behind `?`, or in `call`. */
+  /** GET of a discovery or non-resource path. @returns the parsed JSON. The query follows `?`, or is in `call`. */
   raw(path: string, call?: RawCall): Promise<unknown>;
 }

@@ -17,10 +17,10 @@ export function findCondition<C extends Condition>(
   return conditions?.find((condition) => condition.type === type);
 }
 
-/** Fields that may differ between two equal conditions. */
+/** Fields in which two equal conditions may differ. */
 const timeFields = ["lastTransitionTime", "lastUpdateTime", "lastProbeTime", "lastHeartbeatTime"];
 
-/** The same array when nothing but times would change. `next` carries the times of now. */
+/** Returns the same array when only times would change. `next` has the current times. */
 export function withCondition<C extends Condition>(
   conditions: readonly C[] | undefined,
   next: C,

@@ -31,28 +31,28 @@ export interface ControllerDeps {
   readonly log: Log;
 }
 
-/** What a controller says of itself. */
+/** The properties of a controller. */
 export interface FrameOptions {
-  /** The label `controller` of its metrics. */
+  /** Value of the label `controller` in its metrics. */
   readonly name: string;
-  /** Keys reconciled at a time; controller-runtime's default is 1. */
+  /** Maximum keys reconciled concurrently; controller-runtime's default is 1. */
   readonly workers: number;
-  /** Absent: works without a lease, so only one process may run it. */
+  /** Absent: the controller runs without a lease, so only one process may run it. */
   readonly election?: {
     readonly namespace: string;
     readonly name: string;
     /** Unique per process: host name and a random part. */
     readonly identity: string;
   };
-  /** What workers wait for; absent: every informer of the set has its first list. */
+  /** Workers start when this resolves; absent: when every informer of the set has its first list. */
   sync?(signal: AbortSignal): Promise<void>;
-  /** Runs beside the workers; `signal` aborts when they end. */
+  /** Runs in parallel to the workers; `signal` aborts when they end. */
   background?(signal: AbortSignal): Promise<void>;
 }
 
-/** What the process decides over that. */
+/** Settings by which the process overrides a controller's properties. */
 export interface ControllerSettings {
-  /** Instead of the controller's own number. */
+  /** Overrides the controller's own number. */
   readonly workers?: number;
   readonly observer?: WorkQueueObserver;
 }
@@ -66,11 +66,11 @@ export interface Controller {
   readonly name: string;
   /** Resolves after `signal` aborts, when the last reconcile has ended and the lease is released. */
   run(signal: AbortSignal): Promise<void>;
-  /** It runs, and every informer has its first list. For a readiness probe. */
+  /** Whether it runs and every informer has its first list; for a readiness probe. */
   isReady(): boolean;
   isLeading(): boolean;
   metrics(): WorkQueueMetrics;
-  /** Prometheus text. */
+  /** Metrics in Prometheus text format. */
   metricsText(): string;
 }
 
@@ -82,10 +82,10 @@ export class ControllerFrame implements Controller {
   readonly #workers: number;
   readonly #observer: { readonly observer?: WorkQueueObserver };
   readonly #metrics: ReconcileMetrics;
-  /** Of the present term: a queue that was closed is not opened again. */
+  /** The queue of the current term; a closed queue is not opened again. */
   #queue: WorkQueue | undefined;
   #disconnects: readonly (() => void)[] = [];
-  /** The workers of `#queue`; they outlive a background that fails, until `run` is called again. */
+  /** The workers of `#queue`. If the background task fails, they go on until `run` is called again. */
   #working: Promise<void> | undefined;
   #isLeading = false;
   #hasSynced = false;
@@ -172,7 +172,7 @@ export class ControllerFrame implements Controller {
   }
 }
 
-/** Of a controller that does not lead. */
+/** Queue metrics of a controller that is not the leader. */
 const noMetrics: WorkQueueMetrics = {
   waiting: 0,
   working: 0,

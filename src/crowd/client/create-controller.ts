@@ -27,38 +27,38 @@ import { watch, type Source, type WatchOptions } from "./sources.ts";
 export type { Controller, ControllerDeps } from "./controller-frame.ts";
 
 export interface KeyRequest {
-  /** `namespace/name`, or `name` of an object without a namespace; else as a source gave it. */
+  /** `namespace/name`, or `name` for cluster-scoped objects; keys of other sources as they are. */
   readonly key: string;
-  /** Aborts when the controller stops or loses its lease: write nothing after that. */
+  /** Aborts when the controller stops or loses its lease; do not write after that. */
   readonly signal: AbortSignal;
 }
 
 export interface ReconcileRequest<T> extends KeyRequest {
-  /** As the informer has it, frozen and perhaps a little old; undefined: it is gone. */
+  /** The informer's object, frozen and possibly outdated; undefined: it does not exist. */
   readonly object: T | undefined;
 }
 
-/** A controller whose keys are not those of one kind. */
+/** A controller whose keys are not objects of one kind. */
 export interface KeyOptions extends FrameOptions {
   readonly sources: readonly Source[];
-  /** Makes the world as it should be; running it twice is harmless. Throws to be tried again. */
+  /** Establishes the desired state; must be idempotent. It is retried when it throws. */
   reconcile(request: KeyRequest): Promise<ReconcileResult>;
 }
 
 export interface ControllerOptions<T extends KubeObject> extends FrameOptions {
-  /** A change of an object of this kind reconciles it. */
+  /** Changes of this kind's objects cause their reconciliation. */
   readonly ref: ResourceRef;
   /** Absent: all namespaces. */
   readonly namespace?: string;
-  /** Which objects of `ref` are watched; absent: all. */
+  /** Restricts the watched objects of `ref`; absent: all. */
   readonly fieldSelector?: string;
-  /** Which changes of them count; absent: all. */
+  /** Restricts the changes that cause a reconciliation; absent: all. */
   readonly when?: WatchOptions<T>;
-  /** A change of one of these reconciles the object that its controller reference names. */
+  /** Changes of these kinds reconcile the object in their controller reference. */
   readonly owns?: readonly ResourceRef[];
-  /** Further keys. */
+  /** Additional sources of keys. */
   readonly sources?: readonly Source[];
-  /** Makes the world as the object says; running it twice is harmless. Throws to be tried again. */
+  /** Establishes the state that the object describes; must be idempotent. It is retried when it throws. */
   reconcile(request: ReconcileRequest<T>): Promise<ReconcileResult>;
 }
 
@@ -68,7 +68,7 @@ export interface CustomController<T extends KubeObject> extends Controller {
   readonly informer: Informer<T>;
 }
 
-/** Asks for its informers at once; `deps.informers.run(signal)` is the caller's, because sets are shared. */
+/** Creates its informers immediately; the caller runs `deps.informers.run(signal)`, because informer sets are shared. */
 export function createController<T extends KubeObject>(
   deps: ControllerDeps,
   options: ControllerOptions<T>,

@@ -24,10 +24,10 @@ import { watchFrames } from "./watch-frames.ts";
 
 type Deliver = (events: readonly WatchedEvent<AnyObject>[]) => void;
 
-/** Same process, same trust: the bound only keeps a broken stream from growing without end. */
+/** Within a process the peer is trusted; the limit only stops an endless stream. */
 const frameBytesMax = 64 * 1024 * 1024;
 
-/** `userAgent`: the server names field managers after its first part. Absent: after the user. */
+/** The server names field managers after the first part of `userAgent`. Absent: after the user. */
 export function directClient(
   handler: PlainHandler,
   user: UserInfo,
@@ -67,7 +67,7 @@ function plainRequest(
   return { method, path, query, headers, body, peer: { kind: "direct", user }, signal };
 }
 
-/** `x/pilothouse` of `system:x`. */
+/** `x/pilothouse` for user `system:x`. */
 function userAgentOf(user: UserInfo): string {
   return `${user.name.slice(user.name.lastIndexOf(":") + 1)}/pilothouse`;
 }
@@ -78,7 +78,7 @@ async function directAnswer(response: PlainResponse, bodyBytesMax?: number): Pro
   throw apiErrorOf(response.status, body, headerOf(response.headers, "retry-after"));
 }
 
-/** Without a bound of the caller's own: same process, same trust. */
+/** Without a limit unless the caller sets one, because the peer is trusted. */
 async function directBody(
   response: PlainResponse,
   bodyBytesMax = Number.POSITIVE_INFINITY,
@@ -132,12 +132,12 @@ function directWatch(
     };
     signal.addEventListener("abort", abort, { once: true });
     close = openWatch(response, deliver, () => done, end);
-    // The handler of the first batch may have aborted while it ran, before there was anything to close.
+    // The handler of the first batch may have aborted before there was a stream to close.
     if (signal.aborted) close();
   });
 }
 
-/** Starts the stream; events that come after the end are dropped, so an aborted watch is silent. */
+/** Starts the stream. Events after its end are dropped, so nothing is delivered after an abort. */
 function openWatch(
   response: Extract<PlainResponse, { kind: "events" | "stream" }>,
   deliver: Deliver,
@@ -147,7 +147,7 @@ function openWatch(
   if (response.kind === "events") {
     return response.open({
       deliver: (events) => {
-        // The server froze them; WatchedEvent and ObjectEvent are one shape.
+        // The server froze the events; WatchedEvent and ObjectEvent have the same shape.
         if (!isDone()) deliver(events as readonly WatchedEvent<AnyObject>[]);
       },
       end: () => end(),
@@ -205,12 +205,12 @@ function collect(
       close();
     };
     close = response.open(byteSink(take, () => resolve(joinBytes(chunks))));
-    // The bound may have been passed while the stream was being opened.
+    // The limit may have been exceeded while the stream was opened.
     if (size > bodyBytesMax) close();
   });
 }
 
-/** JSON where it is JSON, else the text: `/readyz` answers `ok`. */
+/** Parses JSON, and returns any other body as text: `/readyz` answers `ok`. */
 export function textOrJson(bytes: Uint8Array): unknown {
   const text = new TextDecoder().decode(bytes);
   const first = text.trimStart()[0];

@@ -39,23 +39,23 @@ interface ElectionDeps {
 interface ElectionOptions {
   readonly namespace: string;
   readonly name: string;
-  /** Unique per candidate: host name and a random part. */
+  /** Unique per candidate: host name plus a random part. */
   readonly identity: string;
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
 }
 
-/** Upstream's for scheduler and controller manager. */
+/** Upstream's times for scheduler and controller manager. */
 export const electionTimes = {
   leaseDurationMs: 15_000,
   renewDeadlineMs: 10_000,
   retryPeriodMs: 2_000,
 } as const;
 
-/** The lease of the moment, as the leader knows it. */
+/** The current lease, from the leader's point of view. */
 export interface LeaderTerm {
-  /** False as soon as another may have taken the lease. */
+  /** False as soon as another candidate may have taken the lease. */
   isHeld(): boolean;
 }
 
@@ -82,9 +82,9 @@ class Candidate implements LeaderTerm {
   readonly #deps: ElectionDeps;
   readonly #options: ElectionOptions;
   #seen: Lease | undefined;
-  /** When `#seen` last changed, monotonic. */
+  /** Monotonic time when `#seen` last changed. */
   #seenMs = 0;
-  /** Monotonic; nobody else takes the lease before. */
+  /** Monotonic time before which no other candidate takes the lease. */
   #heldUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: ElectionDeps, options: ElectionOptions) {
@@ -94,7 +94,7 @@ class Candidate implements LeaderTerm {
 
   pause(signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#deps;
-    // Up to 20 % more, so that followers do not ask in step.
+    // Adds up to 20 %, so that followers do not ask simultaneously.
     const jitterMs = random.below(Math.ceil(this.#options.retryPeriodMs / 5));
     return sleep(clock, "client.election", this.#options.retryPeriodMs + jitterMs, signal);
   }
@@ -140,7 +140,7 @@ class Candidate implements LeaderTerm {
     }
   }
 
-  /** A renewal that hangs must not outlive the deadline: the answer is then "not held". */
+  /** A renewal that hangs after the deadline counts as "not held". */
   async #tryInTime(signal: AbortSignal, deadlineMs: number): Promise<boolean> {
     const { clock } = this.#deps;
     const attempt = new AbortController();
@@ -157,13 +157,13 @@ class Candidate implements LeaderTerm {
     return held;
   }
 
-  /** One try to take or renew. Never throws. */
+  /** Tries once to take or renew the lease. Never throws. */
   async tryHold(signal?: AbortSignal): Promise<boolean> {
     try {
       return await this.#hold(signal === undefined ? {} : { signal });
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      // A conflict is how the loser of a race learns of it.
+      // The loser of a race gets a conflict, which is normal.
       const level = isConflict(error) ? "debug" : "warn";
       this.#deps.log[level]("lease was not taken", { lease: this.#options.name, error: message });
       return false;
@@ -194,7 +194,7 @@ class Candidate implements LeaderTerm {
     return true;
   }
 
-  /** Others count from when they see the renewal, which is later than when it was asked for. */
+  /** Others count from the moment they see the renewal, which is later than the request. */
   #extend(askedMs: number): void {
     this.#heldUntilMs = askedMs + this.#options.leaseDurationMs;
   }
@@ -232,7 +232,7 @@ class Candidate implements LeaderTerm {
     };
   }
 
-  /** Gives the lease back, so that a successor need not wait. Best effort. */
+  /** Releases the lease, so that a successor need not wait. Best effort. */
   async #release(): Promise<void> {
     const lease = this.#seen;
     this.#heldUntilMs = Number.NEGATIVE_INFINITY;

@@ -20,13 +20,13 @@ import { isAlreadyExists, isNotFound } from "./api-errors.ts";
 import { retryTransient } from "./retry.ts";
 
 export interface EventRecorder {
-  /** `object` must carry apiVersion, kind and metadata. */
+  /** `object` must have apiVersion, kind and metadata. */
   event(object: KubeObject, type: "Normal" | "Warning", reason: string, message: string): void;
-  /** Resolves when everything accepted so far was sent or given up. */
+  /** Resolves when every accepted event was sent or abandoned. */
   flushed(): Promise<void>;
-  /** Drops queued events and refuses new ones; resolves when the requests under way have ended. */
+  /** Drops queued events and refuses new ones; resolves when running requests have ended. */
   close(): Promise<void>;
-  /** Events refused by a limit since the start. */
+  /** Number of events refused by a limit since the start. */
   readonly dropped: number;
 }
 
@@ -38,11 +38,11 @@ interface EventRecorderDeps {
 }
 
 interface EventRecorderOptions {
-  /** `default-scheduler`, `replicaset-controller`, `kubelet`. */
+  /** The reporting component: `default-scheduler`, `replicaset-controller`, `kubelet`. */
   readonly component: string;
-  /** The node, for events of a kubelet. */
+  /** Name of the node, for events of a kubelet. */
   readonly host?: string;
-  /** Off for recorders whose objects are many and short-lived: hollow kubelets. */
+  /** Disabled for recorders with many short-lived objects: hollow kubelets. */
   readonly limitPerObject?: boolean;
 }
 
@@ -53,7 +53,7 @@ const waitingMax = 8_192;
 const inFlightMax = 16;
 const similarMax = 10;
 const similarWindowMs = 600_000;
-/** Events of a busy time do not outlast it: a process has dozens of recorders. */
+/** Interval for dropping old entries, because a process has dozens of recorders. */
 const forgetEveryMs = 60_000;
 const burst = 25;
 const refillMs = 300_000;
@@ -61,7 +61,7 @@ const messageCharsMax = 1_024;
 const renamesMax = 3;
 const sendTries = { triesMax: 4, firstMs: 250, mostMs: 10_000 };
 
-/** One Event object, stored or about to be. */
+/** An Event object that is stored or will be. */
 interface Entry {
   readonly key: string;
   name: string;
@@ -72,14 +72,14 @@ interface Entry {
   count: number;
   readonly firstMs: number;
   lastMs: number;
-  /** Under its name. */
+  /** Whether the server was asked for the event by name. */
   asked: boolean;
   stored: boolean;
   waiting: boolean;
   sending: boolean;
 }
 
-/** What an event says of its object. Not the object: entries outlive it by hours, and there are thousands. */
+/** The involved object's reference. The object itself is not kept, because entries live for hours. */
 interface Subject {
   readonly apiVersion: string | undefined;
   readonly kind: string | undefined;
@@ -90,7 +90,7 @@ interface Subject {
 }
 
 interface Similar {
-  /** At most `similarMax`: there are thousands of these lists, and a set takes five times the memory of a short one. */
+  /** At most `similarMax`. An array, because a set takes five times the memory of a short one. */
   readonly messages: string[];
   lastMs: number;
 }
@@ -139,7 +139,7 @@ class Recorder implements EventRecorder {
     const message = combined ? `(combined from similar events): ${short}` : short;
     const key = combined ? subject : `${subject}\n${short}`;
     const entry = this.#entries.get(key) ?? this.#newEntry(key, object, type, reason, nowMs);
-    // Re-inserting keeps the map in order of use, so the first entry is the one to forget.
+    // Re-inserted, so that the map is in order of use and its first entry is the oldest.
     this.#entries.delete(key);
     remember(this.#entries, key, entry);
     entry.message = message;
@@ -179,10 +179,10 @@ class Recorder implements EventRecorder {
     return { key, name, object: subject, type, reason, ...times, ...state };
   }
 
-  /** `pod.17f2c3d4e5f60718`: upstream takes nanoseconds; ours are milliseconds and a count. */
+  /** Such as `pod.17f2c3d4e5f60718`: upstream uses nanoseconds; here milliseconds and a counter. */
   #name(object: Subject, nowMs: number): string {
     const nanos = BigInt(nowMs) * 1_000_000n + BigInt(this.#names++ % 1_000_000);
-    // 253 is the longest name; a dot and 16 digits follow.
+    // At most 253 characters, including a dot and 16 digits.
     return `${(object.name ?? "").slice(0, 236)}.${nanos.toString(16)}`;
   }
 
@@ -225,7 +225,7 @@ class Recorder implements EventRecorder {
     });
   }
 
-  /** A bucket that is full again is as good as none. */
+  /** Drops full buckets, which do not differ from new ones. */
   #forgetFull(nowMs: number): void {
     for (const [key, { tokens, filledMs }] of this.#buckets) {
       if (tokens + (nowMs - filledMs) / refillMs >= burst) this.#buckets.delete(key);
@@ -335,7 +335,7 @@ function subjectKey(object: KubeObject): string {
   return `${object.kind ?? ""}\n${namespace}\n${name}\n${uid}`;
 }
 
-/** Events about cluster-scoped objects live in `default`. */
+/** Events about cluster-scoped objects are in `default`. */
 function eventNamespace(object: Subject): string {
   const namespace = object.namespace ?? "";
   return namespace === "" ? "default" : namespace;

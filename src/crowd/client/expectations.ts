@@ -15,7 +15,7 @@ import type { KubeObject } from "#api/object.ts";
 import type { Informer } from "./informer.ts";
 import type { Clock } from "#platform/clock.ts";
 
-/** Upstream's ExpectationsTimeout: a write that never shows must not block its key for good. */
+/** Upstream's ExpectationsTimeout: a write that never becomes visible must not block its key forever. */
 const timeoutMs = 5 * 60 * 1000;
 
 const recheckMs = 30_000;
@@ -25,7 +25,7 @@ export const unsatisfied = { requeueAfterMs: recheckMs };
 
 interface Pending {
   resourceVersion: number;
-  /** Key of each object under deletion, by uid. */
+  /** Keys of objects being deleted, by uid. */
   readonly deletions: Map<string, string>;
   readonly sinceMs: number;
 }
@@ -42,26 +42,26 @@ export class Expectations<T extends KubeObject> {
     this.#clock = clock;
   }
 
-  /** `object` is the server's answer to a create, update or patch. */
+  /** `object`: the server's answer to a create, update or patch. */
   expectWrite(key: string, object: T): void {
     const resourceVersion = Number(object.metadata?.resourceVersion ?? 0);
     const pending = this.#getOrCreate(key);
     pending.resourceVersion = Math.max(pending.resourceVersion, resourceVersion);
   }
 
-  /** Call before the delete is sent: the event may come before the answer. */
+  /** Call before sending the delete, because its event may arrive before the answer. */
   expectDeletion(key: string, object: T): void {
     const { uid = "", namespace = "", name = "" } = object.metadata ?? {};
     const objectKey = namespace === "" ? name : `${namespace}/${name}`;
     this.#getOrCreate(key).deletions.set(uid, objectKey);
   }
 
-  /** Call when the delete failed: no event will come. */
+  /** Call when the delete failed, because no event will arrive. */
   cancelDeletion(key: string, object: T): void {
     this.#pending.get(key)?.deletions.delete(object.metadata?.uid ?? "");
   }
 
-  /** True when the cache shows everything written for `key`, or the timeout has passed. */
+  /** Whether the cache shows everything written for `key`, or the timeout has passed. */
   isSatisfied(key: string): boolean {
     const pending = this.#pending.get(key);
     if (pending === undefined) return true;

@@ -11,7 +11,7 @@ import type { LeaderTerm } from "./election.ts";
 
 const reads: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Rejects writes with ByteTransportError ENOTLEADER once `term` is not held. */
+/** Rejects writes with ByteTransportError ENOTLEADER while `term` is not held. */
 export function fencedTransport(http: ByteTransport, term: LeaderTerm): ByteTransport {
   return {
     send(request) {

@@ -1,4 +1,4 @@
-/** Finalizers of an object, as a merge patch changes them: an object that changed meanwhile refuses the patch. */
+/** Adds and removes finalizers by merge patches, which fail if the object has changed. */
 import type { KubeObject } from "#api/object.ts";
 import type { Client, ResourceRef } from "./client.ts";
 
@@ -6,7 +6,7 @@ export function hasFinalizer(object: KubeObject, name: string): boolean {
   return object.metadata?.finalizers?.includes(name) === true;
 }
 
-/** @returns the object with the finalizer; no request when it has it already. */
+/** @returns the object with the finalizer. Sends no request when it already has it. */
 export function addFinalizer<T extends KubeObject>(
   client: Client,
   ref: ResourceRef,
@@ -17,7 +17,7 @@ export function addFinalizer<T extends KubeObject>(
   return patchFinalizers(client, ref, object, [...(object.metadata?.finalizers ?? []), name]);
 }
 
-/** The object may be gone afterwards. No request when it does not have the finalizer. */
+/** The object may be gone afterwards. Sends no request when it does not have the finalizer. */
 export function removeFinalizer<T extends KubeObject>(
   client: Client,
   ref: ResourceRef,
@@ -29,7 +29,7 @@ export function removeFinalizer<T extends KubeObject>(
   return patchFinalizers(client, ref, object, rest);
 }
 
-/** A merge patch replaces the list, so it names the version it was made from. */
+/** A merge patch replaces the list, so it contains the resourceVersion it is based on. */
 function patchFinalizers<T extends KubeObject>(
   client: Client,
   ref: ResourceRef,

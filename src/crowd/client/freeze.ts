@@ -1,6 +1,6 @@
-/** Deep freezing: what crosses from one room to another by reference must not change afterwards. */
+/** Deep freezing: data passed between rooms by reference must not change. */
 
-/** Freezes plain data in place and returns it. Already frozen parts are taken as whole and skipped. */
+/** Freezes plain data in place and returns it. Parts that are already frozen are skipped. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);

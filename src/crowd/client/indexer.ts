@@ -9,7 +9,7 @@ import type { KubeObject } from "#api/object.ts";
 import { headOf, keptHead } from "#api/json/object-head.ts";
 import { assert } from "#base/assert.ts";
 
-/** `namespace/name`, or `name` for cluster-scoped objects: the key of queues and stores alike. */
+/** `namespace/name`, or `name` for cluster-scoped objects; used for queues and stores. */
 export function objectKey(namespace: string | undefined, name: string): string {
   return namespace === undefined || namespace === "" ? name : `${namespace}/${name}`;
 }
@@ -20,7 +20,7 @@ export function keyOf(object: KubeObject): string {
   return objectKey(object.metadata?.namespace, object.metadata?.name ?? "");
 }
 
-/** The values under which an object is found; none keeps it out of the index. Pure. */
+/** The index values of an object; without values it is not in the index. Must be pure. */
 export type IndexFunction<T> = (object: T) => readonly string[];
 
 interface Index<T> {
@@ -48,7 +48,7 @@ export class Indexer<T extends KubeObject> {
     return this.#objects.values();
   }
 
-  /** Sets `key` and returns what was there. */
+  /** Sets `key` and returns the previous object. */
   set(key: string, object: T): T | undefined {
     const old = this.#objects.get(key);
     this.#objects.set(key, object);
@@ -64,7 +64,7 @@ export class Indexer<T extends KubeObject> {
     return old;
   }
 
-  /** Adds an index over present and future objects. A name belongs to one function and is never reused. */
+  /** Adds an index over existing and future objects. A name belongs to one function and is never reused. */
   addIndex(name: string, values: IndexFunction<T>): void {
     if (this.#indexes.has(name)) return;
     const index: Index<T> = { values, entries: new Map() };
@@ -79,7 +79,7 @@ export class Indexer<T extends KubeObject> {
     return entry === undefined ? [] : [...entry.values()];
   }
 
-  /** How many objects `byIndex` would give, without making the list. */
+  /** The number of objects that `byIndex` would return, without creating the list. */
   countByIndex(name: string, value: string): number {
     const index = this.#indexes.get(name);
     assert(index !== undefined, "no such index", { name });
@@ -108,15 +108,15 @@ function indexRemove<T>(entries: Map<string, Map<string, T>>, value: string, key
   if (entry?.size === 0) entries.delete(value);
 }
 
-/** Index functions that many controllers share. */
+/** Index functions used by many controllers. */
 export const commonIndexes = {
   namespace: (object: KubeObject) => [headOf(object).namespace ?? ""],
-  /** By the uid of every owner. */
+  /** By the uid of each owner. */
   ownerUid: (object: KubeObject) => (object.metadata?.ownerReferences ?? []).map((o) => o.uid),
   /** By the uid of the controlling owner only. */
   controllerUid: (object: KubeObject) =>
     (object.metadata?.ownerReferences ?? []).filter((o) => o.controller === true).map((o) => o.uid),
-  /** Pods by the node they are bound to; unbound Pods are not in it. */
+  /** Pods by the node to which they are bound; unbound Pods are not indexed. */
   nodeName: (object: KubeObject & { readonly spec?: { readonly nodeName?: string } }) =>
     object.spec?.nodeName === undefined || object.spec.nodeName === ""
       ? []

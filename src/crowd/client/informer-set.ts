@@ -12,20 +12,20 @@ import type { ReflectorDeps, Selection } from "./reflector.ts";
 type SelectionOptions = Omit<Selection, "ref">;
 
 export interface InformerSet {
-  /** The one informer of this selection; made, and started when the set runs, on first asking. */
+  /** The informer of this selection; the first call creates it, and starts it if the set runs. */
   informer<T extends KubeObject>(ref: ResourceRef, options?: SelectionOptions): Informer<T>;
-  /** As `informer`, for the namespaces that are added to it; every asker adds to the same one. */
+  /** Like `informer`, for a variable set of namespaces; all callers add to the same set. */
   inNamespaces<T extends KubeObject>(
     ref: ResourceRef,
     options?: Omit<SelectionOptions, "namespace">,
   ): NamespacesInformer<T>;
-  /** Ends the informers of a resource that is served no more. Who asks again gets a new one. */
+  /** Ends the informers of a resource that is not served any more. Later calls create new ones. */
   release(ref: ResourceRef): void;
-  /** Whether `informer` is this set's for its resource: not after its release. */
+  /** Whether `informer` is the current one of its resource, which it is not after a release. */
   holds(informer: Informer<KubeObject>): boolean;
-  /** Resolves when every informer asked for so far has its first list, or when `signal` aborts. */
+  /** Resolves when every informer created so far has its first list, or when `signal` aborts. */
   synced(signal: AbortSignal): Promise<void>;
-  /** Runs all informers, also those asked for later, until `signal` aborts. Call once. */
+  /** Runs all informers, including later ones, until `signal` aborts. Call once. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export function createInformerSet(deps: ReflectorDeps): InformerSet {
 class SharedInformers implements InformerSet {
   readonly #deps: ReflectorDeps;
   readonly #informers = new Map<string, Informer<KubeObject>>();
-  /** Of the informers that run. */
+  /** State of the running informers. */
   readonly #running = new Map<Informer<KubeObject>, Running>();
   #signal: AbortSignal | undefined;
 
@@ -68,7 +68,7 @@ class SharedInformers implements InformerSet {
       this.#informers.set(key, informer);
       if (this.#signal !== undefined) this.#run(informer);
     }
-    // One resource has one kind, which the caller names; one key has one function that creates.
+    // A resource has one kind, which the caller names, and a key has one creating function.
     return informer as unknown as I;
   }
 
@@ -128,7 +128,7 @@ function isSameResource(a: ResourceRef, b: ResourceRef): boolean {
 function selectionKey(ref: ResourceRef, options: SelectionOptions): string {
   const { namespace = "", labelSelector = "", fieldSelector = "" } = options;
   const { group, version, resource } = ref;
-  // `watchList` gives the same copy.
+  // `watchList` is not part of the key, because the resulting copy is the same.
   const form = `${options.metadataOnly === true} ${options.keepsDecoded === true}`;
   return [group, version, resource, namespace, labelSelector, fieldSelector, form].join("\n");
 }

@@ -23,48 +23,48 @@ import type { ReflectorDeps, Selection } from "./reflector.ts";
 type Change<T> =
   | { readonly kind: "add"; readonly object: T }
   | { readonly kind: "update"; readonly old: T; readonly object: T }
-  /** `object` is the last state the server sent, or the last one held when it went during a cut. */
+  /** `object`: the last state sent by the server, or the last state held if the deletion was missed. */
   | { readonly kind: "delete"; readonly object: T };
 
-/** All optional; called synchronously, store already up to date with the whole batch. */
+/** All optional. Called synchronously, after the store was updated with the whole batch. */
 interface InformerHandler<T> {
   add?(object: T): void;
   update?(old: T, object: T): void;
   delete?(object: T): void;
-  /** After the single calls of a batch; `changes` is not empty. */
+  /** Called after the individual calls of a batch; `changes` is not empty. */
   batch?(changes: readonly Change<T>[]): void;
 }
 
 export interface Informer<T extends KubeObject> {
   readonly ref: ResourceRef;
-  /** Resolves once the first list is in the store and the handlers have seen it. */
+  /** Resolves once the first list is in the store and was passed to the handlers. */
   readonly synced: Promise<void>;
   readonly hasSynced: boolean;
-  /** The one state of the server that the store equals; "" before the first list, and with several namespaces. */
+  /** The version of the server's state in the store; "" before the first list, and with several namespaces. */
   readonly resourceVersion: string;
   readonly size: number;
   /** `namespace` "" for cluster-scoped resources. */
   get(namespace: string, name: string): T | undefined;
-  /** By `namespace/name` or `name`: a work queue's key. */
+  /** By `namespace/name` or `name`, the key of work queues. */
   getByKey(key: string): T | undefined;
   values(): IterableIterator<T>;
   list(namespace?: string): readonly T[];
-  /** Idempotent per name; may come at any time. */
+  /** Idempotent per name; allowed at any time. */
   addIndex(name: string, values: IndexFunction<T>): void;
   byIndex(name: string, value: string): readonly T[];
   countByIndex(name: string, value: string): number;
-  /** A late handler gets the present state as adds before this returns. Returns its remover. */
+  /** A late handler receives the present state as adds before this returns. @returns a function that removes it. */
   addHandler(handler: InformerHandler<T>): () => void;
   /** Lists and watches until `signal` aborts. Call once. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** One local copy over several namespaces, which come and go while it runs. */
+/** One local copy of several namespaces, which may be added and removed while it runs. */
 export interface NamespacesInformer<T extends KubeObject> extends Informer<T> {
   readonly namespaces: readonly string[];
-  /** `hasSynced` is false until its first list is held. No effect when it is there. */
+  /** `hasSynced` is false until its first list is held. No effect when it was added before. */
   addNamespace(namespace: string): void;
-  /** Its objects leave the copy; handlers get each as a delete. */
+  /** Removes its objects from the copy; handlers receive each as a delete. */
   removeNamespace(namespace: string): void;
 }
 
@@ -75,7 +75,7 @@ export function createInformer<T extends KubeObject>(
   return new LocalInformer<T>(deps, selection, [namespace]);
 }
 
-/** Begins without a namespace, and asks the server for nothing outside of those that are added. */
+/** Starts without namespaces, and requests nothing outside of those that are added. */
 export function createNamespacesInformer<T extends KubeObject>(
   deps: ReflectorDeps,
   selection: NamespacesSelection,
@@ -174,14 +174,14 @@ class LocalInformer<T extends KubeObject> implements NamespacesInformer<T>, Name
 
   replaceIn(namespace: string, items: readonly T[], resourceVersion: string): void {
     const changes: Change<T>[] = [];
-    /** What is held and not listed. */
+    /** Objects that are held but not listed. */
     const gone = new Set(this.#keysIn(namespace));
     for (const item of items) {
       const key = keyOf(item);
       gone.delete(key);
       const held = this.#store.get(key);
       if (!sameVersion(held, item)) this.#put(key, item, changes);
-      // The same object, but with the bytes of this list: those of an older one can go as a whole.
+      // The same object with the bytes of this list, so that those of an older list can be freed.
       else if (keptHead(item) !== undefined) this.#store.set(key, item);
     }
     for (const key of gone) this.#remove(key, undefined, changes);
@@ -221,7 +221,7 @@ class LocalInformer<T extends KubeObject> implements NamespacesInformer<T>, Name
     if (headOf(old).uid === headOf(object).uid) {
       return void changes.push({ kind: "update", old, object });
     }
-    // Another object under the same name: its predecessor's end was missed during a cut.
+    // Another object with the same name: the deletion of its predecessor was missed.
     changes.push({ kind: "delete", object: old }, { kind: "add", object });
   }
 
@@ -235,7 +235,7 @@ class LocalInformer<T extends KubeObject> implements NamespacesInformer<T>, Name
     for (const handler of this.#handlers) this.#tell(handler, changes);
   }
 
-  /** A handler that throws is a bug of its owner; the other handlers and the copy must not suffer. */
+  /** An error in one handler must not affect other handlers and the copy. */
   #tell(handler: InformerHandler<T>, changes: readonly Change<T>[]): void {
     try {
       for (const change of changes) tellOne(handler, change);

@@ -13,10 +13,10 @@ const endAnnotation = "k8s.io/initial-events-end";
 
 export class InitialEvents<T extends KubeObject> {
   readonly #objects: T[] = [];
-  /** Set with the first event that is no ADDED: what is left of the objects before it. */
+  /** Set at the first event other than ADDED: the remaining objects of those before it. */
   #byKey: Map<string, T> | undefined;
 
-  /** Takes events up to the end mark. @returns how many those are, the mark included; 0: it is still to come. */
+  /** Takes events up to the end mark. @returns their number, including the mark; 0: the mark is still to come. */
   take(events: readonly WatchedEvent<T>[]): number {
     for (let at = 0; at < events.length; at++) {
       const event = events[at];

@@ -35,22 +35,22 @@ export class JsonFrames {
     this.#frameBytesMax = options.frameBytesMax;
   }
 
-  /** True between values: an end of the stream here loses nothing. */
+  /** Whether the stream is between two values, where it may end without loss. */
   get isAtBoundary(): boolean {
     return this.#depth === 0 && this.#pendingBytes === 0;
   }
 
-  /** The values that `chunk` completes, parsed, in order. Throws SyntaxError on bytes that are no JSON. */
+  /** The parsed values that `chunk` completes, in order. Throws SyntaxError for invalid JSON. */
   push(chunk: Uint8Array): unknown[] {
     return this.pushBytes(chunk).map((value) => this.parse(value));
   }
 
-  /** Of a value that `pushBytes` gave. Throws SyntaxError. */
+  /** Parses a value returned by `pushBytes`. Throws SyntaxError. */
   parse(value: Uint8Array): unknown {
     return parseExactJson(this.#decoder.decode(value));
   }
 
-  /** The same as bytes, not parsed: parts of `chunk` where a value lies whole in it. */
+  /** The same, unparsed: parts of `chunk` where a whole value lies in it. */
   pushBytes(chunk: Uint8Array): Uint8Array[] {
     const values: Uint8Array[] = [];
     let start = this.#depth > 0 ? 0 : -1;
@@ -76,7 +76,7 @@ export class JsonFrames {
     return values;
   }
 
-  /** Walks to the string's end or the chunk's; returns the last index looked at. */
+  /** Moves to the end of the string or chunk; returns the last index examined. */
   #skipString(chunk: Uint8Array, from: number): number {
     for (let i = from; i < chunk.length; i++) {
       const byte = chunk[i];

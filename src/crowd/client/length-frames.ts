@@ -12,7 +12,7 @@ export class LengthFrames {
   readonly #frameBytesMax: number;
   readonly #head = new Uint8Array(headBytes);
   #headFilled = 0;
-  /** Of the frame whose head is whole and whose body is not. */
+  /** Body of a frame whose header is complete. */
   #body: Uint8Array | undefined;
   #bodyFilled = 0;
 
@@ -20,7 +20,7 @@ export class LengthFrames {
     this.#frameBytesMax = options.frameBytesMax;
   }
 
-  /** False: an end of the stream here cuts a frame. */
+  /** False: the end of the stream here would cut a frame. */
   get isAtBoundary(): boolean {
     return this.#headFilled === 0;
   }
@@ -46,7 +46,7 @@ export class LengthFrames {
     return end > chunk.length ? undefined : chunk.subarray(start, end);
   }
 
-  /** Copies what the unfinished frame lacks. @returns where the chunk goes on. */
+  /** Copies the missing bytes of the incomplete frame. @returns the index after them. */
   #fill(chunk: Uint8Array, from: number, frames: Uint8Array[]): number {
     let at = from;
     while (this.#headFilled < headBytes && at < chunk.length) {

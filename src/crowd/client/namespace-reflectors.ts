@@ -9,7 +9,7 @@ import type { KubeObject } from "#api/object.ts";
 import type { ReflectorDeps, ReflectorSink, Selection } from "./reflector.ts";
 import { runReflector } from "./reflector.ts";
 
-/** What is read, wherever it is. */
+/** The selection in every namespace. */
 export type NamespacesSelection = Omit<Selection, "namespace">;
 
 interface Entry {
@@ -17,12 +17,12 @@ interface Entry {
   hasListed: boolean;
 }
 
-/** Where the namespaces come together; "" is all of them. */
+/** Receives the changes of all namespaces; "" stands for all namespaces. */
 export interface NamespacesSink<T> {
-  /** `items` is all that `namespace` holds at `resourceVersion`; none when it leaves the set. */
+  /** `items`: everything in `namespace` at `resourceVersion`; empty when it is removed from the set. */
   replaceIn(namespace: string, items: readonly T[], resourceVersion: string): void;
   apply: ReflectorSink<T>["apply"];
-  /** Every namespace of the set has its first list. May come again. */
+  /** Every namespace of the set has its first list. May be called repeatedly. */
   allListed(): void;
 }
 
@@ -32,7 +32,7 @@ export class NamespaceReflectors<T extends KubeObject> {
   readonly #sink: NamespacesSink<T>;
   readonly #entries = new Map<string, Entry>();
   readonly #running = new Set<Promise<void>>();
-  /** Set while `run` is under way. */
+  /** Set while `run` is running. */
   #signal: AbortSignal | undefined;
 
   constructor(deps: ReflectorDeps, selection: NamespacesSelection, sink: NamespacesSink<T>) {

@@ -21,11 +21,11 @@ export interface ObjectCoding {
     isLazy: boolean,
     isFirstState: boolean,
   ): { readonly type: string; readonly object: AnyObject };
-  /** Undefined: the object has no such form, or would lose something in it. */
+  /** Undefined: the object has no such form, or the form would lose data. */
   encode(object: object): Uint8Array | undefined;
 }
 
-/** JSON stands last: for kinds, and for servers, without the other form. */
+/** JSON comes last, for kinds and servers without the other form. */
 export function acceptedTypes(coding: ObjectCoding, accept: string): string {
   const [json = "", ...parameters] = accept.split(",", 1)[0]?.split(";") ?? [];
   return [[coding.mediaType, ...parameters].join(";"), [json, ...parameters].join(";")]

@@ -1,10 +1,10 @@
-/** Owner references: the controller of an object, and the reference a controller writes. */
+/** Owner references: the controller of an object, and the reference that a controller writes. */
 import type { KubeObject, OwnerReference } from "#api/object.ts";
 import { apiVersionOf, type GroupVersionKind } from "#api/object.ts";
 import { keyOf } from "./indexer.ts";
 import type { Informer } from "./informer.ts";
 
-/** The reference that makes `owner` the controller of what it creates. */
+/** The reference that makes `owner` the controller of the objects it creates. */
 export function controllerReference(gvk: GroupVersionKind, owner: KubeObject): OwnerReference {
   return {
     apiVersion: apiVersionOf(gvk),

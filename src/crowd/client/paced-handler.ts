@@ -8,7 +8,7 @@
 import type { Clock } from "#platform/clock.ts";
 import type { PlainHandler } from "#platform/http.ts";
 
-/** At 100 to 300 us a call, a turn of some 10 ms. */
+/** Calls take 100 to 300 us, so a turn takes about 10 ms. */
 const callsPerTurn = 48;
 
 export function pacedHandler(clock: Clock, handler: PlainHandler): PlainHandler {
@@ -19,7 +19,7 @@ export function pacedHandler(clock: Clock, handler: PlainHandler): PlainHandler 
   };
 }
 
-/** Counts what is begun in a turn; what is too much begins in later ones, in order. */
+/** Limits the calls started per turn; further calls start in later turns, in order. */
 class Turns {
   readonly #clock: Clock;
   readonly #waiting: (() => void)[] = [];

@@ -9,7 +9,7 @@ import type { ListOf, WatchedEvent } from "./client.ts";
 
 const apiVersion = "meta.k8s.io/v1";
 
-/** Plain JSON stands last, as in client-go: a server without the transform answers instead of refusing. */
+/** As in client-go, plain JSON comes last, so that a server without the transform answers instead of refusing. */
 export function partialType(kind: "PartialObjectMetadata" | "PartialObjectMetadataList"): string {
   return `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`;
 }

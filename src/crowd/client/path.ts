@@ -1,4 +1,4 @@
-/** Paths and queries of Kubernetes requests: decoded paths, because a rim encodes only once. */
+/** Paths and queries of Kubernetes requests. Paths are decoded; the transport encodes them once. */
 import type { CallOptions, DeleteCall, ListCall, ResourceRef, WatchCall } from "./client.ts";
 
 /** `/api/v1/namespaces/ns/pods/name/status`; `namespace` "" means cluster scope or all namespaces. */
@@ -14,7 +14,7 @@ export function resourcePath(
   return `${root}${scope}/${ref.resource}${object}${subresource === "" ? "" : `/${subresource}`}`;
 }
 
-/** The inverse step of the rim: each segment percent-encoded, slashes kept. */
+/** Percent-encodes each segment and keeps the slashes. */
 export function encodePath(path: string): string {
   return path.split("/").map(encodeSegment).join("/");
 }
@@ -68,7 +68,7 @@ export function watchQuery(call: WatchCall): string {
   });
 }
 
-/** DeleteOptions as the body of a DELETE; undefined when nothing was asked for. */
+/** DeleteOptions as the body of a DELETE; undefined when there are none. */
 export function deleteBody(call: DeleteCall): object | undefined {
   const { gracePeriodSeconds, propagationPolicy, preconditions } = call;
   const dryRun = call.dryRun === true ? ["All"] : undefined;

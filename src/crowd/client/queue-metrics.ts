@@ -5,14 +5,14 @@
 import type { Counter, Histogram, MetricSet } from "#metrics/metric-set.ts";
 import type { WorkQueueMetrics, WorkQueueObserver } from "./workqueue.ts";
 
-/** client-go's: 10 ns, times ten up to 10 s. The fifth and fourth are what its arithmetic makes of them. */
+/** client-go's buckets: 10 ns, times ten up to 10 s. The fourth and fifth have its rounding errors. */
 const secondsBounds = [
   1e-8, 1e-7, 0.000001, 0.000009999999999999999, 0.00009999999999999999, 0.001, 0.01, 0.1, 1, 10,
 ];
 
 const managerName = "kube-controller-manager";
 
-/** The queues that are there now, by name. */
+/** The current queues by name. */
 type CurrentQueues = () => Iterable<readonly [name: string, state: WorkQueueMetrics]>;
 
 export class QueueMetrics {
@@ -64,7 +64,7 @@ export class QueueMetrics {
     );
   }
 
-  /** The queues of this term. */
+  /** Shows the queues of this term. */
   show(current: CurrentQueues): void {
     this.#current = current;
   }

@@ -8,7 +8,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { ReconcileResult } from "./run-workers.ts";
 import type { WorkQueueMetrics } from "./workqueue.ts";
 
-/** controller-runtime's, in seconds. */
+/** controller-runtime's buckets, in seconds. */
 const buckets = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1,
   1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
@@ -20,7 +20,7 @@ export class ReconcileMetrics {
   readonly #name: string;
   readonly #workers: number;
   readonly #outcomes: Record<Outcome, number> = { success: 0, error: 0, requeue_after: 0 };
-  /** Reconciles of at most `buckets[i]`, and of at most no bucket before it. */
+  /** Number of reconciles per bucket, each counted in its lowest one. */
   readonly #times: number[] = buckets.map(() => 0);
   #seconds = 0;
   #active = 0;

@@ -40,9 +40,9 @@ export interface Selection {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Objects are PartialObjectMetadata: no spec, no status. */
+  /** Requests PartialObjectMetadata: no spec, no status. */
   readonly metadataOnly?: boolean;
-  /** The first state comes object by object in the watch, instead of as one large list. */
+  /** Requests the initial state object by object in the watch instead of as one large list. */
   readonly watchList?: boolean;
   /**
    * In protobuf: objects are decoded as they come and kept so, quicker to read again and three times the memory.
@@ -52,20 +52,20 @@ export interface Selection {
 }
 
 export interface ReflectorSink<T> {
-  /** The whole state at `resourceVersion`. */
+  /** Replaces the state with that at `resourceVersion`. */
   replace(items: readonly T[], resourceVersion: string): void;
-  /** Changes after the state held; ADDED, MODIFIED, DELETED and BOOKMARK only. Must not throw. */
+  /** Applies changes to the state: only ADDED, MODIFIED, DELETED and BOOKMARK. Must not throw. */
   apply(events: readonly WatchedEvent<T>[]): void;
 }
 
 const backoffLimits = { firstMs: 100, mostMs: 30_000 };
-/** Upstream's: each watch lives 5 to 10 minutes. */
+/** As upstream, each watch lives 5 to 10 minutes. */
 const watchSecondsMin = 300;
-/** A watch that ended sooner than this without an event counts as a failure: no tight loop. */
+/** A watch that ended sooner without an event counts as a failure, to avoid a tight loop. */
 const shortWatchMs = 1_000;
-/** A watch that ended so often in a row without the end of its initial events: the server knows none. */
+/** After this many consecutive watches without the end of initial events, the server is assumed not to support them. */
 const unmarkedMax = 3;
-/** Page size of lists served from storage; a list from the server's cache ("0") is not paged. */
+/** Page size of lists from storage; a list from the server's cache ("0") has no pages. */
 const pageObjects = 5_000;
 
 export async function runReflector<T extends KubeObject>(
@@ -83,15 +83,15 @@ class Reflector<T extends KubeObject> {
   readonly #sink: ReflectorSink<T>;
   readonly #signal: AbortSignal;
   readonly #backoff: Backoff;
-  /** Where the next watch starts; undefined: list first. */
+  /** resourceVersion for the next watch; undefined: list first. */
   #position: string | undefined;
-  /** "0" takes any state of the server; after a 410 only the newest will do. */
+  /** "0" accepts any state of the server; after a 410 only the newest is acceptable. */
   #listFrom: "0" | "" = "0";
   #hasListed = false;
-  /** Set by the ERROR event of the watch under way. */
+  /** Set by an ERROR event of the current watch. */
   #refused: ApiError | undefined;
   #eventsInWatch = 0;
-  /** Of a watch that begins with the state, until its end mark. */
+  /** The initial events of a watch, until their end mark. */
   #initial: InitialEvents<T> | undefined;
   #watchesList: boolean;
   #unmarked = 0;
@@ -242,23 +242,23 @@ class Reflector<T extends KubeObject> {
   }
 }
 
-/** Stock servers leave apiVersion and kind out of list items; a local copy always has them. */
+/** Stock servers omit apiVersion and kind in list items; the local copy always has them. */
 function withKind<T extends KubeObject>(page: ListOf<T> & KubeObject, item: T): T {
   if (item.kind !== undefined || page.kind === undefined) return item;
   const kind = page.kind.replace(/List$/, "");
   return { apiVersion: page.apiVersion, ...item, kind };
 }
 
-/** The server knows no initial events, or not for this resource. */
+/** Whether the server does not support initial events, or not for this resource. */
 function isUnsupported(error: unknown): boolean {
   return error instanceof ApiError && [400, 405, 422].includes(error.status.code ?? 0);
 }
 
-/** The position is lost: only a new list helps. */
+/** Whether the position is lost, so that a new list is necessary. */
 function isGone(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   if (error.status.code === 410) return true;
-  // A server restored from an older state does not know our position and never will.
+  // A server restored from an older state will never know our position.
   const causes = error.status.details?.causes ?? [];
   return causes.some((cause) => cause.reason === "ResourceVersionTooLarge");
 }

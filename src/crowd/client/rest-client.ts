@@ -21,15 +21,15 @@ import { codedWatchFrames, watchFrames } from "./watch-frames.ts";
 
 interface SocketClientOptions {
   readonly userAgent: string;
-  /** Asked per request, so a rotated token is used at once. Absent: a client certificate speaks. */
+  /** Called for each request, so that a rotated token is used immediately. Absent: a client certificate. */
   readonly bearerToken?: () => string;
   readonly bodyBytesMax: number;
   readonly frameBytesMax: number;
-  /** Absent: JSON alone. */
+  /** Absent: only JSON. */
   readonly coding?: ObjectCoding;
 }
 
-/** Sizes that fit 150,000 Pods in one list and any object a store takes; for `cmd` to pass on. */
+/** Large enough for 150,000 Pods in one list and for any storable object; used by `cmd`. */
 export const socketClientLimits = {
   bodyBytesMax: 448 * 1024 * 1024,
   frameBytesMax: 16 * 1024 * 1024,
@@ -40,7 +40,7 @@ export function socketClient(deps: { http: ByteTransport }, options: SocketClien
 }
 
 function socketExchange(http: ByteTransport, options: SocketClientOptions): Transport {
-  /** Kinds whose bodies the server wants in JSON; as many as there are built-in ones at most. */
+  /** Kinds for which the server demands JSON bodies; at most as many as there are built-in kinds. */
   const refused = new Set<string>();
   return {
     async call(request) {
@@ -85,7 +85,7 @@ function jsonBody({ body, contentType }: ApiRequest): Body | undefined {
   return { contentType, bytes: new TextEncoder().encode(JSON.stringify(body)) };
 }
 
-/** Undefined: it goes as JSON. Patches have media types of their own. */
+/** Undefined: the body is sent as JSON. Patches have media types of their own. */
 function codedBody(
   request: ApiRequest,
   coding: ObjectCoding | undefined,
@@ -150,13 +150,13 @@ function frameReader(
   return codedWatchFrames(coding, { frameBytesMax, isLazy, isFirstState }, deliver);
 }
 
-/** The server chose, and says so. */
+/** The content type of the answer decides. */
 function isIn(coding: ObjectCoding | undefined, { headers }: ByteResponse): coding is ObjectCoding {
   const [type = ""] = headers["content-type"]?.split(";", 1) ?? [];
   return coding !== undefined && type.trim() === coding.mediaType;
 }
 
-/** An abort is a clean end; a cut is an error, so the caller knows to back off. */
+/** An abort ends the watch cleanly; a broken connection is an error, so that the caller backs off. */
 async function socketWatch(
   response: ByteResponse,
   signal: AbortSignal | undefined,

@@ -1,11 +1,11 @@
-/** Requests to an API server, as metrics by client-go's names and buckets. */
+/** Metrics of requests to an API server, with client-go's names and buckets. */
 import type { Counter, Histogram, MetricSet } from "#metrics/metric-set.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainHandler } from "#platform/http.ts";
 
 const secondsBounds = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
-/** 64 bytes, times four ten times; the fourth step is a doubling, as client-go's list has it. */
+/** 64 bytes, multiplied by four ten times; as in client-go, the fourth step only doubles. */
 const bytesBounds = [
   64, 256, 512, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216,
 ];
@@ -35,7 +35,7 @@ export class RestMetrics {
     );
   }
 
-  /** `code`: of the answer; `<error>` when there was none, as client-go has it. */
+  /** `code`: that of the answer; `<error>` when there was none, as in client-go. */
   requested(method: string, host: string, code: string, ms: number): void {
     this.#requests.add([code, method, host]);
     this.#seconds.observe([method, host], ms / 1_000);
@@ -49,11 +49,11 @@ export class RestMetrics {
 interface Counting {
   readonly clock: Clock;
   readonly metrics: RestMetrics;
-  /** Host and port, as in the URL. */
+  /** Host and port of the URL. */
   readonly host: string;
 }
 
-/** As `http`, and counts. */
+/** `http` with counting. */
 export function countedTransport(
   http: ByteTransport,
   { clock, metrics, host }: Counting,

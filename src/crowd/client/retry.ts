@@ -1,4 +1,4 @@
-/** Retrying one call where a second try is known to be harmless. */
+/** Retries a call for which a second attempt is known to be harmless. */
 import { sleep } from "#platform/clock.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
@@ -11,7 +11,7 @@ interface RetryDeps {
 }
 
 interface RetryOptions {
-  /** Tries in all, the first included. */
+  /** Maximum number of attempts, including the first. */
   readonly triesMax: number;
   readonly firstMs: number;
   readonly mostMs: number;

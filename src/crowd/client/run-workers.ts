@@ -3,7 +3,7 @@ import { ApiError } from "#api/status.ts";
 import { retryAfterMs } from "./api-errors.ts";
 import type { WorkQueue } from "./workqueue.ts";
 
-/** Undefined: done. Else look at the key again after that time, without counting a failure. */
+/** Undefined: done. Otherwise the key is reconciled again after that time, which does not count as a failure. */
 export type ReconcileResult = void | { readonly requeueAfterMs: number };
 
 export type Reconcile = (key: string, signal: AbortSignal) => Promise<ReconcileResult>;
@@ -52,7 +52,7 @@ function workerFailed(queue: WorkQueue, key: string, error: unknown): void {
   queue.addAfter(key, delayMs);
   const message = error instanceof Error ? error.message : String(error);
   const fields = { key, delayMs, error: message };
-  // A refusal is weather: conflicts and 429s come and go. Anything else may be a bug of ours.
+  // Conflicts and 429s are normal; any other error may be a bug.
   if (error instanceof ApiError) return queue.log.debug("reconcile refused", fields);
   const stack = error instanceof Error ? error.stack : undefined;
   queue.log.warn("reconcile failed", { ...fields, stack });

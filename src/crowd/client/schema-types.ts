@@ -9,7 +9,7 @@
 import type { CustomResourceDefinition, JSONSchemaProps } from "#api/gen/types.ts";
 import { isRecord } from "#base/is-record.ts";
 
-/** The definition cannot be written as types: which, and why. */
+/** The definition cannot be expressed in types; the message says which part and why. */
 export class SchemaTypesError extends Error {
   constructor(message: string) {
     super(message);
@@ -45,7 +45,7 @@ export interface ${typeName} extends KubeObject ${fieldsOf(schema?.openAPIV3Sche
   return `import type { KubeObject } from "pilothouse/client/object";\n${parts.join("")}`;
 }
 
-/** KubeObject has these. */
+/** Fields that KubeObject already has. */
 const topFields: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
 const none: ReadonlySet<string> = new Set();
 
@@ -98,7 +98,7 @@ function objectOf(schema: JSONSchemaProps): string {
   return `{ readonly [key: string]: ${value} }`;
 }
 
-/** A list of schemas and a boolean are not structural, so definitions do not have them. */
+/** Lists of schemas and booleans do not occur, because definitions are structural. */
 function isSchema(value: unknown): value is JSONSchemaProps {
   return isRecord(value);
 }

@@ -13,31 +13,31 @@ import type { Informer } from "./informer.ts";
 import type { KeySink } from "./workqueue.ts";
 
 export interface Source {
-  /** The controller is ready when it has its first list. */
+  /** The controller becomes ready when this informer has its first list. */
   readonly informer?: { readonly hasSynced: boolean };
-  /** Gives keys to `queue` from now on, those of what is there already first. Returns what ends it. */
+  /** Adds keys to `queue` from now on, beginning with existing objects. @returns a function that stops this. */
   connect(queue: KeySink): () => void;
 }
 
 type ChangeKind = "add" | "update" | "delete";
 
-/** Keys of an object; undefined: none. */
+/** The keys of an object; undefined: none. */
 type KeysOf<T> = (object: T) => string | Iterable<string> | undefined;
 
-/** Which changes count; absent: all. Methods, so that the frame can hold those of any kind. */
+/** Filters of changes; absent: all changes count. Methods, so that the frame can hold filters of any kind. */
 export interface WatchOptions<T> {
   readonly on?: readonly ChangeKind[];
-  /** Whether a change of this object counts. A deletion brings the last state that was seen. */
+  /** Whether changes of this object count. For a deletion, the object is the last state seen. */
   only?(object: T): boolean;
-  /** Whether an update counts; creations and deletions always do. Absent: every update. */
+  /** Whether an update counts; creations and deletions always do. Absent: every update counts. */
   changed?(old: T, object: T): boolean;
-  /** How many objects a reconcile of the key reads: many wakes of a large key are gathered into one (gather.ts). */
+  /** Number of objects that a reconcile of the key reads; frequent wakes of a large key are combined (gather.ts). */
   sizeOf?(key: string): number;
 }
 
 const everyKind: readonly ChangeKind[] = ["add", "update", "delete"];
 
-/** Changes of the informer's objects wake the keys that `keysOf` says. */
+/** Changes of the informer's objects add the keys that `keysOf` returns. */
 export function watch<T extends KubeObject>(
   informer: Informer<T>,
   keysOf: KeysOf<T>,
@@ -74,7 +74,7 @@ function addEach(keys: Keys, add: (key: string) => void): void {
   else for (const key of keys) add(key);
 }
 
-/** Most objects have the one key that they had: no set is made for them. */
+/** No set is created in the common case of one unchanged key. */
 function union(before: Keys, after: Keys): Keys {
   if (before === undefined || before === after) return after;
   const all = new Set<string>();
@@ -83,7 +83,7 @@ function union(before: Keys, after: Keys): Keys {
   return all;
 }
 
-/** One key, after a time: for a loop that has only one, and says itself when it comes again. */
+/** Adds one key after a delay, for a loop with a single key that requests its own repetitions. */
 export function once(key: string, delayMs: number): Source {
   return {
     connect(queue) {
@@ -93,10 +93,10 @@ export function once(key: string, delayMs: number): Source {
   };
 }
 
-/** Keys that the controller's own code adds: kept until it is connected, so that none is lost on the way. */
+/** Keys added by the controller's own code; kept until it is connected, so that none is lost. */
 export class KeySource implements Source {
   #queue: KeySink | undefined;
-  /** Delay by key. Bounds: as a queue's, one entry per key. */
+  /** Delays by key, at most one per key, as in a queue. */
   readonly #early = new Map<string, number>();
 
   connect(queue: KeySink): () => void {

@@ -4,16 +4,16 @@
 import type { Clock } from "#platform/clock.ts";
 
 export interface RateLimit {
-  /** Requests a second. */
+  /** Requests per second. */
   readonly qps: number;
-  /** Requests at once, after a quiet time. */
+  /** Maximum requests at once after a quiet time. */
   readonly burst: number;
 }
 
 export class TokenBucket {
   readonly #limit: RateLimit;
   readonly #clock: Pick<Clock, "monotonicMs">;
-  /** Negative: requests wait. */
+  /** Negative while requests wait. */
   #tokens: number;
   #atMs: number;
 
@@ -24,7 +24,7 @@ export class TokenBucket {
     this.#atMs = clock.monotonicMs();
   }
 
-  /** Takes one. @returns milliseconds until it is there; 0: now. */
+  /** Takes one token. @returns milliseconds until it is available; 0: now. */
   take(): number {
     const { qps, burst } = this.#limit;
     const nowMs = this.#clock.monotonicMs();

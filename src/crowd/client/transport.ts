@@ -18,17 +18,17 @@ export interface ApiRequest {
   readonly contentType: string;
   readonly accept: string;
   readonly signal: AbortSignal | undefined;
-  /** The built-in kind of the resource: it may travel in another encoding than JSON. Undefined: it may not. */
+  /** The built-in kind of the resource, which may be encoded as protobuf. Undefined: only JSON. */
   readonly kind: TypeMeta | undefined;
-  /** What the body is if it does not say so itself. */
+  /** Kind of the body if the body does not contain it. */
   readonly bodyKind?: TypeMeta | undefined;
-  /** Objects of the answer are read-only: a transport may decode them when they are read. */
+  /** Objects of the answer are read-only, so a transport may decode them lazily. */
   readonly isLazy: boolean;
-  /** Of the answer; absent: the transport's own bound. */
+  /** Limit of the answer's body; absent: the transport's own. */
   readonly bodyBytesMax?: number;
 }
 
-/** An answer that is longer than its caller takes. */
+/** The error for an answer longer than the caller's limit. */
 export function tooLongAnswer(bodyBytesMax: number): Error {
   return new Error(`answer is larger than ${bodyBytesMax} bytes`);
 }
@@ -39,7 +39,7 @@ export interface TypeMeta {
 }
 
 export interface Transport {
-  /** @returns the parsed JSON body, or the text of a body that is not JSON. */
+  /** @returns the parsed JSON body, or the text of another body. */
   call(request: ApiRequest): Promise<unknown>;
   watch(
     request: ApiRequest,
@@ -47,7 +47,7 @@ export interface Transport {
   ): Promise<void>;
 }
 
-/** The refusal behind an answer of `status` >= 400. A body that is no Status is quoted, as client-go does. */
+/** The ApiError for an answer with `status` >= 400. As in client-go, a body that is not a Status is quoted. */
 export function apiErrorOf(
   status: number,
   body: unknown,

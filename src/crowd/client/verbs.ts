@@ -67,7 +67,7 @@ class VerbsClient implements Client {
     object: T,
     options: CallOptions = {},
   ): Promise<T> {
-    // A subresource of a named object (serviceaccounts/token) carries the name in its metadata.
+    // A subresource of a named object (serviceaccounts/token) has the name in its metadata.
     const name = options.subresource === undefined ? "" : requireName(object.metadata?.name);
     const path = resourcePath(ref, namespace, name, options.subresource ?? "");
     const request = blank(ref, "POST", path, callQuery(options));
@@ -188,7 +188,7 @@ function blank(
   };
 }
 
-/** What is written to other subresources than status has a kind of its own. */
+/** Bodies of subresources other than status have a kind of their own. */
 function ownKind(ref: ResourceRef, { subresource }: CallOptions): TypeMeta | undefined {
   return subresource === undefined || subresource === "status" ? kindOf(ref) : undefined;
 }
@@ -199,7 +199,7 @@ function kindOf({ group, version, resource }: ResourceRef): TypeMeta | undefined
   return { apiVersion: group === "" ? version : `${group}/${version}`, kind: info.kind };
 }
 
-/** An empty name would turn "one object" into "the collection": never send that. */
+/** An empty name would address the collection instead of one object. */
 function requireName(name: string | undefined): string {
   assert(name !== undefined && name !== "", "a request for one object needs its name");
   return name;

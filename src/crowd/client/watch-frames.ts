@@ -8,7 +8,7 @@ import type { ObjectCoding } from "./object-coding.ts";
 
 type Deliver = (events: readonly WatchedEvent<AnyObject>[]) => void;
 
-/** How API servers begin a frame of each type; the object follows, and one brace. */
+/** How API servers begin a frame of each type; the object and a closing brace follow. */
 const heads: Readonly<Record<WatchEventType, Uint8Array>> = {
   ADDED: headOf("ADDED"),
   MODIFIED: headOf("MODIFIED"),
@@ -17,7 +17,7 @@ const heads: Readonly<Record<WatchEventType, Uint8Array>> = {
   ERROR: headOf("ERROR"),
 };
 
-/** Takes chunks, delivers each chunk's whole events as one batch. Throws on what is no watch event. */
+/** Delivers the whole events of each chunk as one batch. Throws for anything but watch events. */
 export function watchFrames(frameBytesMax: number, deliver: Deliver): (chunk: Uint8Array) => void {
   const frames = new JsonFrames({ frameBytesMax });
   return (chunk) => {
@@ -49,9 +49,9 @@ export function codedWatchFrames(
     const { type, object } = coding.event(frame, options.isLazy, isFirstState);
     if (!isEventType(type)) throw new SyntaxError("watch frame is no watch event");
     if (type === "ERROR") return { type, object };
-    // Bookmarks come behind that state, the first one to tell its end.
+    // The first bookmark marks the end of the initial state.
     if (type === "BOOKMARK") isFirstState = false;
-    // Not the object itself: it would be kept as long as the watch.
+    // Copies the type, because keeping the object would hold its memory as long as the watch.
     first ??= { apiVersion: object.apiVersion ?? "", kind: object.kind ?? "" };
     if (object.kind === first.kind && object.apiVersion === first.apiVersion) {
       return { type, object };
@@ -74,7 +74,7 @@ function watchEvent(value: unknown, frame: Uint8Array): WatchedEvent<AnyObject> 
   if (typeof value === "object" && value !== null && "type" in value && "object" in value) {
     const { type, object } = value;
     if (typeof type === "string" && isEventType(type) && typeof object === "object" && object) {
-      // Checked above: an object.
+      // Checked above to be an object.
       const event = { type, object: object as AnyObject };
       if (Object.keys(value).length !== 2 || !beginsWith(frame, heads[type])) return event;
       return { ...event, json: frame.subarray(heads[type].length, -1) };

@@ -14,27 +14,27 @@ import { stepMs } from "./backoff.ts";
 import { DelayHeap } from "./delay-heap.ts";
 
 interface WorkQueueOptions {
-  /** For log lines and metrics: the controller's name. */
+  /** The controller's name, used in log lines and metrics. */
   readonly name: string;
   readonly retryFirstMs?: number;
   readonly retryMostMs?: number;
 }
 
-/** The state of a queue when it is asked: what a watchdog needs to tell progress from liveness. */
+/** A queue's current state: what a watchdog needs to distinguish progress from liveness. */
 export interface WorkQueueMetrics {
-  /** Ready to be taken now. */
+  /** Number of keys ready to be taken. */
   readonly waiting: number;
   readonly working: number;
   readonly delayed: number;
-  /** Keys with at least one failure that was not forgotten. */
+  /** Number of keys with a failure that was not forgotten. */
   readonly failing: number;
-  /** Since the queue was made, as the observer is called. */
+  /** Counted since the queue was created, like the observer's calls. */
   readonly added: number;
   readonly done: number;
   readonly retries: number;
-  /** Since the key that waits longest was added; 0 when none waits. */
+  /** Time since the longest-waiting key was added; 0 when none waits. */
   readonly oldestWaitingMs: number;
-  /** Of the keys under work, the time since each was taken: summed, and the longest. */
+  /** Time since each key in work was taken: the sum, and the maximum. */
   readonly unfinishedMs: number;
   readonly longestRunningMs: number;
 }
@@ -44,17 +44,17 @@ export interface WorkQueueMetrics {
  * `workqueue_*` metrics count them, but for retries.
  */
 export interface WorkQueueObserver {
-  /** A key that was not waiting yet was added: `adds_total`. */
+  /** A key that was not waiting was added: `adds_total`. */
   added(): void;
-  /** A worker took a key so long after it was added: `queue_duration_seconds`. */
+  /** A worker took a key that had waited this long: `queue_duration_seconds`. */
   taken(waitedMs: number): void;
-  /** A worker gave a key back so long after it took it: `work_duration_seconds`. */
+  /** A worker finished a key after this time: `work_duration_seconds`. */
   done(workedMs: number): void;
-  /** A key failed and is tried again: `retries_total`. client-go counts keys to look at again later as well. */
+  /** A key failed and is retried: `retries_total`. As in client-go, keys to be reconciled again later count too. */
   retried(): void;
 }
 
-/** What a source of keys does to a queue. */
+/** The operations that sources of keys use. */
 export type KeySink = Pick<WorkQueue, "add" | "addAfter">;
 
 interface WorkQueueDeps {
@@ -72,11 +72,11 @@ export class WorkQueue {
   readonly #retry: { readonly firstMs: number; readonly mostMs: number };
   readonly #delayed: DelayHeap;
   readonly #observer: WorkQueueObserver | undefined;
-  /** Ready keys in order, with the time they were added. A Map, so taking the first is O(1). */
+  /** Ready keys in order, with the time they were added. A Map, so that taking the first is O(1). */
   readonly #waiting = new Map<string, number>();
-  /** With the time they were taken. */
+  /** Keys in work, with the time they were taken. */
   readonly #working = new Map<string, number>();
-  /** Added while under work, with the time they were added. */
+  /** Keys added while in work, with the time they were added. */
   readonly #again = new Map<string, number>();
   readonly #failures = new Map<string, number>();
   readonly #takers: ((key: string | undefined) => void)[] = [];
@@ -141,7 +141,7 @@ export class WorkQueue {
     this.#observer?.taken(nowMs - addedMs);
   }
 
-  /** Adds the key after `delayMs`; of two delays for one key the sooner counts. */
+  /** Adds the key after `delayMs`; of several delays for one key the shortest counts. */
   addAfter(key: string, delayMs: number): void {
     if (this.#closed) return;
     if (delayMs <= 0) return this.add(key);
@@ -153,7 +153,7 @@ export class WorkQueue {
     this.addAfter(key, this.failed(key));
   }
 
-  /** Counts one failure and returns the delay it earns. */
+  /** Counts a failure and returns the resulting delay. */
   failed(key: string): number {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
@@ -162,7 +162,7 @@ export class WorkQueue {
     return stepMs(this.#retry, failures);
   }
 
-  /** The key did well, or its object is gone: the next failure starts at the first step. */
+  /** Resets the key's backoff after a success, or when its object is gone. */
   forget(key: string): void {
     this.#failures.delete(key);
   }
@@ -171,7 +171,7 @@ export class WorkQueue {
     return this.#failures.get(key) ?? 0;
   }
 
-  /** The next key, which the taker must give back by `done`; undefined once the queue is closed. */
+  /** The next key; the caller must call `done` for it. Undefined once the queue is closed. */
   take(): Promise<string | undefined> {
     if (this.#closed) return Promise.resolve(undefined);
     const [first] = this.#waiting;
@@ -193,7 +193,7 @@ export class WorkQueue {
     this.#makeReady(key, addedMs);
   }
 
-  /** Drops what waits and wakes all takers with undefined. Keys under work may still call `done`. */
+  /** Drops waiting keys and resolves all takers with undefined. `done` may still be called for keys in work. */
   close(): void {
     this.#closed = true;
     this.#waiting.clear();

@@ -20,10 +20,10 @@ import { SharedJson } from "./shared-json.ts";
 const mediaType = "application/vnd.kubernetes.protobuf";
 const magic = Buffer.from("k8s\0", "latin1");
 const partialKinds = new Set(["PartialObjectMetadata", "PartialObjectMetadataList"]);
-/** Fields that are reported; a server may invent more. */
+/** Maximum reported fields, because a server may invent any number. */
 const reportedMax = 100;
 
-/** Called once per field: `definition` names the message. */
+/** Called once per field; `definition` is the name of the message. */
 type ReportUnknown = (definition: string, number: number) => void;
 
 interface Frame {
@@ -31,7 +31,7 @@ interface Frame {
   readonly object: AnyObject;
 }
 
-/** A message and what it is, within the bytes under way. */
+/** A message and its type, within the current bytes. */
 interface Found {
   apiVersion: string;
   kind: string;
@@ -57,7 +57,7 @@ export class ProtobufCoding {
     };
   }
 
-  /** An answer: an object, a list or a Status. `isLazy`: objects are read-only, and decoded when they are read. */
+  /** Decodes an object, a list or a Status. `isLazy`: objects are read-only and decoded when read. */
   decode(body: Uint8Array, isLazy: boolean): AnyObject {
     this.#cursor.open(body);
     const found = this.#envelope(0, body.length);
@@ -87,7 +87,7 @@ export class ProtobufCoding {
     return { type, object };
   }
 
-  /** Undefined: the object says no kind that has a message, or more than its message can hold. */
+  /** Undefined: the object's kind has no message, or the object contains more than its message can hold. */
   encode(object: object): Uint8Array | undefined {
     const { apiVersion = "", kind = "" } = object as AnyObject; // as a client's caller has it
     const gv = parseApiVersion(apiVersion);
@@ -165,7 +165,7 @@ export class ProtobufCoding {
     return { apiVersion, kind, metadata, items } as AnyObject; // as its definition says
   }
 
-  /** Leaves the cursor as it was. */
+  /** Restores the cursor. */
   #object(found: Found, isLazy: boolean, isFirstState: boolean): AnyObject {
     const { bytes } = this.#cursor;
     const { start, end } = found;
@@ -184,7 +184,7 @@ export class ProtobufCoding {
     return decodeDefinition(definition, bytes.subarray(start, end), bag, this.#options);
   }
 
-  /** PartialObjectMetadata has no definition of its own: {1: metadata}. */
+  /** PartialObjectMetadata has no definition: {1: metadata}. */
   #partialMetadata({ start, end }: Found): object {
     const partial = new ProtobufCursor();
     const { bytes } = this.#cursor;
@@ -199,9 +199,9 @@ export class ProtobufCoding {
     return metadata;
   }
 
-  /** Undefined: objects of this kind are decoded as they come. */
+  /** Undefined: objects of this kind are decoded immediately. */
   #lazyForm({ apiVersion, kind }: TypeMeta): LazyForm | undefined {
-    // A list or a watch has one kind: building its key for each object would cost as much as keeping it.
+    // A list or watch has one kind, so the last form is cached; building its key for each object would be expensive.
     if (apiVersion === this.#lastType.apiVersion && kind === this.#lastType.kind) {
       return this.#lastForm;
     }
@@ -222,7 +222,7 @@ export class ProtobufCoding {
   }
 }
 
-/** Throws ProtobufError for a kind that this version does not know. */
+/** Throws ProtobufError for a kind unknown to this version. */
 function definitionOf({ apiVersion, kind }: TypeMeta): string {
   const gv = parseApiVersion(apiVersion);
   const schema = gv === undefined ? undefined : schemaOfKind({ ...gv, kind });
@@ -235,7 +235,7 @@ function isPartial({ apiVersion, kind }: TypeMeta): boolean {
   return apiVersion === "meta.k8s.io/v1" && partialKinds.has(kind);
 }
 
-/** Lists of discovery are messages like others: what they hold is no object. */
+/** Whether it is a list of objects; lists of discovery contain no objects. */
 function isListOfObjects(type: TypeMeta, definition: string): boolean {
   if (!type.kind.endsWith("List")) return false;
   if (definition === "") return true;

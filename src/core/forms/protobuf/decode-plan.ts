@@ -8,9 +8,9 @@ import { type NumberedField, numberedFields } from "./numbered-fields.ts";
 
 type Format = NonNullable<FieldSchema["format"]>;
 
-/** What one value is. One shape for all kinds: the decoder reads one for every field of every object. */
+/** The form of a value. One shape for all kinds, because the decoder reads it for every field. */
 export interface LeafForm {
-  /** `wrapped`: a list within a map, which travels as a message whose field 1 is repeated. */
+  /** `wrapped`: a list within a map, encoded as a message with a repeated field 1. */
   readonly kind:
     | "text"
     | "integer"
@@ -21,32 +21,32 @@ export interface LeafForm {
     | "message"
     | "wrapped"
     | "untyped";
-  /** Of `formatted`: text in JSON, a number or a message on the wire. */
+  /** For `formatted`: a text in JSON, a number or a message on the wire. */
   readonly format: Format;
   readonly free: FreeForm;
   readonly definition: string;
   readonly items: LeafForm | undefined;
-  /** Of `message`, filled in on first use, for definitions may hold themselves. */
+  /** For `message`; set on first use, because definitions may be recursive. */
   plan: ReadPlan | undefined;
-  /** The text of this field that was read last: the next one is often the same. */
+  /** The last text read for this field, which is often repeated. */
   last: string;
 }
 
 export interface ReadField {
   readonly name: string;
-  /** `embedded`: a struct whose fields stand in the same object. `skipped`: its reader takes it another time. */
+  /** `embedded`: a struct whose fields are in the same object. `skipped`: read separately. */
   readonly many: "one" | "list" | "map" | "embedded" | "skipped";
   readonly leaf: LeafForm;
-  /** What an entry of a map has without a value. */
+  /** The value of a map entry without one. */
   readonly zero: "text" | "number" | "boolean" | "list" | "object";
-  /** Go leaves a zero out of JSON. */
+  /** Whether Go omits a zero in JSON. */
   readonly omitsZero: boolean;
   readonly plan: ReadPlan | undefined;
 }
 
 export interface ReadPlan {
   readonly definition: string;
-  /** By number; the numbers of Kubernetes' fields are small. */
+  /** By field number, which is always small. */
   readonly fields: readonly (ReadField | undefined)[];
 }
 
@@ -61,7 +61,7 @@ export function readPlan(definition: string): ReadPlan {
   return plan;
 }
 
-/** `field`, which is a message, without the field `number` of that message. */
+/** `field`, a message, without field `number` of that message. */
 export function withoutField(field: ReadField, number: number): ReadField {
   const { definition, fields } = readPlan(field.leaf.definition);
   const rest = fields.map((each, at) => (each && at === number ? skipped(each) : each));
@@ -72,7 +72,7 @@ function skipped(field: ReadField): ReadField {
   return { ...field, many: "skipped" };
 }
 
-/** Of fields whose paths share the first `depth` numbers. */
+/** The plan of fields whose paths share the first `depth` numbers. */
 function planAt(definition: string, numbered: readonly NumberedField[], depth: number): ReadPlan {
   const fields: (ReadField | undefined)[] = [];
   const inner = new Map<number, NumberedField[]>();

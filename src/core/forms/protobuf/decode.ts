@@ -19,18 +19,18 @@ import { type FreeForm, parseRaw } from "./free.ts";
 
 type Bag = Record<string, unknown>;
 
-/** How the objects of one reader are decoded. */
+/** Options for decoding the objects of one reader. */
 export interface DecodeOptions {
-  /** Fields, and different keys of maps, of one object. */
+  /** Maximum fields, and maximum distinct map keys, per object. */
   readonly fieldsMax: number;
   readonly keysMax: number;
-  /** Of the JSON in raw fields (fieldsV1). Throws ProtobufError. */
+  /** Parses the JSON in raw fields (fieldsV1). Throws ProtobufError. */
   readonly parseJson: (text: string) => unknown;
-  /** Told each time. */
+  /** Called for every unknown field. */
   readonly unknownField: (definition: string, number: number) => void;
 }
 
-/** How deep messages may nest; upstream's decoders stop at the same. */
+/** Maximum nesting of messages, as in upstream's decoders. */
 const depthMax = 100;
 const schemaProps = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
 
@@ -41,22 +41,22 @@ const ofBodies: DecodeOptions = {
   unknownField() {},
 };
 
-/** Of the object under way. One is decoded at a time, without a pause. */
+/** Cursor of the current object. Decoding is synchronous, so one is enough. */
 const cursor = new ProtobufCursor();
 let options = ofBodies;
 let fieldsLeft = 0;
 let keysLeft = 0;
 
-/** The bytes hold more fields than an object may have values. */
+/** The bytes contain more fields than an object may have values. */
 export class TooManyFieldsError extends Error {}
 
-/** The object of kind `gvk` that `raw` encodes, without apiVersion and kind; undefined for an unknown kind. */
+/** Decodes an object of kind `gvk`, without apiVersion and kind; undefined for an unknown kind. */
 export function decodeProtobuf(gvk: GroupVersionKind, raw: Uint8Array): Bag | undefined {
   const schema = schemaOfKind(gvk);
   return schema === undefined ? undefined : decodeDefinition(schema.name, raw, {}, ofBodies);
 }
 
-/** The message of one definition. Its fields are put `into` an object, which is given back. */
+/** Decodes a message of a definition `into` an object, which is returned. */
 export function decodeDefinition(
   definition: string,
   raw: Uint8Array,
@@ -69,7 +69,7 @@ export function decodeDefinition(
   return into;
 }
 
-/** One field of the message in a span; undefined when it has none of this number. */
+/** Decodes one field of the message in a span; undefined when it does not exist. */
 export function decodeOneField(
   { field, number }: { readonly field: ReadField; readonly number: number },
   { bytes, start, end }: Span,
@@ -90,7 +90,7 @@ function begin(raw: Uint8Array, given: DecodeOptions): void {
   cursor.open(raw);
 }
 
-/** Unknown fields count, too: each costs time. */
+/** Unknown fields count too, because each takes time. */
 function nextField(end: number): boolean {
   if (!cursor.next(end)) return false;
   if (--fieldsLeft < 0) {
@@ -99,7 +99,7 @@ function nextField(end: number): boolean {
   return true;
 }
 
-/** The field under the cursor as a message. */
+/** Decodes the current field as a message. */
 function decodeMessage(plan: ReadPlan, depth: number): Bag {
   if (depth > depthMax) throw new ProtobufError("proto: message nests too deep");
   const bag: Bag = {};
@@ -149,7 +149,7 @@ function decodeField(bag: Bag, field: ReadField, depth: number): void {
   }
 }
 
-/** What `omitempty` leaves out; a struct is never empty to Go. */
+/** Whether `omitempty` omits the value; Go never considers a struct empty. */
 function isZero(value: unknown): boolean {
   return value === "" || value === 0 || value === false || value === null;
 }
@@ -166,12 +166,12 @@ function decodeEntry(map: Bag, field: ReadField, depth: number): void {
   setEntry(map, key, value === undefined ? zeroOf(field) : value);
 }
 
-/** Each key of a map costs ten times a field, so they have a limit of their own. */
+/** Map keys have a limit of their own, because each costs as much as ten fields. */
 function setEntry(map: Bag, key: string, value: unknown): void {
   if (!Object.hasOwn(map, key) && --keysLeft < 0) {
     throw new TooManyFieldsError(`the object has more than ${options.keysMax} different keys`);
   }
-  // An assignment to `__proto__` would set the prototype, and lose the entry.
+  // Assigning to `__proto__` would set the prototype and lose the entry.
   if (key !== "__proto__") map[key] = value;
   else
     Object.defineProperty(map, key, {
@@ -225,7 +225,7 @@ function decodeLeaf(leaf: LeafForm, depth: number): unknown {
   }
 }
 
-/** The next text of a field is often the last one again, which is then reused. Longer texts are not kept for that. */
+/** Texts up to this length are kept, because the next text of a field is often equal. */
 const likelyLengthMax = 64;
 const likelyJsonMax = 1024;
 
@@ -250,7 +250,7 @@ function decodeFree(leaf: LeafForm, depth: number): unknown {
   return text === "" ? undefined : options.parseJson(text);
 }
 
-/** A schema, or something else: `{1: allows, 2: schema}`, `{1: schema, 2: schemas or texts}`. */
+/** A schema or an alternative: `{1: allows, 2: schema}`, `{1: schema, 2: schemas or texts}`. */
 function decodeUnion(form: Exclude<FreeForm, "raw">, depth: number): unknown {
   let result: unknown;
   const many: unknown[] = [];
@@ -295,7 +295,7 @@ function integer(): number | bigint {
   return typeof value === "number" ? value : exactInteger(value);
 }
 
-/** Field `number` of the message under the cursor. */
+/** The text in field `number` of the current message. */
 function messageText(number: number, likely = ""): string {
   let value = "";
   const { end } = cursor;
@@ -327,7 +327,7 @@ function intOrString(): number | string {
   return isText ? text : Number(BigInt.asIntN(32, BigInt(value)));
 }
 
-/** Go's zero time travels as an empty message and is null in JSON. */
+/** Go's zero time is encoded as an empty message and is null in JSON. */
 function time(format: (ms: number) => string): string | null {
   const isEmpty = cursor.start === cursor.end;
   const seconds = Number(messageInteger(1));

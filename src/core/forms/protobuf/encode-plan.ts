@@ -6,7 +6,7 @@ import type { FieldSchema } from "#api/schema/schema-types.ts";
 import type { FreeForm } from "./free.ts";
 import { type NumberedField, numberedFields } from "./numbered-fields.ts";
 
-/** What one value is on the wire. */
+/** The form of a value on the wire. */
 export type ValueForm =
   | "string"
   | "bytes"
@@ -18,19 +18,19 @@ export type ValueForm =
   | "time"
   | "micro-time"
   | "message"
-  /** A list within a map: it travels as a message whose field 1 is repeated. */
+  /** A list within a map, encoded as a message with a repeated field 1. */
   | "strings"
   | FreeForm;
 
 export interface PlannedField {
   readonly name: string;
-  /** Number and wire type, as the varint that goes before a value. */
+  /** Number and wire type, as the varint before a value. */
   readonly tag: number;
   readonly form: ValueForm;
-  /** `embedded`: a struct whose fields stand in the same JSON object. */
+  /** `embedded`: a struct whose fields are in the same JSON object. */
   readonly many: "one" | "pointer" | "list" | "map" | "embedded";
   readonly ref: string;
-  /** Of messages it is filled in on first use, for definitions may hold themselves. */
+  /** For messages; set on first use, because definitions may be recursive. */
   plan: EncodePlan | undefined;
 }
 
@@ -47,7 +47,7 @@ export function encodePlan(definition: string): EncodePlan {
   return plan;
 }
 
-/** Fields whose paths share the first `depth` numbers. */
+/** The plan of fields whose paths share the first `depth` numbers. */
 function planAt(fields: readonly NumberedField[], depth: number): EncodePlan {
   const byNumber = new Map<number, NumberedField[]>();
   for (const field of fields) {

@@ -26,13 +26,13 @@ const empty: Bag = Object.freeze({});
 const writer = new BackWriter();
 const schemaProps = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
 
-/** Whether objects of this kind travel in protobuf at all: built-in ones do, Table does not. */
+/** Whether this kind can be encoded in protobuf: built-in kinds can, Table cannot. */
 export function travelsInProtobuf(gvk: GroupVersionKind): boolean {
   const schema = schemaOfKind(gvk);
   return schema !== undefined && hasNumbers(schema.name);
 }
 
-/** The message of `object` alone, given to the caller; apiVersion and kind are the envelope's. */
+/** The message of `object` alone; the caller owns it. apiVersion and kind are in the envelope. */
 export function encodeProtobuf(gvk: GroupVersionKind, object: AnyObject): Uint8Array {
   const schema = schemaOfKind(gvk);
   if (schema === undefined || !hasNumbers(schema.name)) {
@@ -41,7 +41,7 @@ export function encodeProtobuf(gvk: GroupVersionKind, object: AnyObject): Uint8A
   return encodeDefinition(schema.name, object);
 }
 
-/** The message of one definition, for types that are no kind of their own. */
+/** The message of a definition, for types that are not kinds. */
 export function encodeDefinition(definition: string, value: object): Uint8Array {
   writer.begin();
   writeMessage(encodePlan(definition), value as Bag); // any JSON object is a bag of fields
@@ -63,7 +63,7 @@ function writeEmbedded(field: PlannedField, bag: Bag): void {
   writeHead(field.tag, before);
 }
 
-/** Length and tag of what was written since `before`. */
+/** Writes the length and tag of what was written since `before`. */
 function writeHead(tag: number, before: number): void {
   writer.varint(writer.length - before);
   writer.varint(tag);
@@ -105,7 +105,7 @@ function writeMap(field: PlannedField, value: unknown): void {
   }
 }
 
-/** Go sorts by bytes; UTF-16 order differs from that only where there are surrogates. */
+/** Go sorts by bytes; UTF-16 order differs only with surrogates. */
 function sortedKeys(map: Bag): readonly string[] {
   const keys = Object.keys(map);
   if (keys.length < 2) return keys;
@@ -116,7 +116,7 @@ function byUtf8(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-/** A value with its tag; undefined stands for Go's zero. */
+/** Writes a value with its tag; undefined means Go's zero. */
 function writeTagged(field: PlannedField, tag: number, value: unknown): void {
   switch (field.form) {
     case "integer":
@@ -129,7 +129,7 @@ function writeTagged(field: PlannedField, tag: number, value: unknown): void {
       writeDouble(value);
       return writer.varint(tag);
     case "bytes":
-      // A nil slice is left out, an empty one is not.
+      // A nil slice is omitted, an empty one is not.
       if (typeof value !== "string") return;
       break;
     default:
@@ -177,11 +177,11 @@ function writeDelimited(field: PlannedField, value: unknown): void {
 }
 
 function bagOf(value: unknown): Bag {
-  // The schema says that this is a message.
+  // The schema guarantees a message.
   return typeof value === "object" && value !== null ? (value as Bag) : empty;
 }
 
-/** JSON may say a quantity as a number; Go's zero is "0". */
+/** JSON may contain a quantity as a number; Go's zero is "0". */
 function quantityText(value: unknown): string {
   if (typeof value === "string") return value;
   return typeof value === "number" || typeof value === "bigint" ? String(value) : "0";
@@ -197,7 +197,7 @@ function writeStringField(tag: number, value: unknown): void {
   writeHead(tag, before);
 }
 
-/** int32 and int64 alike: a negative one takes ten bytes. */
+/** int32 and int64: a negative number takes ten bytes. */
 function writeInteger(value: unknown): void {
   if (typeof value === "number") {
     if (value >= 0 && value <= 0xffff_ffff) writer.varint(value);
@@ -215,7 +215,7 @@ function writeDouble(value: unknown): void {
   writer.bytes(bytes);
 }
 
-/** {type: 0 integer, 1 string; intVal; strVal}, all three always. */
+/** {type: 0 integer, 1 string; intVal; strVal}, always all three. */
 function writeIntOrString(value: unknown): void {
   const isText = typeof value === "string";
   writeStringField(0x1a, isText ? value : "");
@@ -237,13 +237,13 @@ function writeTime(value: unknown, micro: boolean): void {
   writer.varint(0x08);
 }
 
-/** Of the fraction in the text, cut to microseconds. */
+/** The fraction in the text, truncated to microseconds. */
 function nanosOf(text: string): number {
   const [, digits = ""] = /\.([0-9]+)/.exec(text) ?? [];
   return Number(digits.slice(0, 6).padEnd(6, "0")) * 1000;
 }
 
-/** A message whose field 1 is JSON text as Go writes it; null is a message without it. */
+/** A message whose field 1 is JSON text in Go's form; null is a message without the field. */
 function writeRaw(value: unknown): void {
   if (value === undefined || value === null) return;
   const before = writer.length;

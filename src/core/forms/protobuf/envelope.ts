@@ -12,30 +12,30 @@ import { concatBytes } from "#base/bytes.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
 import { encodeDefinition, encodeProtobuf, travelsInProtobuf } from "./encode.ts";
 
-/** The kind of an object as it says itself. */
+/** An object's own apiVersion and kind. */
 export interface TypeMeta {
   readonly apiVersion: string;
   readonly kind: string;
 }
 
-/** Chunks that follow each other; joined once, at the end. */
+/** Consecutive chunks, joined once at the end. */
 type Parts = readonly Uint8Array[];
 
 const encoder = new TextEncoder();
 const magic = Uint8Array.of(0x6b, 0x38, 0x73, 0x00);
-/** contentEncoding and contentType, both empty, both written. */
+/** contentEncoding and contentType, both written although empty. */
 const unknownTail = Uint8Array.of(0x1a, 0x00, 0x22, 0x00);
 const firstField = 0x0a;
 const secondField = 0x12;
 const metaGroup = "meta.k8s.io/";
 
-/** An object that says its own apiVersion and kind, whole. @throws ProtobufError when its kind has no message. */
+/** An object with its own apiVersion and kind, in an envelope. @throws ProtobufError when its kind has no message. */
 export function objectBytes(object: AnyObject): Uint8Array {
   const { apiVersion = "", kind = "" } = object;
   return concatBytes(enveloped({ apiVersion, kind }, [message({ apiVersion, kind }, object)]));
 }
 
-/** A message that the caller has made. */
+/** Wraps a message in an envelope. */
 export function envelope({ apiVersion, kind }: TypeMeta, message: Uint8Array): Uint8Array {
   return concatBytes(enveloped({ apiVersion, kind }, [message]));
 }
@@ -45,12 +45,12 @@ export function entryBytes(type: TypeMeta, object: AnyObject): Uint8Array {
   return concatBytes(delimited(itemsField(type), [message(type, object)]));
 }
 
-/** The object in `entry`, whole. */
+/** The object of a list entry, in an envelope. */
 export function objectOfEntry(type: TypeMeta, entry: Uint8Array): Uint8Array {
   return concatBytes(enveloped(type, [messageOf(entry)]));
 }
 
-/** `type` is the list's own: `PodList`. Every entry was made for a list of this kind. */
+/** `type` is that of the list, such as `PodList`. The entries were made for this kind. */
 export function listParts(type: TypeMeta, metadata: object, entries: Parts): Parts {
   const meta = encodeDefinition(listMetaDefinition, metadata);
   const itemsFirst = itemsField(type) === firstField;
@@ -69,7 +69,7 @@ export function watchFrame(eventType: string, type: TypeMeta, object: AnyObject)
   return concatBytes([length, ...event]);
 }
 
-/** Whether a kind has a message; metadata of any kind has one. */
+/** Whether a kind has a message; the metadata of every kind has one. */
 export function hasProtobufForm({ apiVersion, kind }: TypeMeta): boolean {
   if (apiVersion.startsWith(metaGroup)) return kind.startsWith("PartialObjectMetadata");
   const gv = parseApiVersion(apiVersion);
@@ -82,13 +82,13 @@ function message(type: TypeMeta, object: AnyObject): Uint8Array {
     const metadata = encodeDefinition(objectMetaDefinition, object.metadata ?? {});
     return concatBytes(delimited(firstField, [metadata]));
   }
-  // Documents of the core group's old path say no version.
+  // Documents of the core group's legacy path have no version.
   const gv = parseApiVersion(apiVersion === "" ? "v1" : apiVersion);
   if (gv === undefined) throw new ProtobufError(`${apiVersion} is no API version`);
   return encodeProtobuf({ ...gv, kind }, object);
 }
 
-/** metadata is 1 and items 2 in every list but one. */
+/** The field number of items: metadata is 1 and items 2 in every list but one. */
 function itemsField({ apiVersion, kind }: TypeMeta): number {
   const isOdd = apiVersion === "meta.k8s.io/v1beta1" && kind.startsWith("PartialObjectMetadata");
   return isOdd ? firstField : secondField;

@@ -1,4 +1,4 @@
-/** Fields that are any JSON: how each travels in protobuf. */
+/** The protobuf forms of fields that contain arbitrary JSON. */
 import { parseExactJson } from "#base/exact-json.ts";
 import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";
@@ -6,7 +6,7 @@ import { keepText } from "#api/json/kept-json.ts";
 import type { FieldSchema } from "#api/schema/schema-types.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
 
-/** `raw`: a message whose field 1 holds JSON text. The others are unions of JSONSchemaProps. */
+/** `raw`: a message whose field 1 is JSON text. The others are the unions in JSONSchemaProps. */
 export type FreeForm = "raw" | "schemaOrBool" | "schemaOrArray" | "schemaOrStrings";
 
 const unions: Readonly<Record<string, FreeForm>> = {
@@ -29,7 +29,7 @@ export function freeFormOf(
   return isFree || (leaf?.type === "map" && leaf.items === undefined) ? "raw" : undefined;
 }
 
-/** Of a raw field. Throws ProtobufError. */
+/** Parses a raw field. Throws ProtobufError. */
 export function parseRaw(text: string): unknown {
   try {
     const value = parseExactJson(text);

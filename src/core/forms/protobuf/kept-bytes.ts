@@ -14,9 +14,9 @@ import { latin1, type ProtobufCursor } from "#wire/protobuf-cursor.ts";
 
 const decodedMax = 128;
 const slabBytes = 64 * 1024;
-/** Larger objects have a buffer of their own. */
+/** Larger objects get a buffer of their own. */
 const slabPartMax = slabBytes / 8;
-/** Of ObjectMeta. */
+/** Field numbers of ObjectMeta. */
 const numbers = { name: 1, namespace: 3, uid: 5, resourceVersion: 6, managedFields: 17 } as const;
 
 /** Where the bytes of an object lie. */

@@ -18,11 +18,11 @@ import { type ReadField, readPlan, withoutField } from "./decode-plan.ts";
 import type { TypeMeta } from "./envelope.ts";
 import { KeptBytes, type Span } from "./kept-bytes.ts";
 
-/** Bits of a number that say which fields an object has. */
+/** The fields that exist are marked in the bits of one number. */
 const fieldsMax = 30;
 const metadataNumber = 1;
 const managedFieldsNumber = 17;
-/** Where the decoded managedFields of an object are kept, beside its fields. */
+/** Index of the decoded managedFields, which are cached besides the fields. */
 const managedFieldsPlace = 0;
 const inspectKey = Symbol.for("nodejs.util.inspect.custom");
 const bytesKey = Symbol("bytes");
@@ -34,10 +34,10 @@ interface Property {
   readonly descriptor: PropertyDescriptor;
 }
 
-/** A program that prints an object shall see its fields, not the word Getter. */
+/** Makes a printed object show its values instead of `[Getter]`. */
 const printed: Property = { key: inspectKey, descriptor: { value: plainCopy } };
 
-/** How the objects of one kind are kept and read. */
+/** Stores and reads objects of one kind lazily. */
 export class LazyForm {
   readonly #type: TypeMeta;
   readonly #definition: string;
@@ -56,7 +56,7 @@ export class LazyForm {
     this.#managedFields = this.#managedFieldsGetter();
   }
 
-  /** The object that the message in `span` says. It refers to these bytes. Throws ProtobufError. */
+  /** The object encoded in `span`, whose bytes it keeps referring to. Throws ProtobufError. */
   object(span: Span, isFirstState: boolean): AnyObject {
     const kept = new KeptBytes(span, isFirstState);
     cursor.open(span.bytes);
@@ -70,7 +70,7 @@ export class LazyForm {
     return object;
   }
 
-  /** Which fields there are: as with `decodeDefinition`, one that Go leaves out is none. */
+  /** Finds the fields that exist; as in `decodeDefinition`, a field that Go omits does not. */
   #scan(kept: KeptBytes, end: number): number {
     let present = 0;
     while (cursor.next(end)) {
@@ -122,14 +122,14 @@ export class LazyForm {
   }
 }
 
-/** Whether objects of a kind can be kept so; others are decoded as they come. */
+/** Whether objects of a kind can be lazy; others are decoded immediately. */
 export function canBeLazy(definition: string): boolean {
   const { fields } = readPlan(definition);
   const metadata = fields[metadataNumber];
   return metadata?.leaf.definition === objectMetaDefinition && fields.every(isPlain);
 }
 
-/** Whether a look at the bytes tells, without decoding, that the object has such a field. */
+/** Whether the bytes show, without decoding, that the object has the field. */
 function isPlain(field: ReadField | undefined, number: number): boolean {
   if (field === undefined) return true;
   const { kind } = field.leaf;
@@ -137,7 +137,7 @@ function isPlain(field: ReadField | undefined, number: number): boolean {
   return field.many !== "one" || (kind !== "formatted" && kind !== "free");
 }
 
-/** The field under the cursor is a zero, or empty, and not in the object. */
+/** Whether the current field is a zero or empty and therefore not in the object. */
 function isLeftOut({ many, leaf, omitsZero }: ReadField): boolean {
   if (!omitsZero || many !== "one" || leaf.kind === "message") return false;
   return leaf.kind === "text" ? cursor.start === cursor.end : cursor.isZero;
@@ -154,7 +154,7 @@ function getter(
   return { key: name, descriptor: { get, enumerable: true, configurable: true } };
 }
 
-/** One by one: half the time of defineProperties. The same getters in the same order: objects share their layout. */
+/** Takes half the time of defineProperties. The order is fixed, so that objects share their layout. */
 function define(object: object, properties: readonly Property[]): void {
   for (const { key, descriptor } of properties) Object.defineProperty(object, key, descriptor);
 }

@@ -1,4 +1,4 @@
-/** The table of `numbers.ts`, joined with the schema: what one message holds, for both directions. */
+/** Joins the table of `numbers.ts` with the schema: the fields of a message, for both directions. */
 import type { FieldSchema } from "#api/schema/schema-types.ts";
 import { schemaOf } from "#api/schema/schema.ts";
 import { freeFormOf, type FreeForm } from "./free.ts";
@@ -6,17 +6,17 @@ import { fieldNumbers } from "./numbers.ts";
 
 export interface NumberedField {
   readonly name: string;
-  /** The last is the field's own number; those before it lead through embedded structs. */
+  /** The last is the field's own number; the others are those of embedded structs. */
   readonly path: readonly number[];
   readonly schema: FieldSchema;
   readonly free: FreeForm | undefined;
-  /** What Go's JSON does with a zero value. */
+  /** How Go's JSON writes a zero value. */
   readonly zero: "pointer" | "always" | "omit";
 }
 
 let lines: ReadonlyMap<string, string> | undefined;
 
-/** Empty for a definition that does not travel in protobuf. The table is parsed on first use. */
+/** Empty for a definition without a protobuf form. The table is parsed on first use. */
 export function numberedFields(definition: string): readonly NumberedField[] {
   const fields = schemaOf(definition)?.fields ?? {};
   const parts = lineOf(definition)?.split(" ").slice(1) ?? [];

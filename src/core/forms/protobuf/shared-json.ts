@@ -28,7 +28,7 @@ export class SharedJson {
   }
 }
 
-/** Parsed JSON of `lengthMax` characters nests at most half as deep: no stack is too small for it. */
+/** Parsed JSON of `lengthMax` characters has at most half as many levels, so the stack suffices. */
 function frozen(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   for (const member of Object.values(value)) frozen(member);

@@ -36,7 +36,7 @@ import { deepFreeze } from "../freeze.ts";
 import { keyOf, objectKey } from "../indexer.ts";
 import { applyFakePatch } from "./fake-patch.ts";
 
-/** One request as the fake saw it; `body` is what was sent. */
+/** A request as received by the fake; `body` is what was sent. */
 export interface FakeCall {
   readonly verb:
     | "get"
@@ -55,24 +55,24 @@ export interface FakeCall {
 }
 
 export interface FakeApi extends Client {
-  /** Every request since the start or the last `calls.length = 0`. */
+  /** Every request since the start or since `calls.length = 0`. */
   readonly calls: FakeCall[];
-  /** Stores the object as it is, status included, adding or replacing; returns what is stored. */
+  /** Stores the object unchanged, including its status, adding or replacing it; returns the stored object. */
   put<T extends KubeObject>(ref: ResourceRef, object: T): T;
-  /** Removes an object at once, ignoring finalizers and grace periods. */
+  /** Removes an object immediately, ignoring finalizers and grace periods. */
   drop(ref: ResourceRef, namespace: string, name: string): void;
-  /** What is stored, without a call. */
+  /** The stored object, without a call. */
   peek<T extends KubeObject>(ref: ResourceRef, namespace: string, name: string): T | undefined;
   peekAll<T extends KubeObject>(ref: ResourceRef, namespace?: string): readonly T[];
-  /** The next `times` calls for which `when` holds throw `error`. */
+  /** Makes the next `times` calls for which `when` holds throw `error`. */
   fail(when: (call: FakeCall) => boolean, error: Error, times?: number): void;
-  /** Calls under way hold until the returned function is called. */
+  /** Blocks matching calls until the returned function is called. */
   block(when: (call: FakeCall) => boolean): () => void;
-  /** Makes `raw` answer for the path; another answers 404 for a path of `/apis/`. */
+  /** Sets the answer of `raw` for the path; other paths below `/apis/` answer 404. */
   answer(path: string, body: unknown): void;
-  /** Ends all watches as a broken connection would. */
+  /** Ends all watches like a broken connection. */
   cutWatches(): void;
-  /** Forgets history: a watch from before now gets 410. */
+  /** Drops the history, so that a watch from an older version gets 410. */
   compact(): void;
   readonly watchCount: number;
   readonly resourceVersion: string;
@@ -108,7 +108,7 @@ interface FakeWatch {
   scheduled: boolean;
 }
 
-/** Kinds whose status only the status subresource writes. */
+/** Kinds whose status can only be written through the status subresource. */
 const withStatus: ReadonlySet<string> = new Set([
   "pods",
   "nodes",
@@ -204,7 +204,7 @@ class MemoryApi implements FakeApi {
   compact(): void {
     this.#compactVersion = this.#version;
     for (const { history, watches } of this.#tables.values()) {
-      // As a server ends a watch that is behind its history: never a silent gap.
+      // As a server does, ends a watch that is behind the history instead of leaving a gap.
       for (const watch of watches) {
         if (history.some(({ version }) => version > watch.next)) watch.end(connectionReset());
       }
@@ -393,7 +393,7 @@ class MemoryApi implements FakeApi {
   }
 
   #table(ref: ResourceRef): Table {
-    // Versions of one group share objects, as storage does.
+    // Versions of one group share their objects, as in storage.
     const key = `${ref.group}/${ref.resource}`;
     let table = this.#tables.get(key);
     if (table === undefined) {
@@ -564,7 +564,7 @@ class MemoryApi implements FakeApi {
   }
 }
 
-/** As upstream: an object that starts or stops matching the selector is ADDED or DELETED. */
+/** As upstream, an object that starts or stops matching the selector is ADDED or DELETED. */
 function seenAs(watch: FakeWatch, happened: Happened): WatchEventType | undefined {
   const before = happened.old !== undefined && watch.matches(happened.old);
   const now = happened.type !== "DELETED" && watch.matches(happened.object);
@@ -586,7 +586,7 @@ function settled(
   if (subresource === "finalize") return { ...current, spec: wanted["spec"] };
   if (subresource !== "") {
     const changed = { ...current, status: wanted["status"] };
-    // A status write of a Deployment may change its annotations, which hold its revision.
+    // A status write of a Deployment may change its annotations, which contain its revision.
     if (ref.resource !== "deployments") return changed;
     const annotations = wanted.metadata?.annotations;
     return { ...changed, metadata: { ...current.metadata, ...definedOnly({ annotations }) } };
@@ -639,7 +639,7 @@ function checkPreconditions(ref: ResourceRef, current: AnyObject, options: Delet
   }
 }
 
-/** As upstream's pod strategy: at once when unscheduled or finished. */
+/** As upstream's pod strategy: zero when unscheduled or finished. */
 function gracePeriod(ref: ResourceRef, current: AnyObject, options: DeleteCall): number {
   if (ref.resource !== "pods") return 0;
   const spec = (current["spec"] ?? {}) as {

@@ -15,18 +15,18 @@ import type { ControllerDeps } from "../controller-frame.ts";
 import { createInformerSet } from "../informer-set.ts";
 
 export interface TestTools extends ControllerDeps {
-  /** Stands until `advance` moves it. */
+  /** Time stands still until `advance` is called. */
   readonly clock: FakeClock;
-  /** Passes `ms`: fires what falls due, in order, and lets its requests end before the next. */
+  /** Advances by `ms`: fires timers in order, and lets the requests of each end before the next. */
   advance(ms: number): Promise<void>;
-  /** Resolves when no request is under way and nothing was started for some turns of the event loop. */
+  /** Resolves when no request is running and none was started for some turns of the event loop. */
   settle(): Promise<void>;
 }
 
-/** A write on an in-process plane reaches its informers within so many turns. */
+/** On an in-process plane, a write reaches its informers within this many turns. */
 const quietTurns = 8;
 
-/** `client` is that of `startControlPlane`: over sockets, events may come after `settle`. */
+/** `client`: that of `startControlPlane`. With sockets, events might arrive after `settle`. */
 export function testTools(client: Client, { logLevel = "error" as LogLevel } = {}): TestTools {
   const clock = new FakeClock();
   const calls = new CountedCalls(client);
@@ -53,7 +53,7 @@ async function advance(clock: FakeClock, ms: number, calls: CountedCalls): Promi
   clock.tick(untilMs - clock.monotonicMs());
 }
 
-/** A client that knows how many of its requests are under way; watches, which do not end, are none. */
+/** A client that counts its running requests, except watches, which do not end. */
 class CountedCalls {
   readonly client: Client;
   #count = 0;
