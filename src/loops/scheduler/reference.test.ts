@@ -1,226 +1,272 @@
 /**
- * The incremental filters against an oracle too simple to be wrong: for random clusters, random
- * comings and goings, each node's verdict must be the one that walking all Pods gives.
+ * The incremental scheduler against an oracle too slow to be wrong (`testing/reference-*.ts`): for random clusters and any
+ * history of Pods, nodes and namespaces that come, change and go, each node's verdict and total score are those that
+ * walking everything gives; the decision is one of the best; preemption takes the victims that trying one after another gives.
+ *
+ * More seeds by hand: REFERENCE_SEEDS=5000 node --test src/loops/scheduler/reference.test.ts
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Node, Pod, PodDisruptionBudget } from "#api/gen/types.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import type { Node, Pod, PodAffinityTerm, PodSpec } from "#api/gen/types.ts";
 import { Cache } from "./cache.ts";
 import { defaultPlugins } from "./default-plugins.ts";
-import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import { Nominations } from "./nominations.ts";
-import { podInfo } from "./pod-info.ts";
-import { makeNode, makePod, noVolumes } from "./testing.ts";
-
-const zone = "topology.kubernetes.io/zone";
-const host = "kubernetes.io/hostname";
-type Random = FakeRandom;
+import { podInfo, type PodInfo } from "./pod-info.ts";
+import { findPreemptions } from "./preemption.ts";
+import { preemptionLimits } from "./preemption-limits.ts";
+import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
+import { noVolumes } from "./testing.ts";
+import {
+  changedNode,
+  namespaces,
+  once,
+  pick,
+  randomNode,
+  randomPod,
+} from "./testing/random-cluster.ts";
+import { canTake } from "./testing/reference-filters.ts";
+import { labelsOf, podsOn, selectorTakes, type World } from "./testing/reference-selectors.ts";
+import { totals } from "./testing/reference-scores.ts";
 
 const nodesMax = 8;
+const stepsPerSeed = 60;
+const seeds = Number(process.env["REFERENCE_SEEDS"] ?? 40);
 
-interface World {
-  readonly nodes: Node[];
-  readonly placed: Map<string, Pod>;
-}
+class Run {
+  readonly #seed: number;
+  readonly #random: FakeRandom;
+  readonly #world: World = { nodes: [], placed: new Map(), namespaces: new Map() };
+  readonly #cache: Cache;
+  readonly #decider: ScheduleAlgorithm;
+  readonly #budgets: PodDisruptionBudget[];
+  #at = "";
 
-function pick<T>(random: Random, from: readonly T[]): T {
-  const item = from[random.below(from.length)];
-  assert.ok(item !== undefined);
-  return item;
-}
-
-function randomNode(random: Random, i: number): Node {
-  const taints = random.below(4) === 0 ? [{ key: "t", value: "v", effect: "NoSchedule" }] : [];
-  const zoned = random.below(6) === 0 ? {} : { zone: pick(random, ["a", "b", "c"]) };
-  const labels = { disk: pick(random, ["ssd", "hdd"]) };
-  return makeNode(`n${i}`, { cpu: "4", pods: "8", taints, labels, ...zoned });
-}
-
-function randomTerm(random: Random): PodAffinityTerm {
-  const matchLabels = { app: pick(random, ["x", "y", "z"]) };
-  return { topologyKey: pick(random, [zone, host]), labelSelector: { matchLabels } };
-}
-
-function randomSpec(random: Random): Partial<PodSpec> {
-  const term = randomTerm(random);
-  const required = { requiredDuringSchedulingIgnoredDuringExecution: [term] };
-  switch (random.below(8)) {
-    case 0:
-      return { affinity: { podAffinity: required } };
-    case 1:
-    case 2:
-      return { affinity: { podAntiAffinity: required } };
-    case 3:
-      return {
-        topologySpreadConstraints: [
-          { ...term, maxSkew: 1 + random.below(2), whenUnsatisfiable: "DoNotSchedule" },
-        ],
-      };
-    case 4:
-      return { tolerations: [{ key: "t", operator: "Exists" }] };
-    case 5:
-      return { nodeSelector: { disk: "ssd" } };
-    default:
-      return {};
-  }
-}
-
-function randomPod(random: Random, i: number): Pod {
-  const labels = { app: pick(random, ["x", "y", "z"]) };
-  const cpu = pick(random, ["100m", "500m", "1"]);
-  const port = random.below(6) === 0 ? { hostPort: 80 + random.below(2) } : {};
-  const pod = makePod(`p${i}`, { cpu, labels, spec: randomSpec(random), ...port });
-  // Pods of an owner that name no constraint are spread by the built-in ones, which only score.
-  const owner = {
-    apiVersion: "apps/v1",
-    kind: "ReplicaSet",
-    name: "rs",
-    uid: "u",
-    controller: true,
-  };
-  const owned = random.below(3) === 0 ? { ownerReferences: [owner] } : {};
-  return { ...pod, metadata: { ...pod.metadata, uid: `u${i}`, ...owned } };
-}
-
-/** A node goes with its Pods on it, comes, or has other labels and taints than before. */
-function changeNode(random: Random, { nodes }: World, cache: Cache): void {
-  const i = random.below(nodesMax);
-  const name = `n${i}`;
-  const at = nodes.findIndex((node) => node.metadata?.name === name);
-  if (at >= 0) nodes.splice(at, 1);
-  if (at >= 0 && random.below(2) === 0) return cache.deleteNode(name);
-  const node = randomNode(random, i);
-  nodes.push(node);
-  cache.setNode(node);
-}
-
-/** What upstream's documentation says, word for word, by walking everything. */
-function reference(world: World, pod: Pod, node: Node): boolean {
-  const spec = pod.spec;
-  const here = podsOn(world, node);
-  const tolerated = (spec?.tolerations ?? []).length > 0;
-  if ((node.spec?.taints ?? []).length > 0 && !tolerated) return false;
-  if (!selectorFits(spec, node)) return false;
-  if (here.length + 1 > 8) return false;
-  if (here.reduce((sum, p) => sum + cpuOf(p), cpuOf(pod)) > 4_000) return false;
-  if (portOf(pod) !== 0 && here.some((p) => portOf(p) === portOf(pod))) return false;
-  return spreadFits(world, pod, node) && affinityFits(world, pod, node);
-}
-
-function podsOn(world: World, node: Node): Pod[] {
-  return [...world.placed.values()].filter((p) => p.spec?.nodeName === node.metadata?.name);
-}
-
-function selectorFits(spec: PodSpec | undefined, node: Node): boolean {
-  const disk = spec?.nodeSelector?.["disk"];
-  return disk === undefined || node.metadata?.labels?.["disk"] === disk;
-}
-
-function cpuOf(pod: Pod): number {
-  const text = pod.spec?.containers[0]?.resources?.requests?.["cpu"] ?? "0";
-  return text.endsWith("m") ? Number(text.slice(0, -1)) : Number(text) * 1_000;
-}
-
-function portOf(pod: Pod): number {
-  return pod.spec?.containers[0]?.ports?.[0]?.hostPort ?? 0;
-}
-
-function domain(node: Node, key: string): string | undefined {
-  return node.metadata?.labels?.[key];
-}
-
-function selects(term: { labelSelector?: PodAffinityTerm["labelSelector"] }, pod: Pod): boolean {
-  return pod.metadata?.labels?.["app"] === term.labelSelector?.matchLabels?.["app"];
-}
-
-function spreadFits(world: World, pod: Pod, node: Node): boolean {
-  const [constraint] = pod.spec?.topologySpreadConstraints ?? [];
-  if (constraint === undefined) return true;
-  const key = constraint.topologyKey;
-  const own = domain(node, key);
-  if (own === undefined) return false;
-  const counts = new Map<string, number>();
-  for (const candidate of world.nodes) {
-    const name = domain(candidate, key);
-    if (name === undefined || !selectorFits(pod.spec, candidate)) continue;
-    const matching = podsOn(world, candidate).filter((p) => selects(constraint, p)).length;
-    counts.set(name, (counts.get(name) ?? 0) + matching);
-  }
-  const self = selects(constraint, pod) ? 1 : 0;
-  return (counts.get(own) ?? 0) + self - Math.min(...counts.values()) <= constraint.maxSkew;
-}
-
-function affinityFits(world: World, pod: Pod, node: Node): boolean {
-  const near = (term: PodAffinityTerm, other: Pod): boolean => {
-    const home = world.nodes.find((n) => n.metadata?.name === other.spec?.nodeName);
-    const theirs = home === undefined ? undefined : domain(home, term.topologyKey);
-    return theirs !== undefined && theirs === domain(node, term.topologyKey);
-  };
-  const others = [...world.placed.values()];
-  const { podAffinity, podAntiAffinity } = pod.spec?.affinity ?? {};
-  for (const term of podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []) {
-    if (others.some((p) => selects(term, p) && near(term, p))) return false;
-  }
-  for (const other of others) {
-    const theirs = other.spec?.affinity?.podAntiAffinity;
-    for (const term of theirs?.requiredDuringSchedulingIgnoredDuringExecution ?? []) {
-      if (selects(term, pod) && near(term, other)) return false;
-    }
-  }
-  for (const term of podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []) {
-    if (domain(node, term.topologyKey) === undefined) return false;
-    const matching = others.filter((p) => selects(term, p));
-    const located = matching.some((p) => {
-      const home = world.nodes.find((n) => n.metadata?.name === p.spec?.nodeName);
-      return home !== undefined && domain(home, term.topologyKey) !== undefined;
+  constructor(seed: number) {
+    this.#seed = seed;
+    this.#random = new FakeRandom(seed);
+    const labelsOfNamespace = (name: string) => this.#world.namespaces.get(name);
+    this.#cache = new Cache({ namespaces: labelsOfNamespace });
+    this.#decider = new ScheduleAlgorithm({
+      cache: this.#cache,
+      random: this.#random,
+      namespaces: labelsOfNamespace,
+      volumes: noVolumes,
+      nominations: new Nominations(),
+      plugins: defaultPlugins,
     });
-    if (!located && selects(term, pod)) continue;
-    if (!matching.some((p) => near(term, p))) return false;
+    this.#budgets = ["x", "y"].map((app) => ({
+      metadata: { name: app, namespace: pick(this.#random, namespaces) },
+      spec: { selector: { matchLabels: { app } } },
+      status: { disruptionsAllowed: this.#random.below(2) },
+    }));
+    for (let i = 0; i < nodesMax; i++) this.#setNode(randomNode(this.#random, `n${i}`));
   }
-  return true;
-}
 
-function checkSeed(seed: number): void {
-  const random = new FakeRandom(seed);
-  const namespaces = () => undefined;
-  const cache = new Cache({ namespaces });
-  const nominations = new Nominations();
-  const plugins = defaultPlugins;
-  const deps = { cache, random, namespaces, volumes: noVolumes, nominations, plugins };
-  const decider = new ScheduleAlgorithm(deps);
-  const nodes = Array.from({ length: nodesMax }, (_, i) => randomNode(random, i));
-  for (const node of nodes) cache.setNode(node);
-  const world: World = { nodes, placed: new Map() };
-  for (let step = 0; step < 120; step++) {
-    if (random.below(8) === 0) changeNode(random, world, cache);
-    if (random.below(3) === 0 && world.placed.size > 0) {
-      const uid = pick(random, [...world.placed.keys()]);
-      world.placed.delete(uid);
-      cache.removePod(uid);
-      continue;
+  go(): void {
+    for (let step = 0; step < stepsPerSeed; step++) {
+      this.#at = `seed ${this.#seed} step ${step}`;
+      if (once(this.#random, 4)) this.#change(step);
+      else this.#schedule(randomPod(this.#random, step));
     }
-    const pod = randomPod(random, step);
+  }
+
+  #setNode(node: Node): void {
+    const { nodes } = this.#world;
+    const at = nodes.findIndex(({ metadata }) => metadata?.name === node.metadata?.name);
+    if (at < 0) nodes.push(node);
+    else nodes[at] = node;
+    this.#cache.setNode(node);
+  }
+
+  #change(step: number): void {
+    const { namespaces: byName, nodes, placed } = this.#world;
+    const random = this.#random;
+    const name = `n${random.below(nodesMax)}`;
+    const known = nodes.findIndex(({ metadata }) => metadata?.name === name);
+    const [uid, pod] = [...placed][random.below(Math.max(1, placed.size))] ?? [];
+    switch (random.below(7)) {
+      case 0:
+        this.#cache.deleteNode(name);
+        if (known >= 0) nodes.splice(known, 1);
+        return;
+      case 1:
+      case 2: {
+        const node = nodes[known];
+        return this.#setNode(
+          node === undefined ? randomNode(random, name) : changedNode(random, node),
+        );
+      }
+      case 3:
+        byName.set(pick(random, namespaces), once(random, 2) ? { team: "t" } : { team: "u" });
+        this.#cache.counts.forgetNamespaceSelections();
+        this.#cache.loosened++;
+        return;
+      case 4:
+        if (uid === undefined) return;
+        placed.delete(uid);
+        return this.#cache.removePod(uid);
+      case 5:
+        return pod === undefined ? undefined : this.#changePod(pod);
+      default:
+        // Another scheduler's Pod, fits or not, on a node that may be unknown.
+        return this.#put(randomPod(random, 1_000 + step), name);
+    }
+  }
+
+  /** Its labels change, or it begins to go. */
+  #changePod(pod: Pod): void {
+    const labels = { ...labelsOf(pod), app: pick(this.#random, ["x", "y", "z"]) };
+    const more = once(this.#random, 2) ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : { labels };
+    this.#put({ ...pod, metadata: { ...pod.metadata, ...more } }, pod.spec?.nodeName ?? "");
+  }
+
+  #put(pod: Pod, nodeName: string): void {
+    const placed = { ...pod, spec: { containers: [], ...pod.spec, nodeName } };
+    const info = podInfo(placed);
+    this.#cache.confirm(info, nodeName);
+    this.#world.placed.set(info.uid, placed);
+  }
+
+  #schedule(pod: Pod): void {
     const info = podInfo(pod);
-    const expected = nodes.filter((node) => reference(world, pod, node));
-    const names = expected.map((node) => node.metadata?.name ?? "");
+    const { nodes } = this.#world;
+    const feasible = nodes.filter((node) => canTake(this.#world, pod, node));
     for (const node of nodes) {
-      const name = node.metadata?.name ?? "";
-      const passes = decider.passes(info, cache.nodes.slotOf(name) ?? -1);
-      assert.equal(passes, names.includes(name), `seed ${seed} step ${step} node ${name}`);
+      const passes = this.#decider.passes(info, this.#slotOf(node));
+      assert.equal(passes, feasible.includes(node), `${this.#at} node ${nameOf(node)}`);
     }
-    const decision = decider.decide(info);
-    assert.equal(decision.kind === "node", names.length > 0, `seed ${seed} step ${step}`);
-    if (decision.kind !== "node") continue;
-    assert.ok(names.includes(decision.nodeName));
-    cache.assume(info, decision.nodeName);
-    world.placed.set(info.uid, {
-      ...pod,
-      spec: { ...pod.spec, containers: pod.spec?.containers ?? [], nodeName: decision.nodeName },
+    if (once(this.#random, 3)) this.#checkTotals(pod, info, feasible);
+    const decision = this.#decider.decide(info);
+    assert.equal(decision.kind === "node", feasible.length > 0, this.#at);
+    if (decision.kind === "none") return this.#checkPreemption(pod, info, decision.slots);
+    const best = bestOf(totals(this.#world, pod, feasible));
+    assert.ok(
+      best.includes(decision.nodeName),
+      `${this.#at}: ${decision.nodeName} of ${best.join()}`,
+    );
+    this.#cache.assume(info, decision.nodeName);
+    const spec = { containers: [], ...pod.spec, nodeName: decision.nodeName };
+    this.#world.placed.set(info.uid, { ...pod, spec });
+  }
+
+  #slotOf(node: Node): number {
+    return this.#cache.nodes.slotOf(nameOf(node)) ?? -1;
+  }
+
+  /** Differences between nodes are what counts: what a plugin adds to all of them does not. */
+  #checkTotals(pod: Pod, info: PodInfo, feasible: readonly Node[]): void {
+    const expected = totals(this.#world, pod, feasible);
+    const { parts } = this.#decider.examine(info);
+    const [first] = feasible;
+    if (first === undefined) return;
+    const actual = (node: Node): number =>
+      [...parts.values()].reduce((sum, scores) => sum + (scores[this.#slotOf(node)] ?? 0), 0);
+    const offset = actual(first) - (expected.get(nameOf(first)) ?? 0);
+    for (const node of feasible) {
+      const total = (expected.get(nameOf(node)) ?? 0) + offset;
+      assert.equal(actual(node), total, `${this.#at}: total of ${nameOf(node)}`);
+    }
+  }
+
+  #checkPreemption(pod: Pod, info: PodInfo, slots: readonly number[]): void {
+    const [cache, decider] = [this.#cache, this.#decider];
+    const budgets = (namespace: string) =>
+      this.#budgets.filter(({ metadata }) => metadata?.namespace === namespace);
+    const deps = { cache, decider, budgets, limits: preemptionLimits };
+    const { candidates } = findPreemptions(deps, info, slots);
+    const expected = this.#world.nodes
+      .filter((node) => slots.includes(this.#slotOf(node)))
+      .flatMap((node) => this.#candidateOn(pod, node) ?? []);
+    const shown = (found: readonly Candidate[]): string[] =>
+      found.map(({ nodeName, victims }) => `${nodeName}: ${victims.join()}`).toSorted();
+    const actual = candidates.map(({ nodeName, victims }) => {
+      return { nodeName, victims: victims.map(({ uid }) => uid), rank: [] };
+    });
+    assert.deepEqual(shown(actual), shown(expected), `${this.#at}: victims`);
+    const [chosen] = actual;
+    const best = expected.toSorted(compareRanks)[0];
+    const rank = expected.find(({ nodeName }) => nodeName === chosen?.nodeName)?.rank;
+    assert.deepEqual(rank, best?.rank, `${this.#at}: the node that hurts least`);
+  }
+
+  /** All Pods of lower priority go; then each is tried back, those that a budget protects first. */
+  #candidateOn(pod: Pod, node: Node): Candidate | undefined {
+    const priorityOf = ({ spec }: Pod): number => spec?.priority ?? 0;
+    const lower = podsOn(this.#world, node).filter((one) => priorityOf(one) < priorityOf(pod));
+    lower.sort((a, b) => priorityOf(b) - priorityOf(a) || (startOf(a) < startOf(b) ? -1 : 1));
+    const without = (gone: ReadonlySet<Pod>): World => {
+      const left = [...this.#world.placed].filter(([, one]) => !gone.has(one));
+      return { ...this.#world, placed: new Map(left) };
+    };
+    const gone = new Set(lower);
+    if (lower.length === 0 || !canTake(without(gone), pod, node)) return undefined;
+    const breaking = new Set(this.#breaking(lower));
+    for (const one of [...breaking, ...lower.filter((each) => !breaking.has(each))]) {
+      gone.delete(one);
+      if (!canTake(without(gone), pod, node)) gone.add(one);
+    }
+    const victims = lower.filter((one) => gone.has(one));
+    if (victims.length === 0) return undefined;
+    const most = Math.max(...victims.map(priorityOf));
+    const starts = victims.filter((one) => priorityOf(one) === most).map(startOf);
+    const rank = [
+      victims.filter((one) => breaking.has(one)).length,
+      most,
+      victims.reduce((sum, one) => sum + priorityOf(one) + 2 ** 31, 0),
+      victims.length,
+      -Math.min(...starts.map((start) => Date.parse(start))),
+    ];
+    return { nodeName: nameOf(node), victims: victims.map(uidOf), rank };
+  }
+
+  /** Of Pods in the order of importance, those whose going breaks a budget. */
+  #breaking(pods: readonly Pod[]): Pod[] {
+    const left = new Map(this.#budgets.map((one) => [one, one.status?.disruptionsAllowed ?? 0]));
+    return pods.filter((pod) => {
+      const own = this.#budgets.filter(
+        ({ metadata, spec }) =>
+          metadata?.namespace === pod.metadata?.namespace &&
+          selectorTakes(spec?.selector, labelsOf(pod)),
+      );
+      for (const one of own) left.set(one, (left.get(one) ?? 0) - 1);
+      return own.some((one) => (left.get(one) ?? 0) < 0);
     });
   }
 }
 
-test("incremental filters agree with walking all pods, for any history", () => {
-  for (let seed = 1; seed <= 40; seed++) checkSeed(seed);
+interface Candidate {
+  readonly nodeName: string;
+  /** Uids, most important first. */
+  readonly victims: readonly string[];
+  /** Lowest hurts least, first number first. */
+  readonly rank: readonly number[];
+}
+
+function compareRanks(a: Candidate, b: Candidate): number {
+  const at = a.rank.findIndex((value, i) => value !== b.rank[i]);
+  return at < 0 ? 0 : (a.rank[at] ?? 0) - (b.rank[at] ?? 0);
+}
+
+function nameOf({ metadata }: Node): string {
+  return metadata?.name ?? "";
+}
+
+function uidOf({ metadata }: Pod): string {
+  return metadata?.uid ?? "";
+}
+
+function startOf({ status }: Pod): string {
+  return status?.startTime ?? "";
+}
+
+function bestOf(scores: ReadonlyMap<string, number>): readonly string[] {
+  const most = Math.max(...scores.values());
+  return [...scores].filter(([, score]) => score === most).map(([name]) => name);
+}
+
+test("verdicts, scores, decisions and victims are those of walking everything, for any history", () => {
+  for (let seed = 1; seed <= seeds; seed++) new Run(seed).go();
+  // A score of affinity that is one less when it is divided before it is multiplied.
+  new Run(112).go();
 });

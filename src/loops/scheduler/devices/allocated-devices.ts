@@ -4,7 +4,7 @@
  *
  * Holds  each claim counts once, as it was last set. Devices of admin access are not given away.
  */
-import type { AllocationResult } from "#api/gen/types.ts";
+import type { AllocationResult, Device } from "#api/gen/types.ts";
 import { assert } from "#base/assert.ts";
 import { type Amounts, nanosOf } from "./consumable-capacity.ts";
 
@@ -41,8 +41,10 @@ export class AllocatedDevices {
     return this.#pools.get(pool)?.version ?? 0;
   }
 
-  hasWhole(id: string): boolean {
-    return this.#whole.has(id);
+  /** Nothing of it can be given: one that is not shared, or not any more, is given away with the first share of it. */
+  isTaken(id: string, { allowMultipleAllocations }: Device): boolean {
+    if (this.#whole.has(id)) return true;
+    return allowMultipleAllocations !== true && this.#shared.has(id);
   }
 
   /** Undefined: nothing of it is shared out. */

@@ -221,7 +221,7 @@ class Search {
   #isInUse({ id, device }: PoolDevice, { isAdmin }: Alternative, claim: number): boolean {
     const users = this.#whole.get(id);
     if (isAdmin) return device.allowMultipleAllocations !== true && users?.has(claim) === true;
-    return this.#inventory.allocated.hasWhole(id) || (users !== undefined && users.size > 0);
+    return this.#inventory.allocated.isTaken(id, device) || (users !== undefined && users.size > 0);
   }
 
   #consumptionOf({ id, device }: PoolDevice, { capacity }: Alternative): Amounts | undefined {

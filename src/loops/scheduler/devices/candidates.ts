@@ -32,7 +32,7 @@ export class Candidates {
     if (known !== undefined) return known;
     const { allocated } = this.#inventory;
     const devices = this.#devices().filter(
-      ({ id }) => alternative.isAdmin || !allocated.hasWhole(id),
+      ({ id, device }) => alternative.isAdmin || !allocated.isTaken(id, device),
     );
     const list = this.#listOf(alternative, devices);
     this.#lists.set(alternative, list);

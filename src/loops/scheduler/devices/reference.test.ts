@@ -1,6 +1,7 @@
 /**
  * The allocator against an oracle too slow to be wrong: every assignment of devices to requests is tried against
- * the documented rules, on small random pools; and histories of allocations taken and given back in any order.
+ * the documented rules, on small random pools; and histories of allocations taken and given back in any order, while the
+ * driver publishes other devices, attributes and taints.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -19,7 +20,7 @@ import type { DeviceState } from "./device-state.ts";
 import { claim, deviceState, driver, exactly, gpu, onlyIf, slice } from "./testing.ts";
 
 const node = makeNode("n");
-const runs = 400;
+const runs = Number(process.env["REFERENCE_SEEDS"] ?? 400);
 const counterMost = 8;
 const capacityMost = 6;
 
@@ -29,8 +30,27 @@ interface World {
 }
 
 function makeWorld(random: FakeRandom): World {
-  const pool = { name: "n", generation: 1, resourceSliceCount: 2 };
-  const devices = Array.from({ length: 1 + random.below(6) }, (_, at) => makeDevice(random, at));
+  const count = 1 + random.below(6);
+  return worldOf(
+    Array.from({ length: count }, (_, at) => makeDevice(random, at)),
+    1,
+  );
+}
+
+/** The driver publishes its pool anew: other attributes and taints, perhaps a device more or less. */
+function changedWorld(random: FakeRandom, { devices }: World, generation: number): World {
+  const others = devices.map((device, at): Device => {
+    const { attributes, taints = [] } = makeDevice(random, at);
+    return { ...device, taints, ...(attributes === undefined ? {} : { attributes }) };
+  });
+  const more = random.below(3);
+  if (more === 0 && others.length < 6) others.push(makeDevice(random, others.length));
+  if (more === 1) others.pop();
+  return worldOf(others, generation);
+}
+
+function worldOf(devices: readonly Device[], generation: number): World {
+  const pool = { name: "n", generation, resourceSliceCount: 2 };
   const sharedCounters = [{ name: "s", counters: { c: { value: String(counterMost) } } }];
   const sets = { ...slice("n", [], { pool, sharedCounters }), metadata: { name: "sets" } };
   return { devices, slices: [slice("n", devices, { pool }), sets] };
@@ -103,7 +123,8 @@ function isAllowed(
   chosen: readonly number[],
   constraints: readonly DeviceConstraint[],
 ): boolean {
-  const used = [...given, ...chosen];
+  // Devices that are gone use nothing.
+  const used = [...given.filter((at) => at < devices.length), ...chosen];
   for (const [at, device] of devices.entries()) {
     const users = used.filter((one) => one === at).length;
     const isShared = device.allowMultipleAllocations === true;
@@ -163,10 +184,14 @@ test("a claim gets devices exactly when some assignment satisfies it, through an
   let refused = 0;
   for (let seed = 1; seed <= runs; seed++) {
     const random = new FakeRandom(seed);
-    const world = makeWorld(random);
+    let world = makeWorld(random);
     const state = deviceState(...world.slices);
     const held = new Map<string, readonly number[]>();
     for (let step = 0; step < 12; step++) {
+      if (random.below(5) === 0) {
+        world = changedWorld(random, world, 2 + step);
+        for (const one of world.slices) state.pools.set(one);
+      }
       const [oldest] = held.keys();
       if (oldest !== undefined && random.below(3) === 0) {
         // Rolled back, or freed: to the allocator it is the same.

@@ -147,7 +147,7 @@ function addWeights(sums: Sums, topologyKey: string, tally: Tally, weight: numbe
   }
 }
 
-/** The lowest sum scores 0, the highest 100. */
+/** The lowest sum scores 0, the highest 100; divided first, as upstream: 29 of 50 is 57 in floating point. */
 function spanScores(cycle: Cycle, sums: Sums, scores: Float64Array): void {
   const { feasible, count } = cycle;
   const parts = [...sums].map(([key, byDomain]) => {
@@ -166,6 +166,6 @@ function spanScores(cycle: Cycle, sums: Sums, scores: Float64Array): void {
   const span = most - least;
   for (let i = 0; i < count; i++) {
     const slot = feasible[i] ?? 0;
-    scores[slot] = span > 0 ? Math.floor((100 * ((scores[slot] ?? 0) - least)) / span) : 0;
+    scores[slot] = span > 0 ? Math.trunc(100 * (((scores[slot] ?? 0) - least) / span)) : 0;
   }
 }
