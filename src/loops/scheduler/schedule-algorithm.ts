@@ -116,7 +116,7 @@ export class ScheduleAlgorithm {
       return undefined;
     }
     const podClass = this.#classes.of(info);
-    if (!this.#framework.isDecidedByClass(info, cache)) return undefined;
+    if (!this.isDecidedByClass(info)) return undefined;
     const ranking = this.#rankingOf(podClass);
     if (ranking === undefined) return undefined;
     if (podClass.refused?.loosened === cache.loosened) return undefined;
@@ -129,6 +129,11 @@ export class ScheduleAlgorithm {
     const slot = best[best.length > 1 ? random.below(best.length) : 0] ?? 0;
     steps?.end("Score", "Success");
     return cache.nodes.name(slot);
+  }
+
+  /** Node objects, requests and sums decide alone about this Pod, now. */
+  isDecidedByClass(info: PodInfo): boolean {
+    return this.#framework.isDecidedByClass(info, this.#deps.cache);
   }
 
   /** Undefined for the first Pod of a class: there may be no second. */

@@ -98,6 +98,8 @@ class Search {
   /** What the last search over the nodes found, and for which Pods it holds. */
   #candidates: Preemption[] = [];
   #classKey: string | undefined;
+  /** Nodes that Pods were taken off since. */
+  readonly #freed = new Set<number>();
 
   constructor(deps: GangPreemptionDeps, question: PreemptionQuestion) {
     this.#deps = deps;
@@ -124,27 +126,43 @@ class Search {
   }
 
   #placeOne(info: PodInfo, among: Int32Array | undefined): void {
-    const decision = this.#deps.decider.decide(info, among);
-    const nodeName =
-      decision.kind === "node" ? decision.nodeName : this.#free(info, decision.slots);
+    const nodeName = this.#nodeLikeLast(info, among) ?? this.#nodeAnywhere(info, among);
     if (nodeName === undefined) return;
     this.#trial.placements.push(assumeMember(this.#deps, info, nodeName));
   }
 
-  /** Takes Pods off a node so that this one fits. @returns the node. */
-  #free(info: PodInfo, slots: readonly number[]): string | undefined {
-    const asked = this.#asking(info);
-    if (this.#classKey !== info.classKey) this.#candidates = [];
-    // Nodes of the last search that still help are good enough for the next Pod like it.
+  #nodeAnywhere(info: PodInfo, among: Int32Array | undefined): string | undefined {
+    const decision = this.#deps.decider.decide(info, among);
+    return decision.kind === "node" ? decision.nodeName : this.#free(info, decision.slots);
+  }
+
+  /**
+   * For a Pod like the last one, which no node took as it was: only nodes that were made free since may have room, and
+   * nodes of the last search that still help are good enough.
+   */
+  #nodeLikeLast(info: PodInfo, among: Int32Array | undefined): string | undefined {
+    const { cache, decider } = this.#deps;
+    if (this.#classKey !== info.classKey || !decider.isDecidedByClass(info)) return undefined;
+    const isIn = (slot: number): boolean => among === undefined || among.includes(slot);
+    const freed = Int32Array.from([...this.#freed].filter(isIn));
+    const decision = freed.length === 0 ? undefined : decider.decide(info, freed);
+    if (decision?.kind === "node") return decision.nodeName;
+    this.#freed.clear();
     while (this.#candidates.length > 0) {
       const [{ nodeName } = { nodeName: "" }] = this.#candidates;
-      const slot = this.#deps.cache.nodes.slotOf(nodeName) ?? -1;
-      const [candidate] = findPreemptions(this.#deps, asked, [slot]).candidates;
+      const slot = cache.nodes.slotOf(nodeName) ?? -1;
+      const [candidate] = findPreemptions(this.#deps, this.#asking(info), [slot]).candidates;
       if (candidate !== undefined && this.#lift(candidate)) return nodeName;
       this.#candidates.shift();
     }
+    return undefined;
+  }
+
+  /** Takes Pods off a node so that this one fits. @returns the node. */
+  #free(info: PodInfo, slots: readonly number[]): string | undefined {
     this.#classKey = info.classKey;
-    this.#candidates = [...findPreemptions(this.#deps, asked, slots).candidates];
+    this.#freed.clear();
+    this.#candidates = [...findPreemptions(this.#deps, this.#asking(info), slots).candidates];
     return this.#candidates.find((candidate) => this.#lift(candidate))?.nodeName;
   }
 
@@ -171,9 +189,12 @@ class Search {
       for (const { info, slot } of unit.pods) {
         this.#deps.cache.lift(info, slot);
         this.#liftedUids.add(info.uid);
+        this.#freed.add(slot);
       }
       this.#lifted.add(unit);
     }
+    // Who was refused before may fit now.
+    this.#deps.cache.loosened++;
     return true;
   }
 

@@ -67,13 +67,14 @@ function preempting(): void {
   const startMs = performance.now();
   const more = { budgets: () => [], limits: preemptionLimits, unitOf: () => undefined };
   let victims = 0;
-  for (let i = 0; i < 5; i++) {
+  for (let i = 0; i < groupCount; i++) {
     const needed = memberCount;
     const question = { members: members("32", 9), needed, topologyKey: undefined, placedOn: [] };
     const asked = { ...question, skip: 0, priority: undefined };
     victims += findGangPreemption({ ...deps, ...more }, asked)?.victims.length ?? 0;
   }
-  report("preemption", 5 * memberCount, startMs, `${victims} victims for 5 groups`);
+  const said = `${victims} victims for ${groupCount} groups`;
+  report("preemption", groupCount * memberCount, startMs, said);
 }
 
 console.log(`${nodeCount} nodes, groups of ${memberCount}`);

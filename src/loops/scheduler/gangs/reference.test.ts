@@ -229,3 +229,18 @@ test("groups are placed exactly when they fit, whole, and preempt exactly when t
   const seeds = Number(process.env["REFERENCE_SEEDS"] ?? 60);
   for (let seed = 1; seed <= seeds; seed++) checkSeed(seed);
 });
+
+test("Pods of a group share the room that one victim leaves", () => {
+  const world = makeWorld(new FakeRandom(1));
+  for (const { name } of world.nodes.splice(0)) world.cache.deleteNode(name);
+  for (const name of ["a", "b", "c"]) {
+    world.nodes.push({ name, cpu: 4, rack: "r" });
+    world.cache.setNode(makeNode(name, { cpu: "4", pods: "5" }));
+    put(world, name, 4, 0);
+  }
+  const more = { budgets: () => [], limits: preemptionLimits, unitOf: () => undefined };
+  const members = Array.from({ length: 4 }, () => pod(2, 1));
+  const question = { members, needed: 4, topologyKey: undefined, placedOn: [], skip: 0 };
+  const asked = { ...question, priority: undefined };
+  assert.equal(findGangPreemption({ ...world.deps, ...more }, asked)?.victims.length, 2);
+});
