@@ -43,6 +43,8 @@ export function callUnary(
 /** One message and the status that ends the call. */
 class Answer {
   readonly #deframer = new Deframer(answerBytesMax);
+  /** Why the connection broke, where the host knows it: a TLS handshake that failed, a port that is closed. */
+  #broken: string | undefined;
   #status: GrpcError | "ok" | undefined;
   #message: Buffer | undefined;
   #messages = 0;
@@ -51,7 +53,9 @@ class Answer {
     const see = (headers: Readonly<Record<string, unknown>>): void => this.#see(headers);
     stream.on("response", see);
     stream.on("trailers", see);
-    stream.on("error", () => undefined);
+    stream.on("error", ({ cause }: Error) => {
+      if (cause instanceof Error) this.#broken = `connection error: ${cause.message}`;
+    });
     stream.on("data", (chunk: Buffer) => {
       try {
         this.#deframer.push(chunk, (bytes) => {
@@ -65,8 +69,10 @@ class Answer {
 
   settle(resolve: (message: Buffer) => void, reject: (error: GrpcError) => void): void {
     const status = this.#status;
-    if (status === undefined)
-      return reject(new GrpcError(Code.unavailable, "error reading from server: EOF"));
+    if (status === undefined) {
+      const why = this.#broken ?? "error reading from server: EOF";
+      return reject(new GrpcError(Code.unavailable, why));
+    }
     if (status !== "ok") return reject(status);
     if (this.#message === undefined || this.#messages !== 1)
       return reject(new GrpcError(Code.internal, "cardinality violation: not one message came"));

@@ -37,6 +37,8 @@ export class Book {
   /** By node name: being removed, with Pods to be evicted or without. */
   readonly removing = new Map<string, { readonly group: string; readonly isDrain: boolean }>();
   readonly #backoffs = new Map<string, Backoff>();
+  /** Groups that were asked to grow, and of which it is not known yet how that ended. */
+  readonly #growing = new Set<string>();
   readonly #added = new Map<string, { readonly atMs: number; readonly count: number }[]>();
   lastAddMs = Number.NEGATIVE_INFINITY;
   lastDeleteMs = Number.NEGATIVE_INFINITY;
@@ -60,18 +62,20 @@ export class Book {
       ? times.initialBackoffMs
       : Math.min(times.maxBackoffMs, last.durationMs * 2);
     const untilMs = nowMs + durationMs;
+    this.#growing.delete(group);
     this.#backoffs.set(group, { untilMs, durationMs, failedMs: nowMs, code, message });
   }
 
-  /** The group grew as it was asked to. */
-  succeed(group: string): void {
-    this.#backoffs.delete(group);
+  /** The group is as large as it should be: if it was asked to grow, it did, and its failures are forgotten. */
+  complete(group: string): void {
+    if (this.#growing.delete(group)) this.#backoffs.delete(group);
   }
 
   added(group: string, count: number, nowMs: number): void {
     const entries = this.#added.get(group) ?? [];
     entries.push({ atMs: nowMs, count });
     this.#added.set(group, entries);
+    this.#growing.add(group);
     this.lastAddMs = nowMs;
   }
 
@@ -95,6 +99,7 @@ export class Book {
     for (const map of [this.missingSince, this.foreignSince, this.#backoffs, this.#added]) {
       for (const id of map.keys()) if (!ids.has(id)) map.delete(id);
     }
+    for (const id of this.#growing) if (!ids.has(id)) this.#growing.delete(id);
   }
 }
 

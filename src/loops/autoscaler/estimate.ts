@@ -10,7 +10,7 @@ import type { PodInfo } from "#scheduler/pod-info.ts";
 import type { Cluster, WhatIf } from "./cluster.ts";
 import type { Kind } from "./kinds.ts";
 import { copies, type Room, take, type Vector } from "./room.ts";
-import { copyOf, type Template } from "./template.ts";
+import { copyName, copyOf, type Template } from "./template.ts";
 
 /** Steps of coupled Pods per group: what is left after them is not helped in this loop. */
 const stepsMax = 50_000;
@@ -93,7 +93,7 @@ class Packing {
   thatFitFresh(kinds: readonly Kind[]): readonly Kind[] {
     const { whatIf, room } = this.#deps;
     const before = whatIf.mark;
-    const slot = whatIf.addNode(copyOf(this.#node, `template-node-for-${this.#id}-fresh`));
+    const slot = whatIf.addNode(copyOf(this.#node, copyName(this.#id, "fresh")));
     this.#freshRoom = room.free(slot);
     const fitting = kinds.filter((kind) => this.#fitsFresh(kind, slot));
     whatIf.undo(before);
@@ -135,7 +135,7 @@ class Packing {
     if (this.#bins.length >= this.#most || this.#steps > stepsMax) return false;
     const { whatIf } = this.#deps;
     const before = whatIf.mark;
-    const name = `template-node-for-${this.#id}-${this.#bins.length}`;
+    const name = copyName(this.#id, this.#bins.length);
     const slot = whatIf.addNode(copyOf(this.#node, name));
     this.#bins.push({ name, slot, free: Float64Array.from(this.#freshRoom) });
     if (this.#placeOn(info, kind, this.#bins.length - 1)) return true;

@@ -2,7 +2,7 @@
 import type { Random } from "#platform/random.ts";
 import type { Estimate } from "./estimate.ts";
 import type { Expander } from "./options.ts";
-import type { Group } from "./snapshot.ts";
+import type { Group, GroupPattern } from "./snapshot.ts";
 import type { Template } from "./template.ts";
 
 export interface Choice {
@@ -13,7 +13,7 @@ export interface Choice {
 
 interface ExpanderDeps {
   readonly random: Random;
-  readonly priorities: ReadonlyMap<number, readonly RegExp[]>;
+  readonly priorities: ReadonlyMap<number, readonly GroupPattern[]>;
   /** Of a core and an hour, and a byte and an hour, where they are cheapest. */
   readonly unit: UnitPrice | undefined;
 }
@@ -100,7 +100,7 @@ export function unitPrice(
 /** Those of the highest priority that any of them has; without one all are left, as upstream. */
 function highestPriority(
   choices: readonly Choice[],
-  priorities: ReadonlyMap<number, readonly RegExp[]>,
+  priorities: ReadonlyMap<number, readonly GroupPattern[]>,
 ): readonly Choice[] {
   for (const priority of [...priorities.keys()].toSorted((a, b) => b - a)) {
     const patterns = priorities.get(priority) ?? [];

@@ -11,17 +11,19 @@ import type {
 import type { Client, ResourceRef } from "#client/client.ts";
 import type { InformerSet } from "#client/informer-set.ts";
 import type { Informer } from "#client/informer.ts";
+import { compilePattern } from "#api/structural/patterns.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import { Volumes } from "#scheduler/volumes.ts";
 import { Cluster } from "./cluster.ts";
-import type { Instance, Snapshot } from "./snapshot.ts";
+import type { GroupPattern, Instance, Snapshot } from "./snapshot.ts";
 
 const core = (resource: string): ResourceRef => ({ group: "", version: "v1", resource });
 const budgetsRef = { group: "policy", version: "v1", resource: "poddisruptionbudgets" };
 const daemonSetsRef = { group: "apps", version: "v1", resource: "daemonsets" };
 const prioritiesName = "cluster-autoscaler-priority-expander";
-const patternsMax = 1_000;
+/** Lines of the ConfigMap that are read. */
+const linesMax = 500;
 
 interface FeedDeps {
   readonly client: Client;
@@ -118,9 +120,9 @@ export class Feed {
 
 /** Upstream's form: `priorities`, a YAML map of numbers to lists of patterns. Other lines say nothing. */
 function prioritiesOf(map: ConfigMap | undefined): Snapshot["priorities"] {
-  const priorities = new Map<number, RegExp[]>();
-  let patterns: RegExp[] = [];
-  const lines = (map?.data?.["priorities"] ?? "").split("\n").slice(0, patternsMax);
+  const priorities = new Map<number, GroupPattern[]>();
+  let patterns: GroupPattern[] = [];
+  const lines = (map?.data?.["priorities"] ?? "").split("\n").slice(0, linesMax);
   for (const line of lines) {
     const [, number] = /^\s*(\d{1,9}):\s*$/.exec(line) ?? [];
     const [, pattern] = /^\s*-\s*["']?(.+?)["']?\s*$/.exec(line) ?? [];
@@ -132,10 +134,9 @@ function prioritiesOf(map: ConfigMap | undefined): Snapshot["priorities"] {
   return priorities;
 }
 
-function compiled(pattern: string): readonly RegExp[] {
-  try {
-    return [new RegExp(pattern)];
-  } catch {
-    return [];
-  }
+/** Go's patterns, as upstream reads them: none of them can hold the loop. */
+function compiled(source: string): readonly GroupPattern[] {
+  const { pattern } = compilePattern(source);
+  if (pattern === undefined) return [];
+  return [{ test: (id) => pattern.matcher(id).find() }];
 }

@@ -78,7 +78,7 @@ function lookAtGroup(group: Group, look: Look): GroupHealth {
   const missingMs = note(book.missingSince, group.id, missing > 0, nowMs);
   const isMissing = missingMs !== undefined && nowMs - missingMs > maxNodeProvisionMs;
   const gone = lost.length + (isMissing ? missing : 0);
-  if (gone === 0 && unregistered.length + missing === 0) book.succeed(group.id);
+  if (gone === 0 && unregistered.length + missing === 0) book.complete(group.id);
   if (group.isOwn && gone > 0) giveUp(group, { lost, missing: isMissing ? missing : 0 }, look);
   const removing = nodes.filter(({ metadata }) => book.removing.has(metadata?.name ?? "")).length;
   return {

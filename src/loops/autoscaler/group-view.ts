@@ -2,7 +2,7 @@
  * The groups of a provider, read before each loop and checked: what a provider says is not believed further than it makes
  * sense. A group that is not sound is left out, and the log says why; the others go on.
  *
- * Bounds `groupsMax` groups, `instancesMax` instances each; `callsMax` calls at a time. Templates, prices and options are
+ * Bounds `groupsMax` groups, `instancesMax` instances each, `targetsMax` of all; `callsMax` calls at a time. Templates, prices and options are
  *        asked for again after `factsMs`.
  */
 import type { Node } from "#api/gen/types.ts";
@@ -14,6 +14,8 @@ import type { Group, GroupOptions, Instance } from "./snapshot.ts";
 
 const groupsMax = 5_000;
 const instancesMax = 50_000;
+/** Wanted in all groups together: nodes on their way are simulated one by one. */
+const targetsMax = 100_000;
 const idCharsMax = 253;
 const callsMax = 16;
 const factsMs = 300_000;
@@ -78,7 +80,22 @@ export class GroupView {
     for (const map of [this.#facts, this.#faults]) {
       for (const id of map.keys()) if (!ids.has(id)) map.delete(id);
     }
-    return groups.filter((group) => group !== undefined);
+    return this.#within(groups.filter((group) => group !== undefined));
+  }
+
+  /** Groups in their order, as long as their sizes sum up to what can be planned for. */
+  #within(groups: readonly Group[]): readonly Group[] {
+    let sum = 0;
+    return groups.filter(({ id, target, instances }) => {
+      const size = Math.max(target, instances.length);
+      if (sum + size > targetsMax) {
+        this.#say(id, `with it the groups want more than ${targetsMax} nodes`);
+        return false;
+      }
+      this.#faults.delete(id);
+      sum += size;
+      return true;
+    });
   }
 
   #choose(all: readonly ProviderGroup[]): readonly ProviderGroup[] {
@@ -109,7 +126,6 @@ export class GroupView {
       if (!isCount(target)) throw new Error(`its target size is ${target}`);
       checkInstances(instances);
       const { template, price, options } = await this.#factsOf(id, () => example(instances));
-      this.#faults.delete(id);
       const isOwn = this.#selection.isOwn(id);
       return { id, min, max, target, instances, template, price, options, isOwn };
     } catch (error) {
@@ -163,7 +179,6 @@ function checkInstances(instances: readonly Instance[]): void {
   if (ids.has("")) throw new Error("an instance has no id");
 }
 
-/** Filters read what a node says of itself: it must be what an API server would take. */
 /** A provider that says that nodes may go before their time is not believed. */
 function checkOptions(options: GroupOptions): void {
   for (const [name, value] of Object.entries(options)) {
@@ -172,6 +187,7 @@ function checkOptions(options: GroupOptions): void {
   }
 }
 
+/** Filters read what a node says of itself: it must be what an API server would take. */
 function checkTemplate({ status }: Node): void {
   for (const [name, text] of Object.entries(status?.allocatable ?? {})) {
     const quantity = tryParseQuantity(text);

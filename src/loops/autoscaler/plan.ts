@@ -65,7 +65,10 @@ export function plan(deps: PlanDeps): Plan {
     const closed = expired === undefined ? undefined : cluster.cache.nodes.slotOf(expired.name);
     const up = planScaleUp(deps, health, [...pods, ...evictees], closed);
     whatIf.undo(mark);
-    const replaced = replacement(expired, up.unschedulable, up.actions);
+    const { nodes } = cluster.cache;
+    const waitsForNodes = [...up.needed].some((name) => nodes.slotOf(name) === undefined);
+    const isReady = up.unschedulable === 0 && up.actions.length === 0 && !waitsForNodes;
+    const replaced = expired !== undefined && isReady ? replacement(expired) : [];
     // A pod that no group helps must not keep every node for ever.
     const unhelped = new Set(up.unhelped.map(({ info }) => info.uid));
     const hasWaiting = pods.some(({ uid }) => !unhelped.has(uid));
@@ -141,14 +144,11 @@ function bornMs({ metadata }: Node, nowMs: number): number {
   return parseTime(metadata?.creationTimestamp ?? "") ?? nowMs;
 }
 
-/** A replacement comes first: for Pods without another place the plan grows a group, at its minimum the group itself. */
-function replacement(
-  expired: Expired | undefined,
-  unschedulable: number,
-  actions: readonly Action[],
-): readonly Action[] {
-  if (expired === undefined || unschedulable > 0 || actions.length > 0) return [];
-  const { node, pods, health } = expired;
+/**
+ * A replacement comes first: for Pods without another place on a node that is there the plan grows a group, at its minimum
+ * the group itself.
+ */
+function replacement({ node, pods, health }: Expired): readonly Action[] {
   const { id, min, max, target } = health.group;
   if (target - 1 >= min) {
     return [{ kind: "remove", group: id, node, reason: "expired", pods, utilization: 0 }];

@@ -5,7 +5,7 @@
  *   its nodes count as on their way, and again with what is left
  *
  * Holds  no group above its maximum, no limit of the whole exceeded, no group grows while it rests, and a Pod that fits
- *        on a node that is there or on its way causes none.
+ *        on a node that is there or on its way causes none. Nodes that lift a group to its minimum count as on their way.
  */
 import { must } from "#base/assert.ts";
 import type { Random } from "#platform/random.ts";
@@ -21,7 +21,7 @@ import { type Kind, kindsOf } from "./kinds.ts";
 import type { AutoscalerOptions } from "./options.ts";
 import { Room } from "./room.ts";
 import type { Snapshot } from "./snapshot.ts";
-import { copyOf, type Template, templateOf } from "./template.ts";
+import { copyName, copyOf, type Template, templateOf } from "./template.ts";
 import { Totals } from "./totals.ts";
 
 /** Groups that may grow in one loop; what is left waits for the next one. */
@@ -112,10 +112,10 @@ class ScaleUpRun {
   }
 
   plan(): ScaleUp {
+    this.#raiseToMinimum();
     this.#fillUpcoming();
     const unschedulable = this.#left();
     const actions: Action[] = [];
-    this.#raiseToMinimum(actions);
     let rounds = 0;
     while (this.#left() > 0 && rounds++ < roundsMax && this.#round()) {
       // Each round lets one group grow, or several that are alike.
@@ -133,9 +133,9 @@ class ScaleUpRun {
   /** Coupled Pods first: the others are only counted, and cannot be counted on. */
   #fillUpcoming(): void {
     const { cluster } = this.#deps.snapshot;
-    for (const { health, template } of this.#offers) {
-      for (let i = 0; i < health.upcoming; i++) {
-        const name = `template-node-for-${health.group.id}-upcoming-${i}`;
+    for (const { health, template, grown } of this.#offers) {
+      for (let i = 0; i < health.upcoming + grown; i++) {
+        const name = copyName(health.group.id, `upcoming-${i}`);
         this.#whatIf.addNode(copyOf(template.node, name));
       }
     }
@@ -155,13 +155,15 @@ class ScaleUpRun {
     return this.#kinds.reduce((sum, { left }) => sum + left.length, 0);
   }
 
-  #raiseToMinimum(actions: Action[]): void {
-    if (!this.#deps.options.enforceNodeGroupMinSize) return;
-    for (const { health } of this.#offers) {
-      const { id, target, min, max, isOwn } = health.group;
-      if (target >= min || !isOwn) continue;
-      const delta = min - target;
-      actions.push({ kind: "increase", group: id, delta, from: target, max, pods: [] });
+  #raiseToMinimum(): void {
+    const { options, book, snapshot } = this.#deps;
+    if (!options.enforceNodeGroupMinSize) return;
+    for (const offer of this.#offers) {
+      const { id, target, min, isOwn } = offer.health.group;
+      const isResting = book.backoffOf(id, snapshot.nowMs) !== undefined;
+      if (target >= min || !isOwn || isResting) continue;
+      offer.grown = Math.max(0, Math.min(min - target, this.#most(offer)));
+      this.#totals.add(offer.template, offer.grown);
     }
   }
 

@@ -46,5 +46,10 @@ export interface Snapshot {
   readonly budgets: readonly PodDisruptionBudget[];
   readonly daemonSets: readonly DaemonSet[];
   /** Of the ConfigMap of the priority expander: by priority, patterns of group ids. */
-  readonly priorities: ReadonlyMap<number, readonly RegExp[]>;
+  readonly priorities: ReadonlyMap<number, readonly GroupPattern[]>;
+}
+
+export interface GroupPattern {
+  /** Whether a group of this id is meant. */
+  test(id: string): boolean;
 }

@@ -47,7 +47,7 @@ export function templateOf(
   const clean = { ...node, spec: withTaints(taints) };
   const allocatable = node.status?.allocatable ?? {};
   const whatIf = cluster.what();
-  const first = copyOf(clean, `template-node-for-${group}-daemons`);
+  const first = copyOf(clean, copyName(group, "daemons"));
   const slot = whatIf.addNode(first);
   const taken: Requests[] = [];
   for (const set of daemonSets) {
@@ -77,6 +77,11 @@ function withTaints(taints: readonly Taint[]): NonNullable<Node["spec"]> {
 
 function isPassing(key: string, startupTaints: readonly string[]): boolean {
   return startupTaints.includes(key) || passingTaints.some((prefix) => key.startsWith(prefix));
+}
+
+/** No Node can have this name, and no two copies have one, whatever the groups are called: a what-if would replace it. */
+export function copyName(group: string, which: string | number): string {
+  return `template-node-for/${group}/${which}`;
 }
 
 export function copyOf(node: Node, name: string): Node {

@@ -1,7 +1,8 @@
 /**
  * A provider that speaks cluster-autoscaler's externalgrpc protocol, as that provider's client calls it.
  *
- * Holds  a call ends within its timeout, whatever the provider does; an answer above 4 MiB is refused by its length.
+ * Holds  a call ends within its timeout, whatever the provider does; an answer above 4 MiB is refused by its length. After a call
+ *        that was not answered the next one has a connection of its own: the old one may lead to a host that is gone.
  */
 import { type ClientHttp2Session, connect } from "node:http2";
 import { trusting } from "#platform/node/trust.ts";
@@ -129,17 +130,25 @@ export class GrpcProvider implements NodeGroupProvider {
     const late = new AbortController();
     const { timeoutMs } = this.#config;
     const timer = this.#clock.after("autoscaler.call", timeoutMs, () => late.abort());
+    const session = this.#session ?? this.#dial();
     try {
-      const session = this.#session ?? this.#dial();
       const message = framed(request.encode(value, prefixBytes));
       return response.decode(await callUnary(session, path, message, late.signal));
     } catch (error) {
+      if (late.signal.aborted) this.#leave(session);
       const why = error instanceof Error ? error.message : String(error);
       const text = `${path.slice(path.lastIndexOf("/") + 1)} at ${this.#config.address}: ${why}`;
       throw new GrpcError(error instanceof GrpcError ? error.code : Code.unknown, text);
     } finally {
       timer.cancel();
     }
+  }
+
+  /** Calls that are under way on it go on until their own timeouts. */
+  #leave(session: ClientHttp2Session): void {
+    if (session.connecting) session.destroy();
+    else session.close();
+    if (this.#session === session) this.#session = undefined;
   }
 
   /** Calls wait for the connection; the first one that fails makes the next call dial again. */

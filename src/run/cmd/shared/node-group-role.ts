@@ -13,6 +13,9 @@ import { readOperatorFile } from "./operator-file.ts";
 import type { Parts } from "./parts.ts";
 import { UsageError } from "./usage-error.ts";
 
+/** cluster-autoscaler asks every 10 s. */
+const silentMsMax = 120_000;
+
 export interface NodeGroupFlags {
   readonly nodeGroupsAddress: { readonly host: string; readonly port: number };
   readonly nodeGroupsCertFile?: string;
@@ -77,7 +80,7 @@ export async function openNodeGroups(
       await done;
     },
   });
-  const at = { ...flags.nodeGroupsAddress, tls };
+  const at = { ...flags.nodeGroupsAddress, tls, silentMsMax };
   return parts.open("node-group-provider", () => serveNodeGroups(nodes, at), {
     close: (provider) => provider.close(),
   });

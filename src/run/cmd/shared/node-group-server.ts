@@ -27,9 +27,9 @@ import type { Input } from "#wire/etcd-codec.ts";
 import { Code, GrpcError } from "#wire/grpc.ts";
 
 const scheme = "hollow://";
-const sessionsMax = 64;
-/** cluster-autoscaler asks every 10 s; a connection that says nothing for so long gives its place to others. */
-const silentMsMax = 120_000;
+const connectionsMax = 64;
+/** A connection that does not finish its TLS handshake gives its place to others. */
+const handshakeMsMax = 10_000;
 const secondsPerHour = 3_600;
 
 export interface ProviderTls {
@@ -47,25 +47,38 @@ export interface ListeningProvider {
 
 /** Clients show a certificate of `clientCa`. */
 function secureServer({ cert, key, clientCa: ca }: ProviderTls): Http2Server {
-  const asked = { requestCert: true, rejectUnauthorized: true, minVersion: "TLSv1.2" } as const;
+  const asked = {
+    requestCert: true,
+    rejectUnauthorized: true,
+    minVersion: "TLSv1.2",
+    handshakeTimeout: handshakeMsMax,
+  } as const;
   const server = createSecureServer({ cert, key, ca, ...asked });
   takeAnyAnchor(server);
   return server;
 }
 
-/** `host`: loopback unless TLS is given; the caller sees to it. */
+interface ProviderPlace {
+  /** Loopback unless TLS is given; the caller sees to it. */
+  readonly host: string;
+  readonly port: number;
+  readonly tls: ProviderTls | undefined;
+  /** A connection that says nothing for so long gives its place to others. */
+  readonly silentMsMax: number;
+}
+
 export async function serveNodeGroups(
   nodes: GroupNodes,
-  at: { readonly host: string; readonly port: number; readonly tls: ProviderTls | undefined },
+  at: ProviderPlace,
 ): Promise<ListeningProvider> {
   const grpc = new GrpcServer(handlersOf(nodes));
   const server = at.tls === undefined ? createServer() : secureServer(at.tls);
+  server.maxConnections = connectionsMax;
   const sessions = new Set<ServerHttp2Session>();
   server.on("session", (session) => {
-    if (sessions.size >= sessionsMax) return session.destroy();
     sessions.add(session);
     session.on("error", () => undefined);
-    session.setTimeout(silentMsMax, () => session.destroy());
+    session.setTimeout(at.silentMsMax, () => session.destroy());
     session.once("close", () => sessions.delete(session));
   });
   server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) =>
