@@ -244,3 +244,43 @@ test(
     }
   },
 );
+
+test(
+  "Envoy sends what is for an imported service to its own region, and to another while that fails",
+  { skip },
+  async () => {
+    const [own, far, port] = await Promise.all([backend("own"), backend("far"), freePort()]);
+    const objects = new XdsObjects();
+    objects.service("shop", "web");
+    objects.serviceImport("shop", "web");
+    objects.endpoints("shop", "web", own.port, [{ address: "127.0.0.1" }]);
+    const all = [{ address: "127.0.0.1" }];
+    objects.imported("shop", "web", 9, { cluster: "eu", isLocal: true, all });
+    objects.imported("shop", "web", far.port, { cluster: "us", all });
+    const listeners = [{ name: "http", port, protocol: "HTTP" }];
+    objects.gatewayObject("Gateway", "shop", "edge", { listeners });
+    const group = "multicluster.x-k8s.io";
+    const backendRefs = [{ group, kind: "ServiceImport", name: "web", port: 80 }];
+    const route = { parentRefs: [{ name: "edge" }], rules: [{ backendRefs }] };
+    objects.gatewayObject("HTTPRoute", "shop", "r", route);
+    const relay = await XdsRelay.start(objects);
+    const proxy = startEnvoy(relay.port);
+    try {
+      await until(() => ask(port, {}), "200 own /");
+      for (let asked = 0; asked < 20; asked++) assert.equal(await ask(port, {}), "200 own /");
+      objects.endpoints("shop", "web", own.port, [{ address: "127.0.0.1", isReady: false }]);
+      await until(() => ask(port, {}), "200 far /");
+      objects.endpoints("shop", "web", own.port, all);
+      await until(() => ask(port, {}), "200 own /");
+      const { refusals, problems } = relay.face.status() as {
+        readonly refusals: readonly unknown[];
+        readonly problems: readonly unknown[];
+      };
+      assert.deepEqual([refusals, problems], [[], []]);
+    } finally {
+      proxy.stop();
+      await relay.stop();
+      for (const { server } of [own, far]) server.close();
+    }
+  },
+);

@@ -21,7 +21,10 @@ const who = {
 };
 
 /** Answers every call with its name. */
-async function backend(name: string): Promise<{ readonly server: Server; readonly port: number }> {
+async function backend(
+  name: string,
+  at = 0,
+): Promise<{ readonly server: Server; readonly port: number }> {
   const server = new Server();
   server.addService(
     { who },
@@ -31,7 +34,7 @@ async function backend(name: string): Promise<{ readonly server: Server; readonl
     },
   );
   const port = await new Promise<number>((resolve, reject) =>
-    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) =>
+    server.bindAsync(`127.0.0.1:${at}`, ServerCredentials.createInsecure(), (error, bound) =>
       error === null ? resolve(bound) : reject(error),
     ),
   );
@@ -125,5 +128,41 @@ test("a client of grpc-js-xds follows the GRPCRoutes of the Service that it dial
     client.stop();
     await relay.stop();
     for (const { server } of [one, two]) server.forceShutdown();
+  }
+});
+
+test("a client of grpc-js-xds of an imported service stays in its region, falls over when that fails, and comes back", async () => {
+  const [own, far] = await Promise.all([backend("own"), backend("far")]);
+  const objects = new XdsObjects();
+  objects.service("shop", "web");
+  objects.serviceImport("shop", "web");
+  const near = { cluster: "eu", isLocal: true, all: [{ address: "127.0.0.1" }] };
+  objects.endpoints("shop", "web", own.port, [{ address: "127.0.0.1" }]);
+  // What was imported of the own region is old: its Service's slices count.
+  objects.imported("shop", "web", 9, near);
+  objects.imported("shop", "web", far.port, { cluster: "us", all: [{ address: "127.0.0.1" }] });
+  const relay = await XdsRelay.start(objects);
+  const client = startClient("xds:///web.shop.svc.clusterset.local:80", relay.port);
+  let again: Server | undefined;
+  try {
+    assert.equal((await client.lines.next()).value, "own");
+    // Said to be unready, by its own plane.
+    objects.endpoints("shop", "web", own.port, [{ address: "127.0.0.1", isReady: false }]);
+    assert.equal((await client.lines.next()).value, "far");
+    objects.endpoints("shop", "web", own.port, [{ address: "127.0.0.1" }]);
+    assert.equal((await client.lines.next()).value, "own");
+    // It ends, and no plane has noticed.
+    own.server.forceShutdown();
+    let line = String((await client.lines.next()).value);
+    if (line.startsWith("error: ")) line = String((await client.lines.next()).value);
+    assert.equal(line, "far", "one call may have been under way");
+    ({ server: again } = await backend("own again", own.port));
+    assert.equal((await client.lines.next()).value, "own again");
+    const { refusals } = relay.face.status() as { refusals: readonly unknown[] };
+    assert.deepEqual(refusals, []);
+  } finally {
+    client.stop();
+    await relay.stop();
+    for (const server of [own.server, far.server, again]) server?.forceShutdown();
   }
 });

@@ -20,6 +20,7 @@ const kinds = [
   kindOf(gatewayGroup, "v1", "gateways", "Gateway"),
   kindOf(gatewayGroup, "v1", "httproutes", "HTTPRoute"),
   kindOf(gatewayGroup, "v1", "grpcroutes", "GRPCRoute"),
+  kindOf("multicluster.x-k8s.io", "v1alpha1", "serviceimports", "ServiceImport"),
 ];
 
 function kindOf(group: string, version: string, resource: string, kind: string): MirroredKind {
@@ -28,10 +29,12 @@ function kindOf(group: string, version: string, resource: string, kind: string):
 }
 
 const [services = "", slices = ""] = kinds.map(collectionPath);
+const imports = "/apis/multicluster.x-k8s.io/v1alpha1/serviceimports";
 
 export interface PutEndpoint {
   readonly address: string;
   readonly zone?: string;
+  readonly isReady?: boolean;
 }
 
 /** Of the Gateway API, in v1. */
@@ -62,21 +65,55 @@ export class XdsObjects {
     this.upstream.put(services, { apiVersion: "v1", kind: "Service", metadata, spec });
   }
 
+  /** Port 80. */
+  serviceImport(namespace: string, name: string): void {
+    this.upstream.put(imports, {
+      apiVersion: "multicluster.x-k8s.io/v1alpha1",
+      kind: "ServiceImport",
+      metadata: { namespace, name },
+      spec: { type: "ClusterSetIP", ports: [{ name: "http", port: 80, protocol: "TCP" }] },
+    });
+  }
+
+  /** As they are imported from a cluster; `isLocal`: it is the one that the relay is in. */
+  imported(
+    namespace: string,
+    name: string,
+    port: number,
+    {
+      cluster,
+      isLocal = false,
+      all,
+    }: { cluster: string; isLocal?: boolean; all: readonly PutEndpoint[] },
+  ): void {
+    const labels = {
+      "multicluster.kubernetes.io/service-name": name,
+      "multicluster.kubernetes.io/source-cluster": cluster,
+      ...(isLocal ? { "regions.pilothouse.dev/local": "true" } : {}),
+    };
+    this.#slice({ namespace, name: `${name}-of-${cluster}`, labels }, port, all);
+  }
+
   endpoints(namespace: string, name: string, port: number, all: readonly PutEndpoint[]): void {
+    const labels = { "kubernetes.io/service-name": name };
+    this.#slice({ namespace, name: `${name}-1`, labels }, port, all);
+  }
+
+  #slice(
+    metadata: { namespace: string; name: string; labels: Readonly<Record<string, string>> },
+    port: number,
+    all: readonly PutEndpoint[],
+  ): void {
     this.upstream.put(slices, {
       apiVersion: "discovery.k8s.io/v1",
       kind: "EndpointSlice",
-      metadata: {
-        namespace,
-        name: `${name}-1`,
-        labels: { "kubernetes.io/service-name": name },
-      },
+      metadata,
       addressType: "IPv4",
       ports: [{ name: "http", port, protocol: "TCP" }],
-      endpoints: all.map(({ address, zone = "a" }) => ({
+      endpoints: all.map(({ address, zone = "a", isReady = true }) => ({
         addresses: [address],
         zone,
-        conditions: { ready: true },
+        conditions: { ready: isReady },
       })),
     });
   }

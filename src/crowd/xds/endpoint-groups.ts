@@ -9,7 +9,7 @@
 import type { DiscoveryEndpointPort, Endpoint, EndpointSlice } from "#api/gen/types.ts";
 import { Health, type Locality, type LoadEndpoint } from "./envoy-messages.ts";
 
-interface PlacedEndpoint extends LoadEndpoint {
+export interface PlacedEndpoint extends LoadEndpoint {
   readonly zone: string;
   readonly hintedZones: readonly string[];
 }
@@ -65,7 +65,10 @@ export function localitiesOf(
   return [...byZone(near, 0), ...byZone(far, 1)];
 }
 
-function byZone(endpoints: readonly PlacedEndpoint[], priority: number): readonly Locality[] {
+export function byZone(
+  endpoints: readonly PlacedEndpoint[],
+  priority: number,
+): readonly Locality[] {
   const zones = Map.groupBy(endpoints, ({ zone }) => zone);
   return [...zones]
     .sort(([a], [b]) => compareText(a, b))

@@ -55,6 +55,8 @@ export interface LoadEndpoint {
 }
 
 export interface Locality {
+  /** "": not told. */
+  readonly region?: string;
   readonly zone: string;
   /** 0 first; the next when too few of the ones before are healthy. */
   readonly priority: number;
@@ -69,10 +71,10 @@ export function loadAssignment(name: string, localities: readonly Locality[]): U
   );
 }
 
-/** LocalityLbEndpoints. A locality weighs as many endpoints as it has. */
-function localityMessage({ zone, priority, endpoints }: Locality): Uint8Array {
+/** LocalityLbEndpoints: locality = 1 { region = 1, zone = 2 }. A locality weighs as many endpoints as it has. */
+function localityMessage({ region = "", zone, priority, endpoints }: Locality): Uint8Array {
   return message(
-    bytesField(1, textField(2, zone)),
+    bytesField(1, message(textField(1, region), textField(2, zone))),
     ...endpoints.map((one) => bytesField(2, endpointMessage(one))),
     bytesField(3, numberField(1, endpoints.length)),
     numberField(5, priority),

@@ -248,3 +248,65 @@ test("resources are a function of the objects, in whatever order they came", () 
   one.settle();
   assert.equal(one.table(endpointsType).size + one.table(clusterType).size, 0);
 });
+
+/** Priority, region, and addresses of each locality. */
+function placesOf(made: ResourceMaker, name: string): unknown {
+  made.settle();
+  const assignment = resource(made, endpointsType, name);
+  return ((at(assignment, "endpoints") ?? []) as readonly object[]).map((one) => [
+    Number(at(one, "priority") ?? 0),
+    at(one, "locality.region"),
+    each(one, "lb_endpoints", "endpoint.address.socket_address.address").flat(),
+  ]);
+}
+
+function importedSlice(cluster: string, address: string, more: object = {}): EndpointSlice {
+  const labels = {
+    "multicluster.kubernetes.io/service-name": "web",
+    "multicluster.kubernetes.io/source-cluster": cluster,
+    ...more,
+  };
+  const made = slice(cluster, [{ addresses: [address], zone: "a" }]);
+  return { ...made, metadata: { ...made.metadata, labels } };
+}
+
+const imported80 = "web.shop.svc.clusterset.local:80";
+const webImport = {
+  apiVersion: "multicluster.x-k8s.io/v1alpha1",
+  kind: "ServiceImport",
+  metadata: { name: "web", namespace: "shop" },
+  spec: { type: "ClusterSetIP", ports: [{ name: "http", port: 80 }] },
+};
+
+test("an imported service has its own cluster first, by the Service beside it, and others behind", () => {
+  const made = maker();
+  made.serviceImport("shop/web", webImport);
+  assert.deepEqual(placesOf(made, imported80), []);
+  made.slice("shop/us", importedSlice("us", "10.1.0.1"));
+  made.slice("shop/ap", importedSlice("ap", "10.2.0.1"));
+  assert.deepEqual(placesOf(made, imported80), [
+    [0, "ap", ["10.2.0.1"]],
+    [0, "us", ["10.1.0.1"]],
+  ]);
+  const local = { "regions.pilothouse.dev/local": "true" };
+  made.slice("shop/eu", importedSlice("eu", "10.3.0.1", local));
+  assert.deepEqual(placesOf(made, imported80), [
+    [0, "eu", ["10.3.0.1"]],
+    [1, "ap", ["10.2.0.1"]],
+    [1, "us", ["10.1.0.1"]],
+  ]);
+  made.service("shop/web", service);
+  made.slice("shop/own", slice("own", [{ addresses: ["10.3.0.9"], zone: "a" }]));
+  // An address that stands twice would be refused by the client.
+  made.slice("shop/ap", importedSlice("ap", "10.3.0.9"));
+  assert.deepEqual(placesOf(made, imported80), [
+    [0, "eu", ["10.3.0.9"]],
+    [1, "us", ["10.1.0.1"]],
+  ]);
+  assert.equal(at(resource(made, clusterType, imported80), "type"), "EDS");
+  made.serviceImport("shop/web", undefined);
+  made.settle();
+  for (const type of [clusterType, endpointsType, listenerType, routesType]) {
+    assert.equal(made.table(type).get(imported80), undefined);
+  }
+});

@@ -1,6 +1,6 @@
 /**
- * Keeps the tables what the mapping says of the mirrored objects: Services, EndpointSlices, Ingresses, and
- * those of the Gateway API.
+ * Keeps the tables what the mapping says of the mirrored objects: Services, EndpointSlices, ServiceImports, Ingresses,
+ * and those of the Gateway API.
  *
  * In     each object as it is set or deleted, then `settle`.
  * Holds  after `settle` the tables are a function of the objects held, however they came to be. A changed
@@ -10,16 +10,26 @@
 import type { EndpointSlice, Ingress, Service } from "#api/gen/types.ts";
 import type { AnyObject, KubeObject, ObjectMeta } from "#api/object.ts";
 import { type GatewayKind, GatewayMapping, type GatewayMade } from "./gateway/gateway-mapping.ts";
-import type { FindService } from "./gateway/backends.ts";
+import type { FindImport, FindService } from "./gateway/backends.ts";
+import {
+  importEndpoints,
+  importLabels,
+  importResources,
+  readImport,
+  type ImportedService,
+} from "./import-resources.ts";
 import { IngressMapping } from "./ingress-resources.ts";
 import type { Digest } from "./resource.ts";
 import type { TableLimits } from "./limits.ts";
 import { serviceKeyOfName } from "./resource-names.ts";
 import { ResourceTable } from "./resource-table.ts";
+import { SliceIndex } from "./slice-index.ts";
 import { endpointResources, serviceResources, type TypedResource } from "./service-resources.ts";
 import { clusterType, endpointsType, listenerType, routesType } from "./type-urls.ts";
 
 const serviceLabel = "kubernetes.io/service-name";
+/** What the mapping reads of an object's labels. */
+const readLabels = [serviceLabel, ...Object.values(importLabels)];
 /** What is made of a Service alone. */
 const serviceTypes = [clusterType, listenerType, routesType];
 
@@ -31,9 +41,9 @@ export class ResourceMaker {
   readonly #limits: TableLimits;
   readonly #tables: ReadonlyMap<string, ResourceTable>;
   readonly #services = new Map<string, Service>();
-  readonly #slices = new Map<string, EndpointSlice>();
-  /** Keys of slices by key of service. */
-  readonly #slicesOf = new Map<string, Set<string>>();
+  readonly #slices = new SliceIndex(serviceLabel);
+  readonly #imports = new Map<string, ImportedService>();
+  readonly #importedSlices = new SliceIndex(importLabels.service);
   readonly #ingresses = new Map<string, Ingress>();
   readonly #changedServices = new Set<string>();
   readonly #changedEndpoints = new Set<string>();
@@ -78,21 +88,19 @@ export class ResourceMaker {
     this.#gatewayMapping.serviceChanged(key);
   }
 
+  /** A ServiceImport. */
+  serviceImport(key: string, object: AnyObject | undefined): void {
+    if (object === undefined) this.#imports.delete(key);
+    else this.#imports.set(key, readImport(object));
+    this.#changedServices.add(key);
+    this.#changedEndpoints.add(key);
+    this.#gatewayMapping.serviceChanged(key);
+  }
+
   slice(key: string, slice: EndpointSlice | undefined): void {
-    const before = serviceOf(this.#slices.get(key));
-    const after = serviceOf(slice);
-    put(this.#slices, key, slice);
-    if (before !== after) {
-      if (before !== undefined) this.#slicesOf.get(before)?.delete(key);
-      if (before !== undefined && this.#slicesOf.get(before)?.size === 0) {
-        this.#slicesOf.delete(before);
-      }
-      if (after !== undefined) {
-        this.#slicesOf.set(after, (this.#slicesOf.get(after) ?? new Set()).add(key));
-      }
-    }
-    for (const changed of [before, after]) {
-      if (changed !== undefined) this.#changedEndpoints.add(changed);
+    const kept = slice && { ...slice, metadata: keptMetadata(slice) };
+    for (const index of [this.#slices, this.#importedSlices]) {
+      for (const changed of index.set(key, kept)) this.#changedEndpoints.add(changed);
     }
   }
 
@@ -123,9 +131,17 @@ export class ResourceMaker {
       const made =
         service === undefined ? [] : serviceResources(this.#digest, service, this.#gateways);
       this.#replace(`service ${key}`, made);
+      const imported = this.#imports.get(key);
+      const { http2 } = this.#gateways;
+      this.#replace(
+        `import ${key}`,
+        imported === undefined ? [] : importResources(this.#digest, imported, http2),
+      );
     }
-    for (const key of this.#changedEndpoints)
+    for (const key of this.#changedEndpoints) {
       this.#replace(`endpoints ${key}`, this.#endpoints(key));
+      this.#replace(`imported endpoints ${key}`, this.#importedEndpoints(key));
+    }
     this.#changedServices.clear();
     this.#changedEndpoints.clear();
     if (this.#ingressesChanged) this.#settleIngresses();
@@ -134,16 +150,25 @@ export class ResourceMaker {
   #endpoints(key: string): readonly TypedResource[] {
     const service = this.#services.get(key);
     if (service === undefined) return [];
-    const keys = [...(this.#slicesOf.get(key) ?? [])].sort();
-    const slices = keys.flatMap((one) => this.#slices.get(one) ?? []);
-    return endpointResources(this.#digest, service, slices);
+    return endpointResources(this.#digest, service, this.#slices.of(key));
+  }
+
+  #importedEndpoints(key: string): readonly TypedResource[] {
+    const imported = this.#imports.get(key);
+    if (imported === undefined) return [];
+    return importEndpoints(this.#digest, imported, {
+      imported: this.#importedSlices.of(key),
+      service: this.#services.get(key),
+      own: this.#slices.of(key),
+    });
   }
 
   /** Services whose routes or protocol changed with it are made anew after. */
   #settleGateways(): void {
     const before = this.#gateways;
     const find: FindService = (namespace, name) => this.#services.get(`${namespace}/${name}`);
-    const made = this.#gatewayMapping.make(find);
+    const findImport: FindImport = (namespace, name) => this.#imports.get(`${namespace}/${name}`);
+    const made = this.#gatewayMapping.make(find, findImport);
     this.#gateways = made;
     for (const [name, { serviceKey }] of [...before.mesh, ...made.mesh]) {
       const [one, other] = [before.mesh.get(name), made.mesh.get(name)];
@@ -186,11 +211,6 @@ export class ResourceMaker {
   }
 }
 
-function serviceOf(slice: EndpointSlice | undefined): string | undefined {
-  const name = slice?.metadata?.labels?.[serviceLabel];
-  return name === undefined ? undefined : `${slice?.metadata?.namespace ?? ""}/${name}`;
-}
-
 function put<T extends KubeObject>(map: Map<string, T>, key: string, value: T | undefined): void {
   if (value === undefined) map.delete(key);
   else map.set(key, { ...value, metadata: keptMetadata(value) });
@@ -199,11 +219,14 @@ function put<T extends KubeObject>(map: Map<string, T>, key: string, value: T | 
 /** What the mapping reads: managed fields and annotations are often the larger part of an object. */
 function keptMetadata({ metadata = {} }: KubeObject): ObjectMeta {
   const { name = "", namespace = "", labels, creationTimestamp = "" } = metadata;
-  const service = labels?.[serviceLabel];
+  const kept = readLabels.flatMap((label) => {
+    const value = labels?.[label];
+    return value === undefined ? [] : [[label, value] as const];
+  });
   return {
     name,
     namespace,
     creationTimestamp,
-    ...(service === undefined ? {} : { labels: { [serviceLabel]: service } }),
+    ...(kept.length === 0 ? {} : { labels: Object.fromEntries(kept) }),
   };
 }

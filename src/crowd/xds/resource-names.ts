@@ -1,10 +1,12 @@
 /**
  * Names of resources. A service's port has one name for its listener, routes, cluster and endpoints:
- * `web.shop.svc.cluster.local:80`, which is also what a proxyless client dials (`xds:///...`).
+ * `web.shop.svc.cluster.local:80`, which is also what a proxyless client dials (`xds:///...`). A ServiceImport's port has
+ * the name that DNS has for it: `web.shop.svc.clusterset.local:80`.
  */
 
-const clusterDomain = "cluster.local";
-const serviceSuffix = `.svc.${clusterDomain}`;
+const serviceSuffix = ".svc.cluster.local";
+/** Of services imported from other clusters (KEP-1645). */
+const importSuffix = ".svc.clusterset.local";
 /** Of Envoy's listener for Ingresses, and its routes. */
 export const ingressName = "ingress-http";
 
@@ -15,6 +17,10 @@ export function gatewayListenerName(port: number): string {
 
 export function servicePortName(service: string, namespace: string, port: number): string {
   return `${service}.${namespace}${serviceSuffix}:${port}`;
+}
+
+export function importPortName(name: string, namespace: string, port: number): string {
+  return `${name}.${namespace}${importSuffix}:${port}`;
 }
 
 /** A cluster without endpoints, for that namespace's readers. No Service has this port. */
@@ -28,17 +34,18 @@ export function namespaceOfName(name: string): string {
   return namespace;
 }
 
-/** `namespace/name` of the Service of a port's name. */
+/** `namespace/name` of the Service, or the ServiceImport, of a port's name. */
 export function serviceKeyOfName(name: string): string {
   const [service = "", namespace = ""] = labelsOfName(name);
   return `${namespace}/${service}`;
 }
 
-/** The Service and its namespace; empty: it is another name. */
+/** The Service, or ServiceImport, and its namespace; empty: it is another name. */
 function labelsOfName(name: string): readonly string[] {
   const colon = name.lastIndexOf(":");
   const host = colon < 0 ? name : name.slice(0, colon);
-  if (!host.endsWith(serviceSuffix)) return [];
-  const labels = host.slice(0, -serviceSuffix.length).split(".");
+  const suffix = [serviceSuffix, importSuffix].find((one) => host.endsWith(one));
+  if (suffix === undefined) return [];
+  const labels = host.slice(0, -suffix.length).split(".");
   return labels.length === 2 ? labels : [];
 }

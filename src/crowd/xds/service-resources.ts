@@ -21,12 +21,14 @@ export function servicePorts({ spec }: Service): readonly ServicePort[] {
   return (spec.ports ?? []).filter(({ protocol }) => (protocol ?? "TCP") === "TCP");
 }
 
+interface MeshRouting {
+  readonly bytes: Uint8Array;
+  readonly namespaces: readonly string[];
+}
+
 /** What routes make of a Service's ports, by name. */
 interface PortRouting {
-  readonly mesh: ReadonlyMap<
-    string,
-    { readonly bytes: Uint8Array; readonly namespaces: readonly string[] }
-  >;
+  readonly mesh: ReadonlyMap<string, MeshRouting>;
   readonly http2: ReadonlySet<string>;
 }
 
@@ -39,19 +41,39 @@ export function serviceResources(
   const { name = "", namespace: scope = "" } = service.metadata ?? {};
   return servicePorts(service).flatMap((port) => {
     const portName = servicePortName(name, scope, port.port);
-    const make = (typeUrl: string, isListed: boolean, value: Uint8Array): TypedResource => {
-      const content = contentOf(digest, portName, typeUrl, value);
-      return { typeUrl, name: portName, scope, isListed, content };
-    };
-    const isHttp2 = http2Protocols.has(port.appProtocol ?? "") || http2.has(portName);
-    const { bytes = routesToOne(portName), namespaces = [] } = mesh.get(portName) ?? {};
-    const routes = make(routesType, false, bytes);
-    return [
-      make(clusterType, true, clusterMessage(portName, isHttp2)),
-      make(listenerType, false, apiListener(portName, portName)),
-      namespaces.length === 0 ? routes : { ...routes, alsoOf: namespaces },
-    ];
+    const isHttp2 = speaksHttp2(port.appProtocol) || http2.has(portName);
+    return portResources(digest, { portName, scope, isHttp2, routing: mesh.get(portName) });
   });
+}
+
+interface ServedPort {
+  readonly portName: string;
+  readonly scope: string;
+  readonly isHttp2: boolean;
+  /** Absent: everything goes to the port itself. */
+  readonly routing?: MeshRouting | undefined;
+}
+
+export function speaksHttp2(appProtocol = ""): boolean {
+  return http2Protocols.has(appProtocol);
+}
+
+/** A listener, routes and a cluster of that name. */
+export function portResources(
+  digest: Digest,
+  { portName, scope, isHttp2, routing }: ServedPort,
+): readonly TypedResource[] {
+  const make = (typeUrl: string, isListed: boolean, value: Uint8Array): TypedResource => {
+    const content = contentOf(digest, portName, typeUrl, value);
+    return { typeUrl, name: portName, scope, isListed, content };
+  };
+  const { bytes = routesToOne(portName), namespaces = [] } = routing ?? {};
+  const routes = make(routesType, false, bytes);
+  return [
+    make(clusterType, true, clusterMessage(portName, isHttp2)),
+    make(listenerType, false, apiListener(portName, portName)),
+    namespaces.length === 0 ? routes : { ...routes, alsoOf: namespaces },
+  ];
 }
 
 function routesToOne(name: string): Uint8Array {

@@ -48,16 +48,18 @@ export const xdsResources = [
 type XdsResource = (typeof xdsResources)[number];
 
 /** What it reads as well where the cluster has it: its definitions may come, change and go. */
-export const gatewayResources = [
+export const optionalResources = [
+  "multicluster.x-k8s.io/v1alpha1/serviceimports",
   "gateway.networking.k8s.io/v1/gateways",
   "gateway.networking.k8s.io/v1/httproutes",
   "gateway.networking.k8s.io/v1/grpcroutes",
   "gateway.networking.k8s.io/v1beta1/referencegrants",
   "v1/namespaces",
 ] as const;
-type GatewayResource = (typeof gatewayResources)[number];
+type OptionalResource = (typeof optionalResources)[number];
 
-const gatewayKinds: Readonly<Record<GatewayResource, GatewayKind>> = {
+const optionalKinds: Readonly<Record<OptionalResource, GatewayKind | "ServiceImport">> = {
+  "multicluster.x-k8s.io/v1alpha1/serviceimports": "ServiceImport",
   "gateway.networking.k8s.io/v1/gateways": "Gateway",
   "gateway.networking.k8s.io/v1/httproutes": "HTTPRoute",
   "gateway.networking.k8s.io/v1/grpcroutes": "GRPCRoute",
@@ -108,7 +110,7 @@ export class XdsFace {
   readonly #maker: ResourceMaker;
   readonly #collections: Collections;
   readonly #feeds: readonly Feed[];
-  readonly #gatewayFeeds = new Map<GatewayResource, Feed>();
+  readonly #optionalFeeds = new Map<OptionalResource, Feed>();
   #pacing: Timer | undefined;
   /** When objects of a mirror that has ended, and that no other has followed, are let go. */
   #forgetting: Timer | undefined;
@@ -177,18 +179,18 @@ export class XdsFace {
     );
   }
 
-  /** Every mirror was fed whole; of the Gateway API those that were there at the start, and can be read. */
+  /** Every mirror was fed whole; of what is optional those that were there at the start, and can be read. */
   get isReady(): boolean {
     const { complete } = this.#deps.mirrors;
     const isFed = (feed: Feed): boolean => feed.isFed;
-    return complete && this.#feeds.every(isFed) && gatewayResources.every((id) => this.#isFed(id));
+    return complete && this.#feeds.every(isFed) && optionalResources.every((id) => this.#isFed(id));
   }
 
-  #isFed(id: GatewayResource): boolean {
+  #isFed(id: OptionalResource): boolean {
     const { mirrors } = this.#deps;
     const mirrored = mirrors.byId(id);
     if (mirrored === undefined || !mirrors.isAwaited(mirrored)) return true;
-    return mirrored.upstream.passes || this.#gatewayFeeds.get(id)?.isFed === true;
+    return mirrored.upstream.passes || this.#optionalFeeds.get(id)?.isFed === true;
   }
 
   /**
@@ -198,22 +200,28 @@ export class XdsFace {
   mirrorsTurned(): void {
     if (this.#isStopped) return;
     this.#collections.mirrorsTurned();
-    for (const id of gatewayResources) {
+    for (const id of optionalResources) {
       const mirror = this.#deps.mirrors.byId(id)?.mirror;
-      const before = this.#gatewayFeeds.get(id);
+      const before = this.#optionalFeeds.get(id);
       if (before?.mirror === mirror) continue;
       if (mirror === undefined) this.#forgetLater();
-      else this.#gatewayFeeds.set(id, this.#gatewayFeed(id, mirror, before));
+      else this.#optionalFeeds.set(id, this.#optionalFeed(id, mirror, before));
     }
   }
 
-  #gatewayFeed(id: GatewayResource, mirror: Mirror, before: Feed | undefined): Feed {
+  #optionalFeed(id: OptionalResource, mirror: Mirror, before: Feed | undefined): Feed {
     before?.stop();
     const { clock } = this.#deps;
     const settle = (): void => this.#settle();
     const put = (key: string, object: AnyObject | undefined): void =>
-      this.#maker.gatewayObject(gatewayKinds[id], key, object);
+      this.#putOptional(id, key, object);
     return new Feed({ clock, mirror, put, settle, ...(before && { known: before.keys }) });
+  }
+
+  #putOptional(id: OptionalResource, key: string, object: AnyObject | undefined): void {
+    const kind = optionalKinds[id];
+    if (kind === "ServiceImport") this.#maker.serviceImport(key, object);
+    else this.#maker.gatewayObject(kind, key, object);
   }
 
   #forgetLater(): void {
@@ -225,11 +233,11 @@ export class XdsFace {
   }
 
   #forget(): void {
-    for (const [id, feed] of this.#gatewayFeeds) {
+    for (const [id, feed] of this.#optionalFeeds) {
       if (this.#deps.mirrors.byId(id) !== undefined) continue;
       feed.stop();
-      for (const key of feed.keys) this.#maker.gatewayObject(gatewayKinds[id], key, undefined);
-      this.#gatewayFeeds.delete(id);
+      for (const key of feed.keys) this.#putOptional(id, key, undefined);
+      this.#optionalFeeds.delete(id);
     }
     this.#settle();
   }
@@ -278,7 +286,7 @@ export class XdsFace {
     this.#beating?.cancel();
     this.#pacing?.cancel();
     this.#collections.stop();
-    for (const feed of [...this.#feeds, ...this.#gatewayFeeds.values()]) feed.stop();
+    for (const feed of [...this.#feeds, ...this.#optionalFeeds.values()]) feed.stop();
     const stopping = new GrpcError(Code.unavailable, "the relay is shutting down");
     for (const call of this.#calls) call.fail(stopping);
   }

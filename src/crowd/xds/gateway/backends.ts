@@ -1,28 +1,33 @@
 /**
- * Where a rule's backends lead: a Service's port, or nowhere.
+ * Where a rule's backends lead: a Service's port, a ServiceImport's of the route's own namespace, or nowhere.
  *
  * Holds  a Service of another namespace is not looked at, and so not told from one that is not there, unless
  *        a ReferenceGrant of that namespace lets this kind of route of that namespace in.
  */
 import type { Service } from "#api/gen/types.ts";
-import { servicePortName } from "../resource-names.ts";
+import type { ImportedService } from "../import-resources.ts";
+import { importPortName, servicePortName } from "../resource-names.ts";
 import { servicePorts } from "../service-resources.ts";
 import type { ReferenceGrant } from "./gateway-objects.ts";
 import type { BackendRef, RouteObject } from "./route-objects.ts";
 
 export type FindService = (namespace: string, name: string) => Service | undefined;
 
+export type FindImport = (namespace: string, name: string) => ImportedService | undefined;
+
 export class Backends {
   readonly #grants: ReadonlyMap<string, readonly ReferenceGrant[]>;
   readonly #find: FindService;
+  readonly #findImport: FindImport;
   /** Keys of the Services that were looked at. */
   readonly looked = new Set<string>();
   /** Of GRPCRoutes: their ports speak HTTP/2 (GEP-1911). */
   readonly http2 = new Set<string>();
 
-  constructor(grants: Iterable<ReferenceGrant>, find: FindService) {
+  constructor(grants: Iterable<ReferenceGrant>, find: FindService, findImport: FindImport) {
     this.#grants = Map.groupBy(grants, ({ namespace }) => namespace);
     this.#find = find;
+    this.#findImport = findImport;
   }
 
   /** The cluster and its namespace; undefined: nothing can be sent there. */
@@ -31,7 +36,8 @@ export class Backends {
     { service, port }: BackendRef,
   ): { readonly cluster: string; readonly namespace: string } | undefined {
     if (service === undefined || port === undefined) return undefined;
-    const { namespace, name } = service;
+    const { namespace, name, isImport } = service;
+    if (isImport) return this.#resolveImport(route, name, port);
     if (namespace !== route.namespace && !this.#isGranted(route, namespace, name)) return undefined;
     this.looked.add(`${namespace}/${name}`);
     const found = this.#find(namespace, name);
@@ -39,6 +45,20 @@ export class Backends {
     if (!isThere) return undefined;
     const cluster = servicePortName(name, namespace, port);
     if (route.kind === "GRPCRoute") this.http2.add(cluster);
+    return { cluster, namespace };
+  }
+
+  /** After GEP-1748. */
+  #resolveImport(
+    { kind, namespace }: RouteObject,
+    name: string,
+    port: number,
+  ): { readonly cluster: string; readonly namespace: string } | undefined {
+    this.looked.add(`${namespace}/${name}`);
+    const found = this.#findImport(namespace, name);
+    if (found === undefined || !found.ports.some((one) => one.port === port)) return undefined;
+    const cluster = importPortName(name, namespace, port);
+    if (kind === "GRPCRoute") this.http2.add(cluster);
     return { cluster, namespace };
   }
 

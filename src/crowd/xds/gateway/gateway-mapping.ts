@@ -17,7 +17,7 @@ import { allNamespaces } from "../scope-rights.ts";
 import type { TypedResource } from "../service-resources.ts";
 import { clusterType, endpointsType, listenerType, routesType } from "../type-urls.ts";
 import { attach, type HostEntries, hostsOf, type Labels } from "./attachments.ts";
-import { Backends, type FindService } from "./backends.ts";
+import { Backends, type FindImport, type FindService } from "./backends.ts";
 import { type Gateway, type ReferenceGrant, readGateway, readGrant } from "./gateway-objects.ts";
 import { type MeshRoutes, meshRoutes } from "./mesh-routes.ts";
 import { readRoute, type RouteObject } from "./route-objects.ts";
@@ -75,7 +75,7 @@ export class GatewayMapping {
     }
   }
 
-  /** A Service was set or deleted. */
+  /** A Service or a ServiceImport was set or deleted. */
   serviceChanged(key: string): void {
     if (this.#services.has(key)) this.#isChanged = true;
   }
@@ -91,9 +91,9 @@ export class GatewayMapping {
     this.#isChanged = true;
   }
 
-  make(find: FindService): GatewayMade {
+  make(find: FindService, findImport: FindImport): GatewayMade {
     this.#isChanged = false;
-    const backends = new Backends(valuesOf(this.#grants), find);
+    const backends = new Backends(valuesOf(this.#grants), find, findImport);
     const routes = valuesOf(this.#routes).sort((a, b) => (ageOf(a) < ageOf(b) ? -1 : 1));
     const problems = routes.flatMap((route) =>
       route.problems.map((one) => `${route.kind} ${route.namespace}/${route.name}: ${one}`),

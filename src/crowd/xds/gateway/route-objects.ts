@@ -21,9 +21,16 @@ export interface ParentRef {
   readonly port: number | undefined;
 }
 
+interface BackendService {
+  readonly namespace: string;
+  readonly name: string;
+  /** A ServiceImport, which is of the route's namespace. */
+  readonly isImport: boolean;
+}
+
 export interface BackendRef {
-  /** Undefined: no Service, so that nothing can be sent to it. */
-  readonly service: { readonly namespace: string; readonly name: string } | undefined;
+  /** Undefined: no Service or ServiceImport, so that nothing can be sent to it. */
+  readonly service: BackendService | undefined;
   readonly port: number | undefined;
   readonly weight: number;
   readonly filters: readonly RouteFilter[];
@@ -153,16 +160,22 @@ function readTimeout(kind: RouteKind, timeouts: Fields): number | undefined {
 }
 
 function readBackend(backend: Fields, namespace: string): BackendRef {
-  const isService = text(backend["group"]) === "" && text(backend["kind"], "Service") === "Service";
-  const name = text(backend["name"]);
   const weight = whole(backend["weight"] ?? 1);
   if (weight === undefined || weight > 1_000_000) throw new MatchError("a weight is not valid");
   return {
-    service: isService ? { namespace: text(backend["namespace"], namespace), name } : undefined,
+    service: readService(backend, namespace),
     port: whole(backend["port"]),
     weight,
     filters: readFilters(backend["filters"], namespace),
   };
+}
+
+function readService(backend: Fields, own: string): BackendService | undefined {
+  const [group, kind] = [text(backend["group"]), text(backend["kind"], "Service")];
+  const [namespace, name] = [text(backend["namespace"], own), text(backend["name"])];
+  if (group === "" && kind === "Service") return { namespace, name, isImport: false };
+  const isImport = group === "multicluster.x-k8s.io" && kind === "ServiceImport";
+  return isImport && namespace === own ? { namespace, name, isImport } : undefined;
 }
 
 function readFilters(value: unknown, namespace: string): readonly RouteFilter[] {

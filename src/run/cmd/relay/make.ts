@@ -23,7 +23,7 @@ import {
   ViewFileError,
 } from "#relay/views/view-definition.ts";
 import { type XdsLimits, xdsLimits } from "#relay/xds/limits.ts";
-import { gatewayResources, xdsResources } from "#relay/xds/xds-face.ts";
+import { optionalResources, xdsResources } from "#relay/xds/xds-face.ts";
 import { nodeTurnHost } from "#platform/node/http/process-turns.ts";
 import type { Audit } from "#server/audit/trail.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
@@ -157,7 +157,7 @@ function resourcesOf(
   const names = flags.resources.split(",").map((name) => name.trim());
   const ofViews = views.flatMap(({ kind, joined = [] }) => [kind, ...joined].map(kindId));
   const ofXds: readonly string[] =
-    flags.xdsListen === undefined ? [] : [...xdsResources, ...gatewayNames(all)];
+    flags.xdsListen === undefined ? [] : [...xdsResources, ...optionalNames(all)];
   const chosen = usage("--resources", () => chooseResources(all, [...names, ...ofViews, ...ofXds]));
   // Most clusters never define them: nobody waits for what was not asked for by name.
   const awaited = chosen.awaited.filter((name) => names.includes(name) || !ofXds.includes(name));
@@ -165,10 +165,10 @@ function resourcesOf(
 }
 
 /** Those that are served, or can come to be. */
-function gatewayNames(all: readonly MirroredKind[]): readonly string[] {
+function optionalNames(all: readonly MirroredKind[]): readonly string[] {
   const served = new Set(all.map(kindId));
   const canCome = served.has(kindId(definitionsKind));
-  return gatewayResources.filter((id) => served.has(id) || canCome);
+  return optionalResources.filter((id) => served.has(id) || canCome);
 }
 
 /** A name the upstream does not know, or a field it cannot select by, is a mistake. */
