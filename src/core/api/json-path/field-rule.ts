@@ -24,7 +24,10 @@ export function parsePath(text: string): JsonPath {
   return parseJsonPath(inner);
 }
 
-/** A path without values gives null, or an empty list. */
+/** Maximum characters, as JSON, of all values that a path with `..` finds; such values may contain each other. */
+const foundLengthMax = 4 * 2 ** 20;
+
+/** A path without values, or with more than the bound, gives null, or an empty list. */
 export function chooseFields(
   rules: readonly FieldRule[],
   object: unknown,
@@ -39,9 +42,23 @@ export function chooseFields(
 
 function allValues(path: JsonPath, object: unknown): readonly unknown[] {
   try {
-    return findValues(path, object);
+    const values = findValues(path, object);
+    return isWithinBound(path, values) ? values : [];
   } catch (error) {
     if (error instanceof JsonPathError) return [];
     throw error;
   }
+}
+
+function isWithinBound({ nodes }: JsonPath, values: readonly unknown[]): boolean {
+  if (!findsWithin(nodes)) return true;
+  let left = foundLengthMax;
+  return values.every((value) => (left -= JSON.stringify(value).length) >= 0);
+}
+
+function findsWithin(nodes: JsonPath["nodes"]): boolean {
+  return nodes.some((node) => {
+    if (node.kind === "union") return node.paths.some(findsWithin);
+    return node.kind === "recursive";
+  });
 }

@@ -114,15 +114,30 @@ class Printed {
     const { formatters, escape } = this.#rules;
     const format = first?.kind === "identifier" ? formatters.get(first.name) : undefined;
     const values = evaluate(format === undefined ? action : action.slice(1), [data]);
-    const texts = values.map((value) => printValue(plain(value)));
+    const texts = this.#texts(values);
     this.#push(escape((format === undefined ? texts : texts.map(format)).join(" ")));
+  }
+
+  /** Values may lie within each other (`..`): together they are much longer than the object. */
+  #texts(values: readonly unknown[]): readonly string[] {
+    let left = this.#left;
+    return values.map((value) => {
+      const text = printValue(plain(value));
+      left -= text.length;
+      if (left < 0) throw tooLong();
+      return text;
+    });
   }
 
   #push(text: string): void {
     this.#left -= text.length;
-    if (this.#left < 0) throw new JsonPathError("the text becomes too long");
+    if (this.#left < 0) throw tooLong();
     this.parts.push(text);
   }
+}
+
+function tooLong(): JsonPathError {
+  return new JsonPathError("the text becomes too long");
 }
 
 export function printValue(value: unknown): string {

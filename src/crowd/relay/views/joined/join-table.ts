@@ -45,6 +45,8 @@ type Source = Pick<Maker, "order"> & { rows: readonly JoinedRow[] };
 interface Group extends Source {
   readonly name: string;
   readonly shares: Map<Maker, string>;
+  /** Makers in the order they were in last: sorting them again is almost linear. */
+  sorted: readonly Maker[];
 }
 
 /** What is shown of an id now, and what was before. */
@@ -55,6 +57,8 @@ export interface RowChange {
 }
 
 const nothing: Made = { rows: [], shares: [] };
+/** To compare a row costs a small part of making one. */
+const comparedPerMade = 16;
 
 export class JoinTable {
   readonly #plan: JoinPlan;
@@ -68,6 +72,8 @@ export class JoinTable {
   readonly #offers = new Map<string, Map<string, JoinedRow>>();
   readonly #shown = new Map<string, JoinedRow>();
   readonly #changed = new Set<string>();
+  /** What differs so far, by id, of a settling that takes several turns. */
+  readonly #changes = new Map<string, RowChange>();
   readonly #rank: ReadonlyMap<number, number>;
   #failures = 0;
 
@@ -112,7 +118,10 @@ export class JoinTable {
     this.#dirty.add(maker);
   }
 
-  /** Makes up to `max` makers and groups anew. @returns the changes, once nothing is dirty; undefined before. */
+  /**
+   * Makes up to `max` makers and groups anew, and compares a multiple of that. @returns the changes, once nothing is
+   * dirty; undefined before. Rows are shown all at once, with the changes.
+   */
   settle(max: number): readonly RowChange[] | undefined {
     let left = max;
     for (const maker of this.#dirty) {
@@ -125,7 +134,7 @@ export class JoinTable {
       this.#dirtyGroups.delete(group);
       this.#makeGroup(group);
     }
-    return this.#changes();
+    return this.#compare(max * comparedPerMade) ? this.#show() : undefined;
   }
 
   #makeAnew(maker: Maker): void {
@@ -188,7 +197,7 @@ export class JoinTable {
     }
     for (const { group, value } of shares) {
       const order = `${this.#rank.size} ${group}`;
-      const known = this.#groups.get(group) ?? { name: group, order, shares: new Map(), rows: [] };
+      const known = this.#groups.get(group) ?? newGroup(group, order);
       this.#groups.set(group, known);
       known.shares.set(maker, value);
       this.#dirtyGroups.add(known);
@@ -201,16 +210,17 @@ export class JoinTable {
     this.#offer(group, this.#groupRows(group));
   }
 
-  #groupRows({ name, shares }: Group): readonly JoinedRow[] {
+  #groupRows(group: Group): readonly JoinedRow[] {
+    const { name, shares } = group;
     if (shares.size === 0) return [];
     if (shares.size > this.#limits.joinedWeightMax) {
       this.#failures++;
       return [];
     }
-    const sorted = [...shares].sort(([a], [b]) => (a.order < b.order ? -1 : 1));
+    group.sorted = sortedMakers(group);
     return this.#plan.group(
       name,
-      sorted.map(([, value]) => value),
+      group.sorted.map((maker) => shares.get(maker) ?? ""),
     );
   }
 
@@ -231,19 +241,42 @@ export class JoinTable {
     source.rows = rows;
   }
 
-  #changes(): readonly RowChange[] {
-    const changes: RowChange[] = [];
+  /** @returns whether all that was offered anew is compared. */
+  #compare(max: number): boolean {
+    let left = max;
     for (const id of this.#changed) {
+      if (left-- <= 0) return false;
+      this.#changed.delete(id);
       const before = this.#shown.get(id);
       const after = firstOf(this.#offers.get(id));
-      if (before === after || (before && after && isSameRow(before, after))) continue;
+      if (before === after || (before && after && isSameRow(before, after))) {
+        this.#changes.delete(id);
+      } else this.#changes.set(id, { id, before, after });
+    }
+    return true;
+  }
+
+  #show(): readonly RowChange[] {
+    const changes = [...this.#changes.values()];
+    this.#changes.clear();
+    for (const { id, after } of changes) {
       if (after === undefined) this.#shown.delete(id);
       else this.#shown.set(id, after);
-      changes.push({ id, before, after });
     }
-    this.#changed.clear();
     return changes;
   }
+}
+
+function newGroup(name: string, order: string): Group {
+  return { name, order, shares: new Map(), sorted: [], rows: [] };
+}
+
+/** Those that were there before first, as they stood; then those that came. */
+function sortedMakers({ sorted, shares }: Group): readonly Maker[] {
+  const makers = new Set<Maker>();
+  for (const maker of sorted) if (shares.has(maker)) makers.add(maker);
+  for (const maker of shares.keys()) makers.add(maker);
+  return [...makers].sort((a, b) => (a.order < b.order ? -1 : 1));
 }
 
 function firstOf(offers: ReadonlyMap<string, JoinedRow> | undefined): JoinedRow | undefined {

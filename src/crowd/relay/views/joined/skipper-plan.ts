@@ -46,11 +46,20 @@ export function skipperPlan(
     makers: hasRouteGroups ? [ingresses, routeGroups] : [ingresses],
     make: (input, value, lookup) => makeRoutes(input, value, lookup, options, rowsOf),
     group: (host, shares) => {
-      const summaries = shares.map((share) => JSON.parse(share) as HostSummary);
-      return options.catchAll ? rowsOf(hostRest(host, summaries)) : [];
+      return options.catchAll ? rowsOf(hostRest(host, summariesOf(shares))) : [];
     },
     fixed: rowsOf(globalRoutes(options)),
   };
+}
+
+/** Of the many Ingresses of one host most say the same. */
+function summariesOf(shares: readonly string[]): readonly HostSummary[] {
+  const read = new Map<string, HostSummary>();
+  return shares.map((share) => {
+    const summary = read.get(share) ?? (JSON.parse(share) as HostSummary);
+    read.set(share, summary);
+    return summary;
+  });
 }
 
 function makeRoutes(
