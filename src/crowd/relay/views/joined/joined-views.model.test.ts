@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import type { AnyObject } from "#api/object.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { printRoute } from "#skipper/eskip-print.ts";
@@ -21,8 +22,17 @@ import { type Choice, chosenKey, chosenObject, routedKinds } from "../../testing
 import { parseViewFile } from "../view-definition.ts";
 
 const paths = routedKinds.map(collectionPath);
-const [first, ...joined] = routedKinds;
-const [definition] = parseViewFile("views: [{name: routes, shipped: skipper-routes}]");
+const [services, slices, ingresses] = routedKinds;
+const [shipped, declared] = parseViewFile(`
+views:
+  - {name: routes, shipped: skipper-routes}
+  - name: declared
+    resource: services
+    joins:
+      - {as: slices, resource: endpointslices, label: kubernetes.io/service-name}
+      - {as: ingresses, resource: ingresses, field: ".spec.rules[*].http.paths[*].backend.service.name"}
+    text: "{.metadata.namespace}/{.metadata.name}: {.joins.slices[*].metadata.name} {.joins.ingresses[*].metadata.name}"
+`);
 const numRuns = Number(process.env["PILOTHOUSE_RUNS"] ?? 12);
 
 class Replica {
@@ -70,9 +80,9 @@ class Replica {
     return bodyOf(await answer);
   }
 
-  /** What its mirrors hold, joined naively. */
-  lines(): readonly string[] {
-    const objects: unknown[] = [];
+  /** What its mirrors hold. */
+  objects(): readonly AnyObject[] {
+    const objects: AnyObject[] = [];
     for (const { mirror } of this.relay.resources) {
       mirror.flush();
       mirror.cache.state.scan("", "\xff", ({ object }) => {
@@ -80,19 +90,65 @@ class Replica {
         return true;
       });
     }
-    return linesOf(objects);
+    return objects;
   }
 
   #start(): Relay {
-    assert(definition !== undefined);
+    assert(shipped !== undefined && declared !== undefined);
     const deps = { ...relayDeps(this.clock, this.transport), random: this.#random };
     return createRelay(deps, {
       resources: routedKinds,
-      views: [{ definition, kind: first, joined }],
+      views: [
+        { definition: shipped, kind: services, joined: routedKinds.slice(1) },
+        { definition: declared, kind: services, joined: [slices, ingresses] },
+      ],
       consistency: "cache",
       limits: { ...relayLimits, flushMs: 0, rowsPerTurn: 2, joinedChangesMax: 40 },
     });
   }
+}
+
+/** A naive join of everything. */
+const oracles: Readonly<Record<string, (objects: readonly AnyObject[]) => readonly string[]>> = {
+  routes: linesOf,
+  declared: declaredLines,
+};
+
+function declaredLines(objects: readonly AnyObject[]): readonly string[] {
+  const sorted = objects.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+  const names = (kind: string, service: AnyObject, isFound: (one: AnyObject) => boolean): string =>
+    sorted
+      .filter((one) => one.kind === kind && namespaceOf(one) === namespaceOf(service))
+      .filter(isFound)
+      .map(nameOf)
+      .join(" ");
+  const lines = sorted
+    .filter(({ kind }) => kind === "Service")
+    .map((service) => {
+      const name = nameOf(service);
+      const bySlice = names(
+        "EndpointSlice",
+        service,
+        ({ metadata }) => metadata?.labels?.["kubernetes.io/service-name"] === name,
+      );
+      const byIngress = names("Ingress", service, (one) =>
+        JSON.stringify(one["spec"]).includes(`"service":{"name":"${name}"`),
+      );
+      return `${placeOf(service)}: ${bySlice} ${byIngress}\n`;
+    });
+  return lines.sort();
+}
+
+function namespaceOf({ metadata }: AnyObject): string {
+  return metadata?.namespace ?? "";
+}
+
+function nameOf({ metadata }: AnyObject): string {
+  return metadata?.name ?? "";
+}
+
+function placeOf(object: AnyObject): string {
+  return `${namespaceOf(object)}/${nameOf(object)}`;
 }
 
 function linesOf(objects: readonly unknown[]): readonly string[] {
@@ -233,13 +289,26 @@ async function run(
 
 /** What is served is a join of what is mirrored at that moment. */
 async function look(replica: Replica): Promise<void> {
-  const answer = replica.relay.handler(plainGet("/views/routes"));
-  await replica.clock.advance(0);
-  // Nothing is delivered meanwhile, so the mirrors are as the view was.
-  await replica.clock.advance(500);
-  const { status, text } = await bodyOf(await answer);
-  if (status === 503) return;
-  assert.equal(text, replica.lines().join(""));
+  for (const [name, oracle] of Object.entries(oracles)) {
+    const answer = replica.relay.handler(plainGet(`/views/${name}`));
+    await replica.clock.advance(0);
+    // Nothing is delivered meanwhile, so the mirrors are as the view was.
+    await replica.clock.advance(500);
+    const { status, text } = await bodyOf(await answer);
+    if (status === 503) continue;
+    assert.equal(text, oracle(replica.objects()).join(""), name);
+  }
+}
+
+/** Both serve the cluster's state, with one ETag. */
+async function agree(cluster: FakeCluster, replicas: readonly Replica[]): Promise<void> {
+  for (const [name, oracle] of Object.entries(oracles)) {
+    const end = oracle(cluster.objects()).join("");
+    const [a, b] = await Promise.all(replicas.map((replica) => replica.get(`/views/${name}`)));
+    assert.equal(a?.text, end, `the first replica's ${name}`);
+    assert.equal(b?.text, end, `the second replica's ${name}`);
+    assert.equal(a?.headers["etag"], b?.headers["etag"], name);
+  }
 }
 
 void describe("joined views of two replicas", () => {
@@ -254,11 +323,8 @@ void describe("joined views of two replicas", () => {
           for (const { clock } of replicas) await clock.advance(1);
           for (const one of commands) await run(one, cluster, replicas, reader);
           for (const replica of replicas) await replica.converge();
+          await agree(cluster, replicas);
           const end = linesOf(cluster.objects());
-          const [a, b] = await Promise.all(replicas.map((replica) => replica.get("/views/routes")));
-          assert.equal(a?.text, end.join(""), "the first replica");
-          assert.equal(b?.text, end.join(""), "the second replica");
-          assert.equal(a?.headers["etag"], b?.headers["etag"]);
           for (const replica of replicas) {
             await reader.read(replica);
             assert.deepEqual(reader.lines, end, "a reader by changes");
