@@ -35,6 +35,7 @@ const benches = [
   "doctor",
   "xds",
   "gates",
+  "fairness",
   "scheduler",
   "stripes",
   "views",
