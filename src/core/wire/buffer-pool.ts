@@ -14,7 +14,7 @@ export class BufferPool {
   readonly #bytes: number;
   readonly #freeMax: number;
   readonly #free: Buffer[] = [];
-  /** Bytes still to be sent, of buffers made here. */
+  /** Bytes still to be sent, by buffer of this pool. */
   readonly #left = new WeakMap<ArrayBufferLike, number>();
 
   constructor(options: { readonly bytes: number; readonly freeMax: number }) {
@@ -22,18 +22,18 @@ export class BufferPool {
     this.#freeMax = options.freeMax;
   }
 
-  /** At least `bytes` long; a larger one than the pool's is made for the purpose, and not kept. */
+  /** A buffer of at least `bytes`; one larger than the pool's is allocated and not kept. */
   take(bytes: number): Buffer {
     if (bytes > this.#bytes) return Buffer.allocUnsafeSlow(bytes);
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(this.#bytes);
   }
 
-  /** `bytes` of it will be sent, in parts, each of them once. */
+  /** Records that `bytes` of it will be sent, in parts, each part once. */
   given(buffer: Buffer, bytes: number): void {
     if (buffer.buffer.byteLength === this.#bytes) this.#left.set(buffer.buffer, bytes);
   }
 
-  /** The parts were sent, and are not read again. */
+  /** Records that the parts were sent and will not be read again. */
   sent(parts: readonly Buffer[]): void {
     for (const part of parts) {
       const left = this.#left.get(part.buffer);
@@ -49,5 +49,5 @@ export class BufferPool {
   }
 }
 
-/** Pieces of answers. What is kept, 32 MiB, is about two lists of 10,000 objects of 1.5 KB. */
+/** Pieces of answers. At most 32 MiB are kept: about two lists of 10,000 objects of 1.5 KB. */
 export const pieces = new BufferPool({ bytes: 512 * 1024, freeMax: 64 });

@@ -12,12 +12,12 @@ import { Buffer } from "node:buffer";
 import { BackWriter } from "./etcd-writer.ts";
 import { ProtobufError } from "./protobuf.ts";
 
-/** Nesting depth of transactions; no legitimate one comes near it. */
+/** Maximum nesting of transactions, far above any legitimate one. */
 const depthMax = 64;
 
 type Kind = "int" | "double" | "big" | "unsigned" | "bool" | "bytes" | "key" | "text" | "message";
 
-/** `Value` is the type the field has in the decoded message. */
+/** `Value`: type of the field in the decoded message. */
 interface Field<Value> {
   readonly number: number;
   readonly kind: Kind;
@@ -31,7 +31,7 @@ type ValueOf<F extends Fields> = {
   readonly [K in keyof F]: F[K] extends Field<infer V> ? V : never;
 };
 
-/** What may be given to encode: every field may be left out. */
+/** Input of encode, in which every field may be omitted. */
 export type Input<T> = T extends Uint8Array | string | number | bigint | boolean | undefined
   ? T
   : T extends readonly (infer Item)[]
@@ -40,7 +40,7 @@ export type Input<T> = T extends Uint8Array | string | number | bigint | boolean
 
 export interface Message<T> {
   decode(bytes: Uint8Array): T;
-  /** `headroom` bytes are left free before the message. */
+  /** Leaves `headroom` bytes free before the message. */
   encode(value: Input<T>, headroom?: number): Buffer;
   readonly plan: Plan;
 }
@@ -58,7 +58,7 @@ interface PlanField {
 interface Plan {
   readonly zero: Readonly<Record<string, unknown>>;
   readonly byNumber: readonly (PlanField | undefined)[];
-  /** Highest number first: the writer goes back to front. */
+  /** Highest number first, because the writer goes from back to front. */
   readonly falling: readonly PlanField[];
 }
 
@@ -66,13 +66,13 @@ function field<V>(number: number, kind: Kind, message?: () => Message<unknown>):
   return { number, kind, repeated: false, message };
 }
 
-/** int64 or an enum. Beyond 2^53 it loses digits; no revision or count gets there. */
+/** int64 or an enum. Inexact beyond 2^53, which no revision or count reaches. */
 export const int = (number: number): Field<number> => field(number, "int");
 /** A 64-bit floating point number. */
 export const double = (number: number): Field<number> => field(number, "double");
-/** int64, whole. */
+/** int64, exact. */
 export const big = (number: number): Field<bigint> => field(number, "big");
-/** uint64, whole. */
+/** uint64, exact. */
 export const unsigned = (number: number): Field<bigint> => field(number, "unsigned");
 export const bool = (number: number): Field<boolean> => field(number, "bool");
 export const bytes = (number: number): Field<Uint8Array> => field(number, "bytes");
@@ -135,7 +135,7 @@ function lengthDelimited(kind: Kind): boolean {
   return kind === "bytes" || kind === "key" || kind === "text" || kind === "message";
 }
 
-// Encoding.
+// --- encoding ---
 
 const writer = new BackWriter();
 
@@ -151,7 +151,7 @@ function writeFields(plan: Plan, value: Record<string, unknown>): void {
   }
 }
 
-/** `always`: an item of a list is written even when it is zero. */
+/** `always`: a list item is written even when it is zero. */
 function writeOne(one: PlanField, v: unknown, always: boolean): void {
   switch (one.kind) {
     case "int":
@@ -206,9 +206,9 @@ function writeNested(one: PlanField, v: Record<string, unknown>): void {
   writer.varint(writer.length - before);
 }
 
-// Decoding.
+// --- decoding ---
 
-/** Where the reader stands; one message is read at a time, synchronously. */
+/** State of the reader; messages are read one at a time, synchronously. */
 interface Reader {
   readonly bytes: Buffer;
   at: number;
@@ -298,7 +298,7 @@ function readLength(reader: Reader, end: number): number {
   return reader.at + length;
 }
 
-/** A tag or a length: at most 32 bits. */
+/** Reads a tag or a length of at most 32 bits. */
 function readSmall(reader: Reader, end: number): number {
   let value = 0;
   for (let shift = 0; shift < 35; shift += 7) {
@@ -358,7 +358,7 @@ function wrongWireType(one: PlanField, wireType: number): ProtobufError {
   return new ProtobufError(`proto: wrong wireType = ${wireType} for field ${goName(one.name)}`);
 }
 
-/** As etcd's generated code calls a field. */
+/** The field's name in etcd's generated code. */
 function goName(name: string): string {
   return name[0]?.toUpperCase() + name.slice(1).replace(/Id$/, "ID");
 }

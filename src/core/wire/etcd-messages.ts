@@ -162,7 +162,7 @@ export const txnResponse: Message<TxnResponse> = message({
 
 export const compactionRequest = message({ revision: int(1), physical: bool(2) });
 
-/** Also the answer of every call that says nothing else. */
+/** Also the answer of all calls without results. */
 export const headerResponse = message({ header: nested(1, () => header) });
 
 // Watch
@@ -197,7 +197,7 @@ export const watchResponse = message({
   events: many(11, () => event),
 });
 
-/** As `watchResponse`, with events that are encoded already: made once, sent to many. */
+/** Like `watchResponse`, with encoded events, which are shared by many watches. */
 export const watchResponseRaw = message({
   header: nested(1, () => header),
   watchId: int(2),

@@ -12,7 +12,7 @@ import { header as headerMessage, type Header } from "./etcd-messages.ts";
 import { pieces } from "./buffer-pool.ts";
 import { prefixBytes } from "./grpc.ts";
 
-/** One version of a key, as the store shows it: its value lies within `bytes`. */
+/** A version of a key in the store; its value is a part of `bytes`. */
 export interface StoredKeyValue {
   readonly key: string;
   readonly bytes: Uint8Array;
@@ -24,17 +24,17 @@ export interface StoredKeyValue {
   readonly lease: bigint;
 }
 
-/** An answer up to this size is copied out of the scratch, exactly. */
+/** Answers up to this size are copied out of the scratch buffer. */
 const scratchBytes = 16 * 1024;
-/** Before the message: gRPC's prefix, and the field of RangeStreamResponse that it is within. */
+/** Before the message: gRPC's prefix, and the header of the RangeStreamResponse field that contains it. */
 const headBytes = prefixBytes + 6;
-/** All of an entry but key and value: seven tags, six numbers of up to ten bytes. */
+/** Maximum size of an entry without key and value: seven tags and six numbers of up to ten bytes. */
 const entryBytesMax = 80;
 
 const Tag = { header: 0x0a, kvs: 0x12, more: 0x18, count: 0x20, within: 0x0a } as const;
 const KvTag = { key: 0x0a, create: 0x10, mod: 0x18, version: 0x20, value: 0x2a, lease: 0x30 };
 
-/** Up to here a loop is faster than a call out of the engine. */
+/** Up to this length a loop is faster than a call into the runtime. */
 const shortKey = 64;
 const { copy } = Buffer.prototype;
 
@@ -42,7 +42,7 @@ export class RangeWriter {
   readonly #scratch = Buffer.allocUnsafeSlow(scratchBytes);
   #piece: Buffer = this.#scratch;
   #at = 0;
-  /** Full ones. */
+  /** Pieces that are full. */
   #full: Buffer[] = [];
   #fullBytes = 0;
 
@@ -53,7 +53,7 @@ export class RangeWriter {
     this.#fullBytes = 0;
   }
 
-  /** Of the message so far. */
+  /** Size of the message so far. */
   get bytes(): number {
     return this.#fullBytes + this.#at - headBytes;
   }
@@ -96,12 +96,12 @@ export class RangeWriter {
     if (count !== 0) this.#field(Tag.count, count);
   }
 
-  /** The frame of a RangeResponse, in pieces. Given. */
+  /** The frame of a RangeResponse, in pieces; the caller owns them. */
   end(): Buffer[] {
     return this.#framed(prefixBytes, this.bytes);
   }
 
-  /** The frame of a RangeStreamResponse around it. */
+  /** The frame of a RangeStreamResponse that contains it. */
   endStreamed(): Buffer[] {
     const { bytes } = this;
     const within = 1 + varintSize(bytes);
@@ -133,7 +133,7 @@ export class RangeWriter {
 
   #value(bytes: Uint8Array, start: number, length: number): void {
     this.#field(KvTag.value, length);
-    // Not `set`: a view for every value costs more than its copy.
+    // Not `set`, because creating a view for each value costs more than copying it.
     copy.call(bytes as Buffer, this.#piece, this.#at, start, start + length);
     this.#at += length;
   }
@@ -145,7 +145,7 @@ export class RangeWriter {
     this.#piece[this.#at++] = Number(left);
   }
 
-  /** A tag of one byte, and a number or a length. */
+  /** Writes a tag of one byte, and a number or a length. */
   #field(tag: number, value: number): void {
     this.#piece[this.#at] = tag;
     this.#at = writeVarint(this.#piece, this.#at + 1, value);
@@ -170,7 +170,7 @@ function fieldSize(value: number): number {
   return value === 0 ? 0 : 1 + varintSize(value);
 }
 
-/** Of a number from 0 to 2^53. */
+/** Size of a number from 0 to 2^53. */
 function varintSize(value: number): number {
   let size = 1;
   for (let left = value; left >= 0x80; left = Math.floor(left / 128)) size++;

@@ -8,25 +8,25 @@
 import { Buffer } from "node:buffer";
 
 const startBytes = 64 * 1024;
-/** Up to here a loop is quicker than a call into the runtime. */
+/** Up to this length a loop is faster than a call into the runtime. */
 const shortChars = 40;
 const keepBytesMax = 4 * 2 ** 20;
 
 export class BackWriter {
   #buffer = Buffer.allocUnsafeSlow(startBytes);
-  /** First byte written. */
+  /** Index of the first byte written. */
   #at = startBytes;
 
   begin(): void {
     this.#at = this.#buffer.length;
   }
 
-  /** Bytes written since `begin`. */
+  /** Number of bytes written since `begin`. */
   get length(): number {
     return this.#buffer.length - this.#at;
   }
 
-  /** A copy of what was written, given to the caller, with `headroom` bytes left free before it. */
+  /** A copy of the output, with `headroom` bytes of free space before it; the caller owns it. */
   finish(headroom: number): Buffer {
     const size = this.length;
     const out = Buffer.allocUnsafe(headroom + size);
@@ -53,7 +53,7 @@ export class BackWriter {
     this.#buffer[at] = left;
   }
 
-  /** Any 64-bit integer; a negative one takes ten bytes, as protobuf's int64 does. */
+  /** Any 64-bit integer; as protobuf's int64, a negative one takes ten bytes. */
   bigVarint(value: bigint): void {
     if (value >= 0n && value <= 0xffff_ffffn) this.varint(Number(value));
     else this.#wideVarint(value);
@@ -71,7 +71,7 @@ export class BackWriter {
     this.#buffer.set(value, this.#at);
   }
 
-  /** A string of chars 0..255, a byte each. */
+  /** Writes a string of chars 0..255 as one byte each. */
   latin1(value: string): void {
     this.#room(value.length);
     this.#at -= value.length;
@@ -86,7 +86,7 @@ export class BackWriter {
     this.#buffer.write(value, this.#at, "utf8");
   }
 
-  /** False, and nothing written, for a text that is not ASCII. */
+  /** @returns false, having written nothing, if the text is not ASCII. */
   #shortAscii(value: string): boolean {
     this.#room(value.length);
     let at = this.#at;

@@ -23,7 +23,7 @@ interface MapEntry {
 
 /** An entry of a `map<string, string>`. */
 const entry: Message<MapEntry> = message({ key: text(1), value: text(2) });
-/** Of google.protobuf.Timestamp and Duration alike. */
+/** The form of both google.protobuf.Timestamp and Duration. */
 const moment = message({ seconds: int(1), nanos: int(2) });
 const anyValue = message({ typeUrl: text(1), value: bytes(2) });
 const gpuType = message({ key: text(1), value: nested(2, () => anyValue) });
@@ -36,9 +36,9 @@ const externalNode = message({
   annotations: many(4, () => entry),
 });
 
-/** The values of an instance's state. */
+/** Values of an instance's state. */
 export const InstanceState = { unspecified: 0, running: 1, creating: 2, deleting: 3 } as const;
-/** The classes of an instance's error, as cluster-autoscaler numbers them. */
+/** Classes of an instance's error, as numbered by cluster-autoscaler. */
 export const ErrorClass = { outOfResources: 1, other: 99 } as const;
 
 const errorInfo = message({ errorCode: text(1), errorMessage: text(2), errorClass: int(3) });

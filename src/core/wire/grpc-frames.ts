@@ -1,4 +1,4 @@
-/** HTTP/2's frame head, numbers and settings (RFC 9113), and the constant header blocks of gRPC. */
+/** HTTP/2's frame header, numbers and settings (RFC 9113), and the constant header blocks of gRPC. */
 import { Buffer } from "node:buffer";
 
 export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
@@ -21,7 +21,7 @@ export const FrameType = {
 
 export const Flag = {
   endStream: 1,
-  /** Of settings and pings. */
+  /** For SETTINGS and PING. */
   ack: 1,
   endHeaders: 4,
   padded: 8,
@@ -55,7 +55,7 @@ export function frameHead(type: number, flags: number, stream: number, length: n
   return head;
 }
 
-// A frame's head is five plain fields in a fixed order; an object would be made per frame.
+// Writes the five fields of a frame header; positional arguments avoid an object per frame.
 export function writeFrameHead(
   bytes: Buffer,
   at: number,
@@ -87,7 +87,7 @@ export function uint32(value: number): Buffer {
   return bytes;
 }
 
-/** Literals that ask for no place in the peer's table: nothing to keep in step. */
+/** A literal field without indexing, so that no table has to be kept in sync. */
 function literal(name: string, value: string): Buffer {
   const parts = [name, value].flatMap((text) => {
     const bytes = Buffer.from(text, "latin1");
@@ -110,13 +110,13 @@ const status200 = Buffer.from([0x88]);
 export const grpcHead = Buffer.concat([status200, literal("content-type", "application/grpc")]);
 export const grpcOkTrailers = literal("grpc-status", "0");
 
-/** A head of plain HTTP. */
+/** The header block of a plain HTTP answer. */
 export function httpHead(status: number, headers: Readonly<Record<string, string>>): Buffer {
   const fields = Object.entries(headers).map(([name, value]) => literal(name, value));
   return Buffer.concat([literal(":status", String(status)), ...fields]);
 }
 
-/** A whole answer that refuses a call before it is one. */
+/** A whole answer that refuses a call before it begins. */
 export function grpcRefusal(status: number, code: number, message: string): Buffer {
   const head = httpHead(status, { "content-type": "application/grpc" });
   return Buffer.concat([head, grpcTrailers(code, message)]);

@@ -8,9 +8,9 @@
  */
 import { Buffer } from "node:buffer";
 
-/** The connection is no longer understood, and must end. */
+/** The compression state is lost, so the connection must end. */
 export class HpackError extends Error {
-  /** The block is well-formed, and expands to more than `headerListBytesMax`. */
+  /** The block is well-formed but expands to more than `headerListBytesMax`. */
   readonly isTooLarge: boolean;
 
   constructor(message: string, tooLarge: boolean = false) {
@@ -23,13 +23,13 @@ export class HpackError extends Error {
 export interface HeaderField {
   readonly name: string;
   readonly value: string;
-  /** As a table and a header list count it: both texts, and 32 bytes. */
+  /** Size as counted by HPACK: both texts plus 32 bytes. */
   readonly bytes: number;
-  /** The name is a lower-case token, with or without a colon before it; the value is one line. */
+  /** Whether the name is a lower-case token, optionally after a colon, and the value is a single line. */
   readonly isWellFormed: boolean;
 }
 
-/** What we announce: HTTP/2's default. */
+/** The table size that we announce: HTTP/2's default. */
 const tableBytesMax = 4096;
 const entryOverhead = 32;
 /**
@@ -37,9 +37,9 @@ const entryOverhead = 32;
  * 4 KiB, so a block of 64 KiB could otherwise expand to 256 MiB.
  */
 export const headerListBytesMax = 64 * 1024;
-/** The table may be resized twice before a block's first field: to the least size in between, and to the last. */
+/** Before a block's first field the table may be resized twice: to the smallest size in between, and to the last. */
 const resizesMax = 2;
-/** A decoded string; also bounds what a Huffman-coded one may grow to. */
+/** Maximum length of a decoded string, Huffman-coded ones included. */
 const stringBytesMax = 16 * 1024;
 
 const nameForm = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
@@ -73,7 +73,7 @@ const staticPairs: readonly Pair[] = [
 const staticTable = staticPairs.map(([name, value]) => makeField(name, value));
 
 export class HpackDecoder {
-  /** Newest first. */
+  /** Dynamic table, newest entry first. */
   readonly #dynamic: HeaderField[] = [];
   #bytes = 0;
   #bytesMax = tableBytesMax;
@@ -142,7 +142,7 @@ function misplacedResize(): HpackError {
   return new HpackError("a table size update where none may be");
 }
 
-/** Looked at once: a field of a table is asked for many times. */
+/** Checks the field once; entries of the table are used many times. */
 function makeField(name: string, value: string): HeaderField {
   const bytes = name.length + value.length + entryOverhead;
   return { name, value, bytes, isWellFormed: nameForm.test(name) && !valueBreak.test(value) };
@@ -184,9 +184,9 @@ function readString(reader: Reader): string {
     : reader.block.toString("latin1", start, end);
 }
 
-// The Huffman code of appendix B is canonical: its codes follow from their lengths alone.
+// --- Huffman code of appendix B: it is canonical, so the codes follow from their lengths ---
 
-/** Of the symbols 0 to 255, a base-32 digit each; the end-of-string symbol takes the last code. */
+/** Code lengths of the symbols 0 to 255, one base-32 digit each; the last code is the end-of-string symbol's. */
 const codeLengths =
   "dnsssssssoussussssssssusssssssss6aacd68baa8b8666555666666678f6ca" +
   "d67777777777777777777777878djde6f56565666577666567655677777fbeds" +
@@ -194,7 +194,7 @@ const codeLengths =
   "qqkjmnmpqqqrrqopjlqrrqrollqqsrrrkoklmllnmmppooqnqrqqrrrrrsrrrrrq";
 const codeBitsMax = 30;
 
-/** Per length: the first code, how many, and where their symbols begin in `symbols`. */
+/** Per length: the first code, the number of codes, and the index of their first symbol in `symbols`. */
 const { firstCode, count, firstSymbol, symbols } = huffmanTables();
 
 function huffmanTables() {
@@ -230,7 +230,7 @@ function huffmanDecode(block: Buffer, start: number, end: number): string {
       } else if (bits === codeBitsMax) throw new HpackError("a Huffman code that is none");
     }
   }
-  // What is left must be the first bits of the end-of-string code: ones, fewer than eight.
+  // The padding must be the first bits of the end-of-string code: fewer than eight ones.
   if (bits > 7 || code !== 2 ** bits - 1) throw new HpackError("bad padding");
   return out.length > stringBytesMax ? tooLong() : String.fromCharCode(...out);
 }

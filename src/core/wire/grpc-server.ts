@@ -13,10 +13,10 @@ import { ProtobufError } from "./protobuf.ts";
 const messageBytesMax = 4 * 2 ** 20;
 const callsMax = 256;
 
-/** Takes one message without its prefix; gives the answer, framed. Throws GrpcError. */
+/** Takes one message without its prefix and returns the framed answer. Throws GrpcError. */
 export type UnaryHandler = (message: Buffer) => Promise<Buffer>;
 
-/** `serve` with messages decoded and encoded. */
+/** Wraps `serve` with decoding and encoding. */
 export function unaryHandler<Q, A>(
   method: { readonly request: Message<Q>; readonly response: Message<A> },
   serve: (request: Q) => Input<A> | Promise<Input<A>>,
@@ -43,7 +43,7 @@ export class GrpcServer {
     this.#handlers = handlers;
   }
 
-  /** For the event `stream`. */
+  /** Handles the event `stream`. */
   serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     stream.on("error", () => undefined);
     const handler = this.#handlers.get(String(headers[":path"]));
@@ -101,7 +101,7 @@ function readMessage(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): P
   });
 }
 
-/** A status without a message: gRPC's Trailers-Only. */
+/** Sends a status without a message: gRPC's Trailers-Only. */
 function refuse(stream: ServerHttp2Stream, error: GrpcError): void {
   if (stream.destroyed || stream.headersSent) return;
   stream.respond(

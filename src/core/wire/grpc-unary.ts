@@ -1,8 +1,8 @@
-/** gRPC's unary calls on an HTTP/2 session of the host: one message each way, and the status that ends the call. */
+/** gRPC's unary calls on an HTTP/2 session: one message in each direction, and the status that ends the call. */
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import { Code, decodeGrpcMessage, Deframer, GrpcError } from "./grpc.ts";
 
-/** grpc-go's default: a longer answer is refused by its length. */
+/** grpc-go's default limit of an answer; a longer one is refused. */
 const answerBytesMax = 4 * 2 ** 20;
 
 /**
@@ -40,7 +40,7 @@ export function callUnary(
   });
 }
 
-/** One message and the status that ends the call. */
+/** The message and status of a call. */
 class Answer {
   readonly #deframer = new Deframer(answerBytesMax);
   /** Why the connection broke, where the host knows it: a TLS handshake that failed, a port that is closed. */

@@ -29,7 +29,7 @@ export const Code = {
 } as const;
 export type Code = (typeof Code)[keyof typeof Code];
 
-/** What a call ends with, unless all is well. */
+/** The error of a failed call. */
 export class GrpcError extends Error {
   readonly code: Code;
 
@@ -40,14 +40,14 @@ export class GrpcError extends Error {
   }
 }
 
-/** Fills in the five bytes that were left free before a message. */
+/** Fills in the five bytes of free space before a message. */
 export function framed(withHeadroom: Buffer): Buffer {
   withHeadroom[0] = 0;
   withHeadroom.writeUInt32BE(withHeadroom.length - prefixBytes, 1);
   return withHeadroom;
 }
 
-/** Room for the beginning of a message; it doubles as more of it comes. */
+/** Initial memory for a message; doubled as more of it arrives. */
 const roomBytesLeast = 4096;
 const nothing = Buffer.alloc(0);
 
@@ -60,33 +60,33 @@ export class Deframer {
   readonly #encoding: string;
   #room: Buffer = nothing;
   #held = 0;
-  /** Of the message that is held, prefix included; 0: not known yet. */
+  /** Size of the held message, including its prefix; 0: unknown yet. */
   #wanted = 0;
 
-  /** `encoding`: what the peer says that its compressed messages are in. */
+  /** `encoding`: the compression that the peer declared. */
   constructor(bytesMax: number, encoding: string = "") {
     this.#bytesMax = bytesMax;
     this.#encoding = encoding;
   }
 
-  /** Whether bytes of an unfinished message are held. */
+  /** Whether bytes of an incomplete message are held. */
   get hasPartialMessage(): boolean {
     return this.#held > 0;
   }
 
-  /** The memory that an unfinished message takes. */
+  /** Memory of an incomplete message. */
   get roomBytes(): number {
     return this.#room.length;
   }
 
-  /** Forgets the unfinished message. */
+  /** Discards the incomplete message. */
   drop(): void {
     this.#room = nothing;
     this.#held = 0;
     this.#wanted = 0;
   }
 
-  /** Calls `take` with each message that is now whole. Throws GrpcError. */
+  /** Calls `take` with each message that is complete. Throws GrpcError. */
   push(chunk: Buffer, take: (message: Buffer) => void): void {
     let rest = chunk;
     while (this.#held > 0 && rest.length > 0) rest = this.#fill(rest, take);
@@ -100,7 +100,7 @@ export class Deframer {
     if (at < rest.length) this.#hold(at === 0 ? rest : rest.subarray(at));
   }
 
-  /** Adds to the message that is held, and takes it when it is whole. @returns what is beyond it. */
+  /** Adds bytes to the held message and passes it on when complete. @returns the remaining bytes. */
   #fill(chunk: Buffer, take: (message: Buffer) => void): Buffer {
     const wanted = this.#wanted === 0 ? prefixBytes : this.#wanted;
     const part = chunk.subarray(0, wanted - this.#held);
@@ -118,7 +118,7 @@ export class Deframer {
     take(bytes[at] === 0 ? message : gunzip(message, this.#bytesMax));
   }
 
-  /** Of the message whose prefix is at `at`; refuses what must not begin. */
+  /** Length of the message whose prefix is at `at`; refuses an invalid prefix. */
   #lengthAt(bytes: Buffer, at: number): number {
     const flag = bytes[at] as number;
     if (flag !== 0) this.#checkFlag(flag);
@@ -181,7 +181,7 @@ function tooLarge(length: number, max: number): GrpcError {
   );
 }
 
-/** `grpc-message` is percent-encoded UTF-8; printable ASCII but "%" stands for itself. */
+/** Encodes `grpc-message`: percent-encoded UTF-8, in which printable ASCII except "%" is literal. */
 export function encodeGrpcMessage(text: string): string {
   if (/^[\x20-\x24\x26-\x7e]*$/.test(text)) return text;
   let encoded = "";

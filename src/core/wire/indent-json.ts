@@ -18,14 +18,14 @@ const newline = 0x0a;
 /** Shorter texts are copied byte by byte. */
 const setBytesMin = 64;
 
-/** `level`: of the value, for its lines after the first. */
+/** `level`: indentation of the value's lines after the first. */
 export function indentJson(json: Uint8Array, level = 0): Uint8Array {
   const indented = new Uint8Array(writeIndented(json, level, undefined));
   writeIndented(json, level, indented);
   return indented;
 }
 
-/** @returns how many bytes it is; without `out` nothing is written. */
+/** @returns the number of bytes; without `out` nothing is written. */
 function writeIndented(json: Uint8Array, level: number, out: Uint8Array | undefined): number {
   let at = 0;
   for (let from = 0; from < json.length; from++) {
@@ -70,7 +70,7 @@ function breakLine(level: number, out: Uint8Array | undefined, at: number): numb
   return end;
 }
 
-/** Behind its closing quote. */
+/** Index after the closing quote. */
 function stringEnd(json: Uint8Array, from: number): number {
   let at = from + 1;
   while (at < json.length && json[at] !== quote) at += json[at] === backslash ? 2 : 1;

@@ -6,19 +6,19 @@
  * the nesting. One pass, linear in the text: a path is copied for a finding only, never per key.
  */
 
-/** Field names, map keys and list indexes down to a value. */
+/** Path to a value: field names, map keys and list indexes. */
 type JsonPath = readonly (string | number)[];
 
 interface ScannedKey {
   readonly path: JsonPath;
-  /** Rank of the key among all keys of the text. */
+  /** Position of the key among all keys of the text. */
   readonly order: number;
 }
 
 export interface JsonScan {
-  /** Keys that stand in their object a second time, in order of appearance; at most `duplicatesMax`. */
+  /** Repeated keys of an object, in order of appearance; at most `duplicatesMax`. */
   readonly duplicates: readonly ScannedKey[];
-  /** Undefined: the text is JSON. */
+  /** Undefined: the text is valid JSON. */
   readonly error: string | undefined;
   /**
    * Ranks of the first appearances of `paths`, to put findings of another walk in the text's order; a
@@ -27,12 +27,12 @@ export interface JsonScan {
   ordersOf(paths: readonly JsonPath[]): readonly (number | undefined)[];
 }
 
-/** Upstream reports a hundred findings; of these some may lie within unknown fields. */
+/** Upstream reports a hundred errors, of which some may be within unknown fields. */
 const duplicatesMax = 1000;
 
 class SyntaxFault extends Error {}
 
-/** A node of the tree of paths whose ranks are wanted. */
+/** A node in the tree of paths whose positions are requested. */
 interface Wanted {
   readonly below: Map<string | number, Wanted>;
   order: number | undefined;
@@ -154,7 +154,7 @@ function note(
   if (wanted !== undefined) wanted.order ??= order;
   const count = (seen.get(key) ?? 0) + 1;
   seen.set(key, count);
-  // Told once, however often it stands there.
+  // Reported once per key and object.
   if (count !== 2 || state.duplicates.length >= duplicatesMax) return;
   state.duplicates.push({ path: [...state.path, key], order });
 }
@@ -173,16 +173,16 @@ function scanArray(state: State, wanted: Wanted | undefined): void {
   }
 }
 
-/** The key; the cursor is left behind the closing quote. */
+/** Reads a key; the cursor then is after the closing quote. */
 function scanKey(state: State): string {
   const start = state.at;
   const isPlain = scanString(state);
   const { text, at } = state;
-  // Every escape was checked, so this is a JSON string by itself.
+  // Every escape was checked, so this part is a valid JSON string.
   return isPlain ? text.slice(start + 1, at - 1) : (JSON.parse(text.slice(start, at)) as string);
 }
 
-/** Whether it has no escape; the cursor is left behind the closing quote. */
+/** @returns whether the string has no escape; the cursor then is after the closing quote. */
 function scanString(state: State): boolean {
   const { text } = state;
   let isPlain = true;
@@ -246,7 +246,7 @@ function scanLiteral(state: State): void {
   }
 }
 
-/** For runs longer than anybody's indentation: the host's own loop is faster. */
+/** For unusually long runs of white space, where the host's own loop is faster. */
 const longSpace = /[ \t\r\n]*/y;
 const stepsOfSpaceMax = 64;
 
@@ -281,7 +281,7 @@ function fail(state: State, context: string): never {
   throw new SyntaxFault(`invalid character ${quoted(found)} ${context}`);
 }
 
-/** As Go quotes a rune. */
+/** Characters for which Go's %q has a short escape. */
 const namedRunes: ReadonlyMap<number, string> = new Map([
   [7, "\\a"],
   [8, "\\b"],

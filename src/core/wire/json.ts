@@ -12,13 +12,13 @@ import { parseNumbers } from "#base/exact-json.ts";
 import { scanJson, type JsonScan } from "./json-scan.ts";
 
 export interface JsonLimits {
-  /** UTF-16 units of text, which is never more than its bytes. */
+  /** In UTF-16 units, which are never more than the UTF-8 bytes. */
   readonly bytesMax: number;
-  /** Nesting of objects and arrays. Go's own limit is 10,000. */
+  /** Maximum nesting of objects and arrays. Go's own limit is 10,000. */
   readonly depthMax: number;
-  /** Commas, and brackets that open: about the values. Absent: as many as fit into the bytes. */
+  /** Maximum commas and opening brackets, about the number of values. Absent: limited by the bytes only. */
   readonly partsMax?: number;
-  /** Different keys in all objects together: each costs about ten times a value. Absent: any. */
+  /** Maximum distinct keys in all objects; each costs about as much as ten values. Absent: unlimited. */
   readonly keysMax?: number;
 }
 
@@ -26,28 +26,28 @@ type JsonResult =
   | {
       readonly kind: "ok";
       readonly value: unknown;
-      /** Given when a key stands twice in one object; the value keeps the last. */
+      /** Set when an object has a repeated key; the value contains the last one. */
       readonly duplicates?: JsonScan;
-      /** A number of the text that no double holds: `1e400`. The value is not to be used as it is. */
+      /** A number in the text that exceeds every double: `1e400`. Do not use the value as it is. */
       readonly overflow?: string;
     }
   | { readonly kind: "error"; readonly message: string }
-  /** `partsMax` or `keysMax` was passed; the rest of the text was not looked at. */
+  /** `partsMax` or `keysMax` was exceeded; the rest of the text was not read. */
   | { readonly kind: "too-many"; readonly message: string };
 
-/** Duplicate keys pass silently, the last one wins: fieldValidation=Ignore. */
+/** Of repeated keys the last one wins silently: fieldValidation=Ignore. */
 export function parseJson(given: string, limits: JsonLimits): JsonResult {
   const text = withoutHalves(given);
   const shape = measure(text, limits);
   return "kind" in shape ? shape : parse(text, shape);
 }
 
-/** An escape of half a character; behind one, the other half; any other escape. */
+/** An escaped surrogate with its second half, if it has one; or any other escape. */
 const escapesOfHalves =
   /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|[^])/g;
 const lengthOfHalf = 6;
 
-/** Half a character is none: as in Go it is U+FFFD, so that the value is a text for everybody. */
+/** As in Go, an unpaired surrogate becomes U+FFFD, so that the value is valid text everywhere. */
 function withoutHalves(text: string): string {
   if (!/\\u[dD][89a-fA-F]/.test(text)) return text;
   return text.replace(escapesOfHalves, (escape) =>
@@ -55,7 +55,7 @@ function withoutHalves(text: string): string {
   );
 }
 
-/** Also looks for duplicate keys: fieldValidation=Warn and Strict. */
+/** Also reports repeated keys: fieldValidation=Warn and Strict. */
 export function parseJsonNotingDuplicates(given: string, limits: JsonLimits): JsonResult {
   const text = withoutHalves(given);
   const shape = measure(text, limits);
@@ -81,7 +81,7 @@ export function tryJson(text: string, limits: JsonLimits): JsonResult | undefine
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Invalid UTF-8 becomes U+FFFD, as in Go; a byte order mark stays and is then no JSON. */
+/** As in Go, invalid UTF-8 becomes U+FFFD; a byte order mark is kept and makes the JSON invalid. */
 export function decodeUtf8(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
@@ -100,7 +100,7 @@ function parse(text: string, { hasOddNumbers }: Shape): JsonResult {
   return { kind: "error", message: scanJson(text).error ?? "invalid JSON" };
 }
 
-/** JSON has no undefined: that says the text is none. */
+/** Undefined means that the text is invalid, because JSON has no undefined. */
 function parsed<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -111,9 +111,9 @@ function parsed<T>(read: () => T): T | undefined {
 }
 
 interface Shape {
-  /** Colons outside strings: one for each key. */
+  /** Colons outside strings, which equal the number of keys. */
   readonly colons: number;
-  /** A number has a dot or an exponent, or is `-0`. */
+  /** Whether a number has a dot or an exponent, or is `-0`. */
   readonly hasOddNumbers: boolean;
 }
 
@@ -132,13 +132,13 @@ const lowerE = 101;
 const openBrace = 123;
 const closeBrace = 125;
 
-/** Shorter texts cannot pass a limit of thousands: `"a":1,` is 6 characters. */
+/** Shorter texts cannot exceed a limit of thousands of keys: `"a":1,` has 6 characters. */
 const countedKeysLengthMin = 32 * 1024;
 
-/** Decided at the first character of all other texts. */
+/** Matches at the first character of most texts. */
 const blank = /^[ \t\r\n]*$/;
 
-/** Counts what lies outside strings. A text that is no JSON may be measured wrong, never unboundedly. */
+/** Measures what is outside strings. An invalid text may be measured wrongly, but in bounded time. */
 function measure(text: string, limits: JsonLimits): Shape | Exclude<JsonResult, { kind: "ok" }> {
   if (text.length > limits.bytesMax) {
     return { kind: "error", message: `the text exceeds the limit of ${limits.bytesMax}` };
@@ -185,7 +185,7 @@ function tooMany(max: number, what: string): { kind: "too-many"; message: string
 }
 
 interface KeyCount {
-  /** Counts one; whether there are now more different ones than the limit. */
+  /** Counts a key. @returns whether there are now more distinct keys than allowed. */
   passedBy(key: string): boolean;
   readonly refusal: { readonly kind: "too-many"; readonly message: string };
 }
@@ -199,10 +199,10 @@ function keyCount({ keysMax }: JsonLimits): KeyCount | undefined {
   };
 }
 
-/** Most keys and values are short: a search costs more than a few steps. */
+/** Most keys and values are short, for which a search costs more than a few steps. */
 const stepsBeforeSearch = 12;
 
-/** Index of the closing quote; the text's end when there is none. */
+/** Index of the closing quote; the end of the text when there is none. */
 function endOfString(text: string, open: number): number {
   const searchFrom = open + 1 + stepsBeforeSearch;
   for (let at = open + 1; at < searchFrom; at++) {
@@ -215,7 +215,7 @@ function endOfString(text: string, open: number): number {
   return text.charCodeAt(at - 1) === backslash ? endOfEscaped(text, searchFrom - 1) : at;
 }
 
-/** By steps: a search for each quote would cost more. `before` is no backslash that escapes what follows. */
+/** Steps character by character, which is cheaper than a search per quote. `before` must not escape what follows. */
 function endOfEscaped(text: string, before: number): number {
   for (let at = before + 1; at < text.length; at++) {
     const c = text.charCodeAt(at);

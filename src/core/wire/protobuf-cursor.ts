@@ -11,36 +11,36 @@
 import { Buffer } from "node:buffer";
 import { ProtobufError } from "./protobuf.ts";
 
-/** Longer texts differ more often than not. */
+/** Longer texts are not shared, because they rarely repeat. */
 const sharedBytesMax = 40;
-/** A power of two; a text replaces the one that stood in its place. */
+/** A power of two; a new text replaces the one in its place. */
 const sharedTexts = 4096;
-/** Up to here a loop tells ASCII faster than a call into the runtime. */
+/** Up to this length a loop recognises ASCII faster than a call into the runtime. */
 const loopBytesMax = 256;
 const twoTo32 = 0x1_0000_0000;
-/** A byte order mark is a character: without it, a name would be another name. */
+/** A byte order mark is kept, because it is part of a name. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const none = Buffer.alloc(0);
 
-/** What `toString("latin1", ...)` calls, without its checks: half the time of a short text. */
+/** The function that `toString("latin1", ...)` calls, without its checks: half the time for a short text. */
 type Sliced = Buffer & { latin1Slice(start: number, end: number): string };
 
-/** Bytes as a string of chars 0..255. */
+/** Converts bytes to a string of chars 0..255. */
 export function latin1(bytes: Buffer, start: number, end: number): string {
   return (bytes as Sliced).latin1Slice(start, end);
 }
 
 export class ProtobufCursor {
   bytes: Buffer = none;
-  /** Where the next field begins. */
+  /** Offset of the next field. */
   at = 0;
-  /** Of the field it stands on. */
+  /** Number of the current field. */
   number = 0;
   wireType = 0;
-  /** A value with a length; `start === end` for others. */
+  /** Start of a length-delimited value; `start === end` for other types. */
   start = 0;
   end = 0;
-  /** Varint and fixed values, 32 bits each. */
+  /** Low and high 32 bits of varint and fixed values. */
   #low = 0;
   #high = 0;
   readonly #texts: (string | undefined)[] = Array.from({ length: sharedTexts }, () => undefined);
@@ -52,16 +52,16 @@ export class ProtobufCursor {
     this.at = 0;
   }
 
-  /** Lets go of the bytes: one cursor reads small messages and large ones. */
+  /** Releases the bytes, because a cursor is reused for large and small messages. */
   close(): void {
     this.bytes = none;
     this.at = 0;
   }
 
-  /** Steps on the next field of a message that ends at `limit`. @returns false at its end. */
+  /** Moves to the next field of a message that ends at `limit`. @returns false at its end. */
   next(limit: number): boolean {
     if (this.at >= limit) return false;
-    // Numbers below 16, which most fields have, take one byte with their type.
+    // Field numbers below 16, which are the most frequent, take one byte with their type.
     let tag = this.bytes[this.at] ?? 0;
     if (tag < 0x80) this.at++;
     else {
@@ -76,7 +76,7 @@ export class ProtobufCursor {
     return true;
   }
 
-  /** A varint or fixed value as a signed integer of 64 bits. */
+  /** A varint or fixed value as a signed 64-bit integer. */
   integer(): number | bigint {
     const high = this.#high;
     if (high < 0x20_0000) return high * twoTo32 + this.#low;
@@ -94,7 +94,7 @@ export class ProtobufCursor {
     return this.#low === 0 && this.#high === 0;
   }
 
-  /** The value with a length as text; `likely` it is this one. Throws ProtobufError for bytes that are no UTF-8. */
+  /** A length-delimited value as text, which is expected to equal `likely`. Throws ProtobufError for invalid UTF-8. */
   text(likely = ""): string {
     const { start, end } = this;
     if (start === end) return "";
@@ -112,7 +112,7 @@ export class ProtobufCursor {
     return this.#sharedText(start, end, (hash ^ (hash >>> 12)) & (sharedTexts - 1));
   }
 
-  /** As `text`, for values that hardly come twice. */
+  /** Like `text`, for values that rarely repeat. */
   ownText(): string {
     const { start, end } = this;
     for (let at = start; at < end; at++) {
@@ -133,7 +133,7 @@ export class ProtobufCursor {
     const { bytes } = this;
     const size = end - start;
     if (text.length !== size) return false;
-    // From the end: names and times that differ mostly differ there.
+    // Compares from the end, where different names and times usually differ.
     for (let at = size - 1; at >= 0; at--) {
       if (text.charCodeAt(at) !== bytes[start + at]) return false;
     }
@@ -179,7 +179,7 @@ export class ProtobufCursor {
     this.at += size;
   }
 
-  /** Seven bits a byte, lowest first, ten bytes at most; what exceeds 64 bits is cut off. */
+  /** Reads 7 bits per byte, lowest first, at most ten bytes; bits beyond 64 are dropped. */
   #varint(limit: number): void {
     const { bytes } = this;
     let at = this.at;

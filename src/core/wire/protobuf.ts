@@ -6,7 +6,7 @@
  * Bytes  values are views into the input: borrowed.
  */
 
-/** The bytes are no protobuf message; the text names the fault. */
+/** The bytes are not a valid protobuf message; the text names the error. */
 export class ProtobufError extends Error {
   constructor(message: string) {
     super(message);
@@ -16,9 +16,9 @@ export class ProtobufError extends Error {
 
 export interface ProtobufField {
   readonly number: number;
-  /** Varint and fixed fields. */
+  /** Value of varint and fixed fields. */
   readonly integer: bigint;
-  /** Length-delimited fields; empty for others. */
+  /** Value of length-delimited fields; empty for others. */
   readonly bytes: Uint8Array;
   readonly wireType: number;
 }
@@ -57,7 +57,7 @@ function readValue(reader: Reader, number: number, wireType: number): ProtobufFi
   }
 }
 
-/** Seven bits a byte, lowest first, ten bytes at most; what exceeds 64 bits is cut off. */
+/** Reads 7 bits per byte, lowest first, at most ten bytes; bits beyond 64 are dropped. */
 function readVarint(reader: Reader): bigint {
   let value = 0n;
   for (let shift = 0n; shift < 70n; shift += 7n) {
@@ -96,10 +96,10 @@ interface ProtobufEnvelope {
 }
 
 const magic = [0x6b, 0x38, 0x73, 0x00];
-/** A byte order mark is a character: without it, a name would be another name. */
+/** A byte order mark is kept, because it is part of a name. */
 const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Throws ProtobufError when the bytes do not start with `k8s\0` or the envelope is broken. */
+/** Throws ProtobufError when the bytes do not begin with `k8s\0` or the envelope is invalid. */
 export function readEnvelope(bytes: Uint8Array): ProtobufEnvelope {
   if (!magic.every((byte, at) => bytes[at] === byte)) {
     throw new ProtobufError(
@@ -122,7 +122,7 @@ function readTypeMeta(bytes: Uint8Array, envelope: { apiVersion: string; kind: s
   });
 }
 
-/** Throws ProtobufError for bytes that are no UTF-8. */
+/** Throws ProtobufError for invalid UTF-8. */
 export function utf8(bytes: Uint8Array): string {
   try {
     return text.decode(bytes);

@@ -9,7 +9,7 @@ import { yamlLine } from "./yaml.ts";
 export type FieldPath = readonly (string | number)[];
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Mistakes reported with their lines; further ones are only counted. */
+/** Maximum errors reported with their lines; further ones are only counted. */
 const problemsMax = 20;
 
 export class YamlFields {
@@ -39,7 +39,7 @@ export class YamlFields {
     return value as Fields;
   }
 
-  /** "" when it is absent. */
+  /** "" when the field is absent. */
   text(map: Fields, path: FieldPath, name: string): string {
     const value = map[name] ?? "";
     if (typeof value === "string") return value;
@@ -55,7 +55,7 @@ export class YamlFields {
     return text;
   }
 
-  /** Names of its own kind, unique among `views`, `sinks`. */
+  /** A name, which must be unique among those of the same list (`views`, `sinks`). */
   name(map: Fields, path: FieldPath): string {
     const name = this.requiredText(map, path, "name");
     if (name !== "" && !/^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/.test(name)) {
@@ -80,7 +80,7 @@ export class YamlFields {
     return standard;
   }
 
-  /** Undefined for "", and for what does not parse. */
+  /** Undefined for "", and for a text that does not parse. */
   parsed<T>(path: FieldPath, text: string, parse: (text: string) => T): T | undefined {
     if (text === "") return undefined;
     try {

@@ -14,9 +14,9 @@ import {
 
 export type YamlReading =
   | YamlResult
-  /** It took more time or memory than a document may. */
+  /** Parsing exceeded the time or memory allowed for a document. */
   | { readonly kind: "exceeded" }
-  /** Too many documents wait for the thread. */
+  /** Too many documents are queued for the thread. */
   | { readonly kind: "busy" };
 
 export type YamlReader = (bytes: Uint8Array, limits: YamlLimits) => Promise<YamlReading>;
@@ -26,12 +26,12 @@ export interface YamlInput {
   readonly limits: YamlLimits;
 }
 
-/** A thread's output: a text that JSON.parse reads faster than a structure is cloned. */
+/** A thread's output: JSON text, which JSON.parse reads faster than a structure can be cloned. */
 export type YamlOutput =
   | Exclude<YamlResult, { kind: "ok" }>
   | { readonly kind: "ok"; readonly json: string; readonly repeatedKeys?: readonly string[] };
 
-/** Another thread, as `platform/offload.ts` has them. */
+/** A thread as provided by `platform/offload.ts`. */
 export interface YamlThread {
   run(
     input: YamlInput,
@@ -42,13 +42,13 @@ export interface YamlThread {
   >;
 }
 
-/** Above it a thread pays: its way there and back takes a millisecond. */
+/** Longer documents are parsed in a thread; passing them there and back takes a millisecond. */
 const inlineLengthMax = 4 * 1024;
 
-/** Aliases make thousands of values of a short text. */
+/** A short text with aliases can contain thousands of values. */
 const inlineValuesMax = 8 * 1024;
 
-/** Everything on the caller's thread: for tests, and programs that have a thread of their own. */
+/** Parses on the caller's thread: for tests, and for programs with a thread of their own. */
 export const inlineYaml: YamlReader = (bytes, limits) => {
   const source = yamlSource(bytes);
   return Promise.resolve(asJson(source, limits) ?? parseYamlDocument(source, limits));
@@ -74,7 +74,7 @@ function asJson({ text, fault }: YamlSource, limits: YamlLimits): YamlResult | u
 
 function readingOf(output: YamlOutput, limits: YamlLimits): YamlReading {
   if (output.kind !== "ok") return output;
-  // What aliases made of a text may be longer than it: the limit was that of the text.
+  // Aliases may make the JSON longer than the text, to which the limit applied.
   const bytesMax = Math.max(limits.bytesMax, output.json.length);
   const parsed = parseJson(output.json, { ...limits, bytesMax });
   if (parsed.kind !== "ok") return parsed;

@@ -1,4 +1,4 @@
-/** The program of a thread that reads YAML. */
+/** Program of the thread that parses YAML. */
 import { parentPort } from "node:worker_threads";
 import { type YamlInput, yamlOutput } from "./yaml-reader.ts";
 

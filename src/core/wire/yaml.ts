@@ -20,7 +20,7 @@ import { parseTree, type YamlNode } from "./yaml/parser.ts";
 import { textSource, type YamlSource } from "./yaml/source.ts";
 
 export interface YamlLimits extends JsonLimits {
-  /** How often anchored nodes may be used again, counting nested uses. */
+  /** Maximum uses of anchored nodes, nested uses included. */
   readonly aliasMax: number;
 }
 
@@ -28,15 +28,15 @@ export type YamlResult =
   | {
       readonly kind: "ok";
       readonly value: unknown;
-      /** For findings about the value: where a path stands among the keys, which are in order. No repetitions. */
+      /** For errors about the value: the position of each path among the keys, which are in order. */
       readonly duplicates?: JsonScan;
-      /** `line 3: key "a" already set in map`, in the order in which the values end. */
+      /** `line 3: key "a" already set in map`, in the order in which the maps end. */
       readonly repeatedKeys?: readonly string[];
     }
   | { readonly kind: "error"; readonly message: string }
   | { readonly kind: "too-many"; readonly message: string };
 
-/** A file of an operator, where a second document is a mistake. Messages begin with `yaml: ` as upstream's do. */
+/** Parses an operator's file, in which a second document is an error. Messages begin with `yaml: ` as upstream's. */
 export function parseYaml(text: string, limits: YamlLimits): YamlResult {
   const json = parseYamlThatIsJson(text, limits);
   if (json !== undefined) return json;
@@ -52,10 +52,10 @@ export function parseYaml(text: string, limits: YamlLimits): YamlResult {
  */
 const notAsYaml =
   /\\\/|\\u[dD][89a-fA-F]|[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\r]|"[ \t]*\n\s*:/;
-/** A key that is longer is none. Of any text in quotes, which costs less to look for. */
+/** Detects texts too long for a key, of any kind, which is cheaper than looking at keys only. */
 const longText = /"(?:[^"\\]|\\.){1000}/;
 
-/** The fast way; undefined for a text that is no JSON, or not the same in YAML. */
+/** The fast path; undefined for a text that is not JSON, or has another meaning in YAML. */
 export function parseYamlThatIsJson(text: string, limits: YamlLimits): YamlResult | undefined {
   if (text.length > limits.bytesMax) {
     return failed(`the text exceeds the limit of ${limits.bytesMax}`);
@@ -67,7 +67,7 @@ export function parseYamlThatIsJson(text: string, limits: YamlLimits): YamlResul
   return isKeyLong ? undefined : { ...parsed, duplicates: orderOfKeys };
 }
 
-/** There it is no white space to YAML. */
+/** Where YAML does not accept a tab as white space. */
 function hasTabBehind(text: string): boolean {
   return text.includes("\t", text.trimEnd().length);
 }
@@ -78,16 +78,16 @@ function hasLongKey(value: unknown): boolean {
   return Object.entries(value).some(([key, member]) => key.length > 500 || hasLongKey(member));
 }
 
-/** What one `error converting YAML to JSON` says of all repeated keys. */
+/** The text of an `error converting YAML to JSON` about all repeated keys. */
 export function repeatedKeysMessage(repeatedKeys: readonly string[]): string {
   return `yaml: unmarshal errors:\n${repeatedKeys.map((line) => `  ${line}`).join("\n")}`;
 }
 
-/** Texts below aliases are in sum at most this many times as long as the document. */
+/** Texts below aliases may in sum be this many times as long as the document. */
 const growthMax = 8;
 const aliasedLengthMin = 64 * 1024;
 
-/** The slow way, of any text; keys are in the order of their characters. */
+/** The slow path for any text; keys are in the order of their characters. */
 export function parseYamlDocument(source: YamlSource, limits: YamlLimits): YamlResult {
   return readDocument(source, limits, true);
 }
@@ -133,7 +133,7 @@ export function orderedScan(repeated: readonly (readonly (string | number)[])[])
   };
 }
 
-/** Without any repetition. */
+/** The result for a text without repeated keys. */
 export const orderOfKeys: JsonScan = orderedScan([]);
 
 function ranksOf(paths: readonly Path[]): readonly number[] {
@@ -157,10 +157,10 @@ function failed(message: string): YamlResult {
   return { kind: "error", message: `yaml: ${message}` };
 }
 
-/** Nesting of an operator's file. */
+/** Maximum nesting of an operator's file. */
 const fileDepthMax = 1000;
 
-/** The line, from 1, where the value at `path` begins; of its nearest parent that is there. */
+/** The line, from 1, of the value at `path`, or of its nearest existing parent. */
 export function yamlLine(text: string, path: readonly (string | number)[]): number {
   let node = treeOf(text);
   let line = 1;
@@ -182,7 +182,7 @@ function treeOf(text: string): YamlNode | undefined {
   }
 }
 
-/** The line is a map's key's, so that a value on the next line is reported with its key's line. */
+/** The line of a map's key, so that a value on the next line is reported with its key. */
 function memberOf(
   node: YamlNode,
   part: string | number,

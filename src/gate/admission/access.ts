@@ -1,4 +1,4 @@
-/** The questions plugins ask about rights; the server answers them from its authorizers. */
+/** Access checks made by plugins; the server answers them with its authorizers. */
 import type { AnyObject } from "#api/object.ts";
 import type { ApiError } from "#api/status.ts";
 import type { UserInfo } from "#platform/http.ts";
@@ -24,8 +24,8 @@ interface PolicyWrite {
 }
 
 export interface Access {
-  /** At once from memory, or later from a webhook. */
+  /** Answered immediately from memory, or later by a webhook. */
   isAllowed(question: AccessQuestion): boolean | Promise<boolean>;
-  /** The refusal of a role or binding that holds more than its writer does, or undefined. */
+  /** The error for a role or binding with more rights than its writer has; undefined: none. */
   escalation(write: PolicyWrite): ApiError | undefined | Promise<ApiError | undefined>;
 }

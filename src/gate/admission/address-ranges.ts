@@ -13,17 +13,17 @@ import { ipv4Text, parseIpv4 } from "#api/values/ipv4.ts";
 import type { Lister } from "#api/lister.ts";
 import type { Random } from "#platform/random.ts";
 
-/** Whose address it is. */
+/** The Service to which an address belongs. */
 export interface ServiceName {
   readonly namespace: string;
   readonly name: string;
 }
 
-/** IPAddress objects in the storage. */
+/** Access to stored IPAddress objects. */
 export interface AddressObjects {
   /** Throws ApiError when the storage refuses. */
   create(address: string, service: ServiceName): Promise<"created" | "exists">;
-  /** Deletes the object if it refers to `service`. Never rejects: what stays is repaired later. */
+  /** Deletes the object if it refers to `service`. Never rejects: a leftover is repaired later. */
   release(address: string, service: ServiceName): Promise<void>;
 }
 
@@ -35,28 +35,28 @@ interface AddressRangesDeps {
 
 interface AddressClaim {
   readonly service: ServiceName;
-  /** Looks, takes nothing. */
+  /** Checks without allocating. */
   readonly dryRun: boolean;
 }
 
 interface AddressRange {
   readonly first: number;
   readonly last: number;
-  /** How many at the start are picked only when the rest is full. */
+  /** Number of addresses at the start that are allocated only when the rest is full. */
   readonly reservedCount: number;
 }
 
 const addressResource = { group: "networking.k8s.io", resource: "ipaddresses" };
 const cidrResource = { group: "networking.k8s.io", resource: "servicecidrs" };
 const defaultCidr = "kubernetes";
-/** Random picks before the range is walked. */
+/** Number of random attempts before the range is searched in order. */
 const picksMax = 32;
 
 export class AddressRanges {
   readonly #deps: AddressRangesDeps;
   readonly #configured: string;
 
-  /** `configured`: `10.96.0.0/16`. */
+  /** `configured`: such as `10.96.0.0/16`. */
   constructor(deps: AddressRangesDeps, configured: string) {
     this.#deps = deps;
     this.#configured = configured;
@@ -72,7 +72,7 @@ export class AddressRanges {
     return made === "created" ? "reserved" : "taken";
   }
 
-  /** Any free address, or undefined when every range is full. */
+  /** Any free address; undefined when every range is full. */
   async next(claim: AddressClaim): Promise<string | undefined> {
     for (const { first, last, reservedCount } of this.#ranges()) {
       const middle = first + reservedCount;
@@ -92,7 +92,7 @@ export class AddressRanges {
     return undefined;
   }
 
-  /** Some at random, then all. */
+  /** Some random candidates, then all. */
   *#candidates(first: number, last: number): Generator<number> {
     const count = last - first + 1;
     if (count <= 0) return;
@@ -130,7 +130,7 @@ function isReady({ metadata, status }: ServiceCIDR): boolean {
   );
 }
 
-/** Without the network's and the broadcast's address. Undefined: no IPv4, or none is left. */
+/** Without network and broadcast address. Undefined: not IPv4, or no address is left. */
 function parseRange(cidr: string): AddressRange | undefined {
   const [text = "", bits = ""] = cidr.split("/");
   const network = parseIpv4(text);
@@ -140,7 +140,7 @@ function parseRange(cidr: string): AddressRange | undefined {
   return { first: network + 1, last: network + count, reservedCount: reservedBand(count, 16, 256) };
 }
 
-/** Upstream's band at the start of a range, for those who ask by number. */
+/** Upstream's band at the start of a range, reserved for explicitly requested numbers. */
 export function reservedBand(count: number, step: number, max: number): number {
   if (count <= 16) return 0;
   return Math.min(Math.max(16, Math.floor(count / step)), max);

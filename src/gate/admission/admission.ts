@@ -9,12 +9,12 @@ import type { UserInfo } from "#platform/http.ts";
 
 export interface AdmissionRequest {
   readonly operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
-  /** What the request was authorised as: `patch` is an UPDATE too. */
+  /** The authorised verb: `patch` is an UPDATE too. */
   readonly verb?: string;
   readonly info: ResourceInfo;
   /** "" for the object itself. */
   readonly subresource: string;
-  /** Of a Namespace: its own name, as upstream; "" for other cluster-scoped objects, and on create with generateName. */
+  /** As upstream, a Namespace's own name for a Namespace; "" for other cluster-scoped objects, and on create with generateName. */
   readonly namespace: string;
   /** May be "" on create with generateName. */
   readonly name: string;
@@ -31,35 +31,35 @@ export interface AdmissionRequest {
   readonly attempt?: object;
   /** CreateOptions, UpdateOptions or DeleteOptions of the request, with kind and apiVersion; absent: not known. */
   readonly options?: AnyObject;
-  /** Aborts when the client goes away or the deadline of the request passes. */
+  /** Aborts when the client disconnects or the request's deadline passes. */
   readonly ending?: { readonly signal: AbortSignal };
-  /** Of this mutating pass; absent in the validating pass. */
+  /** State of this mutating pass; absent in the validating pass. */
   readonly reinvocation?: Reinvocation;
-  /** Text for a Warning header. */
+  /** Adds a Warning header. */
   warn(text: string): void;
-  /** A line for the audit trail; absent: nobody keeps one. */
+  /** Adds an annotation to the audit event; absent: auditing is off. */
   annotate?(key: string, value: string): void;
 }
 
 export interface AdmissionPlugin {
-  /** Upstream's name: `NamespaceLifecycle`. */
+  /** Upstream's name, such as `NamespaceLifecycle`. */
   readonly name: string;
   /**
    * @returns the object to go on with (the same one when nothing changed). Not called on DELETE.
    * Called again, once, when a plugin asked for a second pass (`request.reinvocation`).
    */
   mutate?(request: AdmissionRequest): AnyObject | Promise<AnyObject>;
-  /** The mutating pass of an operation that has no object (DELETE): there is nothing to change, only to refuse. */
+  /** Runs in the mutating pass of a DELETE, which has no object: it can only refuse. */
   judge?(request: AdmissionRequest): void | Promise<void>;
   validate?(request: AdmissionRequest): void | Promise<void>;
-  /** The write did not happen: give back what mutate or validate reserved for it. Never throws. */
+  /** Releases what mutate or validate reserved for a write that did not happen. Never throws. */
   unreserve?(request: AdmissionRequest): void | Promise<void>;
 }
 
 export interface Admission {
   mutate(request: AdmissionRequest): Promise<AnyObject>;
-  /** Of a DELETE: the mutating pass, too. */
+  /** For a DELETE, runs the mutating pass too. */
   validate(request: AdmissionRequest): Promise<void>;
-  /** A write that admission let through did not happen: plugins give back what they reserved. */
+  /** An admitted write did not happen: plugins release what they reserved. */
   unreserve(request: AdmissionRequest): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** What is given out of the range of Services, by upstream's names; one range, so one value of `cidr`. */
+/** Metrics of the Service address range, with upstream's names; there is one range, so one value of `cidr`. */
 import type { Lister } from "#api/lister.ts";
 import type { Counter, MetricSet } from "#metrics/metric-set.ts";
 
@@ -11,7 +11,7 @@ export class AllocatorMetrics {
   readonly #given: Counter;
   readonly #failed: Counter;
 
-  /** @param range `10.96.0.0/16` */
+  /** @param range such as `10.96.0.0/16` */
   constructor(set: MetricSet, lookup: Lister, range: string) {
     this.#range = range;
     const prefix = "kube_apiserver_clusterip_allocator";
@@ -41,7 +41,7 @@ export class AllocatorMetrics {
     );
   }
 
-  /** Counts what `allocate` ends with. Rejects as it does. */
+  /** Counts the result of `allocate`, and rejects like it. */
   async counted<T>(scope: Scope, allocate: () => Promise<T>): Promise<T> {
     try {
       const given = await allocate();

@@ -1,4 +1,4 @@
-/** AlwaysPullImages: every use of an image asks its registry, so that no pod uses what another one pulled. */
+/** AlwaysPullImages: every pod checks its right to an image with the registry, even if the node has the image. */
 import { given } from "#base/given.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
@@ -34,7 +34,7 @@ export const alwaysPullImages: AdmissionPlugin = {
     const faults = listFaults(specOf(request.object));
     if (faults.length === 0) return;
     const texts = faults.map((fault) => forbiddenError(request, fault).message);
-    // As upstream, which adds up refusals to a plain error.
+    // As upstream, which aggregates the errors into a plain one.
     throw new Error(texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`);
   },
 };

@@ -1,9 +1,9 @@
-/** How plugins read the certificate request inside a CertificateSigningRequest; the server hands it in. */
+/** Access to the certificate request in a CertificateSigningRequest; provided by the server. */
 
 interface CertificateRequestFacts {
   readonly commonName: string;
   readonly organizations: readonly string[];
-  /** Why the signature does not prove that the sender holds the key; undefined when it does. */
+  /** Why the signature does not prove possession of the key; undefined when it does. */
   signatureFault(): string | undefined;
 }
 
@@ -11,5 +11,5 @@ type CertificateRequestResult =
   | { readonly kind: "read"; readonly facts: CertificateRequestFacts }
   | { readonly kind: "unreadable"; readonly fault: string };
 
-/** `request` is spec.request as JSON has it: base64 of PEM. */
+/** `request`: spec.request, which is PEM encoded in base64. */
 export type ReadCertificateRequest = (request: string) => CertificateRequestResult;

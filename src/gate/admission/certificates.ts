@@ -27,7 +27,7 @@ interface Reader {
   readonly readCertificateRequest: ReadCertificateRequest;
 }
 
-/** Comes after every plugin that may change a request: nobody but the server says who asked. */
+/** Runs after every plugin that may change a request, because only the server may set the requester. */
 export const certificateRequester: AdmissionPlugin = {
   name: "CertificateRequester",
   mutate(request: AdmissionRequest): AnyObject {
@@ -46,7 +46,7 @@ export const certificateRequester: AdmissionPlugin = {
   },
 };
 
-/** Comes before the other validations of requests, with which upstream's strategy answers first. */
+/** Runs before the other validations of requests, because upstream's strategy reports these errors first. */
 export function certificateProof(deps: Reader): AdmissionPlugin {
   return {
     name: "CertificateProof",
@@ -117,7 +117,7 @@ export function certificateSigning(deps: { readonly access: Access }): Admission
   };
 }
 
-/** Asked of the stored request: the new one could name a signer its sender may use. */
+/** Checks the signer of the stored request, because the new one might name a signer that the user is allowed to use. */
 async function requireSigner(
   access: Access,
   request: AdmissionRequest,
@@ -135,7 +135,7 @@ function signerOf(object: AnyObject | undefined): string {
   return text(part(object ?? {}, "spec"), "signerName");
 }
 
-/** The right to a signer, or to all signers of its domain: `example.com/*`. */
+/** Whether the user has the right to a signer, or to all signers of its domain: `example.com/*`. */
 async function mayUseSigner(
   access: Access,
   request: AdmissionRequest,
@@ -171,7 +171,7 @@ async function requireAttestation(
   throw forbiddenError(request, `user not permitted to attest for signerName ${quote(signer)}`);
 }
 
-/** The garbage collector's writes, and writes that change nothing. */
+/** Whether an update is the garbage collector's, or changes nothing. */
 function changesOwnershipOnly(next: AnyObject, old: AnyObject): boolean {
   return semanticEqual(withoutOwnership(next), withoutOwnership(old));
 }

@@ -12,7 +12,7 @@ import type { Admission, AdmissionPlugin, AdmissionRequest } from "./admission.t
 import type { AdmissionMetrics, PassTimes } from "./metrics.ts";
 import { Reinvocation } from "./reinvocation.ts";
 
-/** @param metrics absent: nobody counts the times. */
+/** @param metrics absent: no times are recorded. */
 export function createAdmission(
   plugins: readonly AdmissionPlugin[],
   metrics?: AdmissionMetrics,

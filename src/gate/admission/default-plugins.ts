@@ -73,15 +73,15 @@ interface DefaultPluginDeps {
   readonly updateQuota: (quota: ResourceQuota) => Promise<unknown>;
   readonly serviceAddresses: ServiceAddressOptions;
   readonly serviceNumbers: ServiceNumbers;
-  /** Absent: what Services are given is not counted. */
+  /** Absent: allocations for Services are not counted. */
   readonly allocations?: AllocatorMetrics;
-  /** Resources that are served now. */
+  /** Resources that are currently served. */
   readonly served: () => readonly ResourceInfo[];
   readonly choice: PluginChoice;
   readonly settings: AdmissionSettings;
   /** Absent: five minutes each. */
   readonly tolerationSeconds?: TolerationSeconds;
-  /** Run after the built-in ones, before addresses are given out and quota is charged. */
+  /** Run after the built-in plugins, before addresses are allocated and quota is charged. */
   readonly extra: readonly AdmissionPlugin[];
 }
 

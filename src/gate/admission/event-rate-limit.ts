@@ -15,11 +15,11 @@ export interface EventLimit {
   readonly type: "Server" | "Namespace" | "User" | "SourceAndObject";
   readonly qps: number;
   readonly burst: number;
-  /** Buckets; 0: `bucketsDefault`. */
+  /** Number of buckets; 0: `bucketsDefault`. */
   readonly cacheSize: number;
 }
 
-/** Upstream's. */
+/** Upstream's default. */
 const bucketsDefault = 4_096;
 
 interface Bucket {
@@ -44,7 +44,7 @@ export function eventRateLimit(
   };
 }
 
-/** As upstream prints several errors: each text once. */
+/** Upstream's form of several errors: each text once. */
 function aggregate(texts: readonly string[]): string {
   const [first = "", ...more] = new Set(texts);
   return more.length === 0 ? first : `[${[first, ...more].join(", ")}]`;
@@ -54,7 +54,7 @@ class Enforcer {
   readonly #clock: Clock;
   readonly #limit: EventLimit;
   readonly #bucketsMax: number;
-  /** Used longest ago first. */
+  /** Least recently used first. */
   readonly #buckets = new Map<string, Bucket>();
 
   constructor(clock: Clock, limit: EventLimit) {
@@ -63,7 +63,7 @@ class Enforcer {
     this.#bucketsMax = limit.cacheSize === 0 ? bucketsDefault : limit.cacheSize;
   }
 
-  /** @returns the refusal, or undefined: a token is taken. */
+  /** @returns the error; undefined: a token was taken. */
   accept(request: AdmissionRequest): string | undefined {
     const key = keyOf(this.#limit.type, request);
     const bucket = this.#bucket(key);
@@ -107,7 +107,7 @@ function keyOf(type: EventLimit["type"], request: AdmissionRequest): string {
   }
 }
 
-/** Joined without a mark between, as upstream. */
+/** As upstream, joined without a separator. */
 function sourceAndObject({ source, involvedObject: about }: Partial<Event>): string {
   const { component = "", host = "" } = source ?? {};
   const { kind = "", namespace = "", name = "", uid = "", apiVersion = "" } = about ?? {};

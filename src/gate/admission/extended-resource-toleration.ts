@@ -1,4 +1,4 @@
-/** ExtendedResourceToleration: who asks for a device tolerates the taint that keeps its nodes free for such pods. */
+/** ExtendedResourceToleration: a pod that requests a device tolerates the taint that reserves its nodes. */
 import type { Pod, Toleration } from "#api/gen/types.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 import { isCore, withSpec } from "./request.ts";
@@ -25,7 +25,7 @@ function requested(spec: Pod["spec"]): readonly string[] {
   return [...new Set(names.filter(isExtended))].sort();
 }
 
-/** A name with a domain that is not Kubernetes' own. */
+/** Whether the name has a domain other than Kubernetes' own. */
 function isExtended(name: string): boolean {
   return name.includes("/") && !name.includes("kubernetes.io/") && !name.startsWith("requests.");
 }

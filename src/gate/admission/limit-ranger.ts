@@ -65,7 +65,7 @@ function itemsOf(range: LimitRange, type: string): readonly LimitRangeItem[] {
 
 // ---- defaults
 
-/** Entries that defaults may add to one pod: of ten bytes each they are the 1.5 MiB of an object. */
+/** Maximum entries that defaults may add to a pod; with ten bytes each they fill the 1.5 MiB of an object. */
 const filledMax = 150_000;
 
 function applyDefaults(object: AnyObject, range: LimitRange): AnyObject {
@@ -77,7 +77,7 @@ function applyDefaults(object: AnyObject, range: LimitRange): AnyObject {
   const notes: string[] = [];
   const count = spec.containers.length + (spec.initContainers ?? []).length;
   const names = Object.keys(requests).length + Object.keys(limits).length;
-  // Each would come to stand in each container: more than the store takes in one object.
+  // Each default would be added to each container and could exceed the size limit of an object.
   if (count * names > filledMax) throw tooManyDefaults(names, count);
   const fill = (title: string) => (container: Container) =>
     fillContainer(container, title, requests, limits, notes);
@@ -151,7 +151,7 @@ function validateRange(request: AdmissionRequest, range: LimitRange, pod: boolea
   );
 }
 
-/** Reported faults: thousands of names times thousands of containers could be millions. */
+/** Maximum reported errors; thousands of names in thousands of containers could make millions. */
 const faultsMax = 1000;
 
 function* podFaults(range: LimitRange, pod: Pod): Generator<string> {
@@ -167,7 +167,7 @@ function* podFaults(range: LimitRange, pod: Pod): Generator<string> {
   for (const item of ofPod) yield* itemFaults(item, requests, limits);
 }
 
-/** A claim has requests only, and its maximum is held against them. */
+/** A claim has only requests, which are compared with the maximum. */
 function* claimFaults(range: LimitRange, claim: PersistentVolumeClaim): Generator<string> {
   const requests = amounts(claim.spec?.resources?.requests);
   for (const item of itemsOf(range, "PersistentVolumeClaim")) {
@@ -185,7 +185,7 @@ function* itemFaults(item: LimitRangeItem, requests: Amounts, limits: Amounts): 
   );
 }
 
-/** Lazy: the caller stops when it has enough faults. */
+/** Lazy, because the caller stops after enough errors. */
 function* each(
   bounds: Texts | undefined,
   fault: (name: string, bound: Quantity) => string | undefined,
@@ -263,7 +263,7 @@ function ratioFault(
   const limit = ownEntry(limits, name) ?? zeroQuantity;
   if (request.nanos === 0n) return `${text}, but no request is specified or request is 0`;
   if (limit.nanos === 0n) return `${text}, but no limit is specified or limit is 0`;
-  // limit / request > bound, without leaving whole numbers.
+  // limit / request > bound, computed in whole numbers.
   if (limit.nanos * 1_000_000_000n <= bound.nanos * request.nanos) return undefined;
   const ratio = Number(limit.nanos) / Number(request.nanos);
   return `${text}, but provided ratio is ${ratio.toFixed(6)}`;

@@ -1,4 +1,4 @@
-/** Admission as metrics, by upstream's names, labels and buckets: each plugin, and each pass of all of them. */
+/** Admission metrics with upstream's names, labels and buckets: for each plugin, and each whole pass. */
 import type { Histogram, HistogramCell, MetricSet } from "#metrics/metric-set.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { AdmissionRequest } from "./admission.ts";
@@ -11,7 +11,7 @@ export class AdmissionMetrics {
   readonly #clock: Clock;
   readonly #plugins: Histogram;
   readonly #steps: Histogram;
-  /** Of plugins that did not refuse, by pass and operation. */
+  /** Histograms of plugins that did not refuse, by pass and operation. */
   readonly #admitted = new Map<string, Map<string, HistogramCell>>();
 
   constructor(clock: Clock, set: MetricSet) {
@@ -47,7 +47,7 @@ export class AdmissionMetrics {
   }
 }
 
-/** One pass of one request: the time between two plugins is the first one's. */
+/** Times of one pass of one request: the time between two plugins counts for the first one. */
 export class PassTimes {
   readonly #clock: Clock;
   readonly #cellOf: (plugin: string, isRejected: boolean) => HistogramCell;

@@ -35,12 +35,12 @@ function checkNamespace(lookup: Lister, request: AdmissionRequest): void {
   if (request.operation === "CREATE" && isTerminating(namespace)) throw terminating(request);
 }
 
-/** An answer that depended on the namespace would tell whether it exists. */
+/** Access reviews are exempt, because a different answer would reveal whether the namespace exists. */
 function isAccessReview(request: AdmissionRequest): boolean {
   return isResource(request, "authorization.k8s.io", "localsubjectaccessreviews");
 }
 
-/** The phase follows the deletion timestamp in the same write, so either says it. */
+/** Phase and deletion timestamp are written together, so either one suffices. */
 function isTerminating(namespace: AnyObject): boolean {
   const phase = (namespace["status"] as { readonly phase?: string } | undefined)?.phase;
   return phase === "Terminating" || namespace.metadata?.deletionTimestamp !== undefined;

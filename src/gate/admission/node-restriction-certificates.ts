@@ -19,7 +19,7 @@ const kubeletSigners = new Set([
   "kubernetes.io/kube-apiserver-client-kubelet",
 ]);
 
-/** A node asks for certificates in its own name only. */
+/** A node may request certificates only in its own name. */
 export function checkSigningRequest(
   request: AdmissionRequest,
   node: string,

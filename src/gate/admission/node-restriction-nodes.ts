@@ -1,4 +1,4 @@
-/** NodeRestriction on Node objects: a kubelet writes its own, without what attracts workloads to it. */
+/** NodeRestriction for Node objects: a kubelet may write its own Node, except what attracts workloads. */
 import type { Node } from "#api/gen/types.ts";
 import { semanticEqual } from "#api/validation/equal.ts";
 import type { AdmissionRequest } from "./admission.ts";
@@ -6,7 +6,7 @@ import { quote, forbiddenError } from "./request.ts";
 
 const restrictedNamespace = "node-restriction.kubernetes.io";
 
-/** Labels of Kubernetes' own namespaces a kubelet may set on its node. */
+/** Labels in Kubernetes' own namespaces that a kubelet may set on its node. */
 const kubeletLabels: ReadonlySet<string> = new Set([
   "kubernetes.io/hostname",
   "kubernetes.io/os",

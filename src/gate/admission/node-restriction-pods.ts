@@ -38,7 +38,7 @@ export function checkPod(request: AdmissionRequest, node: string, deps: Deps): v
   }
 }
 
-/** @throws ApiError 404 in the words of upstream's lister, which says `pod`. */
+/** @throws ApiError 404 with the text of upstream's lister, which says `pod`. */
 export function findPod(lookup: Lister, namespace: string, name: string): Pod {
   const pod = lookup.get({ group: "", resource: "pods" }, namespace, name);
   if (pod === undefined) throw notFound({ group: "", resource: "pod" }, name);
@@ -127,7 +127,7 @@ function statusFault(next: Pod, old: Pod | undefined, node: string): string | un
   if (changedKeys(next.metadata?.labels, old.metadata?.labels).length > 0) {
     return `${subject} cannot update labels through pod status`;
   }
-  // Names of claims in the status decide which claims the node may read.
+  // Names of claims in the status determine the claims that the node may read.
   if (
     !semanticEqual(
       next.status?.resourceClaimStatuses ?? [],

@@ -76,7 +76,7 @@ async function audienceFault(
 
 type Mounted =
   | { readonly kind: "mounted" }
-  /** Why a volume could not be followed to its driver. */
+  /** Why the driver of a volume could not be determined. */
   | { readonly kind: "absent"; readonly faults: readonly string[] };
 
 function mountsAudience(pod: Pod, audience: string, lookup: Lister): Mounted {
@@ -115,7 +115,7 @@ type Driver =
 
 const noDriver: Driver = { kind: "none" };
 
-/** The CSI drivers that took over volumes built into Kubernetes once (csi-translation-lib). */
+/** CSI drivers that replaced in-tree volumes (csi-translation-lib). */
 const migrated: ReadonlyMap<string, string> = new Map([
   ["awsElasticBlockStore", "ebs.csi.aws.com"],
   ["azureDisk", "disk.csi.azure.com"],

@@ -69,20 +69,20 @@ export function nodeRestriction(deps: NodeRestrictionDeps): AdmissionPlugin {
       const object = request.object ?? {};
       return check(request)?.then(() => object) ?? object;
     },
-    // Deletions have no mutating pass.
+    // Checks deletions, which have no mutating pass.
     validate(request: AdmissionRequest): void | Promise<void> {
       return request.operation === "DELETE" ? check(request) : undefined;
     },
   };
 }
 
-/** The node's name, "" when it has none, undefined when the user is no node. */
+/** The node's name; "" when it has none; undefined when the user is not a node. */
 function nodeOf(user: UserInfo): string | undefined {
   const isNode = user.name.startsWith(userPrefix) && user.groups.includes(nodesGroup);
   return isNode ? user.name.slice(userPrefix.length) : undefined;
 }
 
-/** What a kubelet reports of a claim. Everything else of it, metadata above all, is not its to write. */
+/** The fields of a claim's status that a kubelet may write; it may write nothing else, especially not metadata. */
 const claimReports = ["capacity", "conditions", "allocatedResources", "allocatedResourceStatuses"];
 const serverMetadata = ["resourceVersion", "managedFields"];
 
@@ -113,7 +113,7 @@ function unexpectedOperation(request: AdmissionRequest) {
   return forbiddenError(request, `unexpected operation ${quote(request.operation)}`);
 }
 
-/** A create has its name in the body. */
+/** On create, the name is in the body. */
 function nameOf(request: AdmissionRequest): string {
   return request.operation === "CREATE"
     ? (request.object?.metadata?.name ?? "")
@@ -142,7 +142,7 @@ function checkCsiNode(request: AdmissionRequest, node: string): void {
   );
 }
 
-/** Also of each slice of a deletecollection, of which the authorizer sees the selector only. */
+/** Also runs for each slice of a deletecollection, for which the authorizer sees only the selector. */
 function checkSlice(request: AdmissionRequest, node: string): void {
   if (request.operation === "UPDATE") return;
   const isCreate = request.operation === "CREATE";

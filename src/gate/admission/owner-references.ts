@@ -11,7 +11,7 @@ import { forbiddenError, isSubresource } from "./request.ts";
 
 interface OwnerReferencesDeps {
   readonly access: Access;
-  /** Resources that are served now. */
+  /** Resources that are currently served. */
   readonly served: () => readonly ResourceInfo[];
 }
 
@@ -57,7 +57,7 @@ async function checkDelete(
   const { group, resource } = info;
   const question = { user, verb: "delete", group, resource, subresource, namespace, name };
   if (await access.isAllowed(question)) return;
-  // Upstream prints reason and error of its authorizer, which are mostly these.
+  // Upstream prints reason and error of its authorizer, which usually are these.
   const why = "cannot set an ownerRef on a resource you can't delete: , <nil>";
   throw forbiddenError(request, why);
 }

@@ -10,7 +10,7 @@ export interface PluginChoice {
   readonly disable: readonly string[];
 }
 
-/** Served here and off unless they are enabled, as upstream. */
+/** As upstream, off unless enabled. */
 const offByDefault: ReadonlySet<string> = new Set([
   "AlwaysPullImages",
   "PodNodeSelector",
@@ -21,7 +21,7 @@ const offByDefault: ReadonlySet<string> = new Set([
   "EventRateLimit",
 ]);
 
-/** On by default. NodeRestriction is, as kubeadm sets it. */
+/** On by default. NodeRestriction is included, because kubeadm enables it. */
 const onByDefault: ReadonlySet<string> = new Set([
   "NamespaceLifecycle",
   "LimitRanger",
@@ -51,7 +51,7 @@ const onByDefault: ReadonlySet<string> = new Set([
   "ResourceQuota",
 ]);
 
-/** Upstream's, which this server does not have: they may be disabled, not enabled. */
+/** Plugins of upstream that do not exist here: they may be disabled but not enabled. */
 const notServed: ReadonlySet<string> = new Set([
   "AlwaysAdmit",
   "AlwaysDeny",
@@ -67,7 +67,7 @@ const notServed: ReadonlySet<string> = new Set([
  */
 const gatedOff: ReadonlySet<string> = new Set(["JobValidation", "PodGroupProtection"]);
 
-/** The first fault of a choice, upstream's text where it has one. */
+/** The first error of a choice, with upstream's text where it has one. */
 export function choiceFault({ enable, disable }: PluginChoice): string | undefined {
   const isKnown = (name: string): boolean =>
     [offByDefault, onByDefault, notServed, gatedOff].some((names) => names.has(name));

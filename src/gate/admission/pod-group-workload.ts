@@ -1,4 +1,4 @@
-/** PodGroupWorkloadExists: the Workload that a new PodGroup names is there, and has the template that it names. */
+/** PodGroupWorkloadExists: the Workload named by a new PodGroup must exist and contain the named template. */
 import type { PodGroup, Workload } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
 import type { AdmissionPlugin } from "./admission.ts";

@@ -18,7 +18,7 @@ const pods = { group: "", resource: "pods" };
 
 const clusterDefault = "clusterDefaultNodeSelector";
 
-/** `selectors` of the operator, by namespace: what pods there may select. */
+/** `selectors`: the operator's selectors by namespace, to which pods there are limited. */
 export function podNodeSelector(
   { lookup }: { readonly lookup: Lister },
   selectors: Labels = {},
@@ -55,7 +55,7 @@ function selectorOf(lookup: Lister, name: string, selectors: Labels): Labels {
   return labelsOf(text ?? ownEntry(selectors, clusterDefault) ?? "");
 }
 
-/** Only `key=value` pairs. @throws ApiError 500 without a reason, as upstream. */
+/** Parses `key=value` pairs. @throws ApiError 500 without a reason, as upstream. */
 function labelsOf(text: string): Labels {
   if (text === "") return {};
   return Object.fromEntries(text.split(",").map(labelOf));

@@ -56,7 +56,7 @@ export function nodeDeclaredFeatures({ lookup }: { readonly lookup: Lister }): A
   };
 }
 
-/** Undefined: not an update that changes the spec of a pod with a node. */
+/** Undefined unless the update changes the spec of a pod with a node. */
 function boundPodUpdate(
   request: AdmissionRequest,
   subresources: readonly string[],
@@ -112,7 +112,7 @@ function withCause({ status }: ApiError, reason: string): ApiError {
   });
 }
 
-/** Of the features that nodes declare only these concern updates; in order of their names. */
+/** Names of the features declared by nodes that concern updates, sorted. */
 function featuresNeeded({ pod, old }: Update): readonly string[] {
   const features = [];
   if (!sameResources(resourcesOf(old), resourcesOf(pod)))
@@ -125,7 +125,7 @@ function resourcesOf(pod: Pod): ResourceRequirements | undefined {
   return (pod as AnyObject as { spec?: { resources?: ResourceRequirements } }).spec?.resources;
 }
 
-/** Of init containers that end before the others start. */
+/** Whether an init container other than a sidecar is resized. */
 function hasResizedInitContainer(old: Pod, pod: Pod): boolean {
   const now = pod.spec?.initContainers ?? [];
   const isResized = (container: Container, at: number): boolean =>

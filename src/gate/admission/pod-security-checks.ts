@@ -43,13 +43,13 @@ type JudgedContainer = Pick<
 >;
 
 interface Check {
-  /** The baseline check this restricted one replaces. */
+  /** The baseline check that this restricted check replaces. */
   readonly replaces?: string;
   readonly sinceMinor?: number;
   readonly find: (pod: JudgedPod) => Violation | undefined;
 }
 
-/** The violations of `pod` at `level`; empty when it may run. */
+/** The violations of `pod` at `level`; empty when it is allowed. */
 export function judgePod(
   pod: JudgedPod,
   level: "privileged" | "baseline" | "restricted",
@@ -71,7 +71,7 @@ export function describeViolations(violations: readonly Violation[]): string {
     .join(", ");
 }
 
-// ---- words
+// ---- texts
 
 function plural(singular: string, count: number): string {
   return count === 1 ? singular : `${singular}s`;
@@ -89,7 +89,7 @@ function sortNames(items: Iterable<string>): readonly string[] {
   return [...new Set(items)].sort();
 }
 
-/** `pod and containers "a", "b"`: names what set a field. */
+/** Names who set a field: `pod and containers "a", "b"`. */
 function setters(pod: boolean, containers: readonly string[]): string {
   const named = containers.length === 0 ? [] : [containersText(containers)];
   return [...(pod ? ["pod"] : []), ...named].join(" and ");
@@ -105,7 +105,7 @@ function namesWhere(pod: JudgedPod, bad: (container: JudgedContainer) => boolean
     .map((container) => container.name);
 }
 
-/** Since 1.35 what a user namespace confines is not judged. */
+/** Since 1.35, fields confined by a user namespace are not checked. */
 function isConfined(pod: JudgedPod): boolean {
   return pod.minor >= 35 && pod.spec.hostUsers === false;
 }

@@ -1,4 +1,4 @@
-/** What PodSecurity does where a namespace says nothing, and what it leaves alone. */
+/** PodSecurity's defaults for namespaces without labels, and its exemptions. */
 
 export type Level = "privileged" | "baseline" | "restricted";
 
@@ -18,7 +18,7 @@ export interface PodSecuritySettings {
   readonly runtimeClasses: ReadonlySet<string>;
 }
 
-/** Least strict first. */
+/** From least to most strict. */
 export const levels: readonly string[] = ["privileged", "baseline", "restricted"];
 
 const privileged: Standard = { level: "privileged", version: "latest" };

@@ -35,12 +35,12 @@ interface Policy {
 }
 
 const prefix = "pod-security.kubernetes.io/";
-/** The release this server claims; later versions are judged by it. */
+/** The release that this server implements; later versions are evaluated like it. */
 const latestMinor = 36;
-/** Existing pods looked at when a namespace becomes stricter: upstream's default. */
+/** Maximum existing pods checked when a namespace becomes stricter; upstream's default. */
 const podsCheckedMax = 3000;
 
-/** Subresources that cannot change what runs. */
+/** Subresources that cannot change what a pod runs. */
 const ignoredSubresources: ReadonlySet<string> = new Set([
   "exec",
   "attach",
@@ -52,7 +52,7 @@ const ignoredSubresources: ReadonlySet<string> = new Set([
   "status",
 ]);
 
-/** Where the template of a workload is. */
+/** The pod template of each kind of workload. */
 const templates: Readonly<Record<string, (object: AnyObject) => PodTemplateSpec | undefined>> = {
   "/replicationcontrollers": specTemplate,
   "/podtemplates": (object) => object["template"] as PodTemplateSpec | undefined,
@@ -197,7 +197,7 @@ function standardText({ level, version }: Standard): string {
   return `${level}:${version}`;
 }
 
-/** Little of a pod's spec can change: images, and ephemeral containers. */
+/** Whether an update may matter: only images and ephemeral containers can change. */
 function isSignificant(pod: Pod, old: Pod): boolean {
   const containersOf = ({ spec }: Pod): readonly Pick<Container, "name" | "image">[] => [
     ...(spec?.initContainers ?? []),
@@ -215,7 +215,7 @@ function namespacePolicy({ lookup, settings }: Deps, name: string): Policy | und
   return namespace && policyOf(namespace, settings);
 }
 
-/** A label that cannot be read counts as restricted where it enforces, as privileged where it warns. */
+/** An invalid label counts as restricted for enforcing, and as privileged for warning. */
 function policyOf(namespace: AnyObject, defaults: PodSecuritySettings): Policy {
   const labels = namespace.metadata?.labels ?? {};
   const errors: FieldError[] = [];
@@ -272,7 +272,7 @@ function validateNamespace({ lookup, settings }: Deps, request: AdmissionRequest
   }
 }
 
-/** The labels of an exempt namespace say what is not done. */
+/** Warns that the labels of an exempt namespace have no effect. */
 function warnExempt(request: AdmissionRequest, next: Policy, defaults: PodSecuritySettings): void {
   const modes = ["enforce", "audit", "warn"] as const;
   const isSame = ({ level, version }: Standard, other: Standard): boolean =>

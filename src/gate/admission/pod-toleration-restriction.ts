@@ -14,9 +14,9 @@ import { forbiddenError, isCore, withSpec } from "./request.ts";
 type Tolerations = readonly Toleration[];
 
 export interface TolerationSettings {
-  /** Of pods in namespaces without an own list. */
+  /** Default tolerations for namespaces without a list of their own. */
   readonly default: Tolerations;
-  /** Empty: everything is allowed. */
+  /** Allowed tolerations; empty: all. */
   readonly whitelist: Tolerations;
 }
 
@@ -100,7 +100,7 @@ function checkWhitelist(
   throw failure(500, "", `${what} conflict with its ${scope} whitelist`);
 }
 
-/** Undefined: the namespace does not say. */
+/** The namespace's annotation; undefined: it has none. */
 function annotated(
   lookup: Lister,
   name: string,
@@ -113,13 +113,13 @@ function annotated(
   return text === "" ? [] : tolerationList(text);
 }
 
-/** A text that is no list of tolerations refuses the pod, as upstream. */
+/** As upstream, a text that is not a list of tolerations refuses the pod. */
 function tolerationList(text: string): Tolerations {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    // Go's words for the commonest fault: a text that was cut.
+    // Go's text for the most frequent error, a truncated value.
     const said = (error as Error).message.replace(/^Unexpected end/, "unexpected end");
     throw failure(500, "", said);
   }
@@ -141,13 +141,13 @@ function isToleration(value: unknown): value is Toleration {
   );
 }
 
-/** Each is compared with each: more than upstream would ever finish is refused. */
+/** Bounds the quadratic comparison; upstream would not finish with more. */
 function checkLength(request: AdmissionRequest, tolerations: Tolerations): void {
   if (tolerations.length <= tolerationsMax) return;
   throw forbiddenError(request, `the pod has more than ${tolerationsMax} tolerations`);
 }
 
-/** Without what another one covers; of equal ones the first stays. */
+/** Drops tolerations covered by another one; of equal ones the first remains. */
 function mergeTolerations(all: Tolerations): Tolerations {
   const merged: Toleration[] = [];
   for (const [at, toleration] of all.entries()) {
@@ -167,7 +167,7 @@ function isEqual(a: Toleration, b: Toleration): boolean {
   );
 }
 
-/** Whatever `narrow` tolerates, `wide` tolerates too, and at least as long. */
+/** Whether `wide` tolerates everything that `narrow` does, at least as long. */
 function covers(wide: Toleration, narrow: Toleration): boolean {
   if (isEqual(wide, narrow)) return true;
   const wideKey = wide.key ?? "";

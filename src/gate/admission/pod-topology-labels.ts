@@ -1,4 +1,4 @@
-/** PodTopologyLabels: a pod gets the zone and region of its node as labels, when it is bound or made for a node. */
+/** PodTopologyLabels: a pod gets its node's zone and region as labels when it is bound, or created for a node. */
 import type { Pod } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
@@ -25,7 +25,7 @@ export function podTopologyLabels({ lookup }: { readonly lookup: Lister }): Admi
   };
 }
 
-/** "": none. */
+/** "": the pod has no node. */
 function nodeOf(request: AdmissionRequest, object: AnyObject): string {
   if (request.operation !== "CREATE") return "";
   if (isCore(request, "pods")) return (object as Pod).spec?.nodeName ?? "";

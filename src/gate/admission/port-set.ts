@@ -35,7 +35,7 @@ export class PortSet {
     return new PortSet(range, taken);
   }
 
-  /** Without leading zeros, as Go's big.Int gives them. */
+  /** Without leading zero bytes, as Go's big.Int. */
   toBytes(): Uint8Array {
     const { first } = this.#range;
     let highest = first - 1;
@@ -57,7 +57,7 @@ export class PortSet {
     return port >= this.#range.first && port <= this.#range.last;
   }
 
-  /** @returns false: it is taken already. */
+  /** @returns false when it was already taken. */
   take(port: number): boolean {
     if (this.#taken.has(port)) return false;
     this.#taken.add(port);
@@ -89,19 +89,19 @@ export class PortSet {
   }
 }
 
-/** The set of all servers over one storage. */
+/** The port set shared by all servers over one storage. */
 export interface SharedPorts {
   /**
    * Runs `change` on the newest set and stores what it left there; runs it again when another server was faster. When it
    * throws, nothing is stored. What it took goes into `taken`.
    */
   change<T>(change: (ports: PortSet) => T, options: PortChangeOptions): Promise<T>;
-  /** Never rejects: what stays is repaired later. */
+  /** Never rejects: leftovers are repaired later. */
   release(ports: readonly number[]): Promise<void>;
 }
 
 export interface PortChangeOptions {
-  /** Nothing is stored, nor put into `taken`. */
+  /** Neither stores nor adds to `taken`. */
   readonly dryRun: boolean;
   readonly taken: Set<number>;
 }

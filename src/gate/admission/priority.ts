@@ -37,7 +37,7 @@ export function priority(deps: { readonly lookup: Lister }): AdmissionPlugin {
   };
 }
 
-/** A client that never knew of the numbers does not erase them; validation refuses a change. */
+/** Keeps the fields if a client that does not know them omits them; validation refuses changes. */
 function keep(object: AnyObject, oldObject: AnyObject | undefined): AnyObject {
   const spec = (object as Pod).spec;
   const old = (oldObject as Pod | undefined)?.spec;
@@ -76,7 +76,7 @@ function establish(lookup: Lister, request: AdmissionRequest, object: AnyObject)
   });
 }
 
-/** The same for a PodGroup, whose priority counts where its Pods preempt as one. */
+/** The same for a PodGroup, whose priority applies when its Pods preempt together. */
 function ofGroup(lookup: Lister, request: AdmissionRequest, object: AnyObject): AnyObject {
   const isCounted = request.info.gates?.has("WorkloadAwarePreemption") === true;
   if (request.operation !== "CREATE" || !isCounted) return object;
@@ -110,7 +110,7 @@ function defaultPriority(lookup: Lister): Established {
   };
 }
 
-/** Should two claim to be the default, the lower one is it. */
+/** If several classes claim to be the default, the one with the lowest value is used. */
 function defaultClass(lookup: Lister): PriorityClass | undefined {
   const marked = (
     lookup.list(classes, "") as readonly unknown[] as readonly PriorityClass[]

@@ -9,17 +9,17 @@ export class Reinvocation {
   #isWanted = false;
   readonly #states = new Map<string, unknown>();
 
-  /** This pass is the second one. */
+  /** Whether this is the second pass. */
   get isSecond(): boolean {
     return this.#isSecond;
   }
 
-  /** Asks for a second pass; in the second one it changes nothing. */
+  /** Requests a second pass; no effect during the second pass. */
   want(): void {
     this.#isWanted = true;
   }
 
-  /** What plugin `name` remembers from the first pass for the second. */
+  /** State that plugin `name` keeps from the first pass for the second. */
   stateOf<T>(name: string, make: () => T): T {
     const known = this.#states.get(name) as T | undefined; // only the plugin of this name puts it there
     const state = known ?? make();
@@ -27,7 +27,7 @@ export class Reinvocation {
     return state;
   }
 
-  /** @returns whether a second pass is to run; from then on it has begun. */
+  /** Begins the second pass if one was requested. @returns whether it was. */
   begin(): boolean {
     if (this.#isSecond || !this.#isWanted) return false;
     this.#isSecond = true;

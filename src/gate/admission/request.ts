@@ -1,4 +1,4 @@
-/** Reading an admission request, and refusing one: what nearly every plugin does. */
+/** Reads and refuses admission requests; used by nearly every plugin. */
 import type { AnyObject, GroupResource } from "#api/object.ts";
 import type { ApiError } from "#api/status.ts";
 import { forbidden } from "#api/status.ts";
@@ -8,7 +8,7 @@ export function groupResource(request: AdmissionRequest): GroupResource {
   return { group: request.info.group, resource: request.info.resource };
 }
 
-/** The object itself, not a subresource, of core resource `resource`. */
+/** Whether the request is for core resource `resource` itself, not a subresource. */
 export function isCore(request: AdmissionRequest, resource: string): boolean {
   return isResource(request, "", resource);
 }
@@ -18,7 +18,7 @@ export function isResource(request: AdmissionRequest, group: string, resource: s
   return subresource === "" && info.resource === resource && info.group === group;
 }
 
-/** The same question for a subresource. */
+/** Whether the request is for the given subresource. */
 export function isSubresource(
   request: AdmissionRequest,
   group: string,
@@ -29,7 +29,7 @@ export function isSubresource(
   return request.subresource === subresource && info.resource === resource && info.group === group;
 }
 
-/** 403 `RESOURCE "name" is forbidden: why`; a name still to be generated shows its base. */
+/** 403 `RESOURCE "name" is forbidden: why`; for generateName with its base. */
 export function forbiddenError(request: AdmissionRequest, why: string): ApiError {
   return forbidden(groupResource(request), nameOf(request), why);
 }
@@ -40,12 +40,12 @@ function nameOf(request: AdmissionRequest): string {
   return name || generateName || "Unknown";
 }
 
-/** `object` with `fields` over its spec. */
+/** `object` with its spec overridden by `fields`. */
 export function withSpec(object: AnyObject, fields: object): AnyObject {
   return { ...object, spec: { ...(object["spec"] as object | undefined), ...fields } };
 }
 
-/** Text as Go's %q prints it; names and classes have no characters where JSON differs. */
+/** Text as Go's %q prints it; names and classes contain no characters for which JSON differs. */
 export function quote(text: string): string {
   return JSON.stringify(text);
 }

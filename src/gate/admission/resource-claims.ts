@@ -143,7 +143,7 @@ function refusalText(user: UserInfo, { verb, subresource, namespace, name }: Que
   return forbidden({ group, resource: claims }, name, why).message;
 }
 
-/** A driver reports on devices of its own node with less than it needs for those of any node. */
+/** A driver needs fewer rights to report about devices of its own node than about those of any node. */
 async function driverFaults(
   request: AdmissionRequest,
   next: Fields,
@@ -198,14 +198,14 @@ function deviceKey(device: Fields): string {
   );
 }
 
-/** "" when the user is no service account whose token says one node. */
+/** The node in a service account's token; "" when the user has none. */
 function nodeOfAccount({ name, extra = {} }: UserInfo): string {
   if (!name.startsWith("system:serviceaccount:")) return "";
   const names = new Map(Object.entries(extra)).get(nodeNameExtra) ?? [];
   return names.length === 1 ? (names[0] ?? "") : "";
 }
 
-/** The node an allocation is for; "" when it is for several. */
+/** The node of an allocation; "" when it is for several. */
 function allocatedNode(status: AnyObject): string {
   const selector = part(part(status, "allocation"), "nodeSelector");
   const [term, ...more] = items(selector, "nodeSelectorTerms");

@@ -41,17 +41,17 @@ interface ResourceQuotaDeps {
   readonly updateQuota: (quota: ResourceQuota) => Promise<unknown>;
 }
 
-/** By the operator: to use what matches, a quota that limits it must be there. */
+/** Configured by the operator: matching resources may only be used if a quota limits them. */
 export interface LimitedResource {
   readonly group: string;
   readonly resource: string;
-  /** Parts of the names of what is used. */
+  /** Substrings of the names of resources. */
   readonly matchContains: readonly string[];
 }
 
 const triesMax = 3;
 
-/** Charged to each quota by name. */
+/** Usage charged to each quota, by name. */
 type Charge = ReadonlyMap<string, Usage>;
 
 interface Waiter {
@@ -72,7 +72,7 @@ export function resourceQuota(deps: ResourceQuotaDeps): AdmissionPlugin {
 
 class QuotaCharges {
   readonly #deps: ResourceQuotaDeps;
-  /** Namespaces with a round under way, and the requests that wait for the next one. */
+  /** Namespaces with a running round, and the requests that wait for the next one. */
   readonly #waiting = new Map<string, Waiter[]>();
   readonly #charged = new WeakMap<object, Charge>();
 
@@ -131,7 +131,7 @@ class QuotaCharges {
       try {
         await this.#deps.updateQuota(withUsed(quota, minus(readUsed(quota), usage)));
       } catch {
-        // The quota controller counts what is there; an amount too many is its to correct.
+        // The quota controller recounts usage and corrects an excess.
       }
     }
   }
@@ -150,7 +150,7 @@ class QuotaCharges {
     void this.#rounds(namespace);
   }
 
-  /** Runs rounds until no request waits. The list stays in the map meanwhile: it is the lock. */
+  /** Runs rounds until no request waits. The map entry serves as the lock. */
   async #rounds(namespace: string): Promise<void> {
     for (;;) {
       const waiters = this.#waiting.get(namespace)?.splice(0) ?? [];
@@ -158,7 +158,7 @@ class QuotaCharges {
       try {
         await this.#round(namespace, waiters);
       } catch (error) {
-        // Of those without an answer nobody waits for ever, and the next round begins.
+        // Unanswered requests are rejected, and the next round begins.
         for (const waiter of waiters) waiter.reject(error);
       }
     }
@@ -182,7 +182,7 @@ class QuotaCharges {
   /** Refused and dry-run waiters are answered here; the others wait for the status write. */
   #admit(round: QuotaRound, waiter: Waiter, admitted: Map<Waiter, Charge>): void {
     try {
-      // Asked again for the same attempt: what it was charged before is counted as free.
+      // On a retry of the same attempt, the previous charge counts as free.
       const charge = round.admit(waiter, this.#charged.get(attemptOf(waiter.request)));
       if (waiter.request.dryRun) waiter.resolve();
       else admitted.set(waiter, charge);
@@ -191,7 +191,7 @@ class QuotaCharges {
     }
   }
 
-  /** Each quota written is noted at once, so a retry after a half-done round charges nothing twice. */
+  /** Records each written quota immediately, so that a retry after a partial round charges nothing twice. */
   async #write(round: QuotaRound, admitted: ReadonlyMap<Waiter, Charge>): Promise<unknown> {
     for (const quota of round.changed()) {
       try {
@@ -229,7 +229,7 @@ function isConflict(error: unknown): boolean {
   return error instanceof ApiError && error.code === 409;
 }
 
-/** Quotas as they would be if everything admitted so far happened. */
+/** The quotas as if everything admitted so far had been written. */
 class QuotaRound {
   readonly #quotas: readonly ResourceQuota[];
   readonly #used: Usage[];
@@ -248,7 +248,7 @@ class QuotaRound {
     });
   }
 
-  /** Throws the refusal, or charges all quotas that apply. */
+  /** Charges all quotas that apply, or throws the error. */
   admit(waiter: Waiter, before: Charge | undefined): Charge {
     const charge = new Map<string, Usage>();
     const next = [...this.#used];
@@ -261,12 +261,12 @@ class QuotaRound {
       next[index] = plus(used, delta);
       charge.set(name, delta);
     }
-    // A dry run is checked and leaves no trace.
+    // A dry run is checked without being charged.
     if (!waiter.request.dryRun) this.#used.splice(0, next.length, ...next);
     return charge;
   }
 
-  /** What the write adds to what `quota` limits; undefined when it adds nothing. */
+  /** The usage that the write adds to the names limited by `quota`; undefined: none. */
   #delta(quota: ResourceQuota, { request, evaluator }: Waiter): Usage | undefined {
     const object = request.object ?? {};
     const hard = Object.keys(quota.status?.hard ?? {});
@@ -287,7 +287,7 @@ class QuotaRound {
     return Object.keys(delta).length === 0 ? undefined : delta;
   }
 
-  /** An update pays the difference, if the old object counted against the same quota. */
+  /** An update is charged the difference, if the old object counted in the same quota. */
   #oldUsage(
     quota: ResourceQuota,
     request: AdmissionRequest,
@@ -300,7 +300,7 @@ class QuotaRound {
   }
 }
 
-/** Names that `quota` limits for this object. */
+/** The names limited by `quota` that apply to this object. */
 function coveredBy(
   quota: ResourceQuota,
   evaluator: UsageEvaluator,
@@ -379,7 +379,7 @@ function plus(a: Usage, b: Usage): Usage {
   return combine(a, b, addQuantities);
 }
 
-/** Never below zero: a charge may have been counted away by the controller already. */
+/** Never below zero, because the controller may already have recounted a charge. */
 function minus(a: Usage, b: Usage): Usage {
   return combine(a, b, (left, right) => {
     const rest = subQuantities(left, right);

@@ -1,4 +1,4 @@
-/** Privilege escalation check: writes of roles and bindings are compared with their writer's own rights. */
+/** Privilege escalation check: a role or binding may not contain more rights than its writer has. */
 import type { AnyObject } from "#api/object.ts";
 import type { Access } from "./access.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
@@ -12,7 +12,7 @@ const resources: ReadonlySet<string> = new Set([
 
 export function roleEscalation(deps: { readonly access: Access }): AdmissionPlugin {
   return {
-    // Upstream checks in the storage of the four kinds, and has no plugin to name.
+    // Not a plugin in upstream, which checks in the storage of the four kinds.
     name: "RoleEscalation",
     validate(request: AdmissionRequest): void | Promise<void> {
       const { info, object } = request;

@@ -1,4 +1,4 @@
-/** RuntimeClass: a pod gets the overhead and the scheduling constraints of the class it names. */
+/** RuntimeClass: a pod gets the overhead and scheduling constraints of its class. */
 import { ownEntry } from "#base/own.ts";
 import type { Pod, RuntimeClass, Toleration } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
@@ -92,7 +92,7 @@ function mergeSelector(request: AdmissionRequest, pod: Texts, own: Texts): Texts
   return { ...pod, ...own };
 }
 
-/** The pod's own first; what it already has is not repeated. */
+/** The pod's own tolerations first; duplicates are not added. */
 function mergeTolerations(
   pod: readonly Toleration[],
   own: readonly Toleration[],

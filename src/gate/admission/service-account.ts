@@ -21,7 +21,7 @@ const mirrorAnnotation = "kubernetes.io/config.mirror";
 const enforceAnnotation = "kubernetes.io/enforce-mountable-secrets";
 const volumePrefix = "kube-api-access-";
 const mountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
-/** A minute and seven seconds over an hour, upstream's mark of the tokens it mounts itself. */
+/** An hour plus seven seconds: upstream's mark of automatically mounted tokens. */
 const tokenSeconds = 3607;
 
 interface ServiceAccountDeps {
@@ -33,7 +33,7 @@ interface ServiceAccountDeps {
 export function serviceAccount(deps: ServiceAccountDeps): AdmissionPlugin {
   return {
     name: "ServiceAccount",
-    // No promise for other writes: each would wait for a turn of the microtask queue.
+    // Synchronous for other writes, because each promise would cost a turn of the microtask queue.
     mutate(request: AdmissionRequest): AnyObject | Promise<AnyObject> {
       const object = request.object ?? {};
       const isPod = isCore(request, "pods") && request.operation === "CREATE";
@@ -53,7 +53,7 @@ async function mutatePod(
   object: AnyObject,
 ): Promise<AnyObject> {
   const next = isMirror(object) ? object : await runAs(deps, request, object);
-  // Here too, as upstream: this plugin's refusal comes before those of later ones.
+  // Validated here as well, as upstream, so that this plugin's error precedes those of later ones.
   validate(deps, { ...request, object: next });
   return next;
 }
@@ -108,7 +108,7 @@ function missingAccount(request: AdmissionRequest, name: string) {
   );
 }
 
-/** Fields of the spec with the token mounted; empty when every container mounts something there. */
+/** Fields of the spec with the token mounted; empty when every container mounts something at its path. */
 function mountToken(spec: PodSpec, random: Random): Partial<PodSpec> {
   const present = (spec.volumes ?? []).find((volume) => volume.name.startsWith(volumePrefix));
   const name = present?.name ?? generateName(volumePrefix, random);
@@ -118,7 +118,7 @@ function mountToken(spec: PodSpec, random: Random): Partial<PodSpec> {
     if (mounts.some((other) => other.mountPath === mountPath)) return container;
     return { ...container, volumeMounts: [...mounts, mount] };
   };
-  // Validation runs after admission and refuses a spec without containers.
+  // A spec without containers is refused by validation after admission.
   const before: readonly Container[] | undefined = spec.containers;
   const containers = (before ?? []).map(withMount);
   const initContainers = (spec.initContainers ?? []).map(withMount);
@@ -170,7 +170,7 @@ function noAccount(request: AdmissionRequest) {
   return forbiddenError(request, `no service account specified for pod ${pod}`);
 }
 
-/** A mirror pod shows what a node already runs: it cannot ask the API for anything. */
+/** A mirror pod represents what a node already runs and cannot use the API. */
 function validateMirror(request: AdmissionRequest, object: AnyObject): void {
   const { secrets, serviceAccounts } = podReferences(object);
   if (serviceAccounts.length > 0) {
@@ -204,7 +204,7 @@ function allContainers(spec: PodSpec): readonly NamedContainer[] {
   ];
 }
 
-/** [secret, how it is referred to]. */
+/** [secret, text of the reference]. */
 function envSecrets(
   container: NamedContainer["container"],
 ): readonly (readonly [string, string])[] {
@@ -219,7 +219,7 @@ function envSecrets(
   return [...single, ...whole];
 }
 
-/** Why the account does not let the pod have its secrets, or undefined. */
+/** Why the account does not allow the pod its secrets; undefined: it does. */
 function secretFault(account: ServiceAccount, spec: PodSpec): string | undefined {
   const mountable = new Set((account.secrets ?? []).map((secret) => secret.name));
   const owner = account.metadata?.name ?? "";

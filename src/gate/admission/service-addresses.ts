@@ -31,7 +31,7 @@ export interface ServiceAddressOptions {
   readonly lastNodePort: number;
 }
 
-/** What all servers over one storage share. */
+/** Addresses and ports shared by all servers over one storage. */
 export interface ServiceNumbers {
   readonly addresses: AddressObjects;
   readonly ports: SharedPorts;
@@ -41,7 +41,7 @@ interface ServiceAddressDeps {
   readonly lookup: Lister;
   readonly random: Random;
   readonly serviceNumbers: ServiceNumbers;
-  /** Absent: nothing is counted. */
+  /** Absent: allocations are not counted. */
   readonly allocations?: AllocatorMetrics;
 }
 
@@ -65,7 +65,7 @@ export function serviceAddresses(
   };
 }
 
-/** Of one attempt at one write. */
+/** Reservations for one attempt of a write. */
 interface Reserved {
   readonly service: ServiceName;
   readonly dryRun: boolean;
@@ -100,7 +100,7 @@ class ServiceAllocator {
 
   update(request: AdmissionRequest, object: AnyObject): Promise<AnyObject> {
     const oldObject = request.oldObject ?? {};
-    // What the client left out is first taken over from the old object, so that only news is allocated.
+    // Omitted fields are first taken from the old object, so that only new ones are allocated.
     const kept = services.prepareForUpdate?.(object, oldObject) ?? object;
     const old = (oldObject as Service).spec ?? {};
     return this.#guarded(request, oldObject, async (reserved) => {
@@ -122,7 +122,7 @@ class ServiceAllocator {
     if (reserved.ports.size > 0) await ports.release([...reserved.ports]);
   }
 
-  /** An address is reserved under its service's name, so the name is made here and not where others are made. */
+  /** Generates the name here, because an address is reserved under its service's name. */
   #withName(object: AnyObject): AnyObject {
     const { name = "", generateName: base = "" } = object.metadata ?? {};
     if (name !== "" || base === "") return object;
@@ -132,7 +132,7 @@ class ServiceAllocator {
     };
   }
 
-  /** What a refused service had reserved so far is free again. Asked again for one attempt: it keeps what it has. */
+  /** Releases the reservations if the service is refused. A retry of an attempt keeps its reservations. */
   async #guarded(
     request: AdmissionRequest,
     named: AnyObject,
@@ -141,7 +141,7 @@ class ServiceAllocator {
     const { namespace } = request;
     const attempt = request.attempt ?? request;
     const service = { namespace, name: named.metadata?.name ?? "" };
-    // Validation refuses a service without a valid name: nothing is reserved for it.
+    // Validation refuses a service without a valid name, so nothing is reserved.
     const isNamed = service.name !== "" && pathSegmentName(service.name, false).length === 0;
     const dryRun = request.dryRun || !isNamed;
     const fresh = { service, dryRun, addresses: new Set<string>(), ports: new Set<number>() };
@@ -165,7 +165,7 @@ class ServiceAllocator {
     if (spec.type === "ExternalName") return spec;
     if (asked === none) return { ...spec, clusterIPs: listed.length > 0 ? listed : [none] };
     if (asked === "") {
-      // A list without its first address in clusterIP is validation's to refuse.
+      // Validation refuses clusterIPs whose first address is not clusterIP.
       if (listed.length > 0) return spec;
       const address = await this.#counted(reserved, "dynamic", () => this.#nextAddress(reserved));
       return { ...spec, clusterIP: address, clusterIPs: [address] };
@@ -203,7 +203,7 @@ class ServiceAllocator {
     reserved: Reserved,
   ): Promise<void> {
     const number = parseIpv4(address);
-    // What is no address is validation's to refuse.
+    // Validation refuses an invalid address.
     if (number === undefined || reserved.addresses.has(address)) return;
     const fail = (why: string): ApiError =>
       refuse(request, [
@@ -246,14 +246,14 @@ class ServiceAllocator {
 interface PortFacts {
   readonly request: AdmissionRequest;
   readonly old: ServiceSpec | undefined;
-  /** Ports that the service has already. */
+  /** Ports that the service already has. */
   readonly kept: ReadonlySet<number>;
   readonly ports: PortSet;
   readonly random: Random;
   readonly validPorts: string;
 }
 
-/** One choice of one service's ports, out of the set as it is now. */
+/** Chooses the ports of one service from the current set. */
 class PortChoice {
   readonly #facts: PortFacts;
 
@@ -265,7 +265,7 @@ class PortChoice {
     const ports = spec.ports;
     if (ports === undefined || !needsNodePort({ ...spec })) return spec;
     const mine = new Set<number>();
-    /** Ports of one number (TCP and UDP of 53, say) share their node port. */
+    /** Ports with the same number (TCP and UDP of 53, for instance) share their node port. */
     const shared = new Map<number, number>();
     const allocates = spec.type === "NodePort" || spec.allocateLoadBalancerNodePorts !== false;
     const next = ports.map((port, index) => {
@@ -324,16 +324,16 @@ function refuse(request: AdmissionRequest, errors: readonly FieldError[]): ApiEr
   return invalid({ group: "", kind: "Service" }, serviceName(request), errors);
 }
 
-// ---- families
+// ---- IP families
 
-/** ipFamilies and ipFamilyPolicy of a cluster that has IPv4 alone; throws what such a cluster refuses. */
+/** Sets ipFamilies and ipFamilyPolicy for a cluster with IPv4 only; throws what such a cluster refuses. */
 function withFamilies(request: AdmissionRequest, spec: ServiceSpec): ServiceSpec {
   if (spec.type === "ExternalName") return spec;
   const open = spec.clusterIP === none && Object.keys(spec.selector ?? {}).length === 0;
   const ipFamilyPolicy = spec.ipFamilyPolicy ?? (open ? "RequireDualStack" : "SingleStack");
   const given = spec.ipFamilies ?? [];
   if (open) {
-    // Endpoints that are maintained by hand may use both families on any cluster.
+    // A service without selector may use both families on any cluster.
     const families = given.length === 0 ? ["IPv4"] : given;
     const other = families[0] === "IPv4" ? "IPv6" : "IPv4";
     const both = ipFamilyPolicy !== "SingleStack" && families.length === 1;
@@ -381,7 +381,7 @@ function familyErrors(spec: ServiceSpec): readonly FieldError[] {
   ];
 }
 
-/** The node port another port of the same number asks for. */
+/** The node port requested by another port with the same number. */
 function findRequestedNodePort(
   port: ServicePort,
   ports: readonly ServicePort[],
@@ -389,16 +389,16 @@ function findRequestedNodePort(
   return ports.find((other) => other.port === port.port && (other.nodePort ?? 0) !== 0)?.nodePort;
 }
 
-// ---- numbers
+// ---- addresses and ports of a spec
 
-/** Node ports that a service with this spec has. */
+/** Node ports of a service with this spec. */
 export function portsOf(spec: ServiceSpec | undefined): readonly number[] {
   const { ports = [], healthCheckNodePort = 0 } = spec ?? {};
   const numbers = [...ports.map((port) => port.nodePort ?? 0), healthCheckNodePort];
   return numbers.filter((number) => number !== 0);
 }
 
-/** Cluster addresses that a service with this spec has. */
+/** Cluster addresses of a service with this spec. */
 export function addressesOf(spec: ServiceSpec | undefined): readonly string[] {
   const { clusterIP = "", clusterIPs = [] } = spec ?? {};
   return [...new Set([clusterIP, ...clusterIPs])].filter((one) => one !== "" && one !== none);

@@ -1,4 +1,4 @@
-/** DenyServiceExternalIPs: nobody takes addresses for a Service that the cluster does not own; old ones may stay. */
+/** DenyServiceExternalIPs: new external addresses of Services are refused; existing ones may stay. */
 import type { Service } from "#api/gen/types.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 import { forbiddenError, isCore } from "./request.ts";

@@ -1,8 +1,8 @@
-/** Typed reading of a configuration that a person wrote; null counts as absent, as upstream reads it. */
+/** Typed access to a configuration file; as upstream, null counts as absent. */
 import type { Fields } from "#api/validation/fields.ts";
 import { isRecord } from "#base/is-record.ts";
 
-/** A configuration that cannot be used; the text is for the operator. */
+/** The configuration is invalid; the text is for the operator. */
 export class SettingsError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -17,14 +17,14 @@ export function record(value: unknown, path: string): Fields {
   throw mismatch(value, path, "struct");
 }
 
-/** "": absent. */
+/** "" when absent. */
 export function text(fields: Fields, name: string, path: string): string {
   const value = own(fields, name) ?? "";
   if (typeof value === "string") return value;
   throw mismatch(value, joined(path, name), "string");
 }
 
-/** An int32; 0: absent. */
+/** An int32; 0 when absent. */
 export function number(fields: Fields, name: string, path: string): number {
   const value = own(fields, name) ?? 0;
   if (typeof value === "number" && Number.isInteger(value) && Math.abs(value) <= int32Most)

@@ -16,19 +16,19 @@ import type { TolerationSettings } from "./pod-toleration-restriction.ts";
 import type { LimitedResource } from "./resource-quota.ts";
 import { list, number, record, SettingsError, text, texts } from "./settings-fields.ts";
 
-/** Absent: as upstream without a configuration. */
+/** Absent settings have upstream's defaults. */
 export interface AdmissionSettings {
   readonly podSecurity?: PodSecuritySettings;
   readonly eventLimits?: readonly EventLimit[];
   readonly tolerations?: TolerationSettings;
-  /** Selectors by namespace, and of `clusterDefaultNodeSelector`. */
+  /** Selectors by namespace; `clusterDefaultNodeSelector` is the default. */
   readonly nodeSelectors?: Readonly<Record<string, string>>;
   readonly limitedResources?: readonly LimitedResource[];
 }
 
 const limitTypes: readonly string[] = ["Server", "Namespace", "User", "SourceAndObject"];
 
-/** Plugins that take a configuration here, by name; any other's is not read, as upstream. */
+/** Readers of plugins with a configuration, by name; as upstream, others' are ignored. */
 export const settingsReaders: Readonly<Record<string, (value: unknown) => AdmissionSettings>> = {
   PodSecurity: (value) => ({ podSecurity: podSecurityOf(value) }),
   EventRateLimit: (value) => ({ eventLimits: eventLimitsOf(value) }),
@@ -37,7 +37,7 @@ export const settingsReaders: Readonly<Record<string, (value: unknown) => Admiss
   ResourceQuota: (value) => ({ limitedResources: limitedResourcesOf(value) }),
 };
 
-/** @throws SettingsError unless `value` is of that kind and one of these group-versions. */
+/** @throws SettingsError unless `value` has that kind and one of these group-versions. */
 export function typed(value: unknown, kind: string, apiVersions: readonly string[]): Fields {
   const fields = record(value, "");
   const apiVersion = text(fields, "apiVersion", "");
@@ -156,11 +156,11 @@ function tolerationsOf(value: unknown): TolerationSettings {
   checkTolerations(errors, whitelist, "podtolerationrestriction.whitelist");
   const faults = errors.map(({ field, message }) => `${field}: ${message}`);
   if (faults.length > 0) throw new SettingsError(`invalid config: ${aggregate(faults)}`);
-  // The fields that plugins read are of their types.
+  // The fields that plugins read were checked.
   return { default: given, whitelist } as unknown as TolerationSettings;
 }
 
-/** Without a version: `podNodeSelectorPluginConfig`, a map. */
+/** `podNodeSelectorPluginConfig`, a map without a version. */
 function nodeSelectorsOf(value: unknown): Readonly<Record<string, string>> {
   const root = record(value, "");
   const key = Object.keys(root).find(

@@ -29,7 +29,7 @@ export function defaultStorageClass(deps: { readonly lookup: Lister }): Admissio
         return object;
       }
       const named = claim.metadata?.annotations?.[betaClass] !== undefined;
-      // An empty name is a choice, too: no class.
+      // An empty class name is an explicit choice of no class.
       if (named || claim.spec?.storageClassName !== undefined) return object;
       const marked = deps.lookup
         .list(classes, "")
@@ -40,12 +40,12 @@ export function defaultStorageClass(deps: { readonly lookup: Lister }): Admissio
   };
 }
 
-/** One of `annotations` says "true". */
+/** Whether one of `annotations` is "true". */
 export function isMarked(object: KubeObject, annotations: readonly string[]): boolean {
   return annotations.some((key) => object.metadata?.annotations?.[key] === "true");
 }
 
-/** Should several claim to be the default, the newest is; names break a tie. */
+/** The newest candidate; names break a tie. */
 export function newest<T extends KubeObject>(candidates: readonly T[]): T | undefined {
   const born = (object: T): string => object.metadata?.creationTimestamp ?? "";
   const name = (object: T): string => object.metadata?.name ?? "";

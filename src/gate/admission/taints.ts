@@ -10,13 +10,13 @@ import { isCore, withSpec } from "./request.ts";
 const notReady = "node.kubernetes.io/not-ready";
 const unreachable = "node.kubernetes.io/unreachable";
 
-/** How long a pod without tolerations of its own stays on a silent node. */
+/** Seconds that a pod without own tolerations stays on an unreachable or not ready node. */
 export interface TolerationSeconds {
   readonly notReady: number;
   readonly unreachable: number;
 }
 
-/** Upstream's. */
+/** Upstream's default. */
 const fiveMinutes: TolerationSeconds = { notReady: 300, unreachable: 300 };
 
 export const taintNodesByCondition: AdmissionPlugin = {
@@ -59,7 +59,7 @@ export function defaultTolerationSeconds(
   };
 }
 
-/** An empty key or effect stands for all. */
+/** An empty key or effect matches all. */
 function tolerates(tolerations: readonly Toleration[], key: string): boolean {
   return tolerations.some(
     (toleration) =>

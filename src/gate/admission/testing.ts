@@ -1,4 +1,4 @@
-/** Fakes for this room's tests: a lookup over objects, requests. */
+/** Fakes for this room's tests: a lookup over objects, and requests. */
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
@@ -93,7 +93,7 @@ export function fakeRequest(
   };
 }
 
-/** `403 pods "p" is forbidden: ...` of what `f` throws or rejects with, or "admitted". */
+/** The error of `f` as `403 pods "p" is forbidden: ...`, or "admitted". */
 export async function outcome(f: () => unknown): Promise<string> {
   try {
     await f();
@@ -122,7 +122,7 @@ export function ipAddress(name: string, { namespace, name: service }: ServiceNam
   };
 }
 
-/** Addresses as objects of `lookup`, ports as one set of upstream's default range. */
+/** Addresses as objects of `lookup`, ports as one set over upstream's default range. */
 export function fakeServiceNumbers(lookup: FakeLookup): ServiceNumbers & { ports: FakePorts } {
   const resource = { group: "networking.k8s.io", resource: "ipaddresses" };
   return {

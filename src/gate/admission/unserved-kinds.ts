@@ -10,11 +10,11 @@ interface UnservedKind {
   readonly group: string;
   readonly resource: string;
   readonly kind: string;
-  /** The rest of the sentence "KIND ...". */
+  /** The rest of the sentence that begins with the kind. */
   readonly why: string;
-  /** Absent: every object of the kind. */
+  /** Absent: concerns every object of the kind. */
   readonly concerns?: (object: AnyObject) => boolean;
-  /** No warning where this feature gate is on. */
+  /** No warning when this feature gate is on. */
   readonly gate?: string;
 }
 
@@ -48,7 +48,7 @@ const unservedKinds: readonly UnservedKind[] = [
 
 const byResource = new Map(unservedKinds.map((row) => [`${row.group}/${row.resource}`, row]));
 
-/** First of all plugins. */
+/** Runs before all other plugins. */
 export const unservedKindsPlugin: AdmissionPlugin = {
   name: "UnservedKinds",
   mutate(request) {

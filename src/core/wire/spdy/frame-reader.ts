@@ -16,15 +16,15 @@ export type SpdyEvent =
   | {
       readonly kind: "data";
       readonly stream: number;
-      /** A view of the chunk. */
+      /** A part of the chunk. */
       readonly bytes: Uint8Array;
-      /** The last piece of the stream. */
+      /** Whether this is the last piece of the stream. */
       readonly isFin: boolean;
     }
   | { readonly kind: "reset"; readonly stream: number }
   | { readonly kind: "ping"; readonly id: number }
   | { readonly kind: "goAway" }
-  /** The server opened a stream, which no kubelet does. */
+  /** The server opened a stream, which kubelets do not do. */
   | { readonly kind: "opened"; readonly stream: number }
   | { readonly kind: "broken"; readonly reason: string };
 
@@ -46,7 +46,7 @@ export const FrameType = {
 
 const finFlag = 1;
 const headBytes = 8;
-/** Of a control frame this much of the body is looked at: a stream or ping id. */
+/** Bytes of a control frame's body that are read: a stream or ping id. */
 const idBytes = 4;
 const nothing = new Uint8Array(0);
 const withIds: ReadonlySet<number> = new Set([
@@ -59,9 +59,9 @@ const withIds: ReadonlySet<number> = new Set([
 
 export class SpdyReader {
   #kept: Uint8Array = nothing;
-  /** Of a data frame under way: what is still to come. */
+  /** The remaining part of the current data frame. */
   #data: DataFrame | undefined;
-  /** Bytes of a control frame that nobody looks at. */
+  /** Bytes of a control frame that are skipped. */
   #skip = 0;
   #isOver = false;
 
@@ -78,7 +78,7 @@ export class SpdyReader {
     return events;
   }
 
-  /** @returns how many bytes were used; 0: more are needed. */
+  /** @returns the number of bytes used; 0: more are needed. */
   #readSome(bytes: Uint8Array, events: SpdyEvent[]): number {
     if (this.#skip > 0) {
       const skipped = Math.min(this.#skip, bytes.length);

@@ -8,17 +8,17 @@
 import { assert } from "#base/assert.ts";
 import { FrameType } from "./frame-reader.ts";
 
-/** RFC 1950: deflate with a window of 32 KiB, a dictionary follows, check bits. */
+/** RFC 1950: deflate with a 32 KiB window, preset dictionary, check bits. */
 const zlibHead = [0x78, 0xbb];
 /** Adler-32 of the dictionary in section 2.6.10.1 of the SPDY/3 draft. */
 const dictionaryId = [0xe3, 0xc6, 0xa7, 0xc2];
-/** An empty stored block: the reader passes on what it has. */
+/** An empty stored block, which makes the reader pass on what it has. */
 const flushMark = [0x00, 0x00, 0x00, 0xff, 0xff];
-/** A data frame's length has 24 bits; shorter frames keep one stream from holding up the others. */
+/** Below the 24-bit limit of a data frame, so that one stream does not hold up others. */
 const dataBytesMax = 65_536;
 const finFlag = 1;
 
-/** Makes the SYN_STREAM frames of one connection, in the order in which they are sent. */
+/** Creates the SYN_STREAM frames of a connection, in sending order. */
 export class StreamOpener {
   #next = 1;
   #isFirst = true;
@@ -31,13 +31,13 @@ export class StreamOpener {
     const block = Uint8Array.from([...head, ...stored(headerBlock(headers)), ...flushMark]);
     const frame = control(FrameType.synStream, 10 + block.length);
     new DataView(frame.buffer).setUint32(8, id);
-    // Bytes 12 to 17: no associated stream, the highest priority.
+    // Bytes 12 to 17 stay zero: no associated stream, highest priority.
     frame.set(block, 18);
     return { id, frame };
   }
 }
 
-/** Frames of at most 64 KiB; none for no bytes. */
+/** Frames of at most 64 KiB; no frames for no bytes. */
 export function dataFrames(stream: number, bytes: Uint8Array): readonly Uint8Array[] {
   const frames: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; at += dataBytesMax) {
@@ -52,7 +52,7 @@ export function finFrame(stream: number): Uint8Array {
   return dataHead(stream, finFlag, 0);
 }
 
-/** @param id of the ping it answers. */
+/** @param id that of the ping to be answered. */
 export function pingFrame(id: number): Uint8Array {
   const frame = control(FrameType.ping, 4);
   new DataView(frame.buffer).setUint32(8, id);
@@ -78,7 +78,7 @@ function setLength(frame: Uint8Array, length: number): void {
   frame.set([length >> 16, (length >> 8) & 0xff, length & 0xff], 5);
 }
 
-/** Count, then name and value of each header, all with lengths of 32 bits. */
+/** The number of headers, then name and value of each, with 32-bit lengths. */
 function headerBlock(headers: Readonly<Record<string, string>>): Uint8Array {
   const entries = Object.entries(headers);
   const parts = entries.flatMap(([name, value]) => [text(name.toLowerCase()), text(value)]);

@@ -13,18 +13,18 @@
 export type WebSocketPiece = {
   readonly kind: "piece";
   readonly isBinary: boolean;
-  /** The first piece of its message; an empty message has one piece. */
+  /** Whether this is the first piece of its message; an empty message has one piece. */
   readonly isFirst: boolean;
-  /** Unmasked; a new array. */
+  /** Unmasked, in a new array. */
   readonly bytes: Uint8Array;
 };
 
 export type WebSocketEvent =
   | WebSocketPiece
   | { readonly kind: "ping"; readonly bytes: Uint8Array }
-  /** Some of a message's payload, of a reader that skips messages. */
+  /** A part of a message's payload, for a reader that skips messages. */
   | { readonly kind: "skipped" }
-  /** Code 1005: the client gave none. */
+  /** Code 1005: the client sent no code. */
   | { readonly kind: "close"; readonly code: number }
   | { readonly kind: "broken"; readonly reason: string };
 
@@ -51,21 +51,21 @@ interface Message {
 
 interface ReaderOptions {
   readonly skipsMessages?: true;
-  /** Of one frame's payload. */
+  /** Maximum payload of one frame. */
   readonly frameBytesMax?: number;
 }
 
 const controlBytesMax = 125;
-/** One for all: a flood of frames makes no objects. */
+/** Shared, so that a flood of frames creates no objects. */
 const skipped: WebSocketEvent = { kind: "skipped" };
 const nothing = new Uint8Array(0);
 
 export class WebSocketReader {
   readonly #options: ReaderOptions;
-  /** The start of a head, or of a control frame's payload. */
+  /** An incomplete frame header, or a control frame's incomplete payload. */
   #kept: Uint8Array = nothing;
   #head: Head | undefined;
-  /** Payload bytes of the frame under way that were passed on. */
+  /** Payload bytes of the current frame that were passed on. */
   #passed = 0;
   #message: Message | undefined;
   #isOver = false;
@@ -86,12 +86,12 @@ export class WebSocketReader {
       if (taken === undefined) break;
       rest = rest.subarray(taken);
     }
-    // A copy: a few bytes must not keep the chunk.
+    // Copied, so that a few bytes do not keep the chunk in memory.
     if (!this.#isOver && rest.length > 0) this.#kept = rest.slice();
     return events;
   }
 
-  /** @returns how many bytes were used; undefined: more are needed. */
+  /** @returns the number of bytes used; undefined: more are needed. */
   #readHead(bytes: Uint8Array, events: WebSocketEvent[]): number | undefined {
     const [first, second] = bytes;
     if (first === undefined || second === undefined) return undefined;

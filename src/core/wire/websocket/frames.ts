@@ -1,4 +1,4 @@
-/** WebSocket frames of a server, which are never masked, and the answer to a client's handshake (RFC 6455). */
+/** Frames of a WebSocket server, which are never masked, and the answer to the handshake (RFC 6455). */
 import { createHash } from "node:crypto";
 import { Opcode } from "./frame-reader.ts";
 
@@ -8,15 +8,15 @@ export const CloseCode = {
   internal: 1011,
 } as const;
 
-/** Section 1.3: proves that the server speaks WebSocket; no secret. */
+/** The constant of section 1.3, which proves that the server speaks WebSocket; not a secret. */
 const acceptGuid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/** A whole message in one frame: its head, and the payload as it was given. */
+/** A whole message in one frame: header, and the given payload. */
 export function messageFrame(isBinary: boolean, payload: Uint8Array): readonly Uint8Array[] {
   return frame(isBinary ? Opcode.binary : Opcode.text, payload);
 }
 
-/** `payload`: of the ping it answers. */
+/** `payload`: that of the ping to be answered. */
 export function pongFrame(payload: Uint8Array): readonly Uint8Array[] {
   return frame(Opcode.pong, payload);
 }
@@ -30,7 +30,7 @@ function frame(opcode: number, payload: Uint8Array): readonly Uint8Array[] {
   return payload.length === 0 ? [head] : [head, payload];
 }
 
-/** The head of a whole message of `length` bytes: equal for all readers, since a server masks nothing. */
+/** The header of a message of `length` bytes. Equal for all readers, because a server does not mask. */
 export function messageHead(isBinary: boolean, length: number): Uint8Array {
   return frameHead(0x80 | (isBinary ? Opcode.binary : Opcode.text), length);
 }
@@ -44,20 +44,20 @@ function frameHead(first: number, length: number): Uint8Array {
   return head;
 }
 
-/** The key of a well-formed handshake; undefined: it is none, or of another version. */
+/** The key of a valid handshake; undefined: the request is none, or of another version. */
 export function handshakeKey(headers: Readonly<Record<string, string>>): string | undefined {
   const key = headers["sec-websocket-key"] ?? "";
   const isKey = /^[A-Za-z0-9+/]{22}==$/.test(key);
   return isKey && headers["sec-websocket-version"] === "13" ? key : undefined;
 }
 
-/** The subprotocols a client offers, in its order. */
+/** The subprotocols offered by a client, in its order. */
 export function offeredProtocols(headers: Readonly<Record<string, string>>): readonly string[] {
   const offered = (headers["sec-websocket-protocol"] ?? "").split(",");
   return offered.map((one) => one.trim()).filter((one) => one !== "");
 }
 
-/** The headers of the 101. `protocol` "": none was agreed on. */
+/** The headers of the 101. `protocol` "": no subprotocol was agreed on. */
 export function handshakeAnswer(key: string, protocol: string): Record<string, string> {
   const accept = createHash("sha1")
     .update(key + acceptGuid)

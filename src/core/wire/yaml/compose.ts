@@ -10,30 +10,30 @@ import type { AliasNode, MappingNode, ScalarNode, YamlNode } from "./parser.ts";
 import { isFloat, isMergeKey, resolveScalar, type ScalarValue } from "./resolve.ts";
 
 interface ComposeOptions {
-  /** As upstream hands a map on; else as the keys stand there. */
+  /** True: map keys are sorted, as upstream passes them on; false: in the order of the text. */
   readonly areKeysSorted: boolean;
   readonly aliasMax: number;
   readonly valuesMax: number;
-  /** Of all texts below aliases together. */
+  /** Maximum total length of all texts below aliases. */
   readonly aliasedLengthMax: number;
 }
 
 export interface Composed {
   readonly value: unknown;
-  /** `line 3: key "a" already set in map`, nested ones first. */
+  /** `line 3: key "a" already set in map`, nested maps first. */
   readonly repeatedKeys: readonly string[];
 }
 
-/** More values than the limit says. */
+/** The document has more values than allowed. */
 export class TooManyValues extends Error {}
 
-/** What JSON cannot hold. It has no `yaml: ` before it: YAML was read well. */
+/** A value that JSON cannot represent. Its text has no `yaml: ` prefix, because the YAML is valid. */
 export class UnsupportedValue extends Error {}
 
-/** Repetitions told. */
+/** Maximum repeated keys reported. */
 const repeatedKeysMax = 1000;
 
-/** A key by type and value, as Go's maps tell them apart. */
+/** A key with its type, by which Go's maps distinguish keys. */
 interface Key {
   readonly key: ScalarValue;
   readonly isFloat: boolean;
@@ -105,12 +105,12 @@ class Composer {
     const members = new Map<string, Member>();
     this.#fill(node, members);
     const fields = [...members.values()].map((member) => [keyText(member), member.value] as const);
-    // fromEntries defines own properties, so `__proto__` is a key like any other.
+    // fromEntries defines own properties, so `__proto__` is an ordinary key.
     if (!this.#limits.areKeysSorted) return Object.fromEntries(fields);
     return Object.fromEntries(fields.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
   }
 
-  /** As they stand there: what is merged replaces what came before it. */
+  /** Adds members in the order of the text; merged ones replace earlier ones. */
   #fill(node: MappingNode, members: Map<string, Member>): void {
     for (const [key, value] of node.pairs) {
       if (key.kind === "scalar" && isMergeKey(key)) {
@@ -133,7 +133,7 @@ class Composer {
 
   #merge(node: YamlNode, members: Map<string, Member>): void {
     if (node.kind === "list") {
-      // The earlier ones win: they come last.
+      // In reverse, so that earlier maps take precedence.
       for (const item of node.items.toReversed()) this.#mergeOne(item, members);
     } else this.#mergeOne(node, members);
   }
@@ -164,7 +164,7 @@ function tooManyAliases(): YamlFault {
   return new YamlFault("document contains excessive aliasing");
 }
 
-/** JSON's keys are texts: numbers and booleans are written out, nothing else can be a key. */
+/** The key as JSON text: numbers and booleans are written out, nothing else can be a key. */
 function keyText({ key, isFloat: float, unsigned, value }: Member): string {
   if (key === null || unsigned !== undefined) {
     const type = unsigned === undefined ? "%!s(<nil>)" : "uint64";
@@ -175,7 +175,7 @@ function keyText({ key, isFloat: float, unsigned, value }: Member): string {
   return float ? floatText(Number(key)) : String(key);
 }
 
-/** As Go prints a number of 32 bits by `g`. */
+/** As Go prints a 32-bit float with `g`. */
 function floatText(value: number): string {
   const single = Math.fround(value);
   if (Number.isNaN(single)) return ".nan";

@@ -1,4 +1,4 @@
-/** A place in a YAML text, and what may be asked about the characters there. */
+/** A position in a YAML text, with tests on the characters there. */
 import type { SourceFault, YamlSource } from "./source.ts";
 
 export interface Mark {
@@ -8,15 +8,15 @@ export interface Mark {
   readonly column: number;
 }
 
-/** What is wrong with a text, as upstream says it: with the line, which a mistake in the first one has not. */
+/** An error in upstream's words, with its line except for errors in the first one. */
 export class YamlFault extends Error {}
 
-/** A mistake of a character or a token. */
+/** An error in a character or token. */
 export function scanFault(problem: string, here: Mark, context?: Mark): YamlFault {
   return faultAt(problem, here.line === 0 ? (context?.line ?? 0) : here.line + 1);
 }
 
-/** A mistake of the order of tokens. Upstream counts its lines from 0. */
+/** An error in the order of tokens. Upstream counts its lines from 0. */
 export function orderFault(problem: string, here: Mark, context?: Mark): YamlFault {
   return faultAt(problem, here.line === 0 ? (context?.line ?? 0) : here.line);
 }
@@ -50,7 +50,7 @@ export class Cursor {
     return { at: this.at, line: this.line, column: this.column };
   }
 
-  /** The character `ahead` of here; 0 behind the last one, as no text holds that one. */
+  /** The character `ahead` of the position; 0 after the end, because no text contains that character. */
   code(ahead = 0): number {
     const at = this.at + ahead;
     if (this.#fault !== undefined && at >= this.#fault.from)
@@ -86,7 +86,7 @@ export class Cursor {
     return this.code(1) === character && this.code(2) === character && this.isBlankOrEnd(3);
   }
 
-  /** Within a line. */
+  /** Skips characters within a line. */
   skip(count = 1): void {
     this.at += count;
     this.column += count;
@@ -101,7 +101,7 @@ export class Cursor {
     while (!this.isBreakOrEnd()) this.skip();
   }
 
-  /** The line break here as YAML reads it: a line feed, or a separator of Unicode as it is. */
+  /** Reads a line break: as a line feed, or a Unicode separator unchanged. */
   readBreak(): string {
     const c = this.code();
     this.at += c === carriageReturn && this.code(1) === lineFeed ? 2 : 1;
@@ -111,7 +111,7 @@ export class Cursor {
     return isKept ? String.fromCharCode(c) : "\n";
   }
 
-  /** The characters up to `to`, which is in the same line. */
+  /** Reads the characters up to `to`, which is on the same line. */
   read(to: number): string {
     const read = this.text.slice(this.at, to);
     this.column += to - this.at;
@@ -129,7 +129,7 @@ export function isDigitCode(c: number): boolean {
   return c >= 48 && c <= 57;
 }
 
-/** As upstream's names have them: letters, digits, `_` and `-`. */
+/** Characters of names, as upstream: letters, digits, `_` and `-`. */
 export function isWordCode(c: number): boolean {
   return isDigitCode(c) || (c >= 65 && c <= 90) || (c >= 97 && c <= 122) || c === 95 || c === 45;
 }

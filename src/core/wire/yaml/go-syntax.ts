@@ -37,7 +37,7 @@ function goNumber(value: number | bigint | boolean): string {
   return String(value).replace(/e([-+])(\d)$/, "e$10$2");
 }
 
-/** Of a list or an object, cut where it is long. */
+/** Prints a list or object, cut where it is long. */
 export function goValue(value: unknown, left = { parts: 100 }): string {
   if (--left.parts < 0) return "...";
   if (value === null) return "interface {}(nil)";

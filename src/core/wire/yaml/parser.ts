@@ -17,9 +17,9 @@ interface NodeBase {
 export interface ScalarNode extends NodeBase {
   readonly kind: "scalar";
   readonly value: string;
-  /** "" for none. */
+  /** "": no tag. */
   readonly tag: string;
-  /** It may be something else than a text: it is plain, or `!` stands before it. */
+  /** Whether it may be something else than a string: it is plain, or has the tag `!`. */
   readonly isImplicit: boolean;
 }
 
@@ -40,9 +40,9 @@ export interface AliasNode extends NodeBase {
 }
 
 interface YamlTree {
-  /** Undefined: the text has no document. */
+  /** Undefined: the text contains no document. */
   readonly root: YamlNode | undefined;
-  /** Another document follows, or something that is no document. */
+  /** Whether another document or invalid text follows. */
   readonly hasMore: boolean;
 }
 
@@ -76,7 +76,7 @@ const standardHandles: ReadonlyMap<string, string> = new Map([
   ["!!", "tag:yaml.org,2002:"],
 ]);
 
-/** What stands before the content of a node. */
+/** The tag and anchor before a node's content. */
 interface Properties {
   anchor?: string;
   tag: Token | undefined;
@@ -214,7 +214,7 @@ class Parser {
     return node;
   }
 
-  /** An anchor is known within what it names. */
+  /** An anchor is already known within its own node. */
   #list(properties: Properties, fill: (items: YamlNode[]) => void): YamlNode {
     const { line } = properties.start;
     const node = this.#anchored(properties, { kind: "list", items: [], line } as ListNode);
@@ -229,7 +229,7 @@ class Parser {
     return node;
   }
 
-  /** A node, unless what follows belongs to something else. */
+  /** A node, unless the next token belongs to the enclosing one. */
   #part(
     ends: ReadonlySet<TokenType>,
     mark: Mark | undefined,
@@ -282,7 +282,7 @@ class Parser {
     return this.#part(endsBlockPart, token.end, true, true);
   }
 
-  /** The token behind the comma, where one must stand. */
+  /** The token after the comma, where one is required. */
   #flowNext(isFirst: boolean, close: TokenType, context: Mark): Token {
     const token = this.#scanner.peek();
     if (token.type === close || isFirst) return token;
@@ -304,7 +304,7 @@ class Parser {
     this.#scanner.next();
   }
 
-  /** `[a: b]`: a mapping of one pair. */
+  /** `[a: b]`: a mapping with a single pair. */
   #flowPair(): YamlNode {
     const { start } = this.#scanner.next();
     const after = this.#scanner.peek();

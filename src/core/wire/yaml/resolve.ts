@@ -1,4 +1,4 @@
-/** What a scalar of a YAML text stands for, as go-yaml v2 resolves it: YAML 1.1, by the text or by its tag. */
+/** Resolves scalars as go-yaml v2 does: YAML 1.1, by their text or tag. */
 import { exactInteger } from "#base/exact-json.ts";
 import { YamlFault } from "./cursor.ts";
 import type { ScalarNode } from "./parser.ts";
@@ -8,7 +8,7 @@ export type ScalarValue = string | number | bigint | boolean | null;
 interface Resolved {
   readonly tag: string;
   readonly value: ScalarValue;
-  /** An integer beyond 63 bits, whose value is rounded: no key of a map. */
+  /** An integer beyond 63 bits, whose `value` is rounded; it cannot be a map key. */
   readonly unsigned?: bigint;
 }
 
@@ -28,7 +28,7 @@ export function isFloat({ tag }: Resolved): boolean {
   return tag === tags.float;
 }
 
-/** Tags whose scalars are looked into; those of any other tag are texts. */
+/** Tags whose scalars are resolved; with any other tag they are strings. */
 const resolvable: ReadonlySet<string> = new Set([
   "",
   tags.text,
@@ -58,7 +58,7 @@ export function isMergeKey({ value, tag, isImplicit }: ScalarNode): boolean {
   return value === "<<" && (isImplicit || tag === tags.merge);
 }
 
-/** @throws YamlFault for a text that its tag does not allow. */
+/** @throws YamlFault when the tag does not allow the text. */
 export function resolveScalar({ value, tag, isImplicit }: ScalarNode): Resolved {
   if (tag === "" && !isImplicit) return { tag: tags.text, value };
   if (tag === tags.binary) return { tag, value: binary(value) };
@@ -93,12 +93,12 @@ const yamlFloat = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 function floatOf(text: string, form: RegExp): Resolved | undefined {
   if (!form.test(text)) return undefined;
   const value = Number(text);
-  // Beyond all doubles Go's parser fails, and the scalar is a text.
+  // Beyond all doubles Go's parser fails, so the scalar is a string.
   return Number.isFinite(value) ? { tag: tags.float, value } : undefined;
 }
 
 const integerForm = /^([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))$/;
-/** Of the longest integer of 64 bits, in base 2. */
+/** Digits of the longest 64-bit integer in base 2. */
 const digitsMax = 64;
 const int64Max = 2n ** 63n - 1n;
 const uint64Max = 2n ** 64n - 1n;
@@ -123,7 +123,7 @@ const date = /^[0-9]{4}-(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12][0-9]|3[01])$/;
 const clock = /^(?:0?[0-9]|1[0-9]|2[0-3]):0?[0-5]?[0-9]:0?[0-5]?[0-9](?:\.[0-9]+)?$/;
 const zone = /(?:Z|[-+][0-9]{2}:[0-9]{2})$/;
 
-/** As far as a tag asks for it: the value of a time is its text. */
+/** Checked only for an explicit tag, because the value of a time is its text. */
 function isTime(text: string): boolean {
   if (date.test(text)) return true;
   const at = text.search(/[Tt ]/);
@@ -135,7 +135,7 @@ function isTime(text: string): boolean {
 
 const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** The bytes as a text, as JSON has them: what is no UTF-8 becomes U+FFFD. */
+/** The bytes as a string, as in JSON; invalid UTF-8 becomes U+FFFD. */
 function binary(text: string): string {
   const plain = text.replaceAll(/[\r\n]/g, "");
   const isWhole = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(plain);

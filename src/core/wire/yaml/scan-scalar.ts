@@ -1,4 +1,4 @@
-/** Scalars of a YAML text: plain, in quotes, and as blocks. Lines are folded as YAML 1.1 says. */
+/** Scans plain, quoted and block scalars. Lines are folded as YAML 1.1 demands. */
 import { type Cursor, end, isDigitCode, type Mark, scanFault } from "./cursor.ts";
 import type { Token } from "./token.ts";
 
@@ -18,7 +18,7 @@ function scalar(value: string, start: Mark, at: Mark, isPlain: boolean): Token {
   return { type: "scalar", start, end: at, value, isPlain };
 }
 
-/** What is between two pieces of text in different lines: one break is a space, further ones stay. */
+/** The text between two lines: a single break becomes a space, further ones are kept. */
 function folded(leading: string, trailing: string): string {
   if (!leading.startsWith("\n")) return leading + trailing;
   return trailing === "" ? " " : trailing;
@@ -44,7 +44,7 @@ class Gap {
     }
   }
 
-  /** As it goes into the value. */
+  /** Their form in the value. */
   text(): string {
     return this.hasBreak ? folded(this.leading, this.trailing) : this.whitespace;
   }
@@ -83,7 +83,7 @@ export function scanPlain(
   return { token: scalar(parts.join(""), start, last, true), endsLine: gap.hasBreak };
 }
 
-/** Of the piece that begins here and has no blank in it. */
+/** End of the piece without blanks that begins here. */
 function endOfPlain(cursor: Cursor, isFlow: boolean): number {
   let ahead = 0;
   while (!cursor.isBlankOrEnd(ahead)) {
@@ -115,7 +115,7 @@ export function scanQuoted(cursor: Cursor, isSingle: boolean): Token {
   return scalar(parts.join(""), start, cursor.mark, false);
 }
 
-/** Up to a blank, a break or the quote. @returns whether it ended with an escaped break. */
+/** Reads to a blank, a break or the quote. @returns whether it ended with an escaped break. */
 function readQuoted(cursor: Cursor, isSingle: boolean, start: Mark, parts: string[]): boolean {
   const quote = isSingle ? singleQuote : doubleQuote;
   for (;;) {
@@ -233,9 +233,9 @@ function readBlockHead(cursor: Cursor, start: Mark): { chomping: string; increme
 }
 
 class BlockBody {
-  /** The break behind the last line. */
+  /** The break after the last line. */
   leading = "";
-  /** Those behind it. */
+  /** Further breaks after it. */
   trailing = "";
   last: Mark;
   readonly #cursor: Cursor;
@@ -274,7 +274,7 @@ class BlockBody {
     return parts.join("");
   }
 
-  /** Empty lines. The first line with a text says the indentation where the head did not. */
+  /** Reads empty lines. The first non-empty line determines the indentation if the header did not. */
   #readBreaks(): void {
     const cursor = this.#cursor;
     let widest = 0;

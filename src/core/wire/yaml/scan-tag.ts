@@ -79,7 +79,7 @@ function readHandle(cursor: Cursor, start: Mark, isDirective: boolean): string {
 
 const uriMarks: ReadonlySet<number> = new Set(Buffer.from(";/?:@&=+$,.!~*'()[]"));
 
-/** `head`: a handle whose letters belong to the suffix. */
+/** `head`: a handle whose characters belong to the suffix. */
 function readUri(cursor: Cursor, start: Mark, head: string): string {
   const parts: string[] = [head.slice(1)];
   let isFound = head !== "";
@@ -95,7 +95,7 @@ function readUri(cursor: Cursor, start: Mark, head: string): string {
   return parts.join("");
 }
 
-/** One character as `%XX` for each of its bytes. */
+/** Reads one character written as `%XX` for each of its bytes. */
 function readUriEscapes(cursor: Cursor, start: Mark): string {
   const octets: number[] = [];
   let width = 1;
@@ -122,7 +122,7 @@ function utf8Width(octet: number): number {
   return (octet & 0xf8) === 0xf0 ? 4 : 0;
 }
 
-/** `%YAML 1.1` or `%TAG !e! prefix`, with the line break behind it. */
+/** `%YAML 1.1` or `%TAG !e! prefix`, including the line break. */
 export function scanDirective(cursor: Cursor): Token {
   const start = cursor.mark;
   cursor.skip();

@@ -11,17 +11,17 @@ import { scanAnchor, scanDirective, scanTag } from "./scan-tag.ts";
 import type { YamlSource } from "./source.ts";
 import type { Token, TokenType } from "./token.ts";
 
-/** Where a simple key may begin, of one level of flow. */
+/** A possible start of a simple key, one per flow level. */
 interface SimpleKey {
   isPossible: boolean;
-  /** A block mapping is open at this column: something must follow that makes a key of it. */
+  /** The column is that of an open block mapping, so the token must become a key. */
   readonly isRequired: boolean;
-  /** Of the token it would begin with. */
+  /** Number of the token with which it would begin. */
   readonly number: number;
   readonly mark: Mark;
 }
 
-/** Between the beginning of a key and its `:`. */
+/** Maximum length from the start of a key to its `:`. */
 const keyLengthMax = 1024;
 
 const noKey: SimpleKey = {
@@ -36,13 +36,13 @@ export class Scanner {
   readonly #depthMax: number;
   #tokens: Token[] = [];
   #head = 0;
-  /** Given out so far. */
+  /** Number of tokens returned so far. */
   #parsed = 0;
   #hasStarted = false;
   #indent = -1;
   readonly #indents: number[] = [];
   readonly #keys: SimpleKey[] = [{ ...noKey }];
-  /** The level of flow, by the token's number. */
+  /** Flow level by token number. */
   readonly #levels = new Map<number, number>();
   #isKeyAllowed = true;
 
@@ -97,7 +97,7 @@ export class Scanner {
     if (!this.#fetchIndicator(String.fromCharCode(cursor.code()))) this.#fetchPlain();
   }
 
-  /** Whether the character began a token that is no plain scalar. */
+  /** Whether the character began a token other than a plain scalar. */
   #fetchIndicator(character: string): boolean {
     const cursor = this.#cursor;
     switch (character) {
@@ -171,7 +171,7 @@ export class Scanner {
     this.#levels.set(number, level);
   }
 
-  /** Of the token that is found next. */
+  /** Number of the next token found. */
   get #nextNumber(): number {
     return this.#parsed + this.#tokens.length - this.#head;
   }
@@ -184,7 +184,7 @@ export class Scanner {
     this.#levels.delete(key.number);
   }
 
-  /** A block collection begins at `column`, before the token of `number`; absent: here. */
+  /** Begins a block collection at `column`, before token `number`; absent: here. */
   #roll(column: number, number: number | undefined, type: TokenType, mark: Mark): void {
     if (this.#isFlow || this.#indent >= column) return;
     this.#indents.push(this.#indent);
@@ -247,7 +247,7 @@ export class Scanner {
   #fetchFlowEnd(type: TokenType): true {
     this.#removeKey();
     const key = this.#isFlow ? this.#keys.pop() : undefined;
-    // As upstream: of a level without a key that is the bracket itself, which then begins no key.
+    // As upstream, on a level without a key this removes the bracket's, which then cannot begin a key.
     if (key !== undefined) this.#levels.delete(key.number);
     this.#isKeyAllowed = false;
     return this.#fetchCharacters(type);
@@ -317,7 +317,7 @@ export class Scanner {
     this.#isKeyAllowed = false;
   }
 
-  /** A token that may begin a simple key. */
+  /** Reads a token that may begin a simple key. */
   #fetchNamed(scan: () => Token): true {
     this.#saveKey();
     this.#isKeyAllowed = false;

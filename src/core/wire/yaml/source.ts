@@ -6,21 +6,21 @@
  */
 
 export interface YamlSource {
-  /** Up to the fault. */
+  /** The text up to the error. */
   readonly text: string;
   readonly fault?: SourceFault;
 }
 
 export interface SourceFault {
   readonly message: string;
-  /** The place in the text from which on it is noticed. */
+  /** Position in the text from which on the error is noticed. */
   readonly from: number;
 }
 
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Whatever is no character of a YAML text: control characters, and U+FFFE and U+FFFF. */
+/** Characters forbidden in YAML: control characters, U+FFFE and U+FFFF. */
 const forbidden = /[^\t\n\r\x20-\x7e\x85\xa0-\ufffd]/;
 
 export function yamlSource(bytes: Uint8Array): YamlSource {
@@ -34,7 +34,7 @@ export function yamlSource(bytes: Uint8Array): YamlSource {
   return narrowSource(rest);
 }
 
-/** Of a text that was decoded before. */
+/** The source of a text that was decoded before. */
 export function textSource(text: string): YamlSource {
   const marked = text.startsWith("\ufeff") ? text.slice(1) : text;
   const at = marked.search(forbidden);
@@ -52,10 +52,10 @@ function strictText(bytes: Uint8Array): string | undefined {
 }
 
 const controlCharacter = "control characters are not allowed";
-/** Bytes that upstream's reader takes at once. */
+/** Bytes that upstream's reader reads at once. */
 const pieceLength = 512;
 
-/** UTF-8 with a fault in it. */
+/** UTF-8 with an error in it. */
 function narrowSource(bytes: Uint8Array): YamlSource {
   for (let at = 0; at < bytes.length;) {
     const found = characterAt(bytes, at);
@@ -65,12 +65,12 @@ function narrowSource(bytes: Uint8Array): YamlSource {
   return { text: lenient.decode(bytes) };
 }
 
-/** Characters that upstream's scanner has before it, where there are so many. */
+/** Number of characters that upstream's scanner looks ahead, where available. */
 const lookahead = 4;
 
 function faulty(bytes: Uint8Array, at: number, message: string): YamlSource {
   const text = lenient.decode(bytes.subarray(0, at));
-  // Half a character is waited for.
+  // An incomplete character is only an error at the end.
   const isCut = message.startsWith("incomplete");
   if (isCut) return { text, fault: { message, from: Math.max(text.length + 1 - lookahead, 0) } };
   const piece = at - (at % pieceLength);
@@ -78,7 +78,7 @@ function faulty(bytes: Uint8Array, at: number, message: string): YamlSource {
   return { text, fault: { message, from } };
 }
 
-/** How many bytes the character has, or what is wrong with it. */
+/** The number of bytes of the character, or its error. */
 function characterAt(bytes: Uint8Array, at: number): number | { readonly message: string } {
   const lead = bytes[at] ?? 0;
   const width = lead < 0x80 ? 1 : widthOf(lead);
@@ -108,7 +108,7 @@ function isAllowed(value: number): boolean {
   return value > 0xffff || !forbidden.test(String.fromCharCode(value));
 }
 
-/** UTF-16; `low` and `high`: where in two bytes each half is. */
+/** UTF-16; `low` and `high`: positions of the halves within two bytes. */
 function wideSource(bytes: Uint8Array, low: number, high: number): YamlSource {
   const unit = (at: number): number => (bytes[at + low] ?? 0) + (bytes[at + high] ?? 0) * 256;
   let text = "";

@@ -28,10 +28,10 @@ export interface Token {
   readonly type: TokenType;
   readonly start: Mark;
   readonly end: Mark;
-  /** Of a scalar its text, of an alias or an anchor its name, of a tag its handle. */
+  /** The text of a scalar, the name of an alias or anchor, or the handle of a tag. */
   readonly value?: string;
-  /** Of a tag what follows the handle, of a tag directive the prefix. */
+  /** The suffix of a tag, or the prefix of a tag directive. */
   readonly suffix?: string;
-  /** Of a scalar: not in quotes, and no block. */
+  /** For a scalar: neither quoted nor a block. */
   readonly isPlain?: boolean;
 }
