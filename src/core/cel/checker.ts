@@ -30,9 +30,9 @@ interface Scope {
   readonly types: TypeProvider;
 }
 
-/** What a call turned out to be. */
+/** The resolution of a call. */
 export interface Resolved {
-  /** `a.b.f(x)` may name the function `a.b.f`: then there is no target. */
+  /** `a.b.f(x)` may call the function `a.b.f`, which then has no target. */
   readonly name: string;
   readonly hasTarget: boolean;
   readonly overloads: readonly LibraryOverload[];
@@ -42,7 +42,7 @@ export interface Checked {
   readonly expr: Expr;
   typeOf(expr: Expr): Type;
   resolved(call: Call): Resolved | undefined;
-  /** The variable that a dotted name stands for; undefined: it is a selection. */
+  /** The variable named by a dotted name; undefined: it is a field selection. */
   variable(expr: Expr): string | undefined;
 }
 
@@ -125,7 +125,7 @@ class Checker {
     return this.#scope.variables.get(name) ?? this.#typeNamed(name);
   }
 
-  /** A type's name is a value of type type. */
+  /** The name of a type is a value of type `type`. */
   #typeNamed(name: string): Type | undefined {
     if (basicTypes.has(name))
       return { name: "type", isParameter: false, parameters: [objectType(name)] };
@@ -171,7 +171,7 @@ class Checker {
       return declared.field(field) ?? this.#fail(at, `undefined field '${field}'`);
     }
     if (!isDyn(target)) {
-      // Kubernetes declares these as object types without registering any fields.
+      // Kubernetes declares these object types without any fields.
       const isUnregistered = target.name.startsWith("kubernetes.");
       const what = isUnregistered
         ? `unexpected failed resolution of '${target.name}'`
@@ -190,7 +190,7 @@ class Checker {
       const named = whole === undefined ? undefined : this.#scope.functions.get(whole);
       if (named !== undefined) return this.#resolve(expr, named, undefined, args);
     }
-    // Arguments are checked before the target, as upstream: errors come in that order of discovery.
+    // As upstream, arguments are checked before the target, which determines the order of errors.
     const found = this.#scope.functions.get(expr.name);
     if (found === undefined) {
       for (const arg of args) this.check(arg);
@@ -269,7 +269,7 @@ class Checker {
     return { name: `_var${this.#free - 1}`, isParameter: true, parameters: [] };
   }
 
-  /** The overload with type variables of its own. */
+  /** The overload with fresh type variables. */
   #instantiate({ args, result }: LibraryOverload): {
     readonly args: readonly Type[];
     readonly result: Type;
@@ -307,7 +307,7 @@ class Checker {
     return { name: "map", isParameter: false, parameters };
   }
 
-  /** What an optional element holds. */
+  /** The type within an optional element. */
   #unwrapped({ at }: Expr, type: Type, isOptionalElement: boolean): Type {
     if (!isOptionalElement) return type;
     const known = this.#bindings.substitute(type, false);
@@ -316,7 +316,7 @@ class Checker {
     return known;
   }
 
-  /** Mixed literals are refused later, where they may not be (literal-checks.ts). */
+  /** Mixed literals are refused later where they are not allowed (literal-checks.ts). */
   #join(before: Type | undefined, next: Type): Type {
     if (before === undefined) return next;
     return this.#bindings.assign(before, next) ? mostGeneral(before, next) : dynType;

@@ -1,4 +1,4 @@
-/** What an expression may name: variables, functions, and types with fields. */
+/** Declarations for an expression: variables, functions, and types with fields. */
 import { librariesOf } from "./libraries/kubernetes.ts";
 import type { Library, LibraryFunction } from "./libraries/library.ts";
 import { arithmeticLibrary } from "./standard/arithmetic.ts";
@@ -10,15 +10,15 @@ import { textLibrary } from "./standard/texts.ts";
 import { timeLibrary } from "./standard/time.ts";
 import type { Type } from "./type.ts";
 
-/** Finds the fields of object types by the types' names. */
+/** Finds object types and their fields by name. */
 export interface TypeProvider {
-  /** Undefined: there is no such type. */
+  /** Undefined: the type does not exist. */
   find(name: string): ObjectDeclaration | undefined;
 }
 
 export interface ObjectDeclaration {
   readonly type: Type;
-  /** Undefined: there is no such field. */
+  /** Undefined: the field does not exist. */
   field(name: string): Type | undefined;
 }
 
@@ -34,7 +34,7 @@ const standard: readonly Library[] = [
   optionalLibrary,
 ];
 
-/** Functions of several libraries under one name are one function. */
+/** Functions with the same name in several libraries are merged. */
 function functionsOf(libraries: readonly Library[]): Functions {
   const functions = new Map<string, LibraryFunction>();
   for (const { functions: more } of libraries) {

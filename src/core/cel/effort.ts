@@ -20,7 +20,7 @@ interface Done<T> {
   readonly effort: number;
 }
 
-/** @throws EffortExceeded when `run` would do more; what it has made until then is lost. */
+/** @throws EffortExceeded when `run` needs more effort; its partial result is lost. */
 export function withEffort<T>(units: number, run: () => T): Done<T> {
   const before = left;
   left = units;

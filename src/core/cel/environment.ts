@@ -20,10 +20,10 @@ import { plan } from "./plan.ts";
 import { showErrors, type SourceError } from "./source-error.ts";
 import { sameType, type Type } from "./type.ts";
 
-/** Steps of patterns that one evaluation may compile. */
+/** Maximum steps of patterns that one evaluation may compile. */
 const patternStepsMax = 20_000;
 
-/** Reading, checking and planning a character takes some 1 us. */
+/** Parsing, checking and planning take about 1 us per character. */
 const effortPerCharacter = 5;
 
 export const callCostMax = 1_000_000;
@@ -31,9 +31,9 @@ export const callCostMax = 1_000_000;
 interface EnvironmentOptions {
   readonly variables: ReadonlyMap<string, Type>;
   readonly types?: TypeProvider;
-  /** Kubernetes 1.`minor` decides which libraries there are. */
+  /** Selects the libraries of Kubernetes 1.`minor`. */
   readonly minor?: number;
-  /** Libraries of one use only. */
+  /** Additional libraries for a single purpose. */
   readonly libraries?: readonly Library[];
 }
 
@@ -44,18 +44,18 @@ type Outcome =
 export interface Program {
   readonly type: Type;
   readonly checked: Checked;
-  /** Never throws: an error of the expression is an outcome. */
+  /** Never throws: an error of the expression is returned as an outcome. */
   evaluate(variables: ReadonlyMap<string, Value>, limit?: number): Outcome;
 }
 
 type Compilation =
   | { readonly kind: "program"; readonly program: Program }
-  /** `message` shows all errors with their places. */
+  /** `message` shows all errors with their positions. */
   | { readonly kind: "errors"; readonly message: string; readonly errors: readonly SourceError[] };
 
 const noTypes: TypeProvider = { find: () => undefined };
 const current = 36;
-/** Same functions for every environment of a version: they are looked up by name only. */
+/** Functions by version, shared by its environments because they are looked up by name only. */
 const functionsByMinor = new Map<number, Functions>();
 
 export class Environment {
@@ -70,7 +70,7 @@ export class Environment {
       libraries === undefined ? standardOf(minor) : kubernetesFunctions(minor, libraries);
   }
 
-  /** @param results the types the expression may have; absent: any. */
+  /** @param results types allowed for the expression; absent: any. */
   compile(text: string, results?: readonly Type[]): Compilation {
     const result = this.#check(text);
     if (result.kind === "errors") {
@@ -113,12 +113,12 @@ function wrongResult(results: readonly Type[], type: Type): string {
   return `must evaluate to one of [${results.map(nameType).join(" ")}] but got ${nameType(type)}`;
 }
 
-/** As cel-go's Type.String, which knows no short names. */
+/** The type's name as in cel-go's Type.String, without short names. */
 function nameType({ name, parameters }: Type): string {
   return parameters.length === 0 ? name : `${name}(${parameters.map(nameType).join(", ")})`;
 }
 
-/** Planned at the first evaluation: most stored expressions of a large cluster are never run. */
+/** Planned at the first evaluation, because most stored expressions of a large cluster are never evaluated. */
 function programOf(checked: Checked, type: Type): Program {
   let step: Step | undefined;
   return {

@@ -22,7 +22,7 @@ import type { Checked, Resolved } from "./checker.ts";
 import type { Call, Comprehension, Expr } from "./syntax.ts";
 import { isDyn, isOptional, type Type } from "./type.ts";
 
-/** What is known of the elements of a container. */
+/** Estimates for the elements of a container. */
 interface Entries {
   readonly isList: boolean;
   readonly key: Range;
@@ -108,7 +108,7 @@ class Estimator {
     const operand = this.cost(expr.operand);
     if (expr.isTest) return operand;
     this.#paths.set(expr, [...this.#pathOf(expr.operand), expr.field]);
-    // Upstream takes the fields of what has no declared type as free.
+    // Upstream estimates fields of undeclared types as free.
     const type = this.#checked.typeOf(expr.operand);
     return isDyn(type) || isOptional(type) ? operand : addRanges(operand, one);
   }
@@ -155,7 +155,7 @@ class Estimator {
     return addRanges(this.cost(operand), one);
   }
 
-  /** Looks through: the value is the same. */
+  /** `dyn` does not change the value, so its argument's estimate is used. */
   #dyn(expr: Call): Range {
     const [arg] = expr.args;
     if (arg === undefined) return one;
@@ -167,7 +167,7 @@ class Estimator {
     return addRanges(cost, one);
   }
 
-  /** The element that an index reads. */
+  /** The element read by an index. */
   #indexed(expr: Call, id: string): Range | undefined {
     const [container] = expr.args;
     const part = id === "index_list" ? "@items" : id === "index_map" ? "@values" : undefined;

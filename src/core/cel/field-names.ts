@@ -16,14 +16,14 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ["/", "__slash__"],
 ]);
 
-/** @returns undefined: no name can be written for it. */
+/** @returns undefined: the name cannot be escaped. */
 export function escapeName(name: string): string | undefined {
   if (name === "" || !/^[A-Za-z_.\-/][A-Za-z0-9_.\-/]*$/.test(name)) return undefined;
   if (reserved.has(name)) return `__${name}__`;
   return name.replace(/__|[.\-/]/g, (part) => escapes.get(part) ?? part);
 }
 
-/** The field that an expression names, by the names of `escapeName`. */
+/** The field named by an expression; names are escaped by `escapeName`. */
 export function findField<F>(fields: ReadonlyMap<string, F>, name: string): F | undefined {
   const field = fields.get(name);
   return field === undefined && reserved.has(name) ? fields.get(`__${name}__`) : field;

@@ -1,9 +1,9 @@
-/** One evaluation: its variables, its local values, and the cost it has used. */
+/** State of one evaluation: variables, local values, and the cost used. */
 import { spendEffort } from "./effort.ts";
 import type { FunctionError } from "./libraries/limits.ts";
 import type { Value } from "./libraries/values.ts";
 
-/** The budget of one evaluation is used up. */
+/** The cost budget of an evaluation is used up. */
 export class CostExceeded extends Error {
   constructor() {
     super("operation cancelled: actual cost limit exceeded");
@@ -11,7 +11,7 @@ export class CostExceeded extends Error {
   }
 }
 
-/** An error that stands for a value until it is read: `@result` of a fold. */
+/** An error stored in place of a value until it is read: `@result` of a fold. */
 export class Failed {
   readonly error: FunctionError;
 
@@ -37,7 +37,7 @@ export class Frame {
   spend(units: number): void {
     spendEffort(1);
     this.cost += units;
-    // Said so that a cost that is no number ends the evaluation, too.
+    // Written so that a NaN cost ends the evaluation too.
     if (!(this.cost <= this.limit)) throw new CostExceeded();
   }
 

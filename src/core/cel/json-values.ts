@@ -1,4 +1,4 @@
-/** JSON as values of expressions: by a schema, or as it is. Parts are converted when they are read, once. */
+/** JSON as values of expressions, with or without a schema. Parts are converted once, when they are read. */
 import { isRecord } from "#base/is-record.ts";
 import { spendEffort } from "./effort.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
@@ -20,7 +20,7 @@ import { parseDuration, parseTimestamp } from "./standard/time-text.ts";
 
 type JsonFields = Readonly<Record<string, unknown>>;
 
-/** Without a schema: integers are int, other numbers double, objects maps. */
+/** Without a schema: integers become int, other numbers double, objects maps. */
 export function dynValue(json: unknown): Value {
   return jsonValue(json, dynNode);
 }
@@ -110,7 +110,7 @@ function isFields(json: unknown): json is JsonFields {
 
 class JsonList extends ListValue {
   readonly #json: readonly unknown[];
-  /** Of its elements. */
+  /** Schema of its elements. */
   readonly #node: SchemaNode;
   #converted: readonly Value[] | undefined;
 
@@ -131,7 +131,7 @@ class JsonList extends ListValue {
     return this.#json.length;
   }
 
-  /** Elements are on the left of the comparison, as upstream's. */
+  /** As upstream, elements are on the left of the comparison. */
   override contains(item: Value): boolean {
     return this.items.some((one) => equalValues(one, item));
   }
@@ -141,7 +141,7 @@ function listValueOf(json: readonly unknown[], node: SchemaNode): ListValue {
   const list = new JsonList(json, node.element ?? dynNode);
   if (node.listType === "set") return new SetList(list, () => json.map(jsonKey));
   if (node.listType !== "map") return list;
-  // Upstream looks for the keys by their escaped names: a key such as `a-b` is never found.
+  // Upstream looks up list keys by their escaped names, so a key such as `a-b` is never found.
   const names = node.listKeys.map((name) => escapeName(name) ?? name);
   const keyOf = (element: unknown): string | undefined => elementKey(element, names);
   return new KeyedList(list, () => json.map(keyOf), keyOf);
@@ -201,7 +201,7 @@ class JsonObject extends ObjectValue {
     return this.#setField(name) !== undefined;
   }
 
-  /** A field that is null counts as absent, unless it may be anything. */
+  /** A null field counts as absent, unless the schema allows any value. */
   #setField(name: string): SchemaField | undefined {
     const field = findField(this.#node.fields, name);
     if (field === undefined || !Object.hasOwn(this.json, field.name)) return undefined;
@@ -212,7 +212,7 @@ class JsonObject extends ObjectValue {
     return [...this.#node.fields.keys()].filter((name) => this.has(name));
   }
 
-  /** What the schema does not name counts, too: where both have it, it has to be equal. */
+  /** Fields unknown to the schema count too: those in both objects must be equal. */
   override equals(other: OpaqueValue): boolean {
     if (!(other instanceof JsonObject)) return super.equals(other);
     const names = Object.keys(this.json);
@@ -230,7 +230,7 @@ function equalFields(a: Value | undefined, b: Value | undefined): boolean {
   return a === undefined || b === undefined ? a === b : equalValues(a, b);
 }
 
-/** The key of an element, as JSON or as a value; undefined: it is no JSON object. */
+/** The key of an element given as JSON or as a value; undefined: it is not a JSON object. */
 function elementKey(element: unknown, names: readonly string[]): string | undefined {
   const json = element instanceof JsonObject ? element.json : element;
   if (!isFields(json) || json instanceof OpaqueValue) return undefined;

@@ -16,7 +16,7 @@ export type Token =
   | { readonly kind: "operator"; readonly at: number; readonly text: string }
   | { readonly kind: "end"; readonly at: number; readonly text: string };
 
-/** The text is no expression. */
+/** The text is not a valid expression. */
 export class SyntaxFailure extends Error {
   readonly errors: readonly SourceError[];
 
@@ -31,21 +31,21 @@ function syntaxFailure(at: number, message: string): SyntaxFailure {
   return new SyntaxFailure([{ at, message: `Syntax error: ${message}` }]);
 }
 
-/** Reading stops at this fault; upstream's limit of recoveries. */
+/** Parsing stops at this many errors: upstream's limit of recoveries. */
 const faultsMax = 30;
 
-/** @throws SyntaxFailure when it is one too many. */
+/** @throws SyntaxFailure when the limit is reached. */
 export function addFault(faults: SourceError[], fault: SourceError): void {
   faults.push(fault);
   if (faults.length >= faultsMax) throw failureOf(faults);
 }
 
-/** In the order of the text. */
+/** Sorted by position. */
 export function failureOf(faults: readonly SourceError[]): SyntaxFailure {
   return new SyntaxFailure(faults.toSorted((a, b) => a.at - b.at));
 }
 
-/** Each needs a second character: with a wrong one neither makes a token. */
+/** Characters that need a second one; together with a wrong one they form no token. */
 const halves = "=&|";
 const operators = ["==", "!=", "<=", ">=", "&&", "||"];
 const singles = "<>+-*/%!?:.,()[]{}";
@@ -55,7 +55,7 @@ const nameStart = /[A-Za-z_]/;
 const namePart = /[A-Za-z0-9_]/;
 const quotedName = /[A-Za-z0-9_.\-/ ]/;
 
-/** Characters that make no token go to `faults` and are passed over. @throws SyntaxFailure of wrong literals. */
+/** Characters that form no token are skipped and added to `faults`. @throws SyntaxFailure for invalid literals. */
 export function readTokens(text: string, faults: SourceError[]): Token[] {
   const lexer = new Lexer(Array.from(text), faults);
   const tokens: Token[] = [];
@@ -77,7 +77,7 @@ class Lexer {
     this.#faults = faults;
   }
 
-  /** @returns undefined for what is no token. */
+  /** @returns undefined for characters that form no token. */
   next(): Token | undefined {
     this.#skipBlanks();
     const at = this.#at;
@@ -95,7 +95,7 @@ class Lexer {
     return this.#noToken(at);
   }
 
-  /** From `at` to here. */
+  /** Reports the characters from `at` to the current position. */
   #noToken(at: number): undefined {
     const text = this.#source.slice(at, this.#at).join("");
     addFault(this.#faults, { at, message: `Syntax error: token recognition error at: '${text}'` });
@@ -141,7 +141,7 @@ class Lexer {
     while (this.#peek() !== "" && quotedName.test(this.#peek())) this.#at += 1;
     if (this.#at === at + 1 || this.#take() !== "`")
       throw syntaxFailure(at, "token recognition error at: '`'");
-    // Kubernetes has not turned on this syntax of the language.
+    // Kubernetes has not enabled this syntax.
     throw new SyntaxFailure([{ at, message: "unsupported syntax: '`'" }]);
   }
 
@@ -173,7 +173,7 @@ class Lexer {
     return { kind: "literal", at, text, value };
   }
 
-  /** The characters between the quotes, escapes not yet read; undefined when the text does not end. */
+  /** The characters between the quotes, with escapes unprocessed; undefined when the closing quote is missing. */
   #stringBody(end: string, raw: boolean): string[] | undefined {
     const body: string[] = [];
     for (;;) {
@@ -192,7 +192,7 @@ class Lexer {
   }
 }
 
-/** Longer numbers are no numbers. */
+/** Maximum length of a number. */
 const numberMax = 400;
 const floatPattern = /^(?:\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?)/;
 const hexPattern = /^0x[0-9a-fA-F]+u?/i;
@@ -210,7 +210,7 @@ function numberOf(text: string, at: number): Value {
     if (value >= 2n ** 64n) throw invalidLiteral(at, "uint");
     return new Uint(value);
   }
-  // -2^63 is written with its sign, which the parser joins to it.
+  // -2^63 is accepted here without its sign, which the parser adds.
   if (value > 2n ** 63n) throw invalidLiteral(at, "int");
   return value;
 }
@@ -234,7 +234,7 @@ const simpleEscapes: ReadonlyMap<string, number> = new Map([
   ["?", 63],
 ]);
 
-/** Code points of the body; of an octal or `\x` escape, the number itself. */
+/** Code points of the body; for an octal or `\x` escape the number itself. */
 function* codesOf(
   body: readonly string[],
   raw: boolean,

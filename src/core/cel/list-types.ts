@@ -11,7 +11,7 @@ import { Duration, ListValue, Timestamp, Uint, type Value } from "./libraries/va
 
 type Keys = readonly (string | undefined)[];
 
-/** A list whose elements have keys, which are read when the first comparison asks for them. */
+/** A list of elements with keys, which are read at the first comparison. */
 abstract class ListWithKeys extends ListValue {
   readonly #list: ListValue;
   readonly #readKeys: () => Keys;
@@ -37,7 +37,7 @@ abstract class ListWithKeys extends ListValue {
     return this.#keys;
   }
 
-  /** Where the last element of each key is. */
+  /** Index of the last element with each key. */
   protected get places(): ReadonlyMap<string, number> {
     this.#places ??= placesOf(this.keys);
     return this.#places;
@@ -87,7 +87,7 @@ export class KeyedList extends ListWithKeys {
     });
   }
 
-  /** An element of the right takes the place of one with its key. */
+  /** An element of the right list replaces the one with the same key. */
   override join(other: ListValue): ListValue {
     spendEffort(this.size + other.size);
     const keys = [...this.keys];
@@ -111,7 +111,7 @@ function placesOf(keys: Keys): Map<string, number> {
   return places;
 }
 
-/** What Go's map would know the JSON by. Whole numbers are integers there, whatever the schema says. */
+/** The key of the JSON in a Go map, in which whole numbers are integers, whatever the schema says. */
 export function jsonKey(json: unknown): string {
   if (typeof json === "number" && Number.isInteger(json)) return `i${json}`;
   if (json !== null && typeof json === "object") {
@@ -120,7 +120,7 @@ export function jsonKey(json: unknown): string {
   return scalarKey(json);
 }
 
-/** As `jsonKey`, of a value. Two of one type and content have one key. */
+/** Like `jsonKey` for a value: equal types and contents give equal keys. */
 function valueKey(value: Value): string {
   if (typeof value !== "object" || value === null) return scalarKey(value);
   if (value instanceof Uint) return `u${value.value}`;
@@ -134,7 +134,7 @@ function scalarKey(value: unknown): string {
   return typeof value === "bigint" ? `i${value}` : `${typeof value} ${String(value)}`;
 }
 
-/** In Go's words: upstream fails here, too. */
+/** Go's error text, because upstream fails here too. */
 function unhashable(type: string): FunctionError {
   return new FunctionError(`internal error: runtime error: hash of unhashable type ${type}`);
 }

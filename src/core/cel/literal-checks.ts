@@ -24,7 +24,7 @@ export function literalErrors(checked: Checked): readonly SourceError[] {
   return out;
 }
 
-/** `mayMix`: within `format`, which takes lists of anything. */
+/** `mayMix`: within `format`, which accepts lists of mixed types. */
 function walk(checked: Checked, expr: Expr, mayMix: boolean, out: SourceError[]): void {
   if (expr.kind === "call") checkCall(checked, expr, out);
   if (expr.kind === "list" && !mayMix) checkList(checked, expr, out);
@@ -43,7 +43,7 @@ function checkCall(checked: Checked, call: Call, out: SourceError[]): void {
   if (call.name === "format") checkFormatCall(checked, call, out);
 }
 
-/** A written format with a written list of arguments. */
+/** Checks a literal format with a literal list of arguments. */
 function checkFormatCall(checked: Checked, { target, args, at }: Call, out: SourceError[]): void {
   const [list] = args;
   if (target?.kind !== "literal" || typeof target.value !== "string" || list?.kind !== "list") {

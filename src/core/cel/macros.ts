@@ -8,13 +8,13 @@ import { SyntaxFailure } from "./lexer.ts";
 import type { Value } from "./libraries/values.ts";
 import type { Expr } from "./syntax.ts";
 
-/** No name that can be written. */
+/** A name that cannot occur in expressions. */
 const accumulator = "@result";
 const sortedList = "@__sortBy_input__";
 
 type Expand = (at: number, target: Expr, args: readonly Expr[]) => Expr;
 
-/** By name and count of arguments. */
+/** By name and number of arguments. */
 const receivers: ReadonlyMap<string, Expand> = new Map<string, Expand>([
   ["all/2", quantifier(allOf)],
   ["all/3", quantifier(allOf)],
@@ -57,7 +57,7 @@ const receivers: ReadonlyMap<string, Expand> = new Map<string, Expand>([
   ],
 ]);
 
-/** @returns undefined: it is a plain call. @throws SyntaxFailure where a macro is given what it does not take. */
+/** @returns undefined: it is an ordinary call. @throws SyntaxFailure for invalid arguments of a macro. */
 export function expandMacro(
   name: string,
   at: number,
@@ -169,7 +169,7 @@ function filtered(at: number, filter: Expr | undefined, step: Expr): Expr {
   return filter === undefined ? step : call(at, "_?_:_", filter, step, accumulated(at));
 }
 
-/** `target.hasValue() ? wrap(value) : optional.none()`, the value bound to a name. */
+/** `target.hasValue() ? wrap(value) : optional.none()`, with the value bound to a name. */
 function optional(
   at: number,
   target: Expr,
@@ -183,7 +183,7 @@ function optional(
   return call(at, "_?_:_", isThere, wrap(bound), call(at, "optional.none"));
 }
 
-/** The list sorted by a list of keys, one for each element. */
+/** The list sorted by a list of keys with one key per element. */
 function sorted(at: number, target: Expr, [name, key]: readonly Expr[]): Expr {
   if (target.kind === "literal" || target.kind === "map" || target.kind === "struct") {
     const kinds = "a list, identifier, comprehension, call or select expression";
@@ -201,7 +201,7 @@ function sorted(at: number, target: Expr, [name, key]: readonly Expr[]): Expr {
   return bind(at, sortedList, target, made);
 }
 
-/** `result`, where `name` stands for `value`. */
+/** `result` with `name` bound to `value`. */
 function bind(at: number, name: string, value: Expr, result: Expr): Expr {
   return {
     kind: "comprehension",
@@ -227,7 +227,7 @@ function fold(at: number, range: Expr, names: readonly Expr[], parts: Fold): Exp
 }
 
 const identifier = "argument is not an identifier";
-/** What quantifiers say. */
+/** The error text of quantifiers. */
 const simpleName = "argument must be a simple name";
 
 function identOf(name: Expr | undefined, at: number, wanted = identifier): string {

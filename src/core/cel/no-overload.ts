@@ -20,7 +20,7 @@ import {
 
 const plain = "no such overload";
 
-/** The types whose values have an operator, and refuse only what stands on its other side. */
+/** Types that define an operator but refuse some operands on its other side. */
 const holders: Readonly<Record<string, string>> = {
   "_+_": "int uint double string bytes list google.protobuf.Duration google.protobuf.Timestamp",
   "_-_": "int uint double google.protobuf.Duration google.protobuf.Timestamp string",
@@ -33,7 +33,7 @@ const holders: Readonly<Record<string, string>> = {
   sort: "string list google.protobuf.Duration google.protobuf.Timestamp",
 };
 const orders: ReadonlySet<string> = new Set(["_<=_", "_>_", "_>=_"]);
-/** These say nothing of themselves. */
+/** Types whose errors do not name them. */
 const nameless: ReadonlySet<string> = new Set(
   "@in !_ _==_ _!=_ contains endsWith find findAll matches startsWith".split(" "),
 );
@@ -53,7 +53,7 @@ export function noOverloadOf(name: string, args: readonly Value[]): FunctionErro
   return new FunctionError(`${plain}: ${call}`);
 }
 
-/** `isPair`: of a comprehension with two variables. */
+/** `isPair`: for a comprehension with two variables. */
 export function notIterable(value: Value, isPair: boolean): string {
   const type = goTypeName(value);
   if (isPair) return `unsupported comprehension range type: ${type}`;
@@ -67,7 +67,7 @@ const goTypes: Readonly<Record<string, string>> = {
   string: "types.String",
 };
 
-/** Throws where `key` can be the key of nothing. */
+/** Throws if `key` cannot be the key of any map. */
 export function checkKey(key: Value): void {
   if (["string", "bigint", "number", "boolean"].includes(typeof key) || key instanceof Uint) return;
   throw new FunctionError(`invalid qualifier type: ${goTypeName(key)}`);

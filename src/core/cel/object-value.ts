@@ -1,11 +1,11 @@
-/** Values of object types: what is declared by a schema, or made by a literal `Type{...}`. */
+/** Values of object types: declared by a schema, or created by a literal `Type{...}`. */
 import { equalValues, OpaqueValue, type Value } from "./libraries/values.ts";
 
 export abstract class ObjectValue extends OpaqueValue {
-  /** By the name expressions use; undefined: not set. */
+  /** By the name used in expressions; undefined: not set. */
   abstract field(name: string): Value | undefined;
   abstract has(name: string): boolean;
-  /** Of the fields that are set. */
+  /** Names of the fields that are set. */
   abstract names(): readonly string[];
 
   override get size(): number {
@@ -25,7 +25,7 @@ export abstract class ObjectValue extends OpaqueValue {
   }
 }
 
-/** Made by an expression. */
+/** Created by an expression. */
 export class MadeObject extends ObjectValue {
   readonly #fields: ReadonlyMap<string, Value>;
 

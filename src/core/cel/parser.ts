@@ -31,7 +31,7 @@ const binary: ReadonlyMap<string, string> = new Map([
   ["||", "_||_"],
 ]);
 
-/** Words that are no variables; they may be field names. */
+/** Reserved words, which cannot be variables but may be field names. */
 const reserved: ReadonlySet<string> = new Set(
   `as break const continue else false for function if import in let loop package namespace null return true
    var void while`.split(/\s+/),
@@ -50,10 +50,10 @@ export function parse(text: string): Expr {
 
 class Parser {
   readonly #tokens: readonly Token[];
-  /** What is wrong so far: the text is read on after small faults. */
+  /** Errors found so far; parsing continues after minor ones. */
   readonly #faults: SourceError[];
   #next = 0;
-  /** Brackets that are open here. */
+  /** Number of open brackets. */
   #open = 0;
   #depth = 0;
   /** Levels below each expression: chains like `a.b.c` and `1 + 1 + 1` nest without brackets. */
@@ -75,12 +75,12 @@ class Parser {
     return expr;
   }
 
-  /** Records a fault; the caller goes on as if the text were right. */
+  /** Records an error; the caller continues as if the text were correct. */
   #fail(at: number, message: string): void {
     addFault(this.#faults, { at, message: `Syntax error: ${message}` });
   }
 
-  /** What was found so far, and this. */
+  /** The errors found so far and this one. */
   #failure(token: Token, message: string): SyntaxFailure {
     this.#fail(token.at, message);
     return failureOf(this.#faults);
@@ -129,19 +129,19 @@ class Parser {
     return token;
   }
 
-  /** Only the outermost bracket may be missing at the end: nothing else is missing then. */
+  /** At the end of the text, only the outermost missing bracket is reported. */
   #close(operator: string): void {
     this.#expect(operator, ({ kind }) => kind === "end" && this.#open === 1);
     this.#open -= 1;
   }
 
-  /** A comma alone is allowed. */
+  /** A single comma is allowed. */
   #endsEmpty(close: string): boolean {
     if (this.#peek().text === "," && this.#ahead(1).text === close) this.#next += 1;
     return this.#takeIf(close) !== undefined;
   }
 
-  /** After an item of what may end in a comma. @returns whether it has ended. */
+  /** Called after an item of a list that may end with a comma. @returns whether the list has ended. */
   #endsAfterItem(close: string): boolean {
     if (this.#takeIf(close) !== undefined) return true;
     if (this.#takeIf(",") === undefined) throw this.#unexpected(this.#peek(), `{'${close}', ','}`);
@@ -151,7 +151,7 @@ class Parser {
     return true;
   }
 
-  /** @throws SyntaxFailure where the tree gets too deep for what walks it. */
+  /** @throws SyntaxFailure when the tree becomes too deep for recursive functions. */
   #nest(expr: Expr, parts: readonly Expr[]): Expr {
     let below = 0;
     for (const part of parts) below = Math.max(below, this.#levels.get(part) ?? 0);
@@ -184,7 +184,7 @@ class Parser {
     return this.#call("_?_:_", question.at, [condition, then, otherwise]);
   }
 
-  /** Terms of one operator become a balanced tree, as cel-go's: long chains stay shallow. */
+  /** As in cel-go, terms of one operator become a balanced tree, so that long chains stay shallow. */
   #logical(operator: "&&" | "||", operand: () => Expr): Expr {
     const terms = [operand()];
     const places: number[] = [];
@@ -223,7 +223,7 @@ class Parser {
     }
   }
 
-  /** An even number of `!` or `-` is none at all. */
+  /** An even number of `!` or `-` has no effect. */
   #unary(): Expr {
     this.#skipStray(anyStart);
     const sign = this.#takeIf("!", "-");
@@ -297,7 +297,7 @@ class Parser {
     return this.#failure(token, `no viable alternative at input '${input}'`);
   }
 
-  /** After the bracket that opens. */
+  /** Parses arguments after the opening bracket. */
   #args(): Expr[] {
     this.#open += 1;
     const args: Expr[] = [];
@@ -309,7 +309,7 @@ class Parser {
     return args;
   }
 
-  /** One token too many is passed over. */
+  /** Skips one superfluous token. */
   #skipStray(expected: string): void {
     const token = this.#peek();
     if (startsExpression(token) || token.kind === "end") return;
@@ -363,7 +363,7 @@ class Parser {
     return { kind: "ident", at, name: text };
   }
 
-  /** Looks ahead for `{` after a dotted name; takes the tokens up to it. */
+  /** Looks ahead for `{` after a dotted name, and consumes the tokens before it. */
   #structName(first: Token): { readonly name: string; readonly at: number } | undefined {
     let name = first.text;
     let ahead = this.#next;
@@ -467,7 +467,7 @@ function startsExpression({ kind, text }: Token): boolean {
 }
 
 const literals = "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER";
-/** What may begin an expression, in the parser generator's words; an argument; an index. */
+/** The tokens that may begin an expression, an argument or an index, in the form of the parser generator's errors. */
 const anyStart = `{'[', '{', '(', '.', '-', '!', ${literals}}`;
 const argumentStart = `{'[', '{', '(', ')', '.', '-', '!', ${literals}}`;
 const indexStart = `{'[', '{', '(', '.', '-', '!', '?', ${literals}}`;

@@ -15,11 +15,11 @@ interface Collected {
   plan(planOf: (expr: Expr) => Step, isConstant: (expr: Expr) => boolean): Collect;
 }
 
-/** What reading `@result` and joining another list to it costs. */
+/** Cost of reading `@result` and appending another list to it. */
 const joinCost = 1 + 1;
-/** What making a list of one element costs, unless it is constant. */
+/** Cost of creating a list of one element, unless it is constant. */
 const elementCost = 10;
-/** What reading `@result` and inserting costs. */
+/** Cost of reading `@result` and inserting into it. */
 const insertCost = 1 + 1;
 
 interface Parts {
@@ -27,7 +27,7 @@ interface Parts {
   readonly call: Call;
 }
 
-/** The step, without the condition it may stand under. */
+/** The parts of a step, without its condition, if it has one. */
 function partsOf(step: Expr, name: string): Parts | undefined {
   if (step.kind !== "call") return undefined;
   if (step.name === name) return { filter: undefined, call: step };

@@ -32,15 +32,15 @@ export function plan(checked: Checked): Step {
   return new Planner(checked).plan(checked.expr);
 }
 
-/** Functions that convert between types: of a constant they are constant, too. */
+/** Type conversions, whose result is constant for a constant argument. */
 const conversions: ReadonlySet<string> = new Set(
   "bool bytes double duration dyn int string timestamp type uint".split(" "),
 );
 const noVariables: ReadonlyMap<string, Value> = new Map();
-/** Cost units of one conversion of a constant, before any evaluation. */
+/** Maximum cost of converting a constant before any evaluation. */
 const foldCostMax = 1_000_000;
 
-/** Of reading a variable, or anything that fields and indexes are read of. */
+/** Cost of reading a variable, or another value whose fields and indexes are read. */
 const attributeCost = 1;
 const createListCost = 10;
 const createMapCost = 30;
@@ -59,13 +59,13 @@ class Planner {
     return this.#attribute(expr, attributeCost);
   }
 
-  /** @param base what reading costs beside its fields and indexes: none for a branch of `?:` and an index, as upstream. */
+  /** @param base cost in addition to fields and indexes: as upstream, none for a branch of `?:` and an index. */
   #attribute(expr: Expr, base: number): Step {
     const constant = this.#constant(expr);
     return constant === undefined ? this.#planned(expr, base) : () => constant;
   }
 
-  /** What a field or an index is read of. `f(x).a` costs a unit more than `x.a`, whose variable has cost it already. */
+  /** The operand of a field or index. `f(x).a` costs one unit more than `x.a`, whose variable was already charged. */
   #operand(expr: Expr, base: number): Step {
     if (this.#constant(expr) === undefined && isAttribute(expr)) return this.#attribute(expr, base);
     const operand = this.plan(expr);
@@ -76,7 +76,7 @@ class Planner {
     };
   }
 
-  /** What is known before any evaluation costs none: literals, lists and maps of them, and conversions, as upstream. */
+  /** As upstream, values known before evaluation cost nothing: literals, lists and maps of them, and conversions. */
   #constant(expr: Expr): Value | undefined {
     if (expr.kind === "literal") return expr.value;
     if (!this.#constants.has(expr)) this.#constants.set(expr, this.#fold(expr));
@@ -195,7 +195,7 @@ class Planner {
     );
   }
 
-  /** `x in [1, 2]`: looked up at no cost, as upstream; nothing is evaluated to look into an empty list. */
+  /** `x in [1, 2]`: as upstream, the look-up is free, and for an empty list nothing is evaluated. */
   #constantMembership(
     { overloads }: Resolved,
     [, container]: readonly Expr[],
@@ -286,7 +286,7 @@ class Planner {
       (inner) => this.plan(inner),
       (inner) => this.#constant(inner) !== undefined,
     );
-    // A step that is gathered is not planned again: nested folds would double the work at each level.
+    // A collecting step is not planned twice, because nested folds would double the work at each level.
     const loop =
       step === undefined
         ? { condition: this.plan(expr.condition), next: this.plan(expr.step) }
@@ -317,7 +317,7 @@ class Planner {
   }
 }
 
-/** Calls that read as names do: their cost joins that of what they read of. */
+/** Calls that read fields or elements, whose cost is added to that of their operand. */
 function isAttribute(expr: Expr): boolean {
   if (expr.kind === "ident" || expr.kind === "select") return true;
   return expr.kind === "call" && (isIndex(expr) || /^_\?(?:\._|_:_)$/.test(expr.name));
@@ -372,7 +372,7 @@ function attempt(run: () => Value): Value | Failed {
   }
 }
 
-/** Element, or index and element; of a map its key, or key and value. */
+/** Elements, or indexes and elements; keys of a map, or keys and values. */
 function* iterate(frame: Frame, over: Value, isPair: boolean): Generator<readonly [Value, Value]> {
   for (const pair of pairsOf(over, isPair)) {
     frame.count();
@@ -431,7 +431,7 @@ function uniqueMap(entries: readonly (readonly [Value, Value])[]): MapValue {
   return new MapValue(entries);
 }
 
-/** Calls that do not evaluate all their arguments. */
+/** Calls that do not evaluate all of their arguments. */
 function specialCall({ name, overloads }: Resolved, steps: readonly Step[]): Step | undefined {
   const [a, b, c] = steps;
   if (a === undefined) return undefined;
@@ -462,7 +462,7 @@ function notStrictlyFalse(frame: Frame, step: Step): boolean {
   return value !== false;
 }
 
-/** `decisive` of either side decides, even where the other one fails. */
+/** `decisive` on either side determines the result, even if the other side fails. */
 function either(frame: Frame, left: Step, right: Step, decisive: boolean): Value {
   const a = attempt(() => left(frame));
   if (a === decisive) return decisive;
@@ -492,10 +492,10 @@ function plainCall({ name, overloads }: Resolved, steps: readonly Step[]): Step 
   };
 }
 
-/** Characters that a function of texts goes through in one unit of effort. */
+/** Characters that a text function processes per unit of effort. */
 const charactersPerEffort = 16;
 
-/** The effort of a function that looks at each character once; those that look at elements count them. */
+/** Effort of a function that reads each character once; functions over elements count those. */
 function readingEffort(args: readonly Value[]): number {
   let effort = 0;
   for (const arg of args) {

@@ -1,4 +1,4 @@
-/** The sizes that a schema declares, as the estimate of costs asks for them. */
+/** The sizes declared by a schema, for cost estimates. */
 import type { EstimateSize } from "./libraries/call-estimate.ts";
 import type { SchemaNode } from "./schema-types.ts";
 
@@ -14,7 +14,7 @@ const sized: ReadonlySet<string> = new Set([
   "timestamp",
 ]);
 
-/** The first name of a path is a variable's, and both variables have the type of `self`. */
+/** The first name of a path is that of a variable, and both variables have the type of `self`. */
 export function schemaSizes(self: SchemaNode): EstimateSize {
   return ({ path = [] }) => {
     if (path.length === 0) return undefined;
@@ -25,7 +25,7 @@ export function schemaSizes(self: SchemaNode): EstimateSize {
       if (name === "@keys" && node.form === "map") {
         return at === path.length - 1 ? { min: 0, max: 0 } : undefined;
       }
-      // Nor does it know a field by its keyword here.
+      // Nor does upstream find a field with a keyword as its name here.
       const isElement = name === "@items" || name === "@values";
       const next = isElement ? node.element : node.fields.get(name)?.node;
       if (next === undefined) return undefined;

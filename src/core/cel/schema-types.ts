@@ -12,7 +12,7 @@ import { dynType, objectType, type Type } from "./type.ts";
 import { escapeName, findField } from "./field-names.ts";
 import type { ObjectDeclaration, TypeProvider } from "./declarations.ts";
 
-/** The part of a schema that matters here. */
+/** The part of a schema that expressions need. */
 export interface Schema {
   readonly type?: string;
   readonly format?: string;
@@ -48,30 +48,30 @@ type Form =
   | "int-or-string"
   | "dyn";
 
-/** A schema as expressions see it. */
+/** A schema in the form used for expressions. */
 export interface SchemaNode {
   readonly form: Form;
   readonly type: Type;
   readonly isNullable: boolean;
-  /** Most characters, bytes, elements or entries that a request can carry. */
+  /** Maximum characters, bytes, elements or entries in a request. */
   readonly maxSize: number;
-  /** Fewest bytes of JSON. */
+  /** Minimum bytes of JSON. */
   readonly minBytes: number;
-  /** Of objects: by the name expressions use. */
+  /** For objects: by the name used in expressions. */
   readonly fields: ReadonlyMap<string, SchemaField>;
-  /** Of lists and maps. */
+  /** For lists and maps. */
   readonly element: SchemaNode | undefined;
   readonly listType: string;
   readonly listKeys: readonly string[];
 }
 
 export interface SchemaField {
-  /** As the JSON has it. */
+  /** The name in JSON. */
   readonly name: string;
   readonly node: SchemaNode;
 }
 
-/** Bytes of the largest request; sizes that a schema does not bound follow from it. */
+/** Maximum size of a request, which limits sizes that the schema does not. */
 const requestBytes = 3 * 1024 * 1024;
 const noFields: ReadonlyMap<string, SchemaField> = new Map();
 
@@ -91,10 +91,10 @@ export const dynNode: SchemaNode = {
   maxSize: requestBytes - 2,
 };
 
-/** A node with its type takes some 1 us. */
+/** Creating a node with its type takes about 1 us. */
 const effortPerNode = 5;
 
-/** @returns undefined: expressions do not see the value. */
+/** @returns undefined: the value is not visible to expressions. */
 export function schemaNode(
   schema: Schema,
   name: string,
@@ -125,7 +125,7 @@ export function schemaNode(
   }
 }
 
-/** Rules at the root, and of embedded resources, see the type and the name. */
+/** Rules at the root, and of embedded resources, can read type and name. */
 function withResourceFields(schema: Schema): Schema {
   const text: Schema = { type: "string" };
   const metadata: Schema = {
@@ -169,7 +169,7 @@ function mapNode(schema: Schema, name: string): SchemaNode | undefined {
     isNullable: schema.nullable === true,
     element,
     minBytes: 2,
-    // A key, quotes, colon and comma beside the value.
+    // In addition to the value: a key, quotes, colon and comma.
     maxSize: schema.maxProperties ?? Math.floor((requestBytes - 2) / (element.minBytes + 6)),
   };
 }
@@ -187,7 +187,7 @@ function objectNode(schema: Schema, name: string): SchemaNode {
     const escaped = escapeName(field);
     if (node === undefined || escaped === undefined) continue;
     fields.set(escaped, { name: field, node });
-    // A default is filled in by the server, so a request may leave it out.
+    // A field with a default may be omitted in requests.
     const isSent = required.has(field) && (child.default === undefined || child.default === null);
     if (isSent) minBytes += utf8Length(field) + 4 + node.minBytes;
   }
@@ -202,14 +202,14 @@ function objectNode(schema: Schema, name: string): SchemaNode {
   };
 }
 
-/** Bytes of JSON that the texts of a format have. Source: pkg/cel/limits.go. */
+/** Bytes of JSON for texts of each format. Source: pkg/cel/limits.go. */
 const dateLength = 12;
 const dateTimeLength = 32;
 const dateTimeLeast = 21;
 const durationLength = 32;
 const durationLeast = 3;
 
-/** A character has at most 4 bytes; upstream counts so for texts, not for bytes. */
+/** As upstream, a character counts 4 bytes for strings, but not for bytes. */
 function lengthOf({ maxLength }: Schema): number | undefined {
   return maxLength === undefined ? undefined : Math.max(0, maxLength) * 4;
 }
@@ -250,7 +250,7 @@ function enumSize({ enum: values }: Schema): number | undefined {
   return Math.max(...values.map((value) => (typeof value === "string" ? utf8Length(value) : 0)));
 }
 
-/** All object types of some nodes, by name. */
+/** All object types of the given nodes, by name. */
 export function schemaTypes(roots: readonly SchemaNode[]): TypeProvider {
   const declared = new Map<string, ObjectDeclaration>();
   const waiting = [...roots];

@@ -1,4 +1,4 @@
-/** Errors of an expression with their place, shown as cel-go shows them. */
+/** Errors of an expression with their position, in cel-go's form. */
 
 export interface SourceError {
   /** Offset in code points. */
@@ -6,14 +6,14 @@ export interface SourceError {
   readonly message: string;
 }
 
-/** Errors one below the other, each with its line and a mark below its column. */
+/** Each error with its line and a mark below its column. */
 export function showErrors(text: string, errors: readonly SourceError[]): string {
   const source = Array.from(text);
   const sorted = errors.toSorted((a, b) => a.at - b.at);
   return sorted.map((error) => showError(source, error)).join("\n");
 }
 
-/** Longer lines are left out, as upstream. */
+/** As upstream, longer lines are not shown. */
 const snippetMax = 16_384;
 
 function showError(source: readonly string[], { at, message }: SourceError): string {
@@ -29,7 +29,7 @@ function showError(source: readonly string[], { at, message }: SourceError): str
   return `${head}\n | ${shown.join("")}\n | ${mark(shown, column)}`;
 }
 
-/** Wide marks below characters that are no ASCII. */
+/** Wide marks are used below non-ASCII characters. */
 function mark(line: readonly string[], column: number): string {
   const dots = line.slice(0, column).map((character) => (isWide(character) ? "．" : "."));
   const there = line[column];

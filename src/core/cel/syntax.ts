@@ -23,11 +23,11 @@ export interface Select extends Place {
   readonly kind: "select";
   readonly operand: Expr;
   readonly field: string;
-  /** From `has(...)`. */
+  /** Whether it comes from `has(...)`. */
   readonly isTest: boolean;
 }
 
-/** Operators are calls, named as cel-go names them: `_+_`, `_[_]`, `_?._`. */
+/** Operators are calls with cel-go's names: `_+_`, `_[_]`, `_?._`. */
 export interface Call extends Place {
   readonly kind: "call";
   readonly name: string;
@@ -38,7 +38,7 @@ export interface Call extends Place {
 export interface ListExpr extends Place {
   readonly kind: "list";
   readonly items: readonly Expr[];
-  /** Indexes of items written with `?`. */
+  /** Indexes of items marked with `?`. */
   readonly optional: ReadonlySet<number>;
 }
 
@@ -70,7 +70,7 @@ export interface Comprehension extends Place {
   readonly kind: "comprehension";
   readonly range: Expr;
   readonly iterVar: string;
-  /** The value where `iterVar` is the index or key; absent: one variable. */
+  /** The variable for the value when `iterVar` is the index or key; absent: there is one variable. */
   readonly iterVar2: string | undefined;
   readonly accuVar: string;
   readonly init: Expr;
@@ -89,7 +89,7 @@ export type Expr =
   | StructExpr
   | Comprehension;
 
-/** `a.b.c`, if the expression is nothing but names. */
+/** `a.b.c`, if the expression consists of names only. */
 export function qualifiedName(expr: Expr): string | undefined {
   if (expr.kind === "ident") return expr.name;
   if (expr.kind !== "select" || expr.isTest) return undefined;
@@ -97,13 +97,13 @@ export function qualifiedName(expr: Expr): string | undefined {
   return before === undefined ? undefined : `${before}.${expr.field}`;
 }
 
-/** Whether a variable of that name is read anywhere. */
+/** Whether a variable with that name is read anywhere. */
 export function mentions(expr: Expr, name: string): boolean {
   if (expr.kind === "ident") return expr.name === name;
   return partsOf(expr).some((part) => mentions(part, name));
 }
 
-/** The expressions right within one, in the order in which they are written. */
+/** The direct subexpressions, in the order of the text. */
 export function partsOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case "literal":

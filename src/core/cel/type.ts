@@ -56,17 +56,17 @@ export function sameType(a: Type, b: Type): boolean {
 
 const scalars: ReadonlySet<string> = new Set(["bool", "bytes", "double", "int", "string", "uint"]);
 
-/** Whether null may stand for a value of the type: not for scalars, lists and maps. */
+/** Whether null may be used for the type, which scalars, lists and maps do not allow. */
 function isNullable({ name }: Type): boolean {
   return !scalars.has(name) && name !== "list" && name !== "map" && name !== "type";
 }
 
-/** What type parameters stand for. An assignment that fails half way is undone by its trail. */
+/** The assignments of type parameters. A failed assignment is undone by its trail. */
 export class Bindings {
   readonly #bound = new Map<string, Type>();
   readonly #trail: (readonly [string, Type | undefined])[] = [];
 
-  /** Whether all of `from` may stand for `to`, one by one; what was bound stays bound only then. */
+  /** Whether all types of `from` can be assigned to those of `to`, pairwise; otherwise nothing stays bound. */
   assignAll(from: readonly Type[], to: readonly Type[]): boolean {
     if (from.length !== to.length) return false;
     const ok = from.every((type, at) => this.#assign(type, to[at] ?? errorType));
@@ -79,7 +79,7 @@ export class Bindings {
     return this.assignAll([from], [to]);
   }
 
-  /** The type with everything known put in its place; unbound parameters stay, or become dyn. */
+  /** The type with known parameters replaced; unbound ones stay, or become dyn. */
   substitute(type: Type, unboundToDyn: boolean): Type {
     if (type.isParameter) {
       const found = this.#bound.get(type.name);
@@ -105,7 +105,7 @@ export class Bindings {
     return a.parameters.every((one, at) => this.#assign(one, b.parameters[at] ?? errorType));
   }
 
-  /** Lets parameter `b` stand for `a`, unless it stands for something else. */
+  /** Binds parameter `b` to `a`, unless it is bound to another type. */
   #bind(a: Type, b: Type): { readonly valid: boolean; readonly hasBinding: boolean } {
     if (sameType(a, b)) return { valid: true, hasBinding: true };
     const known = this.#bound.get(b.name);
@@ -143,7 +143,7 @@ export class Bindings {
   }
 }
 
-/** Of two types that fit each other, the one that says less. */
+/** The more general of two compatible types. */
 export function mostGeneral(a: Type, b: Type): Type {
   return isLessSpecific(a, b) ? a : b;
 }

@@ -24,7 +24,7 @@ interface ResourceAccess {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** Absent: none was given, or it does not parse. */
+  /** Absent: no selector was given, or it does not parse. */
   readonly fieldSelector?: FieldSelector;
   readonly labelSelector?: LabelSelector;
 }
@@ -37,7 +37,7 @@ export type AccessCheck = { readonly subject: AccessSubject; readonly verb: stri
 export interface AccessDecision {
   readonly allowed: boolean;
   readonly reason: string;
-  /** Absent: the authorizer did not fail. */
+  /** The authorizer's error; absent: none. */
   readonly error?: string;
 }
 
@@ -147,7 +147,7 @@ function ofDecision(
   );
 }
 
-/** Go's TrimSpace leaves nothing of it. */
+/** Whether Go's TrimSpace would leave an empty text. */
 function isBlank(text: string): boolean {
   return /^[\s\u0085]*$/.test(text);
 }
@@ -255,7 +255,7 @@ function resourceCheck(value: GroupCheckValue, resource: string): Value {
   });
 }
 
-/** A selector that does not parse adds nothing to the check. An empty one is none. */
+/** A selector that is empty or does not parse does not change the check. */
 function withFieldSelector(own: ResourceAccess, text: string): ResourceAccess {
   const { fieldSelector: _, ...rest } = own;
   const fieldSelector = text === "" ? undefined : parseOrNothing(() => parseFieldSelector(text));

@@ -15,10 +15,10 @@ import { OpaqueValue, Uint, listItems, mapEntries } from "./values.ts";
 import type { Value } from "./values.ts";
 
 export const characterCost = 0.1;
-/** For each character of a pattern and each tenth character of the text. */
+/** Cost per character of the pattern and per ten characters of the text. */
 export const patternCost = 0.25;
 export const listCost = 10;
-/** A check may be made twice within the budget of a call. */
+/** Allows at most two access checks within the budget of a call. */
 export const accessCheckCost = 350_000;
 
 type Cost = (args: readonly Value[], overload: string) => number | undefined;
@@ -29,7 +29,7 @@ function perCharacter(factor: number): Cost {
   return ([text]) => Math.ceil(sizeOf(text) * factor);
 }
 
-/** By function, as upstream: overloads of one name share a rule unless the rule asks for the id. */
+/** By function, as upstream: overloads share a rule unless it depends on the overload's id. */
 const byFunction: Readonly<Record<string, Cost>> = {
   check: () => accessCheckCost,
   ...named(
@@ -73,7 +73,7 @@ const byFunction: Readonly<Record<string, Cost>> = {
   ...named(["getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery"], one),
 };
 
-/** By overload; these come first. */
+/** By overload; checked before the rules by function. */
 const byOverload: Readonly<Record<string, Cost>> = {
   list_slice: ([list, start, end]) => allocationCost(1, sliceSize(list, start, end)),
   list_flatten: ([list]) => allocationCost(1, sizeOf(list)),
@@ -90,7 +90,7 @@ function named(names: readonly string[], cost: Cost): Record<string, Cost> {
   return Object.fromEntries(names.map((name) => [name, cost]));
 }
 
-/** @param args the receiver first. */
+/** @param args including the receiver, which is first. */
 export function callCost(
   name: string,
   overload: string,
@@ -102,7 +102,7 @@ export function callCost(
   return (ownEntry(byOverload, overload) ?? ownEntry(byFunction, name))?.(args, overload);
 }
 
-/** What size() would be; 1 for what has none. */
+/** The result of size(); 1 for values without size. */
 export function sizeOf(value: Value | undefined): number {
   if (typeof value === "string") return textLength(value);
   if (value instanceof Uint8Array) return value.length;
@@ -111,7 +111,7 @@ export function sizeOf(value: Value | undefined): number {
   return listItems(value)?.length ?? mapEntries(value)?.length ?? 1;
 }
 
-/** What is no number is refused by the function, after its cost. */
+/** Anything but a number is refused by the function itself, after its cost. */
 function countOf(value: Value | undefined): number {
   return typeof value === "bigint" ? Number(value) : 1;
 }
@@ -120,12 +120,12 @@ function parseCost(text: Value | undefined): number {
   return Math.ceil(sizeOf(text) * characterCost);
 }
 
-/** RE2 is linear in the text and in the pattern; the guess is four characters for a step of a pattern. */
+/** RE2 is linear in text and pattern; one step of a pattern is assumed per four characters. */
 export function matchCost(textSize: number, patternSize: number): number {
   return Math.ceil((1 + textSize) * characterCost) * Math.ceil(patternSize * patternCost);
 }
 
-/** A list, the reading of the text, and a struct and a list for each two characters. */
+/** Cost of a list, of reading the text, and of a struct and a list per two characters. */
 function selectorCost(size: number): number {
   return listCost + Math.ceil(size * characterCost) + Math.ceil(Math.ceil(size * 0.5) * 50);
 }

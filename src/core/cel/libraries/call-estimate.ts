@@ -21,30 +21,30 @@ import type { LibraryType } from "./library.ts";
 import { types } from "./library.ts";
 import type { Value } from "./values.ts";
 
-/** An expression as estimates see it. */
+/** An expression in the form used for estimates. */
 export interface EstimateNode {
   readonly type: LibraryType;
-  /** From a variable down; `@items` for an element. Absent: reached through a function. */
+  /** Path from a variable; `@items` stands for an element. Absent: the value comes from a function. */
   readonly path?: readonly string[];
-  /** What the expression itself tells. */
+  /** Size known from the expression itself. */
   readonly size?: Range;
   readonly literal?: Value;
 }
 
 interface CallEstimate {
   readonly cost: Range;
-  /** Absent: nothing is known. */
+  /** Absent: unknown. */
   readonly resultSize?: Range;
 }
 
-/** Knows the sizes that schemas declare. */
+/** Returns the sizes declared in schemas. */
 export type EstimateSize = (node: EstimateNode) => Range | undefined;
 
 interface Call {
   readonly overload: string;
-  /** Absent for a function that is no member. */
+  /** Absent for a function that is not a member. */
   readonly target: EstimateNode | undefined;
-  /** Without the target. */
+  /** Arguments without the target. */
   readonly args: readonly EstimateNode[];
   readonly sizeOf: (node: EstimateNode) => Range;
 }
@@ -53,18 +53,18 @@ type Estimate = (call: Call) => CallEstimate | undefined;
 
 const one: Estimate = () => ({ cost: fixedRange(1) });
 
-/** Longest pattern that a named format is taken to have. */
+/** Assumed maximum length of the pattern of a named format. */
 const formatPatternMax = 128;
 const formatNameMax = 64;
 /** Addresses have 4 or 16 bytes. */
 const addressSize: Range = { min: 4, max: 16 };
 
-/** A tenth of a unit for each character of the first argument. */
+/** `factor` per tenth of the first argument's characters. */
 function reading(factor: number): Estimate {
   return ({ args: [text], sizeOf }) => text && { cost: scaleRange(sizeOf(text), factor) };
 }
 
-/** As `reading`, with a result of the same size. */
+/** Like `reading`, with a result of the same size. */
 const converting: Estimate = ({ args, sizeOf }) => {
   const [text] = args;
   if (text === undefined || args.length !== 1) return undefined;
@@ -163,7 +163,7 @@ function elementOf(node: EstimateNode): EstimateNode | undefined {
   return node.path === undefined ? { type } : { type, path: [...node.path, "@items"] };
 }
 
-/** Of a list: its elements; of a text (indexOf): its characters. */
+/** Visits the elements of a list, or the characters of a text (indexOf). */
 function traversal({ target, sizeOf }: Call): CallEstimate | undefined {
   if (target === undefined) return undefined;
   const element = elementOf(target);
@@ -261,7 +261,7 @@ function equality({ args: [left, right] }: Call): CallEstimate | undefined {
     return { cost: scaleRange({ min: 1, max: formatNameMax }, characterCost) };
   }
   if (left.type.name !== types.url.name) return undefined;
-  // Upstream looks at the right side twice.
+  // Upstream uses the right side twice.
   const size = right.size === undefined ? fixedRange(1) : uniteRanges(right.size, right.size);
   return { cost: scaleRange({ min: 1, max: size.max }, characterCost) };
 }
@@ -271,7 +271,7 @@ function flattening({ target, args: [depth], sizeOf }: Call): CallEstimate | und
   return allocation(depth === undefined ? 1 : intLiteral(depth, unlimited), sizeOf(target));
 }
 
-/** Sorting is taken to compare each element with each; sortBy by the size of its list of keys. */
+/** Assumes that sorting compares each element with each; sortBy uses the size of its list of keys. */
 function sorting(call: Call, element: string, isOwn: boolean): CallEstimate | undefined {
   const keys = isOwn ? call.target : call.args[0];
   if (call.target === undefined || keys === undefined) return undefined;
@@ -292,7 +292,7 @@ function allocation(factor: number, size: Range): CallEstimate {
   return { cost: addRanges(scaleRange(size, factor), fixedRange(1 + listCost)), resultSize: size };
 }
 
-/** A literal int, not below zero; else `otherwise`. */
+/** The value of a non-negative int literal; otherwise `otherwise`. */
 function intLiteral(node: EstimateNode, otherwise: number): number {
   const { literal } = node;
   if (typeof literal !== "bigint") return otherwise;

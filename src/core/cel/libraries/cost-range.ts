@@ -1,12 +1,12 @@
-/** Ranges of sizes and costs that saturate at 2^64, as upstream's estimates do. */
+/** Ranges of sizes and costs that saturate at 2^64, as upstream's estimates. */
 
 export interface Range {
   readonly min: number;
-  /** At least `min`; `unlimited` where nothing is known. */
+  /** At least `min`; `unlimited` when unknown. */
   readonly max: number;
 }
 
-/** 2^64: upstream's largest uint64, as near as a double has it. Estimates above 2^53 are not exact. */
+/** 2^64: upstream's largest uint64 as a double. Estimates above 2^53 are not exact. */
 export const unlimited = 2 ** 64;
 
 export const unknownRange: Range = { min: 0, max: unlimited };

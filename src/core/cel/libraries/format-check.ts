@@ -6,7 +6,7 @@ import { FunctionError } from "./limits.ts";
 import type { LibraryType } from "./library.ts";
 import { parseVerb } from "./string-format.ts";
 
-/** An argument as the checker knows it; a literal list or map has parts. */
+/** An argument as known to the checker; literal lists and maps have parts. */
 export interface FormatArgument {
   readonly type: LibraryType;
   /** Elements of a literal list, keys and values of a literal map. */
@@ -15,12 +15,12 @@ export interface FormatArgument {
 
 interface FormatFault {
   readonly message: string;
-  /** The argument (or a part of one) that the fault is at; absent: the call. */
+  /** The argument, or part of one, with the error; absent: the call. */
   readonly at?: FormatArgument;
 }
 
 const integers = ["int", "uint"];
-/** A text may be one of "NaN", "Infinity" and "-Infinity". */
+/** Strings are accepted because of "NaN", "Infinity" and "-Infinity". */
 const floats = ["double", "string"];
 const printable = [
   "list",
@@ -82,7 +82,7 @@ export function checkFormat(
     }
     const argument = args[index];
     if (at + 1 >= format.length) {
-      // Upstream's checker gives every argument, so the end of the text is seen first.
+      // Upstream's checker provides every argument, so the end of the format is noticed first.
       return { message: "unexpected end of string" };
     }
     if (argument === undefined) return { message: `index ${index} out of range` };
@@ -115,7 +115,7 @@ function checkArgument(verb: string, argument: FormatArgument): FormatFault | un
   return { message, at: bad };
 }
 
-/** `%s` looks into literal lists and maps. */
+/** `%s` checks the elements of literal lists and maps. */
 function findUnaccepted(
   rule: VerbRule,
   argument: FormatArgument,

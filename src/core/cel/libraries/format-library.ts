@@ -1,4 +1,4 @@
-/** kubernetes.format: named formats with validate(), which returns an optional list of findings. */
+/** kubernetes.format: named formats with validate(), which returns an optional list of errors. */
 import { ownEntry } from "#base/own.ts";
 import {
   declare,

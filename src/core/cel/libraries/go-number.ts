@@ -3,12 +3,12 @@
  * of the locale en-US for `%f` and `%e` as upstream prints them since strings library version 1.
  */
 
-/** Digits after the point; upstream's printer takes no larger count from a format. */
+/** Maximum digits after the point; upstream's printer accepts no larger precision. */
 const precisionMax = 1_000_000;
-/** What upstream's printer falls back to beyond that. */
+/** The precision that upstream's printer uses beyond that. */
 const precisionFallback = 65;
 
-/** `%.Nf` of plain Go: no separators, a minus before a negative zero. */
+/** `%.Nf` of plain Go: no separators, and a minus before a negative zero. */
 export function plainFixed(value: number, precision: number): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
@@ -16,7 +16,7 @@ export function plainFixed(value: number, precision: number): string {
   return sign + magnitudeFixed(Math.abs(value), precision);
 }
 
-/** `1,234.500000`; a negative zero prints no sign. */
+/** `1,234.500000`; a negative zero has no sign. */
 export function localeFixed(value: number, precision: number): string {
   const special = specialText(value);
   if (special !== undefined) return special;
@@ -27,7 +27,7 @@ export function localeFixed(value: number, precision: number): string {
   return sign + grouped + (fraction === undefined ? "" : `.${fraction}`);
 }
 
-/** `1.052033×10⁰³`. Upstream takes the precision for a width: six digits always follow the point. */
+/** `1.052033×10⁰³`. Upstream uses the precision as width: there are always six digits after the point. */
 export function localeScientific(value: number, width: number): string {
   const text = specialText(value) ?? scientificText(value);
   return text.padStart(Math.min(width, precisionMax), " ");
@@ -48,10 +48,10 @@ function specialText(value: number): string | undefined {
   return value > 0 ? "∞" : "-∞";
 }
 
-/** Exact: a double is a whole number of 2^-1074. */
+/** Exact, because a double is an integer multiple of 2^-1074. */
 function magnitudeFixed(value: number, precision: number): string {
   const { mantissa, exponent } = splitDouble(value);
-  // Beyond 1,074 digits nothing but zeros follows.
+  // Beyond 1,074 digits there are only zeros.
   const digits = Math.min(precision, 1_074);
   const scaled = mantissa * 10n ** BigInt(digits);
   const rounded =

@@ -1,8 +1,8 @@
-/** Texts quoted as Go's strconv.Quote writes them (`%q`): upstream's error texts and `format` carry them. */
+/** Quotes texts like Go's strconv.Quote (`%q`), as used in upstream's errors and by `format`. */
 
 import { ownEntry } from "#base/own.ts";
 
-/** The escapes that have a letter, the same in Go and in CEL. */
+/** Escapes with a letter, which are the same in Go and CEL. */
 export const namedEscapes: Readonly<Record<string, string>> = {
   "\u0007": "\\a",
   "\b": "\\b",

@@ -7,7 +7,7 @@
 import { AddressError, parseIpAddress } from "./ip-address.ts";
 import { goQuote } from "./go-quote.ts";
 
-/** A text that is no URL; the message is Go's. */
+/** The text is not a URL; the message is Go's. */
 export class UrlError extends Error {
   constructor(message: string) {
     super(message);
@@ -20,17 +20,17 @@ interface UserInfo {
   readonly password: string | undefined;
 }
 
-/** Parts of a URL as byte texts. */
+/** Parts of a URL, as texts of one character per byte. */
 export interface GoUrl {
   readonly scheme: string;
   readonly opaque: string;
   readonly user: UserInfo | undefined;
   readonly host: string;
   readonly path: string;
-  /** The path as written, where escaping `path` would spell it another way; else "". */
+  /** The path as written, if escaping `path` would spell it differently; otherwise "". */
   readonly rawPath: string;
   readonly omitHost: boolean;
-  /** A bare `?` at the end. */
+  /** Whether the URL ends with a bare `?`. */
   readonly forceQuery: boolean;
   readonly rawQuery: string;
   readonly fragment: string;
@@ -54,7 +54,7 @@ const empty: GoUrl = {
 type Part = "path" | "host" | "zone" | "user" | "query" | "fragment";
 
 const hostSafe = /[A-Za-z0-9\-_.~!"$&'()*+,:;<=>[\]]/;
-/** Characters that stand for themselves in each part. */
+/** Characters that need no escape in each part. */
 const safe: Readonly<Record<Part, RegExp>> = {
   path: /[A-Za-z0-9\-_.~$&+,/:;=@]/,
   host: hostSafe,
@@ -64,13 +64,13 @@ const safe: Readonly<Record<Part, RegExp>> = {
   fragment: /[A-Za-z0-9\-_.~!$&()*+,/:;=?@]/,
 };
 
-/** What url() does: the strict reading must accept the text, the lenient one knows fragments. */
+/** Implements url(): the strict parser must accept the text, and the lenient one handles fragments. */
 export function parseUrl(text: string): GoUrl {
   parseRequestUri(text);
   return parseReference(text);
 }
 
-/** Go's url.Parse: relative ones, too. Throws UrlError. */
+/** Go's url.Parse, which also accepts relative URLs. Throws UrlError. */
 export function parseReference(text: string): GoUrl {
   const [main, fragment] = cut(text, "#");
   const url = named(main, () => parse(toBytes(main), false));
@@ -80,12 +80,12 @@ export function parseReference(text: string): GoUrl {
   return { ...url, fragment: plain, rawFragment: escapePart(plain, "fragment") === raw ? "" : raw };
 }
 
-/** The strict reading: an absolute URL or an absolute path. Throws UrlError. */
+/** Strict parser: an absolute URL or an absolute path. Throws UrlError. */
 export function parseRequestUri(text: string): GoUrl {
   return named(text, () => parse(toBytes(text), true));
 }
 
-/** Names the text in the error of a step, as Go wraps it. */
+/** Adds the text to the error of a step, as Go does. */
 function named<T>(text: string, step: () => T): T {
   try {
     return step();
@@ -167,7 +167,7 @@ function parseHost(scheme: string, host: string): string {
   if (open === 0) return parseBracketHost(host);
   const colon = host.indexOf(":");
   if (colon >= 0) {
-    // Only schemes other than HTTP may have colons before the port.
+    // Colons before the port are allowed only with schemes other than HTTP.
     const isHttp = scheme === "http" || scheme === "https";
     checkPort(host.slice(isHttp ? colon : host.lastIndexOf(":")));
   }
@@ -229,7 +229,7 @@ function unescapeByte(escape: string, part: Part): string {
   const fault = (): UrlError => new UrlError(`invalid URL escape ${goQuote(fromBytes(escape))}`);
   if (!escapeRegex.test(escape)) throw fault();
   const byte = Number.parseInt(escape.slice(1), 16);
-  // In a host only bytes of other scripts may be escaped; in a zone also the percent sign and the space.
+  // In a host only non-ASCII bytes may be escaped; in a zone also the percent sign and the space.
   if (escape !== "%25") {
     if (part === "host" && byte < 0x80) throw fault();
     const char = String.fromCharCode(byte);
@@ -251,7 +251,7 @@ function escapePart(bytes: string, part: Part): string {
 const validPath = /^[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]%/]*$/;
 const validFragment = /^[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]%/?]*$/;
 
-/** The path with the escapes it was written with, where they are valid. */
+/** The path with its original escapes, where they are valid. */
 export function escapedPath(url: GoUrl): string {
   if (url.rawPath !== "" && validPath.test(url.rawPath)) return url.rawPath;
   return url.path === "*" ? "*" : escapePart(url.path, "path");
@@ -266,7 +266,7 @@ export function hostText(url: GoUrl): string {
   return fromBytes(url.host);
 }
 
-/** Host without its port and brackets. */
+/** The host without port and brackets. */
 export function hostnameText(url: GoUrl): string {
   const colon = url.host.lastIndexOf(":");
   const hasPort = colon >= 0 && portRegex.test(url.host.slice(colon));
@@ -280,10 +280,10 @@ export function portText(url: GoUrl): string {
   return hasPort ? url.host.slice(colon + 1) : "";
 }
 
-/** Go's limit on parameters of a query (net/url, since 1.26). */
+/** Go's limit of query parameters (net/url, since 1.26). */
 const parametersMax = 10_000;
 
-/** The parameters in order of their first use. Faulty ones are left out, too many leave out all. */
+/** The parameters in order of first use. Invalid ones are omitted; too many make the result empty. */
 export function queryValues(url: GoUrl): Map<string, string[]> {
   const values = new Map<string, string[]>();
   const parts = url.rawQuery.split("&");
@@ -341,7 +341,7 @@ function cut(text: string, mark: string): [string, string | undefined] {
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + mark.length)];
 }
 
-/** One character per byte of the text's UTF-8. */
+/** One character per UTF-8 byte. */
 function toBytes(text: string): string {
   if (/^\p{ASCII}*$/u.test(text)) return text;
   let out = "";

@@ -10,7 +10,7 @@ import { goQuote } from "./go-quote.ts";
 export interface IpAddress {
   readonly bits: 32 | 128;
   readonly value: bigint;
-  /** "" for none; IPv6 only. */
+  /** "" when there is none; only IPv6 has zones. */
   readonly zone: string;
 }
 
@@ -20,7 +20,7 @@ export interface IpPrefix {
   readonly length: number;
 }
 
-/** A text that is no address or prefix; the message is Go's. */
+/** The text is not an address or prefix; the message is Go's. */
 export class AddressError extends Error {
   constructor(message: string) {
     super(message);
@@ -42,7 +42,7 @@ function failure(text: string, why: string, at = ""): AddressError {
   return new AddressError(`ParseAddr(${goQuote(text)}): ${why}${place}`);
 }
 
-/** @param whole the text that errors name; @param text its dotted part. */
+/** @param whole the text named in errors; @param text its dotted part. */
 function parseIpv4Fields(whole: string, text: string): bigint {
   const fields: number[] = [];
   let value = 0;
@@ -80,7 +80,7 @@ function parseIpv6(whole: string): IpAddress {
   return { bits: 128, value, zone };
 }
 
-/** The eight groups of an IPv6 text. The order of the checks decides which text an error has. */
+/** The eight groups of an IPv6 text. The order of the checks determines the error text. */
 function readGroups(whole: string, text: string): number[] {
   const groups: number[] = [];
   let rest = text;
@@ -233,7 +233,7 @@ function isMulticastAddress(address: IpAddress): boolean {
   return address.bits === 32 ? address.value >> 28n === 0xen : address.value >> 120n === 0xffn;
 }
 
-/** Private addresses count, as in Go. */
+/** As in Go, private addresses count too. */
 export function isGlobalUnicastAddress(address: IpAddress): boolean {
   if (address.bits === 32 && address.value === 0xffffffffn) return false;
   return !(
@@ -258,12 +258,12 @@ export function prefixContains(prefix: IpPrefix, address: IpAddress): boolean {
   return prefix.address.value >> shift === address.value >> shift;
 }
 
-/** Every address of `inner` is one of `outer`. */
+/** Whether every address of `inner` belongs to `outer`. */
 export function prefixCovers(outer: IpPrefix, inner: IpPrefix): boolean {
   return outer.length <= inner.length && prefixContains(outer, inner.address);
 }
 
-/** The prefix with the bits behind its length cleared. */
+/** The prefix with the bits after its length cleared. */
 export function maskPrefix(prefix: IpPrefix): IpPrefix {
   const shift = BigInt(prefix.address.bits - prefix.length);
   const value = (prefix.address.value >> shift) << shift;

@@ -41,7 +41,7 @@ class IpValue extends OpaqueValue {
     this.address = address;
   }
 
-  /** Bytes of the address: what the cost counts with. */
+  /** Size of the address in bytes, used for costs. */
   override get size(): number {
     return this.address.bits / 8;
   }
@@ -63,7 +63,7 @@ class CidrValue extends OpaqueValue {
     this.prefix = prefix;
   }
 
-  /** Bytes of the prefix. */
+  /** Size of the prefix in bytes. */
   override get size(): number {
     return Math.ceil(this.prefix.length / 8);
   }
@@ -233,7 +233,7 @@ export const cidrLibrary: Library = {
   ],
 };
 
-/** Upstream loses the parser's error here. */
+/** Upstream drops the parser's error here. */
 function containsIpText(cidr?: Value, text?: Value): boolean {
   if (!accepts(AddressError, () => readAddress(textOf(text)))) throw noSuchOverload();
   return prefixContains(prefixOf(cidr), ipFromText(text));

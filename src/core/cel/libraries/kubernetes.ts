@@ -31,7 +31,7 @@ const libraries: readonly Library[] = [
   listExtension,
 ];
 
-/** Functions that the strings library has only since Kubernetes 1.29. */
+/** Functions that the strings library has since Kubernetes 1.29. */
 const stringsOf29: ReadonlySet<string> = new Set(["format", "strings.quote"]);
 
 /** @param minor the compatibility version 1.x: stored expressions have 36, new ones 35. */

@@ -6,7 +6,7 @@
 import { FunctionError } from "./limits.ts";
 import type { Value } from "./values.ts";
 
-/** A type by its CEL name; a parameter (`T`) stands for any one type. */
+/** A type by its CEL name; a parameter (`T`) stands for any single type. */
 export interface LibraryType {
   readonly name: string;
   readonly isParameter: boolean;
@@ -15,7 +15,7 @@ export interface LibraryType {
 
 export interface LibraryOverload {
   readonly id: string;
-  /** Called as `receiver.name(…)`. */
+  /** Whether it is called as `receiver.name(…)`. */
   readonly isMember: boolean;
   readonly args: readonly LibraryType[];
   readonly result: LibraryType;
@@ -31,7 +31,7 @@ export interface LibraryFunction {
 export interface Library {
   /** Upstream's name of the library. */
   readonly name: string;
-  /** The Kubernetes minor version 1.x that first has it. */
+  /** The first Kubernetes minor version 1.x with it. */
   readonly since: number;
   readonly functions: readonly LibraryFunction[];
 }
@@ -103,7 +103,7 @@ export function declare(name: string, ...overloads: readonly LibraryOverload[]):
   return { name, overloads };
 }
 
-/** What an argument of another type than declared is answered with; checked expressions have none. */
+/** The error for an argument of an undeclared type, which checked expressions never have. */
 export function noSuchOverload(): FunctionError {
   return new FunctionError("no such overload");
 }
@@ -123,7 +123,7 @@ export function boolOf(value: Value | undefined): boolean {
   return value;
 }
 
-/** Runs a parser; its own kind of error becomes the function's, with a text before it. */
+/** Runs a parser and converts its error to a FunctionError with a prefix. */
 export function parsed<T>(
   kind: abstract new (message: string) => Error,
   parse: () => T,
@@ -137,7 +137,7 @@ export function parsed<T>(
   }
 }
 
-/** Whether a parser takes its text. */
+/** Whether a parser accepts the text. */
 export function accepts(
   kind: abstract new (message: string) => Error,
   parse: () => unknown,

@@ -15,7 +15,7 @@ export const elementsMax = 1_000_000;
  */
 export const costMax = 4_000_000;
 
-/** A function refuses its arguments; the message becomes the evaluation's error. */
+/** A function refuses its arguments; the message becomes the error of the evaluation. */
 export class FunctionError extends Error {
   constructor(message: string) {
     super(message);

@@ -139,7 +139,7 @@ function range(end?: Value): Value {
   return listValue(Array.from({ length: Math.max(0, Number(count)) }, (_, at) => BigInt(at)));
 }
 
-/** The first of equal elements stays. Compares each with each kept one, as the cost says. */
+/** Of equal elements the first remains. Compares each element with each one kept, as the cost assumes. */
 function distinct(items: readonly Value[]): Value[] {
   const kept: Value[] = [];
   for (const item of items) {

@@ -6,7 +6,7 @@ import type { Library, LibraryOverload, LibraryType } from "./library.ts";
 import { Duration, Uint, addValues, compareValues, equalValues, listItems } from "./values.ts";
 import type { Value } from "./values.ts";
 
-/** The names that upstream's overload ids have, and the types. */
+/** Type names in upstream's overload ids, with the types and zero values. */
 const summable: readonly (readonly [string, LibraryType, Value])[] = [
   ["int", types.int, 0n],
   ["uint", types.uint, new Uint(0n)],
@@ -78,7 +78,7 @@ function isSorted(list?: Value): boolean {
   });
 }
 
-/** @param replaced the order of the best so far and the next at which the next takes its place. */
+/** @param replaced order of best and next element at which the next one becomes the best. */
 function extremes(name: string, replaced: 1 | -1): LibraryOverload[] {
   return comparable.map(([typeName, type]) =>
     member(`list_${typeName}_${name}_${typeName}`, [listOf(type)], type, (list) => {

@@ -1,4 +1,4 @@
-/** The named formats of `format.…()`: what each finds against a text, in upstream's words. */
+/** The named formats of `format.…()`: the errors that each reports for a text, in upstream's words. */
 import {
   dns1035LabelErrors,
   dnsLabelName,
@@ -9,10 +9,10 @@ import { labelValueErrors, qualifiedNameErrors } from "#api/selectors/label-synt
 import { UrlError, parseRequestUri } from "./go-url.ts";
 
 export interface NamedFormat {
-  /** What equal formats share; not the name it is asked for by. */
+  /** Equal for formats that are aliases; not the name in the call. */
   readonly name: string;
   readonly findErrors: (text: string) => readonly string[];
-  /** Length of the pattern that the cost counts with. */
+  /** Length of the pattern assumed by the cost. */
   readonly patternLength: number;
 }
 
@@ -21,7 +21,7 @@ function label1035Errors(text: string, prefix: boolean): string[] {
 }
 
 const uuidPattern = "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$";
-/** Only its length is used here, for dates as well. */
+/** Only its length is used, also for dates. */
 const datetimePattern = "^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$";
 const uuid = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
 const clock = /^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$/u;
@@ -110,7 +110,7 @@ function daysOf(year: number, month: number): number {
   return [4, 6, 9, 11].includes(month) ? 30 : 31;
 }
 
-/** What follows a second `t` is not looked at, as upstream does not. */
+/** As upstream, text after a second `t` is ignored. */
 function isDatetime(text: string): boolean {
   const [date = "", time] = text.toLowerCase().split("t");
   if (time === undefined || !isDate(date)) return false;

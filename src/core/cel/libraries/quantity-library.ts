@@ -33,7 +33,7 @@ import type { Library, LibraryFunction } from "./library.ts";
 import { OpaqueValue } from "./values.ts";
 import type { Value } from "./values.ts";
 
-/** value × 10^scale; the value is an int64. */
+/** value × 10^scale, where value is an int64. */
 interface SmallAmount {
   readonly value: bigint;
   readonly scale: number;
@@ -41,7 +41,7 @@ interface SmallAmount {
 
 class QuantityValue extends OpaqueValue {
   readonly quantity: Quantity;
-  /** Undefined where upstream holds a big decimal. */
+  /** Undefined where upstream uses a big decimal. */
   readonly small: SmallAmount | undefined;
 
   constructor(quantity: Quantity, small: SmallAmount | undefined) {
@@ -59,7 +59,7 @@ class QuantityValue extends OpaqueValue {
   }
 }
 
-/** Of a field that holds a quantity. @throws FunctionError for other texts. */
+/** From a field with a quantity. @throws FunctionError for other texts. */
 export function quantityOfText(text: string): Value {
   return readQuantity(text);
 }
@@ -73,7 +73,7 @@ const formatText =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const numericText = "unable to parse numeric part of quantity";
 
-/** Upstream takes a missing number for 0: `Mi` and `+` are quantities. */
+/** Upstream treats a missing number as 0: `Mi` and `+` are quantities. */
 function readQuantity(text: string): QuantityValue {
   const [number = ""] = /^[+-]?[0-9]*(?:\.[0-9]*)?/.exec(text) ?? [];
   const suffix = text.slice(number.length);
@@ -81,7 +81,7 @@ function readQuantity(text: string): QuantityValue {
     throw new QuantityError(formatText);
   }
   const hasDigits = /[0-9]/.test(number);
-  // What upstream reads by its slow path: that wants a number.
+  // Upstream parses these on its slow path, which requires a number.
   if (!hasDigits && /^([PE]i|[eE]-0*[1-9][0-9]+)$/.test(suffix)) {
     throw new QuantityError(numericText);
   }
@@ -119,7 +119,7 @@ function smallAmountOf(text: string): SmallAmount | undefined {
   return { value: sign === "-" ? -value : value, scale };
 }
 
-/** Upstream's guess of the digits that a power of two adds. */
+/** Upstream's estimate of the digits that a power of two adds. */
 function smallBinary(negative: boolean, whole: string, exponent: number): SmallAmount | undefined {
   if (15 - whole.length - Math.trunc((exponent * 3) / 10) - 1 < 0) return undefined;
   const value = BigInt(whole) << BigInt(exponent);
@@ -139,7 +139,7 @@ function addSmall(a: SmallAmount | undefined, b: SmallAmount | undefined): Small
   return value === BigInt.asIntN(64, value) ? { value, scale } : undefined;
 }
 
-/** value × 10^power where it stays an int64. */
+/** value × 10^power if it fits into an int64. */
 function scaleUp(value: bigint, power: number): bigint | undefined {
   if (value === 0n) return 0n;
   if (power > 18) return undefined;

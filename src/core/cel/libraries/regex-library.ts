@@ -42,7 +42,7 @@ export const regexLibrary: Library = {
   ],
 };
 
-/** @param limit matches at most; negative for all. */
+/** @param limit maximum number of matches; negative: unlimited. */
 function findAll(text: string, pattern: string, limit: bigint): Value {
   const isBounded = limit >= 0n && limit <= BigInt(text.length) + 1n;
   return listValue(findMatches(text, pattern, isBounded ? Number(limit) : text.length + 1));
@@ -73,11 +73,11 @@ function findMatches(text: string, pattern: string, limit: number): string[] {
   return found;
 }
 
-/** Steps of one pattern: some 50 ms. RE2's own limit is 1.4 million. */
+/** Maximum steps of a pattern: some 50 ms. RE2's own limit is 1.4 million. */
 const patternStepsMax = 10_000;
-/** Steps of all kept patterns: some 25 MB. The oldest go. */
+/** Maximum steps of all cached patterns: some 25 MB. The oldest are dropped. */
 const keptStepsMax = 50_000;
-/** Kept patterns; also bounds what short ones hold. */
+/** Maximum cached patterns, which bounds the memory of short ones. */
 const keptPatternsMax = 256;
 
 interface Pattern {
@@ -87,10 +87,10 @@ interface Pattern {
 
 const kept = new Map<string, Pattern>();
 let keptSteps = 0;
-/** Steps that may still be compiled. */
+/** Steps that may still be compiled in this evaluation. */
 let budget = Number.POSITIVE_INFINITY;
 
-/** Runs an evaluation that may compile this many steps of patterns it makes itself. */
+/** Runs an evaluation that may compile this many steps of computed patterns. */
 export function withPatternBudget<T>(steps: number, run: () => T): T {
   const before = budget;
   budget = steps;
@@ -108,7 +108,7 @@ export function hasMatch(text: string, pattern: string): boolean {
   return compiled.matcher(text).find();
 }
 
-/** Whether RE2 takes it. One that is too large to be compiled here is refused where it is used. */
+/** Whether RE2 accepts it. A pattern too large to be compiled here is refused when it is used. */
 export function isPattern(pattern: string): boolean {
   if (kept.has(pattern) || patternSteps(pattern) > patternStepsMax) return true;
   try {
@@ -120,12 +120,12 @@ export function isPattern(pattern: string): boolean {
   }
 }
 
-/** A text of this many characters, each of which may be at each step. */
+/** Effort of a search, in which each character may be processed at each step. */
 function searchEffort(characters: number, steps: number): number {
   return 1 + (characters * steps) / 16;
 }
 
-/** Compiling a step takes some 1 us. */
+/** Compiling takes about 1 us per step. */
 const effortPerStep = 8;
 
 function patternOf(pattern: string): Pattern {
@@ -149,7 +149,7 @@ function compileNew(pattern: string): RE2JS {
     return RE2JS.compile(pattern);
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error;
-    // Go names the faulty part even where it is empty.
+    // Go names the invalid part even when it is empty.
     const part = error.message.endsWith("trailing backslash at end of expression") ? ": ``" : "";
     throw new FunctionError(`Illegal regex: ${error.message}${part}`);
   }

@@ -1,17 +1,17 @@
-/** Semantic versions as upstream's blang/semver v4 reads them, error texts included. */
+/** Parses semantic versions like upstream's blang/semver v4, error texts included. */
 import { goQuote } from "./go-quote.ts";
 
 export interface SemanticVersion {
-  /** Below 2^64, as the two after it. */
+  /** Below 2^64, like minor and patch. */
   readonly major: bigint;
   readonly minor: bigint;
   readonly patch: bigint;
-  /** A bigint sorts before a text and by its value. */
+  /** A bigint precedes a text, and is ordered by value. */
   readonly prerelease: readonly (bigint | string)[];
   readonly build: readonly string[];
 }
 
-/** A text that is no version; the message is upstream's. */
+/** The text is not a version; the message is upstream's. */
 export class SemanticVersionError extends Error {
   constructor(message: string) {
     super(message);
@@ -59,7 +59,7 @@ function dropLeadingZeros(part: string): string {
   return /^[0-9]/.test(kept) ? kept : `0${kept}`;
 }
 
-/** At most three parts; the last keeps its dots. */
+/** At most three parts; the last part keeps its dots. */
 function splitInThree(text: string): string[] {
   const [first, rest] = cut(text, ".");
   if (rest === undefined) return [first];
@@ -88,7 +88,7 @@ function parseUint64(text: string): bigint {
   const fault = (why: string): SemanticVersionError =>
     new SemanticVersionError(`strconv.ParseUint: parsing ${goQuote(text)}: ${why}`);
   if (text === "") throw fault("invalid syntax");
-  // 2^64 has 20 digits: a longer text is never made into a number.
+  // 2^64 has 20 digits, so longer texts are not converted.
   if (text.length > 20 || BigInt(text) > uint64Max) throw fault("value out of range");
   return BigInt(text);
 }
@@ -112,7 +112,7 @@ function parseBuild(text: string): string {
   throw new SemanticVersionError(`Invalid character(s) found in build meta data ${goQuote(text)}`);
 }
 
-/** -1, 0 or 1. Build data does not count. */
+/** -1, 0 or 1. Build metadata is ignored. */
 export function compareVersions(a: SemanticVersion, b: SemanticVersion): number {
   return (
     compare(a.major, b.major) ||
@@ -126,7 +126,7 @@ function comparePrereleases(
   a: SemanticVersion["prerelease"],
   b: SemanticVersion["prerelease"],
 ): number {
-  // A version without a prerelease comes after all of its prereleases.
+  // A version without a prerelease follows all of its prereleases.
   if (a.length === 0 || b.length === 0)
     return compare(Number(a.length === 0), Number(b.length === 0));
   for (const [at, own] of a.entries()) {

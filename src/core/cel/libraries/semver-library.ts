@@ -1,4 +1,4 @@
-/** kubernetes.Semver version 1: semantic versions, with a lenient reading behind a second argument. */
+/** kubernetes.Semver version 1: semantic versions, parsed leniently if a second argument is true. */
 import {
   accepts,
   boolOf,
@@ -39,7 +39,7 @@ class SemverValue extends OpaqueValue {
   }
 }
 
-/** Of a field that holds a semantic version. @throws SemanticVersionError for other texts. */
+/** From a field with a semantic version. @throws SemanticVersionError for other texts. */
 export function semverOfText(text: string): Value {
   return new SemverValue(parseSemanticVersion(text));
 }
@@ -66,7 +66,7 @@ const two = [types.semver, types.semver];
 function numberOf(name: "major" | "minor" | "patch"): LibraryFunction {
   return declare(
     name,
-    // Numbers beyond int64 wrap, as upstream's conversion does.
+    // As in upstream's conversion, numbers beyond int64 wrap around.
     member(`semver_${name}`, [types.semver], types.int, (version) =>
       BigInt.asIntN(64, versionOf(version)[name]),
     ),

@@ -1,4 +1,4 @@
-/** cel.lib.ext.sets: lists as sets. */
+/** cel.lib.ext.sets: lists used as sets. */
 import { declare, free, listOf, parameter, types } from "./library.ts";
 import type { Library } from "./library.ts";
 import { itemsOf } from "./lists-library.ts";

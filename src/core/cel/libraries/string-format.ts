@@ -21,7 +21,7 @@ import {
 import type { Value } from "./values.ts";
 
 type Clause = (value: Value, budget: Budget) => string;
-/** Characters that may still be printed. */
+/** Number of characters that may still be printed. */
 type Budget = { left: number };
 
 const precisionDefault = 6;
@@ -61,11 +61,11 @@ function parseClause(format: string, at: number): { readonly clause: Clause; end
 interface Verb {
   readonly verb: string;
   readonly precision: number | undefined;
-  /** The place behind the clause. */
+  /** Position after the clause. */
   readonly end: number;
 }
 
-/** Reads one clause behind its percent sign. Throws FunctionError. */
+/** Parses the clause after a percent sign. Throws FunctionError. */
 export function parseVerb(format: string, at: number): Verb {
   const match = /^\.([0-9]*)/.exec(format.slice(at, at + 400));
   const place = at + (match?.[0].length ?? 0);
@@ -118,7 +118,7 @@ function clauseOf(verb: string, precision: number | undefined): Clause {
 }
 
 function formatArgument(clause: Clause, value: Value, budget: Budget): string {
-  // Each character may be printed alone: as two digits, or quoted.
+  // Each character may be printed separately, as two digits or quoted.
   const isText = typeof value === "string" || value instanceof Uint8Array;
   spendEffort(isText ? 1 + value.length / 2 : 1);
   try {
@@ -151,7 +151,7 @@ function formatString(value: Value, budget: Budget): string {
   throw new FunctionError(`${before} ${typeName(value)}`);
 }
 
-/** Upstream prints an element as a CEL literal. */
+/** As upstream, an element is printed as a CEL literal. */
 function formatElement(value: Value, budget: Budget): string {
   if (typeof value === "string") return spend(budget, goQuote(value));
   if (value instanceof Uint8Array) return spend(budget, `b${goQuote(formatString(value, budget))}`);

@@ -9,7 +9,7 @@ import { findEach, findLastText, findText } from "./text-search.ts";
 
 const surrogates = /[\ud800-\udfff]/;
 
-/** Code points of the text. */
+/** Number of code points. */
 export function textLength(text: string): number {
   if (!surrogates.test(text)) return text.length;
   let pairs = 0;
@@ -26,13 +26,13 @@ function isPair(text: string, at: number): boolean {
   return (text.charCodeAt(at) & 0xfc00) === 0xd800 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00;
 }
 
-/** Bytes of the text's UTF-8. */
+/** Number of UTF-8 bytes. */
 export function textBytes(text: string): number {
   if (/^\p{ASCII}*$/u.test(text)) return text.length;
   return new TextEncoder().encode(text).byteLength;
 }
 
-/** The UTF-16 place of a code point's place; `count` may be the length of the text. */
+/** Converts a code point index to a UTF-16 index; `count` may equal the length of the text. */
 function placeOf(text: string, count: number): number {
   if (!surrogates.test(text)) return count;
   let place = 0;
@@ -80,7 +80,7 @@ export function upperAscii(text: string): string {
   return text.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
 }
 
-/** @param limit replacements at most; negative for all. */
+/** @param limit maximum replacements; negative: unlimited. */
 export function replaceText(text: string, old: string, by: string, limit: bigint): string {
   if (limit === 0n || old === by) return text;
   const most = limit < 0n || limit > BigInt(text.length) + 1n ? text.length + 1 : Number(limit);
@@ -106,7 +106,7 @@ function replaceBetween(text: string, by: string, most: number): string {
   return chars.map((char, at) => (at < count ? by + char : char)).join("") + after;
 }
 
-/** @param limit parts at most; negative for all. */
+/** @param limit maximum parts; negative: unlimited. */
 export function splitText(text: string, separator: string, limit: bigint): string[] {
   if (limit === 0n) return [];
   const most = limit < 0n || limit > BigInt(text.length) + 1n ? text.length + 1 : Number(limit);
@@ -144,7 +144,7 @@ export function substringOf(text: string, start: bigint, end?: bigint): string {
 
 const space = /[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
 
-/** Unicode's white space, as Go has it: not the byte order mark, but U+0085. */
+/** White space by Unicode as in Go: without the byte order mark, with U+0085. */
 export function trimText(text: string): string {
   let start = 0;
   let end = text.length;
@@ -153,7 +153,7 @@ export function trimText(text: string): string {
   return text.slice(start, end);
 }
 
-/** The text as a CEL literal; unlike Go's %q it keeps what is not printable. */
+/** The text as a CEL literal; unlike Go's %q, unprintable characters are kept. */
 export function quoteText(text: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what is quoted
   return `"${text.toWellFormed().replace(/[\u0007-\r\\"]/g, (char) => ownEntry(namedEscapes, char) ?? char)}"`;
@@ -169,7 +169,7 @@ function joinedLength(texts: readonly string[], separator: string): number {
   return texts.reduce((sum, text) => sum + text.length, separators);
 }
 
-/** `~` and `/` escaped for a JSON pointer. */
+/** Escapes `~` and `/` for a JSON pointer. */
 export function escapeKey(text: string): string {
   return text.replace(/[~/]/g, (char) => (char === "~" ? "~0" : "~1"));
 }

@@ -4,10 +4,10 @@
  * their sum.
  */
 
-/** Below this the host's search does at most this many comparisons a character. */
+/** For shorter patterns the host's search makes at most this many comparisons per character. */
 const shortPattern = 32;
 
-/** The first place at or behind `from`, or -1. */
+/** The first match at or after `from`; -1: none. */
 export function findText(text: string, pattern: string, from: number): number {
   if (pattern.length < shortPattern) return text.indexOf(pattern, from);
   const borders = bordersOf(pattern);
@@ -21,7 +21,7 @@ export function findText(text: string, pattern: string, from: number): number {
   return -1;
 }
 
-/** The last place at or before `from`, or -1. */
+/** The last match at or before `from`; -1: none. */
 export function findLastText(text: string, pattern: string, from: number): number {
   if (pattern.length < shortPattern) return text.lastIndexOf(pattern, from);
   const borders = bordersOf(pattern);
@@ -39,7 +39,7 @@ export function findLastText(text: string, pattern: string, from: number): numbe
   return last;
 }
 
-/** Every place, none overlapping the one before; at most `limit`. */
+/** All matches that do not overlap the previous one; at most `limit`. */
 export function findEach(text: string, pattern: string, limit: number): number[] {
   const places: number[] = [];
   if (pattern.length < shortPattern) {
@@ -63,7 +63,7 @@ export function findEach(text: string, pattern: string, limit: number): number[]
   return places;
 }
 
-/** For each length of a prefix: the length of its longest proper prefix that is also its suffix. */
+/** For each prefix length: the length of the prefix's longest proper border. */
 function bordersOf(pattern: string): Int32Array {
   const borders = new Int32Array(pattern.length);
   let length = 0;

@@ -1,4 +1,4 @@
-/** The values that library functions take and make, and what they need to know of them. */
+/** The values that library functions take and return, with their operations. */
 import { ownEntry } from "#base/own.ts";
 import { spendEffort } from "../effort.ts";
 import { FunctionError, elementsMax } from "./limits.ts";
@@ -46,7 +46,7 @@ export class Timestamp {
   }
 }
 
-/** A value of a type that only functions look into. */
+/** A value whose contents only functions can read. */
 export abstract class OpaqueValue {
   readonly typeName: string;
 
@@ -54,7 +54,7 @@ export abstract class OpaqueValue {
     this.typeName = typeName;
   }
 
-  /** What size() would be where costs count with it; else 1. */
+  /** The result of size() where costs use it; otherwise 1. */
   get size(): number {
     return 1;
   }
@@ -63,7 +63,7 @@ export abstract class OpaqueValue {
     return this === other;
   }
 
-  /** For error texts and tests; no conversion to a CEL string. */
+  /** For error texts and tests; not a conversion to a CEL string. */
   print(): string {
     return this.typeName;
   }
@@ -84,7 +84,7 @@ export class ListValue {
     return this.items.length;
   }
 
-  /** This list is on the left of `==`; its elements are on the left of `equal`. */
+  /** This list is the left operand of `==`; its elements are the left operands of `equal`. */
   equals(other: ListValue, equal: (a: Value, b: Value) => boolean): boolean {
     const { items } = other;
     return (
@@ -121,19 +121,19 @@ export class MapValue {
     return this.entries.length;
   }
 
-  /** Keys that are equal numbers of different types are one key. */
+  /** Equal numbers of different types are the same key. */
   get(key: Value): Value | undefined {
     this.#index ??= new Map(this.entries.map(([one, value]) => [keyText(one), value]));
     return this.#index.get(keyText(key));
   }
 
-  /** What `in` answers. */
+  /** The result of `in`. */
   has(key: Value): boolean {
     return this.get(key) !== undefined;
   }
 }
 
-/** Equal keys, and no others, have the same text. */
+/** Two keys have the same text exactly if they are equal. */
 export function keyText(key: Value): string {
   if (typeof key === "string") return `s${key}`;
   if (typeof key === "bigint") return `n${key}`;
@@ -170,12 +170,12 @@ export function optionalValue(inner: Value | undefined): Value {
   return new OptionalValue(inner);
 }
 
-/** Undefined for what is no list. */
+/** Undefined unless the value is a list. */
 export function listItems(value: Value): readonly Value[] | undefined {
   return value instanceof ListValue ? value.items : undefined;
 }
 
-/** Undefined for what is no map. */
+/** Undefined unless the value is a map. */
 export function mapEntries(value: Value): readonly (readonly [Value, Value])[] | undefined {
   return value instanceof MapValue ? value.entries : undefined;
 }
@@ -253,7 +253,7 @@ function numberOf(value: Value): bigint | number | undefined {
   return value instanceof Uint ? value.value : undefined;
 }
 
-/** -1, 0 or 1; undefined where the two have no order (NaN, other types). */
+/** -1, 0 or 1; undefined when the values have no order (NaN, other types). */
 export function compareValues(a: Value, b: Value): number | undefined {
   spendEffort(1);
   if (typeof a === "string" && typeof b === "string") return compareTexts(a, b);
@@ -275,7 +275,7 @@ function compareNumbers(a: Value, b: Value): number | undefined {
 
 type Pair = readonly [bigint, bigint] | readonly [number, number];
 
-/** An integer beside a double is compared as a double, as cel-go does: beyond 2^53 that rounds. */
+/** As cel-go, an integer is compared with a double as a double, which is inexact beyond 2^53. */
 function alike(a: bigint | number | undefined, b: bigint | number | undefined): Pair | undefined {
   if (a === undefined || b === undefined) return undefined;
   return typeof a === "bigint" && typeof b === "bigint" ? [a, b] : [Number(a), Number(b)];
@@ -290,7 +290,7 @@ function orderKey(value: Value): OrderKey {
   return value instanceof Duration || value instanceof Timestamp ? value.nanos : undefined;
 }
 
-/** By code point, as Go compares UTF-8: surrogates would sort before U+E000 otherwise. */
+/** Compares by code point, like Go's UTF-8; by UTF-16 unit, surrogates would precede U+E000. */
 function compareTexts(a: string, b: string): number {
   if (a === b) return 0;
   let at = 0;
@@ -298,7 +298,7 @@ function compareTexts(a: string, b: string): number {
   return fixUp(a.charCodeAt(at)) < fixUp(b.charCodeAt(at)) ? -1 : 1;
 }
 
-/** Surrogates come after every other unit, the end of a text (NaN) before. */
+/** Maps surrogates after all other units, and the end of a text (NaN) before them. */
 function fixUp(unit: number): number {
   if (Number.isNaN(unit)) return -1;
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
@@ -313,7 +313,7 @@ function compareBytes(a: Uint8Array, b: Uint8Array): number {
   return Math.sign(a.length - b.length);
 }
 
-/** The sum of two numbers or durations. Throws FunctionError at an overflow. */
+/** The sum of two numbers or durations. Throws FunctionError on overflow. */
 export function addValues(a: Value, b: Value): Value {
   if (typeof a === "number" && typeof b === "number") return a + b;
   if (typeof a === "bigint" && typeof b === "bigint") return int64(a + b);
@@ -329,7 +329,7 @@ function int64(value: bigint): bigint {
   return value;
 }
 
-/** What string() makes of the value; undefined for a value that has no text. */
+/** The result of string(); undefined for a value without one. */
 export function stringForm(value: Value): string | undefined {
   if (typeof value === "string") return value;
   if (typeof value === "boolean" || typeof value === "bigint") return value.toString();
@@ -341,7 +341,7 @@ export function stringForm(value: Value): string | undefined {
   return value instanceof TypeValue ? value.name : undefined;
 }
 
-/** The shortest digits that read back as the same double, as strconv.FormatFloat writes them with 'g'. */
+/** The shortest digits that parse to the same double, as strconv.FormatFloat with 'g'. */
 function doubleText(value: number): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
@@ -367,7 +367,7 @@ function bytesText(bytes: Uint8Array): string {
   }
 }
 
-/** Seconds with as many digits as it takes. */
+/** Seconds with as many digits as necessary. */
 function durationText(nanos: bigint): string {
   const magnitude = nanos < 0n ? -nanos : nanos;
   const text = `${magnitude / 1_000_000_000n}${fractionText(magnitude % 1_000_000_000n)}s`;
@@ -384,7 +384,7 @@ function fractionText(nanos: bigint): string {
   return nanos === 0n ? "" : `.${nanos.toString().padStart(9, "0").replace(/0+$/, "")}`;
 }
 
-/** A value in an error text. */
+/** A value in the form for error texts. */
 export function printValue(value: Value): string {
   if (value instanceof OpaqueValue) return value.print();
   return stringForm(value) ?? typeName(value);

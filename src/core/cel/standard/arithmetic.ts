@@ -97,7 +97,7 @@ function divide(a: Value, b: Value): Value {
 
 function modulo(a: Value, b: Value): Value {
   if (isZero(b)) throw new FunctionError("modulus by zero");
-  // The least integer has no positive twin: upstream refuses the division, whatever the rest.
+  // The smallest integer has no positive counterpart; upstream refuses even its remainder.
   if (a === -intMax && b === -1n) throw new FunctionError("integer overflow");
   return arithmetic(a, b, { int: (x, y) => x % y });
 }

@@ -77,7 +77,7 @@ function floorSeconds(nanos: bigint): bigint {
   return (nanos - rest) / second;
 }
 
-/** Doubles at the very ends are refused: they round to what is no int64. */
+/** Doubles at the limits are refused, because they round to values outside int64. */
 function intOfDouble(value: number): bigint {
   const isInside = value > -(2 ** 63) && value < 2 ** 63;
   if (!isInside) throw new FunctionError("integer overflow");

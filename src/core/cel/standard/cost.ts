@@ -1,4 +1,4 @@
-/** What calls of the language's own functions cost at run time. Source: cel-go interpreter/runtimecost.go. */
+/** Run-time costs of CEL's own functions. Source: cel-go interpreter/runtimecost.go. */
 import { characterCost, matchCost, sizeOf } from "../libraries/call-cost.ts";
 import type { Value } from "../libraries/values.ts";
 
@@ -19,7 +19,7 @@ const comparing: ReadonlySet<string> = new Set([
   ]),
 ]);
 
-/** @param id "" where several overloads fit: upstream then counts one unit. */
+/** @param id "" when several overloads match, for which upstream counts one unit. */
 export function standardCost(id: string, args: readonly Value[]): number {
   const [a, b] = args;
   if (comparing.has(id)) return scaled(Math.min(sizeOf(a), sizeOf(b)));

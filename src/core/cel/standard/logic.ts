@@ -1,4 +1,4 @@
-/** Operators that the evaluator runs itself: here are their types. */
+/** Types of the operators that the evaluator implements itself. */
 import { declare, free, parameter, types, type Library } from "../libraries/library.ts";
 import { noOverload } from "./arithmetic.ts";
 

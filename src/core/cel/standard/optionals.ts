@@ -1,4 +1,4 @@
-/** Optional values. `or` and `orValue` do not evaluate their argument where it is not needed (plan.ts). */
+/** Optional values. `or` and `orValue` evaluate their argument only if it is needed (plan.ts). */
 import {
   declare,
   free,

@@ -43,7 +43,7 @@ function isNumber(value: Value): boolean {
   return typeof value === "bigint" || typeof value === "number" || value instanceof Uint;
 }
 
-/** `less` -> its overloads, in upstream's order. */
+/** The overloads of `less` and similar, in upstream's order. */
 function orderOverloads(name: string, holds: (order: number) => boolean): LibraryOverload[] {
   const compare = ordered(holds);
   const same = [
@@ -70,7 +70,7 @@ function orderOverloads(name: string, holds: (order: number) => boolean): Librar
   ];
 }
 
-/** A quantity, an address and their like are compared with their own kind alone. */
+/** Quantities, addresses and similar values equal only values of their own type. */
 function equal(x: Value, y: Value): boolean {
   const isOwnKind = x instanceof OpaqueValue && !(x instanceof ObjectValue);
   if (isOwnKind && y !== null && typeName(y) !== typeName(x)) throw noOverload();
@@ -97,7 +97,7 @@ export function show(key: Value): string {
   return stringForm(key) ?? typeName(key);
 }
 
-/** Undefined: there is no such element. As cel-go, what holds none has not this one: only its type refuses that. */
+/** Undefined: the element does not exist. As cel-go, only a key of a wrong type is refused. */
 export function findElement(container: Value, key: Value): Value | undefined {
   if (container instanceof MapValue) return container.get(key);
   if (container instanceof ObjectValue && typeof key === "string") return container.field(key);
@@ -118,7 +118,7 @@ function toIndex(value: bigint): number | undefined {
   return value < 0n || value > 2n ** 53n ? undefined : Number(value);
 }
 
-/** The element as an optional; of an optional container, of what it holds. */
+/** The element as an optional; for an optional container, the element of its value. */
 export function foundOptional(container: Value, key: Value): Value {
   if (!(container instanceof OptionalValue)) return new OptionalValue(findElement(container, key));
   return container.inner === undefined ? container : foundOptional(container.inner, key);
@@ -178,7 +178,7 @@ export const relationsLibrary: Library = {
   ],
 };
 
-/** The map with one more entry, or with those of another map. */
+/** The map with one more entry, or with the entries of another map. */
 function insert(map: Value, keyOrMap: Value, value?: Value): Value {
   if (!(map instanceof MapValue)) throw noOverload();
   const added: readonly (readonly [Value, Value])[] =

@@ -1,4 +1,4 @@
-/** Durations as Go writes them and timestamps of RFC 3339, both to the nanosecond. */
+/** Durations in Go's form and RFC 3339 timestamps, with nanoseconds. */
 
 const units: ReadonlyMap<string, bigint> = new Map([
   ["ns", 1n],
@@ -12,7 +12,7 @@ const units: ReadonlyMap<string, bigint> = new Map([
 ]);
 const textMax = 200;
 
-/** Nanoseconds; undefined: no duration. May be beyond an int64. */
+/** In nanoseconds; undefined: not a duration. May exceed an int64. */
 export function parseDuration(text: string): bigint | undefined {
   if (text.length > textMax) return undefined;
   const [, sign = "", body = ""] = /^([+-]?)(.*)$/s.exec(text) ?? [];
@@ -36,7 +36,7 @@ export function parseDuration(text: string): bigint | undefined {
 const rfc3339 =
   /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:[.,](\d+))?([Zz]|[+-]\d{2}:\d{2})$/;
 
-/** Nanoseconds since 1970; undefined: no timestamp. */
+/** Nanoseconds since 1970; undefined: not a timestamp. */
 export function parseTimestamp(text: string): bigint | undefined {
   const found = text.length > textMax ? null : rfc3339.exec(text);
   if (found === null) return undefined;

@@ -29,10 +29,10 @@ function modulo(value: bigint, divisor: bigint): bigint {
 }
 
 const zones = new Map<string, Intl.DateTimeFormat | undefined>();
-/** More names than there are zones are mistakes: they are not kept. */
+/** Maximum cached zone names; there are fewer zones, so more names are mistakes. */
 const zonesMax = 1_000;
 
-/** What the wall clock of the zone is ahead of UTC at that moment. */
+/** The zone's offset from UTC at that moment. */
 function zoneOffsetMs(ms: number, zone: Value): number {
   spendEffort(15);
   if (typeof zone !== "string") throw noOverload();
