@@ -6,7 +6,7 @@
  *         answers to is known, and chooses nothing.
  */
 
-/** Upstream's name, its older spellings, and ours where it is another. */
+/** Upstream's name, its older aliases, and our name if it differs. */
 const table = `
 attachdetach: persistentvolume-attach-detach-controller = attachdetach-controller
 bootstrapsigner: bootstrap-signer-controller
@@ -74,12 +74,12 @@ const components = new Map(
     }),
 );
 
-/** Undefined: no such controller is known. */
+/** Undefined: the controller is unknown. */
 function componentOf(name: string): string | undefined {
   return components.get(name);
 }
 
-/** Upstream's rule: the first entry that names a controller decides, and `*` stands for those that none names. */
+/** As upstream: the first entry with the controller's name decides; `*` stands for controllers that are not named. */
 export function isChosen(component: string, chosen: readonly string[]): boolean {
   for (const entry of chosen) {
     const isOff = entry.startsWith("-");
@@ -88,7 +88,7 @@ export function isChosen(component: string, chosen: readonly string[]): boolean 
   return chosen.includes("*");
 }
 
-/** The first entry that names no controller; undefined: all do. */
+/** The first entry that names no controller; undefined: all are valid. */
 export function unknownController(chosen: readonly string[]): string | undefined {
   const names = chosen.filter((entry) => entry !== "*").map((entry) => entry.replace(/^-/, ""));
   return names.find((name) => componentOf(name) === undefined);

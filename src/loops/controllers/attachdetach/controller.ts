@@ -69,9 +69,9 @@ export class AttachDetachController implements ControllerOptions<Node> {
   readonly #drivers: Informer<CSIDriver>;
   readonly #attachments: Informer<VolumeAttachment>;
   readonly #expectations: Expectations<VolumeAttachment>;
-  /** By name of the attachment; at most one entry per unwanted VolumeAttachment. */
+  /** By attachment name: since when it has been unwanted. At most one entry per unwanted VolumeAttachment. */
   readonly #unwantedSince = new Map<string, number>();
-  /** The last event of each attachment; dropped with the attachment's last pod. */
+  /** The last event about each attachment; dropped with the attachment's last pod. */
   readonly #said = new Map<string, string>();
 
   constructor(deps: ControllerDeps) {
@@ -102,7 +102,7 @@ export class AttachDetachController implements ControllerOptions<Node> {
     return podsOfClaim(this.#pods, claimKey).flatMap(nodeOfClaims);
   }
 
-  /** Its node, and the nodes whose pods wait for the volume. */
+  /** The attachment's node, and the nodes whose pods wait for its volume. */
   #nodesOf({ spec }: VolumeAttachment): readonly string[] {
     const { claimRef } = this.#volumes.get("", spec.source.persistentVolumeName ?? "")?.spec ?? {};
     const key = `${claimRef?.namespace ?? ""}/${claimRef?.name ?? ""}`;
@@ -143,7 +143,7 @@ export class AttachDetachController implements ControllerOptions<Node> {
     };
   }
 
-  /** Others may make VolumeAttachments by other names: they are theirs. */
+  /** VolumeAttachments with other names belong to other controllers. */
   #isOwn({ metadata, spec }: VolumeAttachment): boolean {
     const csi = this.#csiVolume(spec.source.persistentVolumeName ?? "")?.spec?.csi;
     if (csi === undefined) return false;
@@ -170,7 +170,7 @@ export class AttachDetachController implements ControllerOptions<Node> {
     });
   }
 
-  /** Volumes of in-tree plugins are attached by the drivers that do their work. */
+  /** Volumes of in-tree plugins are attached by the CSI drivers that replaced them. */
   #csiVolume(name: string): PersistentVolume | undefined {
     const volume = this.#volumes.get("", name);
     return volume === undefined ? undefined : asCsi(volume);
@@ -274,7 +274,7 @@ function nodeOfClaims(pod: Pod): readonly string[] {
   return nodeName === "" || claimsOf(pod).length === 0 ? [] : [nodeName];
 }
 
-/** Whether anything changed that attaching depends on; a heartbeat changes nothing. */
+/** Whether anything relevant for attaching has changed; heartbeats do not count. */
 function hasNews(old: Node, node: Node): boolean {
   const facts = ({ metadata, spec, status }: Node) => [
     metadata?.annotations ?? {},

@@ -25,26 +25,26 @@ export interface WantedVolume {
 
 export interface NodeView {
   readonly nodeName: string;
-  /** Undefined: it is gone. */
+  /** Undefined: the node does not exist. */
   readonly node: Node | undefined;
   readonly wanted: readonly WantedVolume[];
-  /** Of this node, made by an attach-detach controller. */
+  /** Attachments to this node that were made by an attach-detach controller. */
   readonly attachments: readonly VolumeAttachment[];
-  /** Other nodes that have the volume. */
+  /** Other nodes to which the volume is attached. */
   nodesOf(volumeName: string): readonly string[];
-  /** As a CSI driver sees it. */
+  /** The volume in the form of its CSI driver. */
   volume(name: string): PersistentVolume | undefined;
-  /** Since when the attachment is wanted by nobody; undefined: not before now. */
+  /** Since when no pod has wanted the attachment; undefined: not yet. */
   unwantedSinceMs(attachmentName: string): number | undefined;
   readonly nowMs: number;
 }
 
 export interface NodePlan {
   readonly attach: readonly WantedVolume[];
-  /** Wanted, and on another node. */
+  /** Wanted volumes that are attached to another node. */
   readonly blocked: readonly WantedVolume[];
   readonly detach: readonly VolumeAttachment[];
-  /** Unwanted and still in use. */
+  /** Unwanted attachments that are still in use. */
   readonly waiting: readonly VolumeAttachment[];
   /** Unique names for status.volumesAttached, sorted. */
   readonly attached: readonly string[];
@@ -54,7 +54,7 @@ export function attachmentName(handle: string, driver: string, nodeName: string)
   return `csi-${sha256Hex(`${handle}${driver}${nodeName}`)}`;
 }
 
-/** As the kubelet names it in volumesInUse. */
+/** The name that the kubelet uses in volumesInUse. */
 function uniqueName(driver: string, handle: string): string {
   return `kubernetes.io/csi/${driver}^${handle}`;
 }
@@ -105,7 +105,7 @@ function mayDetach(view: NodeView, attachment: VolumeAttachment): boolean {
   const { node } = view;
   if (node?.spec?.taints?.some(({ key }) => key === outOfService) === true) return true;
   const name = nameOf(view, attachment);
-  // Of a node that is gone nobody knows what it still uses.
+  // It is unknown what a deleted node still uses.
   const isInUse =
     node === undefined || name === undefined || (node.status?.volumesInUse ?? []).includes(name);
   if (!isInUse) return true;

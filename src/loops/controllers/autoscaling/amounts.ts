@@ -8,7 +8,7 @@ import { formatQuantity, quantityOfMilli, tryParseQuantity } from "#api/values/q
 export const int32Max = 2 ** 31 - 1;
 const million = 1_000_000n;
 
-/** Thousandths, rounded away from zero, at most 2^63 - 1 of them; undefined: the text is no quantity. */
+/** In thousandths, rounded away from zero, at most 2^63 - 1; undefined: the text is not a quantity. */
 export function milliOf(text: unknown): bigint | undefined {
   if (typeof text !== "string" && typeof text !== "number") return undefined;
   const quantity = tryParseQuantity(text);
@@ -27,19 +27,19 @@ function clamp(value: bigint): bigint {
   return value < -int64Max ? -int64Max : value;
 }
 
-/** Up, and into an int32: a ratio of hostile amounts may be infinite, or no number at all. */
+/** Rounds up to an int32, because a ratio of hostile amounts may be infinite or NaN. */
 export function ceilReplicas(value: number): number {
   if (Number.isNaN(value)) return 0;
   return Math.max(-int32Max, Math.min(int32Max, Math.ceil(value))) + 0;
 }
 
-/** Up, as an amount. */
+/** Rounds up to an amount. */
 export function ceilMilli(value: number): bigint {
   if (!Number.isFinite(value)) return value > 0 ? int64Max : 0n;
   return clamp(BigInt(Math.ceil(value)));
 }
 
-/** As the status shows it: memory in powers of two, as metrics-server does. */
+/** The form in the status: memory in powers of two, as metrics-server does. */
 export function quantityText(milli: bigint, resource = ""): string {
   const format = resource === "memory" ? "BinarySI" : "DecimalSI";
   return formatQuantity(quantityOfMilli(milli, format));

@@ -54,7 +54,7 @@ export const horizontalPodAutoscalerRole: ControllerRole = {
 
 const noTarget = { apiVersion: "", kind: "", name: "" };
 
-/** Writes of the scale against others' at a time: upstream's retry.DefaultRetry. */
+/** Attempts to write the scale after conflicts, as upstream's retry.DefaultRetry. */
 const writesMax = 5;
 
 interface Scale extends KubeObject {
@@ -62,7 +62,7 @@ interface Scale extends KubeObject {
   readonly status?: { readonly replicas?: number; readonly selector?: string };
 }
 
-/** The object to scale, with its scale as the server has it. */
+/** The object to be scaled, with its scale as read from the server. */
 interface Target {
   readonly ref: ResourceRef;
   readonly scale: Scale;
@@ -89,7 +89,7 @@ export class HorizontalPodAutoscalerController implements ControllerOptions<Hori
   readonly #kinds: KindResources;
   readonly #reader: MetricsReader;
   readonly #selectors = new ScalerSelectors();
-  /** By key; removed with the autoscaler. */
+  /** By key of the autoscaler; removed with it. */
   readonly #histories = new Map<string, ScaleHistory>();
 
   constructor(deps: ControllerDeps, options: AutoscalingOptions = autoscalingDefaults) {
@@ -247,7 +247,7 @@ export class HorizontalPodAutoscalerController implements ControllerOptions<Hori
     };
   }
 
-  /** A conflict is another's write of the target: the number does not depend on it. */
+  /** A conflict means another write of the target, which does not affect the number. */
   async #writeScale({ target: { ref, scale }, namespace }: Look, replicas: number): Promise<void> {
     let latest = scale;
     for (let writes = 1; ; writes++) {
@@ -278,7 +278,7 @@ export class HorizontalPodAutoscalerController implements ControllerOptions<Hori
   }
 }
 
-/** `keep`: no number was found, so the desired one stays as it was. */
+/** `keep`: the desired number stays, because none could be computed. */
 function unchanged(
   { current }: Look,
   conditions: Conditions,

@@ -13,16 +13,16 @@ interface Recommendation {
 }
 
 interface Change {
-  /** More than 0. */
+  /** Greater than 0. */
   readonly count: number;
   readonly atMs: number;
 }
 
-/** An hour: what validation allows for windows. */
+/** One hour: the maximum window that validation allows. */
 const windowMaxMs = 3_600_000;
-/** Half an hour: what validation allows for periods. */
+/** Half an hour: the maximum period that validation allows. */
 const periodMaxMs = 1_800_000;
-/** Beyond it the oldest go: a sync period of tests or of a hasty operator may be very short. */
+/** Maximum entries, because the sync period may be very short; the oldest are dropped. */
 const keptMax = 10_000;
 
 export class ScaleHistory {
@@ -30,7 +30,7 @@ export class ScaleHistory {
   #ups: Change[] = [];
   #downs: Change[] = [];
 
-  /** Of the first look: the replicas that are there. */
+  /** Records the current replicas at the first reconciliation. */
   begin(replicas: number, nowMs: number): void {
     if (this.#recommendations.length === 0) this.recommend(replicas, nowMs);
   }
@@ -53,7 +53,7 @@ export class ScaleHistory {
     else this.#downs = withChange(this.#downs, change);
   }
 
-  /** Replicas at the beginning of the last `periodMs`, when there are `current` now. */
+  /** Replicas at the beginning of the last `periodMs`, if there are `current` now. */
   before(current: number, periodMs: number, nowMs: number): number {
     const added = countSince(this.#ups, nowMs - periodMs);
     return current - added + countSince(this.#downs, nowMs - periodMs);

@@ -32,14 +32,14 @@ export class KindResources {
     this.#clock = clock;
   }
 
-  /** Throws in upstream's words when there is no such kind, or it has no scale. */
+  /** Throws with upstream's text when the kind does not exist or has no scale. */
   async scaled(apiVersion: string, kind: string): Promise<ResourceRef> {
     const { ref, all } = await this.#find(apiVersion, kind);
     if (all.some(({ name }) => name === `${ref.resource}/scale`)) return ref;
     throw new Error(`${qualifiedResource(ref)} does not implement the scale subresource`);
   }
 
-  /** Throws when there is no such kind. */
+  /** Throws when the kind does not exist. */
   async named(apiVersion: string, kind: string): Promise<ResourceRef> {
     return (await this.#find(apiVersion, kind)).ref;
   }
@@ -57,7 +57,7 @@ export class KindResources {
     );
   }
 
-  /** The one that is named; where that is not served any more, the one that its group prefers. */
+  /** The named version, or the group's preferred one if the named one is not served. */
   async #versions({ group, version }: { readonly group: string; readonly version: string }) {
     const named = await this.#list(group, version);
     if (named.length > 0 || group === "") return [version];
@@ -75,7 +75,7 @@ export class KindResources {
     if (this.#lists.size >= versionsMax) this.#lists.clear();
     const resources = this.#client.raw(path).catch(noneWhenNotFound).then(listingsOf);
     this.#lists.set(path, { atMs: nowMs, resources });
-    // A failure is asked again at once; the caller has it.
+    // A failure is not cached; the caller receives it.
     resources.catch(() => this.#lists.delete(path));
     return resources;
   }

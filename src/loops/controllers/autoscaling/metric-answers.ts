@@ -8,12 +8,12 @@ import { isRecord } from "#base/is-record.ts";
 import { addMilli, milliOf } from "./amounts.ts";
 import { MetricError, type PodMetric, type Reading } from "./readings.ts";
 
-/** Of a metric that does not say over how long it was taken: upstream's. */
+/** Upstream's window of a metric that does not state one. */
 const windowDefaultMs = 60_000;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Of a PodMetricsList: the pod's sum, or one container's amount. @throws MetricError */
+/** Reads a PodMetricsList: the sum of a pod, or the amount of one container. @throws MetricError */
 export function resourceReading(answer: unknown, resource: string, container: string): Reading {
   const items = itemsOf(answer, "resource");
   const metrics = new Map<string, PodMetric>();
@@ -27,7 +27,7 @@ export function resourceReading(answer: unknown, resource: string, container: st
   return { kind: "pods", metrics };
 }
 
-/** A pod with one container that does not say has no metric. */
+/** If one container has no value, the pod has no metric. */
 function usageOf(item: Fields, resource: string, container: string): bigint | undefined {
   const containers = list(item["containers"]);
   if (container !== "") {
@@ -48,7 +48,7 @@ function amountIn({ usage }: Fields, resource: string): bigint | undefined {
   return isRecord(usage) && Object.hasOwn(usage, resource) ? milliOf(usage[resource]) : undefined;
 }
 
-/** Of a MetricValueList of pods, v1beta1 or v1beta2. @throws MetricError */
+/** Reads a MetricValueList of pods, v1beta1 or v1beta2. @throws MetricError */
 export function podsReading(answer: unknown): Reading {
   const metrics = new Map<string, PodMetric>();
   for (const item of itemsOf(answer, "custom")) {
@@ -62,7 +62,7 @@ export function podsReading(answer: unknown): Reading {
   return { kind: "pods", metrics };
 }
 
-/** Of a MetricValueList of one object. @throws MetricError */
+/** Reads a MetricValueList of one object. @throws MetricError */
 export function objectReading(answer: unknown): Reading {
   const items = listOf(answer);
   if (items.length !== 1) {
@@ -73,12 +73,12 @@ export function objectReading(answer: unknown): Reading {
   return { kind: "values", millis: valuesOf(items, "custom") };
 }
 
-/** Of an ExternalMetricValueList. @throws MetricError */
+/** Reads an ExternalMetricValueList. @throws MetricError */
 export function externalReading(answer: unknown): Reading {
   return { kind: "values", millis: valuesOf(itemsOf(answer, "external"), "external") };
 }
 
-/** A value that is no quantity fails the list, where upstream's decoder does. */
+/** As in upstream's decoder, an invalid quantity fails the whole list. */
 function valuesOf(items: readonly Fields[], api: string): readonly bigint[] {
   return items.map(({ value }) => {
     const milli = milliOf(value);
@@ -107,7 +107,7 @@ function nameOf(value: unknown): string | undefined {
   return typeof name === "string" && name !== "" ? name : undefined;
 }
 
-/** One that is not told is the beginning of time. */
+/** An absent time is Go's zero time. */
 function timeOf(value: unknown): number {
   return (typeof value === "string" ? parseTime(value) : undefined) ?? 0;
 }

@@ -20,15 +20,15 @@ type MetricOutcome =
   | {
       readonly kind: "proposed";
       readonly replicas: number;
-      /** As it stands in events: `cpu resource utilization (percentage of request)`. */
+      /** The metric's name in events: `cpu resource utilization (percentage of request)`. */
       readonly name: string;
       readonly status: MetricStatus;
     }
   | {
       readonly kind: "failed";
-      /** Of the event and of the condition. */
+      /** Reason of the event and the condition. */
       readonly reason: string;
-      /** Of the metric alone, and with the metric's name before it. */
+      /** The error for a single metric, and with the metric's name as prefix. */
       readonly error: string;
       readonly fullError: string;
     };
@@ -37,7 +37,7 @@ type Proposed = Omit<Extract<MetricOutcome, { kind: "proposed" }>, "kind">;
 
 interface Source {
   readonly reason: string;
-  /** Before the error, where several metrics' errors are listed. */
+  /** Prefix of the error where the errors of several metrics are listed. */
   readonly prefix: string;
   plan(scaled: Scaled, reading: Reading): Proposed;
 }
@@ -146,7 +146,7 @@ function planUtilization(
   return { proposal, text: `${name} ${what} utilization (percentage of request)` };
 }
 
-/** Errors of `f` with `prefix` before them. */
+/** Adds `prefix` to errors of `f`. */
 function named<T>(prefix: string, f: () => T): T {
   try {
     return f();
@@ -243,7 +243,7 @@ function podMetrics(reading: Reading, failure: string): PodMetrics {
   throw new MetricError(`${failure}: ${reading.kind === "failed" ? reading.error : "no pods"}`);
 }
 
-/** Of an external metric the reading's error says it all. */
+/** For an external metric the reading's error is complete. */
 function values(reading: Reading, failure?: string): readonly bigint[] {
   if (reading.kind === "values") return reading.millis;
   const error = reading.kind === "failed" ? reading.error : "no values";

@@ -5,7 +5,7 @@ export function metricSpecs({ spec }: HorizontalPodAutoscaler): readonly MetricS
   return spec?.metrics ?? [];
 }
 
-/** Metrics that are there without a pod, so that they can scale from zero. */
+/** Whether a metric is available without pods, so that it can scale from zero. */
 export function hasObjectOrExternal(autoscaler: HorizontalPodAutoscaler): boolean {
   return metricSpecs(autoscaler).some(({ type }) => type === "Object" || type === "External");
 }

@@ -1,4 +1,4 @@
-/** How upstream's texts name metrics and their selectors: Go's `%+v` of a LabelSelector. */
+/** The form of metrics and selectors in upstream's texts: Go's `%+v` of a LabelSelector. */
 import type { LabelSelector, MetricIdentifier } from "#api/gen/types.ts";
 
 /** `queue(&LabelSelector{MatchLabels:map[string]string{a: b,},MatchExpressions:[]LabelSelectorRequirement{},})` */

@@ -11,18 +11,18 @@ import type { Scaled } from "./replicas.ts";
 import type { Said, Warning } from "./said.ts";
 
 export interface MetricsPlan {
-  /** Undefined: the metrics give no number. */
+  /** Undefined: no metric yields a number. */
   readonly replicas: number | undefined;
-  /** The metric that asked for the most. */
+  /** The metric with the highest number. */
   readonly name: string;
   readonly statuses: readonly MetricStatus[];
   readonly warnings: readonly Warning[];
   readonly scalingActive: Said;
-  /** Of the first that failed; also where others gave a number. */
+  /** Error of the first metric that failed, even if others succeeded. */
   readonly error: string | undefined;
 }
 
-/** `readings` as `spec.metrics`, in its order. */
+/** `readings` correspond to `spec.metrics`, in order. */
 export function planMetrics(
   autoscaler: HorizontalPodAutoscaler,
   scaled: Scaled,

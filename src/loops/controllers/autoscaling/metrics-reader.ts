@@ -25,7 +25,7 @@ import { MetricError, type Reading } from "./readings.ts";
 
 interface Asked {
   readonly namespace: string;
-  /** Of the pods, as text. */
+  /** Selector of the pods, as text. */
   readonly selector: string;
   readonly signal: AbortSignal;
 }
@@ -34,7 +34,7 @@ type Api = "resource" | "custom" | "external";
 
 const failuresMax = 5;
 const pauseMs = 15_000;
-/** Upstream asks anew which version of custom metrics there is each 30 s. */
+/** As upstream, the version of custom metrics is determined again every 30 s. */
 const versionMs = 30_000;
 
 const customGroup = "custom.metrics.k8s.io";
@@ -65,7 +65,7 @@ export class MetricsReader {
     this.#limits = limits;
   }
 
-  /** Never throws but for a bug. */
+  /** Throws only because of a bug. */
   async read(spec: MetricSpec, asked: Asked): Promise<Reading> {
     try {
       return await this.#read(spec, asked);
@@ -107,7 +107,7 @@ export class MetricsReader {
   ): Promise<Reading> {
     const { kind, name, apiVersion = "" } = describedObject;
     const query = queryOf({ metricLabelSelector: selectorTextOf(metric.selector) });
-    // A described object cannot leave its namespace: of a Namespace it is the autoscaler's own.
+    // A described object is in the autoscaler's namespace; a Namespace must be that one.
     const path =
       kind === "Namespace" && !apiVersion.includes("/")
         ? `namespaces/${asked.namespace}/metrics/${metric.name}`
@@ -169,7 +169,7 @@ export class MetricsReader {
     const timer = this.#clock.after("controllers.metrics", timeoutMs, () => late.resolve("late"));
     try {
       const answer = this.#client.raw(path, { query, signal: call.signal, bodyBytesMax });
-      // The loser of the race is aborted; it has nobody to tell.
+      // The slower one is aborted, and its rejection is irrelevant.
       answer.catch(() => {});
       const first = await Promise.race([answer, late.promise]);
       this.#count(api, first === "late");
@@ -193,7 +193,7 @@ export class MetricsReader {
     const failures = isLate ? before.failures + 1 : 0;
     const isTooMany = failures >= failuresMax;
     const untilMs = isTooMany ? this.#clock.monotonicMs() + pauseMs : 0;
-    // After a pause one more failure is enough.
+    // After a pause a single further failure suffices.
     this.#pauses.set(api, { failures: isTooMany ? failuresMax - 1 : failures, untilMs });
   }
 }
@@ -203,7 +203,7 @@ function queryOf(fields: Readonly<Record<string, string>>): string {
   return new URLSearchParams(given).toString();
 }
 
-/** Absent: all. @throws SelectorError */
+/** Absent: all pods. @throws SelectorError */
 function selectorTextOf(selector: LabelSelector | undefined): string {
   return selector === undefined ? "" : printLabelSelector(selectorFromLabelSelector(selector));
 }

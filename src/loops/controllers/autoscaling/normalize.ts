@@ -31,7 +31,7 @@ interface Limit {
   readonly message: string;
 }
 
-/** Records the recommendation. */
+/** Bounds the recommendation by the rules, and records it. */
 export function normalize(
   { spec }: HorizontalPodAutoscaler,
   history: ScaleHistory,
@@ -93,7 +93,7 @@ function stabilizeDown(history: ScaleHistory, asked: Asked): Limit {
   return { ...down, replicas: Math.max(desired, ...recent) };
 }
 
-/** Upstream's: a bogus measurement at the start must not fill the cluster. */
+/** As upstream, so that a wrong measurement at the start does not fill the cluster. */
 function limitPlainly({ current, desired, min, max }: Asked): Limit {
   const fastest = Math.min(int32Max, Math.max(2 * current, 4));
   if (desired < min) return { ...tooFew, replicas: min };
@@ -113,7 +113,7 @@ interface Behavior {
   readonly down: Rules;
 }
 
-/** Upstream's defaulting, for what an API server left out. */
+/** Adds upstream's defaults, which an API server may have omitted. */
 function withDefaults(
   { scaleUp, scaleDown }: NonNullable<HorizontalPodAutoscaler["spec"]["behavior"]>,
   { downscaleStabilizationMs }: Asked,
@@ -179,6 +179,6 @@ function leastDown(history: ScaleHistory, { current, nowMs }: Asked, rules: Rule
     const before = history.before(current, periodSeconds * 1000, nowMs);
     return type === "Pods" ? before - value : Math.trunc(before * (1 - value / 100));
   });
-  // The smallest change is the highest number.
+  // The smallest change down is the highest number of replicas.
   return rules.select === "Min" ? Math.max(-int32Max, ...allowed) : Math.min(int32Max, ...allowed);
 }

@@ -1,19 +1,19 @@
-/** What is decided outside for the horizontal autoscaler: upstream's --horizontal-pod-autoscaler-* flags. */
+/** Settings of the horizontal autoscaler: upstream's --horizontal-pod-autoscaler-* flags. */
 
 export interface AutoscalingOptions {
-  /** Between two looks at an autoscaler. */
+  /** Interval between two reconciliations of an autoscaler. */
   readonly syncMs: number;
-  /** For how long a higher recommendation keeps replicas. */
+  /** Time for which a higher recommendation prevents scaling down. */
   readonly downscaleStabilizationMs: number;
-  /** How far the ratio of usage to target may be from 1 without an effect. */
+  /** Deviation of the ratio of usage to target from 1 that has no effect. */
   readonly tolerance: number;
-  /** After the start of a pod, in which its CPU counts only while it is ready. */
+  /** Time after a pod's start during which its CPU counts only while it is ready. */
   readonly cpuInitializationMs: number;
-  /** After the start of a pod, in which changes of its readiness count as its first. */
+  /** Time after a pod's start during which a change of readiness counts as the first one. */
   readonly initialReadinessMs: number;
-  /** For an answer of a metrics API. */
+  /** Timeout of a request to a metrics API. */
   readonly metricsTimeoutMs: number;
-  /** Of an answer of a metrics API; 27,000 pods with labels fit. */
+  /** Maximum size of a metrics API's answer; 27,000 pods with labels fit. */
   readonly metricsBytesMax: number;
 }
 

@@ -12,16 +12,16 @@ import { normalize, type Normalized } from "./normalize.ts";
 import type { AutoscalingOptions } from "./options.ts";
 import type { Said } from "./said.ts";
 
-/** Replicas the target must have, and upstream's words for why. */
+/** The new number of replicas, with upstream's text for the reason. */
 export interface Rescale {
   readonly replicas: number;
   readonly reason: string;
 }
 
 type Start =
-  /** The target has no replicas, and not because of this autoscaler. */
+  /** The target was scaled to zero by someone else. */
   | { readonly kind: "disabled"; readonly scalingActive: Said }
-  /** Out of its bounds: no metric is asked. */
+  /** The current number is outside the bounds, so metrics are not read. */
   | { readonly kind: "bounds"; readonly rescale: Rescale }
   | { readonly kind: "metrics" };
 
@@ -44,7 +44,7 @@ function maxReplicas(autoscaler: HorizontalPodAutoscaler): number {
   return autoscaler.spec?.maxReplicas ?? minReplicas(autoscaler);
 }
 
-/** It scaled the target to zero itself, and so may scale it up again. */
+/** The autoscaler itself scaled the target to zero, so it may scale up again. */
 function isScaledToZero({ status }: HorizontalPodAutoscaler): boolean {
   return findCondition(status?.conditions, "ScaledToZero")?.status === "True";
 }
@@ -66,11 +66,11 @@ function canLeaveZero(autoscaler: HorizontalPodAutoscaler, min: number): boolean
 }
 
 interface ScalePlan extends Pick<Normalized, "ableToScale" | "scalingLimited"> {
-  /** Absent: the target has as many replicas as it must. */
+  /** Absent: the number of replicas is right. */
   readonly rescale?: Rescale;
 }
 
-/** Of metrics that gave a number: `proposed`. Records it in the history. */
+/** `proposed`: the number from the metrics. Records it in the history. */
 export function planScale(
   autoscaler: HorizontalPodAutoscaler,
   current: number,
@@ -80,7 +80,7 @@ export function planScale(
   nowMs: number,
 ): ScalePlan {
   const min = minReplicas(autoscaler);
-  // A hostile metric below zero asks for none.
+  // A hostile negative metric counts as a request for zero.
   const desired = Math.max(0, proposed);
   const { replicas, ...said } = normalize(autoscaler, history, {
     current,
@@ -102,7 +102,7 @@ function reasonOf(desired: number, current: number, name: string): string {
   return current === 0 ? belowMin : "";
 }
 
-/** Whether the autoscaler itself brought its target to zero; undefined: it never may, and says nothing. */
+/** Whether the autoscaler itself scaled its target to zero; undefined: it cannot, and has no such condition. */
 export function scaledToZero(
   autoscaler: HorizontalPodAutoscaler,
   from: number,

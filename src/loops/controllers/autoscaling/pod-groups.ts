@@ -56,16 +56,16 @@ function groupOf(
   return resource === "cpu" && hasNoCpuYet(pod, metric, times) ? "unready" : "ready";
 }
 
-/** A start burns CPU that says nothing of the load. */
+/** CPU usage during the start does not indicate load. */
 function hasNoCpuYet(pod: Pod, metric: PodMetric, times: PodTimes): boolean {
   const condition = podCondition(pod, "Ready");
   const startMs = parseTime(pod.status?.startTime);
   if (condition === undefined || startMs === undefined) return true;
   const isUnready = condition.status === "False";
-  // Upstream's zero time, for a condition without one.
+  // Go's zero time, for a condition without a time.
   const sinceMs = parseTime(condition.lastTransitionTime) ?? zeroTimeMs;
   if (startMs + times.cpuInitializationMs > times.nowMs)
     return isUnready || metric.timestampMs < sinceMs + metric.windowMs;
-  // It has never been ready.
+  // The pod has never been ready.
   return isUnready && startMs + times.initialReadinessMs > sinceMs;
 }

@@ -1,22 +1,22 @@
-/** What metrics APIs said, as the plan takes it. */
+/** Answers of metrics APIs, in the form that the plan uses. */
 
-/** Of one pod. */
+/** The metric of one pod. */
 export interface PodMetric {
-  /** Thousandths. */
+  /** In thousandths. */
   readonly milli: bigint;
   readonly timestampMs: number;
   readonly windowMs: number;
 }
 
-/** By name of the pod. */
+/** By pod name. */
 export type PodMetrics = ReadonlyMap<string, PodMetric>;
 
-/** The answer for one metric of an autoscaler, or why there is none. */
+/** The answer for one metric of an autoscaler, or the reason for its absence. */
 export type Reading =
   | { readonly kind: "pods"; readonly metrics: PodMetrics }
-  /** Thousandths: one of an object, any number of an external metric. */
+  /** In thousandths: one value of an object, or any number of an external metric. */
   | { readonly kind: "values"; readonly millis: readonly bigint[] }
   | { readonly kind: "failed"; readonly error: string };
 
-/** A metric that cannot be used, in upstream's words. */
+/** A metric cannot be used, with upstream's text. */
 export class MetricError extends Error {}

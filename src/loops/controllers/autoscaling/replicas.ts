@@ -14,19 +14,19 @@ import { MetricError, type PodMetrics } from "./readings.ts";
 import { requestsOf } from "./requests.ts";
 import { isWithin, type Tolerances } from "./tolerance.ts";
 
-/** The autoscaler's target as it is now. */
+/** The current state of the autoscaler's target. */
 export interface Scaled {
-  /** Of the scale's spec. */
+  /** From the scale's spec. */
   readonly replicas: number;
-  /** Of the scale's status. */
+  /** From the scale's status. */
   readonly statusReplicas: number;
-  /** That its selector selects. */
+  /** Pods selected by the scale's selector. */
   readonly pods: readonly Pod[];
   readonly tolerances: Tolerances;
   readonly times: PodTimes;
 }
 
-/** Replicas, and the amounts that the status shows: thousandths, and percent of the requests. */
+/** Replicas, and the amounts shown in the status: thousandths, and percent of the requests. */
 export interface Proposal {
   readonly replicas: number;
   readonly milli: bigint;
@@ -34,13 +34,13 @@ export interface Proposal {
 }
 
 interface Usage {
-  /** To the target. */
+  /** Ratio of usage to target. */
   readonly ratio: number;
   readonly milli: bigint;
   readonly percent?: number;
 }
 
-/** How amounts become a ratio, and what is assumed of a pod without one when the rest is below its target. */
+/** Converts amounts to a ratio, and fills in pods without a metric. */
 interface Measure {
   readonly resource: string;
   usageOf(millis: ReadonlyMap<string, bigint>): Usage;
@@ -50,7 +50,7 @@ interface Measure {
 const noPods = "no pods returned by selector while calculating replica count";
 const noMetrics = "did not receive metrics for targeted pods (pods might be unready)";
 
-/** Per cent of what pods ask for. @throws MetricError */
+/** Utilization in percent of the pods' requests. @throws MetricError */
 export function utilizationReplicas(
   scaled: Scaled,
   metrics: PodMetrics,
@@ -58,7 +58,7 @@ export function utilizationReplicas(
 ): Proposal {
   requirePods(scaled);
   let requests: ReadonlyMap<string, bigint> | undefined;
-  // Upstream looks at the requests after the metrics: which text an autoscaler shows depends on it.
+  // Computed after the metrics, as upstream, which determines the error that is shown.
   const asked = () => (requests ??= requestsOf(scaled.pods, resource, container));
   const assumed = BigInt(Math.max(100, percent));
   return podReplicas(scaled, metrics, {
@@ -68,7 +68,7 @@ export function utilizationReplicas(
   });
 }
 
-/** An average amount per pod; `resource` is "" for a custom metric. @throws MetricError */
+/** Average amount per pod; `resource` is "" for a custom metric. @throws MetricError */
 export function averageReplicas(
   scaled: Scaled,
   metrics: PodMetrics,
@@ -136,7 +136,7 @@ function utilizationOf(
   let count = 0n;
   for (const [pod, milli] of millis) {
     const request = requests.get(pod);
-    // A metric of a pod that is not known.
+    // The metric belongs to an unknown pod.
     if (request === undefined) continue;
     used = addMilli(used, milli);
     asked = addMilli(asked, request);
@@ -156,7 +156,7 @@ function sumMilli(millis: readonly bigint[]): bigint {
   return millis.reduce(addMilli, 0n);
 }
 
-/** A value of an object or outside, however many pods there are. @throws MetricError */
+/** A value that does not depend on the number of pods (object, external). @throws MetricError */
 export function valueReplicas(scaled: Scaled, millis: readonly bigint[], target: bigint): Proposal {
   const milli = sumMilli(millis);
   const ratio = Number(milli) / Number(target);

@@ -37,7 +37,7 @@ export class ScalerSelectors {
     if (keys?.size === 0) this.#buckets.delete(entry.bucket);
   }
 
-  /** Of all autoscalers of the namespace that select one of the pods, sorted. */
+  /** Keys of all autoscalers in the namespace that select one of the pods, sorted. */
   selecting(namespace: string, pods: readonly Pod[]): readonly string[] {
     const found = new Set<string>();
     for (const { metadata } of pods) {

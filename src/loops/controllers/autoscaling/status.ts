@@ -1,4 +1,4 @@
-/** The status of a HorizontalPodAutoscaler after one look at its target, pure. Texts are upstream's. */
+/** The status of a HorizontalPodAutoscaler after one reconciliation. Pure. Texts are upstream's. */
 import type {
   HorizontalPodAutoscaler,
   HorizontalPodAutoscalerCondition,
@@ -9,7 +9,7 @@ import { given } from "#base/given.ts";
 import { withCondition } from "#client/conditions.ts";
 import type { Said } from "./said.ts";
 
-/** What is said under each type; absent: as it was. */
+/** New conditions by type; absent: unchanged. */
 export interface Conditions {
   readonly AbleToScale?: Said;
   readonly ScalingActive?: Said;
@@ -17,19 +17,19 @@ export interface Conditions {
   readonly ScaledToZero?: Said;
 }
 
-/** The observed scale and the result of acting on it. */
+/** The observed scale, and the result of the reconciliation. */
 export interface Outcome {
-  /** Undefined: the scale could not be read, and what was known of it stays. */
+  /** Undefined: the scale could not be read, and its last known values stay. */
   readonly replicas?: Replicas;
   readonly conditions: Conditions;
 }
 
 interface Replicas {
   readonly current: number;
-  /** Absent: as it was. */
+  /** Absent: unchanged. */
   readonly desired?: number;
   readonly rescaled: boolean;
-  /** Of each metric; `type` "": of one that could not be read. */
+  /** One per metric; `type` "" when the metric could not be read. */
   readonly metrics: readonly MetricStatus[];
 }
 

@@ -1,4 +1,4 @@
-/** The pods of an autoscaler's target: those that the selector of its scale selects, and no other autoscaler's. */
+/** The pods of an autoscaler's target: selected by its scale's selector and by no other autoscaler. */
 import type { Pod } from "#api/gen/types.ts";
 import {
   labelsMatch,
@@ -16,14 +16,14 @@ export type Selected =
   | { readonly kind: "refused"; readonly warning: Warning; readonly scalingActive: Said };
 
 interface Place {
-  /** Of the autoscaler. */
+  /** Key of the autoscaler. */
   readonly key: string;
   readonly namespace: string;
   readonly pods: Informer<Pod>;
   readonly selectors: ScalerSelectors;
 }
 
-/** Records the selector as this autoscaler's. `text` is the scale's. */
+/** Selects the pods and records the selector for this autoscaler. `text`: the scale's selector. */
 export function selectPods(text: string, { key, namespace, pods, selectors }: Place): Selected {
   if (text === "") {
     const message = "the HPA target's scale is missing a selector";
@@ -57,7 +57,7 @@ function refusal(reason: string, message: string, said: Omit<Said, "status">): S
   };
 }
 
-/** Go's print of a key: `{name namespace}`. */
+/** A key as Go prints its struct: `{name namespace}`. */
 function asStruct(key: string): string {
   const slash = key.indexOf("/");
   return `{${key.slice(slash + 1)} ${key.slice(0, slash)}}`;

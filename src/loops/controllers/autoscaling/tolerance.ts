@@ -1,4 +1,4 @@
-/** How far usage may be from its target without an effect, up and down (HPAConfigurableTolerance). */
+/** Deviation of usage from its target without effect, up and down (HPAConfigurableTolerance). */
 import type { HorizontalPodAutoscaler, HPAScalingRules } from "#api/gen/types.ts";
 import { milliOf } from "./amounts.ts";
 

@@ -2,13 +2,13 @@
 import type { ConfigMap } from "#api/gen/types.ts";
 import type { SigningToken } from "./tokens.ts";
 
-/** The detached signature of `content` by a token: `header..signature`. */
+/** Signs `content` with a token: `header..signature`, detached. */
 export type SignDetached = (content: string, tokenId: string, tokenSecret: string) => string;
 
 const contentKey = "kubeconfig";
 const signaturePrefix = "jws-kubeconfig-";
 
-/** The map with one signature a token and no other; undefined: it has them, or holds no kubeconfig. */
+/** The map with exactly one signature per token; undefined: it is up to date, or has no kubeconfig. */
 export function signedClusterInfo(
   map: ConfigMap,
   tokens: readonly SigningToken[],

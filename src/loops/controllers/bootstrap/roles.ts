@@ -1,4 +1,4 @@
-/** The service accounts of the loops over bootstrap tokens: they have rights in two namespaces alone. */
+/** Service accounts of the bootstrap token controllers, which have rights in two namespaces only. */
 import type { ControllerRole } from "../framework/role.ts";
 
 export const bootstrapSignerRole: ControllerRole = { account: "bootstrap-signer", rules: [] };

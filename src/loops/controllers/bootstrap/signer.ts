@@ -20,7 +20,7 @@ import { signingToken, tokenEndMs, tokenSelector } from "./tokens.ts";
 const mapNamespace = "kube-public";
 const mapName = "cluster-info";
 const mapKey = `${mapNamespace}/${mapName}`;
-/** A wait that no timer is too short for. */
+/** Maximum delay that every timer supports. */
 const waitMsMax = 86_400_000;
 
 export class BootstrapSigner implements KeyOptions {
@@ -58,7 +58,7 @@ export class BootstrapSigner implements KeyOptions {
   }
 }
 
-/** Until the next token ends. */
+/** Requeues when the next token expires. */
 function waitForNext(secrets: readonly Secret[], nowMs: number): ReconcileResult {
   const ends = secrets.map((secret) => tokenEndMs(secret) ?? Infinity);
   const nextMs = Math.min(...ends.filter((endMs) => endMs > nowMs), Infinity);

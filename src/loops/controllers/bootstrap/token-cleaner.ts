@@ -7,7 +7,7 @@ import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import { tokenEndMs, tokenSelector } from "./tokens.ts";
 
-/** A wait that no timer is too short for. */
+/** Maximum delay that every timer supports. */
 const waitMsMax = 86_400_000;
 
 export class TokenCleaner implements ControllerOptions<Secret> {

@@ -13,13 +13,13 @@ export const tokenSelector = `type=${tokenType},metadata.namespace=${tokenNamesp
 const secretName = /^bootstrap-token-([a-z0-9]{6})$/;
 const utf8 = new TextDecoder();
 
-/** A value of the Secret as text, "" where it is absent. */
+/** A value of the Secret as text; "" when absent. */
 function tokenValue({ data }: Secret, key: string): string {
   const bytes = Uint8Array.from(atob(data?.[key] ?? ""), (character) => character.charCodeAt(0));
   return utf8.decode(bytes);
 }
 
-/** When the token ends; undefined: never. */
+/** When the token expires; undefined: never. */
 export function tokenEndMs(secret: Secret): number | undefined {
   const text = tokenValue(secret, "expiration");
   return text === "" ? undefined : (parseTime(text) ?? -Infinity);
@@ -30,7 +30,7 @@ export interface SigningToken {
   readonly secret: string;
 }
 
-/** The token, if it may sign cluster-info at `nowMs`. */
+/** The token, if it may be used to sign cluster-info at `nowMs`. */
 export function signingToken(secret: Secret, nowMs: number): SigningToken | undefined {
   const [, nameId] = secretName.exec(secret.metadata?.name ?? "") ?? [];
   const id = tokenValue(secret, "token-id");

@@ -16,7 +16,7 @@ import { refs } from "../framework/refs.ts";
 import type { CertificateAuthority, RequestNames } from "./authority.ts";
 import { hasCondition, isIssued, kubeletClientFault, signers } from "./requests.ts";
 
-/** A requester that may not yet be approved is asked about again after its request's age, within these. */
+/** A requester without the right is checked again after the request's age, within these bounds. */
 const againFirstMs = 200;
 const againMostMs = 1_000_000;
 
@@ -61,7 +61,7 @@ export class CertificateApprovingController implements ControllerOptions<Certifi
     return rights.length === 0 ? undefined : { requeueAfterMs: this.#againMs(request) };
   }
 
-  /** Empty: no kubelet's request for a client certificate. */
+  /** Empty: not a kubelet's request for a client certificate. */
   #rightsFor({ spec }: CertificateSigningRequest): readonly Right[] {
     if (spec.signerName !== signers.kubelet) return [];
     const names = this.#authority.readRequest(spec.request);
@@ -109,7 +109,7 @@ export class CertificateApprovingController implements ControllerOptions<Certifi
   }
 }
 
-/** Which rights let this requester have such a certificate, in the order they are asked for. */
+/** The rights that allow this certificate, in the order in which they are checked. */
 export function rightsFor(
   names: RequestNames,
   usages: readonly string[],

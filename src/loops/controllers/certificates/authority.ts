@@ -1,6 +1,6 @@
-/** What the certificate loops need of X.509, which this room has no part of: the program hands it in. */
+/** X.509 functions that the certificate controllers need; the program provides them. */
 
-/** Names a certificate request asks for; of alternative names, how many of each kind. */
+/** The names in a certificate request; for alternative names, their number by kind. */
 export interface RequestNames {
   readonly commonName: string;
   readonly organizations: readonly string[];
@@ -11,19 +11,19 @@ export interface RequestNames {
 }
 
 interface SignatureOrder {
-  /** One that `serves` takes. */
+  /** A signer for which `serves` is true. */
   readonly signer: string;
   readonly usages: readonly string[];
   readonly ttlMs: number;
 }
 
 export interface CertificateAuthority {
-  /** `request` is spec.request: base64 of PEM. */
+  /** `request`: spec.request, PEM in base64. */
   readRequest(request: string): RequestNames | { readonly fault: string };
-  /** Whether requests of this signer are signed here at all. */
+  /** Whether requests for this signer are signed here. */
   serves(signer: string): boolean;
-  /** PEM of a certificate. Throws when the authority cannot sign now: the request is tried again. */
+  /** A certificate in PEM. Throws when signing is impossible now; the request is retried. */
   sign(request: string, order: SignatureOrder): string;
-  /** When the certificate in a PEM text ends; undefined where there is none. */
+  /** Expiry of the certificate in a PEM text; undefined: it contains none. */
   endMs(certificate: string): number | undefined;
 }

@@ -14,7 +14,7 @@ import type { CertificateAuthority } from "./authority.ts";
 import { isPastUse } from "./lifetime.ts";
 
 const everyMs = 3_600_000;
-/** Deletes under way at once. */
+/** Concurrent deletes. */
 const deletesMax = 20;
 
 export class CertificateCleaner implements KeyOptions {

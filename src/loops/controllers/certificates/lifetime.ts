@@ -1,4 +1,4 @@
-/** How long certificates are given for, and how long their requests are kept. Pure. */
+/** Lifetimes of certificates, and retention of their requests. Pure. */
 import type { CertificateSigningRequest } from "#api/gen/types.ts";
 import { parseTime } from "#api/values/time.ts";
 import { hasCondition, isIssued } from "./requests.ts";
@@ -6,17 +6,17 @@ import { hasCondition, isIssued } from "./requests.ts";
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-/** Twice the time by which a certificate's start is moved back. */
+/** Twice the time by which a certificate's start is backdated. */
 const lifetimeMinMs = 10 * minuteMs;
 
-/** What a request asks for, within what signers give. */
+/** The requested lifetime, within the signer's limits. */
 export function lifetimeMs(expirationSeconds: number | undefined, mostMs: number): number {
   if (expirationSeconds === undefined) return mostMs;
   const wantedMs = expirationSeconds * 1000;
   return wantedMs > mostMs ? mostMs : Math.max(wantedMs, lifetimeMinMs);
 }
 
-/** Ages after which a request is deleted, by what became of it. */
+/** Age at which a request is deleted, by its state. */
 const keptMs = {
   issued: hourMs,
   deniedOrFailed: hourMs,
@@ -24,7 +24,7 @@ const keptMs = {
   approvedOnly: 24 * hourMs,
 } as const;
 
-/** Whether nobody needs the request any more. `endMs` is that of its certificate. */
+/** Whether the request is no longer needed. `endMs`: expiry of its certificate. */
 export function isPastUse(
   request: CertificateSigningRequest,
   nowMs: number,

@@ -9,7 +9,7 @@ export const signers = {
   client: "kubernetes.io/kube-apiserver-client",
   kubelet: "kubernetes.io/kube-apiserver-client-kubelet",
   serving: "kubernetes.io/kubelet-serving",
-  /** No request can name it today; those stored by old versions may. */
+  /** Only requests stored by old versions can have this signer. */
   legacyUnknown: "kubernetes.io/legacy-unknown",
 } as const;
 
@@ -30,7 +30,7 @@ export function isSignable(request: CertificateSigningRequest): boolean {
   return hasCondition(request, "Approved") && !hasCondition(request, "Denied") && !isFailed;
 }
 
-/** Why the signer of a request does not sign it; undefined when it does. */
+/** Why the signer refuses a request; undefined: it does not. */
 export function signerFault(
   signerName: string,
   names: RequestNames,
@@ -93,7 +93,7 @@ function nameFault({ commonName }: RequestNames): string | undefined {
   return "subject common name does not begin with system:node:";
 }
 
-/** Digital signature and `own`; key encipherment too, which RSA keys need and others may leave out. */
+/** Digital signature and `own` are required; key encipherment, which RSA keys need, is optional. */
 function usagesFault(own: string, usages: readonly string[]): string | undefined {
   const required = ["digital signature", "key encipherment", own].toSorted();
   const given = new Set([...usages, "key encipherment"]);

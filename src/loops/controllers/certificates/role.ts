@@ -1,4 +1,4 @@
-/** What the three loops over certificate requests may do, as one service account. */
+/** Rights of the three certificate controllers, as one service account. */
 import type { ControllerRole } from "../framework/role.ts";
 
 export const certificateRole: ControllerRole = {

@@ -17,7 +17,7 @@ import { isIssued, isSignable, isSigner, signerFault } from "./requests.ts";
 
 export interface SigningOptions {
   readonly authority: CertificateAuthority;
-  /** The longest lifetime given; upstream's --cluster-signing-duration. */
+  /** Maximum lifetime: upstream's --cluster-signing-duration. */
   readonly lifetimeMostMs: number;
 }
 
@@ -46,7 +46,7 @@ export class CertificateSigningController implements ControllerOptions<Certifica
     if (request === undefined || isIssued(request) || !isSignable(request)) return;
     const { spec, status } = request;
     const names = this.#options.authority.readRequest(spec.request);
-    // The server stores no request that cannot be read: one of another server's making is left alone.
+    // Our server stores only readable requests; an unreadable one stored by another server is ignored.
     if ("fault" in names) throw new Error(`unable to parse csr "${name}": ${names.fault}`);
     const fault = signerFault(spec.signerName, names, spec.usages ?? []);
     const next =
@@ -58,7 +58,7 @@ export class CertificateSigningController implements ControllerOptions<Certifica
     await this.#deps.client.update(refs.certificatesigningrequests, "", signed, options);
   }
 
-  /** As the field has it: base64 of PEM. */
+  /** In the field's form: PEM in base64. */
   #sign({ spec }: CertificateSigningRequest): string {
     const { authority, lifetimeMostMs } = this.#options;
     const ttlMs = lifetimeMs(spec.expirationSeconds, lifetimeMostMs);

@@ -1,4 +1,4 @@
-/** The rules of an aggregated ClusterRole, pure: those of all roles its selectors match, each once. */
+/** Computes the rules of an aggregated ClusterRole: the rules of all selected roles, without duplicates. Pure. */
 import type { ClusterRole, PolicyRule } from "#api/gen/types.ts";
 import { labelsMatch, selectorFromLabelSelector } from "#api/selectors/label-selector.ts";
 
@@ -6,7 +6,7 @@ type ClusterRoleSelectors = NonNullable<
   NonNullable<ClusterRole["aggregationRule"]>["clusterRoleSelectors"]
 >;
 
-/** Gathers rules selector by selector, so that thousands of selectors can be gone through in steps. */
+/** Collects rules selector by selector, so that thousands of selectors can be processed in steps. */
 export class Aggregation {
   readonly #others: readonly ClusterRole[];
   readonly #taken = new Set<ClusterRole>();
@@ -18,7 +18,7 @@ export class Aggregation {
       .toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
   }
 
-  /** Throws when a selector does not parse. */
+  /** Throws when a selector is invalid. */
   select(selectors: ClusterRoleSelectors): void {
     for (const spec of selectors) {
       const selector = selectorFromLabelSelector(spec);
@@ -45,7 +45,7 @@ function nameOf(role: ClusterRole): string {
   return role.metadata?.name ?? "";
 }
 
-/** A text that equal rules share. */
+/** Equal for equal rules. */
 function ruleKey({
   verbs,
   apiGroups,

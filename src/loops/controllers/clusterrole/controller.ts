@@ -19,7 +19,7 @@ export const clusterRoleAggregationRole: ControllerRole = {
   rules: ["escalate,get,list,patch,update,watch | rbac.authorization.k8s.io | clusterroles"],
 };
 
-/** Each is matched against each role: a step of some 10 ms with a hundred roles. */
+/** Selectors per step: some 10 ms with a hundred roles, because each is matched with each role. */
 const selectorsAtOnce = 1000;
 
 export class ClusterRoleAggregationController implements KeyOptions {
@@ -33,7 +33,7 @@ export class ClusterRoleAggregationController implements KeyOptions {
   constructor(deps: ControllerDeps) {
     this.#deps = deps;
     this.#roles = deps.informers.informer<ClusterRole>(refs.clusterroles);
-    // Any role may be part of any aggregate, and there are few: all of them look again.
+    // Any role may be part of any aggregate; there are few aggregates, so all of them are reconciled.
     this.#roles.addHandler({ batch: () => this.#enqueueAggregates() });
   }
 
@@ -49,7 +49,7 @@ export class ClusterRoleAggregationController implements KeyOptions {
     if (!jsonEqual(rules, role.rules ?? [])) await this.#writeRules(key, rules);
   }
 
-  /** A role may have thousands of selectors: the event loop is given back between steps. */
+  /** Yields to the event loop between steps, because a role may have thousands of selectors. */
   async #aggregateRules(role: ClusterRole, signal: AbortSignal): Promise<readonly PolicyRule[]> {
     const aggregation = new Aggregation(role, this.#roles.list());
     const selectors = role.aggregationRule?.clusterRoleSelectors ?? [];
@@ -60,7 +60,7 @@ export class ClusterRoleAggregationController implements KeyOptions {
     return aggregation.rules();
   }
 
-  /** Applied, as upstream's: the rules are this manager's whatever else is written of the role. */
+  /** Server-side apply, as upstream, so that this manager owns the rules. */
   async #writeRules(name: string, rules: readonly PolicyRule[]): Promise<void> {
     const apiVersion = "rbac.authorization.k8s.io/v1";
     const applied = { apiVersion, kind: "ClusterRole", metadata: { name }, rules };

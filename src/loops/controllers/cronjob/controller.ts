@@ -34,7 +34,7 @@ export const cronJobRole: ControllerRole = {
   ],
 };
 
-/** Start a little late rather than a little early. */
+/** Delay that ensures a start after the scheduled time rather than before. */
 const skewMs = 100;
 
 export class CronJobController implements ControllerOptions<CronJob> {

@@ -1,28 +1,28 @@
-/** When a CronJob runs next, and which of its past Jobs are deleted or reported, pure. */
+/** Computes a CronJob's next run, and the past Jobs to delete or report. Pure. */
 import { clampToSafe } from "#api/go/go-integer.ts";
 import type { CronJob, Job } from "#api/gen/types.ts";
 import { nextAfter, parseCron } from "#api/values/cron.ts";
 import { findCondition } from "#client/conditions.ts";
 
-/** More missed runs than this cause a warning, and are not visited one by one. */
+/** With more missed runs than this there is a warning, and they are not enumerated. */
 const missedMax = 100;
 
 export interface Due {
-  /** The latest time that should have run and has not; undefined when there is none. */
+  /** The latest missed start time; undefined: none was missed. */
   readonly scheduledMs: number | undefined;
-  /** More than 100 start times were missed: clock skew, or the controller was down. */
+  /** Whether more than 100 start times were missed: clock skew, or the controller was down. */
   readonly hasTooMany: boolean;
   readonly nextMs: number | undefined;
 }
 
-/** Throws CronError for a schedule that does not parse, RangeError for an unknown time zone. */
+/** Throws CronError for an invalid schedule, RangeError for an unknown time zone. */
 export function dueRun(cron: CronJob, nowMs: number): Due {
   const schedule = parseCron(cron.spec?.schedule ?? "");
   const zone = cron.spec?.timeZone ?? "UTC";
   const after = (timeMs: number): number | undefined => nextAfter(schedule, timeMs, zone);
   const earliest = earliestMs(cron, nowMs);
   const missed = latestDue(after, earliest, nowMs);
-  // `@every` counts from the last run, not from now.
+  // `@every` counts from the last run instead of now.
   const from = schedule.kind === "every" ? (missed.latest ?? earliest) : nowMs;
   return { scheduledMs: missed.latest, hasTooMany: missed.tooMany, nextMs: after(from) };
 }
@@ -72,7 +72,7 @@ export function jobNameAt(cron: CronJob, scheduledMs: number): string {
   return `${cron.metadata?.name ?? ""}-${Math.floor(scheduledMs / 60_000)}`;
 }
 
-/** RFC 3339 in the zone of the schedule, as upstream notes it on the Job. */
+/** RFC 3339 in the schedule's zone, as upstream annotates the Job. */
 export function scheduledTimestamp(cron: CronJob, scheduledMs: number): string {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone: cron.spec?.timeZone ?? "UTC",
@@ -110,7 +110,7 @@ function nameOf(job: Job): string {
   return job.metadata?.name ?? "";
 }
 
-/** Events about active Jobs that have ended or are missing. */
+/** Events about active Jobs that have finished or are missing. */
 export function goneFromActive(cron: CronJob, jobs: readonly Job[]) {
   const byUid = new Map(jobs.map((job) => [job.metadata?.uid ?? "", job]));
   return (cron.status?.active ?? []).flatMap(({ name = "", uid = "" }) => {

@@ -1,4 +1,4 @@
-/** The run of a CronJob that is due, pure: the Job to create and the Jobs it replaces. */
+/** Computes a due run of a CronJob: the Job to create and the Jobs to replace. Pure. */
 import { CronError, isTimeZone } from "#api/values/cron.ts";
 import type { CronJob, Job } from "#api/gen/types.ts";
 import { given } from "#base/given.ts";
@@ -19,19 +19,19 @@ export interface Run {
   /** Jobs to delete before the new one is created. */
   readonly replaced: readonly Job[];
   readonly job: Job | undefined;
-  /** The time of the run that should have started by now. */
+  /** Start time of the run that is due; undefined: none. */
   readonly scheduledMs: number | undefined;
-  /** The Job of that time exists already. */
+  /** Whether the Job for that time already exists. */
   readonly hasStarted: boolean;
-  /** The time of the run after that; undefined when none is planned. */
+  /** Start time of the following run; undefined: none. */
   readonly nextMs: number | undefined;
 }
 
 interface RunInput {
   readonly cron: CronJob;
-  /** The Jobs it controls. */
+  /** The Jobs controlled by the CronJob. */
   readonly jobs: readonly Job[];
-  /** A cached Job of the namespace, with any controller or none. */
+  /** A cached Job of the namespace, whatever its controller. */
   readonly findJob: (name: string) => Job | undefined;
   readonly nowMs: number;
 }

@@ -8,9 +8,9 @@ import { isFinishedJob } from "../job/plan.ts";
 interface StatusInput {
   readonly cron: CronJob;
   readonly jobs: readonly Job[];
-  /** The Job this reconcile has started. */
+  /** The Job started by this reconcile. */
   readonly started: Job | undefined;
-  /** The time of the run that is started now; undefined: lastScheduleTime stays. */
+  /** Start time of the run started now; undefined: lastScheduleTime stays. */
   readonly scheduledMs: number | undefined;
 }
 
@@ -44,7 +44,7 @@ interface ActiveReference {
   readonly uid?: string;
 }
 
-/** A running Job's status changes must not change the CronJob's status too. */
+/** Keeps resourceVersions of references, so that a running Job's status changes do not change the CronJob's status. */
 function keepVersions<T extends ActiveReference>(
   active: readonly T[],
   old: readonly ActiveReference[] | undefined,

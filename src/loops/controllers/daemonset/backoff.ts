@@ -22,7 +22,7 @@ export class FailedPodBackoff {
     return this.#entries.size;
   }
 
-  /** Time to wait from `nowMs`; 0 when the pod may be deleted. */
+  /** Time to wait from `nowMs`; 0: the pod may be deleted now. */
   waitMs(key: string, nowMs: number): number {
     const entry = this.#entries.get(key);
     if (entry === undefined || isQuiet(entry, nowMs)) return 0;
@@ -33,13 +33,13 @@ export class FailedPodBackoff {
     const entry = this.#entries.get(key);
     const again = entry !== undefined && !isQuiet(entry, nowMs);
     const delayMs = again ? Math.min(mostMs, entry.delayMs * 2) : firstMs;
-    // Re-inserting keeps the map in order of use.
+    // Re-inserted, so that the map is in order of use.
     this.#entries.delete(key);
     this.#entries.set(key, { lastMs: nowMs, delayMs });
     if (this.#entries.size > entriesMax) this.#entries.delete(first(this.#entries));
   }
 
-  /** Drops all keys that start with `prefix`. */
+  /** Drops all keys with this prefix. */
   forget(prefix: string): void {
     for (const key of this.#entries.keys()) if (key.startsWith(prefix)) this.#entries.delete(key);
   }

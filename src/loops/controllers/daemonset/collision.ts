@@ -7,7 +7,7 @@ import type { DaemonSet } from "#api/gen/types.ts";
 import type { Client } from "#client/client.ts";
 import { refs } from "../framework/refs.ts";
 
-/** @throws always: the queue asks for another round. */
+/** @throws always, so that the queue repeats the reconcile. */
 export async function countCollision(client: Client, set: DaemonSet): Promise<never> {
   const { namespace = "", name = "" } = set.metadata ?? {};
   const latest = await client.get<DaemonSet>(refs.daemonsets, namespace, name);
@@ -22,7 +22,7 @@ export async function countCollision(client: Client, set: DaemonSet): Promise<ne
   throw new Error(`the revision of DaemonSet ${name} has the hash of another one`);
 }
 
-/** What a status has at least. */
+/** The required counters of a status. */
 const noCounts = {
   currentNumberScheduled: 0,
   numberMisscheduled: 0,

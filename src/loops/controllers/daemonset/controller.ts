@@ -97,7 +97,7 @@ export class DaemonSetController implements ControllerOptions<DaemonSet> {
 
   async reconcile({ key, object: set }: ReconcileRequest<DaemonSet>): Promise<ReconcileResult> {
     if (set === undefined) return this.#expectations.forget(key);
-    // Its revisions may be deleted already, so there is no status to compute.
+    // Its revisions may already be deleted, so no status can be computed.
     if (set.metadata?.deletionTimestamp !== undefined) return undefined;
     if (!this.#expectations.isSatisfied(key)) return unsatisfied;
     if (selectorOf(set).requirements.length === 0) return this.#warnSelector(set);

@@ -38,7 +38,7 @@ export class DaemonControl {
     this.#pods = new PodControl(deps, expectations);
   }
 
-  /** How long a failed pod must wait before it may be deleted; 0: no longer. */
+  /** Time until a failed pod may be deleted; 0: now. */
   waitMs(set: DaemonSet, pod: Pod): number {
     return this.#backoff.waitMs(backoffKey(set, pod), this.#clock.monotonicMs());
   }
@@ -47,7 +47,7 @@ export class DaemonControl {
     this.#backoff.forget(set.metadata?.uid ?? "");
   }
 
-  /** @returns the first error, if any: of the creates, else of the deletes. */
+  /** @returns the first error of the creates, or else of the deletes. */
   async carryOut(round: Round, plan: DaemonPlan): Promise<unknown> {
     const { key, set, hash } = round;
     for (const pod of plan.failed) this.#noteFailed(set, pod);

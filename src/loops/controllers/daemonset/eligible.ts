@@ -1,8 +1,8 @@
-/** Which nodes a DaemonSet wants a pod on, pure. */
+/** Determines the nodes on which a DaemonSet wants a pod. Pure. */
 import type { DaemonSet, Node, Pod, PodSpec, PodTemplateSpec, Toleration } from "#api/gen/types.ts";
 import { labelsInclude, nodeSelectorMatches, tolerates } from "#api/selectors/node-match.ts";
 
-/** Tolerations every daemon pod gets, so that it stays on nodes from which other pods are evicted. */
+/** Tolerations of every daemon pod, which keep it on nodes from which other pods are evicted. */
 const always: readonly Toleration[] = [
   { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute" },
   { key: "node.kubernetes.io/unreachable", operator: "Exists", effect: "NoExecute" },
@@ -18,9 +18,9 @@ const onHostNetwork: Toleration = {
 };
 
 interface Eligibility {
-  /** The node should get a pod when it has none. */
+  /** Whether a node without a pod should get one. */
   readonly shouldRun: boolean;
-  /** A pod on the node may stay. */
+  /** Whether an existing pod may stay on the node. */
   readonly shouldContinue: boolean;
 }
 
@@ -74,14 +74,14 @@ export function templateFor(template: PodTemplateSpec, nodeName: string): PodTem
   };
 }
 
-/** Equal apart from tolerationSeconds: a daemon pod tolerates without end. */
+/** Equal except for tolerationSeconds, because daemon pods tolerate indefinitely. */
 function isSame(a: Toleration, b: Toleration): boolean {
   const said = ({ key, effect, operator, value }: Toleration): string =>
     JSON.stringify([key ?? "", effect ?? "", operator ?? "", value ?? ""]);
   return said(a) === said(b);
 }
 
-/** The node of a daemon pod; before it is bound, the node its affinity names. */
+/** The node of a daemon pod; while unbound, the node in its affinity. */
 export function targetNode(pod: Pod): string {
   if ((pod.spec?.nodeName ?? "") !== "") return pod.spec?.nodeName ?? "";
   const required = pod.spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;

@@ -16,26 +16,26 @@ import { eligibility, targetNode } from "./eligible.ts";
 export interface DaemonInput {
   readonly set: DaemonSet;
   readonly nodes: readonly Node[];
-  /** Pods the set controls. */
+  /** Pods controlled by the set. */
   readonly pods: readonly Pod[];
-  /** Hash of the present template. */
+  /** Hash of the current template. */
   readonly hash: string;
   readonly nowMs: number;
 }
 
 export interface DaemonPlan {
-  /** Names of nodes that get a pod. */
+  /** Names of nodes on which a pod is created. */
   readonly create: readonly string[];
   readonly remove: readonly Pod[];
-  /** Failed pods: deleted too, but with backoff. */
+  /** Failed pods, which are deleted with a backoff. */
   readonly failed: readonly Pod[];
-  /** Succeeded pods: deleted too, because a daemon should not end. */
+  /** Succeeded pods, which are deleted too, because daemons should not end. */
   readonly succeeded: readonly Pod[];
 }
 
 type PodsByNode = ReadonlyMap<string, readonly Pod[]>;
 
-/** Ignores finished pods that are being deleted, and pods that name no node. */
+/** Ignores finished pods that are being deleted, and pods without a node. */
 function podsByNode(pods: readonly Pod[]): PodsByNode {
   const byNode = new Map<string, Pod[]>();
   for (const pod of pods) {
@@ -64,7 +64,7 @@ export function planDaemons(input: DaemonInput): DaemonPlan {
   for (const node of input.nodes) planNode(input, plan, node, byNode);
   const known = new Set(input.nodes.map((node) => node.metadata?.name ?? ""));
   for (const [node, pods] of byNode) {
-    // Pinned to a deleted node and never bound: no other controller deletes such a pod.
+    // The pod was never bound and its node is deleted; no other controller deletes it.
     if (known.has(node)) continue;
     plan.remove.push(...pods.filter((pod) => !isGoing(pod) && (pod.spec?.nodeName ?? "") === ""));
   }
@@ -85,12 +85,12 @@ function planNode(input: DaemonInput, plan: Draft, node: Node, byNode: PodsByNod
   plan.succeeded.push(...living.filter((pod) => pod.status?.phase === "Succeeded"));
   const running = living.filter((pod) => !isFinished(pod)).toSorted(boundOldestFirst);
   if (!allowsSurge(input.set)) return void plan.remove.push(...running.slice(1));
-  // A surge replaces a terminating pod before it is gone, so that the node stays served.
+  // With surge, a terminating pod is replaced before it is gone, so that the node stays served.
   if (running.length === 0 && shouldRun) plan.create.push(name);
   plan.remove.push(...surplusOfSurge(input, running));
 }
 
-/** In a surge the oldest pod of each revision stays; the old one until the new one is available. */
+/** With surge, the oldest pod of each revision stays, the old one until the new one is available. */
 function surplusOfSurge(input: DaemonInput, running: readonly Pod[]): readonly Pod[] {
   const fresh = running.find((pod) => isOf(pod, input.hash));
   const old = running.find((pod) => !isOf(pod, input.hash));
@@ -111,12 +111,12 @@ function allowsSurge(set: DaemonSet): boolean {
   return roundUpPercent(set.spec?.updateStrategy?.rollingUpdate?.maxSurge ?? 0, 1) > 0;
 }
 
-/** The pods of one node in an update that are not being deleted. */
+/** The pods of one node during an update, without those being deleted. */
 interface NodePods {
   readonly name: string;
   readonly old: Pod | undefined;
   readonly fresh: Pod | undefined;
-  /** Several pods of one revision: planDaemons deletes the surplus first. */
+  /** There are several pods of one revision; planDaemons deletes the surplus first. */
   readonly crowded: boolean;
   readonly shouldRun: boolean;
 }
@@ -178,20 +178,20 @@ function planSurge(
   for (const node of nodes) surgeNode(input, surge, node);
   const { plan, candidates, leaving, surging, available } = surge;
   plan.create.push(...candidates.slice(0, Math.max(0, limits.maxSurge - surging)));
-  // Old pods on nodes that no longer fit are deleted as far as enough others are available.
+  // Old pods on unsuitable nodes are deleted as far as enough others are available.
   plan.remove.push(...leaving.slice(0, Math.max(0, available - limits.desired)));
   return plan;
 }
 
 interface Surge {
   readonly plan: Draft;
-  /** Names of nodes whose old pod is available: they may get a second pod. */
+  /** Nodes whose old pod is available, so that they may get a second pod. */
   readonly candidates: string[];
-  /** Old available pods on nodes that no longer fit. */
+  /** Old available pods on nodes that have become unsuitable. */
   readonly leaving: Pod[];
-  /** Nodes that have two pods. */
+  /** Number of nodes with two pods. */
   surging: number;
-  /** Nodes with an available pod. */
+  /** Number of nodes with an available pod. */
   available: number;
 }
 

@@ -1,4 +1,4 @@
-/** One reconcile of a DaemonSet, pure: what it knows, and which of the two plans it follows. */
+/** The input of one reconcile of a DaemonSet, and the choice between its two plans. Pure. */
 import type { ControllerRevision, Node, Pod } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
 import { isActive, nextAvailableMs } from "../pods/pod.ts";
@@ -11,7 +11,7 @@ export interface Round extends DaemonInput {
 }
 
 interface RoundPlan extends DaemonPlan {
-  /** Until the next failed pod may be deleted; undefined when none waits. */
+  /** Time until the next failed pod may be deleted; undefined: none waits. */
   readonly waitMs: number | undefined;
 }
 
@@ -33,7 +33,7 @@ function isEmpty({ create, remove, failed, succeeded }: DaemonPlan): boolean {
   return [create, remove, failed, succeeded].every((list) => list.length === 0);
 }
 
-/** When the next pod becomes available or may be deleted, whichever is sooner. */
+/** Time until the next pod becomes available or may be deleted, whichever is sooner. */
 export function nextRoundMs(
   { set, pods }: DaemonInput,
   waitMs: number | undefined,
@@ -45,7 +45,7 @@ export function nextRoundMs(
   return Number.isFinite(soonest) ? soonest : undefined;
 }
 
-/** Names of the revisions that must outlive the history limit. */
+/** Revisions that the history limit must not remove. */
 export function revisionsInUse({ revisions, pods, hash }: Round): ReadonlySet<string> {
   const hashes = new Set([hash, ...pods.map((pod) => hashOf(pod))]);
   const used = revisions.filter((revision) => hashes.has(hashOf(revision)));
@@ -56,7 +56,7 @@ function hashOf({ metadata }: Pod | ControllerRevision): string {
   return metadata?.labels?.[revisionHashLabel] ?? "";
 }
 
-/** False for a heartbeat: only these fields decide whether a node is eligible. */
+/** False for a heartbeat, because only these fields determine whether a node is eligible. */
 export function isNodeChanged(old: Node, node: Node): boolean {
   const fields = ({ metadata, spec }: Node): unknown => [metadata?.labels, spec?.taints];
   return !jsonEqual(fields(old), fields(node));

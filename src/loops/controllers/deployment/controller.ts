@@ -69,7 +69,7 @@ export class DeploymentController implements ControllerOptions<Deployment> {
     indexByController(this.#pods);
     this.#expectations = new Expectations(this.#replicaSets, deps.clock);
     this.#control = new ReplicaSetControl(deps, this.#expectations);
-    // A Recreate rollout waits for the last old pod, and only the pod's deletion shows its end.
+    // A Recreate rollout waits for the deletion of the last old pod.
     const recreateOf = (pod: Pod): string | undefined => {
       const rs = this.#replicaSets.getByKey(controllerKey(pod, replicaSetGvk) ?? "");
       const key = rs && controllerKey(rs, gvk);
@@ -144,7 +144,7 @@ export class DeploymentController implements ControllerOptions<Deployment> {
     return progress;
   }
 
-  /** Status and revision in one write: like upstream's, a status update may change annotations. */
+  /** Writes status and revision together: as in upstream, a status update may change annotations. */
   async #writeStatus({ deployment, ...rest }: Rollout, progress: Progress) {
     const { revision } = progress;
     const status = statusAfter({ deployment, ...rest }, progress);

@@ -8,14 +8,14 @@
 import type { Deployment, ReplicaSet } from "#api/gen/types.ts";
 import * as sizes from "./sizes.ts";
 
-/** What one reconcile knows: the Deployment and its ReplicaSets. */
+/** The input of one reconcile: the Deployment and its ReplicaSets. */
 export interface Rollout {
   readonly key: string;
   readonly deployment: Deployment;
-  /** The ReplicaSet of the present template, as cached. */
+  /** The cached ReplicaSet of the current template. */
   readonly newest: ReplicaSet | undefined;
   readonly olds: readonly ReplicaSet[];
-  /** Recreate only: some pod of an old ReplicaSet has not finished. */
+  /** For Recreate: whether a pod of an old ReplicaSet is unfinished. */
   readonly hasOldPods: boolean;
   readonly nowMs: number;
 }
@@ -24,7 +24,7 @@ export type StepName = "none" | "pause" | "scale" | "empty" | "wait" | "recreate
 
 export interface Step {
   readonly name: StepName;
-  /** `refresh` updates the new ReplicaSet where it exists, `ensure` also creates it. */
+  /** `refresh` updates an existing new ReplicaSet; `ensure` also creates it. */
   readonly newest: "leave" | "refresh" | "ensure";
   readonly isRolling: boolean;
   readonly cleanUp: "never" | "always" | "whenComplete";
@@ -45,7 +45,7 @@ export function planStep(rollout: Rollout): Step {
   return { name, ...steps[name] };
 }
 
-/** A pause or a change of spec.replicas comes before the rollout; the next reconcile continues it. */
+/** A pause or a change of spec.replicas is handled before the rollout, which the next reconcile continues. */
 function chooseStep({ deployment, newest, olds, hasOldPods }: Rollout): StepName {
   if (deployment.metadata?.deletionTimestamp !== undefined) return "none";
   if (deployment.spec?.paused === true) return "pause";
@@ -66,7 +66,7 @@ export function withNewest(
   return newest === undefined ? olds : [...olds, newest];
 }
 
-/** `newest` is as written in this reconcile. */
+/** `newest`: as written by this reconcile. */
 export function planScales(
   { deployment, olds }: Rollout,
   name: StepName,

@@ -1,4 +1,4 @@
-/** What a reconcile of a Deployment has done so far, pure, and the status that reports it. */
+/** The results of a Deployment's reconcile so far, and the status that reports them. Pure. */
 import type { DeploymentStatus, ReplicaSet } from "#api/gen/types.ts";
 import { formatTime } from "#api/values/time.ts";
 import { findCondition, withReason, type Condition } from "#client/conditions.ts";
@@ -6,13 +6,13 @@ import { withNewest, type Rollout, type Step } from "./plan.ts";
 import { deploymentStatus, hasDeadline, isCompleteStatus } from "./status.ts";
 
 export interface Progress {
-  /** As last written by this reconcile. */
+  /** As written last by this reconcile. */
   readonly newest: ReplicaSet | undefined;
   readonly conditions: readonly Condition[];
   readonly collisionCount: number | undefined;
-  /** Annotated on the Deployment together with its status. */
+  /** Annotated on the Deployment in the status write. */
   readonly revision: string | undefined;
-  /** This reconcile worked on a rollout, so its progress is judged against the deadline. */
+  /** Whether this reconcile worked on a rollout, whose progress is measured against the deadline. */
   readonly isRolling: boolean;
   /** Thrown after the status is written. */
   readonly error?: unknown;
@@ -25,7 +25,7 @@ export function startProgress(rollout: Rollout, { name, isRolling }: Step): Prog
   return { newest, conditions: noted, collisionCount, revision: undefined, isRolling };
 }
 
-/** Pausing and resuming restart the deadline, unless it has been exceeded. */
+/** Pausing and resuming restart the deadline unless it was exceeded. */
 function notePause(rollout: Rollout, conditions: readonly Condition[]): readonly Condition[] {
   const reason = findCondition(conditions, "Progressing")?.reason;
   if (reason === "ProgressDeadlineExceeded") return conditions;
@@ -40,7 +40,7 @@ function notePause(rollout: Rollout, conditions: readonly Condition[]): readonly
       ]);
 }
 
-/** The Progressing condition as [status, reason, message]; there is none without a deadline. */
+/** The Progressing condition as [status, reason, message]; none without a deadline. */
 export function setProgressing(
   { deployment, nowMs }: Rollout,
   conditions: readonly Condition[],

@@ -31,7 +31,7 @@ export class ReplicaSetControl {
     this.#expectations = expectations;
   }
 
-  /** Creates or refreshes the ReplicaSet of the present template, as the step demands. */
+  /** Creates or refreshes the ReplicaSet of the current template, as the step requires. */
   async applyNewest(rollout: Rollout, step: Step, progress: Progress): Promise<Progress> {
     if (step.newest === "leave") return progress;
     if (rollout.newest !== undefined) return this.#refresh(rollout, rollout.newest, progress);
@@ -99,7 +99,7 @@ export class ReplicaSetControl {
 
   #noteFailed(rollout: Rollout, name: string, progress: Progress): Progress {
     const { error } = progress;
-    // A terminating namespace takes no new objects: there is nothing to report.
+    // A terminating namespace accepts no new objects, so nothing is reported.
     if (isNamespaceGoing(error)) throw error;
     const text = `Failed to create new replica set "${name}": ${textOf(error)}`;
     this.#recorder.event(rollout.deployment, "Warning", "ReplicaSetCreateError", text);
@@ -123,7 +123,7 @@ export class ReplicaSetControl {
     return { ...progress, newest: existing, revision, error: undefined };
   }
 
-  /** @returns the ReplicaSet as written; undefined when nothing had to change. */
+  /** @returns the written ReplicaSet; undefined: no change was necessary. */
   async #scale(rollout: Rollout, scale: Scale): Promise<ReplicaSet | undefined> {
     const { replicaSet, replicas } = scale;
     const patch = planScale(rollout.deployment, scale);
@@ -141,7 +141,7 @@ export class ReplicaSetControl {
     this.#recorder.event(deployment, "Normal", "ScalingReplicaSet", text);
   }
 
-  /** A merge patch that applies only to the ReplicaSet of this uid. */
+  /** A merge patch that applies only to the ReplicaSet with this uid. */
   async #patch(rollout: Rollout, replicaSet: ReplicaSet, change: SetPatch): Promise<ReplicaSet> {
     const { namespace = "", name = "", uid } = replicaSet.metadata ?? {};
     const patch = { ...change, metadata: { ...change.metadata, uid } };

@@ -1,4 +1,4 @@
-/** What a Deployment writes into its ReplicaSets, pure: the new one, and patches of existing ones. */
+/** Computes what a Deployment writes to its ReplicaSets: new ones, and patches of existing ones. Pure. */
 import type { Deployment, ReplicaSet } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
 import { controllerReference } from "#client/owner.ts";
@@ -52,7 +52,7 @@ export function makeReplicaSet(
   };
 }
 
-/** A merge patch of annotations and minReadySeconds; undefined when `newest` has them already. */
+/** A merge patch of annotations and minReadySeconds; undefined: `newest` is up to date. */
 export function planRefresh(
   { deployment, olds }: Rollout,
   newest: ReplicaSet,
@@ -65,13 +65,13 @@ export function planRefresh(
   const minReadySeconds = deployment.spec?.minReadySeconds ?? 0;
   const isSame =
     jsonEqual(annotations, current) && (newest.spec?.minReadySeconds ?? 0) === minReadySeconds;
-  // Zero is absent, as upstream writes it.
+  // As upstream, zero is written as absent.
   const spec = { minReadySeconds: minReadySeconds === 0 ? null : minReadySeconds };
   const patch = isSame ? undefined : { metadata: { annotations }, spec };
   return { annotations, patch };
 }
 
-/** A merge patch of size and size annotations; undefined when the ReplicaSet has them already. */
+/** A merge patch of the size and its annotations; undefined: the ReplicaSet is up to date. */
 export function planScale(
   deployment: Deployment,
   { replicaSet, replicas }: sizes.Scale,

@@ -12,7 +12,7 @@ export const revisionHistoryAnnotation = "deployment.kubernetes.io/revision-hist
 export const desiredAnnotation = "deployment.kubernetes.io/desired-replicas";
 export const maxAnnotation = "deployment.kubernetes.io/max-replicas";
 
-/** Annotations that belong to one of the two objects only and are never copied down. */
+/** Annotations of only one of the two objects, which are not copied. */
 const notCopied = new Set([
   "kubectl.kubernetes.io/last-applied-configuration",
   revisionAnnotation,
@@ -22,7 +22,7 @@ const notCopied = new Set([
   "deprecated.deployment.rollback.to",
 ]);
 
-/** The ReplicaSet whose template is the Deployment's, apart from the hash label; the oldest if several. */
+/** The ReplicaSet with the Deployment's template (ignoring the hash label); the oldest if there are several. */
 export function findNewReplicaSet(
   deployment: Deployment,
   replicaSets: readonly ReplicaSet[],
@@ -45,7 +45,7 @@ export function oldestFirst(a: ReplicaSet, b: ReplicaSet): number {
   return (a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1;
 }
 
-/** An int64; 0 for what is none. */
+/** An int64; 0 when there is none. */
 export function revisionOf(object: ReplicaSet | Deployment): bigint {
   return parseInt64(object.metadata?.annotations?.[revisionAnnotation] ?? "") ?? 0n;
 }
@@ -55,7 +55,7 @@ export function nextRevision(olds: readonly ReplicaSet[]): bigint {
   return BigInt.asIntN(64, newest + 1n);
 }
 
-/** The annotations a ReplicaSet must have as the newest revision; its other annotations stay. */
+/** Annotations of the newest ReplicaSet; its other annotations stay. */
 export function newestAnnotations(
   deployment: Deployment,
   current: Readonly<Record<string, string>>,
@@ -67,7 +67,7 @@ export function newestAnnotations(
   const merged = { ...current, ...Object.fromEntries(copied) };
   const text = current[revisionAnnotation] ?? "";
   const old = text === "" ? 0n : parseInt64(text);
-  // As upstream: what somebody else has written there stays.
+  // As upstream, a higher revision written by someone else stays.
   if (old === undefined || old >= revision) return merged;
   const past =
     text !== ""
@@ -76,7 +76,7 @@ export function newestAnnotations(
   return { ...merged, ...past, [revisionAnnotation]: String(revision) };
 }
 
-/** Upstream's bound: about 100 past revisions; the oldest are forgotten first. */
+/** Upstream's limit: about 100 past revisions; the oldest are dropped first. */
 const historyCharsMax = 2000;
 
 function withPast(history: string | undefined, revision: string): string {
@@ -91,7 +91,7 @@ export function replicaSetName(deployment: Deployment, hash: string): string {
   return `${(deployment.metadata?.name ?? "").slice(0, nameMax - 1 - hash.length)}-${hash}`;
 }
 
-/** True when the templates are equal, apart from the hash label. */
+/** Whether the templates are equal, ignoring the hash label. */
 export function sameTemplate(
   a: PodTemplateSpec | undefined,
   b: PodTemplateSpec | undefined,
@@ -99,7 +99,7 @@ export function sameTemplate(
   return jsonEqual(withoutHash(a), withoutHash(b));
 }
 
-/** Desired and max replicas, kept on each ReplicaSet so that a later scale can be told from a rollout. */
+/** Desired and maximum replicas, stored on each ReplicaSet to distinguish scaling from a rollout. */
 export function sizeAnnotations(desired: number, max: number): Readonly<Record<string, string>> {
   return { [desiredAnnotation]: String(desired), [maxAnnotation]: String(max) };
 }

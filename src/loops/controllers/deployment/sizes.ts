@@ -28,7 +28,7 @@ export function boundsOf(deployment: Deployment): Bounds {
   const rolling = deployment.spec?.strategy?.rollingUpdate;
   const maxSurge = roundUpPercent(rolling?.maxSurge ?? "25%", replicas);
   const asked = roundDownPercent(rolling?.maxUnavailable ?? "25%", replicas);
-  // With both zero a rollout could never progress.
+  // A rollout could never progress if both were zero.
   const maxUnavailable = maxSurge === 0 && asked === 0 ? 1 : asked;
   return { replicas, maxSurge, maxUnavailable: Math.min(maxUnavailable, replicas) };
 }
@@ -38,14 +38,14 @@ export const specReplicas = (rs: ReplicaSet | undefined): number =>
 export const availableReplicas = (rs: ReplicaSet | undefined): number =>
   rs?.status?.availableReplicas ?? 0;
 
-/** At most spec.replicas: pods that a status counts beyond it are about to be deleted. */
+/** At most spec.replicas, because the status also counts pods about to be deleted. */
 const keptAvailable = (rs: ReplicaSet): number => Math.min(availableReplicas(rs), specReplicas(rs));
 
 export function sum(sets: readonly ReplicaSet[], count: (rs: ReplicaSet) => number): number {
   return sets.reduce((total, rs) => total + count(rs), 0);
 }
 
-/** Replicas of the newest ReplicaSet in this step, while `others` keep their sizes. */
+/** New size of the newest ReplicaSet while `others` keep theirs. */
 export function newReplicaSetSize(
   deployment: Deployment,
   newest: ReplicaSet | undefined,
@@ -61,7 +61,7 @@ export function newReplicaSetSize(
   return current + Math.min(room, bounds.replicas - current);
 }
 
-/** Old ReplicaSets to shrink in this step: first unavailable replicas, then available ones. */
+/** Shrinks old ReplicaSets in this step: first unavailable replicas, then available ones. */
 export function shrinkOld(
   deployment: Deployment,
   newest: ReplicaSet | undefined,
@@ -94,7 +94,7 @@ function take(sizes: Map<ReplicaSet, number>, rs: ReplicaSet, wanted: number): n
   return taken;
 }
 
-/** True when spec.replicas changed since some active ReplicaSet was last sized. */
+/** Whether spec.replicas changed since an active ReplicaSet was last sized. */
 export function isScalingEvent(deployment: Deployment, sets: readonly ReplicaSet[]): boolean {
   const replicas = deployment.spec?.replicas ?? 1;
   return sets.some((rs) => {
@@ -104,7 +104,7 @@ export function isScalingEvent(deployment: Deployment, sets: readonly ReplicaSet
   });
 }
 
-/** A change of spec.replicas in the middle of a rollout (or when paused), distributed in proportion. */
+/** Distributes a change of spec.replicas during a rollout (or pause) proportionally. */
 export function scaleProportionally(
   deployment: Deployment,
   newest: ReplicaSet | undefined,
@@ -136,7 +136,7 @@ function isSaturated(deployment: Deployment, newest: ReplicaSet | undefined): bo
   );
 }
 
-/** Bigger ReplicaSets take the bigger part; among equals newer ones grow first, older ones shrink first. */
+/** Larger ReplicaSets get the larger share; among equals newer ones grow first, older ones shrink first. */
 function shareOut(
   active: readonly ReplicaSet[],
   change: number,

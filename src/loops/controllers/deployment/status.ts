@@ -8,16 +8,16 @@ export interface StatusInput {
   readonly deployment: Deployment;
   readonly newest: ReplicaSet | undefined;
   readonly all: readonly ReplicaSet[];
-  /** The old conditions with those this reconcile has set (found, created, paused). */
+  /** The old conditions with changes by this reconcile (found, created, paused). */
   readonly conditions: readonly Condition[];
   readonly collisionCount: number | undefined;
-  /** False while paused, scaling, or being deleted: progress is then not judged. */
+  /** False while paused, scaling, or being deleted, when progress is not measured. */
   readonly rolling: boolean;
   readonly nowMs: number;
   readonly now: string;
 }
 
-/** spec.progressDeadlineSeconds at its largest means "none". */
+/** The maximum progressDeadlineSeconds means that there is no deadline. */
 const noDeadline = 2_147_483_647;
 
 export function deploymentStatus(input: StatusInput): DeploymentStatus {
@@ -39,7 +39,7 @@ export function deploymentStatus(input: StatusInput): DeploymentStatus {
   };
 }
 
-/** The sum, once every observed ReplicaSet reports its count; a ReplicaSet not observed yet has none. */
+/** The sum, if every observed ReplicaSet reports its count. */
 function terminating(all: readonly ReplicaSet[]): { readonly terminatingReplicas?: number } {
   const looked = all.filter((rs) => (rs.status?.observedGeneration ?? 0) !== 0);
   const parts = looked.map((rs) => rs.status?.terminatingReplicas);
@@ -98,7 +98,7 @@ function progress(
   return withReason(conditions, timedOut(input));
 }
 
-/** Every progress restarts the deadline, which runs from lastUpdateTime. */
+/** Any progress restarts the deadline, which counts from lastUpdateTime. */
 function restartDeadline(
   input: StatusInput,
   conditions: readonly Condition[],
@@ -135,7 +135,7 @@ export function hasDeadline(deployment: Deployment): boolean {
   return seconds !== undefined && seconds !== noDeadline;
 }
 
-/** Every replica is of the newest template and available, and none of an older one is left. */
+/** Whether all replicas have the newest template and are available, and no older one is left. */
 function isComplete(deployment: Deployment, counters: Counters): boolean {
   const replicas = deployment.spec?.replicas ?? 1;
   return (
@@ -167,7 +167,7 @@ function hasProgressed(deployment: Deployment, next: Counters): boolean {
   );
 }
 
-/** Time until the progress deadline; infinite where there is none. */
+/** Time until the progress deadline; infinite when there is none. */
 export function deadlineInMs(
   deployment: Deployment,
   current: Condition | undefined,

@@ -1,4 +1,4 @@
-/** What a PodDisruptionBudget allows right now, pure. */
+/** Computes what a PodDisruptionBudget currently allows. Pure. */
 import type { Pod, PodDisruptionBudget } from "#api/gen/types.ts";
 import { roundUpPercent } from "../scaling/percent.ts";
 import { isReady } from "../pods/pod.ts";
@@ -8,14 +8,14 @@ export interface BudgetStatus {
   readonly desiredHealthy: number;
   readonly expectedPods: number;
   readonly disruptionsAllowed: number;
-  /** Evictions granted whose pods are not seen to go yet, by pod name: kept from the old status. */
+  /** Granted evictions whose pods are still there, by pod name; kept from the old status. */
   readonly disruptedPods?: Readonly<Record<string, string>>;
 }
 
-/** A granted eviction counts this long; after it the pod is taken to have stayed. */
+/** Time after which a granted eviction is considered not to have happened. */
 export const disruptionTimeoutMs = 2 * 60_000;
 
-/** `expected` matters only where `needsExpected`. */
+/** `expected` is used only if `needsExpected`. */
 export function budgetStatus(
   budget: PodDisruptionBudget,
   pods: readonly Pod[],
@@ -25,7 +25,7 @@ export function budgetStatus(
   const disrupted = stillDisrupted(budget, pods, nowMs);
   const healthy = pods.filter((pod) => isReady(pod) && !isGoing(pod, disrupted)).length;
   const { expectedPods, desiredHealthy } = computeDesired(budget, pods.length, expected);
-  // A budget that matches nothing (yet) allows nothing: pods may be on their way.
+  // A budget without matching pods allows nothing, because pods may be created soon.
   const allowed = expectedPods <= 0 ? 0 : Math.max(0, healthy - desiredHealthy);
   return {
     currentHealthy: healthy,
@@ -36,19 +36,19 @@ export function budgetStatus(
   };
 }
 
-/** An absolute minAvailable speaks of the pods there are; all else of those that are wanted. */
+/** An absolute minAvailable refers to existing pods; all other forms refer to the expected number. */
 export function needsExpected(budget: PodDisruptionBudget): boolean {
   const { minAvailable, maxUnavailable } = budget.spec ?? {};
   return maxUnavailable !== undefined || typeof minAvailable === "string";
 }
 
-/** When the first granted eviction is given up; undefined: none is pending. */
+/** Time until the first granted eviction expires; undefined: none is pending. */
 export function recheckInMs(status: BudgetStatus, nowMs: number): number | undefined {
   const times = Object.values(status.disruptedPods ?? {}).map((time) => Date.parse(time));
   return times.length === 0 ? undefined : Math.min(...times) + disruptionTimeoutMs - nowMs + 1;
 }
 
-/** Percentages of a budget round up, both ways, as upstream. */
+/** As upstream, percentages are rounded up in both directions. */
 function computeDesired(
   budget: PodDisruptionBudget,
   matched: number,

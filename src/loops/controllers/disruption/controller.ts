@@ -40,9 +40,9 @@ export const disruptionRole: ControllerRole = {
   ],
 };
 
-/** No watch reports when a controller of another kind appears or gets a scale, so retry. */
+/** Retry interval, because no watch reports that a custom controller appeared or got a scale. */
 const retryMs = 30_000;
-/** Keys of pods with a DisruptionTarget condition; keys of budgets have one slash only. */
+/** Prefix of keys of pods with a DisruptionTarget condition; keys of budgets have only one slash. */
 const podPrefix = "pods/";
 
 export class DisruptionController implements ControllerOptions<PodDisruptionBudget> {
@@ -109,7 +109,7 @@ export class DisruptionController implements ControllerOptions<PodDisruptionBudg
     return budgetStatus(budget, pods, expected.count, this.#deps.clock.nowMs());
   }
 
-  /** What cannot be counted now may be after the next change of a pod or its controller. */
+  /** Retried after the next change of a pod or its controller. */
   async #fail(budget: PodDisruptionBudget, why: string): Promise<ReconcileResult> {
     const text = `Failed to calculate the number of expected pods: ${why}`;
     this.#deps.recorder.event(budget, "Warning", "CalculateExpectedPodCountFailed", text);

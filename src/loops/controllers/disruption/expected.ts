@@ -40,7 +40,7 @@ interface Scale {
 export class ExpectedPods {
   readonly #client: Client;
   readonly #replicaSets: Informer<ReplicaSet>;
-  /** `group/Kind` to the informer of what has replicas of its own. */
+  /** Informers of kinds with a number of replicas, by `group/Kind`. */
   readonly #known: ReadonlyMap<string, Informer<Scaled>>;
 
   constructor(deps: { readonly client: Client; readonly informers: InformerSet }) {
@@ -58,7 +58,7 @@ export class ExpectedPods {
     ]);
   }
 
-  /** Objects of the known kinds that are added, deleted, or scaled. */
+  /** Changes of objects of the known kinds: added, deleted, or scaled. */
   watch(keysOf: (owner: KubeObject) => readonly string[]): readonly Source[] {
     const changed = (old: KubeObject, owner: KubeObject): boolean =>
       old.metadata?.generation !== owner.metadata?.generation;
@@ -91,7 +91,7 @@ export class ExpectedPods {
     if (informer === undefined) return this.#askScale(owner, namespace);
     const object = informer.get(namespace, owner.name);
     if (object?.metadata?.uid !== owner.uid) return undefined;
-    // A Deployment's ReplicaSets are parts of one whole.
+    // All ReplicaSets of a Deployment belong to the same scaled object.
     const parent = informer === this.#replicaSets ? controllerOf(object) : undefined;
     if (parent?.kind === "Deployment") return this.#scaleOf(parent, namespace);
     return { uid: owner.uid, replicas: object.spec?.replicas ?? 1 };

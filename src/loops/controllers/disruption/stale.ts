@@ -13,7 +13,7 @@ import { refs } from "../framework/refs.ts";
 import { isFinished, isGoing, podCondition } from "../pods/pod.ts";
 import { disruptionTimeoutMs } from "./budget.ts";
 
-/** The condition may become stale. One that the kubelet has set never does. */
+/** Whether the condition may become stale, which one set by the kubelet cannot. */
 export function isDisruptionTarget(pod: Pod): boolean {
   const target = pod.status?.conditions?.find(({ type }) => type === "DisruptionTarget");
   const isOpen = target?.status === "True" && target.reason !== "TerminationByKubelet";

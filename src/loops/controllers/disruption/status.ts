@@ -16,7 +16,7 @@ const uncounted: PodDisruptionBudgetStatus = {
   expectedPods: 0,
 };
 
-/** `now` is a timestamp of the API. */
+/** `now`: an API timestamp. */
 export function countedStatus(
   budget: PodDisruptionBudget,
   counts: BudgetStatus,
@@ -32,7 +32,7 @@ export function countedStatus(
   );
 }
 
-/** What cannot be counted allows nothing. The other counts stay: they were true once. */
+/** If pods cannot be counted, nothing is allowed. The other counts stay. */
 export function failedStatus(
   budget: PodDisruptionBudget,
   message: string,

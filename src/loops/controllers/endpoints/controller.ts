@@ -37,7 +37,7 @@ export const endpointSliceRole: ControllerRole = {
   ],
 };
 
-/** Retry delay for a pod on an unknown node: the node will appear, or the pod will be collected. */
+/** Retry delay for a pod on an unknown node: the node will appear, or the pod be deleted. */
 const incompleteMs = 1_000;
 
 export class EndpointSliceController implements ControllerOptions<Service> {
@@ -51,7 +51,7 @@ export class EndpointSliceController implements ControllerOptions<Service> {
   readonly #slices: Informer<EndpointSlice>;
   readonly #sliceControl: SliceControl;
   readonly #endpointsControl: EndpointsControl;
-  /** Pods of each Service, as last counted. */
+  /** Number of pods of each Service when last counted. */
   readonly #sizes = new Map<string, number>();
 
   constructor(deps: ControllerDeps) {
@@ -73,7 +73,7 @@ export class EndpointSliceController implements ControllerOptions<Service> {
     this.sources = [
       watch(this.#pods, selectingKeys, { changed: hasOtherView, sizeOf }),
       watch(this.#slices, serviceKeys, { only: isManaged, sizeOf }),
-      // Also finds, at the start, what a Service deleted while no controller ran has left.
+      // At the start, this also finds Endpoints of Services deleted while no controller ran.
       watch(endpoints, keyOf, { on: ["add", "update"], only: isManagedEndpoints }),
       watch(endpoints, keyOf, { on: ["delete"] }),
     ];
@@ -92,7 +92,7 @@ export class EndpointSliceController implements ControllerOptions<Service> {
     return plan.isIncomplete ? { requeueAfterMs: incompleteMs } : undefined;
   }
 
-  /** The slices are collected with their owner; Endpoints objects have none. */
+  /** The garbage collector deletes slices with their owner, but Endpoints objects have none. */
   async #forget(key: string): Promise<undefined> {
     this.#sizes.delete(key);
     this.#sliceControl.forget(key);
@@ -130,12 +130,12 @@ export class EndpointSliceController implements ControllerOptions<Service> {
   }
 }
 
-/** Most updates of a pod change nothing for a Service. */
+/** Most updates of a pod are irrelevant for Services. */
 function hasOtherView(old: Pod, pod: Pod): boolean {
   return !jsonEqual(endpointView(old), endpointView(pod));
 }
 
-/** Others take care of Services without a selector. */
+/** Services without a selector are managed by others. */
 function hasManagedEndpoints({ spec, metadata }: Service): boolean {
   const hasSelector = Object.keys(spec?.selector ?? {}).length > 0;
   const isGoing = metadata?.deletionTimestamp !== undefined;

@@ -1,13 +1,13 @@
-/** Which endpoints a Service has right now, pure: pods that match, with the ports they serve on. */
+/** Computes the endpoints of a Service: matching pods with their ports. Pure. */
 import type { DiscoveryEndpointPort, Endpoint, Node, Pod, Service } from "#api/gen/types.ts";
 import { isFinished, isGoing, isReady } from "../pods/pod.ts";
 
 export type Family = "IPv4" | "IPv6";
 
-/** Endpoints that share one set of ports: the content of one or more slices. */
+/** Endpoints with the same ports: the content of one or more slices. */
 export interface PortGroup {
   readonly ports: readonly DiscoveryEndpointPort[];
-  /** By target uid: the identity of an endpoint over its changes. */
+  /** By target uid, which identifies an endpoint across changes. */
   readonly endpoints: ReadonlyMap<string, Endpoint>;
 }
 
@@ -19,13 +19,13 @@ export interface DesiredInput {
 }
 
 export interface Desired {
-  /** In a stable order; a Service without matching pods has none. */
+  /** In a stable order; empty for a Service without matching pods. */
   readonly groups: readonly PortGroup[];
-  /** A pod was left out because its node is not known (yet): look again. */
+  /** A pod was omitted because its node is unknown; reconcile again. */
   readonly isIncomplete: boolean;
 }
 
-/** The address families a Service has slices for. */
+/** The address families for which the Service has slices. */
 export function familiesOf(service: Service): readonly Family[] {
   const { ipFamilies = [], clusterIP = "" } = service.spec ?? {};
   const families = ipFamilies.filter((one): one is Family => one === "IPv4" || one === "IPv6");
@@ -59,7 +59,7 @@ export function planGroups(input: DesiredInput): Desired {
   return { groups: filled, isIncomplete: incomplete };
 }
 
-/** Everything in a pod that its endpoints, and the Services that select it, depend on. */
+/** The fields of a pod on which its endpoints, and the Services selecting it, depend. */
 export function endpointView({ metadata, spec, status }: Pod): unknown {
   return [
     metadata?.labels,
@@ -72,7 +72,7 @@ export function endpointView({ metadata, spec, status }: Pod): unknown {
   ];
 }
 
-/** Has an address and is not finished; a terminating pod still serves until it is gone. */
+/** Whether it has an address and is not finished; terminating pods still count. */
 function isEndpoint(pod: Pod): boolean {
   return (pod.status?.podIP ?? "") !== "" && !isFinished(pod);
 }
@@ -82,7 +82,7 @@ function isOnKnownNode({ service, nodeOf }: DesiredInput, pod: Pod): boolean {
   return nodeOf(pod.spec?.nodeName ?? "") !== undefined;
 }
 
-/** Equal for equal sets of ports, regardless of order. */
+/** Equal for equal sets of ports in any order. */
 export function portKey(ports: readonly DiscoveryEndpointPort[]): string {
   const key = ({
     name = "",
@@ -93,7 +93,7 @@ export function portKey(ports: readonly DiscoveryEndpointPort[]): string {
   return ports.map(key).toSorted().join();
 }
 
-/** A named target port is looked up in the pod; a pod that has none is left out of that port. */
+/** A named target port is looked up in the pod; the port is omitted if the pod has none. */
 export function portsOf(service: Service, pod: Pod): readonly DiscoveryEndpointPort[] {
   return (service.spec?.ports ?? []).flatMap((port) => {
     const protocol = port.protocol ?? "TCP";
@@ -145,7 +145,7 @@ function addressesOf(pod: Pod, family: Family): readonly string[] {
 
 const nearby = new Set(["PreferClose", "PreferSameZone", "PreferSameNode"]);
 
-/** spec.trafficDistribution: which zones or nodes should prefer the endpoint. */
+/** spec.trafficDistribution: the zones or nodes that should prefer the endpoint. */
 function hintsOf(
   service: Service,
   place: { readonly zone: string; readonly nodeName: string },

@@ -26,17 +26,17 @@ export interface ServiceRound {
 }
 
 export interface ServicePlan {
-  /** One after the other, in this order. */
+  /** To be carried out in this order. */
   readonly families: readonly FamilyPlan[];
-  /** Slices of an earlier Service of this name, or of a family the Service no longer has. */
+  /** Slices of an earlier Service with this name, or of a family that the Service no longer has. */
   readonly strangers: readonly EndpointSlice[];
   /** The content of the v1 Endpoints object: the Service's first family. */
   readonly primary: readonly PortGroup[];
-  /** A pod was left out because its node is not known (yet): look again. */
+  /** A pod was omitted because its node is unknown; reconcile again. */
   readonly isIncomplete: boolean;
 }
 
-/** Whole objects, as they are to be written. */
+/** Complete objects to be written. */
 interface FamilyPlan {
   readonly create: readonly EndpointSlice[];
   readonly update: readonly EndpointSlice[];
@@ -82,7 +82,7 @@ function planFamily(
   };
 }
 
-/** Managed by this controller: slices of others are never written. */
+/** Whether this controller manages the slice; other slices are never written. */
 export function isManaged(slice: EndpointSlice): boolean {
   return slice.metadata?.labels?.[managedLabel] === manager;
 }

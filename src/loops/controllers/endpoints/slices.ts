@@ -28,7 +28,7 @@ export interface SliceContent {
 
 interface SliceInput {
   readonly groups: readonly PortGroup[];
-  /** Of this Service and this address family. */
+  /** Slices of this Service and address family. */
   readonly existing: readonly EndpointSlice[];
   /** The labels every slice must have. */
   readonly labels: Readonly<Record<string, string>>;
@@ -104,7 +104,7 @@ function planGroup(
   };
 }
 
-/** The slice's own endpoints that are still wanted, as they are wanted now; takes them off `waiting`. */
+/** Updates the slice's own endpoints that are still wanted, and removes them from `waiting`. */
 function keepWanted(
   slice: EndpointSlice,
   waiting: Map<string, Endpoint>,
@@ -126,7 +126,7 @@ function keepWanted(
   return { slice, endpoints, changed };
 }
 
-/** Puts `endpoints` into drafts, and returns the contents of slices that must be made. */
+/** Adds `endpoints` to drafts. @returns the contents of slices to be created. */
 function fill(drafts: readonly Draft[], endpoints: Endpoint[]): readonly (readonly Endpoint[])[] {
   const room = (draft: Draft): number => endpointsMax - draft.endpoints.length;
   const put = (draft: Draft): void => {

@@ -93,7 +93,7 @@ export class EphemeralVolumeController implements ControllerOptions<Pod> {
       this.#expectations.expectWrite(key, made);
     } catch (error) {
       if (isNamespaceGoing(error)) throw error;
-      // The cache lags: its event wakes the pod, and then the owner is judged.
+      // The cache is behind; its event wakes the pod, and then the owner is checked.
       if (isAlreadyExists(error)) return;
       throw new Error(`create PVC ${claim.metadata?.name}: ${textOf(error)}`, { cause: error });
     }

@@ -93,7 +93,7 @@ function isExpanding(claim: PersistentVolumeClaim, volume: PersistentVolume): bo
   return annotationOf(volume, preResizeCapacity) !== undefined;
 }
 
-/** By the field of the source. */
+/** By field name of the source. */
 const inTreePlugins: readonly (readonly [keyof NonNullable<PersistentVolume["spec"]>, string])[] = [
   ["awsElasticBlockStore", "kubernetes.io/aws-ebs"],
   ["azureDisk", "kubernetes.io/azure-disk"],

@@ -1,4 +1,4 @@
-/** What the server serves, from its discovery documents: for loops over every kind of object. */
+/** The served resources, read from discovery documents; for controllers over every kind. */
 import type { Client, ResourceRef } from "#client/client.ts";
 import { isNotFound } from "#client/api-errors.ts";
 
@@ -33,7 +33,7 @@ interface GroupVersion {
 
 export interface Discovery {
   readonly resources: readonly DiscoveredResource[];
-  /** Group-versions whose list could not be read: what they hold is unknown, not absent. */
+  /** Group-versions whose list could not be read, so that their contents are unknown rather than absent. */
   readonly failed: readonly string[];
 }
 
@@ -58,7 +58,7 @@ export async function discover(client: Client): Promise<Discovery> {
   };
 }
 
-/** Whether the server lists this resource now. Rejects when it does not say. */
+/** Whether the server currently lists this resource. Rejects when that is unknown. */
 export async function isServed(client: Client, ref: ResourceRef): Promise<boolean> {
   try {
     const served = await listOne(client, ref);
@@ -69,12 +69,12 @@ export async function isServed(client: Client, ref: ResourceRef): Promise<boolea
   }
 }
 
-/** As `Discovery.failed` names it. */
+/** The form used in `Discovery.failed`. */
 export function groupVersionText({ group, version }: GroupVersion): string {
   return group === "" ? version : `${group}/${version}`;
 }
 
-/** The preferred one first. */
+/** Beginning with the preferred version. */
 function versionsOf(group: NonNullable<GroupList["groups"]>[number]): readonly GroupVersion[] {
   const listed = (group.versions ?? []).map(({ version }) => version);
   const preferred = group.preferredVersion?.version;

@@ -1,4 +1,4 @@
-/** The source of events of controllers whose events upstream gives another name than theirs, by service account. */
+/** Event sources that differ from the controller's name in upstream, by service account. */
 const others: ReadonlyMap<string, string> = new Map([
   ["disruption-controller", "controllermanager"],
   ["ephemeral-volume-controller", "ephemeral_volume"],

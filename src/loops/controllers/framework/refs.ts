@@ -1,4 +1,4 @@
-/** The resources controllers read and write, by name. */
+/** The resources that controllers use, by name. */
 import type { ResourceRef } from "#client/client.ts";
 
 const core = (resource: string): ResourceRef => ({ group: "", version: "v1", resource });

@@ -11,6 +11,6 @@ export interface ControllerRole {
    * Empty: all its rights are in namespaces (`auth/bootstrap-controller-roles.ts`).
    */
   readonly rules: readonly string[];
-  /** Why there is a controller that upstream lacks. Its role is left out where the policy is compared with a stock server's. */
+  /** Why upstream has no such controller. Its role is excluded from the comparison with a stock server's policy. */
   readonly notUpstream?: string;
 }

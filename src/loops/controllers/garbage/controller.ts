@@ -39,15 +39,15 @@ export const garbageRole: ControllerRole = {
   rules: ["delete,get,list,patch,update,watch | * | *", "events"],
 };
 
-/** Calls about one object under way at once. */
+/** Concurrent calls about one object. */
 const callsAtOnce = 20;
-/** How soon a new kind of object is collected too; upstream's resync. */
+/** Interval after which new kinds are collected too; upstream's resync. */
 const discoveryMs = 30_000;
 const gatherMs = 500;
 const syncMs = 30_000;
-/** An owner that exists but was not seen, or is of a kind not known yet: look again. */
+/** Retry delay for an owner that exists but was not observed, or is of an unknown kind. */
 const unseenMs = 30_000;
-/** Orphaning waits for kinds that are still being read. */
+/** Retry delay of orphaning while kinds are being read. */
 const unreadMs = 1_000;
 
 export class GarbageCollector implements KeyOptions {
@@ -61,9 +61,9 @@ export class GarbageCollector implements KeyOptions {
   readonly #owners: OwnerVerdicts;
   readonly #foreign: ForeignOwners;
   readonly #control: GarbageControl;
-  /** Kinds have changed since the last look at discovery began. */
+  /** Whether kinds have changed since the last discovery began. */
   #haveKindsChanged = false;
-  /** Ends the wait for the next look. */
+  /** Ends the wait for the next discovery. */
   #wake: (() => void) | undefined;
 
   constructor(deps: ControllerDeps) {
@@ -83,7 +83,7 @@ export class GarbageCollector implements KeyOptions {
     this.#control = new GarbageControl(deps);
   }
 
-  /** Not all kinds have to be read: one that cannot be listed must not hold up the others for good. */
+  /** Does not wait for all kinds, because one that cannot be listed must not block the others forever. */
   async sync(signal: AbortSignal): Promise<void> {
     await this.#kinds.discover();
     const late = sleep(this.#clock, "controllers.resync", syncMs, signal);
@@ -93,7 +93,7 @@ export class GarbageCollector implements KeyOptions {
   async background(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const isEarly = await this.#untilDue(signal);
-      // Definitions come in bunches: one look for all of them.
+      // Definitions often come in groups, which one discovery covers.
       if (isEarly) await sleep(this.#clock, "controllers.delay", gatherMs, signal);
       if (signal.aborted) return;
       this.#haveKindsChanged = false;
@@ -101,7 +101,7 @@ export class GarbageCollector implements KeyOptions {
     }
   }
 
-  /** @returns whether the kinds changed before it was time. */
+  /** @returns whether the kinds changed before the interval had passed. */
   async #untilDue(signal: AbortSignal): Promise<boolean> {
     if (this.#haveKindsChanged) return true;
     const wait = new AbortController();
@@ -144,7 +144,7 @@ export class GarbageCollector implements KeyOptions {
   }
 
   async #collect(node: ObservedNode, signal: AbortSignal): Promise<ReconcileResult> {
-    // The graph may change while owners are asked for: writes name the version that was judged.
+    // A copy, because the graph may change while owners are looked up; writes name the copied version.
     const judged = { ...node };
     const judge = (owner: OwnerReference): Promise<Verdict> => this.#owners.judge(judged, owner);
     const verdicts = await this.#inBatches(judged.owners, judge, signal);
@@ -185,7 +185,7 @@ export class GarbageCollector implements KeyOptions {
     await this.#control.setOwners(dependent, rest);
   }
 
-  /** An object may have thousands of owners: the event loop is given back between batches. */
+  /** Yields to the event loop between batches, because an object may have thousands of owners. */
   async #inBatches<T, R>(
     all: readonly T[],
     call: (one: T) => Promise<R>,

@@ -23,7 +23,7 @@ export class ForeignOwners {
     this.#kinds = deps.kinds;
   }
 
-  /** After `node` was seen. `before`: what it was; undefined or without `isObserved`: it was not seen yet. */
+  /** Called after `node` was observed. `before`: its previous state, undefined or without `isObserved` if it was new. */
   report(
     node: ObservedNode,
     before:

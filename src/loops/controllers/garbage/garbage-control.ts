@@ -7,7 +7,7 @@ import type { OwnerReference } from "#api/object.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import type { GraphNode } from "./graph.ts";
 
-/** A node that an informer has shown: it can be read and written. */
+/** A node observed by an informer, so that it can be read and written. */
 export type ObservedNode = GraphNode & { readonly ref: ResourceRef };
 
 export function isObserved(node: GraphNode | undefined): node is ObservedNode {
@@ -33,7 +33,7 @@ export class GarbageControl {
     await writeUnlessGone(() => this.#client.delete(ref, namespace, name, options));
   }
 
-  /** Reads the object live: other finalizers may have gone since the informer showed it. */
+  /** Reads the current object, because other finalizers may have been removed since it was observed. */
   async removeFinalizer(node: ObservedNode, finalizer: string): Promise<void> {
     const { uid, ref, namespace, name } = node;
     await writeUnlessGone(async () => {
@@ -47,13 +47,13 @@ export class GarbageControl {
   }
 }
 
-/** Gone, or another object has the name by now: nothing is left to do. */
+/** If it is gone, or another object has the name, nothing remains to be done. */
 async function writeUnlessGone(action: () => Promise<unknown>): Promise<void> {
   try {
     await action();
   } catch (error) {
     if (error instanceof ApiError && error.code === 404) return;
-    // A conflict of resourceVersions is another matter: the next look has a newer one.
+    // After a conflict of resourceVersions the next attempt has a newer one.
     if (error instanceof ApiError && error.code === 409 && /\bUID\b/.test(error.message)) return;
     throw error;
   }

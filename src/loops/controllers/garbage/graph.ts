@@ -18,24 +18,24 @@ export interface GraphNode {
   ref: ResourceRef | undefined;
   namespace: string;
   name: string;
-  /** As last seen: writes and deletes name it, so that they never act on older owners. */
+  /** The version observed last; writes and deletes name it, so that they never act on outdated owners. */
   resourceVersion: string;
   owners: readonly OwnerReference[];
   readonly dependents: Set<GraphNode>;
-  /** Seen through an informer; false for an owner we only know by reference. */
+  /** Observed by an informer; false for an owner known only from references. */
   isObserved: boolean;
   isDeleting: boolean;
-  /** Being deleted in the foreground: waits for its blocking dependents. */
+  /** In foreground deletion, waiting for its blocking dependents. */
   isWaiting: boolean;
-  /** Being deleted with the `orphan` finalizer. */
+  /** In deletion with the `orphan` finalizer. */
   isOrphaning: boolean;
-  /** The deletion policy its finalizers ask for. */
+  /** The deletion policy according to its finalizers. */
   policy: "Foreground" | "Orphan" | "Background";
 }
 
-/** What the loop must look at after a change. */
+/** Nodes to be processed after a change. */
 export interface Dirty {
-  /** Might be garbage, or wait for something that has gone. */
+  /** Nodes that may be garbage, or may have waited for something that is gone. */
   readonly collect: readonly GraphNode[];
   readonly orphan: readonly GraphNode[];
 }
@@ -77,7 +77,7 @@ export class OwnerGraph {
     return this.#dirtyAfter(node, before);
   }
 
-  /** The object is gone: its dependents may be garbage, its owners may be waiting for it. */
+  /** The object was deleted: its dependents may be garbage, and its owners may be waiting for it. */
   remove(uid: string): Dirty {
     const node = this.#nodes.get(uid);
     if (node === undefined) return nothing;
@@ -92,7 +92,7 @@ export class OwnerGraph {
     return { collect: [...dependents, ...waiting], orphan: [] };
   }
 
-  /** Whether an owner lives is unknown from now on: its dependents ask for it. Its own owners still have it. */
+  /** The owner's existence becomes unknown, so its dependents look it up. Its own owners keep it. */
   forget(uid: string): Dirty {
     const node = this.#nodes.get(uid);
     if (node === undefined || node.dependents.size === 0) return nothing;
@@ -100,7 +100,7 @@ export class OwnerGraph {
     return { collect: [...node.dependents], orphan: [] };
   }
 
-  /** Dependents that hold up the foreground deletion of `node`. */
+  /** Dependents that block the foreground deletion of `node`. */
   blocking(node: GraphNode): readonly GraphNode[] {
     return [...node.dependents].filter((dependent) => {
       return dependent.owners.some(
@@ -109,7 +109,7 @@ export class OwnerGraph {
     });
   }
 
-  /** Throws AssertionError when what the header holds is broken. O(n); for tests. */
+  /** Throws AssertionError when an invariant of the header is violated. O(n); for tests. */
   check(): void {
     for (const node of this.#nodes.values()) {
       for (const { uid } of node.owners)
@@ -172,7 +172,7 @@ export class OwnerGraph {
     const owners = node.owners;
     const ownersChanged = !before.isObserved || !sameOwners(before.owners, owners);
     if (ownersChanged && owners.length > 0) collect.push(node);
-    // A released dependent may have been the last one an owner waited for.
+    // A released dependent may have been the last one for which an owner waited.
     if (ownersChanged)
       for (const { uid } of before.owners) pushWaiting(collect, this.#nodes.get(uid));
     if (node.isWaiting) {

@@ -25,7 +25,7 @@ const ignored = new Set(["events"]);
 interface KindEvents {
   readonly onObserved: (ref: ResourceRef, object: KubeObject) => void;
   readonly onDeleted: (resource: DiscoveredResource, object: KubeObject) => void;
-  /** Nothing is known of this object any more: its kind is served no longer. */
+  /** Called for objects that become unknown because their kind is no longer served. */
   readonly onForgotten: (object: KubeObject) => void;
 }
 
@@ -38,7 +38,7 @@ export class WatchedKinds {
   /** Kinds by group and resource. */
   readonly #names = new Map<string, string>();
   readonly #watched = new Map<string, Informer<KubeObject>>();
-  /** Not served at the last look, with objects left whose deletion may still be on its way. */
+  /** Kinds missing in the last discovery with objects left, whose deletion events may still arrive. */
   readonly #leaving = new Set<string>();
 
   constructor(deps: Pick<ControllerDeps, "client" | "informers" | "log">, events: KindEvents) {
@@ -48,7 +48,7 @@ export class WatchedKinds {
     this.#events = events;
   }
 
-  /** Discovers what the server serves now, and starts to watch what is new. Never rejects. */
+  /** Reads what the server serves now, and starts to watch new kinds. Never rejects. */
   async discover(): Promise<void> {
     const found = await discover(this.#client).catch((error: unknown): Discovery => {
       this.#log.warn("discovery failed", { error: String(error) });
@@ -58,7 +58,7 @@ export class WatchedKinds {
     if (found.resources.length > 0) this.#dropUnserved(found);
   }
 
-  /** A kind whose definition is gone: nothing is asked of it any more, and nothing waits for it. */
+  /** Stops watching kinds whose definition is gone. */
   #dropUnserved({ resources, failed }: Discovery): void {
     const served = new Set(resources.map(({ ref }) => refKey(ref)));
     const unread = new Set(failed);
@@ -83,7 +83,7 @@ export class WatchedKinds {
     for (const object of informer.list()) this.#events.onForgotten(object);
   }
 
-  /** Undefined: it is not served, or not known yet. */
+  /** Undefined: not served, or not known yet. */
   kindOf({ group, resource }: ResourceRef): string | undefined {
     return this.#names.get(`${group}/${resource}`);
   }
@@ -92,7 +92,7 @@ export class WatchedKinds {
     return this.#kinds.get(kindKey(group, kind));
   }
 
-  /** Resolves when each kind watched now has been read once. */
+  /** Resolves when each watched kind has been read once. */
   async synced(): Promise<void> {
     await Promise.all([...this.#watched.values()].map((informer) => informer.synced));
   }

@@ -15,13 +15,13 @@ import type { GraphNode, OwnerGraph } from "./graph.ts";
 import type { WatchedKinds } from "./kinds.ts";
 import { verdictOfSeen, type Verdict } from "./plan.ts";
 
-/** Owners proved absent, so that a thousand dependents of one owner ask once. */
+/** Maximum remembered absent owners, so that a thousand dependents of one owner cause one request. */
 const absentMax = 10_000;
 
 interface OwnerPlace {
   readonly group: string;
   readonly kind: string;
-  /** "": of a kind without namespaces. */
+  /** "" for a cluster-scoped kind. */
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
@@ -43,7 +43,7 @@ export class OwnerVerdicts {
     this.#kinds = deps.kinds;
   }
 
-  /** There was an object, and it was seen to be deleted. */
+  /** Records that the object was observed to be deleted. */
   rememberAbsent(place: OwnerPlace): void {
     if (this.#absent.size >= absentMax)
       this.#absent.delete(this.#absent.values().next().value ?? "");
@@ -71,12 +71,12 @@ export class OwnerVerdicts {
     );
   }
 
-  /** Asks the server. A kind it does not serve may come back: its dependents live. */
+  /** Asks the server. Dependents of a kind that is not served stay, because the kind may come back. */
   async #ask(place: OwnerPlace): Promise<Verdict> {
     const kind = this.#kinds.find(place.group, place.kind);
     if (kind === undefined) return "unknown";
     const namespace = kind.namespaced ? place.namespace : "";
-    // A cluster-scoped object cannot have a namespaced owner: an error that no retry mends.
+    // A cluster-scoped object cannot have a namespaced owner; retrying is pointless.
     if (kind.namespaced && namespace === "") return "invalid";
     const uid = await this.#uidOf(kind.ref, namespace, place.name);
     if (uid === undefined) return "unknown";
@@ -85,7 +85,7 @@ export class OwnerVerdicts {
     return "absent";
   }
 
-  /** The uid of the object under this name; "" when there is none, undefined when nobody can say. */
+  /** The uid of the object with this name; "": it does not exist; undefined: unknown. */
   async #uidOf(ref: ResourceRef, namespace: string, name: string): Promise<string | undefined> {
     try {
       const found = await this.#client.get(ref, namespace, name);
@@ -103,7 +103,7 @@ function placeKey({ group, kind, namespace, name, uid }: OwnerPlace): string {
   return `${group} ${kind} ${namespace} ${name} ${uid}`;
 }
 
-/** A 404 that names the object. Without a name it may be of a path that nobody serves (any more). */
+/** Whether a 404 names the object; otherwise it may be about a path that is not served. */
 function isAboutObject(error: unknown, name: string): boolean {
   return error instanceof ApiError && error.status.details?.name === name;
 }

@@ -1,4 +1,4 @@
-/** What becomes of an object once it is known how each of its owners stands, pure. */
+/** Decides about an object, given the state of each of its owners. Pure. */
 import type { OwnerReference } from "#api/object.ts";
 import type { GraphNode } from "./graph.ts";
 
@@ -15,7 +15,7 @@ export type CollectPlan =
   | { readonly kind: "set-owners"; readonly owners: readonly OwnerReference[] }
   | { readonly kind: "delete"; readonly policy: GraphNode["policy"] };
 
-/** `verdicts` are those of `node.owners`, in order. */
+/** `verdicts` correspond to `node.owners`, in order. */
 export function planCollect(node: GraphNode, verdicts: readonly Verdict[]): CollectPlan {
   if (verdicts.includes("unknown") || verdicts.includes("invalid")) return { kind: "keep" };
   const alive = node.owners.filter((_owner, at) => keepsAlive(verdicts[at]));
@@ -27,15 +27,15 @@ export function planCollect(node: GraphNode, verdicts: readonly Verdict[]): Coll
   return { kind: "set-owners", owners: unblock(node.owners) };
 }
 
-/** The verdict on an owner that an informer has shown. */
+/** The verdict on an observed owner. */
 export function verdictOfSeen(node: GraphNode, owner: GraphNode): Verdict {
-  // A cluster-scoped object with a namespaced owner is an error, and never collected for it.
+  // A cluster-scoped object with a namespaced owner is an error and never collected because of it.
   if (owner.namespace !== "" && node.namespace === "") return "invalid";
   if (owner.namespace !== "" && owner.namespace !== node.namespace) return "absent";
   return owner.isWaiting ? "waiting" : "solid";
 }
 
-/** References are taken off by uid, as by upstream: one that names a dead owner takes its namesakes along. */
+/** As upstream, references are removed by uid, including all others with the uid of a dead owner. */
 function withoutDead(
   owners: readonly OwnerReference[],
   alive: readonly OwnerReference[],
@@ -48,7 +48,7 @@ function keepsAlive(verdict: Verdict | undefined): boolean {
   return verdict === "solid" || verdict === "unseen";
 }
 
-/** Foreground deletions in a circle would wait for each other: one object must stop blocking its owners. */
+/** Foreground deletions in a cycle would wait for each other, so one object must stop blocking its owners. */
 function isInCircle({ owners, dependents }: GraphNode): boolean {
   const blocks = owners.some((owner) => owner.blockOwnerDeletion === true);
   return blocks && [...dependents].some((dependent) => dependent.isWaiting);
