@@ -54,7 +54,6 @@ export async function bindPod(
   const form = plainForm(context, "none");
   const query = writeQuery("CreateOptions", context.query);
   const binding = await readTyped(context, bindingKind, deps.bodies, query.fieldValidation);
-  if (binding === undefined) throw badRequest("the body of the request holds no Binding");
   const name = boundName(context, binding);
   const node = targetNode(binding);
   // `bindings` names its pod in the body: one of the namespace that was authorised.

@@ -282,10 +282,10 @@ export async function readTyped(
   bodies: Bodies,
   validation: FieldValidation,
   older?: string,
-): Promise<AnyObject | undefined> {
+): Promise<AnyObject> {
   const noting = validation !== "Ignore";
   const document = await readDocument(context, bodies, gvk.kind, noting);
-  if (document === undefined) return undefined;
+  if (document === undefined) throw emptyBody(gvk.kind);
   const { source } = document;
   const value = ofVersion(document.value, gvk, older);
   const typed = withKind(value, { apiVersion: apiVersionOf(gvk), resource: gvk }, source);

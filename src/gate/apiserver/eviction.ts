@@ -73,14 +73,14 @@ export async function evictPod(
   const created = writeQuery("CreateOptions", context.query);
   const validation = created.fieldValidation;
   const eviction = await readTyped(context, evictionKind, deps.bodies, validation, olderVersion);
-  const own = eviction?.metadata?.name ?? "";
+  const own = eviction.metadata?.name ?? "";
   if (own !== "" && own !== name) {
     throw badRequest("name in URL does not match name in Eviction object");
   }
-  const asked = (eviction?.["deleteOptions"] ?? {}) as AnyObject; // checked by readTyped
+  const asked = (eviction["deleteOptions"] ?? {}) as AnyObject; // checked by readTyped
   const given = deleteQuery(asked, context.query);
   const query = { ...given, dryRun: given.dryRun || created.dryRun };
-  await admitEviction(deps, context, pods, eviction ?? {}, created);
+  await admitEviction(deps, context, pods, eviction, created);
   const pod = (await pods.store.get(namespace, name, {})).object;
   if (!outsideBudgets(pod)) await chargeBudget(deps, context, pod, query);
   const marked = await markEvicted(context, pods, deleteUnchanged(pod, query));

@@ -4,6 +4,7 @@ import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { requireForm } from "#forms/negotiate.ts";
 import { bytesResponse } from "#server/respond.ts";
+import { requireGet } from "./method.ts";
 import type { Documents } from "./non-resource.ts";
 
 export interface IssuerFacts {
@@ -23,9 +24,11 @@ export function issuerDocuments(facts: IssuerFacts): Documents {
     serve: (context: RequestContext): PlainResponse | undefined => {
       switch (context.request.path) {
         case discoveryPath:
+          requireGet(context.request);
           requireForm(context.request.headers, ["application/json"]);
           return bytesResponse(200, [discovery], "application/json", cached);
         case jwksPath:
+          requireGet(context.request);
           requireForm(context.request.headers, [keysType]);
           return bytesResponse(200, [keys], keysType, cached);
         default:

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TimerName } from "#platform/clock.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
-import { ask, openPlaneOn } from "./testing/plane.ts";
+import { ask, openPlaneOn, statusOf, withPlane } from "./testing/plane.ts";
 
 test("a page of metrics is written in turns of the loop: one for each half of a megabyte", async () => {
   const clock = new FakeClock();
@@ -26,3 +26,18 @@ test("a page of metrics is written in turns of the loop: one for each half of a 
   assert.ok(turns >= 11 && turns <= 14, `${turns} turns`);
   await plane.close();
 });
+
+test("the issuer's documents are only read", () =>
+  withPlane(
+    async (plane) => {
+      for (const path of ["/.well-known/openid-configuration", "/openid/v1/jwks"]) {
+        assert.equal((await ask(plane, "GET", path)).status, 200);
+        for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const) {
+          const answer = await ask(plane, method, path);
+          assert.equal(answer.status, 405, `${method} ${path}`);
+          assert.equal(statusOf(answer).reason, "MethodNotAllowed");
+        }
+      }
+    },
+    { issuer: { discovery: {}, keys: { keys: [] } } },
+  ));

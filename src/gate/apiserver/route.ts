@@ -45,6 +45,7 @@ async function routed(deps: RouteDeps, context: RequestContext): Promise<PlainRe
   const kind = tracedKind(deps.catalog.find(info.group, info.version, info.resource), context);
   if (kind === undefined) throw noSuchPath();
   if (kind.custom !== undefined) checkScope(context, kind);
+  if (isNameOfNothing(context, kind)) throw noSuchPath();
   // The path says watch: of other methods upstream's router knows none there.
   if (info.hasVerbInPath && context.request.method !== "GET") throw methodNotAllowed(kind);
   // Upstream routes GET only; a proxied HEAD is the container's business.
@@ -69,6 +70,11 @@ function tracedKind(
 function checkScope({ place }: RequestContext, { resource }: ServedKind): void {
   const isNowhere = place.namespace === "" && place.name !== "";
   if (resource.namespaced ? isNowhere : place.namespace !== "") throw noSuchPath();
+}
+
+/** Reviews and bindings are only created: upstream has no path of one of them, for whatever method. */
+function isNameOfNothing({ place }: RequestContext, { store, resource }: ServedKind): boolean {
+  return store === undefined && place.name !== "" && resource.resource !== "componentstatuses";
 }
 
 /** Upstream finds it where it makes the key of the object. */
@@ -144,7 +150,7 @@ async function serveNonPersisted(
   kind: ServedKind,
 ): Promise<PlainResponse> {
   const { verb } = context.requestInfo;
-  const { name, namespace } = context.place;
+  const { namespace } = context.place;
   // Reviews and bindings over all namespaces: upstream has no such path.
   if (kind.resource.namespaced && namespace === "") throw noSuchPath();
   if (!kind.resource.verbs.some((allowed) => allowed === verb)) throw methodNotAllowed(kind);
@@ -152,7 +158,7 @@ async function serveNonPersisted(
   if (kind.resource.resource === "componentstatuses") {
     return serveComponents(context, kind, deps.components());
   }
-  if (name !== "" || verb !== "create") throw methodNotAllowed(kind);
+  if (verb !== "create") throw methodNotAllowed(kind);
   if (isReview(kind)) return createReview(deps, context, kind);
   const pods = deps.catalog.find("", "v1", "pods");
   if (kind.resource.resource !== "bindings" || pods === undefined) throw methodNotAllowed(kind);

@@ -43,7 +43,6 @@ export async function updateScale(
 ): Promise<PlainResponse> {
   const query = writeQuery("UpdateOptions", context.query);
   const scale = await readTyped(context, scaleKind, deps.bodies, query.fieldValidation);
-  if (scale === undefined) throw badRequest("the body of the request holds no Scale");
   const { name = "" } = scale.metadata ?? {};
   const { place } = context;
   if (name !== "" && name !== place.name) {

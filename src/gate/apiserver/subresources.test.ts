@@ -204,6 +204,40 @@ test("scale reads and writes replicas", () =>
     assert.equal(read.json.metadata?.generation, 3);
   }));
 
+test("a body that is needed is not left out", () =>
+  withPlane(async (plane) => {
+    await ask(plane, "POST", pods, { body: pod("a") });
+    for (const [method, path, kind] of [
+      ["POST", `${pods}/a/eviction`, "Eviction"],
+      ["POST", `${pods}/a/binding`, "Binding"],
+      ["POST", "/api/v1/namespaces/default/bindings", "Binding"],
+      ["POST", "/api/v1/namespaces/default/serviceaccounts/default/token", "TokenRequest"],
+      ["PUT", "/apis/apps/v1/namespaces/default/deployments/d/scale", "Scale"],
+    ] as const) {
+      const answer = await ask(plane, method, path);
+      if (answer.status === 503) continue; // a plane without an issuer
+      assert.equal(
+        statusOf(answer).message,
+        `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)`,
+      );
+    }
+    assert.equal((await ask(plane, "GET", `${pods}/a`)).status, 200);
+  }));
+
+test("what is only created has no path of one object", () =>
+  withPlane(async (plane) => {
+    for (const path of [
+      "/api/v1/namespaces/default/bindings/a",
+      "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews/a",
+      "/apis/authentication.k8s.io/v1/tokenreviews/a",
+      "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews/a",
+    ]) {
+      for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"] as const) {
+        assert.equal((await ask(plane, method, path)).status, 404, `${method} ${path}`);
+      }
+    }
+  }));
+
 test("logs and exec on hollow nodes say what they are", () =>
   withPlane(async (plane) => {
     await ask(plane, "POST", pods, { body: pod("a") });

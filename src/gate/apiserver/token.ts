@@ -1,6 +1,6 @@
 /** POST serviceaccounts/NAME/token: admission, then the injected minter, which checks and signs. */
 import type { AnyObject } from "#api/object.ts";
-import { badRequest, failure } from "#api/status.ts";
+import { failure } from "#api/status.ts";
 import { formatTime } from "#api/values/time.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -26,7 +26,6 @@ export async function mintToken(
   }
   const query = writeQuery("CreateOptions", context.query);
   const sent = await readTyped(context, tokenKind, deps.bodies, query.fieldValidation);
-  if (sent === undefined) throw badRequest("the body of the request holds no TokenRequest");
   const { namespace, name } = context.place;
   const request = admissionRequest(context, accounts, {
     operation: "CREATE",

@@ -88,6 +88,24 @@ const cases: readonly Case[] = [
     rbac("ClusterRoleBinding", "roleRef: {kind: Role, name: r}, subjects: [{kind: User, name: u}]"),
     ['roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"'],
   ],
+  [
+    "A nameless subject is one finding",
+    rbac("ClusterRoleBinding", "roleRef: {kind: ClusterRole, name: r}, subjects: [{kind: User}]"),
+    ["subjects[0].name: Required value"],
+  ],
+  [
+    "What gathers roles is a selector",
+    "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}, aggregationRule: {clusterRoleSelectors: [{matchExpressions: [{key: a, operator: X}]}]}}",
+    [
+      'aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: "X": not a valid selector operator',
+      "aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector.",
+    ],
+  ],
+  [
+    "One level is exempt",
+    "{apiVersion: flowcontrol.apiserver.k8s.io/v1, kind: PriorityLevelConfiguration, metadata: {name: p}, spec: {type: Exempt}}",
+    ["spec.type: Invalid value: \"Exempt\": must be 'Exempt' if and only if `name` is 'exempt'"],
+  ],
   ["A plain autoscaler is fine", scaler("maxReplicas: 3"), []],
   [
     "An autoscaler scales up to something",
@@ -105,7 +123,7 @@ const cases: readonly Case[] = [
     "A budget says one thing",
     "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {minAvailable: 1, maxUnavailable: 200%}}",
     [
-      'spec: Invalid value: {"minAvailable":1,"maxUnavailable":"200%"}: minAvailable and maxUnavailable cannot be both set',
+      'spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":"200%","UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable cannot be both set',
       'spec.maxUnavailable: Invalid value: "200%": must not be greater than 100%',
     ],
   ],
@@ -196,6 +214,16 @@ for (const [name, yaml, expected] of cases) {
   test(name, () => assert.deepEqual(onCreate(yaml), expected));
 }
 
+function serviceRange(cidrs: string): string {
+  return `{apiVersion: networking.k8s.io/v1, kind: ServiceCIDR, metadata: {name: s}, spec: {cidrs: ${cidrs}}}`;
+}
+
+function localVolume(more: string, label: string): string {
+  const terms = `nodeSelectorTerms: [{matchExpressions: [{key: ${label}, operator: Exists}]}]`;
+  const spec = `capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /a}, nodeAffinity: {required: {${terms}}}, ${more}`;
+  return `{apiVersion: v1, kind: PersistentVolume, metadata: {name: v}, spec: {${spec}}}`;
+}
+
 const updates: readonly (readonly [string, string, string, string, readonly string[]])[] = [
   [
     "A binding keeps its role",
@@ -203,7 +231,7 @@ const updates: readonly (readonly [string, string, string, string, readonly stri
     rbac("RoleBinding", "roleRef: {kind: Role, name: b, apiGroup: rbac.authorization.k8s.io}"),
     "",
     [
-      'roleRef: Invalid value: {"kind":"Role","name":"b","apiGroup":"rbac.authorization.k8s.io"}: cannot change roleRef',
+      'roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"b"}: cannot change roleRef',
     ],
   ],
   [
@@ -218,7 +246,55 @@ const updates: readonly (readonly [string, string, string, string, readonly stri
     "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: s}, provisioner: a.b/c}",
     "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: s}, provisioner: a.b/c, parameters: {x: y}}",
     "",
-    ["parameters: Forbidden: updates to parameters are forbidden."],
+    ['parameters: Invalid value: {"x":"y"}: field is immutable'],
+  ],
+  [
+    "A class keeps its provisioner and what it does with volumes",
+    "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: s}, provisioner: a.b/c}",
+    "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: s}, provisioner: a.b/d, reclaimPolicy: Retain}",
+    "",
+    [
+      'provisioner: Invalid value: "a.b/d": field is immutable',
+      'reclaimPolicy: Invalid value: "Retain": field is immutable',
+    ],
+  ],
+  [
+    "An address keeps its owner, shown as Go's struct",
+    "{apiVersion: networking.k8s.io/v1, kind: IPAddress, metadata: {name: 10.0.0.1}, spec: {parentRef: {resource: services, name: a, namespace: b}}}",
+    "{apiVersion: networking.k8s.io/v1, kind: IPAddress, metadata: {name: 10.0.0.1}, spec: {parentRef: {resource: services, name: c, namespace: b}}}",
+    "",
+    [
+      'spec.parentRef: Invalid value: {"Group":"","Resource":"services","Namespace":"b","Name":"c"}: field is immutable',
+    ],
+  ],
+  ...(
+    [
+      ["[10.8.0.0/24]", ['spec.cidrs[0]: Invalid value: "10.8.0.0/24": field is immutable']],
+      [
+        '["fd00::/112", 10.8.0.0/24]',
+        ['spec.cidrs[0]: Invalid value: "fd00::/112": field is immutable'],
+      ],
+      ["[x, y, z]", ['spec.cidrs: Invalid value: ["x","y","z"]: field is immutable']],
+    ] as const
+  ).map(
+    ([ranges, findings]) =>
+      [
+        `A range of Services stays: ${ranges}`,
+        serviceRange("[10.9.0.0/24]"),
+        serviceRange(ranges),
+        "",
+        findings,
+      ] as const,
+  ),
+  [
+    "A volume keeps its mode, and its nodes shown as Go's struct",
+    localVolume("volumeMode: Filesystem", "a"),
+    localVolume("volumeMode: Block", "b"),
+    "",
+    [
+      'volumeMode: Invalid value: "Block": field is immutable',
+      'nodeAffinity: Invalid value: {"Required":{"NodeSelectorTerms":[{"MatchExpressions":[{"Key":"b","Operator":"Exists","Values":null}],"MatchFields":null}]}}: field is immutable, except for updating from beta label to GA',
+    ],
   ],
   [
     "Approval has a door of its own",

@@ -52,9 +52,6 @@ export function validateConfigMap(map: Fields): FieldError[] {
   }
   for (const name of sortKeys(binary)) {
     checkKey(out, name, "binaryData");
-    if (Object.hasOwn(data, name)) {
-      out.push(invalidValue(key("binaryData", name), name, "duplicate of key present in data"));
-    }
     size += base64Length(binary[name] ?? "") ?? 0;
   }
   if (size > dataBytesMax) out.push(tooLong(wholeObject, dataBytesMax));
@@ -66,8 +63,9 @@ function checkKey(out: FieldError[], name: string, path: string): void {
 }
 
 export function validateConfigMapUpdate(next: Fields, old: Fields): FieldError[] {
-  const out = validateConfigMap(next);
+  const out: FieldError[] = [];
   checkSealed(out, next, old, ["data", "binaryData"]);
+  append(out, validateConfigMap(next));
   return out;
 }
 

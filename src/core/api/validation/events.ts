@@ -2,12 +2,12 @@
  * Events, in both their groups, in the form of the core group in which both are stored. Texts as upstream's
  * core/validation, which names fields so as well.
  */
-import { ownEntry } from "#base/own.ts";
 import type { FieldError } from "../status.ts";
 import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
 import { has, isFields, maybe, number, part, text } from "./fields.ts";
-import { invalidEach, invalidJson, invalidValue, required, append } from "./errors.ts";
+import { invalidEach, invalidValue, required, append } from "./errors.ts";
+import { goStruct } from "./go-struct.ts";
 import { immutableText } from "./immutable.ts";
 import { semanticEqual } from "./equal.ts";
 
@@ -130,29 +130,22 @@ function checkFixed(out: FieldError[], next: unknown, old: unknown, field: strin
   if (semanticEqual(next, old)) return;
   const shown = field === "reportingComponent" ? "reportingController" : field;
   if (field === "involvedObject" || field === "related") {
-    out.push(invalidJson(shown, goStruct(next, referenceFields), immutableText));
+    out.push(invalidValue(shown, asStruct(next, reference), immutableText));
   } else if (field === "source") {
-    out.push(invalidJson(shown, goStruct(next, ["component", "host"]), immutableText));
+    out.push(invalidValue(shown, asStruct(next, { component: "", host: "" }), immutableText));
   } else out.push(invalidValue(shown, next, immutableText));
 }
 
-const referenceFields = [
-  "kind",
-  "namespace",
-  "name",
-  "uid",
-  "apiVersion",
-  "resourceVersion",
-  "fieldPath",
-];
-const goNames: Readonly<Record<string, string>> = { uid: "UID", apiVersion: "APIVersion" };
+const reference = {
+  kind: "",
+  namespace: "",
+  name: "",
+  uid: "",
+  apiVersion: "",
+  resourceVersion: "",
+  fieldPath: "",
+};
 
-/** Prints a Go struct of strings with all its field names. */
-function goStruct(value: unknown, fields: readonly string[]): string {
-  if (!isFields(value)) return "null";
-  const entries = fields.map((field) => [
-    ownEntry(goNames, field) ?? field.slice(0, 1).toUpperCase() + field.slice(1),
-    text(value, field),
-  ]);
-  return JSON.stringify(Object.fromEntries(entries));
+function asStruct(value: unknown, zeros: Readonly<Record<string, unknown>>): unknown {
+  return isFields(value) ? goStruct(value, zeros) : null;
 }

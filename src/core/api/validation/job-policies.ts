@@ -15,6 +15,7 @@ import {
   tooMany,
   append,
 } from "./errors.ts";
+import { goStruct } from "./go-struct.ts";
 import { checkCounters } from "./numbers.ts";
 
 const rulesMax = 20;
@@ -130,11 +131,15 @@ function checkPatterns(out: FieldError[], patterns: readonly Fields[], path: str
   });
 }
 
+const successRule = { succeededIndexes: null, succeededCount: null };
+
 export function checkSuccessPolicy(out: FieldError[], spec: Fields, path: string): void {
   const policy = maybe(spec, "successPolicy");
   if (policy === undefined) return;
   if (text(spec, "completionMode") !== "Indexed") {
-    out.push(invalidValue(path, policy, "requires indexed completion mode"));
+    const rules = items(policy, "rules").map((rule) => goStruct(rule, successRule));
+    const shown = { Rules: rules.length === 0 ? null : rules };
+    out.push(invalidValue(path, shown, "requires indexed completion mode"));
     return;
   }
   const at = child(path, "rules");

@@ -15,7 +15,9 @@ import {
   append,
 } from "./errors.ts";
 import { checkIfGiven } from "./choices.ts";
-import { checkImmutable } from "./immutable.ts";
+import { semanticEqual } from "./equal.ts";
+import { goStruct } from "./go-struct.ts";
+import { immutableText } from "./immutable.ts";
 import {
   checkCanonicalRange,
   checkRange,
@@ -153,28 +155,29 @@ export function validateServiceCidr(cidr: Fields): FieldError[] {
     return out;
   }
   if (ranges.length > 2) {
-    out.push(invalidValue(path, { cidrs: ranges }, "may only hold up to 2 values"));
+    out.push(invalidValue(path, { CIDRs: ranges }, "may only hold up to 2 values"));
     return out;
   }
   ranges.forEach((value, at) => checkCanonicalRange(out, value, index(path, at)));
   if (ranges.length === 2 && out.length === 0 && !isDualStack(ranges)) {
     const detail =
       "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
-    out.push(invalidValue(path, { cidrs: ranges }, detail));
+    out.push(invalidValue(path, ranges, detail));
   }
   return out;
 }
 
 /** The ranges are immutable; a second family may be added. */
 export function validateServiceCidrUpdate(next: Fields, old: Fields): FieldError[] {
-  const out = validateServiceCidr(next);
   const before = texts(part(old, "spec"), "cidrs");
   const now = texts(part(next, "spec"), "cidrs");
-  const grows = before.length === 1 && now.length === 2 && before[0] === now[0];
-  if (!grows) {
-    checkImmutable(out, part(next, "spec"), part(old, "spec"), { field: "cidrs", path: "spec" });
+  const grows = before.length === 1 && now.length === 2;
+  if (now.length !== before.length && !grows) {
+    return [invalidValue("spec.cidrs", now, immutableText)];
   }
-  return out;
+  const changed = before.flatMap((range, at) => (range === now[at] ? [] : [at]));
+  const out = changed.map((at) => invalidValue(index("spec.cidrs", at), now[at], immutableText));
+  return grows ? [...out, ...validateServiceCidr(next)] : out;
 }
 
 export function validateIpAddress(address: Fields): FieldError[] {
@@ -199,7 +202,9 @@ export function validateIpAddress(address: Fields): FieldError[] {
 
 export function validateIpAddressUpdate(next: Fields, old: Fields): FieldError[] {
   const out = validateIpAddress(next);
-  const at = { field: "parentRef", path: "spec" };
-  checkImmutable(out, part(next, "spec"), part(old, "spec"), at);
+  const parent = part(part(next, "spec"), "parentRef");
+  if (semanticEqual(parent, part(part(old, "spec"), "parentRef"))) return out;
+  const zeros = { group: "", resource: "", namespace: "", name: "" };
+  out.push(invalidValue("spec.parentRef", goStruct(parent, zeros), immutableText));
   return out;
 }

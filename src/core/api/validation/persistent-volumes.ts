@@ -4,7 +4,7 @@ import { ownEntry } from "#base/own.ts";
 import type { FieldError } from "../status.ts";
 import { dnsSubdomainName } from "../names.ts";
 import type { Fields } from "./fields.ts";
-import { hasEntries, has, isFields, maybe, maybeText, part, text, texts } from "./fields.ts";
+import { hasEntries, has, isFields, items, maybe, maybeText, part, text, texts } from "./fields.ts";
 import {
   child,
   forbiddenField,
@@ -18,7 +18,8 @@ import { checkAccessModes, volumeModes } from "./claims.ts";
 import { checkIfGiven } from "./choices.ts";
 import { describeChange } from "./describe.ts";
 import { semanticEqual } from "./equal.ts";
-import { checkImmutable } from "./immutable.ts";
+import { goStruct } from "./go-struct.ts";
+import { checkImmutable, immutableText } from "./immutable.ts";
 import { checkResourceList, checkResourceName } from "./resources.ts";
 import { checkNodeSelector } from "./scheduling.ts";
 import { sourceChecks } from "./volumes.ts";
@@ -157,15 +158,39 @@ export function validateVolumeUpdate(next: Fields, old: Fields): FieldError[] {
     const detail = `spec.persistentvolumesource is immutable after creation${describeChange(was, source)}`;
     out.push(forbiddenField("spec.persistentvolumesource", detail));
   }
-  checkImmutable(out, spec, before, { field: "volumeMode", path: "spec" });
-  if (has(before, "nodeAffinity")) {
-    checkImmutable(out, spec, before, { field: "nodeAffinity", path: "spec" });
-  }
+  // Upstream's paths of these two begin in the specification.
+  checkImmutable(out, spec, before, { field: "volumeMode", path: "" });
+  checkNodesKept(out, maybe(spec, "nodeAffinity"), maybe(before, "nodeAffinity"));
   checkAttributes(out, spec, before);
   return out;
 }
 
-/** Secrets for expansion may be added to a CSI source that had none. */
+function checkNodesKept(
+  out: FieldError[],
+  next: Fields | undefined,
+  old: Fields | undefined,
+): void {
+  if (old === undefined || semanticEqual(next, old)) return;
+  const detail = `${immutableText}, except for updating from beta label to GA`;
+  out.push(invalidValue("nodeAffinity", next === undefined ? null : shownNodes(next), detail));
+}
+
+function shownNodes(affinity: Fields): unknown {
+  const terms = items(part(affinity, "required"), "nodeSelectorTerms").map((term) => ({
+    MatchExpressions: shownRequirements(term, "matchExpressions"),
+    MatchFields: shownRequirements(term, "matchFields"),
+  }));
+  return { Required: has(affinity, "required") ? { NodeSelectorTerms: terms } : null };
+}
+
+function shownRequirements(term: Fields, field: string): unknown {
+  const all = items(term, field).map((requirement) =>
+    goStruct(requirement, { key: "", operator: "", values: null }),
+  );
+  return all.length === 0 ? null : all;
+}
+
+/** Secrets may be added to a CSI source that had none for growing. */
 function sourceOf(spec: Fields): Fields {
   const named = sources.filter((name) => isFields(spec[name]));
   return Object.fromEntries(

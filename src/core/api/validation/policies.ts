@@ -7,6 +7,7 @@ import type { Fields } from "./fields.ts";
 import { flag, has, items, maybe, number, part, text, textMap } from "./fields.ts";
 import { forbiddenField, invalidEach, invalidValue, required, append } from "./errors.ts";
 import { checkIfGiven, checkOneOf } from "./choices.ts";
+import { goStruct } from "./go-struct.ts";
 import { checkImmutable } from "./immutable.ts";
 import { checkAtMost100Percent, checkCounters, checkIntOrPercent } from "./numbers.ts";
 import { checkContainerResourceName, checkResourceList } from "./resources.ts";
@@ -14,12 +15,19 @@ import { checkTolerations } from "./scheduling.ts";
 
 const evictionPolicies = ["AlwaysAllow", "IfHealthyBudget"];
 
+const budgetSpec = {
+  minAvailable: null,
+  selector: null,
+  maxUnavailable: null,
+  unhealthyPodEvictionPolicy: null,
+};
+
 export function validateBudget(budget: Fields): FieldError[] {
   const out: FieldError[] = [];
   const spec = part(budget, "spec");
   if (has(spec, "minAvailable") && has(spec, "maxUnavailable")) {
     const detail = "minAvailable and maxUnavailable cannot be both set";
-    out.push(invalidValue("spec", spec, detail));
+    out.push(invalidValue("spec", goStruct(spec, budgetSpec), detail));
   }
   for (const field of ["minAvailable", "maxUnavailable"]) {
     if (!has(spec, field)) continue;

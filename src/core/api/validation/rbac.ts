@@ -14,6 +14,7 @@ import {
   append,
 } from "./errors.ts";
 import { semanticEqual } from "./equal.ts";
+import { goStruct } from "./go-struct.ts";
 
 const group = "rbac.authorization.k8s.io";
 
@@ -35,7 +36,11 @@ export function validateClusterRole(role: Fields): FieldError[] {
     out.push(required(path, detail));
   }
   selectors.forEach((selector, at) => {
-    append(out, validateLabelSelector(selector, index(path, at)));
+    const findings = validateLabelSelector(selector, index(path, at));
+    append(out, findings);
+    // Upstream makes a selector of it, too, and shows what it got: nothing.
+    if (findings.length > 0)
+      out.push(invalidValue(index(path, at), null, "invalid label selector."));
   });
   return out;
 }
@@ -108,10 +113,6 @@ function checkSubject(out: FieldError[], subject: Fields, namespaced: boolean, p
       out.push(required(child(path, "namespace")));
     }
   } else if (kind === "User" || kind === "Group") {
-    if (name === "") {
-      const detail = `${kind.toLowerCase()} name cannot be empty`;
-      out.push(invalidValue(child(path, "name"), name, detail));
-    }
     if (apiGroup !== group) out.push(notSupported(child(path, "apiGroup"), apiGroup, [group]));
   } else out.push(notSupported(child(path, "kind"), kind, ["ServiceAccount", "User", "Group"]));
 }
@@ -131,5 +132,6 @@ export function validateClusterRoleBindingUpdate(next: Fields, old: Fields): Fie
 
 function checkRoleKept(out: FieldError[], next: Fields, old: Fields): void {
   if (semanticEqual(next["roleRef"], old["roleRef"])) return;
-  out.push(invalidValue("roleRef", next["roleRef"], "cannot change roleRef"));
+  const shown = goStruct(part(next, "roleRef"), { apiGroup: "", kind: "", name: "" });
+  out.push(invalidValue("roleRef", shown, "cannot change roleRef"));
 }

@@ -150,7 +150,7 @@ export function validatePriorityLevel(level: Fields): FieldError[] {
   const type = text(spec, "type");
   const exempt = text(part(level, "metadata"), "name") === "exempt";
   if (exempt !== (type === "Exempt") && (type === "Exempt" || type === "Limited")) {
-    const detail = "type must be 'Exempt' if and only if name is 'exempt'";
+    const detail = "must be 'Exempt' if and only if `name` is 'exempt'";
     out.push(invalidValue("spec.type", type, detail));
   }
   if (type === "Exempt") {

@@ -111,16 +111,9 @@ function checkTopologies(out: FieldError[], terms: readonly Fields[], path: stri
 
 export function validateStorageClassUpdate(next: Fields, old: Fields): FieldError[] {
   const out = validateStorageClass(next);
-  if (!semanticEqual(part(next, "parameters"), part(old, "parameters"))) {
-    out.push(forbiddenField("parameters", "updates to parameters are forbidden."));
+  for (const field of ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"]) {
+    checkImmutable(out, next, old, { field, path: "" });
   }
-  if (text(next, "provisioner") !== text(old, "provisioner")) {
-    out.push(forbiddenField("provisioner", "updates to provisioner are forbidden."));
-  }
-  if (text(next, "reclaimPolicy") !== text(old, "reclaimPolicy")) {
-    out.push(forbiddenField("reclaimPolicy", "updates to reclaimPolicy are forbidden."));
-  }
-  checkImmutable(out, next, old, { field: "volumeBindingMode", path: "" });
   return out;
 }
 

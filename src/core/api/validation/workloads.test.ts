@@ -109,6 +109,23 @@ for (const kind of ["Deployment", "ReplicaSet", "DaemonSet"]) {
   });
 }
 
+test("Of a daemon set, what may not change is told before what does not fit", () => {
+  const other = whole.replace("matchLabels: {a: b}", "matchLabels: {a: c}");
+  assert.notEqual(other, whole);
+  assert.deepEqual(onUpdate(apps("DaemonSet", whole), apps("DaemonSet", other)), [
+    'spec.selector: Invalid value: {"matchLabels":{"a":"c"}}: field is immutable',
+    'spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does not match template `labels`',
+  ]);
+});
+
+test("A success policy needs indexes; it is shown as Go's struct", () => {
+  const policy = "successPolicy: {rules: [{succeededCount: 1}]}";
+  const spec = `template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}, ${policy}`;
+  assert.deepEqual(onCreate(job(spec)), [
+    'spec.successPolicy: Invalid value: {"Rules":[{"SucceededIndexes":null,"SucceededCount":1}]}: requires indexed completion mode',
+  ]);
+});
+
 test("A stateful set's service name is for good, its replicas are not", () => {
   const old = apps("StatefulSet", `${whole}, serviceName: s`);
   assert.deepEqual(onUpdate(old, apps("StatefulSet", `${whole}, serviceName: s, replicas: 3`)), []);

@@ -230,8 +230,9 @@ function checkRollingDaemon(out: FieldError[], update: Fields, path: string): vo
 }
 
 export function validateDaemonSetUpdate(next: Fields, old: Fields): FieldError[] {
-  const out = validateDaemonSet(next);
+  const out: FieldError[] = [];
   checkSelectorKept(out, next, old);
+  append(out, validateDaemonSet(next));
   return out;
 }
 

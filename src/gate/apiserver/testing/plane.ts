@@ -35,6 +35,7 @@ import type { Lister } from "#api/lister.ts";
 import { ResourceCatalog } from "../catalog.ts";
 import type { Delegates } from "../delegates.ts";
 import { apiLimits } from "../deps.ts";
+import type { IssuerFacts } from "../issuer-http.ts";
 import { type ApiServer, createApiServer } from "../server.ts";
 
 export interface RunningPlane {
@@ -69,6 +70,7 @@ interface PlaneOptions {
     readonly clock: Clock;
     readonly metrics: MetricSet;
   }) => Delegates;
+  readonly issuer?: IssuerFacts;
 }
 
 const builtinStrategy = (info: ResourceInfo): Strategy =>
@@ -107,7 +109,7 @@ export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Pro
   const server = createApiServer(
     {
       ...deps,
-      ...given({ delegates, runsBeside: options.runsBeside }),
+      ...given({ delegates, runsBeside: options.runsBeside, issuer: options.issuer }),
       registry: seen,
       catalog,
       metrics,

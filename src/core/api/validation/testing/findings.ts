@@ -24,6 +24,7 @@ const plurals: Readonly<Record<string, string>> = {
   Endpoints: "endpoints",
   Ingress: "ingresses",
   IngressClass: "ingressclasses",
+  IPAddress: "ipaddresses",
   NetworkPolicy: "networkpolicies",
   PriorityClass: "priorityclasses",
   RuntimeClass: "runtimeclasses",
