@@ -121,6 +121,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "wire",
       "api",
       "forms",
+      "flowcontrol",
       "watch",
       "xds",
       "skipper",
