@@ -59,6 +59,8 @@ export class RelayedPlane {
     options: Partial<PlaneOptions> = {},
     mirrored = "nodes,configmaps",
     xds: "served" | "not served" = "not served",
+    /** Of the relay's fairness; 0: there is none. */
+    maxRequestsInflight = 0,
   ): Promise<RelayedPlane> {
     const directory = mkdtempSync(join(tmpdir(), "pilothouse-attacks-"));
     const host: Host = {
@@ -87,7 +89,7 @@ export class RelayedPlane {
     const connect = (clock: Clock) => upstreamOf(access, clock);
     const withXds = xds === "served" ? { xdsListen: "127.0.0.1:0" } : {};
     const common = { resources: mirrored, reads: "cache", logLevel: "silent" } as const;
-    const flags = { ...common, ...withXds };
+    const flags = { ...common, ...withXds, maxRequestsInflight };
     const ends = new AbortController();
     const audited = { clock: host.clock, metrics, audit: relayLines.audit };
     const made = await openRelay(flags, connect, audited, parts, ends.signal);

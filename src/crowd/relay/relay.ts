@@ -34,8 +34,12 @@ import { RelayAudit } from "./access/audit.ts";
 import { Balance, balance, balanceLimits } from "./fleet/balance.ts";
 import { DiscoveryCache } from "./discovery-cache.ts";
 import { type EntryPoint, innerEntryPoint, publicEntryPoint } from "./access/entry-point.ts";
+import { Fairness } from "./access/fairness.ts";
+import { FlowConfiguration, mirroredLoad } from "./access/flow-configuration.ts";
 import { EtagFrontend } from "./etag/etag-frontend.ts";
 import { LargeResponseLimiter } from "./fleet/large-response-limiter.ts";
+import { createGate, type Gate, gateDefaults } from "#flowcontrol/gate.ts";
+import { FlowMetrics } from "#flowcontrol/metrics.ts";
 import { KubernetesFrontend } from "./kubernetes/kubernetes-frontend.ts";
 import type { RelayLimits } from "./limits.ts";
 import { watchedForLongTurns } from "./long-turns.ts";
@@ -108,6 +112,8 @@ interface RelayOptions {
   /** Share of the reads answered here that are asked upstream too; absent: none. */
   readonly shadowRate?: number;
   readonly limits: RelayLimits;
+  /** Of priority and fairness, for the reads that are answered here; absent: no read waits for another. */
+  readonly seats?: number;
   /** Absent: no discovery service. What it is made of is among `resources`. */
   readonly xds?: XdsLimits;
 }
@@ -159,6 +165,7 @@ class RelayServer implements Relay {
   readonly #streams: OpenStreams;
   readonly #stopping = new AbortController();
   readonly #bookmarks: { stop(): void };
+  #gate: Gate | undefined;
 
   constructor(deps: RelayDeps, options: RelayOptions) {
     const { limits } = options;
@@ -243,6 +250,7 @@ class RelayServer implements Relay {
     this.#stopping.abort();
     this.xds?.stop();
     this.#bookmarks.stop();
+    this.#gate?.close();
     await this.#mirrors.stop();
   }
 
@@ -286,12 +294,27 @@ class RelayServer implements Relay {
         {
           ...common,
           frontend: new KubernetesFrontend(shared, limits),
+          fairness: this.#fairness(options.seats),
           shadow: this.#shadowing(options.shadowRate ?? 0),
           stopping: this.#stopping.signal,
         },
         limits,
       ),
     };
+  }
+
+  /** Undefined: not configured. */
+  #fairness(seats: number | undefined): Fairness | undefined {
+    if (seats === undefined) return undefined;
+    const { clock, metrics } = this.#deps;
+    const observer = new FlowMetrics(metrics);
+    const lookup = new FlowConfiguration(this.#mirrors);
+    const load = mirroredLoad(() => this.#mirrors.all);
+    const deps = { clock, observer, lookup, load, configVersion: lookup.version };
+    const gate = createGate(deps, { ...gateDefaults, seats });
+    observer.describeLevels(metrics, () => gate.levels());
+    this.#gate = gate;
+    return new Fairness({ clock, gate });
   }
 
   #xdsFace(door: EntryPoint, limits: XdsLimits | undefined): XdsFace | undefined {

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FairQueue, type Seating } from "./fair-queue.ts";
+import { maxMin } from "./testing/max-min.ts";
 import { oneSeat } from "./work-size.ts";
 
 interface Flow {
@@ -13,23 +14,6 @@ interface Flow {
 }
 
 const runMs = 60_000;
-
-/** The oracle: nobody gets more than asked for, and what is left is shared equally by those who want more. */
-function maxMin(rates: readonly number[], seats: number): readonly number[] {
-  const shares = rates.map(() => 0);
-  let left = seats;
-  let open = rates.map((_, at) => at);
-  while (open.length > 0 && left > 1e-9) {
-    const equal = left / open.length;
-    for (const at of open) {
-      const given = Math.min(equal, (rates[at] ?? 0) - (shares[at] ?? 0));
-      shares[at] = (shares[at] ?? 0) + given;
-      left -= given;
-    }
-    open = open.filter((at) => (rates[at] ?? 0) - (shares[at] ?? 0) > 1e-9);
-  }
-  return shares;
-}
 
 /** Works come at even times, each flow to a queue of its own. @returns seat-seconds that each flow got. */
 function simulate(flows: readonly Flow[], seatsMax: number): readonly number[] {

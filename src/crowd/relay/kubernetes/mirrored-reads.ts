@@ -5,6 +5,7 @@ import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { pathSegmentProblem, type RequestInfo } from "#server/request-info.ts";
 import { isWebSocket } from "#server/websocket-handshake.ts";
 import { type Asked, askedPlace, answerReviewed } from "../access/asked.ts";
+import type { Fairness } from "../access/fairness.ts";
 import type { KubernetesFrontend } from "./kubernetes-frontend.ts";
 import type { Mirrored } from "../mirror/mirrored.ts";
 import { kindId } from "../mirror/mirrored-kind.ts";
@@ -19,6 +20,8 @@ interface MirroredReadsDeps {
   readonly frontend: KubernetesFrontend;
   readonly streams: OpenStreams;
   readonly reviews: StreamReviewDeps;
+  /** Absent: no read waits for another. */
+  readonly fairness: Fairness | undefined;
   /** Absent: reads are not compared with the upstream. */
   readonly shadow: Shadow | undefined;
   readonly stopping: AbortSignal;
@@ -39,7 +42,10 @@ export class MirroredReads {
   /** "pass": the upstream answers this one. */
   async answer(asked: Asked, info: RequestInfo): Promise<PlainResponse | "pass"> {
     const resource = this.#mirroredRead(asked.request, info);
-    return resource === undefined ? "pass" : this.#answerMirrored(resource, { ...asked, info });
+    if (resource === undefined) return "pass";
+    const serve = (): Promise<PlainResponse | "pass"> =>
+      this.#answerMirrored(resource, { ...asked, info });
+    return this.#deps.fairness?.seated(asked, info, serve) ?? serve();
   }
 
   #mirroredRead(request: PlainRequest, info: RequestInfo): Mirrored | undefined {

@@ -69,6 +69,12 @@ export function addRelay(program: Command): void {
       integer("seconds", 1, 86_400),
     )
     .option(
+      "--max-requests-inflight <count>",
+      "seats for reads that are answered here: they are given by the upstream's FlowSchemas and PriorityLevelConfigurations; 0: no read waits for another",
+      integer("count", 0, 1_000_000),
+      0,
+    )
+    .option(
       "--drain-seconds <number>",
       "time over which clients are let go",
       integer("seconds", 0, 600),

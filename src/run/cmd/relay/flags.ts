@@ -17,6 +17,8 @@ export interface RelayFlags extends UpstreamFlags, AuditFlags {
   readonly reads: "verify" | "cache";
   readonly shrinkGuard?: number;
   readonly readyMaxAge?: number;
+  /** Absent, 0: no read waits for another. */
+  readonly maxRequestsInflight?: number;
   readonly drainSeconds: number;
   readonly servingWorkers: number;
   readonly shadow?: number;
@@ -37,6 +39,7 @@ export type MirrorFlags = Pick<
   | "shrinkGuard"
   | "readyMaxAge"
   | "shadow"
+  | "maxRequestsInflight"
   | "xdsListen"
   | "xdsTtl"
 >;

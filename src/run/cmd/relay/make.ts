@@ -11,6 +11,7 @@ import { nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { type RelayLimits, relayLimits } from "#relay/limits.ts";
 import { definitionsKind, kindId, type MirroredKind } from "#relay/mirror/mirrored-kind.ts";
+import { flowResources } from "#relay/access/flow-configuration.ts";
 import { createRelay, type Relay, type ViewOn } from "#relay/relay.ts";
 import { type Chosen, chooseResources, UnknownResourceError } from "#relay/mirror/resources.ts";
 import {
@@ -85,6 +86,7 @@ async function makeRelay(
       consistency: flags.reads,
       shadowRate: flags.shadow ?? 0,
       limits: limitsOf(flags),
+      ...given({ seats: flags.maxRequestsInflight || undefined }),
       ...(flags.xdsListen === undefined ? {} : { xds: xdsLimitsOf(flags) }),
     },
   );
@@ -158,10 +160,17 @@ function resourcesOf(
   const ofViews = views.flatMap(({ kind, joined = [] }) => [kind, ...joined].map(kindId));
   const ofXds: readonly string[] =
     flags.xdsListen === undefined ? [] : [...xdsResources, ...optionalNames(all)];
-  const chosen = usage("--resources", () => chooseResources(all, [...names, ...ofViews, ...ofXds]));
+  const ofFlows = flags.maxRequestsInflight ? servedOf(all, flowResources) : [];
+  const wanted = [...names, ...ofViews, ...ofXds, ...ofFlows];
+  const chosen = usage("--resources", () => chooseResources(all, wanted));
   // Most clusters never define them: nobody waits for what was not asked for by name.
   const awaited = chosen.awaited.filter((name) => names.includes(name) || !ofXds.includes(name));
   return { ...chosen, awaited };
+}
+
+/** An upstream without them has another way to be fair. */
+function servedOf(all: readonly MirroredKind[], names: readonly string[]): readonly string[] {
+  return names.filter((name) => isServed(all, name));
 }
 
 /** Those that are served, or can come to be. */
