@@ -95,7 +95,9 @@ void describe("two regions and a coordinator", { timeout: 300_000 }, () => {
     running.set("home", await startRole(["apiserver", ...port]));
     await Promise.all([startRegion("eu"), startRegion("us")]);
     home = await open("home");
-    for (const name of ["eu", "us"]) region("join", "--kubeconfig", file(name), "--name", name);
+    for (const name of ["eu", "us"]) {
+      region("join", "--kubeconfig", file(name), "--name", name, "--services");
+    }
     await startCoordinator();
   });
 
@@ -136,6 +138,45 @@ void describe("two regions and a coordinator", { timeout: 300_000 }, () => {
     region("drain", "eu", "--undo");
     await replicasIn(eu, 3);
     await rolledOut(6);
+  });
+
+  it("imports into every region what one exports, with an address of its own and its endpoints", async () => {
+    const [eu, us] = [await open("eu"), await open("us")];
+    await eu.create<AnyObject>(core("services"), "default", {
+      metadata: { name: "web" },
+      spec: { selector: { app: "web" }, ports: [{ port: 80 }] },
+    });
+    const mcs = (resource: string) => ({
+      group: "multicluster.x-k8s.io",
+      version: "v1beta1",
+      resource,
+    });
+    await eu.create<AnyObject>(mcs("serviceexports"), "default", {
+      apiVersion: "multicluster.x-k8s.io/v1beta1",
+      kind: "ServiceExport",
+      metadata: { name: "web" },
+    });
+    const imports = mcs("serviceimports");
+    const imported = await until("an import with an address", async () => {
+      const found = await us.get<AnyObject>(imports, "default", "web").catch(() => undefined);
+      return JSON.stringify(found).includes('"type":"Ready"') ? found : undefined;
+    });
+    assert.deepEqual((imported["status"] as { readonly clusters: unknown }).clusters, [
+      { cluster: "eu" },
+    ]);
+    const slices = { group: "discovery.k8s.io", version: "v1", resource: "endpointslices" };
+    const labelSelector = "multicluster.kubernetes.io/source-cluster=eu";
+    await until("the endpoints of eu's pods in us", async () => {
+      const { items } = await us.list<AnyObject>(slices, { namespace: "default", labelSelector });
+      return (items[0]?.["endpoints"] as readonly unknown[] | undefined)?.length === 3
+        ? true
+        : undefined;
+    });
+    await eu.delete(mcs("serviceexports"), "default", "web");
+    await until("no import", async () => {
+      const { items } = await us.list<AnyObject>(imports, {});
+      return items.length === 0 ? true : undefined;
+    });
   });
 
   it("goes on when the coordinator was killed", async () => {

@@ -14,6 +14,8 @@ export const labels = {
   region: `${group}/region`,
   /** On a Namespace: its objects go only to regions with the same value. */
   residency: `${group}/residency`,
+  /** On an EndpointSlice that is imported: it is of the cluster that it is in. Read by the relay's discovery (#xds). */
+  local: `${group}/local`,
   /** The standard's, on a ClusterProfile. */
   clusterManager: "x-k8s.io/cluster-manager",
 } as const;
@@ -33,11 +35,19 @@ export const annotations = {
   singleton: `${group}/singleton`,
   /** On a ClusterProfile, `true`: the region's agent makes its summary and holds its fence. */
   agent: `${group}/agent`,
+  /** On a ClusterProfile, `true`: it takes part in global services. */
+  services: `${group}/services`,
   /** On a ClusterProfile: what a replica costs there, a number. */
   cost: `${group}/cost`,
   /** On the fence Lease: what the region asks, and what the coordinator granted. */
   challenge: `${group}/challenge`,
   granted: `${group}/granted`,
+} as const;
+
+/** The standard's, on imported EndpointSlices (KEP-1645). */
+export const mcsLabels = {
+  service: "multicluster.kubernetes.io/service-name",
+  cluster: "multicluster.kubernetes.io/source-cluster",
 } as const;
 
 /** On a Placement whose objects are in regions. */
@@ -57,5 +67,18 @@ export const refs = {
   namespaces: { group: "", version: "v1", resource: "namespaces" },
   nodes: { group: "", version: "v1", resource: "nodes" },
   pods: { group: "", version: "v1", resource: "pods" },
+  services: { group: "", version: "v1", resource: "services" },
+  endpointSlices: { group: "discovery.k8s.io", version: "v1", resource: "endpointslices" },
   leases: { group: "coordination.k8s.io", version: "v1", resource: "leases" },
 } as const satisfies Readonly<Record<string, ResourceRef>>;
+
+/** The multi-cluster services API; its v1beta1 has the same fields. */
+export const mcsRefs = {
+  exports: { group: multicluster, version: "v1alpha1", resource: "serviceexports" },
+  imports: { group: multicluster, version: "v1alpha1", resource: "serviceimports" },
+} as const satisfies Readonly<Record<string, ResourceRef>>;
+
+/** What a region's own plane lives in: a pod there could use its accounts. */
+export function isReservedNamespace(namespace: string): boolean {
+  return namespace.startsWith("kube-") || namespace === regionNamespace;
+}

@@ -10,6 +10,7 @@ import { PlacementController } from "./placement-controller.ts";
 import { RegionLoop } from "./region-loop.ts";
 import { RegionSet, type OpenRegion, type RegionSetOptions } from "./region-set.ts";
 import { RegionWriter } from "./region-writer.ts";
+import { ServiceController } from "../services/service-controller.ts";
 import { StuckReplicas } from "./stuck-replicas.ts";
 
 interface CoordinatorDeps {
@@ -39,6 +40,8 @@ export function createCoordinator(deps: CoordinatorDeps, options: CoordinatorOpt
   const informers = createInformerSet(deps);
   const regions = new RegionSet({ ...deps, informers }, deps.openRegion, options);
   const loop = new RegionLoop({ client, clock, regions }, options);
+  const writer = new RegionWriter();
+  const services = new ServiceController({ clock, log, informers, regions, writer });
   const placements = new PlacementController({
     client,
     clock,
@@ -50,13 +53,18 @@ export function createCoordinator(deps: CoordinatorDeps, options: CoordinatorOpt
       stuckAfterMs: options.stuckAfterMs,
       forgetAfterMs: options.forgetStuckAfterMs,
     }),
-    writer: new RegionWriter(),
+    writer,
   });
   regions.onState = (region) => {
     loop.changed(region);
     placements.regionChanged();
+    services.regionChanged();
   };
-  regions.onObject = (object) => placements.objectChanged(object);
+  regions.onObject = (object) => {
+    placements.objectChanged(object);
+    services.objectChanged(object);
+  };
+  regions.onService = (key) => services.changed(key);
   regions.profiles.addHandler({
     add: () => placements.regionChanged(),
     update: (old, profile) => {
@@ -65,11 +73,15 @@ export function createCoordinator(deps: CoordinatorDeps, options: CoordinatorOpt
         hasOtherMarks(old, profile)
       ) {
         placements.regionChanged();
+        services.regionChanged();
       }
     },
-    delete: () => placements.regionChanged(),
+    delete: () => {
+      placements.regionChanged();
+      services.regionChanged();
+    },
   });
-  const controllers = [loop, placements].map((each) =>
+  const controllers = [loop, placements, services].map((each) =>
     createController({ ...deps, informers }, each),
   );
   return {

@@ -25,7 +25,7 @@ import type { Log } from "#platform/log.ts";
 import { chooseRegions } from "../choose.ts";
 import { hasQuorum, standingOf } from "../failure/region-health.ts";
 import type { MoveBudget } from "../failure/move-budget.ts";
-import { annotations, labels, placedFinalizer, refs, regionNamespace } from "../names.ts";
+import { annotations, isReservedNamespace, labels, placedFinalizer, refs } from "../names.ts";
 import {
   placementSpec,
   spreadOf,
@@ -67,11 +67,6 @@ const reserved: Refusal = {
   message: "objects of a region's own namespaces (kube-*, pilothouse-regions) are not placed",
 };
 
-/** What a region's own plane lives in: a pod there could use its accounts. */
-function isReserved(namespace: string): boolean {
-  return namespace.startsWith("kube-") || namespace === regionNamespace;
-}
-
 /** Looked again while a copy that is needed has not had its first list. */
 const unsyncedMs = 500;
 
@@ -111,7 +106,8 @@ export class PlacementController implements ControllerOptions<Placement> {
     const spec = placementSpec(object);
     if (!this.#isReady(spec)) return { requeueAfterMs: unsyncedMs };
     const placement = await addFinalizer(this.#deps.client, this.ref, object, placedFinalizer);
-    if (isReserved(placement.metadata?.namespace ?? "")) return this.#refuse(placement, reserved);
+    if (isReservedNamespace(placement.metadata?.namespace ?? ""))
+      return this.#refuse(placement, reserved);
     const objects = this.#select(placement, spec);
     if (objects.length > objectsMax) {
       const message = `${objects.length} objects are selected; a placement takes ${objectsMax}: divide it by labels`;

@@ -19,6 +19,7 @@ import type { Random } from "#platform/random.ts";
 import { FenceAuthority, type FenceTimes } from "../failure/fence.ts";
 import { RegionHealth } from "../failure/region-health.ts";
 import { annotations, fenceName, labels, refs, regionNamespace, summaryName } from "../names.ts";
+import { RegionExports } from "../services/region-exports.ts";
 import { keysOnly } from "../summary/keys-only.ts";
 import { SummaryKeeper, type RegionSummary } from "../summary/region-summary.ts";
 import { parseSummary } from "../summary/summary-text.ts";
@@ -42,6 +43,10 @@ interface RegionOptions {
   readonly summaryPodsMax: number;
   /** An agent in the region makes the summary. */
   readonly hasAgent: boolean;
+  /** It takes part in global services. */
+  readonly hasServices: boolean;
+  /** A service that it exports has changed: `namespace/name`. */
+  readonly onService: (key: string) => void;
   /** The region began or stopped to answer. */
   readonly onState: () => void;
   /** An object that was placed there has changed. */
@@ -58,6 +63,8 @@ export class RegionConnection {
   readonly #informers: InformerSet;
   readonly #placed = new Map<string, Informer<AnyObject>>();
   readonly #keeper: SummaryKeeper;
+  /** Undefined: it takes no part in global services. */
+  readonly exports: RegionExports | undefined;
   #agentSummary: RegionSummary | undefined;
   #version = "";
   #problem = "";
@@ -74,6 +81,10 @@ export class RegionConnection {
     this.fence = new FenceAuthority(options.times, nowMs);
     this.#informers = createInformerSet(deps);
     this.#keeper = new SummaryKeeper({ podsMax: options.summaryPodsMax });
+    const { name: region, onService: onChange, onState: onSynced } = options;
+    this.exports = options.hasServices
+      ? new RegionExports(deps, this.#informers, { region, onChange, onSynced })
+      : undefined;
   }
 
   get isReady(): boolean {
@@ -118,6 +129,7 @@ export class RegionConnection {
   async run(signal: AbortSignal): Promise<void> {
     const { hasAgent } = this.#options;
     await Promise.all([
+      this.exports?.run(signal),
       this.#probe(signal),
       this.#informers.run(signal),
       ...(hasAgent ? [this.#readAgent(signal)] : [this.#readNodes(signal), this.#readPods(signal)]),

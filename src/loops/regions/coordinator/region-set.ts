@@ -3,11 +3,12 @@
  *
  *   profile + Secret appear, Secret changes ──► connect, run      profile or Secret goes ──► disconnect
  *
- * Holds  a connection belongs to the kubeconfig it was made from; a changed Secret makes another. A profile of another
+ * Holds  a connection belongs to the kubeconfig and the profile's marks it was made from; a change makes another. A profile of another
  *        manager is not touched.
  * Bounds `regionsMax` connections; one beyond it, and one whose kubeconfig cannot be used, says so in its profile.
  */
 import type { AnyObject, KubeObject } from "#api/object.ts";
+import { isRecord } from "#base/is-record.ts";
 import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
 import type { InformerSet } from "#client/informer-set.ts";
@@ -37,6 +38,8 @@ export interface RegionSetOptions {
 interface Opened {
   readonly connection: RegionConnection;
   readonly kubeconfig: string;
+  /** Of its profile when it was made. */
+  readonly marks: string;
   readonly stop: AbortController;
   readonly ended: Promise<void>;
 }
@@ -51,6 +54,8 @@ export class RegionSet {
   /** Set once, before anything runs. */
   onState: (region: string) => void = () => {};
   onObject: (object: KubeObject) => void = () => {};
+  /** A service that a region exports has changed: `namespace/name`. */
+  onService: (key: string) => void = () => {};
 
   constructor(
     deps: Omit<RegionDeps, "client"> & { readonly informers: InformerSet },
@@ -79,6 +84,12 @@ export class RegionSet {
     return this.#opened.get(name)?.connection;
   }
 
+  /** The kubeconfig, base64, by which users read there as themselves; undefined: they do not. */
+  readerOf(name: string): string | undefined {
+    if (this.profileOf(name) === undefined) return undefined;
+    return kubeconfigOf(this.#secrets.get(this.#options.namespace, name), "reader");
+  }
+
   names(): readonly string[] {
     return this.profiles
       .list()
@@ -93,7 +104,8 @@ export class RegionSet {
     const secret = this.#secrets.get(this.#options.namespace, name);
     const kubeconfig = profile === undefined ? undefined : kubeconfigOf(secret);
     const known = this.#opened.get(name);
-    if (known !== undefined && known.kubeconfig === kubeconfig) return "";
+    const isSame = known?.kubeconfig === kubeconfig && known?.marks === marksOf(profile);
+    if (known !== undefined && isSame) return "";
     if (known !== undefined) this.#close(name, known);
     if (profile === undefined) return "";
     if (kubeconfig === undefined) return `Secret ${name} with a key kubeconfig is missing`;
@@ -114,22 +126,26 @@ export class RegionSet {
           name,
           times,
           summaryPodsMax,
-          hasAgent: profile.metadata?.annotations?.[annotations.agent] === "true",
+          hasAgent: isMarked(profile, annotations.agent),
+          hasServices: isMarked(profile, annotations.services),
+          onService: (key) => this.onService(key),
           onState: () => this.onState(name),
           onObject: (object) => this.onObject(object),
         },
       );
       const ended = connection.run(stop.signal).finally(close);
-      this.#opened.set(name, { connection, kubeconfig, stop, ended });
+      this.#opened.set(name, { connection, kubeconfig, marks: marksOf(profile), stop, ended });
       return "";
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
   }
 
-  #close(name: string, { stop }: Opened): void {
+  #close(name: string, { connection, stop }: Opened): void {
     this.#opened.delete(name);
     stop.abort();
+    // What it exported is imported nowhere any more.
+    for (const key of connection.exports?.keys() ?? []) this.onService(key);
   }
 
   /** Resolves when every connection has ended. */
@@ -155,9 +171,19 @@ export class RegionSet {
   }
 }
 
-function kubeconfigOf(secret: AnyObject | undefined): string | undefined {
+function isMarked(profile: ClusterProfile | undefined, annotation: string): boolean {
+  return profile?.metadata?.annotations?.[annotation] === "true";
+}
+
+/** What a connection is made by, beside the kubeconfig. */
+function marksOf(profile: ClusterProfile | undefined): string {
+  return [annotations.agent, annotations.services]
+    .map((annotation) => String(isMarked(profile, annotation)))
+    .join(" ");
+}
+
+function kubeconfigOf(secret: AnyObject | undefined, key = "kubeconfig"): string | undefined {
   const data = secret?.["data"];
-  if (typeof data !== "object" || data === null || !("kubeconfig" in data)) return undefined;
-  const { kubeconfig } = data;
+  const kubeconfig = isRecord(data) ? data[key] : undefined;
   return typeof kubeconfig === "string" ? kubeconfig : undefined;
 }

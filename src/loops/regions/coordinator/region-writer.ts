@@ -16,6 +16,14 @@ export interface WantedObject {
   readonly object: AnyObject;
 }
 
+interface WriteOptions {
+  /** Of what is looked at for leftovers. */
+  readonly kinds: readonly ResourceRef[];
+  readonly adopts: boolean;
+  /** Which leftovers stay; absent: none. */
+  readonly keeps?: (object: AnyObject) => boolean;
+}
+
 interface Findings {
   /** `Deployment/web in eu is not ours`. */
   readonly problems: readonly string[];
@@ -31,14 +39,18 @@ export class RegionWriter {
     region: RegionConnection,
     placementUid: string,
     wanted: readonly WantedObject[],
-    options: { readonly kinds: readonly ResourceRef[]; readonly adopts: boolean },
+    options: WriteOptions,
   ): Promise<Findings> {
     const problems: string[] = [];
     for (const one of wanted) {
       const problem = await this.#apply(region, placementUid, one, options.adopts);
       if (problem !== undefined) problems.push(problem);
     }
-    for (const ref of options.kinds) await this.#deleteOthers(region, placementUid, ref, wanted);
+    const isKept = options.keeps ?? (() => false);
+    for (const ref of options.kinds) {
+      const others = placedBy(region, ref, placementUid).filter((one) => !isKept(one));
+      await this.#deleteOthers(region, ref, others, wanted);
+    }
     return { problems };
   }
 
@@ -98,14 +110,14 @@ export class RegionWriter {
 
   async #deleteOthers(
     region: RegionConnection,
-    placementUid: string,
     ref: ResourceRef,
+    placed: readonly AnyObject[],
     wanted: readonly WantedObject[],
   ): Promise<void> {
     const kept = new Set(
       wanted.filter((one) => isSameRef(one.ref, ref)).map(({ object }) => placeOf(object)),
     );
-    for (const object of placedBy(region, ref, placementUid)) {
+    for (const object of placed) {
       if (kept.has(placeOf(object)) || object.metadata?.deletionTimestamp !== undefined) continue;
       await this.#delete(region, ref, object);
     }

@@ -4,63 +4,8 @@
  */
 import type { AnyObject } from "#api/object.ts";
 import { group } from "../names.ts";
+import { conditions, definition, short } from "./definition.ts";
 import { placementSchema, resourcesMax } from "./placement-schema.ts";
-
-interface Kind {
-  readonly group: string;
-  readonly kind: string;
-  readonly plural: string;
-  readonly schema: object;
-  readonly columns: readonly object[];
-}
-
-function definition({ group: of, kind, plural, schema, columns }: Kind): AnyObject {
-  // Groups of Kubernetes' own domain ask for a note of the review; this API was reviewed upstream.
-  const approved = {
-    "api-approved.kubernetes.io": "https://github.com/kubernetes/enhancements/pull/4322",
-  };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: {
-      name: `${plural}.${of}`,
-      ...(of.endsWith(".k8s.io") ? { annotations: approved } : {}),
-    },
-    spec: {
-      group: of,
-      scope: "Namespaced",
-      names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase() },
-      versions: [
-        {
-          name: "v1alpha1",
-          served: true,
-          storage: true,
-          subresources: { status: {} },
-          additionalPrinterColumns: columns,
-          schema: { openAPIV3Schema: schema },
-        },
-      ],
-    },
-  };
-}
-
-const short = { type: "string", maxLength: 253 };
-const conditions = {
-  type: "array",
-  maxItems: 32,
-  items: {
-    type: "object",
-    required: ["type", "status", "lastTransitionTime", "reason", "message"],
-    properties: {
-      type: { type: "string", maxLength: 316 },
-      status: { type: "string", enum: ["True", "False", "Unknown"] },
-      reason: { type: "string", maxLength: 1_024 },
-      message: { type: "string", maxLength: 32_768 },
-      lastTransitionTime: { type: "string", format: "date-time" },
-      observedGeneration: { type: "integer", format: "int64", minimum: 0 },
-    },
-  },
-};
 
 /** The names and types of the standard; what we do not read of it is kept as it comes. */
 const clusterProfileSchema = {

@@ -10,7 +10,8 @@ import type { Client, ResourceRef } from "#client/client.ts";
 import { sleep, type Clock } from "#platform/clock.ts";
 import { annotations, labels, managerName, refs, regionNamespace } from "../names.ts";
 import { guessResource } from "../placement.ts";
-import { regionObjects } from "./region-rights.ts";
+import { installServiceDefinitions } from "../definitions/install.ts";
+import { readerName, regionObjects, type RegionParts } from "./region-rights.ts";
 
 interface JoinDeps {
   readonly home: Client;
@@ -18,14 +19,12 @@ interface JoinDeps {
   readonly clock: Clock;
 }
 
-interface JoinOptions {
+interface JoinOptions extends RegionParts {
   readonly name: string;
   /** Of profiles and Secrets at home. */
   readonly namespace: string;
-  readonly kinds: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
   readonly cost?: string;
-  readonly hasAgent: boolean;
 }
 
 /** How the region is reached, but for the token. */
@@ -47,10 +46,19 @@ export async function joinRegion(
   kubeconfigOf: (token: string) => string,
 ): Promise<void> {
   await refuseForeign(home, options);
-  for (const object of regionObjects(options.kinds, options.hasAgent)) await apply(region, object);
-  const token = await tokenOf(region, clock);
+  if (options.hasServices) {
+    // At home too: an export is placed with its Service.
+    for (const client of [home, region]) await installServiceDefinitions(client);
+  }
+  for (const object of regionObjects(options)) await apply(region, object);
+  const token = await tokenOf(region, clock, managerName);
+  const reader = options.reads.length === 0 ? undefined : await tokenOf(region, clock, readerName);
   await apply(home, { apiVersion: "v1", kind: "Namespace", metadata: { name: options.namespace } });
-  await apply(home, secretOf(options, kubeconfigOf(token)));
+  const kubeconfigs = {
+    kubeconfig: kubeconfigOf(token),
+    ...(reader === undefined ? {} : { reader: kubeconfigOf(reader) }),
+  };
+  await apply(home, secretOf(options, kubeconfigs));
   await apply(home, profileOf(options));
 }
 
@@ -80,35 +88,35 @@ const tokenTries = 60;
 const tokenEveryMs = 500;
 
 /** The region's token controller fills it in. */
-async function tokenOf(region: Client, clock: Clock): Promise<string> {
+async function tokenOf(region: Client, clock: Clock, account: string): Promise<string> {
   const never = new AbortController().signal;
   for (let tried = 0; tried < tokenTries; tried++) {
-    const secret = await region.get<AnyObject>(
-      refs.secrets,
-      regionNamespace,
-      `${managerName}-token`,
-    );
+    const name = `${account}-token`;
+    const secret = await region.get<AnyObject>(refs.secrets, regionNamespace, name);
     const data = isRecord(secret["data"]) ? secret["data"] : {};
     if (typeof data["token"] === "string" && data["token"] !== "") return data["token"];
     await sleep(clock, "regions.agent", tokenEveryMs, never);
   }
   throw new JoinError(
-    `Secret ${regionNamespace}/${managerName}-token has no token after 30 s: does the region's controller manager run?`,
+    `Secret ${regionNamespace}/${account}-token has no token after 30 s: does the region's controller manager run?`,
   );
 }
 
-function secretOf({ name, namespace }: JoinOptions, kubeconfig: string): AnyObject {
+function secretOf(
+  { name, namespace }: JoinOptions,
+  data: Readonly<Record<string, string>>,
+): AnyObject {
   return {
     apiVersion: "v1",
     kind: "Secret",
     type: "Opaque",
     metadata: { name, namespace, labels: { [labels.region]: name } },
-    data: { kubeconfig },
+    data,
   };
 }
 
 function profileOf(options: JoinOptions): AnyObject {
-  const { name, namespace, cost, hasAgent } = options;
+  const { name, namespace, cost, hasAgent, hasServices } = options;
   return {
     apiVersion: "multicluster.x-k8s.io/v1alpha1",
     kind: "ClusterProfile",
@@ -119,6 +127,7 @@ function profileOf(options: JoinOptions): AnyObject {
       annotations: {
         ...(cost === undefined ? {} : { [annotations.cost]: cost }),
         ...(hasAgent ? { [annotations.agent]: "true" } : {}),
+        ...(hasServices ? { [annotations.services]: "true" } : {}),
       },
     },
     spec: { displayName: name, clusterManager: { name: managerName } },
@@ -135,7 +144,8 @@ export async function leaveRegion(
 
 /** The coordinator's account, rights and namespace in a region. */
 export async function cleanRegion(region: Client): Promise<void> {
-  for (const object of regionObjects([], true).toReversed()) {
+  const all = { kinds: [], hasAgent: true, hasServices: true, reads: ["pods"] };
+  for (const object of regionObjects(all).toReversed()) {
     const { group = "", version = "v1" } = parseApiVersion(object.apiVersion ?? "") ?? {};
     const ref = { group, version, resource: guessResource(object.kind ?? "") };
     await remove(region, ref, object.metadata?.namespace ?? "", object.metadata?.name ?? "");

@@ -1,6 +1,6 @@
 /**
  * What the coordinator may do in a region: the kinds that it places, reading of nodes and pods for the summary, and its own
- * namespace. No impersonation, no RBAC objects, no nodes to change.
+ * namespace. No impersonation, no RBAC objects, no nodes to change. What users read as themselves goes by another account.
  *
  * Trust  the right to create workloads in a namespace includes the use of its Secrets and service accounts, so `kinds` should
  *        name only what is placed.
@@ -23,16 +23,48 @@ export const defaultKinds: readonly string[] = [
   "poddisruptionbudgets.policy",
 ];
 
+const placingVerbs = ["get", "list", "watch", "create", "patch", "delete"];
+
 interface Rule {
-  readonly apiGroups: readonly string[];
-  readonly resources: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
   readonly verbs: readonly string[];
 }
 
+export interface RegionParts {
+  readonly kinds: readonly string[];
+  readonly hasAgent: boolean;
+  readonly hasServices: boolean;
+  /** What users at home may read there as themselves, by an account of its own; empty: nothing. */
+  readonly reads: readonly string[];
+}
+
 /** In the order in which they are made. The agent's account is made where there is one. */
-export function regionObjects(kinds: readonly string[], hasAgent: boolean): readonly AnyObject[] {
+export function regionObjects(parts: RegionParts): readonly AnyObject[] {
+  const { kinds, hasAgent, hasServices, reads } = parts;
   const name = managerName;
-  const token: AnyObject = {
+  return [
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: regionNamespace } },
+    ...accountObjects(
+      name,
+      [...clusterRules(kinds), ...(hasServices ? serviceRules : [])],
+      ownRules,
+    ),
+    tokenSecret(name),
+    ...(reads.length > 0
+      ? [...accountObjects(readerName, readerRules(reads), []), tokenSecret(readerName)]
+      : []),
+    ...(hasAgent ? accountObjects(agentName, agentClusterRules, agentOwnRules) : []),
+  ];
+}
+
+const agentName = "pilothouse-region-agent";
+
+export const readerName = "pilothouse-region-reader";
+
+function tokenSecret(name: string): AnyObject {
+  return {
     apiVersion: "v1",
     kind: "Secret",
     type: "kubernetes.io/service-account-token",
@@ -42,15 +74,7 @@ export function regionObjects(kinds: readonly string[], hasAgent: boolean): read
       annotations: { "kubernetes.io/service-account.name": name },
     },
   };
-  return [
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: regionNamespace } },
-    ...accountObjects(name, clusterRules(kinds), ownRules),
-    token,
-    ...(hasAgent ? accountObjects(agentName, agentClusterRules, agentOwnRules) : []),
-  ];
 }
-
-const agentName = "pilothouse-region-agent";
 
 /** An account with rights in the whole region, and in its own namespace. */
 function accountObjects(
@@ -73,22 +97,86 @@ function accountObjects(
       roleRef: roleRef("ClusterRole"),
       subjects,
     },
-    { apiVersion, kind: "Role", metadata: own, rules: here },
-    { apiVersion, kind: "RoleBinding", metadata: own, roleRef: roleRef("Role"), subjects },
+    ...(here.length === 0
+      ? []
+      : [
+          { apiVersion, kind: "Role", metadata: own, rules: here },
+          { apiVersion, kind: "RoleBinding", metadata: own, roleRef: roleRef("Role"), subjects },
+        ]),
   ];
 }
 
 function clusterRules(kinds: readonly string[]): readonly Rule[] {
-  const byGroup = Map.groupBy(kinds, (kind) => kind.split(".").slice(1).join("."));
-  const placed = [...byGroup].map(([group, names]): Rule => ({
-    apiGroups: [group],
-    resources: names.map((kind) => kind.split(".")[0] ?? ""),
-    verbs: ["get", "list", "watch", "create", "patch", "delete"],
-  }));
   return [
-    ...placed,
+    ...kindRules(kinds, placingVerbs),
     readNodesAndPods,
     { apiGroups: [""], resources: ["namespaces"], verbs: ["get", "create"] },
+  ];
+}
+
+/** Reads what is exported, writes what is imported. */
+const serviceRules: readonly Rule[] = [
+  {
+    apiGroups: ["multicluster.x-k8s.io"],
+    resources: ["serviceexports"],
+    verbs: ["get", "list", "watch"],
+  },
+  {
+    apiGroups: ["multicluster.x-k8s.io"],
+    resources: ["serviceexports/status", "serviceimports/status"],
+    verbs: ["update"],
+  },
+  { apiGroups: ["multicluster.x-k8s.io"], resources: ["serviceimports"], verbs: placingVerbs },
+  { apiGroups: [""], resources: ["services"], verbs: placingVerbs },
+  { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: placingVerbs },
+];
+
+function kindRules(kinds: readonly string[], verbs: readonly string[]): readonly Rule[] {
+  const byGroup = Map.groupBy(kinds, (kind) => kind.split(".").slice(1).join("."));
+  return [...byGroup].map(([group, names]) => ({
+    apiGroups: [group],
+    resources: names.map((kind) => kind.split(".")[0] ?? ""),
+    verbs,
+  }));
+}
+
+/** `--reads`: without Secrets and ConfigMaps, so that the account's token never opens them. */
+export const defaultReads: readonly string[] = [
+  "pods",
+  "pods/log",
+  "events",
+  "events.events.k8s.io",
+  "nodes",
+  "namespaces",
+  "services",
+  "persistentvolumeclaims",
+  "endpointslices.discovery.k8s.io",
+  "deployments.apps",
+  "replicasets.apps",
+  "statefulsets.apps",
+  "daemonsets.apps",
+  "jobs.batch",
+  "cronjobs.batch",
+];
+
+/**
+ * As anybody, but only to read these (KEP-5284): no rights of its own, no service account, no node and never
+ * system:masters. A region before 1.36, which knows the plain right to impersonate alone, refuses it everything.
+ */
+function readerRules(reads: readonly string[]): readonly Rule[] {
+  const mode = "user-info";
+  const verbs = ["get", "list", "watch"].map((verb) => `impersonate-on:${mode}:${verb}`);
+  return [
+    {
+      apiGroups: ["authentication.k8s.io"],
+      resources: ["users", "groups"],
+      verbs: [`impersonate:${mode}`],
+    },
+    ...kindRules(reads, verbs),
+    {
+      nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*", "/openapi/*", "/version"],
+      verbs: [`impersonate-on:${mode}:get`],
+    },
   ];
 }
 

@@ -58,6 +58,8 @@ interface JoinOptions {
   readonly agentRate?: number;
   /** It has an agent whose last summary this is, and which is away now. */
   readonly summary?: Readonly<Record<string, string>>;
+  /** It takes part in global services. */
+  readonly hasServices?: boolean;
 }
 
 const reads: ReadonlySet<FakeCall["verb"]> = new Set(["get", "list", "watch"]);
@@ -71,7 +73,10 @@ export class RegionsWorld {
   readonly #agents: Promise<void>[] = [];
 
   /** A region with a profile and a Secret at home. */
-  join(name: string, { labels = {}, agentRate, summary }: JoinOptions = {}): FakeRegion {
+  join(
+    name: string,
+    { labels = {}, agentRate, summary, hasServices }: JoinOptions = {},
+  ): FakeRegion {
     const api = createFakeApi({ clock: this.clock });
     const region: FakeRegion = {
       name,
@@ -104,7 +109,10 @@ export class RegionsWorld {
         ...metadata,
         uid: `profile-${name}`,
         labels,
-        annotations: hasAgent ? { [annotations.agent]: "true" } : {},
+        annotations: {
+          ...(hasAgent ? { [annotations.agent]: "true" } : {}),
+          ...(hasServices === true ? { [annotations.services]: "true" } : {}),
+        },
       },
       spec: { clusterManager: { name: managerName } },
     });
@@ -304,6 +312,12 @@ function specOf(object: AnyObject | undefined): Readonly<Record<string, unknown>
 /** What the region's own controllers and nodes would do, at once: as many ready as fit. */
 function reconcileRegion(region: FakeRegion): void {
   if (region.isDead || region.isIdle) return;
+  for (const service of region.api.peekAll<AnyObject>(refs.services)) {
+    const { clusterIP } = specOf(service);
+    if (clusterIP !== undefined) continue;
+    const spec = { ...specOf(service), clusterIP: "10.96.0.9", clusterIPs: ["10.96.0.9"] };
+    region.api.put(refs.services, { ...service, spec: { ...spec, ipFamilies: ["IPv4"] } });
+  }
   for (const ref of [deployments, statefulSets]) {
     for (const object of region.api.peekAll<AnyObject>(ref)) {
       const asked = Number(specOf(object)["replicas"] ?? 1);

@@ -78,6 +78,15 @@ function addJoin(region: Command): void {
       "`pilothouse region agent` runs there: it makes the summary and holds the fence",
     )
     .option(
+      "--services",
+      "it takes part in global services: ServiceExport and ServiceImport are defined there, if they are not",
+    )
+    .option(
+      "--reads [list]",
+      "what users at home may read there as themselves, through the coordinator: as --kinds; without a list pods, their logs, events and workloads",
+      nameList,
+    )
+    .option(
       "--server <url>",
       "how the coordinator reaches the region; absent: as the kubeconfig does",
     )

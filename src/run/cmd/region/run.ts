@@ -14,7 +14,7 @@ import {
   leaveRegion,
   orderRegion,
 } from "#regions/join/join.ts";
-import { regionObjects } from "#regions/join/region-rights.ts";
+import { defaultReads, regionObjects } from "#regions/join/region-rights.ts";
 import { annotations, refs } from "#regions/names.ts";
 import { parseSummary } from "#regions/summary/summary-text.ts";
 import { stringify } from "yaml";
@@ -42,19 +42,28 @@ export interface JoinFlags {
   readonly cost?: string;
   readonly kinds: readonly string[];
   readonly agent?: boolean;
+  readonly services?: boolean;
+  /** True: the default ones. */
+  readonly reads?: true | readonly string[];
   readonly server?: string;
   readonly showRbac?: boolean;
 }
 
 export async function join(flags: JoinFlags): Promise<void> {
+  const parts = {
+    kinds: flags.kinds,
+    hasAgent: flags.agent === true,
+    hasServices: flags.services === true,
+    reads: flags.reads === true ? defaultReads : (flags.reads ?? []),
+  };
   if (flags.showRbac === true) {
     return print(
-      regionObjects(flags.kinds, flags.agent === true)
+      regionObjects(parts)
         .map((object) => stringify(object))
         .join("---\n"),
     );
   }
-  const { name, coordinator, namespace, kinds, labels = {} } = flags;
+  const { name, coordinator, namespace, labels = {} } = flags;
   if (name === undefined || coordinator === undefined) {
     throw new UsageError(
       "region join needs --name and --coordinator; --show-rbac alone only prints",
@@ -62,7 +71,7 @@ export async function join(flags: JoinFlags): Promise<void> {
   }
   const access = await accessFor(flags.kubeconfig, "--kubeconfig");
   const address = { ...access, server: flags.server ?? access.server };
-  const options = { name, namespace, kinds, labels, hasAgent: flags.agent === true };
+  const options = { name, namespace, labels, ...parts };
   await withHome({ coordinator, namespace }, (home) =>
     withConnection(access, async (region) => {
       const clients = { region: region.client(), home: home.client(), clock: new NodeClock() };
