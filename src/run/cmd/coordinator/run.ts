@@ -7,6 +7,7 @@ import { ApiConnection } from "../shared/api-access.ts";
 import { productVersion } from "../shared/product.ts";
 import type { RoleFlags } from "../shared/role-flags.ts";
 import { openRole, runRole, type WorkOf } from "../shared/role-process.ts";
+import { ForwardedReads } from "./forwarded-reads.ts";
 import { regionAccess } from "./region-access.ts";
 
 export interface CoordinatorFlags extends RoleFlags {
@@ -22,16 +23,19 @@ const userAgent = `coordinator/pilothouse-${productVersion}`;
 
 export function coordinatorRole(flags: CoordinatorFlags): Promise<void> {
   return runRole(flags, (host, given, parts, stopping) => {
+    const more = new ForwardedReads({ log: host.log, namespace: given.namespace, userAgent });
     const workOf: WorkOf = ({ connection }) => {
       return async (signal, term) => {
         const client = connection.client(term);
         await installAtHome(client);
         const openRegion = regionOpener(term);
         const made = createCoordinator({ ...host, client, openRegion }, coordinatorOptions(given));
-        await made.run(signal);
+        more.regions = made.regions;
+        await made.run(signal).finally(() => more.close());
       };
     };
-    return openRole("coordinator", { userAgent, host, flags: given, workOf }, parts, stopping);
+    const role = { userAgent, host, flags: given, workOf, more };
+    return openRole("coordinator", role, parts, stopping);
   });
 }
 

@@ -37,6 +37,14 @@ interface HealthDeps {
   readonly resources?: MetricSet;
   /** What keeps the role from its work; "" when nothing does. */
   readonly notReady: () => string;
+  /** Serves further paths; absent: none. */
+  readonly more?: MorePaths;
+}
+
+export interface MorePaths {
+  readonly prefix: string;
+  /** It identifies and authorizes the caller itself. */
+  serve(request: PlainRequest, access: Access): Promise<PlainResponse>;
 }
 
 const configzPath = "/configz";
@@ -119,6 +127,9 @@ const json = { "content-type": "application/json" } as const satisfies Headers;
 
 async function answer(deps: Served, access: Access, request: PlainRequest): Promise<PlainResponse> {
   const { path, method } = request;
+  if (deps.more !== undefined && path.startsWith(deps.more.prefix)) {
+    return deps.more.serve(request, access);
+  }
   if (method !== "GET" && method !== "HEAD") {
     throw failure(405, "MethodNotAllowed", `${method} is not supported`, {});
   }

@@ -14,7 +14,7 @@ import { countFailures } from "./supervise.ts";
 import { ApiConnection, apiAccess, paceOf } from "./api-access.ts";
 import { Election, type Work } from "./elected-role.ts";
 import type { RoleFlags } from "./role-flags.ts";
-import { serveHealth } from "./health.ts";
+import { type MorePaths, serveHealth } from "./health.ts";
 
 interface RoleParts {
   readonly host: SupervisedHost;
@@ -51,11 +51,13 @@ interface RoleDeps {
   readonly configz?: object;
   /** Shown at /metrics/resources; absent: nothing is there. */
   readonly resources?: MetricSet;
+  /** Further paths of the health port; absent: none. */
+  readonly more?: MorePaths;
 }
 
 export async function openRole(
   role: string,
-  { userAgent, host, flags, workOf, configz, resources }: RoleDeps,
+  { userAgent, host, flags, workOf, configz, resources, more }: RoleDeps,
   parts: Parts,
   stopping: AbortSignal,
 ): Promise<Started> {
@@ -80,7 +82,7 @@ export async function openRole(
       serveHealth(
         {
           ...healthDeps({ host, connection, metrics, readiness }, stopping),
-          ...given({ configz, resources }),
+          ...given({ configz, resources, more }),
         },
         flags,
       ),
@@ -94,7 +96,7 @@ export async function openRole(
 function healthDeps(
   { host, connection, metrics, readiness }: RoleParts,
   stopping: AbortSignal,
-): Omit<Parameters<typeof serveHealth>[0], "configz" | "resources"> {
+): Omit<Parameters<typeof serveHealth>[0], "configz" | "resources" | "more"> {
   const { ca } = connection.access;
   return {
     host,
