@@ -96,7 +96,7 @@ import { StatefulSetController, statefulSetRole } from "./statefulset/controller
 import { TtlAfterFinishedController, ttlAfterFinishedRole } from "./ttl/controller.ts";
 
 interface ManagerDeps {
-  /** A client that acts as this service account of kube-system: each controller has its own rights. */
+  /** A client that acts as this service account of kube-system, so that each controller has its own rights. */
   readonly clientFor: (serviceAccount: string) => Client;
   readonly informers: InformerSet;
   readonly clock: Clock;
@@ -104,50 +104,50 @@ interface ManagerDeps {
   readonly log: Log;
   readonly supervisor: Supervisor;
   readonly metrics?: ControllerMetrics;
-  /** Paces evictions; the clients of `clientFor` pace creations by it. Absent: nothing is paced. */
+  /** Paces evictions; creations are paced by the clients of `clientFor`. Absent: no pacing. */
   readonly recovery?: RecoveryBudget;
-  /** Of the queue of a controller, by the controller's name. */
+  /** Observer of a controller's queue, by the controller's name. */
   readonly observe?: (name: string) => WorkQueueObserver;
 }
 
 export interface ManagerOptions {
-  /** PEM of the authority that pods check the API server by. */
+  /** PEM of the authority with which pods verify the API server. */
   readonly rootCa: string;
-  /** Absent: the Secrets of legacy tokens are not filled. */
+  /** Absent: no legacy tokens are created. */
   readonly legacyTokens?: LegacyTokens;
-  /** Absent: certificate requests are neither approved, signed nor cleaned up. */
+  /** Absent: certificate requests are neither approved, signed nor deleted. */
   readonly certificates?: SigningOptions;
   /** Absent: cluster-info is not signed. */
   readonly signDetached?: SignDetached;
   /** As upstream's --controllers: `*`, `name`, `-name` (controller-names.ts); absent: all. */
   readonly controllers?: readonly string[];
-  /** Keys reconciled at a time, by the controller's name: upstream's --concurrent-*-syncs. Absent: its own number. */
+  /** Concurrent keys by controller name, as upstream's --concurrent-*-syncs. Absent: the controller's default. */
   readonly workers?: ReadonlyMap<string, number>;
-  /** Absent: nodes are given no ranges of pod addresses. */
+  /** Absent: nodes get no pod address ranges. */
   readonly nodeIpam?: NodeIpamOptions;
-  /** Absent: upstream's. */
+  /** Absent: upstream's defaults. */
   readonly nodeLifecycle?: NodeLifecycleOptions;
-  /** Absent: upstream's. */
+  /** Absent: upstream's defaults. */
   readonly autoscaling?: AutoscalingOptions;
-  /** Finished pods kept; absent: upstream's 12,500. */
+  /** Maximum finished pods kept; absent: upstream's 12,500. */
   readonly terminatedPodsMax?: number;
-  /** Unused for which legacy tokens are marked, and marked for which they are deleted; absent: a year. */
+  /** Time without use after which legacy tokens are marked, and then deleted; absent: one year. */
   readonly legacyTokenPeriodMs?: number;
-  /** Absent: the status of policies is not written. */
+  /** Absent: the status of policies is not maintained. */
   readonly checkPolicyTypes?: CheckPolicyTypes;
 }
 
 export interface ControllerManager {
-  /** Runs every controller until `signal` aborts; resolves when all have come to rest. */
+  /** Runs every controller until `signal` aborts; resolves when all have ended. */
   run(signal: AbortSignal): Promise<void>;
   /** By controller name. */
   metrics(): ReadonlyMap<string, WorkQueueMetrics>;
 }
 
-/** What a controller says of itself; `createController` runs it. */
+/** Creates a controller's options; `createController` runs it. */
 type Factory = (deps: ControllerDeps, options: ManagerOptions) => AnyControllerOptions;
 
-/** Name as it appears in events, the role of the service account that acts, and the factory. */
+/** The name used in events, the role of the controller's service account, and the factory. */
 type NamedFactory = readonly [component: string, role: ControllerRole, factory: Factory];
 
 const factories: readonly NamedFactory[] = [
@@ -230,10 +230,10 @@ const factories: readonly NamedFactory[] = [
   ["token-cleaner-controller", tokenCleanerRole, (deps) => new TokenCleaner(deps)],
 ];
 
-/** Of other service accounts that a controller acts as in part. */
+/** Roles of additional service accounts that controllers use for part of their work. */
 const furtherRoles: readonly ControllerRole[] = [endpointsRole, certificateRole, policyStatusRole];
 
-/** Controllers whose workers wait while their pods are created, by the controller's name. */
+/** Controllers whose workers mostly wait for the creation of pods, by name. */
 const podOwners: ReadonlySet<string> = new Set([
   "replicaset-controller",
   "replication-controller",
@@ -246,7 +246,7 @@ const pacedWorkersCount = 64;
 
 const allRoles = new Set([...factories.map(([, role]) => role), ...furtherRoles]);
 
-/** For the API server's bootstrap policy: each role once, without those that have rules of a namespace alone. */
+/** For the API server's bootstrap policy: each role once, except those limited to a namespace. */
 export const controllerRoles: readonly ControllerRole[] = [...allRoles].filter(
   ({ rules }) => rules.length > 0,
 );
@@ -278,14 +278,14 @@ function nodeIpamFactories({ nodeIpam }: ManagerOptions): readonly NamedFactory[
   return [["node-ipam-controller", nodeRole, (deps) => new NodeIpamController(deps, nodeIpam)]];
 }
 
-/** Only a control plane that signs tokens itself has this controller. */
+/** Present only in a control plane that signs tokens itself. */
 function tokensFactories({ rootCa, legacyTokens }: ManagerOptions): readonly NamedFactory[] {
   if (legacyTokens === undefined) return [];
   const factory: Factory = (deps) => new TokensController(deps, { ...legacyTokens, rootCa });
   return [["serviceaccount-token-controller", serviceAccountRole, factory]];
 }
 
-/** Only a control plane that holds the key of its authority has these. */
+/** Present only in a control plane that has the key of its authority. */
 function certificateFactories({ certificates }: ManagerOptions): readonly NamedFactory[] {
   if (certificates === undefined) return [];
   const { authority } = certificates;

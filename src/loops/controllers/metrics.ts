@@ -1,4 +1,4 @@
-/** What controllers count of their own work, by upstream's names, labels and buckets. They outlive a term. */
+/** Metrics of the controllers' work, with upstream's names, labels and buckets. They are kept across terms. */
 import type { Job, JobStatus, ResourceClaim } from "#api/gen/types.ts";
 import type { Counter, Histogram, HistogramCell, MetricSet } from "#metrics/metric-set.ts";
 
@@ -78,7 +78,7 @@ export class ControllerMetrics {
     this.#jobSeconds.observe(labels, ms / 1_000);
   }
 
-  /** Called with each status that was written: `job` has the one before. */
+  /** Called for each status written; `job` has the previous one. */
   jobStatusWritten(job: Job, status: JobStatus): void {
     this.#podsFinished(job, status);
     for (const { type, status: value, reason = "" } of status.conditions ?? []) {
@@ -88,7 +88,7 @@ export class ControllerMetrics {
     }
   }
 
-  /** Counts of a job never sink but where it is made smaller, which is no pod that finished. */
+  /** Counts decrease only when an indexed job is made smaller, which is not a finished pod. */
   #podsFinished(job: Job, status: JobStatus): void {
     for (const result of ["succeeded", "failed"] as const) {
       const count = (status[result] ?? 0) - (job.status?.[result] ?? 0);
@@ -96,7 +96,7 @@ export class ControllerMetrics {
     }
   }
 
-  /** `zone`: region and zone as upstream joins them; empty: the node names none. */
+  /** `zone`: region and zone joined as in upstream; empty: the node names none. */
   nodeGivenUp(zone: string): void {
     this.#evictions.add([zone]);
   }

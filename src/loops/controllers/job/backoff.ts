@@ -6,7 +6,7 @@ import { clampToSafe } from "#api/go/go-integer.ts";
 import type { Pod } from "#api/gen/types.ts";
 
 export interface BackoffRecord {
-  /** In a row, since the last success. */
+  /** Consecutive failures since the last success. */
   readonly failures: number;
   readonly lastFailureMs: number;
 }
@@ -14,7 +14,7 @@ export interface BackoffRecord {
 const firstMs = 10_000;
 const mostMs = 600_000;
 
-/** The record after these pods have ended; undefined when there is nothing to wait for. */
+/** The record after these pods have ended; undefined: no backoff is necessary. */
 export function nextRecord(
   record: BackoffRecord | undefined,
   succeeded: readonly Pod[],
@@ -34,12 +34,12 @@ export function nextRecord(
 
 export function remainingMs(record: BackoffRecord | undefined, nowMs: number): number {
   if (record === undefined || record.failures === 0) return 0;
-  // 2^6 exceeds mostMs already; a larger power would only lose precision.
+  // 2^6 already exceeds mostMs; a larger exponent would only lose precision.
   const delayMs = Math.min(mostMs, firstMs * 2 ** Math.min(record.failures - 1, 6));
   return Math.max(0, record.lastFailureMs + delayMs - nowMs);
 }
 
-/** When the pod ended: its last container, else when it ceased to be ready, else its deletion. */
+/** The end of the last container, otherwise the end of readiness, otherwise the deletion. */
 export function endMs(pod: Pod): number {
   const {
     deletionTimestamp,
@@ -61,7 +61,7 @@ export function endMs(pod: Pod): number {
   return known.find((time) => !Number.isNaN(time)) ?? 0;
 }
 
-/** NaN unless all containers, sidecars included, have ended. */
+/** NaN unless all containers have ended, including sidecars. */
 function containersEndMs(pod: Pod): number {
   const sidecars = (pod.spec?.initContainers ?? []).filter((c) => c.restartPolicy === "Always");
   const names = new Set(sidecars.map((container) => container.name));

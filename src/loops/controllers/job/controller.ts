@@ -41,9 +41,9 @@ export const jobRole: ControllerRole = {
 };
 
 const ownName = "kubernetes.io/job-controller";
-/** Tracked pods by the key of their Job, whatever its uid. */
+/** Tracked pods by the key of their Job, ignoring its uid. */
 const trackedIndex = "controllers.trackedJob";
-/** Prefix of the keys of pods without a Job; the key of a Job has only one slash. */
+/** Prefix of the keys of pods without a Job; a Job's key has only one slash. */
 const orphanPrefix = "pods/";
 
 export class JobController implements ControllerOptions<Job> {
@@ -70,7 +70,7 @@ export class JobController implements ControllerOptions<Job> {
     const ownersOf = ownerKeys(jobs, gvk, isSelected);
     const keysOf = (pod: Pod): readonly string[] => {
       const keys = ownersOf(pod);
-      // Its Job released it: no other controller removes the finalizer.
+      // The Job released the pod, and no other controller removes the finalizer.
       const isReleased = keys.length === 0 && controllerOf(pod) === undefined && isTracked(pod);
       return isReleased ? [`${orphanPrefix}${keyOf(pod)}`] : keys;
     };
@@ -119,7 +119,7 @@ export class JobController implements ControllerOptions<Job> {
     this.#podExpectations.forget(podKey);
   }
 
-  /** Pods of a deleted Job that had the key of this one. */
+  /** Releases pods of a deleted Job with the same key as this one. */
   async #releaseNamesakes(key: string, job: Job | undefined): Promise<void> {
     const pods = this.#pods.byIndex(trackedIndex, key);
     const others = pods.filter((pod) => controllerOf(pod)?.uid !== job?.metadata?.uid);
@@ -151,7 +151,7 @@ export class JobController implements ControllerOptions<Job> {
     });
   }
 
-  /** Called after the status is written: a conflict repeats the round, and failures count once. */
+  /** Called after the status is written, because a conflict repeats the round and failures must count once. */
   #keepBackoff({ key, job, backoff }: Round): void {
     if (backoff === undefined || hasLimitPerIndex(job)) this.#backoffs.delete(key);
     else this.#backoffs.set(key, backoff);

@@ -1,4 +1,4 @@
-/** spec.podFailurePolicy, pure: what a failed pod means for its Job. */
+/** spec.podFailurePolicy: the consequence of a failed pod for its Job. Pure. */
 import type { ContainerStatus, Job, Pod, PodFailurePolicyRule } from "#api/gen/types.ts";
 
 type FailureAction = "Count" | "Ignore" | "FailJob" | "FailIndex";
@@ -9,7 +9,7 @@ interface FailureVerdict {
   readonly message: string;
 }
 
-/** The first rule that matches decides; without a match the failure counts. */
+/** The first matching rule decides; without a match the failure counts. */
 export function failureVerdict(job: Job, pod: Pod): FailureVerdict {
   const rules = job.spec?.podFailurePolicy?.rules ?? [];
   for (const [at, rule] of rules.entries()) {
@@ -38,7 +38,7 @@ function ruleMatch(rule: PodFailurePolicyRule, pod: Pod): string | undefined {
   return condition && `Pod ${namespace}/${name} has condition ${condition.type}`;
 }
 
-/** The first container, init containers last, whose exit code the rule is about; 0 never is. */
+/** The first container whose exit code matches, init containers last; exit code 0 never matches. */
 function exitMatch(
   { operator, values, containerName }: NonNullable<PodFailurePolicyRule["onExitCodes"]>,
   pod: Pod,
@@ -51,7 +51,7 @@ function exitMatch(
   });
 }
 
-/** Pods are replaced only once they have ended; terminating pods are not failures yet. */
+/** Whether pods are replaced only after they have ended, so that terminating pods are not failures yet. */
 export function replacesOnlyFailed(job: Job): boolean {
   return job.spec?.podReplacementPolicy === "Failed" || job.spec?.podFailurePolicy !== undefined;
 }
@@ -59,6 +59,6 @@ export function replacesOnlyFailed(job: Job): boolean {
 export function isPodFailed(job: Job, pod: Pod): boolean {
   if (pod.status?.phase === "Failed") return true;
   if (replacesOnlyFailed(job) || pod.status?.phase === "Succeeded") return false;
-  // A pod that is deleted while it runs may never report a phase.
+  // A pod that is deleted while running may never report a phase.
   return pod.metadata?.deletionTimestamp !== undefined;
 }

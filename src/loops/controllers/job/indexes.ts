@@ -13,7 +13,7 @@ export type Indexes = readonly Range[];
 
 export const noIndexes: Indexes = [];
 
-/** Parses what `formatIndexes` made; anything but a range below `completions` is dropped. */
+/** Parses the result of `formatIndexes`; anything but ranges below `completions` is dropped. */
 export function parseIndexes(text: string | undefined, completions: number): Indexes {
   const ranges = (text ?? "").split(",").flatMap((part) => {
     const match = /^(\d{1,10})(?:-(\d{1,10}))?$/.exec(part);
@@ -27,7 +27,7 @@ export function parseIndexes(text: string | undefined, completions: number): Ind
 export function formatIndexes(indexes: Indexes): string {
   const part = ({ first, last }: Range): string => {
     if (first === last) return `${first}`;
-    // Upstream writes two neighbours as `1,2`, not as a range.
+    // Upstream writes two adjacent indexes as `1,2`, not as a range.
     return last === first + 1 ? `${first},${last}` : `${first}-${last}`;
   };
   return indexes.map(part).join(",");
@@ -66,7 +66,7 @@ export function hasIndex(indexes: Indexes, index: number): boolean {
   return (indexes[low]?.first ?? Number.POSITIVE_INFINITY) <= index;
 }
 
-/** How many indexes are in both. */
+/** Number of indexes in both sets. */
 export function overlap(a: Indexes, b: Indexes): number {
   return countOf(a) + countOf(b) - countOf(union(a, b));
 }

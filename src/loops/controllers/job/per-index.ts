@@ -20,7 +20,7 @@ export function hasLimitPerIndex(job: Job): boolean {
   return job.spec?.backoffLimitPerIndex !== undefined;
 }
 
-/** Failed indexes: those of the status, and those whose last allowed pod has failed since. */
+/** Failed indexes in the status, and those whose last allowed pod has failed since. */
 export function findFailedIndexes(job: Job, pods: readonly Pod[]): Indexes {
   const completions = job.spec?.completions ?? 0;
   const failed = pods.flatMap((pod) => {
@@ -38,7 +38,7 @@ function isIndexFailed(job: Job, pod: Pod): boolean {
   return action !== "Ignore" && countOf(pod, failureCount) >= (job.spec?.backoffLimitPerIndex ?? 0);
 }
 
-/** By index: the failed pod that is held until it has a replacement. */
+/** By index: the failed pod that keeps its finalizer until it has a replacement. */
 export function heldPods(
   job: Job,
   pods: readonly Pod[],
@@ -70,7 +70,7 @@ function countOf(pod: Pod, annotation: string): number {
   return /^\d{1,10}$/.test(text) ? Number(text) : 0;
 }
 
-/** The annotations of a pod that replaces `failed` (or is the first of its index). */
+/** Annotations of the pod that replaces `failed`, or of the first pod of its index. */
 export function countAnnotations(
   job: Job,
   failed: Pod | undefined,
@@ -85,7 +85,7 @@ export function countAnnotations(
   };
 }
 
-/** The indexes whose backoff is over; when there are none, how long until the first is. */
+/** The indexes whose backoff is over; if there are none, the time until the first. */
 export function dueIndexes(
   indexes: readonly number[],
   held: ReadonlyMap<number, Pod>,

@@ -1,4 +1,4 @@
-/** What a Job does next, pure: how it ends, how many pods it wants, which it deletes. */
+/** Plans a Job: how it ends, how many pods it wants, and which it deletes. Pure. */
 import { clampToSafe } from "#api/go/go-integer.ts";
 import type { Job, Pod } from "#api/gen/types.ts";
 import { findCondition } from "#client/conditions.ts";
@@ -23,7 +23,7 @@ export function isConditionTrue(job: Job, type: string): boolean {
   return findCondition(job.status?.conditions, type)?.status === "True";
 }
 
-/** Why the Job ends, before anything is created or deleted; undefined when it continues. */
+/** How the Job ends before anything is created or deleted; undefined: it continues. */
 export function endingOf(
   job: Job,
   pods: readonly Pod[],
@@ -39,7 +39,7 @@ export function endingOf(
   );
 }
 
-/** An ending that the status has already: it is never withdrawn. */
+/** The ending in the status, which is never withdrawn. */
 function findDecided(job: Job): Ending | undefined {
   for (const [early, type] of [
     ["SuccessCriteriaMet", "Complete"],
@@ -87,7 +87,7 @@ function exceedsBackoff(job: Job, pods: readonly Pod[], tally: Tally): boolean {
   return limit === 0 ? restarts > 0 : restarts >= limit;
 }
 
-/** Time until the active deadline; undefined when there is none. */
+/** Time until the active deadline; undefined: there is none. */
 export function deadlineInMs(job: Job, nowMs: number): number | undefined {
   const seconds = job.spec?.activeDeadlineSeconds;
   if (seconds === undefined || job.status?.startTime === undefined || job.spec?.suspend === true)
@@ -123,7 +123,7 @@ function failedEnding(reason: string, message: string): Ending {
   return { type: "Failed", reason, message };
 }
 
-/** Complete when enough pods have succeeded and none is active any more. */
+/** Complete when enough pods have succeeded and none is active. */
 export function completion(job: Job, tally: Tally, active: number): Ending | undefined {
   const { succeeded } = tally.total;
   const enough =
@@ -133,17 +133,17 @@ export function completion(job: Job, tally: Tally, active: number): Ending | und
   return { type: "Complete", reason: "CompletionsReached", message };
 }
 
-/** How many pods should be active now. */
+/** Number of pods that should be active. */
 export function countWantedActive(job: Job, active: number, tally: Tally): number {
   if (job.spec?.suspend === true) return 0;
   const parallelism = job.spec?.parallelism ?? 1;
   const completions = job.spec?.completions;
-  // A work queue: once one pod has succeeded, the active ones finish the rest.
+  // A work queue: after the first success no new pods are created.
   if (completions === undefined) return tally.total.succeeded > 0 ? active : parallelism;
   return Math.min(Math.max(0, completions - tally.total.succeeded), parallelism);
 }
 
-/** How many pods to create, besides active pods and those that must end before they are replaced. */
+/** Number of pods to create, in addition to active pods and those that must end before being replaced. */
 export function missingPods(
   job: Job,
   pods: readonly Pod[],
@@ -184,7 +184,7 @@ export function surplusPods(job: Job, active: readonly Pod[], count: number): re
   return [...wrong, ...rest.slice(0, Math.max(0, count - wrong.size))];
 }
 
-/** `sorted` is in deletion order, so the last pod of an index is kept. */
+/** `sorted` is in deletion order, so that the last pod of an index is kept. */
 function wrongIndexes(sorted: readonly Pod[], completions: number): Set<Pod> {
   const kept = new Map<number, Pod>();
   for (const pod of sorted) {

@@ -30,7 +30,7 @@ export class JobPodControl {
     this.#pods = new PodControl(deps, expectations);
   }
 
-  /** A plan either deletes or creates, so the first error is the only one. */
+  /** A plan either deletes or creates pods, so there is only one first error. */
   async carryOut({ key, job }: Round, { end, drop, create }: PodPlan): Promise<Outcome> {
     const owner = { key, object: job };
     const deleted = new Set<Pod>();
@@ -71,7 +71,7 @@ export class JobPodControl {
   }
 }
 
-/** The pod is gone, or it is a namesake or may not be changed any more: there is nothing to release. */
+/** The pod is gone, was replaced, or cannot be changed, so nothing needs to be released. */
 function isGoneOrFinal(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 404 || error.code === 422);
 }

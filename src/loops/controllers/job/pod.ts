@@ -1,17 +1,17 @@
-/** A pod of a Job, pure. */
+/** Creates the pod of a Job. Pure. */
 import type { Container, Job, Pod } from "#api/gen/types.ts";
 import type { OwnerReference } from "#api/object.ts";
 import { podFromTemplate } from "../pods/pod.ts";
 import { indexAnnotation, trackingFinalizer } from "./tracked.ts";
 
 const indexVariable = "JOB_COMPLETION_INDEX";
-/** The server truncates longer prefixes, and the index would be lost. */
+/** The server truncates longer prefixes, which would lose the index. */
 const prefixMax = 58;
 
-/** For a pod of an Indexed Job: annotation, label, name and environment carry the index. */
+/** The index of a pod of an Indexed Job, which is set in annotation, label, name and environment. */
 export interface PodIndex {
   readonly index: number;
-  /** How often the index has failed, where that is counted. */
+  /** Number of failures of the index, where it is counted. */
   readonly annotations: Readonly<Record<string, string>>;
 }
 

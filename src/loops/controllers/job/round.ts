@@ -21,16 +21,16 @@ import type { PodIndex } from "./pod.ts";
 import { jobStatus } from "./status.ts";
 import { goingOn, isIndexed, tallyPods, type Tally } from "./tally.ts";
 
-/** Pods created or deleted in one reconcile; upstream's MaxPodCreateDeletePerSync. */
+/** Maximum pods created or deleted per reconcile: upstream's MaxPodCreateDeletePerSync. */
 const burst = 500;
 
 export interface Round {
   readonly key: string;
   readonly job: Job;
-  /** Pods the Job controls. */
+  /** Pods controlled by the Job. */
   readonly pods: readonly Pod[];
   readonly active: readonly Pod[];
-  /** The counts before this round creates or deletes anything. */
+  /** Counts before this round creates or deletes pods. */
   readonly tally: Tally;
   /** Failed indexes; undefined without spec.backoffLimitPerIndex. */
   readonly failed: Indexes | undefined;
@@ -41,17 +41,17 @@ export interface Round {
 }
 
 export interface PodPlan {
-  /** Pods to delete with their finalizer on: they are counted before it is removed. */
+  /** Pods to delete with their finalizer, which is removed after they are counted. */
   readonly end: readonly Pod[];
-  /** Surplus pods to delete without finalizer, so that their end is not counted. */
+  /** Surplus pods to delete without their finalizer, so that they are not counted. */
   readonly drop: readonly Pod[];
-  /** Pods to create; undefined stands for a pod without index. */
+  /** Pods to create; undefined: a pod without index. */
   readonly create: readonly (PodIndex | undefined)[];
-  /** Until backoff allows the next pod; undefined when no pod waits. */
+  /** Time until the backoff allows the next pod; undefined: none waits. */
   readonly waitMs: number | undefined;
 }
 
-/** What of the plan was carried out. */
+/** The part of the plan that was carried out. */
 export interface Outcome {
   readonly createdCount: number;
   readonly deleted: ReadonlySet<Pod>;
@@ -60,9 +60,9 @@ export interface Outcome {
 
 interface Conclusion {
   readonly status: JobStatus;
-  /** Pods that lose their finalizer once the status is written. */
+  /** Pods whose finalizer is removed once the status is written. */
   readonly release: readonly Pod[];
-  /** Until the reconcile is repeated; undefined when only an event can change anything. */
+  /** Time until the reconcile is repeated; undefined: only an event can change anything. */
   readonly requeueAfterMs: number | undefined;
 }
 
@@ -80,14 +80,14 @@ export function gatherRound(
   return { ...known, active: pods.filter(isActive), tally, failed, held, backoff };
 }
 
-/** How the Job ends, before this round creates or deletes anything; undefined: it continues. */
+/** How the Job ends before this round creates or deletes pods; undefined: it continues. */
 export function findEnding({ job, pods, tally, failed, nowMs }: Round): plan.Ending | undefined {
   return plan.endingOf(job, pods, tally, { failed: failed ?? noIndexes, nowMs });
 }
 
 const noPods: PodPlan = { end: [], drop: [], create: [], waitMs: undefined };
 
-/** Ends all active pods, or deletes the surplus, or creates what is missing: one of the three. */
+/** Either ends all active pods, or deletes the surplus, or creates missing pods. */
 export function planPods(round: Round, ending: plan.Ending | undefined): PodPlan {
   const { job, pods, active, tally } = round;
   if (ending !== undefined) return { ...noPods, end: active };
@@ -117,7 +117,7 @@ function planIndexes({ job, pods, tally, failed, held, nowMs }: Round, count: nu
   return { ...noPods, create, waitMs };
 }
 
-/** An ending whose pods could not all be deleted is left to the next round. */
+/** An ending is left to the next round if not all pods could be deleted. */
 export function concludeRound(
   round: Round,
   planned: { readonly ending: plan.Ending | undefined; readonly waitMs: number | undefined },
@@ -136,7 +136,7 @@ export function concludeRound(
   return { status, release: tally.release, requeueAfterMs: soonest(planned.waitMs, deadlineMs) };
 }
 
-/** The pods to count and to release from the finalizer, given how the Job ends. */
+/** The pods to count and to release, given how the Job ends. */
 function tallyAfter({ job, pods, held }: Round, ending: plan.Ending | undefined): Tally {
   const uids = [...held.values()].map((pod) => pod.metadata?.uid ?? "");
   const type = ending?.type ?? (isDeleting(job) ? "deleted" : "none");

@@ -15,7 +15,7 @@ interface StatusInput {
   readonly job: Job;
   readonly tally: Tally;
   readonly ending: Ending | undefined;
-  /** Of spec.backoffLimitPerIndex. */
+  /** For spec.backoffLimitPerIndex. */
   readonly failedIndexes: Indexes | undefined;
   /** Pods after the creates and deletes of this round. */
   readonly counts: {
@@ -23,7 +23,7 @@ interface StatusInput {
     readonly ready: number;
     readonly terminating: number;
   };
-  /** False when this round could not manage pods: suspension is then left as it is. */
+  /** False when this round could not manage pods, so that suspension stays unchanged. */
   readonly managed: boolean;
   readonly now: string;
 }
@@ -57,7 +57,7 @@ function earlyOf({ type }: Ending): string {
   return type === "Complete" ? "SuccessCriteriaMet" : "FailureTarget";
 }
 
-/** A suspended Job has no start; a resumed one starts again, because its deadline does. */
+/** A suspended Job has no start time; a resumed one gets a new one, because its deadline restarts. */
 function startOf({ job, ending, managed, now }: StatusInput): string | undefined {
   const started = job.status?.startTime;
   if (ending !== undefined) return started ?? now;
@@ -113,7 +113,7 @@ interface StatusEvent {
   readonly message: string;
 }
 
-/** The events to record for a change of the status. */
+/** Events for a change of the status. */
 export function eventsOf(job: Job, status: JobStatus): readonly StatusEvent[] {
   const isNew = (type: string, to: string): boolean => {
     const before = findCondition(job.status?.conditions, type)?.status;

@@ -25,35 +25,35 @@ import { indexOfPod, isTracked } from "./tracked.ts";
 export const uncountedMax = 500;
 
 export interface Tally {
-  /** Of the status: pods whose count is settled. */
+  /** From the status: pods that are counted permanently. */
   readonly succeeded: number;
   readonly failed: number;
   readonly uncounted: { readonly succeeded: readonly string[]; readonly failed: readonly string[] };
   /** Completed indexes for the status; empty unless the Job is Indexed. */
   readonly completed: Indexes;
-  /** Completed indexes with those of pods that are not counted yet. */
+  /** Completed indexes, including those of pods not counted yet. */
   readonly seen: Indexes;
-  /** Counts with pods that are not counted yet: decisions are based on them. */
+  /** Counts including pods not counted yet; decisions are based on these. */
   readonly total: { readonly succeeded: number; readonly failed: number };
-  /** Pods that have ended since the last status: they feed the backoff. */
+  /** Pods that failed since the last status, for the backoff. */
   readonly newlyFailed: readonly Pod[];
   readonly newlySucceeded: readonly Pod[];
-  /** Pods that may lose the finalizer once the status with this tally is written. */
+  /** Pods whose finalizer may be removed once the status with this tally is written. */
   readonly release: readonly Pod[];
-  /** Some pods did not fit into this round. */
+  /** Whether some pods did not fit into this round. */
   readonly hasMore: boolean;
 }
 
 export interface TallyOptions {
-  /** How the Job ends. `deleted`: it is being deleted, so all pods are released. */
+  /** How the Job ends. `deleted`: the Job is being deleted, so all pods are released. */
   readonly ending: "none" | "Complete" | "Failed" | "deleted";
-  /** Uids that must keep their finalizer for now (per-index.ts). */
+  /** Uids of pods that keep their finalizer for now (per-index.ts). */
   readonly held: ReadonlySet<string>;
 }
 
 export const goingOn: TallyOptions = { ending: "none", held: new Set() };
 
-/** The uids and indexes this round records, and the pods it releases; filled pod by pod. */
+/** Uids and indexes that this round records, and pods that it releases; collected pod by pod. */
 interface Draft {
   readonly succeeded: string[];
   readonly failed: string[];
@@ -71,7 +71,7 @@ export function tallyPods(job: Job, pods: readonly Pod[], options: TallyOptions)
   const completed = union(before, indexesOf(draft.indexes));
   const seen = union(before, indexesOf(fresh.succeeded.flatMap((pod) => indexOfPod(pod) ?? [])));
   return {
-    // Of an Indexed Job the indexes are the count, so no uid is listed.
+    // For an Indexed Job the indexes are the count, so uids are not listed.
     succeeded: isIndexed(job) ? countOf(completed) : listed.succeeded - waiting.succeeded.length,
     failed: listed.failed - waiting.failed.length,
     uncounted: { succeeded: draft.succeeded, failed: draft.failed },
@@ -117,7 +117,7 @@ function findCompletedIndexes(job: Job): Indexes {
     : noIndexes;
 }
 
-/** Ended pods that the status does not list yet; of an Indexed Job those with a valid index. */
+/** Ended pods that the status does not list; for an Indexed Job, those with a valid index. */
 function freshPods(job: Job, tracked: readonly Pod[], known: ReadonlySet<string>) {
   const ended = tracked.filter((pod) => !known.has(uidOf(pod)) && hasValidIndex(job, pod));
   const isSuccess = (pod: Pod): boolean => pod.status?.phase === "Succeeded";
@@ -137,11 +137,11 @@ interface Round {
   readonly job: Job;
   readonly options: TallyOptions;
   readonly before: Indexes;
-  /** Uids that the status lists already. */
+  /** Uids listed in the status. */
   readonly known: ReadonlySet<string>;
 }
 
-/** `more` is true when the bound was reached. */
+/** `more`: the limit was reached. */
 function draftPods(
   round: Round,
   tracked: readonly Pod[],
@@ -176,7 +176,7 @@ function draftPod({ job, options, before }: Round, pod: Pod, draft: Draft): void
     else if (index !== undefined && !hasIndex(before, index)) draft.indexes.add(index);
     return;
   }
-  // When a Job fails, every pod that did not succeed counts as failed.
+  // When a Job fails, every pod without success counts as failed.
   const counts = isPodFailed(job, pod) || options.ending === "Failed";
   if (counts && isCountedFailure(job, pod)) draft.failed.push(uidOf(pod));
 }

@@ -1,4 +1,4 @@
-/** The marks of a Job's pods: the finalizer, which keeps an ended pod until it is counted, and the index. */
+/** Marks on a Job's pods: the index, and the finalizer that keeps an ended pod until it is counted. */
 import type { Pod } from "#api/gen/types.ts";
 
 export const trackingFinalizer = "batch.kubernetes.io/job-tracking";

@@ -30,7 +30,7 @@ export const legacyTokenCleanerRole: ControllerRole = {
 /** Upstream's --legacy-service-account-token-clean-up-period. */
 export const legacyTokenPeriodMs = 365 * dayMs;
 
-/** By then the caches are filled, as a rule. */
+/** Time after which the caches are usually filled. */
 const firstMs = 10_000;
 
 export class LegacyTokenCleaner implements KeyOptions {
@@ -63,7 +63,7 @@ export class LegacyTokenCleaner implements KeyOptions {
     return again;
   }
 
-  /** The day after the API server began to note uses; undefined: it does not. */
+  /** The day after the API server began to record uses; undefined: it does not. */
   async #trackedSinceMs(): Promise<number | undefined> {
     const map = await this.#deps.client
       .get<ConfigMap>(refs.configmaps, "kube-system", tracking)

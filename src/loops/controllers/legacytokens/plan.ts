@@ -1,4 +1,4 @@
-/** What happens to one Secret with a legacy token, pure. Days are UTC, as the labels are. */
+/** Decides about one Secret with a legacy token. Days are in UTC, like the labels. Pure. */
 import type { Secret, ServiceAccount } from "#api/gen/types.ts";
 import { parseTime } from "#api/values/time.ts";
 
@@ -8,14 +8,14 @@ const lastUsedLabel = "kubernetes.io/legacy-token-last-used";
 
 type TokenPlan =
   | { readonly kind: "keep" }
-  /** `day`: since when it is no longer taken. */
+  /** `day`: the day from which on the token is invalid. */
   | { readonly kind: "mark"; readonly day: string }
   | { readonly kind: "delete" };
 
 interface Around {
-  /** That the Secret names, if there is one. */
+  /** The account named by the Secret, if it exists. */
   readonly account: ServiceAccount | undefined;
-  /** Asked last: it looks at every pod of the namespace. */
+  /** Called last, because it checks every pod of the namespace. */
   isMounted(): boolean;
   readonly nowMs: number;
   readonly periodMs: number;
@@ -38,14 +38,14 @@ export function planToken(secret: Secret, around: Around): TokenPlan {
   return invalid >= oldest ? keep : { kind: "delete" };
 }
 
-/** Its account lists it: tokens made by hand are listed by nobody. */
+/** Whether the account lists the Secret, which is not the case for manually created tokens. */
 function isAutomatic({ metadata }: Secret, account: ServiceAccount | undefined): boolean {
   const uid = metadata?.annotations?.["kubernetes.io/service-account.uid"] ?? "";
   if (account === undefined || (uid !== "" && uid !== account.metadata?.uid)) return false;
   return (account.secrets ?? []).some(({ name }) => name === metadata?.name);
 }
 
-/** Milliseconds of `2026-01-02`; undefined: the text is no day. */
+/** Milliseconds of a day such as `2026-01-02`; undefined: the text is not a day. */
 export function dayOf(text: string | undefined): number | undefined {
   if (text === undefined || !/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined;
   return parseTime(`${text}T00:00:00Z`);

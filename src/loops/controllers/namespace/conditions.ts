@@ -1,20 +1,20 @@
-/** The five conditions of a namespace that is being deleted, pure: types, reasons and texts are upstream's. */
+/** The five conditions of a namespace being deleted. Types, reasons and texts are upstream's. Pure. */
 import type { NamespaceCondition } from "#api/gen/types.ts";
 import { withCondition } from "#client/conditions.ts";
 
-/** What is left in a namespace after one pass. */
+/** The contents that remain in a namespace after one pass. */
 export interface Remains {
   /** By `resource.group`, `pods.` for the core group. */
   readonly counts: ReadonlyMap<string, number>;
-  /** By finalizer, over all kinds. */
+  /** Number of objects by finalizer, over all kinds. */
   readonly finalizers: ReadonlyMap<string, number>;
-  /** What could not be deleted or listed. */
+  /** Errors of deletes and lists. */
   readonly failures: readonly string[];
   /** Group-versions whose resources could not be read. */
   readonly unread: readonly string[];
 }
 
-/** Everything was read, and nothing was found or failed. */
+/** Whether everything was read, and nothing was found or failed. */
 export function isNothingLeft({ counts, failures, unread }: Remains): boolean {
   return counts.size + failures.length + unread.length === 0;
 }

@@ -17,7 +17,7 @@ interface GoingNamespace {
   readonly goingForMs: number;
 }
 
-/** Dependents are collected in the background, in any order. */
+/** Dependents are deleted in the background, in any order. */
 const propagationPolicy = "Background";
 
 export class NamespaceContents {
@@ -27,7 +27,7 @@ export class NamespaceContents {
     this.#client = client;
   }
 
-  /** A pass over `resources`. Only the pods while any of them are left. Never rejects. */
+  /** One pass over `resources`; only pods while there are any. Never rejects. */
   async empty(namespace: GoingNamespace, resources: readonly DiscoveredResource[]): Promise<Left> {
     const deletable = resources.filter(isDeletable);
     const left = await this.#emptyKinds(namespace, deletable.filter(isPods));
@@ -60,7 +60,7 @@ export class NamespaceContents {
     return { counts, finalizers, failures };
   }
 
-  /** Deletes all of one kind and returns what is still there afterwards. */
+  /** Deletes all objects of a kind and returns those that still exist. */
   async #emptyKind(
     namespace: string,
     resource: DiscoveredResource,
@@ -95,7 +95,7 @@ function isPods({ ref }: DiscoveredResource): boolean {
   return ref.group === "" && ref.resource === "pods";
 }
 
-/** Objects that nothing holds and that are there after they were deleted. */
+/** Whether objects without finalizers exist after they were deleted. */
 function areUnexpected(
   objects: readonly KubeObject[],
   resource: DiscoveredResource,
@@ -107,7 +107,7 @@ function areUnexpected(
   return objects.every((pod) => graceMs(pod) <= goingForMs);
 }
 
-/** What a pod may still take to end; upstream counts from the deletion of the namespace. */
+/** Remaining grace period of a pod; as upstream, counted from the namespace's deletion. */
 function graceMs({ spec, status }: Pod): number {
   const hasEnded = status?.phase === "Succeeded" || status?.phase === "Failed";
   return hasEnded ? 0 : Number(spec?.terminationGracePeriodSeconds ?? 0) * 1_000;

@@ -32,7 +32,7 @@ export const namespaceRole: ControllerRole = {
 };
 
 const finalizer = "kubernetes";
-/** Objects that end by themselves (pods with grace, finalizers) are looked at again this soon. */
+/** Delay before objects with a grace period or finalizers are checked again. */
 const retryFirstMs = 250;
 const retryMostMs = 15_000;
 
@@ -40,12 +40,12 @@ export class NamespaceController implements ControllerOptions<Namespace> {
   readonly name = "namespace-controller";
   readonly workers = 10;
   readonly ref = refs.namespaces;
-  /** The controller itself writes the status. */
+  /** Ignores the status, which this controller writes. */
   readonly when = { only: isGoing, changed: goesOtherwise } as const;
   readonly sources: readonly Source[];
   readonly #deps: ControllerDeps;
   readonly #contents: NamespaceContents;
-  /** Passes so far, by name of a namespace that is being deleted. */
+  /** Number of passes, by name of a namespace being deleted. */
   readonly #passes = new Map<string, number>();
 
   constructor(deps: ControllerDeps) {
@@ -53,7 +53,7 @@ export class NamespaceController implements ControllerOptions<Namespace> {
     this.#contents = new NamespaceContents(deps);
     const namespaces = deps.informers.informer<Namespace>(refs.namespaces);
     const pods = deps.informers.informer<Pod>(refs.pods);
-    // Everything else can go once the last pod has gone.
+    // Everything else can be deleted once the last pod is gone.
     const isLast = ({ metadata }: Pod): boolean => {
       const namespace = namespaces.get("", metadata?.namespace ?? "");
       return (
@@ -83,14 +83,14 @@ export class NamespaceController implements ControllerOptions<Namespace> {
     return undefined;
   }
 
-  /** @returns how long to wait before the next pass. */
+  /** @returns the delay before the next pass. */
   #countPass(name: string): number {
     const pass = this.#passes.get(name) ?? 0;
     this.#passes.set(name, pass + 1);
     return Math.min(retryMostMs, retryFirstMs * 2 ** Math.min(pass, 10));
   }
 
-  /** Best effort: what a conflict keeps from being written now, the next pass writes. */
+  /** Best effort: after a conflict, the next pass writes the status. */
   async #writeStatus(namespace: Namespace, remains: Remains): Promise<void> {
     const old = namespace.status?.conditions ?? [];
     const conditions = namespaceConditions(old, remains, formatTime(this.#deps.clock.nowMs()));

@@ -97,10 +97,10 @@ export class NodeLifecycleController implements ControllerOptions<Node> {
     this.#deps.recorder.event(node, "Normal", reason, `Node ${nameOf(node)} event: ${text}`);
   }
 
-  /** A cheap look at every node; only suspects are reconciled. */
+  /** Checks every node cheaply; only suspects are reconciled. */
   #lookAtNodes(): void {
     if (this.#zones.look(this.#nodes.values())) {
-      // Heartbeats arrive again.
+      // Called when heartbeats arrive again.
       this.#heartbeats.restart();
       this.#zones.restart();
     }
@@ -130,7 +130,7 @@ function nameOf(node: Node): string {
   return node.metadata?.name ?? "";
 }
 
-/** The spec, or the status of some condition; heartbeats do not count. */
+/** Whether the spec or the status of a condition has changed; heartbeats do not count. */
 function hasChanged(old: Node, node: Node): boolean {
   const view = ({ spec, status }: Node): unknown => [
     spec,

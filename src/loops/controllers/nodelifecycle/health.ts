@@ -1,13 +1,13 @@
-/** What a node's conditions and taints must be, pure. */
+/** Computes a node's conditions and taints. Pure. */
 import type { Node, NodeCondition, Taint } from "#api/gen/types.ts";
 
 export const notReadyKey = "node.kubernetes.io/not-ready";
 export const unreachableKey = "node.kubernetes.io/unreachable";
 
-/** Conditions the kubelet owns; all become Unknown when it falls silent. */
+/** Conditions maintained by the kubelet; all become Unknown when it is silent. */
 const kubeletConditions = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 
-/** `unheard`: its kubelet has not posted a status yet, and has time to. */
+/** `unheard`: its kubelet has not posted a status yet, and still has time to do so. */
 export type Readiness = "ready" | "not-ready" | "unknown" | "unheard";
 
 export function readinessOf(node: Node): Readiness {
@@ -21,19 +21,19 @@ export function conditionOf(node: Node, type: string): NodeCondition | undefined
   return node.status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** `region:\0:zone` as upstream's GetZoneKey; nodes without labels share one zone. */
+/** `region:\0:zone` as in upstream's GetZoneKey; nodes without labels share one zone. */
 export function zoneOf(node: Node): string {
   const labels = node.metadata?.labels ?? {};
   const region = labels["topology.kubernetes.io/region"] ?? "";
   return `${region}:\0:${labels["topology.kubernetes.io/zone"] ?? ""}`;
 }
 
-/** Whether `zoneOf` says anything. */
+/** Whether the node has a region or zone. */
 export function namesZone({ metadata: { labels = {} } = {} }: Node): boolean {
   return ["region", "zone"].some((part) => (labels[`topology.kubernetes.io/${part}`] ?? "") !== "");
 }
 
-/** The conditions of a node that has been silent for too long; order and others' conditions stay. */
+/** The conditions of a node that was silent for too long; order and other conditions are kept. */
 export function silentConditions(node: Node, now: string): readonly NodeCondition[] {
   const all = node.status?.conditions ?? [];
   const silenced = all.map((condition) => {
@@ -66,7 +66,7 @@ const pressureTaints: readonly (readonly [string, string])[] = [
 ];
 const unschedulableKey = "node.kubernetes.io/unschedulable";
 
-/** The NoSchedule taints that conditions and spec.unschedulable ask for; others' taints stay. */
+/** The NoSchedule taints for conditions and spec.unschedulable; other taints are kept. */
 export function conditionTaints(node: Node, now: string): readonly Taint[] {
   const wanted = new Set<string>();
   const readiness = readinessOf(node);
@@ -84,7 +84,7 @@ export function conditionTaints(node: Node, now: string): readonly Taint[] {
   return withTaints(node.spec?.taints ?? [], "NoSchedule", managed, wanted, now);
 }
 
-/** All taints the node must have; `evictionKey` as in `evictionTaints`. */
+/** All taints of the node; `evictionKey` as in `evictionTaints`. */
 export function planTaints(
   node: Node,
   evictionKey: string | undefined,
@@ -94,7 +94,7 @@ export function planTaints(
   return evictionTaints({ ...node, spec }, evictionKey, now);
 }
 
-/** The NoExecute taint of a node given up, or none when `key` is undefined. */
+/** The NoExecute taint of a failed node; none when `key` is undefined. */
 export function evictionTaints(node: Node, key: string | undefined, now: string): readonly Taint[] {
   const wanted = new Set(key === undefined ? [] : [key]);
   return withTaints(
@@ -112,14 +112,14 @@ export function evictionKeyOf(node: Node): string | undefined {
   return readiness === "unknown" ? unreachableKey : undefined;
 }
 
-/** Has been given up before: another reason then takes its place at once. */
+/** Whether it already has a NoExecute taint, which another reason then replaces immediately. */
 export function isGivenUp(node: Node): boolean {
   return (node.spec?.taints ?? []).some(
     ({ effect, key }) => effect === "NoExecute" && [notReadyKey, unreachableKey].includes(key),
   );
 }
 
-/** Its failure says nothing about its zone. */
+/** Whether the node is excluded from the health of its zone. */
 export function isExcludedFromZones(node: Node): boolean {
   return node.metadata?.labels?.["node.kubernetes.io/exclude-disruption"] !== undefined;
 }

@@ -17,7 +17,7 @@ const leaseNamespace = "kube-node-lease";
 type Graces = Pick<NodeLifecycleOptions, "graceMs" | "startupGraceMs">;
 
 interface Sign {
-  /** What the node last showed: lease renewal and heartbeat. */
+  /** The node's last sign of life: lease renewal and heartbeat. */
   readonly mark: string;
   seenMs: number;
 }
@@ -34,11 +34,11 @@ export class Heartbeats {
   ) {
     this.#clock = clock;
     this.#graces = graces;
-    // All namespaces, as the garbage collector watches them: one copy for both.
+    // Over all namespaces, so that the copy is shared with the garbage collector.
     this.#leases = informers.informer<Lease>(refs.leases);
   }
 
-  /** Neither its Lease nor its Ready heartbeat has changed for the grace period. Records what it sees. */
+  /** Whether neither Lease nor Ready heartbeat has changed for the grace period. Records the current ones. */
   isSilent(node: Node): boolean {
     const name = node.metadata?.name ?? "";
     const mark = this.#markOf(node);

@@ -24,7 +24,7 @@ export class NodeControl {
     this.#recorder = recorder;
   }
 
-  /** @returns the node with the conditions of a silent node; undefined: it is deleted. */
+  /** @returns the node with the conditions of a silent node; undefined: it was deleted. */
   async markSilent(node: Node): Promise<Node | undefined> {
     const conditions = silentConditions(node, this.#now());
     if (jsonEqual(conditions, node.status?.conditions)) return node;
@@ -36,7 +36,7 @@ export class NodeControl {
     return this.#client.update<Node>(refs.nodes, "", next, status).catch(ignoreMissing);
   }
 
-  /** Pods on a silent node are not ready. */
+  /** Marks the pods of a silent node as not ready. */
   async markPods(pods: readonly Pod[]): Promise<void> {
     const lastTransitionTime = this.#now();
     for (const pod of pods) {
@@ -51,7 +51,7 @@ export class NodeControl {
     }
   }
 
-  /** `evictionKey` is that of the NoExecute taint the node must have, if any. */
+  /** `evictionKey`: key of the NoExecute taint that the node should have, if any. */
   async writeTaints(node: Node, evictionKey: string | undefined): Promise<void> {
     const taints = planTaints(node, evictionKey, this.#now());
     if (jsonEqual(taints, node.spec?.taints ?? [])) return;

@@ -1,21 +1,21 @@
-/** How patient the node lifecycle controller is, and how fast it gives nodes up: kube-controller-manager's flags. */
+/** Timeouts and rates of the node lifecycle controller, with kube-controller-manager's flags. */
 export interface NodeLifecycleOptions {
-  /** Between two looks at all nodes: --node-monitor-period. */
+  /** Interval of the checks of all nodes: --node-monitor-period. */
   readonly monitorMs: number;
-  /** Without a sign of life: --node-monitor-grace-period, and of a node that never was ready --node-startup-grace-period. */
+  /** Maximum silence: --node-monitor-grace-period, and --node-startup-grace-period for a node that was never ready. */
   readonly graceMs: number;
   readonly startupGraceMs: number;
-  /** Nodes a second of a zone: --node-eviction-rate. */
+  /** Nodes per second and zone: --node-eviction-rate. */
   readonly evictionsPerSecond: number;
-  /** The same of a zone that is partly lost and large: --secondary-node-eviction-rate. */
+  /** The same for a large zone that is partly lost: --secondary-node-eviction-rate. */
   readonly secondaryEvictionsPerSecond: number;
-  /** From this share of not ready nodes on a zone is partly lost: --unhealthy-zone-threshold. */
+  /** Share of nodes not ready from which on a zone is partly lost: --unhealthy-zone-threshold. */
   readonly unhealthyShare: number;
-  /** A zone of more nodes than this is large: --large-cluster-size-threshold. */
+  /** A zone with more nodes is large: --large-cluster-size-threshold. */
   readonly largeZoneNodes: number;
 }
 
-/** Upstream's. */
+/** Upstream's defaults. */
 export const nodeLifecycleDefaults: NodeLifecycleOptions = {
   monitorMs: 5_000,
   graceMs: 50_000,

@@ -29,7 +29,7 @@ interface Waiting {
   readonly sinceMs: number;
 }
 
-/** A due pod's place in the line of the recovery budget. */
+/** The place of a due pod in the queue of the recovery budget. */
 interface Place {
   readonly leave: AbortController;
   state: "in line" | "granted" | "used";
@@ -43,7 +43,7 @@ export class TaintEvictionController implements ControllerOptions<Pod> {
   readonly sources: readonly Source[];
   readonly #deps: ControllerDeps;
   readonly #nodes: Informer<Node>;
-  /** By pod key: when its toleration was first seen to be limited in time. */
+  /** By pod key: when a limited toleration was first seen. */
   readonly #waiting = new Map<string, Waiting>();
   /** By pod key. */
   readonly #places = new Map<string, Place>();
@@ -63,7 +63,7 @@ export class TaintEvictionController implements ControllerOptions<Pod> {
     ];
   }
 
-  /** Most pods are on nodes without NoExecute taints. */
+  /** Whether the pod's node has NoExecute taints, which most nodes do not. */
   #isConcerned(pod: Pod): boolean {
     const node = this.#nodes.get("", pod.spec?.nodeName ?? "");
     const isTainted = node !== undefined && noExecute(node).length > 0;
@@ -91,7 +91,7 @@ export class TaintEvictionController implements ControllerOptions<Pod> {
     else place?.leave.abort();
   }
 
-  /** False: the pod is in line, and its key comes again when it is granted. A grant is used by the next eviction. */
+  /** False: the pod is queued, and its key is added again when granted. The next eviction uses the grant. */
   #isGranted(key: string, namespace: string): boolean {
     const { recovery } = this.#deps;
     if (recovery === undefined) return true;
@@ -117,14 +117,14 @@ export class TaintEvictionController implements ControllerOptions<Pod> {
     return false;
   }
 
-  /** As recorded, or from now on for a pod that was not waiting yet. */
+  /** The recorded time, or now for a pod that was not waiting yet. */
   #findWaiting(key: string, pod: Pod): Waiting {
     const uid = pod.metadata?.uid ?? "";
     const known = this.#waiting.get(key);
     return known?.uid === uid ? known : { uid, sinceMs: this.#deps.clock.nowMs() };
   }
 
-  /** The pod tolerates its node's taints for good. */
+  /** The pod tolerates its node's taints indefinitely. */
   #cancel(key: string, pod: Pod): undefined {
     if (!this.#waiting.has(key)) return;
     this.#drop(key);

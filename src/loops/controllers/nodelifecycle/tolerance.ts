@@ -1,4 +1,4 @@
-/** How long a pod may stay on a node with NoExecute taints, pure. */
+/** Computes how long a pod may stay on a node with NoExecute taints. Pure. */
 import { clampToSafe } from "#api/go/go-integer.ts";
 import type { Node, Pod, Taint, Toleration } from "#api/gen/types.ts";
 import { tolerates } from "#api/selectors/node-match.ts";
@@ -30,7 +30,7 @@ export function evictionInMs(
   return Number.isFinite(soonest) ? soonest : undefined;
 }
 
-/** What eviction looks at in a pod. */
+/** The fields of a pod that matter for eviction. */
 export function evictionView(pod: Pod): unknown {
   return [pod.spec?.nodeName, pod.spec?.tolerations, pod.metadata?.deletionTimestamp];
 }

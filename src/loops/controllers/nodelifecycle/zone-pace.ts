@@ -20,7 +20,7 @@ export class ZonePace {
     this.#rules = rules;
   }
 
-  /** @returns whether all zones were lost at the look before, and are not any more. */
+  /** @returns whether all zones were lost at the previous check and are not any more. */
   look(nodes: Iterable<Node>): boolean {
     const zones = countZones(nodes);
     const wasCutOff = this.#cutOff;
@@ -33,10 +33,10 @@ export class ZonePace {
     this.#buckets.clear();
   }
 
-  /** The key of the NoExecute taint the node must have: at once if it was given up before, else at its zone's pace. */
+  /** Key of the NoExecute taint the node should have: immediately if it already has one, otherwise at its zone's rate. */
   takeEvictionKey(node: Node): string | undefined {
     const key = evictionKeyOf(node);
-    // All zones lost: taints are withdrawn, for then it is the control plane that is cut off.
+    // If all zones are lost, the control plane itself is isolated, so taints are removed.
     if (key === undefined || this.#cutOff) return undefined;
     return isGivenUp(node) || this.#take(zoneOf(node)) ? key : undefined;
   }

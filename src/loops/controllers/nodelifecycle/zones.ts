@@ -22,7 +22,7 @@ type ZoneRules = Pick<
   "evictionsPerSecond" | "secondaryEvictionsPerSecond" | "unhealthyShare" | "largeZoneNodes"
 >;
 
-/** By zone; nodes that are excluded from zones do not count. */
+/** By zone; excluded nodes do not count. */
 export function countZones(nodes: Iterable<Node>): ReadonlyMap<string, ZoneCount> {
   const counts = new Map<string, { ready: number; notReady: number }>();
   for (const node of nodes) {
@@ -43,7 +43,7 @@ export function zoneState(
   return notReady > 2 && notReady / (notReady + ready) >= unhealthyShare ? "partial" : "normal";
 }
 
-/** Nodes per second that may be tainted NoExecute in each zone; 0 stops. */
+/** Nodes per second that may get a NoExecute taint, by zone; 0: none. */
 export function evictionRates(
   zones: ReadonlyMap<string, ZoneCount>,
   rules: ZoneRules = nodeLifecycleDefaults,
@@ -55,7 +55,7 @@ export function evictionRates(
   );
 }
 
-/** Every node of every zone is lost: the control plane itself is probably cut off. */
+/** Whether every node of every zone is lost, which probably means that the control plane is isolated. */
 export function isCutOff(zones: ReadonlyMap<string, ZoneCount>): boolean {
   return zones.size > 0 && [...zones.values()].every((count) => zoneState(count) === "full");
 }
@@ -65,7 +65,7 @@ function rateOf(state: ZoneState, { ready, notReady }: ZoneCount, rules: ZoneRul
   return ready + notReady > rules.largeZoneNodes ? rules.secondaryEvictionsPerSecond : 0;
 }
 
-/** One token per node; a bucket of one, refilled at the zone's rate. */
+/** One token per node; a bucket with one token, refilled at the zone's rate. */
 export class TokenBucket {
   #tokens = 1;
   #lastMs: number;

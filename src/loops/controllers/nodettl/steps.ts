@@ -1,6 +1,6 @@
-/** By the number of nodes, how long kubelets may keep Secrets and ConfigMaps. */
+/** How long kubelets may cache Secrets and ConfigMaps, by number of nodes. */
 
-/** Upstream's: nodes from which and up to which a step holds, and its seconds. */
+/** Upstream's steps: the range of node counts, and the seconds. */
 const steps: readonly (readonly [least: number, most: number, seconds: number])[] = [
   [0, 100, 0],
   [90, 500, 15],
@@ -9,7 +9,7 @@ const steps: readonly (readonly [least: number, most: number, seconds: number])[
   [1_800, Number.POSITIVE_INFINITY, 300],
 ];
 
-/** The step that follows `step` when there are `count` nodes, pure. */
+/** The step after `step` for `count` nodes. Pure. */
 export function nextStep(step: number, count: number): number {
   let next = step;
   while (count > (steps[next]?.[1] ?? 0)) next++;

@@ -14,15 +14,15 @@ import { controllerOf } from "#client/owner.ts";
 
 export interface Adopter<T extends KubeObject> {
   readonly client: Client;
-  /** The resource of the objects to adopt. */
+  /** Resource of the objects to adopt. */
   readonly ref: ResourceRef;
   readonly owner: KubeObject;
   readonly ownerRef: ResourceRef;
   readonly reference: OwnerReference;
   readonly matches: (object: T) => boolean;
-  /** Added by adoption, removed by release. */
+  /** Finalizer added by adoption and removed by release. */
   readonly finalizer?: string;
-  /** Called with each object written, so that the caller waits until its cache shows it. */
+  /** Called with each object written, so that the caller can wait until its cache contains it. */
   readonly onWrite?: (object: T) => void;
 }
 
@@ -98,7 +98,7 @@ async function patchOwners<T extends KubeObject>(
     adopter.onWrite?.(written);
     return written;
   } catch (error) {
-    // The object is gone or may not be changed any more: it cannot be claimed.
+    // The object is gone or cannot be changed, so it cannot be claimed.
     if (error instanceof ApiError && (error.code === 404 || error.code === 422)) return undefined;
     throw error;
   }

@@ -1,4 +1,4 @@
-/** Ownership as the caches show it: the objects an owner controls, and the orphans it may adopt. */
+/** Ownership according to the caches: an owner's objects, and the orphans it may adopt. */
 import type { KubeObject } from "#api/object.ts";
 import type { Informer } from "#client/informer.ts";
 import { commonIndexes } from "#client/indexer.ts";
@@ -25,7 +25,7 @@ export function listControlled<T extends KubeObject>(
   return informer.byIndex(controllerIndex, ownerUid ?? "");
 }
 
-/** Claims what the owner controls and the orphans of its namespace that match (adopt.ts). */
+/** Claims the owner's objects and the matching orphans of its namespace (adopt.ts). */
 export function claimCached<T extends KubeObject>(
   informer: Informer<T>,
   adopter: Adopter<T>,

@@ -13,7 +13,7 @@ import type { KubeObject } from "#api/object.ts";
 
 const parsed = new WeakMap<object, LabelSelector>();
 
-/** The object's `spec.selector`; one that does not parse selects nothing. */
+/** The selector in `spec.selector`; an invalid one selects nothing. */
 export function selectorOf(
   object: KubeObject & { readonly spec?: { readonly selector?: LabelSelectorSpec } },
 ): LabelSelector {

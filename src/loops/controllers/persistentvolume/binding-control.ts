@@ -39,7 +39,7 @@ export class BindingControl {
 
   async bind(volume: PersistentVolume, claim: PersistentVolumeClaim): Promise<void> {
     const bound = volumeBoundTo(volume, claim);
-    // No other claim may choose it while the write is under way.
+    // Prevents other claims from choosing it during the write.
     if (!isVolumeOf(volume, claim)) this.#deps.index.set(bound);
     const written = await this.writeVolume(volume, bound);
     const inPhase = await this.setVolumePhase(written, "Bound");
@@ -77,7 +77,7 @@ export class BindingControl {
     return next === volume ? volume : this.#writeVolumeStatus(next);
   }
 
-  /** Phase Failed with the event; a volume that has failed is left alone. */
+  /** Sets phase Failed and records the event; a volume that has failed is left unchanged. */
   async fail(volume: PersistentVolume, event: EventText): Promise<void> {
     const { message } = event;
     const next = volumeWithPhase(volume, { phase: "Failed", since: this.#now(), message });
@@ -116,7 +116,7 @@ export class BindingControl {
     return formatTime(this.#deps.clock.nowMs());
   }
 
-  /** The index shows again what is known of the volume. */
+  /** Restores the volume's entry in the index. */
   #restore(volume: PersistentVolume): void {
     const name = volume.metadata?.name ?? "";
     const known = this.#deps.volumes.get(name);

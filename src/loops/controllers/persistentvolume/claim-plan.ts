@@ -24,27 +24,27 @@ export interface EventText {
   readonly message: string;
 }
 
-/** What the caches show. */
+/** The state according to the caches. */
 export interface ClaimView {
   readonly claim: PersistentVolumeClaim;
   volume(name: string): PersistentVolume | undefined;
   bestVolume(isDelayed: boolean): PersistentVolume | undefined;
   storageClass(name: string): StorageClass | undefined;
   defaultClass(): string | undefined;
-  /** Names of pods that use the claim and have no node yet. */
+  /** Names of pods that use the claim and are not bound to a node. */
   waitingPods(): readonly string[];
 }
 
 export type ClaimStep =
   | { readonly kind: "bind"; readonly volume: PersistentVolume }
-  /** Phase Pending, and nothing of a volume in the status. */
+  /** Phase Pending, without data of a volume in the status. */
   | { readonly kind: "pending"; readonly event?: EventText }
   | { readonly kind: "lost"; readonly event: EventText }
   | { readonly kind: "assign-class"; readonly className: string }
   | { readonly kind: "provision"; readonly provisioner: string; readonly event: EventText }
-  /** Nothing is written but the event. */
+  /** Only the event is written. */
   | { readonly kind: "refused"; readonly event: EventText }
-  /** As refused, and tried again with backoff. */
+  /** Like refused, with a retry after a backoff. */
   | { readonly kind: "contested"; readonly event: EventText; readonly error: string };
 
 export function planClaim(view: ClaimView): ClaimStep {
@@ -80,7 +80,7 @@ function waitingText(pods: readonly string[]): EventText {
   return { type: "Normal", reason: "WaitForPodScheduled", message };
 }
 
-/** No volume is made here: in-tree provisioners are gone, but for one that is off by default. */
+/** Volumes are not created here: in-tree provisioners were removed, except one that is off by default. */
 function planProvision(className: string, storageClass: StorageClass | undefined): ClaimStep {
   const failed = (message: string): ClaimStep => ({
     kind: "refused",
@@ -102,7 +102,7 @@ function planProvision(className: string, storageClass: StorageClass | undefined
   return { kind: "provision", provisioner, event };
 }
 
-/** The user, or a binding cut short, named the volume. */
+/** The volume was named by the user, or by an interrupted binding. */
 function planNamed(view: ClaimView, name: string): ClaimStep {
   const { claim } = view;
   const volume = view.volume(name);

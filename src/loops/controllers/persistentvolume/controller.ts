@@ -65,7 +65,7 @@ const claimRefIndex = "controllers.volume-claim";
 
 const claimPrefix = "claim:";
 const volumePrefix = "volume:";
-/** The key of all classes in `#classesToWake`. */
+/** Key that stands for all classes in `#classesToWake`. */
 const classesKey = "classes";
 
 export class VolumeBinder implements KeyOptions {
@@ -82,7 +82,7 @@ export class VolumeBinder implements KeyOptions {
   readonly #volumes: OwnWrites<PersistentVolume>;
   readonly #index = new VolumeIndex();
   readonly #control: BindingControl;
-  /** The last event of each waiting claim: it is not repeated while nothing else happens. */
+  /** The last event of each waiting claim, which is not repeated until something changes. */
   readonly #said = new Map<string, string>();
   readonly #classesToWake = new Set<string>();
   #lastWakeMs = Number.NEGATIVE_INFINITY;
@@ -132,7 +132,7 @@ export class VolumeBinder implements KeyOptions {
     });
     const wake = (one: StorageClass): void => {
       this.#wakeWaiting(one.metadata?.name ?? "");
-      // It may be the default one.
+      // The class may be the default one.
       this.#wakeWaiting("");
     };
     this.#classes.addHandler({ add: wake, update: (_old, one) => wake(one) });
@@ -281,7 +281,7 @@ export class VolumeBinder implements KeyOptions {
     }
   }
 
-  /** The claim that the volume's reference means. It is gone only when the server says so. */
+  /** The claim in the volume's reference. It counts as gone only if the server says so. */
   async #claimOf(volume: PersistentVolume): Promise<PersistentVolumeClaim | undefined> {
     const { claimRef } = volume.spec ?? {};
     const uid = claimRef?.uid ?? "";

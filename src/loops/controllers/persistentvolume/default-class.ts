@@ -1,4 +1,4 @@
-/** The StorageClass of claims that name none, pure: the newest that is marked; names break a tie. */
+/** The StorageClass for claims without one: the newest that is marked; names break a tie. Pure. */
 import type { StorageClass } from "#api/gen/types.ts";
 import { annotationOf } from "#api/volumes/binding.ts";
 

@@ -20,7 +20,7 @@ export const betaStorageProvisioner = "volume.beta.kubernetes.io/storage-provisi
 const externalFinalizer = "external-provisioner.volume.kubernetes.io/finalizer";
 const inTreeFinalizer = "kubernetes.io/pv-controller";
 
-/** The claim as it comes back when nothing is to be written. */
+/** Returns the given claim when nothing has to be written. */
 export function migrateClaim(claim: PersistentVolumeClaim): PersistentVolumeClaim {
   const provisioner =
     annotationOf(claim, storageProvisioner) ?? annotationOf(claim, betaStorageProvisioner);
@@ -46,7 +46,7 @@ function migrate<T extends KubeObject>(object: T, provisioner: string | undefine
   return now === driver ? object : withAnnotations(object, { [migratedTo]: driver });
 }
 
-/** Of a dynamically provisioned volume; the same list when nothing changes. */
+/** Finalizers of a dynamically provisioned volume; the same list when nothing changes. */
 function finalizersOf(volume: PersistentVolume, provisioner: string): readonly string[] {
   const now = volume.metadata?.finalizers ?? [];
   const isDeleted = volume.spec?.persistentVolumeReclaimPolicy === "Delete";
@@ -57,7 +57,7 @@ function finalizersOf(volume: PersistentVolume, provisioner: string): readonly s
   return others.includes(inTreeFinalizer) ? others : [...others, inTreeFinalizer];
 }
 
-/** The volume without the finalizer of the in-tree deleter. */
+/** The volume without the in-tree deleter's finalizer. */
 export function withoutInTreeFinalizer(volume: PersistentVolume): PersistentVolume {
   const now = volume.metadata?.finalizers ?? [];
   const finalizers = without(now, inTreeFinalizer);

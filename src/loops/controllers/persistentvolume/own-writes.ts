@@ -27,7 +27,7 @@ export class OwnWrites<T extends KubeObject> {
     return this.#written.get(key) ?? this.#informer.getByKey(key);
   }
 
-  /** `object` is the server's answer to a write. */
+  /** `object`: the server's answer to a write. */
   note(object: T): T {
     const key = keyOf(object);
     const cached = this.#informer.getByKey(key);
@@ -44,7 +44,7 @@ export class OwnWrites<T extends KubeObject> {
   }
 }
 
-/** resourceVersions of one resource are comparable integers (KEP-5504), of at most 2^53. */
+/** resourceVersions of one resource are comparable integers (KEP-5504) up to 2^53. */
 function versionOf(object: KubeObject): number {
   return Number(object.metadata?.resourceVersion ?? 0);
 }

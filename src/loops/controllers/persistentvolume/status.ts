@@ -1,13 +1,13 @@
-/** The statuses that the binder writes, pure: an object that is already as wished comes back as it is. */
+/** Computes the statuses that the binder writes; returns the given object if it is up to date. Pure. */
 import type { PersistentVolume, PersistentVolumeClaim } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
 import { tryParseQuantity } from "#api/values/quantity.ts";
 import { annotationOf, storageNanos } from "#api/volumes/binding.ts";
 
-/** The node still grows the file system to the volume's capacity. */
+/** Set while the node still has to grow the file system to the volume's capacity. */
 const preResizeCapacity = "volume.alpha.kubernetes.io/pre-resize-capacity";
 
-/** Pending and Lost: nothing of a volume is left in the status. */
+/** For Pending and Lost: the status contains no data of a volume. */
 export function unboundClaimStatus(
   claim: PersistentVolumeClaim,
   phase: "Pending" | "Lost",
@@ -21,7 +21,7 @@ export function unboundClaimStatus(
   return { ...claim, status: { ...rest, phase } };
 }
 
-/** Sizes are taken over when the claim becomes Bound; later it is the resizer that writes them. */
+/** Sizes are copied when the claim becomes Bound; later the resizer writes them. */
 export function boundClaimStatus(
   claim: PersistentVolumeClaim,
   volume: PersistentVolume,
@@ -55,7 +55,7 @@ function capacityOf(
   return isSame ? now : capacity;
 }
 
-/** `since`: when the volume gets the phase, as written in `lastPhaseTransitionTime`. */
+/** `since`: time of the phase change for `lastPhaseTransitionTime`. */
 export function volumeWithPhase(
   volume: PersistentVolume,
   wanted: { readonly phase: string; readonly since: string; readonly message?: string },

@@ -17,14 +17,14 @@ import { csiDriverOf } from "#api/volumes/csi-migration.ts";
 
 type VolumeStep =
   | { readonly kind: "phase"; readonly phase: "Available" | "Bound" }
-  /** Phase Released, then reclaimed. */
+  /** Phase Released, then the reclaim policy is applied. */
   | { readonly kind: "reclaim" }
-  /** Its claim decides. */
+  /** The claim's reconcile decides. */
   | { readonly kind: "wake-claim" }
   | { readonly kind: "unbind" }
   | { readonly kind: "refused"; readonly onVolume: EventText; readonly onClaim: EventText };
 
-/** `claim`: the one that claimRef means, by name and uid; undefined when it is gone. */
+/** `claim`: the claim in claimRef by name and uid; undefined when it is gone. */
 export function planVolume(
   volume: PersistentVolume,
   claim: PersistentVolumeClaim | undefined,
@@ -60,7 +60,7 @@ function modesDiffer(volume: string, claim: string): VolumeStep {
   };
 }
 
-/** The volume without its claim: no reference when it was chosen here, else the user's without uid. */
+/** The volume without its claim: no reference if the controller set it, otherwise the user's without uid. */
 export function unboundVolume(volume: PersistentVolume): PersistentVolume {
   const { claimRef, ...spec } = volume.spec ?? {};
   if (hasAnnotation(volume, boundByController)) {
@@ -71,12 +71,12 @@ export function unboundVolume(volume: PersistentVolume): PersistentVolume {
 }
 
 type ReclaimStep =
-  /** Retained, or an external deleter's. */
+  /** The volume is retained, or deleted by an external deleter. */
   | { readonly kind: "keep" }
   | { readonly kind: "delete" }
   | { readonly kind: "fail"; readonly reason: string; readonly message: string };
 
-/** Upstream's deleter of hostPath volumes touches nothing else. */
+/** The only paths that upstream's hostPath deleter removes. */
 const deletablePath = /^\/tmp\/.+/;
 
 export function planReclaim(volume: PersistentVolume): ReclaimStep {
@@ -87,7 +87,7 @@ export function planReclaim(volume: PersistentVolume): ReclaimStep {
     case "Delete":
       return planDelete(volume);
     case "Recycle":
-      // Upstream runs a pod that empties the volume; the policy has been deprecated since 1.15.
+      // Upstream runs a pod that empties the volume; the policy is deprecated since 1.15.
       return {
         kind: "fail",
         reason: "VolumeFailedRecycle",

@@ -25,9 +25,9 @@ export const podGarbageCollectorRole: ControllerRole = {
 };
 
 const everyMs = 20_000;
-/** Upstream's. */
+/** Upstream's default. */
 const terminatedDefault = 12_500;
-/** Deletes under way at once. */
+/** Concurrent deletes. */
 const deletesMax = 50;
 
 export class PodGarbageCollector implements KeyOptions {
@@ -40,7 +40,7 @@ export class PodGarbageCollector implements KeyOptions {
   readonly #missing: MissingNodes;
   readonly #terminatedMax: number;
 
-  /** `terminatedMax`: finished pods kept, --terminated-pod-gc-threshold; 0: all. */
+  /** `terminatedMax`: maximum finished pods kept, --terminated-pod-gc-threshold; 0: unlimited. */
   constructor(deps: ControllerDeps, terminatedMax = terminatedDefault) {
     this.#deps = deps;
     this.#terminatedMax = terminatedMax;
@@ -66,7 +66,7 @@ export class PodGarbageCollector implements KeyOptions {
     }
   }
 
-  /** Marks a running pod as failed first: no kubelet is left to report it. */
+  /** Marks a running pod as failed first, because no kubelet will report it. */
   async #remove({ pod, disruption }: PodGarbage): Promise<void> {
     const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
     try {

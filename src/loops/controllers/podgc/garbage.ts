@@ -1,10 +1,10 @@
-/** Which pods no other controller cleans up, pure: the rules of upstream's pod garbage collector. */
+/** Determines pods that no other controller deletes: the rules of upstream's pod garbage collector. Pure. */
 import type { Node, Pod } from "#api/gen/types.ts";
 import { isFinished } from "../pods/pod.ts";
 
 export interface PodGarbage {
   readonly pod: Pod;
-  /** Goes onto a pod that was at work, as condition DisruptionTarget. */
+  /** Condition DisruptionTarget for a pod that was running. */
   readonly disruption?: { readonly reason: string; readonly message: string };
 }
 
@@ -14,13 +14,13 @@ export interface GarbageRound {
   readonly nodes: ReadonlyMap<string, Node>;
   /** Names of nodes that pods are bound to and that do not exist. */
   readonly gone: ReadonlySet<string>;
-  /** Finished pods that may stay. */
+  /** Maximum number of finished pods. */
   readonly terminatedMax: number;
 }
 
 const outOfService = "node.kubernetes.io/out-of-service";
 
-/** All pods to delete, in order; a pod may be there for two reasons. */
+/** All pods to delete, in order; a pod may occur for two reasons. */
 export function planGarbage({
   pods,
   nodes,
@@ -35,7 +35,7 @@ export function planGarbage({
   ];
 }
 
-/** Finished pods beyond `threshold`, evicted ones first, then the oldest; 0 keeps all. */
+/** Finished pods beyond `threshold`, evicted ones first, then the oldest; 0: none. */
 export function findTerminatedBeyond(
   pods: readonly Pod[],
   threshold: number,
@@ -52,14 +52,14 @@ export function findTerminatedBeyond(
     .map((pod) => ({ pod }));
 }
 
-/** Being deleted without ever having been bound: no kubelet will finish them. */
+/** Pods being deleted that were never bound, so that no kubelet will finish them. */
 export function findUnscheduledTerminating(pods: readonly Pod[]): readonly PodGarbage[] {
   return pods
     .filter((pod) => pod.metadata?.deletionTimestamp !== undefined && nodeOf(pod) === "")
     .map((pod) => ({ pod }));
 }
 
-/** Being deleted on a node that an operator has declared out of service. */
+/** Pods being deleted on a node that an operator marked as out of service. */
 export function findTerminatingOutOfService(
   pods: readonly Pod[],
   nodes: ReadonlyMap<string, Node>,
@@ -75,7 +75,7 @@ export function findTerminatingOutOfService(
     .map((pod) => ({ pod }));
 }
 
-/** Bound to a node in `gone`: nodes that the server said, after a quarantine, do not exist. */
+/** Pods bound to a node in `gone`, which according to the server, after a quarantine, does not exist. */
 export function findOrphaned(
   pods: readonly Pod[],
   gone: ReadonlySet<string>,

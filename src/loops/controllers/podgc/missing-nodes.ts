@@ -15,7 +15,7 @@ const quarantineMs = 40_000;
 export class MissingNodes {
   readonly #client: Client;
   readonly #clock: Clock;
-  /** Node name to the monotonic time it was first missed. */
+  /** Monotonic time when each node was first missed, by name. */
   readonly #missing = new Map<string, number>();
 
   constructor({ client, clock }: Pick<ControllerDeps, "client" | "clock">) {
@@ -23,7 +23,7 @@ export class MissingNodes {
     this.#clock = clock;
   }
 
-  /** `missing` are the names the cache lacks now. @returns those that do not exist. */
+  /** `missing`: names that the cache lacks now. @returns those that do not exist. */
   async findGone(missing: ReadonlySet<string>): Promise<ReadonlySet<string>> {
     const due = this.#findDue(missing);
     const isGone = await Promise.all(due.map((name) => this.#isGone(name)));
@@ -38,7 +38,7 @@ export class MissingNodes {
     return due.map(([name]) => name);
   }
 
-  /** Only a 404 says so: after any other error the node is asked for again in the next round. */
+  /** True only after a 404; after any other error the node is looked up again in the next round. */
   async #isGone(name: string): Promise<boolean> {
     try {
       await this.#client.get(refs.nodes, "", name);

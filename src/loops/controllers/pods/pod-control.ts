@@ -14,13 +14,13 @@ import type { Expectations } from "#client/expectations.ts";
 import { refs } from "../framework/refs.ts";
 import { slowStart } from "../framework/slow-start.ts";
 
-/** The object that pods are created or deleted for, and its key in the expectations. */
+/** The owner of the pods, and its key in the expectations. */
 export interface PodOwner<T extends KubeObject = KubeObject> {
   readonly key: string;
   readonly object: T;
 }
 
-/** `succeeded` pods were created; `error` is the first one that counts, if any. */
+/** `succeeded`: number of pods created; `error`: the first relevant one, if any. */
 interface CreateResult {
   readonly succeeded: number;
   readonly error: unknown;
@@ -57,7 +57,7 @@ export class PodControl {
     this.#recorder.event(object, "Normal", "SuccessfulCreate", text);
   }
 
-  /** Throws unless the pod is deleted, or was gone already. */
+  /** Throws unless the pod was deleted or already gone. */
   async deletePod({ key, object }: PodOwner, pod: Pod): Promise<void> {
     const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
     this.#expectations.expectDeletion(key, pod);

@@ -1,4 +1,4 @@
-/** The states of a Pod that controllers look at, and pods made from templates. */
+/** States of Pods for controllers, and the creation of pods from templates. */
 import { ownEntry } from "#base/own.ts";
 import type { Pod, PodTemplateSpec } from "#api/gen/types.ts";
 import type { OwnerReference } from "#api/object.ts";
@@ -8,7 +8,7 @@ export function isFinished(pod: Pod): boolean {
   return pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
 }
 
-/** Being deleted; it may be finished too. */
+/** Being deleted, possibly finished. */
 export function isGoing(pod: Pod): boolean {
   return pod.metadata?.deletionTimestamp !== undefined;
 }
@@ -39,14 +39,14 @@ export function isAvailable(pod: Pod, minReadySeconds: number, nowMs: number): b
   return isReady(pod) && availableInMs(pod, minReadySeconds, nowMs) <= 0;
 }
 
-/** How long until a ready pod counts as available; 0 or less when it does already. */
+/** Time until a ready pod becomes available; 0 or less when it already is. */
 export function availableInMs(pod: Pod, minReadySeconds: number, nowMs: number): number {
   if (minReadySeconds <= 0) return 0;
   const since = Date.parse(podCondition(pod, "Ready")?.lastTransitionTime ?? "");
   return Number.isNaN(since) ? minReadySeconds * 1000 : since + minReadySeconds * 1000 - nowMs;
 }
 
-/** When the next ready pod becomes available by the clock alone; undefined when none will. */
+/** Time until the next ready pod becomes available; undefined: none will by time alone. */
 export function nextAvailableMs(
   pods: readonly Pod[],
   minReadySeconds: number,
@@ -59,7 +59,7 @@ export function nextAvailableMs(
   return waits.length === 0 ? undefined : Math.min(...waits);
 }
 
-/** A pod as the controller of `owner` creates it; the server adds defaults, name suffix and uid. */
+/** A pod as created by the controller of `owner`; the server adds defaults, name suffix and uid. */
 export function podFromTemplate(
   template: PodTemplateSpec,
   options: {
@@ -115,7 +115,7 @@ export function compareForDeletion(nowMs: number, crowd: (pod: Pod) => number): 
   ]);
 }
 
-/** The order for Jobs: without deletion cost and crowding, and with exact times. */
+/** The deletion order for Jobs: ignores deletion cost and crowding, and uses exact times. */
 export const compareActive: Compare = chain([
   byStage,
   (a, b) => laterFirst(readySince(a), readySince(b)),
@@ -177,7 +177,7 @@ function timeOf(text: string | undefined): number {
   return Number.isNaN(time) ? Number.POSITIVE_INFINITY : time;
 }
 
-/** The power of two of an age in nanoseconds; -1 for an age of 0 or less. */
+/** Logarithm to base 2 of an age in nanoseconds; -1 for an age of 0 or less. */
 function ageRank(nowMs: number, since: string | undefined): number {
   const ageMs = nowMs - timeOf(since);
   return ageMs > 0 ? Math.floor(Math.log2(ageMs * 1e6)) : -1;

@@ -35,7 +35,7 @@ interface RevisionOwner extends KubeObject {
 interface RevisionDeps {
   readonly client: Client;
   readonly reference: OwnerReference;
-  /** The label that carries the hash. Upstream's two controllers hash different things under it. */
+  /** Label with the hash. Upstream's two controllers hash different data for it. */
   readonly hashLabel: typeof revisionHashLabel | typeof hashLabel;
   readonly onCollision: OnCollision;
 }
@@ -49,7 +49,7 @@ export function templateOf(revision: ControllerRevision): PodTemplateSpec | unde
   return template;
 }
 
-/** The owner's cached revisions, with matching orphans that an earlier owner has left. */
+/** The owner's cached revisions, including matching orphans of an earlier owner. */
 export function claimRevisions(
   informer: Informer<ControllerRevision>,
   adopter: Omit<Adopter<ControllerRevision>, "ref" | "matches">,
@@ -73,7 +73,7 @@ type OnCollision = (collisions: number | undefined) => Promise<number> | number;
 
 interface Ensured {
   readonly revision: ControllerRevision;
-  /** With it the revision has its name: for the owner's status. */
+  /** Collision count that is part of the revision's name; stored in the owner's status. */
   readonly collisions: number | undefined;
 }
 
@@ -127,7 +127,7 @@ async function createRevision(
   const wanted = makeRevision(deps, owner, template, { revision, collisions });
   for (;;) {
     const { name = "" } = owner.metadata ?? {};
-    // The label keeps the first hash, as upstream's.
+    // As upstream, the label keeps the first hash.
     const hash = hashOf(deps, template, collisions);
     const metadata = { ...wanted.metadata, name: revisionName(name, hash) };
     const created = await createOrFind(deps.client, { ...wanted, metadata });
@@ -159,7 +159,7 @@ function makeRevision(
     kind: "ControllerRevision",
     metadata: {
       namespace,
-      // kubectl finds revisions by the selector, which the template's labels match.
+      // kubectl finds revisions by the selector, which matches the template's labels.
       labels: { ...template.metadata?.labels, [deps.hashLabel]: hash },
       ...given({ annotations }),
       ownerReferences: [deps.reference],
@@ -169,7 +169,7 @@ function makeRevision(
   };
 }
 
-/** @returns undefined when a revision of another template has the name. */
+/** @returns undefined when the name belongs to a revision of another template. */
 async function createOrFind(
   client: Client,
   object: ControllerRevision,
@@ -185,14 +185,14 @@ async function createOrFind(
   }
 }
 
-/** Upstream's bound, which leaves room for a hash of any length. */
+/** Upstream's limit, which leaves room for any hash. */
 const prefixMax = 223;
 
 function revisionName(owner: string, hash: string): string {
   return `${owner.slice(0, prefixMax)}-${hash}`;
 }
 
-/** Deletes revisions that nothing uses, beyond the history limit, oldest first. */
+/** Deletes unused revisions beyond the history limit, oldest first. */
 export async function trimRevisions(
   client: Client,
   owner: RevisionOwner,

@@ -14,7 +14,7 @@ import { type GoType, fieldsOf } from "./template-fields.ts";
 type Bag = Readonly<Record<string, unknown>>;
 
 const nothing: Bag = Object.freeze({});
-/** A template carries no times. */
+/** Templates contain no times. */
 const zeroTime = "{Time:(time.Time){wall:(uint64)0 ext:(int64)0 loc:(*time.Location)<nil>}}";
 
 export function dumpTemplate(template: PodTemplateSpec): string {
@@ -22,7 +22,7 @@ export function dumpTemplate(template: PodTemplateSpec): string {
   return dump(type, template, true);
 }
 
-/** `showsType` is false for elements, whose type their list or map has named. */
+/** `showsType`: false for elements, whose type is shown by their list or map. */
 function dump(type: GoType, value: unknown, showsType: boolean): string {
   if (type.kind === "pointer") return dumpPointer(type.of, value, showsType);
   return (showsType ? `(${type.name})` : "") + dumpValue(type, value);
@@ -119,7 +119,7 @@ function isSmall({ digits, exponent, format }: ParsedQuantity): boolean {
   return 15 - count - Math.trunc((exponent * 3) / 10) - 1 >= 0;
 }
 
-/** The text is kept where it is in canonical form by upstream's first glance. */
+/** The text is kept if upstream's quick check recognises it as canonical. */
 function dumpSmall({ digits, exponent, format }: ParsedQuantity, text: string): string {
   const number = BigInt(digits);
   if (format === "BinarySI") {

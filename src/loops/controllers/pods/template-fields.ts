@@ -1,4 +1,4 @@
-/** The table of `template-types.ts`, parsed: the fields of each Go struct in a pod template. */
+/** The parsed table of `template-types.ts`: the fields of each Go struct in a pod template. */
 import { templateTypes } from "./template-types.ts";
 
 export type GoType =
@@ -10,9 +10,9 @@ export interface GoField {
   readonly goName: string;
   readonly jsonName: string;
   readonly type: GoType;
-  /** Its fields stand in the JSON object of the outer struct. */
+  /** Whether its fields are in the JSON object of the outer struct. */
   readonly isEmbedded: boolean;
-  /** When Go's encoder leaves the field out. A struct is never empty, but may be zero. */
+  /** When Go's encoder omits the field. A struct is never empty, but may be zero. */
   readonly omit: "empty" | "zero" | "never";
 }
 

@@ -1,4 +1,4 @@
-/** Names for templates and for the data of revisions: upstream's hashes, in its vowel-less alphabet. */
+/** Hashes of templates and revision data for names: upstream's hashes, in its alphabet without vowels. */
 import type { PodTemplateSpec } from "#api/gen/types.ts";
 import { dumpTemplate } from "./template-dump.ts";
 
@@ -21,7 +21,7 @@ export function templateHash(
   return safeEncode(collisionCount === undefined ? hash : addCount(hash, collisionCount));
 }
 
-/** As eight bytes: a little-endian uint32, and four zeros. */
+/** Eight bytes: a little-endian uint32 and four zeros. */
 function addCount(before: number, count: number): number {
   let hash = before;
   for (let at = 0; at < 8; at++) {
@@ -31,7 +31,7 @@ function addCount(before: number, count: number): number {
   return hash;
 }
 
-/** The hash of a StatefulSet's revision: FNV-1 over its data and the count in decimal. */
+/** The hash of a StatefulSet's revision: FNV-1 over its data and the decimal count. */
 export function dataHash(data: string, collisionCount: number): string {
   let hash = offset;
   for (const byte of encoder.encode(`${data}${collisionCount}`)) {

@@ -14,7 +14,7 @@ type Bag = Readonly<Record<string, unknown>>;
 
 const nothing: Bag = Object.freeze({});
 
-/** The patch that restores a template: the data of a ControllerRevision. */
+/** The patch that restores a template, which is the data of a ControllerRevision. */
 export function restoringPatch(template: PodTemplateSpec): JsonObject {
   const fields = structEntries("v1.PodTemplateSpec", template);
   return { spec: { template: sorted([...fields, ["$patch", "replace"]]) } };
@@ -29,7 +29,7 @@ function structEntries(name: string, value: unknown): [string, JsonValue][] {
   });
 }
 
-/** Undefined for what Go leaves out. */
+/** Undefined for values that Go omits. */
 function encodeField({ type, omit }: GoField, value: unknown): JsonValue | undefined {
   if (type.name === "v1.Time" || omit === "zero") return undefined;
   if (omit === "empty" && isEmpty(type, value)) return undefined;

@@ -28,7 +28,7 @@ export const policyStatusRole: ControllerRole = {
 
 type WarningSteps = Steps<readonly { readonly fieldRef: string; readonly warning: string }[]>;
 
-/** @returns upstream's ExpressionWarnings; a promise where the kinds are read first. */
+/** @returns upstream's ExpressionWarnings; a promise if the kinds have to be read first. */
 export type CheckPolicyTypes = (
   policy: AnyObject,
   signal: AbortSignal,

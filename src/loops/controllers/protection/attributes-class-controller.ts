@@ -74,7 +74,7 @@ function classesOfVolume({ spec }: PersistentVolume): readonly string[] {
   return name === "" ? [] : [name];
 }
 
-/** Wakes classes when an object that named them names them no more. */
+/** Adds a class when an object no longer refers to it. */
 function watchLeft<T extends KubeObject>(
   informer: Informer<T>,
   classesOf: (object: T) => readonly string[],

@@ -55,7 +55,7 @@ export class ClaimProtectionController implements ControllerOptions<PersistentVo
     await this.#finalizers.remove(claim);
   }
 
-  /** Asks the cache first, then the server. */
+  /** Checks the cache first, then the server. */
   async #isInUse(key: string, claim: PersistentVolumeClaim): Promise<boolean> {
     if (podsOfClaim(this.#pods, key).some((pod) => usesClaim(pod, claim))) return true;
     const namespace = claim.metadata?.namespace ?? "";

@@ -1,4 +1,4 @@
-/** Which claims a pod uses. */
+/** The claims that a pod uses. */
 import type { PersistentVolumeClaim, Pod } from "#api/gen/types.ts";
 import type { Informer } from "#client/informer.ts";
 
@@ -8,7 +8,7 @@ export function indexByClaim(pods: Informer<Pod>): void {
   pods.addIndex(claimIndex, claimsOf);
 }
 
-/** Of the cache, after `indexByClaim`. `key`: `namespace/name` of the claim. */
+/** From the cache, after `indexByClaim`. `key`: `namespace/name` of the claim. */
 export function podsOfClaim(pods: Informer<Pod>, key: string): readonly Pod[] {
   return pods.byIndex(claimIndex, key);
 }
@@ -43,7 +43,7 @@ function isOwnedBy(claim: PersistentVolumeClaim, pod: Pod): boolean {
   return owners.some(({ uid, controller }) => controller === true && uid === pod.metadata?.uid);
 }
 
-/** The kubelet is done with it, or it was forced out: it waits for its finalizers only. */
+/** Whether only finalizers keep the pod: the kubelet has finished, or the deletion was forced. */
 function isShutDown({ metadata }: Pod): boolean {
   return metadata?.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds === 0;
 }

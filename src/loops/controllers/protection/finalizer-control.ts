@@ -1,9 +1,9 @@
-/** A protection finalizer on an object: whether it must be added or removed, and the write. */
+/** Decides whether a protection finalizer must be added or removed, and writes it. */
 import type { KubeObject } from "#api/object.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import { isNotFound } from "#client/api-errors.ts";
 
-/** Deleted but still protected, or not deleted and unprotected (created before admission added it). */
+/** Whether it is deleted but still protected, or unprotected (created before admission added it). */
 export function needsWork(object: KubeObject, finalizer: string): boolean {
   const has = (object.metadata?.finalizers ?? []).includes(finalizer);
   return has === (object.metadata?.deletionTimestamp !== undefined);

@@ -1,4 +1,4 @@
-/** Protection of volumes in use: the finalizer of a deleted volume stays while it is bound. */
+/** Protection of volumes in use: a deleted volume keeps its finalizer while it is bound. */
 import type { PersistentVolume } from "#api/gen/types.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { ControllerDeps } from "../framework/deps.ts";

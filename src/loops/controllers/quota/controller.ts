@@ -39,24 +39,24 @@ export const resourceQuotaRole: ControllerRole = {
 };
 
 const resyncMs = 5 * 60_000;
-/** A resource is being read for the first time, or was not served when it was looked for. */
+/** Retry delay for a resource that is being read for the first time or was not served. */
 const unreadMs = 1_000;
 const unservedMs = 30_000;
-/** More names than this are counted in a step of their own: counting them takes milliseconds. */
+/** More names than this are counted in a separate step, which takes milliseconds. */
 const manyNames = 500;
 
 export class ResourceQuotaController implements ControllerOptions<ResourceQuota> {
   readonly name = "resourcequota-controller";
   readonly workers = 5;
   readonly ref = refs.resourcequotas;
-  /** Charges of admission need no recount; a changed limit does. */
+  /** Charges made by admission need no recount, but a changed limit does. */
   readonly when = { on: ["add", "update"], changed: hasOtherSpec } as const;
   readonly #changed = new KeySource();
   readonly sources = [this.#changed];
   readonly #deps: ControllerDeps;
   readonly #quotas: Informer<ResourceQuota>;
   readonly #counted: CountedResources;
-  /** Quotas that name a resource nobody serves, by key. */
+  /** Keys of quotas that name a resource which is not served. */
   readonly #unserved = new Set<string>();
 
   constructor(deps: ControllerDeps) {
@@ -66,7 +66,7 @@ export class ResourceQuotaController implements ControllerOptions<ResourceQuota>
       onUpdate: (evaluator, old, object) => this.#enqueueChanged(evaluator, old, object),
       onDelete: (evaluator, object) => this.#enqueueCounting(evaluator, object),
     });
-    // A quota may count a kind that is defined after it.
+    // A quota may count a kind that is defined later.
     onKindsChanged(deps.informers, () => this.#enqueueUnserved());
   }
 
@@ -74,18 +74,18 @@ export class ResourceQuotaController implements ControllerOptions<ResourceQuota>
     for (const key of this.#unserved) this.#changed.add(key);
   }
 
-  /** Objects without a namespace have no quotas. */
+  /** Objects without a namespace belong to no quota. */
   #quotasIn(namespace: string): readonly ResourceQuota[] {
     return namespace === "" ? [] : this.#quotas.list(namespace);
   }
 
-  /** Enqueues the quotas that count objects such as this one. */
+  /** Enqueues the quotas that count this object. */
   #enqueueCounting(evaluator: UsageEvaluator, object: KubeObject): void {
     for (const quota of this.#quotasIn(object.metadata?.namespace ?? ""))
       if (evaluator.matching(limitedNames(quota)).length > 0) this.#changed.add(keyOf(quota));
   }
 
-  /** Enqueues the quotas to which the object is another amount than it was: by its usage, or by their scopes. */
+  /** Enqueues the quotas for which the object's amount has changed, by usage or by scope. */
   #enqueueChanged(evaluator: UsageEvaluator, old: KubeObject, object: KubeObject): void {
     const nowMs = this.#deps.clock.nowMs();
     for (const quota of this.#quotasIn(object.metadata?.namespace ?? "")) {
@@ -110,7 +110,7 @@ export class ResourceQuotaController implements ControllerOptions<ResourceQuota>
     if (hasUnserved) this.#unserved.add(key);
     else this.#unserved.delete(key);
     if (resources.some((one) => this.#counted.isUnread(one))) return { requeueAfterMs: unreadMs };
-    // Discovery and the count are a step each: a quota may have thousands of names.
+    // Separate steps for discovery and counting, because a quota may have thousands of names.
     if (names.length > manyNames) await sleep(this.#deps.clock, "controllers.delay", 0, signal);
     await this.#writeStatus(quota, this.#count(quota));
     return { requeueAfterMs: hasUnserved ? unservedMs : resyncMs };
@@ -139,7 +139,7 @@ function hasOtherSpec(old: ResourceQuota, quota: ResourceQuota): boolean {
   return !jsonEqual(old.spec, quota.spec);
 }
 
-/** Equal for equal amounts. */
+/** Equal amounts have equal texts. */
 function formatUsage(usage: Usage): string {
   const entries = Object.entries(usage).map(
     ([name, amount]) => `${name}=${formatQuantity(amount)}`,

@@ -22,7 +22,7 @@ export class CountedResources {
   readonly #client: Client;
   readonly #informers: InformerSet;
   readonly #events: UsageEvents;
-  /** By qualified name of the resource. */
+  /** Informers by qualified resource name. */
   readonly #counted = new Map<string, Informer<KubeObject>>();
 
   constructor(deps: Pick<ControllerDeps, "client" | "informers">, events: UsageEvents) {
@@ -31,7 +31,7 @@ export class CountedResources {
     this.#events = events;
   }
 
-  /** @returns whether some resource is not served, so that it counts as none. */
+  /** @returns whether a resource is not served, so that it counts as zero. */
   async watch(resources: readonly GroupResource[]): Promise<boolean> {
     for (const resource of resources) this.#renew(resource);
     const missing = resources.filter((resource) => !this.#has(resource));
@@ -49,7 +49,7 @@ export class CountedResources {
     return missing.some((resource) => !this.#has(resource));
   }
 
-  /** True while the resource is being read for the first time. */
+  /** Whether the resource is being read for the first time. */
   isUnread(resource: GroupResource): boolean {
     return this.#counted.get(qualifiedResource(resource))?.hasSynced === false;
   }
@@ -60,7 +60,7 @@ export class CountedResources {
     return objects as readonly AnyObject[];
   }
 
-  /** A definition that went and came back has another informer. */
+  /** A definition that was deleted and created again has another informer. */
   #renew(resource: GroupResource): void {
     const name = qualifiedResource(resource);
     const known = this.#counted.get(name);

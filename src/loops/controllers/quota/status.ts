@@ -1,4 +1,4 @@
-/** The status of a ResourceQuota, pure: what it limits, and what is used of it. */
+/** Computes the status of a ResourceQuota: its limits and the usage. Pure. */
 import type { ResourceQuota, ResourceQuotaStatus } from "#api/gen/types.ts";
 import { ownEntry } from "#base/own.ts";
 import { compareQuantities, formatQuantity, tryParseQuantity } from "#api/values/quantity.ts";
@@ -6,7 +6,7 @@ import type { Usage } from "#api/quota-usage.ts";
 
 type Amounts = Readonly<Record<string, string>>;
 
-/** Resource names missing in `usage` cannot be counted here: they keep their old amount. */
+/** Names missing in `usage` cannot be counted here and keep their old amount. */
 export function quotaStatus(quota: ResourceQuota, usage: Usage): ResourceQuotaStatus {
   const hard: Amounts = quota.spec?.hard ?? {};
   const old: Amounts = quota.status?.used ?? {};
@@ -18,7 +18,7 @@ export function quotaStatus(quota: ResourceQuota, usage: Usage): ResourceQuotaSt
   return { hard, used: Object.fromEntries(used) };
 }
 
-/** Amounts are compared by value: `1` and `1000m` are the same. */
+/** Compares amounts by value: `1` equals `1000m`. */
 export function sameQuotaStatus(
   a: ResourceQuotaStatus | undefined,
   b: ResourceQuotaStatus,

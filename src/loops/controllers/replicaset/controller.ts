@@ -33,7 +33,7 @@ import { PodControl, type PodOwner } from "../pods/pod-control.ts";
 import type { ReplicaKind, ReplicaOwner } from "./kinds.ts";
 import { planReplicas, replicaStatus, type Failure } from "./replicas.ts";
 
-/** How creating or deleting pods went. */
+/** Results of creating or deleting pods. */
 interface Outcome {
   readonly error: unknown;
   readonly failure: Failure | "none" | "unknown";
@@ -78,7 +78,7 @@ export class ReplicaSetController implements ControllerOptions<ReplicaOwner> {
     ];
   }
 
-  /** The status is written even while expectations are unsatisfied: it counts what the cache shows. */
+  /** The status is written even while expectations are unsatisfied, because it counts what the cache contains. */
   async reconcile({
     key,
     object: owner,
@@ -129,7 +129,7 @@ export class ReplicaSetController implements ControllerOptions<ReplicaOwner> {
     return { error, failure: { reason, message: textOf(error) } };
   }
 
-  /** Active pods by node, of this owner and of its siblings: those of the same Deployment. */
+  /** Active pods by node, of this owner and the other ReplicaSets of the same Deployment. */
   #countByNode(owner: ReplicaOwner): ReadonlyMap<string, number> {
     const uid = controllerOf(owner)?.uid;
     const siblings = uid === undefined ? [owner] : listControlled(this.#owners, uid);
@@ -182,7 +182,7 @@ export class ReplicaSetController implements ControllerOptions<ReplicaOwner> {
     await this.#deps.client.update(this.#kind.ref, namespace, next, { subresource: "status" });
   }
 
-  /** Looks again when the next pod becomes available, after `mostMs` at the latest. */
+  /** Requeues for when the next pod becomes available, after `mostMs` at the latest. */
   #requeue(owner: ReplicaOwner, pods: readonly Pod[], mostMs: number): ReconcileResult {
     const minReadySeconds = owner.spec?.minReadySeconds ?? 0;
     const nowMs = this.#deps.clock.nowMs();

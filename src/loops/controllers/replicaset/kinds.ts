@@ -1,4 +1,4 @@
-/** The two kinds that keep N pods of one template: they differ in selector, workers and status. */
+/** ReplicaSet and ReplicationController, which differ in selector, workers and status. */
 import type { LabelSelector as LabelSelectorSpec, PodTemplateSpec } from "#api/gen/types.ts";
 import {
   selectorFromLabelSelector,
@@ -30,7 +30,7 @@ export interface ReplicaKind {
   readonly ref: ResourceRef;
   readonly workers: number;
   readonly selectorOf: (owner: ReplicaOwner) => LabelSelector;
-  /** Whether the status has terminatingReplicas. */
+  /** Whether its status has terminatingReplicas. */
   readonly countsTerminating: boolean;
 }
 
@@ -52,7 +52,7 @@ export const replicaSetKind: ReplicaKind = {
   workers: 20,
   selectorOf: (owner) =>
     memoSelector(owner, () =>
-      // The kind decides which of the two selector types its objects have.
+      // The kind determines the type of the selector.
       selectorFromLabelSelector((owner.spec?.selector ?? {}) as LabelSelectorSpec),
     ),
   countsTerminating: true,

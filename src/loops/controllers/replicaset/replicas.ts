@@ -8,17 +8,17 @@ import { given } from "#base/given.ts";
 import { compareForDeletion, isActive, isAvailable, isReady, isTerminating } from "../pods/pod.ts";
 import { findCondition, withoutCondition, type Condition } from "#client/conditions.ts";
 
-/** Upstream's BurstReplicas: pods created or deleted in one reconcile at the most. */
+/** Upstream's BurstReplicas: maximum pods created or deleted per reconcile. */
 export const burstReplicas = 500;
 
 interface ReplicaPlan {
-  /** Positive: pods to create. */
+  /** Number of pods to create. */
   readonly create: number;
   /** Pods to delete, in upstream's order. */
   readonly remove: readonly Pod[];
 }
 
-/** `pods` are those the owner controls; `crowd` says how many siblings share a pod's node. */
+/** `pods`: those controlled by the owner; `crowd`: number of sibling pods on a pod's node. */
 export function planReplicas(
   pods: readonly Pod[],
   replicas: number,
@@ -53,15 +53,15 @@ export interface StatusInput {
   readonly minReadySeconds: number;
   readonly generation: number | undefined;
   readonly old: readonly Condition[] | undefined;
-  /** Why pods could not be created or deleted; `unknown` when this reconcile did not try. */
+  /** Why pods could not be created or deleted; `unknown`: this reconcile did not try. */
   readonly failure: Failure | "none" | "unknown";
-  /** False for ReplicationControllers: their status has no terminatingReplicas. */
+  /** False for ReplicationControllers, whose status has no terminatingReplicas. */
   readonly countsTerminating: boolean;
   readonly nowMs: number;
   readonly now: string;
 }
 
-/** Counters that are zero are left out, as upstream's omitempty does. */
+/** As with upstream's omitempty, zero counters are omitted. */
 export function replicaStatus(input: StatusInput): ReplicaStatus {
   const active = input.pods.filter(isActive);
   const labels = selectorFromMap(input.template?.metadata?.labels ?? {});
@@ -83,7 +83,7 @@ export function replicaStatus(input: StatusInput): ReplicaStatus {
   };
 }
 
-/** A failure keeps its first message until it is over, because messages name random pods. */
+/** A failure keeps its first message while it lasts, because messages contain random pod names. */
 function replicaConditions({ failure, old, now }: StatusInput): readonly Condition[] {
   if (failure === "unknown") return old ?? [];
   if (failure === "none") return withoutCondition(old, "ReplicaFailure");

@@ -56,7 +56,7 @@ export const resourceClaimRole: ControllerRole = {
 const claimIndex = "resourceclaim.claim";
 const templateIndex = "resourceclaim.template";
 const ownerIndex = "resourceclaim.owner";
-/** Upstream's. */
+/** Upstream's name. */
 const fieldManager = "ResourceClaimController";
 
 export class ResourceClaimController implements KeyOptions {
@@ -68,7 +68,7 @@ export class ResourceClaimController implements KeyOptions {
   readonly #claims: Informer<ResourceClaim>;
   readonly #templates: Informer<ResourceClaimTemplate>;
   readonly #reservations: Reservations;
-  /** Claims made, by Pod key. */
+  /** Created claims, by Pod key. */
   readonly #made: Expectations<ResourceClaim>;
 
   constructor(deps: ControllerDeps) {
@@ -138,18 +138,18 @@ export class ResourceClaimController implements KeyOptions {
 
   async #syncPod(key: string): Promise<ReconcileResult> {
     const pod = this.#pods.getByKey(key);
-    // A Pod that is done must not take back what was given up for it.
+    // A finished Pod must not get back what was released for it.
     if (pod === undefined || isDone(pod)) return this.#made.forget(key);
     if (pod.metadata?.deletionTimestamp !== undefined) return undefined;
     if (!this.#made.isSatisfied(key)) return unsatisfied;
     const statuses = await this.#ensureClaims(key, pod);
     if (statuses !== undefined) await this.#writeStatuses(pod, statuses);
-    // Before that the scheduler reserves.
+    // Before the Pod is bound, the scheduler reserves.
     if ((pod.spec?.nodeName ?? "") !== "") await this.#reserve(pod);
     return undefined;
   }
 
-  /** @returns what the Pod's status should say; undefined when it says so. */
+  /** @returns the entries for the Pod's status; undefined: the status is up to date. */
   async #ensureClaims(
     key: string,
     pod: Pod,
@@ -175,7 +175,7 @@ export class ResourceClaimController implements KeyOptions {
     }
   }
 
-  /** The claim of a template's entry, made when there is none; undefined: the entry needs none of us. */
+  /** The claim for a template entry, created if necessary; undefined: the entry needs none. */
   async #ensureClaim(key: string, pod: Pod, entry: PodResourceClaim) {
     const named = claimOf(pod, entry);
     if (named.kind === "unsupported") {
@@ -219,7 +219,7 @@ export class ResourceClaimController implements KeyOptions {
     }
   }
 
-  /** All entries at once: an apply takes away those of the manager that it leaves out. */
+  /** Writes all entries together, because an apply removes entries of the manager that are missing in it. */
   async #writeStatuses(pod: Pod, statuses: readonly PodResourceClaimStatus[]): Promise<void> {
     const { namespace = "", name = "" } = pod.metadata ?? {};
     const applied = {
@@ -237,7 +237,7 @@ export class ResourceClaimController implements KeyOptions {
     }
   }
 
-  /** For a Pod that got its node past the scheduler. */
+  /** Reserves for a Pod that was bound without the scheduler. */
   async #reserve(pod: Pod): Promise<void> {
     for (const entry of pod.spec?.resourceClaims ?? []) {
       const named = claimOf(pod, entry);
@@ -251,12 +251,12 @@ export class ResourceClaimController implements KeyOptions {
   }
 }
 
-/** Named by itself, or made for its extended resources. */
+/** Whether the Pod names a claim, or one was created for its extended resources. */
 function usedClaims(pod: Pod): boolean {
   return usesClaims(pod) || pod.status?.extendedResourceClaimStatus !== undefined;
 }
 
-/** Of every claim that the Pod may have been using. */
+/** Keys of all claims that the Pod may have used. */
 function keysOfUsed(pod: Pod): readonly string[] {
   const keys = claimKeysOf(pod).map((key) => `claim:${key}`);
   const extended = pod.status?.extendedResourceClaimStatus?.resourceClaimName;

@@ -9,9 +9,9 @@ import { claimOf } from "#api/pods/resource-claims.ts";
 import { given } from "#base/given.ts";
 import { isControlledBy } from "#client/owner.ts";
 
-/** On a generated claim: the entry of `spec.resourceClaims` that it is for. */
+/** Annotation of a generated claim: its entry in `spec.resourceClaims`. */
 export const podClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
-/** `namespace/name` of each claim that the Pod names so far, without the one of its extended resources. */
+/** `namespace/name` of each claim that the Pod names so far, without that of its extended resources. */
 export function claimKeysOf(pod: Pod): readonly string[] {
   const namespace = pod.metadata?.namespace ?? "";
   const keys = (pod.spec?.resourceClaims ?? []).flatMap((entry) => {
@@ -29,13 +29,13 @@ export function templateKeysOf(pod: Pod): readonly string[] {
   return [...new Set(names)].map((name) => `${namespace}/${name}`);
 }
 
-/** It will not run any more, or never did. */
+/** Whether the Pod will not run any more, or never did. */
 export function isDone({ metadata, spec, status }: Pod): boolean {
   if (status?.phase === "Succeeded" || status?.phase === "Failed") return true;
   return metadata?.deletionTimestamp !== undefined && (spec?.nodeName ?? "") === "";
 }
 
-/** Why the claim is not the Pod's own; undefined: it is. */
+/** Why the claim does not belong to the Pod; undefined: it does. */
 export function notOwned(pod: Pod, claim: ResourceClaim): string | undefined {
   if (isControlledBy(claim, pod)) return undefined;
   const { namespace = "", name = "" } = claim.metadata ?? {};
@@ -43,7 +43,7 @@ export function notOwned(pod: Pod, claim: ResourceClaim): string | undefined {
   return `ResourceClaim ${namespace}/${name} was not created for Pod ${podKey} (Pod is not owner)`;
 }
 
-/** The claim that the template makes for the entry of this name; the server completes its name. */
+/** The claim created from the template for this entry; the server completes its name. */
 export function generatedClaim(
   pod: Pod,
   entryName: string,
@@ -65,10 +65,10 @@ export function generatedClaim(
   };
 }
 
-/** Room for the five random characters and a hyphen in a name of 63. */
+/** Leaves room for a hyphen and five random characters in a name of 63. */
 const baseMax = 57;
 
-/** Pod and entry give up letters in proportion when both do not fit. */
+/** Truncates the names of Pod and entry in proportion if both do not fit. */
 function generateName(podName: string, entryName: string): string {
   const whole = `${podName}-${entryName}-`;
   if (whole.length <= baseMax) return whole;

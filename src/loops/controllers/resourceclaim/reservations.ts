@@ -12,7 +12,7 @@ import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 import { isDone } from "./pod-claims.ts";
 
-/** Uids of deleted Pods kept, the oldest go: upstream's number. */
+/** Maximum remembered uids of deleted Pods (upstream's number); the oldest are dropped. */
 const goneMax = 500;
 
 export class Reservations {
@@ -60,7 +60,7 @@ export class Reservations {
     if (remaining.length === 0) await this.#deleteGenerated(claim);
   }
 
-  /** Consumers of other kinds are kept: only their own controllers know. */
+  /** Consumers of other kinds are kept, because only their own controllers know about them. */
   async #isKept(
     claim: ResourceClaim,
     { apiGroup = "", resource, name, uid }: ResourceClaimConsumerReference,
@@ -70,7 +70,7 @@ export class Reservations {
     const namespace = claim.metadata?.namespace ?? "";
     const known = this.#pods.get(namespace, name);
     if (known !== undefined) return known.metadata?.uid === uid && !isDone(known);
-    // Perhaps the cache only lags behind.
+    // The cache may be behind.
     const pod = await this.#livePod(namespace, name);
     return pod?.metadata?.uid === uid;
   }
@@ -99,7 +99,7 @@ export class Reservations {
     }
   }
 
-  /** A claim that is being deleted and that nobody uses. */
+  /** Deallocates a claim that is being deleted and not used. */
   async #free(claim: ResourceClaim): Promise<void> {
     let written = claim;
     if (claim.status?.allocation !== undefined) {
@@ -128,7 +128,7 @@ export class Reservations {
     if (claim.metadata?.deletionTimestamp !== undefined) return;
     const { namespace = "", name = "", uid } = claim.metadata ?? {};
     const pod = this.#pods.get(namespace, owner.name);
-    // Gone altogether: the garbage collector deletes what it owned.
+    // The Pod is gone, so the garbage collector deletes its claims.
     if (pod === undefined || (pod.metadata?.uid === owner.uid && !isDone(pod))) return;
     const preconditions = uid === undefined ? {} : { preconditions: { uid } };
     try {

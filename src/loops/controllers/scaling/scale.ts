@@ -1,4 +1,4 @@
-/** Kinds that have a `scale` subresource, found in discovery. */
+/** Finds kinds with a `scale` subresource in discovery. */
 import { parseApiVersion, qualifiedResource } from "#api/object.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 
@@ -6,7 +6,7 @@ interface ResourceList {
   readonly resources?: readonly { readonly name: string; readonly kind: string }[];
 }
 
-/** The resource of a kind; undefined when the server has none, and throws when it has no scale. */
+/** The resource of a kind; undefined when it is not served. Throws when it has no scale. */
 export async function findScaledResource(
   client: Client,
   apiVersion: string,

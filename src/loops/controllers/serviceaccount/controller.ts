@@ -1,4 +1,4 @@
-/** Every namespace has a ServiceAccount `default`: pods are not admitted before it exists. */
+/** Ensures a ServiceAccount `default` in every namespace, without which pods are not admitted. */
 import type { Namespace, ServiceAccount } from "#api/gen/types.ts";
 import type { ControllerOptions } from "#client/create-controller.ts";
 import type { ControllerDeps } from "../framework/deps.ts";

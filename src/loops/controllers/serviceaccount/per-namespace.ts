@@ -43,7 +43,7 @@ export function perNamespaceController<T extends KubeObject>({
   };
 }
 
-/** For creates: the object was made by another client meanwhile, or the namespace is being deleted. */
+/** Ignores errors of a create: the object was created concurrently, or the namespace is being deleted. */
 export function ignoreLate(error: unknown): void {
   if (error instanceof ApiError && [403, 404, 409].includes(error.code)) return;
   throw error;

@@ -1,4 +1,4 @@
-/** Every namespace has a ConfigMap `kube-root-ca.crt`: the authority that pods check the API server by. */
+/** Ensures a ConfigMap `kube-root-ca.crt` in every namespace, with which pods verify the API server. */
 import type { ConfigMap, Namespace } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
 import type { Client } from "#client/client.ts";

@@ -22,15 +22,15 @@ interface Account {
 }
 
 export interface LegacyTokens {
-  /** As the controller manager itself: no account's role lets it write these secrets. */
+  /** Acts as the controller manager itself, because no account's role may write these secrets. */
   readonly client: Client;
-  /** A signed token of this account, bound to the secret's name. */
+  /** Creates a signed token of the account, bound to the secret's name. */
   readonly mint: (namespace: string, account: Account, secretName: string) => string;
 }
 
 type LegacyTokensOptions = LegacyTokens & { readonly rootCa: string };
 
-/** Shared with the cleaner of unused tokens: one copy of these Secrets. */
+/** Shared with the cleaner of unused tokens, so that there is one copy of these Secrets. */
 export const legacyTokenSelector = "type=kubernetes.io/service-account-token";
 const nameKey = "kubernetes.io/service-account.name";
 const uidKey = "kubernetes.io/service-account.uid";
@@ -70,7 +70,7 @@ export class TokensController implements ControllerOptions<Secret> {
     await this.#fill(secret, { name, uid });
   }
 
-  /** An account that the cache lacks may have been created a moment ago: the server is asked. */
+  /** Asks the server too, because an account missing in the cache may just have been created. */
   async #findAccount(namespace: string, name: string): Promise<ServiceAccount | undefined> {
     const cached = this.#accounts.get(namespace, name);
     if (cached !== undefined) return cached;
@@ -99,7 +99,7 @@ export class TokensController implements ControllerOptions<Secret> {
   }
 }
 
-/** The secret with what it lacks, pure; undefined: it lacks nothing. */
+/** The secret with missing fields added; undefined: none is missing. Pure. */
 function fillSecret(
   secret: Secret,
   account: Account,

@@ -49,7 +49,7 @@ export class ServiceCidrsController implements ControllerOptions<ServiceCIDR> {
     this.#cidrs = deps.informers.informer<ServiceCIDR>(refs.servicecidrs);
     this.#addresses = deps.informers.informer<IPAddress>(refs.ipaddresses);
     this.#finalizers = new FinalizerControl(deps, refs.servicecidrs, finalizer);
-    // Another range that comes, and an address that goes, decide about ranges that are being deleted.
+    // A new range or a deleted address may allow ranges to be deleted.
     const deletedKeys = (): readonly string[] => this.#cidrs.list().filter(isDeleted).map(keyOf);
     this.sources = [
       watch(this.#cidrs, deletedKeys, { on: ["add"] }),
@@ -60,7 +60,7 @@ export class ServiceCidrsController implements ControllerOptions<ServiceCIDR> {
   async reconcile({ object: cidr }: ReconcileRequest<ServiceCIDR>): Promise<ReconcileResult> {
     if (cidr === undefined) return;
     if (isDeleted(cidr)) return this.#finish(cidr);
-    // The finalizer comes first; its update wakes this key again.
+    // The finalizer is added first; its update adds this key again.
     if (needsWork(cidr, finalizer)) return this.#finalizers.add(cidr);
     return this.#setReady(cidr, { status: "True", reason: "", message: readyText });
   }
@@ -100,7 +100,7 @@ export class ServiceCidrsController implements ControllerOptions<ServiceCIDR> {
       metadata: { name },
       status: { conditions: [ready] },
     };
-    // Applied, as upstream's: conditions of others are theirs.
+    // Server-side apply, as upstream, so that other managers' conditions stay.
     const options = { subresource: "status", fieldManager: this.name, force: true };
     await this.#deps.client.patch(refs.servicecidrs, "", name, "apply", applied, options);
   }
@@ -110,7 +110,7 @@ function isDeleted({ metadata }: ServiceCIDR): boolean {
   return metadata?.deletionTimestamp !== undefined;
 }
 
-/** Upstream's words. */
+/** Upstream's text. */
 const readyText = "Kubernetes Service CIDR is ready";
 const neededText =
   "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR";

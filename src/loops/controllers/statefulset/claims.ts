@@ -31,12 +31,12 @@ function policyOf(set: StatefulSet): Policy {
   return { onScale: policy.whenScaled === "Delete", onDelete: policy.whenDeleted === "Delete" };
 }
 
-/** The owner references a new claim of a wanted pod starts with. */
+/** Initial owner references of a claim of a wanted pod. */
 export function firstClaimOwners(set: StatefulSet): readonly OwnerReference[] {
   return policyOf(set).onDelete ? [controllerReference(setGvk, set)] : [];
 }
 
-/** The owner references the claim must get; undefined when it has them. */
+/** The owner references that the claim should get; undefined: it is up to date. */
 export function claimOwners(
   claim: PersistentVolumeClaim,
   set: StatefulSet,
@@ -62,7 +62,7 @@ function ownOwners(policy: Policy, set: StatefulSet, pod: Pod): readonly OwnerRe
   return policy.onDelete ? [controllerReference(setGvk, set)] : [];
 }
 
-/** An earlier owner: same kind and name, another uid. */
+/** An earlier owner: same kind and name, but another uid. */
 function isStale(owner: OwnerReference, object: KubeObject, gvk: GroupVersionKind): boolean {
   return isNamed(owner, object.metadata?.name ?? "", gvk) && !isOf(owner, object);
 }
@@ -75,7 +75,7 @@ function isNamed(owner: OwnerReference, name: string, gvk: GroupVersionKind): bo
   return owner.apiVersion === apiVersionOf(gvk) && owner.kind === gvk.kind && owner.name === name;
 }
 
-/** The claim is being deleted with an earlier pod of this name: the next pod must wait for a new one. */
+/** The claim of an earlier pod with this name is being deleted, so the next pod must wait for a new one. */
 export function isLeftover(
   claim: PersistentVolumeClaim,
   set: StatefulSet,

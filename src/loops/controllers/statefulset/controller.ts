@@ -44,15 +44,15 @@ export const statefulSetRole: ControllerRole = {
   ],
 };
 
-/** A leftover claim is deleted by the next step of the garbage collector. */
+/** Delay until the garbage collector has deleted a leftover claim. */
 const leftoverMs = 1_000;
 
-/** What one reconcile knows. */
+/** The input of one reconcile. */
 interface Round extends StatefulInput {
   readonly revisions: readonly ControllerRevision[];
 }
 
-/** How a step ended: the first error, and whether it waits until a leftover claim is deleted. */
+/** The first error of a step, and whether it waits for the deletion of a leftover claim. */
 interface Outcome {
   readonly error: unknown;
   readonly isWaiting: boolean;

@@ -1,4 +1,4 @@
-/** The identity of the n-th pod of a StatefulSet, pure: name, labels, claims. */
+/** The identity of the n-th pod of a StatefulSet: name, labels, claims. Pure. */
 import type { PersistentVolumeClaim, Pod, PodTemplateSpec, StatefulSet } from "#api/gen/types.ts";
 import type { OwnerReference } from "#api/object.ts";
 import { podFromTemplate } from "../pods/pod.ts";
@@ -22,12 +22,12 @@ export function podName(set: StatefulSet, ordinal: number): string {
   return `${set.metadata?.name ?? ""}-${ordinal}`;
 }
 
-/** The ordinal in the pod's name, or undefined when the name is not one of the set's. */
+/** The ordinal in the pod's name; undefined when the name does not belong to the set. */
 export function ordinalOf(set: StatefulSet, pod: Pod): number | undefined {
   const prefix = `${set.metadata?.name ?? ""}-`;
   const name = pod.metadata?.name ?? "";
   const tail = name.slice(prefix.length);
-  // `web-01` does not belong to the set: ordinals have no leading zeros.
+  // `web-01` does not belong to the set, because ordinals have no leading zeros.
   return name.startsWith(prefix) && /^(0|[1-9]\d{0,9})$/.test(tail) ? Number(tail) : undefined;
 }
 
@@ -43,7 +43,7 @@ export function claimName(
   return `${template.metadata?.name ?? ""}-${podName(set, ordinal)}`;
 }
 
-/** The pod `ordinal` of revision `revision`, whose template is `template`. */
+/** The pod with this ordinal of the revision with this template. */
 export function makePod(
   set: StatefulSet,
   template: PodTemplateSpec,
@@ -81,7 +81,7 @@ export function makePod(
   };
 }
 
-/** The claims pod `ordinal` needs, as objects to create. */
+/** The claims of the pod with this ordinal, as objects to create. */
 export function makeClaims(
   set: StatefulSet,
   ordinal: number,
@@ -101,7 +101,7 @@ export function makeClaims(
   }));
 }
 
-/** The identity labels a pod lacks; undefined when it has them. */
+/** The identity labels missing on a pod; undefined: none. */
 export function missingIdentity(
   set: StatefulSet,
   pod: Pod,

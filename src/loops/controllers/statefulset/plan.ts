@@ -13,12 +13,12 @@ import { ordinalOf, ordinalsOf, revisionOfPod } from "./identity.ts";
 
 export interface StatefulInput {
   readonly set: StatefulSet;
-  /** Pods the set controls, in any order. */
+  /** Pods controlled by the set, in any order. */
   readonly pods: readonly Pod[];
-  /** Names of the revisions: of pods below the partition, and of the present template. */
+  /** Revision names: of pods below the partition, and of the current template. */
   readonly currentRevision: string;
   readonly updateRevision: string;
-  /** How often a name was taken by a revision of another template; never less than the status says. */
+  /** Number of name collisions with revisions of other templates; never less than in the status. */
   readonly collisions: number;
   readonly nowMs: number;
 }
@@ -28,7 +28,7 @@ export interface StatefulPlan {
   readonly remove: readonly Pod[];
 }
 
-/** `stop`: an ordered set does nothing more in a reconcile once a step has acted, or waits. */
+/** `stop`: an ordered set ends the reconcile once a step has acted or waits. */
 interface Step extends StatefulPlan {
   readonly stop: boolean;
 }
@@ -81,7 +81,7 @@ function shrinkAll(surplus: readonly Pod[]): Step {
   return { create: [], remove: surplus.filter((pod) => !isGoing(pod)), stop: false };
 }
 
-/** Deletes the highest surplus pod, if it is up or is the lowest surplus pod that is not. */
+/** Deletes the highest surplus pod if it is up, or if all other surplus pods are up. */
 function shrinkOne(input: StatefulInput, surplus: readonly Pod[]): Step {
   const highest = surplus[0];
   if (highest === undefined) return nothing;
@@ -107,7 +107,7 @@ function rollingUpdate(input: StatefulInput, slots: ReadonlyMap<number, Pod>): S
   return nothing;
 }
 
-/** Below the partition pods keep the old revision, also when they are created again. */
+/** Below the partition pods keep the old revision, even when they are created again. */
 function revisionFor(
   { set, currentRevision, updateRevision }: StatefulInput,
   ordinal: number,
@@ -128,7 +128,7 @@ function isAvailableNow({ set, nowMs }: StatefulInput, pod: Pod): boolean {
   return !isGoing(pod) && isAvailable(pod, set.spec?.minReadySeconds ?? 0, nowMs);
 }
 
-/** Names of the revisions that must outlive the history limit. */
+/** Revisions that the history limit must not remove. */
 export function revisionsInUse({
   pods,
   currentRevision,

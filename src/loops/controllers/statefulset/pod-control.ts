@@ -41,7 +41,7 @@ export class StatefulPodControl {
     this.#expectations = expectations;
   }
 
-  /** Adds what an existing pod lacks: claims while it is pending, owners of its claims, labels. */
+  /** Adds missing parts to an existing pod: claims while it is pending, owners of its claims, labels. */
   async repairPod(set: StatefulSet, pod: Pod): Promise<void> {
     const ordinal = identity.ordinalOf(set, pod);
     if (ordinal === undefined) return;
@@ -51,13 +51,13 @@ export class StatefulPodControl {
     await this.#patchLabels(set, pod);
   }
 
-  /** True when a claim left by an earlier pod of this name must be deleted before a new pod. */
+  /** Whether the claim of an earlier pod with this name must be deleted before a new pod is created. */
   isBlocked(set: StatefulSet, ordinal: number): boolean {
     const name = identity.podName(set, ordinal);
     return this.#listClaims(set, ordinal).some((claim) => isLeftover(claim, set, name));
   }
 
-  /** Creates the pod of one ordinal and its claims, from the template its revision has. */
+  /** Creates the pod of an ordinal and its claims, from the template of its revision. */
   async createPod(
     set: StatefulSet,
     revisions: readonly ControllerRevision[],
@@ -70,7 +70,7 @@ export class StatefulPodControl {
     await this.#create(set, identity.makePod(set, template, { ...wanted, owner }));
   }
 
-  /** Throws unless the pod is deleted, or was gone already. */
+  /** Throws unless the pod was deleted or already gone. */
   async deletePod(set: StatefulSet, pod: Pod): Promise<void> {
     const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
     const text = `Delete Pod ${name} in StatefulSet ${set.metadata?.name ?? ""}`;

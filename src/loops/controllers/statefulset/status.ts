@@ -1,10 +1,10 @@
-/** The status of a StatefulSet, pure. */
+/** Computes the status of a StatefulSet. Pure. */
 import type { StatefulSetStatus } from "#api/gen/types.ts";
 import { isAvailable, isGoing, isReady } from "../pods/pod.ts";
 import { revisionOfPod } from "./identity.ts";
 import type { StatefulInput } from "./plan.ts";
 
-/** Zero counters are left out where upstream omits them. */
+/** Zero counters are omitted where upstream omits them. */
 export function statefulStatus(input: StatefulInput): StatefulSetStatus {
   const { set, pods, currentRevision, updateRevision, nowMs } = input;
   const minReady = set.spec?.minReadySeconds ?? 0;

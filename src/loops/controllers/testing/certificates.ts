@@ -1,4 +1,4 @@
-/** Certificate requests for tests of the loops, and an authority that is not asked to sign. */
+/** Certificate requests for tests, and a fake authority. */
 import type { CertificateSigningRequest } from "#api/gen/types.ts";
 import { given } from "#base/given.ts";
 import type { CertificateAuthority, RequestNames } from "../certificates/authority.ts";
@@ -14,7 +14,7 @@ export const nodeNames: RequestNames = {
 
 export const clientUsages = ["digital signature", "client auth"];
 
-/** `names` are what every request asks for; a signature is its order as text. */
+/** `names`: the names in every request; a signature is its order as text. */
 export function fakeAuthority(names: RequestNames | { readonly fault: string } = nodeNames) {
   const orders: string[] = [];
   const authority: CertificateAuthority = {

@@ -1,4 +1,4 @@
-/** Discovery documents of a small server, for controllers that walk over every kind. */
+/** Discovery documents of a small server, for controllers over every kind. */
 const verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 function resource(name: string, kind: string, namespaced: boolean) {

@@ -20,31 +20,31 @@ import { FakeRandom } from "#platform/testing/random.ts";
 import type { ControllerDeps } from "../framework/deps.ts";
 import { refs } from "../framework/refs.ts";
 
-/** Makes what a controller says of itself, or something that only runs. */
+/** Creates a controller's options, or anything that can be run. */
 type Maker = (deps: ControllerDeps) => AnyControllerOptions | Pick<Controller, "run">;
 
 export interface World {
   readonly api: FakeApi;
   readonly clock: FakeClock;
-  /** `Normal SuccessfulCreate Created pod: a`, in order. */
+  /** Recorded events in order, such as `Normal SuccessfulCreate Created pod: a`. */
   readonly events: string[];
-  /** Starts controllers over one set of informers, and waits until they rest. */
+  /** Starts controllers over one set of informers, and waits until they are idle. */
   start(...makers: readonly Maker[]): Promise<void>;
-  /** Waits until nothing more happens without time passing. */
+  /** Waits until nothing happens unless time passes. */
   rest(): Promise<void>;
   advance(ms: number): Promise<void>;
   stop(): Promise<void>;
-  /** Requests since the last `forgetCalls` that change something, as `create pods default/a`. */
+  /** Writing requests since the last `forgetCalls`, such as `create pods default/a`. */
   writes(): readonly string[];
   forgetCalls(): void;
-  /** Gives a stored pod a status as its kubelet would. */
+  /** Sets the status of a stored pod as its kubelet would. */
   setPod(name: string, status: Pod["status"], nodeName?: string): void;
   now(): string;
 }
 
 const reads: ReadonlySet<FakeCall["verb"]> = new Set(["get", "list", "watch"]);
 
-/** `documents` answer discovery: path to document, or to the error that is thrown. */
+/** `documents`: discovery answers by path; an Error is thrown. */
 export function createWorld(documents: Readonly<Record<string, unknown>> = {}): World {
   const clock = new FakeClock();
   const memory = createFakeApi({ clock });
@@ -133,7 +133,7 @@ export function readyStatus(since: string): NonNullable<Pod["status"]> {
   return { phase: "Running", podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }], conditions: [ready] };
 }
 
-/** A pod as it lies in the store; `fields` win. */
+/** A stored pod; `fields` override the defaults. */
 export function pod(name: string, fields: Partial<Pod> = {}): Pod {
   return {
     apiVersion: "v1",

@@ -1,4 +1,4 @@
-/** ttlSecondsAfterFinished: finished Jobs are deleted, with their pods, once their time is over. */
+/** ttlSecondsAfterFinished: finished Jobs are deleted, with their pods, after this time. */
 import type { Job } from "#api/gen/types.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
@@ -31,7 +31,7 @@ export class TtlAfterFinishedController implements ControllerOptions<Job> {
     return this.#deleteJob(job);
   }
 
-  /** The resourceVersion precondition fails when the ttl was changed meanwhile. */
+  /** The resourceVersion precondition fails if the ttl was changed concurrently. */
   async #deleteJob(job: Job): Promise<void> {
     const { namespace = "", name = "", uid = "", resourceVersion = "" } = job.metadata ?? {};
     const preconditions = { uid, resourceVersion };
@@ -44,7 +44,7 @@ function canExpire(job: Job): boolean {
   return expiryMs(job) !== undefined;
 }
 
-/** When the Job may be deleted, pure; undefined: it is not finished, has no ttl, or is going already. */
+/** Time when the Job may be deleted; undefined: it is unfinished, has no ttl, or is being deleted. Pure. */
 function expiryMs(job: Job): number | undefined {
   const seconds = job.spec?.ttlSecondsAfterFinished;
   if (seconds === undefined || job.metadata?.deletionTimestamp !== undefined) return undefined;

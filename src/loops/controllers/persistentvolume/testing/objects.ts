@@ -1,4 +1,4 @@
-/** Volumes and claims in short form, for tests. */
+/** Compact constructors of volumes and claims for tests. */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from "#api/gen/types.ts";
 import { given } from "#base/given.ts";
 
@@ -13,7 +13,7 @@ interface VolumeShape {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
   readonly spec?: PersistentVolume["spec"];
-  /** The one node that can use it. */
+  /** The only node that can use it. */
   readonly host?: string;
 }
 
@@ -57,7 +57,7 @@ function onHost(host: string) {
 interface ClaimShape {
   readonly size?: string;
   readonly modes?: readonly string[];
-  /** Absent: no choice; "": no class. */
+  /** Absent: not set; "": no class. */
   readonly className?: string;
   readonly volumeName?: string;
   readonly phase?: string;
