@@ -31,9 +31,13 @@ export interface AdmissionRequest {
   readonly attempt?: object;
   /** CreateOptions, UpdateOptions or DeleteOptions of the request, with kind and apiVersion; absent: not known. */
   readonly options?: AnyObject;
-  /** Aborts when the client disconnects or the request's deadline passes. */
-  readonly ending?: { readonly signal: AbortSignal };
-  /** State of this mutating pass; absent in the validating pass. */
+  /** Aborts when the client goes away or the deadline of the request passes. */
+  readonly ending?: {
+    readonly signal: AbortSignal;
+    /** Monotonic; absent: the request has none. */
+    readonly deadlineMs?: number | undefined;
+  };
+  /** Of this mutating pass; absent in the validating pass. */
   readonly reinvocation?: Reinvocation;
   /** Adds a Warning header. */
   warn(text: string): void;

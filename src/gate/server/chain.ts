@@ -155,6 +155,7 @@ function withDeadline(
   const { request, info, query } = state;
   if (isLongRunning(info)) return runChain(deps, state, request, handler);
   const limitMs = allowedTimeoutMs(query, options.requestTimeoutMs);
+  state.deadlineMs = deps.clock.monotonicMs() + limitMs;
   return runWithDeadline(deps.clock, limitMs, request, (ending) =>
     runChain(deps, state, ending, handler),
   );
@@ -210,6 +211,7 @@ async function runChain(
         return ending.signal;
       },
       receivedMs,
+      deadlineMs: state.deadlineMs,
       nowMs,
       holding,
       pace: paceOf(deps, state, user, seat),

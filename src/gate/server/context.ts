@@ -35,6 +35,8 @@ export interface RequestContext {
   readonly signal: AbortSignal;
   /** Monotonic; when the request was received. */
   readonly receivedMs: number;
+  /** Monotonic; when it is answered at the latest; undefined: it may take as long as it likes, as a watch. */
+  readonly deadlineMs?: number | undefined;
   /** Wall clock at the same moment; ages in tables are relative to it. */
   readonly nowMs: number;
   /** Whom memory is charged to until the handler ends (charges.ts). */

@@ -19,6 +19,8 @@ export interface RequestState {
   readonly receivedMs: number;
   readonly receivedWallMs: number;
   readonly warnings: Warnings;
+  /** Monotonic; undefined: none. */
+  deadlineMs: number | undefined;
   user: UserInfo | undefined;
   /** Of the user's credential, for its audit event. */
   note: { readonly key: string; readonly value: string } | undefined;
@@ -65,6 +67,7 @@ export function beginRequest(
     receivedMs: deps.clock.monotonicMs(),
     receivedWallMs: deps.clock.nowMs(),
     warnings: new Warnings(),
+    deadlineMs: undefined,
     user: undefined,
     note: undefined,
     trace: undefined,

@@ -112,12 +112,13 @@ function allocatable(status: Fields): Fields {
   return isFields(capacity) ? fill({ allocatable: capacity })(status) : status;
 }
 
-/** podCIDR and the first element of podCIDRs have the same value. */
+/** The first range and the list of ranges are two views of one fact; where they differ, the former is older clients'. */
 function podRanges(spec: Fields): Fields {
   const ranges = spec["podCIDRs"];
-  if (Array.isArray(ranges) && ranges.length > 0) return set(spec, "podCIDR", ranges[0]);
   const range = text(spec, "podCIDR");
-  return range === "" ? spec : set(spec, "podCIDRs", [range]);
+  const first: unknown = Array.isArray(ranges) ? ranges[0] : undefined;
+  if (range !== "" && first !== range) return set(spec, "podCIDRs", [range]);
+  return first === undefined ? spec : set(spec, "podCIDR", first);
 }
 
 export const node: Rule = chain(

@@ -135,7 +135,9 @@ function checkMetric(out: FieldError[], metric: Fields, path: string): void {
   const expected = type === "" ? "" : `${type.charAt(0).toLowerCase()}${type.slice(1)}`;
   const [first] = given;
   if (first !== undefined) checkSource(out, first, part(metric, first), child(path, first));
-  if (!given.includes(expected)) {
+  // Upstream looks at the type once more where it asks for its source.
+  if (!metricTypes.includes(type)) out.push(notSupported(at, type, metricTypes));
+  else if (!given.includes(expected)) {
     const detail = "must populate information for the given metric source";
     out.push(required(child(path, expected), detail));
   }
@@ -153,7 +155,9 @@ function checkSource(out: FieldError[], kind: string, source: Fields, path: stri
     checkReference(out, part(source, "describedObject"), child(path, "describedObject"));
   if (kind === "containerResource" || kind === "resource") {
     checkResourceSource(out, kind, source, path);
-  } else checkIdentifier(out, part(source, "metric"), child(path, "metric"));
+    return;
+  }
+  checkIdentifier(out, part(source, "metric"), child(path, "metric"));
   checkTarget(out, target, at);
   const average = child(at, "averageValue");
   if (kind === "pods") {
@@ -180,6 +184,7 @@ function checkResourceSource(out: FieldError[], kind: string, source: Fields, pa
     out.push(required(child(path, "container"), "must specify a container"));
   }
   const target = part(source, "target");
+  checkTarget(out, target, child(path, "target"));
   const utilization = has(target, "averageUtilization");
   const value = has(target, "averageValue");
   if (!utilization && !value) {

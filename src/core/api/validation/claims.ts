@@ -24,8 +24,14 @@ const accessModes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWrit
 export const volumeModes = ["Block", "Filesystem"];
 const betaClassAnnotation = "volume.beta.kubernetes.io/storage-class";
 
-export function checkAccessModes(out: FieldError[], modes: readonly string[], path: string): void {
-  if (modes.length === 0) out.push(required(path, "at least 1 access mode is required"));
+/** `missing`: what is told where there are none. */
+export function checkAccessModes(
+  out: FieldError[],
+  modes: readonly string[],
+  path: string,
+  missing: string,
+): void {
+  if (modes.length === 0) out.push(required(path, missing));
   for (const mode of modes) {
     if (!accessModes.includes(mode)) out.push(notSupported(path, mode, accessModes));
   }
@@ -37,7 +43,8 @@ export function checkAccessModes(out: FieldError[], modes: readonly string[], pa
 }
 
 export function checkClaimSpec(out: FieldError[], spec: Fields, path: string): void {
-  checkAccessModes(out, texts(spec, "accessModes"), child(path, "accessModes"));
+  const modes = texts(spec, "accessModes");
+  checkAccessModes(out, modes, child(path, "accessModes"), "at least 1 access mode is required");
   append(out, validateLabelSelector(maybe(spec, "selector"), child(path, "selector")));
   checkStorageRequest(out, spec, key(child(path, "resources"), "storage"));
   for (const field of ["storageClassName", "volumeAttributesClassName"]) {

@@ -84,7 +84,7 @@ const creates: readonly (readonly [string, string, readonly string[]])[] = [
     "Taints have effects",
     "{apiVersion: v1, kind: Node, metadata: {name: n}, spec: {taints: [{key: a, effect: Explode}]}}",
     [
-      'spec.taints[0].effect: Unsupported value: "Explode": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
+      'metadata.taints[0].effect: Unsupported value: "Explode": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
     ],
   ],
 ];

@@ -151,7 +151,7 @@ function goJsonError(json: string): string {
 
 export function validateSecretUpdate(next: Fields, old: Fields): FieldError[] {
   const out: FieldError[] = [];
-  checkImmutable(out, next, old, { field: "type", path: "" });
+  checkImmutable(out, next, old, { field: "type", path: "", zero: "" });
   checkSealed(out, next, old, ["data"]);
   append(out, validateSecret(next));
   return out;

@@ -15,7 +15,7 @@ import {
   tooMany,
   append,
 } from "./errors.ts";
-import { checkOneOf } from "./choices.ts";
+import { checkIfGiven, checkOneOf } from "./choices.ts";
 import { protocols } from "./containers.ts";
 import { semanticEqual } from "./equal.ts";
 import { checkImmutable } from "./immutable.ts";
@@ -196,7 +196,7 @@ function checkSlicePorts(out: FieldError[], ports: readonly Fields[]): void {
     }
     if (names.has(name)) out.push(duplicate(child(path, "name"), name));
     names.add(name);
-    checkOneOf(out, text(port, "protocol"), protocols, child(path, "protocol"));
+    checkIfGiven(out, port["protocol"], protocols, child(path, "protocol"));
     const app = maybeText(port, "appProtocol");
     if (app === undefined) return;
     append(out, invalidEach(child(path, "appProtocol"), app, qualifiedNameErrors(app)));

@@ -132,8 +132,14 @@ function checkFixed(out: FieldError[], next: unknown, old: unknown, field: strin
   if (field === "involvedObject" || field === "related") {
     out.push(invalidValue(shown, asStruct(next, reference), immutableText));
   } else if (field === "source") {
-    out.push(invalidValue(shown, asStruct(next, { component: "", host: "" }), immutableText));
-  } else out.push(invalidValue(shown, next, immutableText));
+    out.push(invalidValue(shown, asStruct(next ?? {}, { component: "", host: "" }), immutableText));
+  } else out.push(invalidValue(shown, next ?? zeroOf(field), immutableText));
+}
+
+/** A time is a pointer to Go's printer. */
+function zeroOf(field: string): string | number | null {
+  if (field === "count") return 0;
+  return field.endsWith("Time") || field.endsWith("Timestamp") ? null : "";
 }
 
 const reference = {

@@ -10,8 +10,11 @@ export function checkImmutable(
   out: FieldError[],
   next: Fields,
   old: Fields,
-  at: { readonly field: string; readonly path: string },
+  /** `zero`: what Go shows where the field is left out; null, if it is a pointer. */
+  at: { readonly field: string; readonly path: string; readonly zero?: string },
 ): void {
   if (semanticEqual({ [at.field]: next[at.field] }, { [at.field]: old[at.field] })) return;
-  out.push(invalidValue(child(at.path, at.field), next[at.field], immutableText));
+  out.push(
+    invalidValue(child(at.path, at.field), next[at.field] ?? at.zero ?? null, immutableText),
+  );
 }

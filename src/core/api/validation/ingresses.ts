@@ -66,7 +66,7 @@ function checkIngressSpec(out: FieldError[], spec: Fields): void {
   const backend = maybe(spec, "defaultBackend");
   if (count(spec, "rules") === 0 && backend === undefined) {
     const detail = "either `defaultBackend` or `rules` must be specified";
-    out.push(invalidValue("spec", spec["rules"], detail));
+    out.push(invalidValue("spec", spec["rules"] ?? null, detail));
   }
   if (backend !== undefined) checkBackend(out, backend, "spec.defaultBackend");
   items(spec, "rules").forEach((rule, at) => checkRule(out, rule, index("spec.rules", at)));
@@ -225,8 +225,9 @@ function checkParameters(out: FieldError[], parameters: Fields, path: string): v
 }
 
 export function validateIngressClassUpdate(next: Fields, old: Fields): FieldError[] {
-  const out = validateIngressClass(next);
-  const at = { field: "controller", path: "spec" };
+  const out: FieldError[] = [];
+  const at = { field: "controller", path: "spec", zero: "" };
   checkImmutable(out, part(next, "spec"), part(old, "spec"), at);
+  append(out, validateIngressClass(next));
   return out;
 }

@@ -44,7 +44,7 @@ export function validateJob(job: Fields): FieldError[] {
   const spec = part(job, "spec");
   checkJobSpec(out, spec, "spec");
   checkSelector(out, spec, undefined, "spec");
-  checkSelectsTemplate(out, spec, "spec");
+  checkSelectsTemplate(out, spec, "spec", undefined);
   checkHostNames(out, job, spec);
   return out;
 }

@@ -43,8 +43,9 @@ export function validateLimitRange(range: Fields): FieldError[] {
 }
 
 function checkType(out: FieldError[], type: string, path: string): void {
-  append(out, invalidEach(path, type, qualifiedNameErrors(type)));
-  if (type.includes("/") || standardTypes.has(type)) return;
+  const errors = qualifiedNameErrors(type);
+  append(out, invalidEach(path, type, errors));
+  if (errors.length > 0 || type.includes("/") || standardTypes.has(type)) return;
   out.push(invalidValue(path, type, "must be a standard limit type or fully qualified"));
 }
 

@@ -6,6 +6,7 @@ import { count, items, part, text, texts, without } from "./fields.ts";
 import { child, duplicate, forbiddenField, index, invalidValue, repeatedAt } from "./errors.ts";
 import { checkOneOf } from "./choices.ts";
 import { semanticEqual, semanticKey } from "./equal.ts";
+import { goStruct } from "./go-struct.ts";
 import { checkRange, isDualStack } from "./ip.ts";
 import { checkResourceList, checkResourceName } from "./resources.ts";
 import { checkLabelName, taintEffects } from "./scheduling.ts";
@@ -13,16 +14,14 @@ import { checkLabelName, taintEffects } from "./scheduling.ts";
 export function validateNode(node: Fields): FieldError[] {
   const out: FieldError[] = [];
   const spec = part(node, "spec");
-  checkTaints(out, items(spec, "taints"), "spec.taints");
+  // Upstream's path of the taints begins in the metadata, where they were annotations once.
+  checkTaints(out, items(spec, "taints"), "metadata.taints");
   checkStatusLists(out, node);
   const ranges = texts(spec, "podCIDRs");
   ranges.forEach((range, at) => checkRange(out, range, index("spec.podCIDRs", at)));
   if (ranges.length > 1 && (!isDualStack(ranges) || ranges.length > 2)) {
     const detail = "may specify no more than one CIDR for each IP family";
     out.push(invalidValue("spec.podCIDRs", ranges, detail));
-  }
-  for (const at of repeatedAt(ranges)) {
-    out.push(duplicate(index("spec.podCIDRs", at), ranges[at]));
   }
   return out;
 }
@@ -40,7 +39,10 @@ function checkTaints(out: FieldError[], taints: readonly Fields[], path: string)
     const effect = text(taint, "effect");
     checkOneOf(out, effect, taintEffects, child(here, "effect"));
     const both = `${name}:${effect}`;
-    if (seen.has(both)) out.push(duplicate(here, taint));
+    if (seen.has(both)) {
+      const shown = goStruct(taint, { key: "", value: "", effect: "", timeAdded: null });
+      out.push(duplicate(here, shown, "taints must be unique by key and effect pair"));
+    }
     seen.add(both);
   });
 }

@@ -55,7 +55,7 @@ const sources = [
 export function validateVolume(volume: Fields): FieldError[] {
   const out: FieldError[] = [];
   const spec = part(volume, "spec");
-  checkAccessModes(out, texts(spec, "accessModes"), "spec.accessModes");
+  checkAccessModes(out, texts(spec, "accessModes"), "spec.accessModes", "");
   checkCapacity(out, spec);
   const policy = text(spec, "persistentVolumeReclaimPolicy");
   if (policy !== "" && !reclaimPolicies.includes(policy)) {

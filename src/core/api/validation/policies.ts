@@ -69,7 +69,7 @@ export function validatePriorityClass(priority: Fields): FieldError[] {
     out.push(forbiddenField("value", detail));
   }
   if (has(priority, "preemptionPolicy")) {
-    const policies = ["Never", "PreemptLowerPriority"];
+    const policies = ["PreemptLowerPriority", "Never"];
     checkOneOf(out, text(priority, "preemptionPolicy"), policies, "preemptionPolicy");
   }
   return out;

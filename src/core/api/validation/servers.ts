@@ -3,7 +3,18 @@ import type { FieldError } from "../status.ts";
 import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dns1035LabelErrors, dnsSubdomainName } from "../names.ts";
 import type { Fields } from "./fields.ts";
-import { count, flag, has, items, maybe, number, part, text, texts } from "./fields.ts";
+import {
+  count,
+  flag,
+  has,
+  items,
+  maybe,
+  maybeNumber,
+  number,
+  part,
+  text,
+  texts,
+} from "./fields.ts";
 import {
   child,
   forbiddenField,
@@ -14,7 +25,7 @@ import {
   required,
   append,
 } from "./errors.ts";
-import { checkCounters } from "./numbers.ts";
+import { checkOneOf } from "./choices.ts";
 import { portNumberErrors } from "./text.ts";
 
 const groupPriorityMax = 20_000;
@@ -86,7 +97,7 @@ export function validateFlowSchema(schema: Fields): FieldError[] {
   const path = "spec.matchingPrecedence";
   if (precedence <= 0) out.push(invalidValue(path, precedence, "must be a positive value"));
   if (precedence > precedenceMax) {
-    out.push(invalidValue(path, precedence, `must be no greater than ${precedenceMax}`));
+    out.push(invalidValue(path, precedence, `must not be greater than ${precedenceMax}`));
   }
   if (precedence === 1 && text(part(schema, "metadata"), "name") !== "exempt") {
     const detail = "only the schema named 'exempt' may have matchingPrecedence 1";
@@ -157,9 +168,10 @@ export function validatePriorityLevel(level: Fields): FieldError[] {
     if (has(spec, "limited")) {
       out.push(forbiddenField("spec.limited", "must be nil if the type is not Limited"));
     }
-    checkCounters(out, part(spec, "exempt"), ["nominalConcurrencyShares"], "spec.exempt");
+    checkShares(out, part(spec, "exempt"), "spec.exempt");
+    checkLendable(out, part(spec, "exempt"), "spec.exempt");
   } else if (type !== "Limited") {
-    out.push(notSupported("spec.type", type, ["Exempt", "Limited"]));
+    checkOneOf(out, type, ["Exempt", "Limited"], "spec.type");
   } else checkLimited(out, spec);
   return out;
 }
@@ -173,9 +185,32 @@ function checkLimited(out: FieldError[], spec: Fields): void {
     out.push(required("spec.limited", "must not be empty when type is Limited"));
     return;
   }
-  checkCounters(out, limited, ["nominalConcurrencyShares"], "spec.limited");
-  const response = part(limited, "limitResponse");
-  const path = "spec.limited.limitResponse";
+  const path = "spec.limited";
+  checkShares(out, limited, path);
+  checkLimitResponse(out, part(limited, "limitResponse"), child(path, "limitResponse"));
+  checkLendable(out, limited, path);
+  const borrowed = maybeNumber(limited, "borrowingLimitPercent");
+  if (borrowed !== undefined && borrowed < 0) {
+    const detail = "if specified, must be a non-negative integer";
+    out.push(invalidValue(child(path, "borrowingLimitPercent"), borrowed, detail));
+  }
+}
+
+function checkShares(out: FieldError[], level: Fields, path: string): void {
+  const shares = maybeNumber(level, "nominalConcurrencyShares");
+  if (shares === undefined || shares >= 0) return;
+  const at = child(path, "nominalConcurrencyShares");
+  out.push(invalidValue(at, shares, "must be a non-negative integer"));
+}
+
+function checkLendable(out: FieldError[], level: Fields, path: string): void {
+  const percent = maybeNumber(level, "lendablePercent");
+  if (percent === undefined || (percent >= 0 && percent <= 100)) return;
+  const at = child(path, "lendablePercent");
+  out.push(invalidValue(at, percent, "must be between 0 and 100, inclusive"));
+}
+
+function checkLimitResponse(out: FieldError[], response: Fields, path: string): void {
   const type = text(response, "type");
   if (type === "Reject") {
     if (has(response, "queuing")) {
@@ -184,7 +219,7 @@ function checkLimited(out: FieldError[], spec: Fields): void {
     }
   } else if (type === "Queue")
     checkQueuing(out, maybe(response, "queuing"), child(path, "queuing"));
-  else out.push(notSupported(child(path, "type"), type, ["Queue", "Reject"]));
+  else checkOneOf(out, type, ["Queue", "Reject"], child(path, "type"));
 }
 
 const queuesMax = 10_000_000;

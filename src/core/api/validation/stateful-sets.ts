@@ -18,6 +18,7 @@ import {
 } from "./errors.ts";
 import { checkClaimSpec } from "./claims.ts";
 import { semanticEqual } from "./equal.ts";
+import { goStruct } from "./go-struct.ts";
 import { immutableText } from "./immutable.ts";
 import {
   checkAtMost100Percent,
@@ -32,6 +33,11 @@ import { checkSelector, checkSelectsTemplate } from "./template-selector.ts";
 import { checkEndlessTemplate } from "./workloads.ts";
 
 export function validateStatefulSet(set: Fields): FieldError[] {
+  return checkSet(set, true);
+}
+
+/** `isNew`: a name of a Service that is no label stays where it was once taken. */
+function checkSet(set: Fields, isNew: boolean): FieldError[] {
   const out: FieldError[] = [];
   const spec = part(set, "spec");
   checkPodManagement(out, spec);
@@ -39,15 +45,17 @@ export function validateStatefulSet(set: Fields): FieldError[] {
   checkRetention(out, spec);
   checkCounters(out, spec, ["replicas", "minReadySeconds"], "spec");
   checkCounters(out, part(spec, "ordinals"), ["start"], "spec.ordinals");
-  const service = text(spec, "serviceName");
-  if (service !== "") {
-    append(out, invalidEach("spec.serviceName", service, dns1123LabelErrors(service)));
-  }
+  if (isNew) checkServiceName(out, text(spec, "serviceName"));
   checkSelector(out, spec, "empty selector is invalid for statefulset", "spec");
-  checkSelectsTemplate(out, spec, "spec");
+  checkSelectsTemplate(out, spec, "spec", "");
   checkTemplates(out, spec);
   checkEndlessTemplate(out, spec, "StatefulSet");
   return out;
+}
+
+function checkServiceName(out: FieldError[], name: string): void {
+  if (name === "") return;
+  append(out, invalidEach("spec.serviceName", name, dns1123LabelErrors(name)));
 }
 
 function checkPodManagement(out: FieldError[], spec: Fields): void {
@@ -66,9 +74,13 @@ function checkUpdateStrategy(out: FieldError[], strategy: Fields, path: string):
   if (type === "") out.push(required(path));
   else if (type === "OnDelete") {
     if (rolling === undefined) return;
-    out.push(invalidValue(at, rolling, "only allowed for updateStrategy 'RollingUpdate'"));
+    const shown = goStruct(rolling, { partition: 0, maxUnavailable: null });
+    out.push(invalidValue(at, shown, "only allowed for updateStrategy 'RollingUpdate'"));
   } else if (type !== "RollingUpdate") {
-    out.push(invalidValue(path, strategy, "must be 'RollingUpdate' or 'OnDelete'"));
+    const parts = { partition: 0, maxUnavailable: null };
+    const shown = rolling === undefined ? null : goStruct(rolling, parts);
+    const value = { Type: type, RollingUpdate: shown };
+    out.push(invalidValue(path, value, "must be 'RollingUpdate' or 'OnDelete'"));
   } else if (rolling !== undefined) {
     checkCounters(out, rolling, ["partition"], at);
     if (has(rolling, "maxUnavailable")) {
@@ -122,7 +134,7 @@ const changedText =
   "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 
 export function validateStatefulSetUpdate(next: Fields, old: Fields): FieldError[] {
-  const out = validateStatefulSet(next);
+  const out = checkSet(next, false);
   const kept = without(part(next, "spec"), mutable);
   if (!semanticEqual(kept, without(part(old, "spec"), mutable))) {
     out.push(forbiddenField("spec", changedText));

@@ -61,7 +61,7 @@ function checkProvisioner(out: FieldError[], provisioner: string, path: string):
   if (provisioner === "") out.push(required(path));
   else {
     const name = provisioner.toLowerCase();
-    append(out, invalidEach(path, provisioner, qualifiedNameErrors(name)));
+    append(out, invalidEach(path, name, qualifiedNameErrors(name)));
   }
 }
 
@@ -274,6 +274,10 @@ export function validateAttachment(attachment: Fields): FieldError[] {
   }
   const node = text(spec, "nodeName");
   append(out, invalidEach("spec.nodeName", node, dnsSubdomainName(node, false)));
+  if (has(source, "persistentVolumeName")) {
+    const named = child(path, "persistentVolumeName");
+    append(out, invalidEach(named, byName, dnsSubdomainName(byName, false)));
+  }
   return out;
 }
 

@@ -28,9 +28,9 @@ export function selects(
   }
 }
 
-/** Go prints a nil map as null. */
-function shown(labels: Readonly<Record<string, string>>): unknown {
-  return Object.keys(labels).length === 0 ? null : labels;
+/** Go prints a map that was never made as null. */
+function shown(spec: Fields): unknown {
+  return part(part(spec, "template"), "metadata")["labels"] ?? null;
 }
 
 export function isEmptySelector(selector: Fields): boolean {
@@ -56,15 +56,21 @@ export function checkSelector(
   }
 }
 
-export function checkSelectsTemplate(out: FieldError[], spec: Fields, path: string): void {
+/** `invalidText`: told of a selector that is none; undefined where upstream says nothing more about it. */
+export function checkSelectsTemplate(
+  out: FieldError[],
+  spec: Fields,
+  path: string,
+  invalidText: string | undefined,
+): void {
   const selector = maybe(spec, "selector");
   const labels = textMap(part(part(spec, "template"), "metadata"), "labels");
   const matches = selects(selector, labels);
   if (matches === undefined) {
     const at = child(path, "selector");
-    out.push(invalidValue(at, selector, "invalid label selector"));
+    if (invalidText !== undefined) out.push(invalidValue(at, selector, invalidText));
   } else if (!matches) {
-    out.push(invalidValue(child(path, "template", "metadata", "labels"), shown(labels), mismatch));
+    out.push(invalidValue(child(path, "template", "metadata", "labels"), shown(spec), mismatch));
   }
 }
 
@@ -75,5 +81,5 @@ export function checkMapSelectsTemplate(out: FieldError[], spec: Fields, path: s
     ([name, value]) => labels[name] !== value,
   );
   if (lost)
-    out.push(invalidValue(child(path, "template", "metadata", "labels"), shown(labels), mismatch));
+    out.push(invalidValue(child(path, "template", "metadata", "labels"), shown(spec), mismatch));
 }

@@ -3,6 +3,7 @@ import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
 import { has, hasEntries, isFields, maybe, maybeNumber, number, part, text } from "./fields.ts";
 import { child, forbiddenField, invalidValue, notSupported, required, append } from "./errors.ts";
+import { goStruct } from "./go-struct.ts";
 import { checkImmutable } from "./immutable.ts";
 import {
   checkAtMost100Percent,
@@ -44,7 +45,7 @@ export function validateDeployment(deployment: Fields): FieldError[] {
   const spec = part(deployment, "spec");
   checkCounters(out, spec, ["replicas"], "spec");
   checkSelector(out, spec, "empty selector is invalid for deployment", "spec");
-  checkSelectsTemplate(out, spec, "spec");
+  checkSelectsTemplate(out, spec, "spec", "invalid label selector");
   checkReplicaTemplate(out, spec, "ReplicaSet");
   checkStrategy(out, part(spec, "strategy"), "spec.strategy");
   checkCounters(
@@ -72,7 +73,15 @@ function checkStrategy(out: FieldError[], strategy: Fields, path: string): void 
     if (update === undefined) {
       out.push(required(rolling, "this should be defaulted and never be nil"));
     } else checkRollingDeployment(out, update, rolling);
-  } else out.push(notSupported(path, strategy, ["Recreate", "RollingUpdate"]));
+  } else out.push(notSupported(path, shownStrategy(strategy), ["Recreate", "RollingUpdate"]));
+}
+
+/** Of Deployments and DaemonSets. */
+function shownStrategy(strategy: Fields): unknown {
+  const rolling = maybe(strategy, "rollingUpdate");
+  const zeros = { maxUnavailable: null, maxSurge: null };
+  const rollingUpdate = rolling === undefined ? null : goStruct(rolling, zeros);
+  return goStruct({ type: text(strategy, "type"), rollingUpdate }, { type: "", rollingUpdate });
 }
 
 function checkRollingDeployment(out: FieldError[], update: Fields, path: string): void {
@@ -143,7 +152,7 @@ export function validateReplicaSet(set: Fields): FieldError[] {
   const spec = part(set, "spec");
   checkCounters(out, spec, ["replicas", "minReadySeconds"], "spec");
   checkSelector(out, spec, "empty selector is invalid for deployment", "spec");
-  checkSelectsTemplate(out, spec, "spec");
+  checkSelectsTemplate(out, spec, "spec", "invalid label selector");
   checkReplicaTemplate(out, spec, "ReplicaSet");
   return out;
 }
@@ -187,7 +196,7 @@ export function validateDaemonSet(set: Fields): FieldError[] {
   const spec = part(set, "spec");
   const selector = maybe(spec, "selector");
   append(out, validateLabelSelector(selector, "spec.selector"));
-  checkSelectsTemplate(out, spec, "spec");
+  checkSelectsTemplate(out, spec, "spec", undefined);
   if (selector !== undefined && isEmptySelector(selector)) {
     const detail = "empty selector is invalid for daemonset";
     out.push(invalidValue("spec.selector", selector, detail));
@@ -203,7 +212,7 @@ function checkDaemonStrategy(out: FieldError[], strategy: Fields, path: string):
   const type = text(strategy, "type");
   if (type === "OnDelete") return;
   if (type !== "RollingUpdate") {
-    out.push(notSupported(path, strategy, ["RollingUpdate", "OnDelete"]));
+    out.push(notSupported(path, shownStrategy(strategy), ["RollingUpdate", "OnDelete"]));
     return;
   }
   const at = child(path, "rollingUpdate");

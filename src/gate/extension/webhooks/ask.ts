@@ -88,7 +88,7 @@ async function askOnce(
     throw new CallError(`could not create admission objects: ${known}`, 400);
   }
   const uid = random.uuid();
-  const answer = await caller.call(hook, reviewBody(version, uid, tail), request.ending?.signal);
+  const answer = await caller.call(hook, reviewBody(version, uid, tail), request.ending);
   const isLong = answer.length > longBytesMin;
   if (isLong) await nextTurn(clock);
   const verdict = readVerdict(answer, { type, version, uid });

@@ -48,6 +48,13 @@ export interface CallTarget {
   readonly timeoutMs: number;
 }
 
+/** The request that a call is made for: it ends the call, too, and the webhook is told by when. */
+interface Asking {
+  readonly signal: AbortSignal;
+  /** Monotonic; absent: it has none. */
+  readonly deadlineMs?: number | undefined;
+}
+
 interface Place {
   /** As upstream prints it. */
   readonly url: string;
@@ -82,12 +89,10 @@ export class WebhookCaller {
   }
 
   /** @returns the body of a good answer. @throws CallError */
-  async call(
-    hook: CallTarget,
-    body: Uint8Array,
-    signal: AbortSignal | undefined,
-  ): Promise<Uint8Array> {
-    const place = placeOf(hook.target, hook.timeoutMs);
+  async call(hook: CallTarget, body: Uint8Array, asking: Asking | undefined): Promise<Uint8Array> {
+    const { signal, deadlineMs = Number.POSITIVE_INFINITY } = asking ?? {};
+    const leftMs = Math.max(1, deadlineMs - this.#deps.clock.monotonicMs());
+    const place = placeOf(hook.target, Math.min(hook.timeoutMs, leftMs));
     const ending = new AbortController();
     const timer = this.#deps.clock.after("webhook.call", hook.timeoutMs, () =>
       ending.abort(new TimeUp("context deadline exceeded")),

@@ -148,6 +148,25 @@ test("a call ends by the webhook's timeout or with its client, and both are told
   assert.match(await left, /context canceled$/);
 });
 
+test("a webhook is told when its request ends, where that is before its own timeout", async () => {
+  const targets: string[] = [];
+  const send: Send = (asked) => {
+    targets.push(asked.target);
+    return Promise.resolve(answer(asked));
+  };
+  const { admission, clock } = rig(send, [hook("a.example.com", { timeoutSeconds: 20 })]);
+  const { signal } = new AbortController();
+  for (const leftMs of [9_200, 30_000, -5]) {
+    const deadlineMs = clock.monotonicMs() + leftMs;
+    await admission.validate(request({ ending: { signal, deadlineMs } }));
+  }
+  await admission.validate(request({ ending: { signal } }));
+  assert.deepEqual(
+    targets.map((target) => /timeout=\d+s/.exec(target)?.[0]),
+    ["timeout=10s", "timeout=20s", "timeout=1s", "timeout=20s"],
+  );
+});
+
 test("a dry run is refused where a webhook has side effects, whatever its failurePolicy", async () => {
   const effects = { sideEffects: "Some", failurePolicy: "Ignore" };
   const { admission } = rig(never, [hook("acts", effects)]);
