@@ -145,4 +145,42 @@ describe("credentials", () => {
     // Upstream takes its word for it, as for any other name.
     assert.equal(await whoAmI(frontProxyClient, { "x-remote-user": "system:anonymous" }), "403");
   });
+
+  test("what made a token good is asked with every request of its connection", async () => {
+    const apiGroup = "rbac.authorization.k8s.io";
+    const [accounts, bindings] = [
+      "/api/v1/namespaces/default/serviceaccounts",
+      `/apis/${apiGroup}/v1/clusterrolebindings`,
+    ];
+    const made = async (path: string, body: object) => {
+      const { status, json, text } = await world.ask("POST", path, { body });
+      assert.equal(status, 201, text);
+      return json;
+    };
+    const revoked = { metadata: { name: "revoked" } };
+    await made(accounts, revoked);
+    const asked = { spec: { expirationSeconds: 3_600 } };
+    const answered = (await made(`${accounts}/revoked/token`, asked))["status"];
+    const { token } = answered as { token: string };
+    const binding = {
+      ...revoked,
+      roleRef: { apiGroup, kind: "ClusterRole", name: "view" },
+      subjects: [{ kind: "ServiceAccount", name: "revoked", namespace: "default" }],
+    };
+    const list = async (): Promise<number> =>
+      (await world.ask("GET", "/api/v1/namespaces/default/configmaps", { token })).status;
+    assert.equal(await list(), 403);
+    for (let at = 0; at < 3; at++) {
+      await made(bindings, binding);
+      assert.deepEqual([await list(), await list()], [200, 200]);
+      assert.equal((await world.ask("DELETE", `${bindings}/revoked`)).status, 200);
+      assert.deepEqual([await list(), await list()], [403, 403]);
+    }
+    await made(bindings, binding);
+    assert.equal(await list(), 200);
+    assert.equal((await world.ask("DELETE", `${accounts}/revoked`)).status, 200);
+    assert.deepEqual([await list(), await list()], [401, 401]);
+    await made(accounts, revoked);
+    assert.equal(await list(), 401, "an account of the same name is another one");
+  });
 });

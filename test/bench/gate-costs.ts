@@ -2,11 +2,16 @@
 import { randomBytes } from "node:crypto";
 import type { AnyObject } from "#api/object.ts";
 import { RbacAuthorizer } from "#auth/rbac.ts";
-import { attributes, FakeLookup } from "#auth/testing.ts";
+import { createAuthenticator } from "#auth/authenticate.ts";
+import { makeKeyPair } from "#auth/pki.ts";
+import { ServiceAccountTokens } from "#auth/service-account-token.ts";
+import { attributes, FakeLookup, request } from "#auth/testing.ts";
+import { CertificateAuthenticator } from "#auth/x509.ts";
 import { must } from "#base/assert.ts";
 import { cipherOf } from "#encryption/providers.ts";
 import { bootstrapFlowSchemas, bootstrapPriorityLevels } from "#flowcontrol/bootstrap.ts";
 import { FairQueue, type Seating } from "#flowcontrol/fair-queue.ts";
+import { Classifier, orderSchemas } from "#flowcontrol/classify.ts";
 import { createGate, gateDefaults } from "#flowcontrol/gate.ts";
 import { hashFlow } from "#flowcontrol/shuffle-shard.ts";
 import { oneSeat } from "#flowcontrol/work-size.ts";
@@ -17,6 +22,7 @@ import { NodeClock } from "#platform/node/clock.ts";
 import { metadataPolicy } from "#server/audit/policy.ts";
 import { factsOf } from "#server/audit/request-audit.ts";
 import { AuditTrail } from "#server/audit/trail.ts";
+import { NodeRandom } from "#platform/node/random.ts";
 import { requestInfo } from "#server/request-info.ts";
 
 /** By CPU time, in microseconds a time. */
@@ -89,11 +95,59 @@ export async function measureFairness(measure: Measure, rounds: number): Promise
   gate.close();
 }
 
-function manyBindings(): RbacAuthorizer {
+/**
+ * A service account's token that came before on its connection: who it is (its account is looked up), its FlowSchema of 50,
+ * and what it may by RBAC with 10,000 bindings. Without a seat.
+ */
+export async function measureRemembered(measure: Measure, rounds: number): Promise<void> {
+  const account = { name: "app", uid: "u" };
+  const found = { apiVersion: "v1", kind: "ServiceAccount", metadata: { ...account } };
+  const lookup = { get: () => found, list: () => [] };
+  const { privateKey } = makeKeyPair();
+  const random = new NodeRandom();
+  const keys = { issuer: "i", apiAudiences: ["i"], privateKey, olderPublicKeys: [] };
+  const tokens = new ServiceAccountTokens({ clock, random, lookup }, keys);
+  const common = { namespace: "ns", audiences: ["i"], expirationSeconds: 3_600 };
+  const { token } = tokens.issue({ ...common, account });
+  const authenticator = createAuthenticator(
+    { certificates: new CertificateAuthenticator({ clock }), tokens: [tokens] },
+    { mayBeAnonymous: () => false },
+  );
+  const connection = { belongsTo: () => {} };
+  const peer = { kind: "socket", address: "10.0.0.7", connection } as const;
+  const asked = request({ peer, headers: { authorization: `Bearer ${token}` } });
+  const levels = new Set(bootstrapPriorityLevels().map(({ metadata }) => metadata?.name ?? ""));
+  const classifier = new Classifier(orderSchemas(schemas(50), levels));
+  const rbac = manyBindings("system:serviceaccount:ns:app");
+  await measure("remembered on a connection", rounds, async () => {
+    const result = await authenticator.authenticate(asked);
+    if (result.kind !== "user") throw new Error(result.kind);
+    classifier.classify(info, result.user);
+    rbac.authorize(attributes(result.user));
+  });
+  await measure(
+    "of these, authentication",
+    rounds,
+    async () => void (await authenticator.authenticate(asked)),
+  );
+  const result = await authenticator.authenticate(asked);
+  if (result.kind !== "user") throw new Error(result.kind);
+  const { user } = result;
+  await measure("of these, classification", rounds, () => void classifier.classify(info, user));
+  await measure("of these, authorization", rounds, () => void rbac.authorize(attributes(user)));
+  await measure("the same token on a new connection", rounds / 4, async () => {
+    await authenticator.authenticate(
+      request({ ...asked, peer: { ...peer, connection: { ...connection } } }),
+    );
+  });
+}
+
+/** One for each caller, and for `further`. */
+function manyBindings(further = "somebody"): RbacAuthorizer {
   const apiVersion = "rbac.authorization.k8s.io/v1";
   const rules = [{ verbs: ["get"], apiGroups: [""], resources: ["pods"] }];
   const role = { apiVersion, kind: "ClusterRole", metadata: { name: "reader" }, rules };
-  const bindings = callers.map(({ name }) => ({
+  const bindings = [...callers, { name: further }].map(({ name }) => ({
     apiVersion,
     kind: "ClusterRoleBinding",
     metadata: { name },
@@ -135,7 +189,7 @@ export async function measureAudit(measure: Measure, rounds: number): Promise<vo
     policy: metadataPolicy,
     backends: [{ take }],
   });
-  const request = {
+  const seen = {
     method: "GET",
     path,
     query: "",
@@ -144,7 +198,7 @@ export async function measureAudit(measure: Measure, rounds: number): Promise<vo
   } as unknown as PlainRequest; // what the audit reads of one
   const user = must(callers[0], "there are callers");
   await measure("audit at Metadata", rounds, async () => {
-    const received = { request, info, auditId: "6d0e9e0a-2a3b", receivedMs: clock.nowMs() };
+    const received = { request: seen, info, auditId: "6d0e9e0a-2a3b", receivedMs: clock.nowMs() };
     const event = must(
       trail.begin(user, info, () => factsOf(received, user)),
       "the policy keeps it",

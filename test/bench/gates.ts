@@ -11,7 +11,13 @@ import { WebhookAuthorizer } from "#auth/webhooks/webhook-authorizer.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { flagsOf } from "./flags.ts";
-import { measureAudit, measureDispatch, measureEncryption, measureFairness } from "./gate-costs.ts";
+import {
+  measureAudit,
+  measureDispatch,
+  measureEncryption,
+  measureFairness,
+  measureRemembered,
+} from "./gate-costs.ts";
 
 const usage = `npm run bench -- gates [--tokens 2000] [--rounds 200000] [--bindings 10000]
 
@@ -141,6 +147,7 @@ const measure = async (
   for (let at = 0; at < times; at++) await work();
   figures[name] = microseconds(start, times);
 };
+await measureRemembered(measure, rounds);
 await measureFairness(measure, rounds / 4);
 await measureDispatch(measure, rounds / 4);
 await measureAudit(measure, rounds / 4);

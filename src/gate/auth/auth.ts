@@ -28,6 +28,8 @@ export type TokenResult =
       readonly user: UserInfo;
       readonly audiences: readonly string[];
       readonly note?: AuditNote;
+      /** The answer of this moment to the same question, from memory; undefined: ask anew. Absent: always ask. */
+      readonly again?: () => TokenResult | undefined;
     }
   | { readonly kind: "none" }
   | { readonly kind: "rejected"; readonly message: string };

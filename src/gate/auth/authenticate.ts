@@ -1,6 +1,7 @@
 /**
  * Authentication, in order: direct callers (trusted), front proxy, client certificate, bearer token, anonymous.
  *
+ * Again  the token that came last on a connection is recalled (connection-memory.ts).
  * Holds  the first credential that is good names the user, whatever is wrong with the others; with none that is
  *        good, a bad one is 401 even where anonymous is allowed. Every user but anonymous is in
  *        system:authenticated; nothing here reads a body.
@@ -15,6 +16,7 @@ import type {
   TokenAuthenticator,
   TokenResult,
 } from "./auth.ts";
+import { ConnectionMemory } from "./connection-memory.ts";
 import { anonymousName, groups, withAuthenticated } from "./groups.ts";
 
 /** The server's authenticator; TokenReview asks its tokens directly. */
@@ -25,7 +27,7 @@ interface AuthenticateOptions {
   readonly mayBeAnonymous: (path: string) => boolean;
 }
 
-const none: AuthenticationResult = { kind: "none" };
+const none = { kind: "none" } as const;
 const anonymous: UserInfo = { name: anonymousName, groups: [groups.unauthenticated] };
 
 export function createAuthenticator(
@@ -39,36 +41,48 @@ export function createAuthenticator(
 ): ServerAuthenticator {
   const authenticateToken = (token: string, audiences: readonly string[]): Soon<TokenResult> =>
     firstToken(deps.tokens, token, audiences);
-  return {
-    authenticateToken,
-    async authenticate(request: PlainRequest): Promise<AuthenticationResult> {
-      if (request.peer.kind === "direct") {
-        return { kind: "user", user: withAuthenticated(request.peer.user) };
-      }
-      const byProxy = (await deps.requestHeaders?.authenticate(request)) ?? none;
-      if (byProxy.kind === "user") return byProxy;
-      const byCertificate = await deps.certificates.authenticate(request);
-      if (byCertificate.kind === "user") return byCertificate;
-      const byToken = await authenticateCarried(request, authenticateToken);
-      if (byToken.kind === "user") return byToken;
-      const refused = [byProxy, byCertificate, byToken].find(({ kind }) => kind === "rejected");
-      if (refused !== undefined) return refused;
-      return options.mayBeAnonymous(request.path) ? { kind: "user", user: anonymous } : none;
-    },
+  const memory = new ConnectionMemory();
+  const asUser = (request: PlainRequest): Promise<AuthenticationResult> => {
+    if (request.peer.kind === "direct") {
+      return Promise.resolve({ kind: "user", user: withAuthenticated(request.peer.user) });
+    }
+    const recalled = memory.recall(request);
+    return recalled?.kind === "user"
+      ? Promise.resolve(namedBy(recalled))
+      : authenticateAnew(request);
   };
+  const authenticateAnew = async (request: PlainRequest): Promise<AuthenticationResult> => {
+    const byProxy = (await deps.requestHeaders?.authenticate(request)) ?? none;
+    if (byProxy.kind === "user") return byProxy;
+    const byCertificate = await deps.certificates.authenticate(request);
+    if (byCertificate.kind === "user") return byCertificate;
+    const byToken = await authenticateCarried(request, authenticateToken, memory);
+    if (byToken.kind === "user") return namedBy(byToken);
+    const refused = [byProxy, byCertificate, byToken].find(({ kind }) => kind === "rejected");
+    if (refused?.kind === "rejected") return refused;
+    return options.mayBeAnonymous(request.path) ? { kind: "user", user: anonymous } : none;
+  };
+  return { authenticateToken, authenticate: asUser };
+}
+
+function namedBy({ user, note }: Extract<TokenResult, { kind: "user" }>): AuthenticationResult {
+  return note === undefined ? { kind: "user", user } : { kind: "user", user, note };
 }
 
 type AuthenticateToken = TokenAuthenticator["authenticateToken"];
 
 /** The header's token, and with none or a bad one, that of the subprotocols. */
 async function authenticateCarried(
-  { headers }: PlainRequest,
+  request: PlainRequest,
   authenticateToken: AuthenticateToken,
-): Promise<AuthenticationResult> {
+  memory: ConnectionMemory,
+): Promise<TokenResult> {
+  const { headers } = request;
   const byHeader = await authenticateBearer(
     tokenOfHeader(headers["authorization"] ?? ""),
     authenticateToken,
   );
+  memory.remember(request, byHeader);
   if (byHeader.kind === "user") return byHeader;
   const bySubprotocol = await authenticateBearer(tokenOfSubprotocols(headers), authenticateToken);
   return bySubprotocol.kind === "none" ? byHeader : bySubprotocol;
@@ -77,15 +91,12 @@ async function authenticateCarried(
 async function authenticateBearer(
   carried: CarriedToken,
   authenticateToken: AuthenticateToken,
-): Promise<AuthenticationResult> {
+): Promise<TokenResult> {
   if (carried.kind === "none") return none;
   if (carried.kind === "unreadable") return { kind: "rejected", message: carried.message };
   // Bytes that are no text are nobody's token.
   const result = carried.token.isWellFormed() ? await authenticateToken(carried.token, []) : none;
-  if (result.kind === "user") {
-    const { user, note } = result;
-    return note === undefined ? { kind: "user", user } : { kind: "user", user, note };
-  }
+  if (result.kind === "user") return result;
   // An unknown token is a bad credential, not the absence of one.
   return result.kind === "rejected" ? result : { kind: "rejected", message: invalidToken };
 }

@@ -57,6 +57,8 @@ export class RbacAuthorizer implements Authorizer {
   readonly #grants = new Map<string, SubjectGrants>();
   /** Of this version of the policy. */
   #roles = new Map<string, RuleIndex | undefined>();
+  /** Of grants that have allowed something. */
+  readonly #decisions = new WeakMap<Grant, Decision>();
   readonly #indexes = new WeakMap<readonly PolicyRule[], RuleIndex>();
 
   /**
@@ -69,15 +71,53 @@ export class RbacAuthorizer implements Authorizer {
   }
 
   authorize(attributes: Attributes): Decision {
+    this.#refresh();
+    const { namespace } = attributes;
     const missing = new Set<string>();
-    for (const grant of this.#grantsOf(attributes.user, attributes.namespace)) {
-      const index = this.#indexOf(grant);
-      if (index === undefined) missing.add(missingRole(grant.roleRef));
-      else if (index.allows(attributes)) {
-        return { allowed: true, denied: false, reason: `RBAC: allowed by ${describe(grant)}` };
-      }
-    }
+    const allowing =
+      this.#allowingIn("", attributes, missing) ??
+      (namespace === "" ? undefined : this.#allowingIn(namespace, attributes, missing));
+    if (allowing !== undefined) return this.#allowed(allowing);
     return { allowed: false, denied: false, reason: missingReason([...missing]) };
+  }
+
+  /** The first grant in force at `at` that allows it. Roles that do not exist go to `missing`, once each. */
+  #allowingIn(at: string, attributes: Attributes, missing: Set<string>): Grant | undefined {
+    const grants = this.#grants.get(at);
+    if (grants === undefined) return undefined;
+    const { name, groups } = attributes.user;
+    const own = this.#allowingOf(grants.users.get(name), attributes, missing);
+    if (own !== undefined) return own;
+    for (const group of groups) {
+      const found = this.#allowingOf(grants.groups.get(group), attributes, missing);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  #allowingOf(
+    grants: ReadonlyMap<unknown, Grant> | undefined,
+    attributes: Attributes,
+    missing: Set<string>,
+  ): Grant | undefined {
+    if (grants === undefined) return undefined;
+    for (const grant of grants.values()) {
+      const index = this.#indexOf(grant);
+      if (index?.allows(attributes) === true) return grant;
+      if (index !== undefined) continue;
+      missing.add(missingRole(grant.roleRef));
+    }
+    return undefined;
+  }
+
+  /** Its text is made once: the same few grants allow most requests. */
+  #allowed(grant: Grant): Decision {
+    const known = this.#decisions.get(grant);
+    if (known !== undefined) return known;
+    const reason = `RBAC: allowed by ${describe(grant)}`;
+    const decision = { allowed: true, denied: false, reason };
+    this.#decisions.set(grant, decision);
+    return decision;
   }
 
   rulesFor(user: UserInfo, namespace: string): Rules {

@@ -5,7 +5,7 @@
  * Cost   a signature check per new token (about 0.1 ms), then a digest and a few look-ups per request.
  * Holds  a signature is remembered; whether account, pod and node exist is asked every time.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Lister } from "#api/lister.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { UserInfo } from "#platform/http.ts";
@@ -61,6 +61,12 @@ interface StaleNote {
 
 const verifiedTokensMax = 10_000;
 
+/** A token whose signature was checked. One user for all of its requests: what others remember of a user, they remember by it. */
+interface Verified {
+  readonly claims: ServiceAccountClaims;
+  readonly user: UserInfo;
+}
+
 export class ServiceAccountTokens implements TokenAuthenticator {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -68,7 +74,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   readonly #issuer: string;
   readonly #issuers: ReadonlySet<string>;
   readonly #key: SigningKey;
-  readonly #verified = new BoundedCache<ServiceAccountClaims>({ entriesMax: verifiedTokensMax });
+  readonly #verified = new BoundedCache<Verified>({ entriesMax: verifiedTokensMax });
   readonly #verifiedLegacy = new BoundedCache<LegacyClaims>({ entriesMax: verifiedTokensMax });
   readonly #legacyUsed: (namespace: string, secretName: string) => void;
   readonly #extendedUsed: (isStale: boolean) => void;
@@ -124,14 +130,21 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     if (raw?.["iss"] === legacyIssuer) return this.#authenticateLegacy(token, audiences);
     const issuer = raw?.["iss"];
     if (typeof issuer !== "string" || !this.#issuers.has(issuer)) return { kind: "none" };
-    const claims = this.#verify(token);
-    if (claims === undefined) return { kind: "rejected", message: "invalid bearer token" };
+    const known = this.#verify(token);
+    if (known === undefined) return { kind: "rejected", message: "invalid bearer token" };
+    const { claims } = known;
     const wanted = audiences.length > 0 ? audiences : this.apiAudiences;
     const good = wanted.filter((audience) => claims.audiences.includes(audience));
     if (good.length === 0) return { kind: "rejected", message: audienceFault(claims, wanted) };
+    return this.#answer(known, good);
+  }
+
+  /** Of a token whose signature is good: what it names, as of now. */
+  #answer({ claims, user }: Verified, audiences: readonly string[]): TokenResult {
     const fault = claimsFault(claims, this.#lookup, this.#clock.nowMs());
     if (fault !== undefined) return { kind: "rejected", message: fault };
-    const answer = { kind: "user", user: userOf(claims), audiences: good } as const;
+    const again = (): TokenResult => this.#answer({ claims, user }, audiences);
+    const answer = { kind: "user", user, audiences, again } as const;
     const note = this.#staleNote(claims);
     return note === undefined ? answer : { ...answer, note };
   }
@@ -167,7 +180,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   }
 
   #verifyLegacy(token: string): LegacyClaims | undefined {
-    const digest = createHash("sha256").update(token).digest("base64");
+    const digest = hash("sha256", token, "base64");
     const known = this.#verifiedLegacy.get(digest);
     if (known !== undefined) return known;
     if (!hasValidSignature(token, this.keys)) return undefined;
@@ -176,14 +189,16 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     return claims;
   }
 
-  #verify(token: string): ServiceAccountClaims | undefined {
-    const digest = createHash("sha256").update(token).digest("base64");
+  #verify(token: string): Verified | undefined {
+    const digest = hash("sha256", token, "base64");
     const known = this.#verified.get(digest);
     if (known !== undefined) return known;
     if (!hasValidSignature(token, this.keys)) return undefined;
     const claims = readClaims(peekClaims(token) ?? {});
-    if (claims !== undefined) this.#verified.set(digest, claims);
-    return claims;
+    if (claims === undefined) return undefined;
+    const verified = { claims, user: userOf(claims) };
+    this.#verified.set(digest, verified);
+    return verified;
   }
 }
 

@@ -3,7 +3,7 @@
  *
  * Holds  tokens are kept and compared as digests, so neither a dump nor timing tells one.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { UserInfo } from "#platform/http.ts";
 import type { UserTokens } from "./auth.ts";
 import { withAuthenticated } from "./groups.ts";
@@ -36,7 +36,7 @@ export class StaticTokens implements UserTokens {
 }
 
 function digest(token: string): string {
-  return createHash("sha256").update(token).digest("base64");
+  return hash("sha256", token, "base64");
 }
 
 /** One CSV record: fields may be quoted, quotes inside are doubled. */

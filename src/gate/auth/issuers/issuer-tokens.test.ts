@@ -125,11 +125,10 @@ test("one audience of several is enough, and the answer is for the API server's 
   const audiences = { audiences: ["b", "a"], audienceMatchPolicy: "MatchAny" };
   const { ask } = setup(issuer, configured({ issuer: audiences }));
   const good = await issuer.token(key, { aud: "a" });
-  assert.deepEqual(await ask(good, ["vault", "api"]), {
-    kind: "user",
-    user: { name: "jane", groups: ["system:authenticated"] },
-    audiences: ["api"],
-  });
+  const known = await ask(good, ["vault", "api"]);
+  assert.ok(known.kind === "user");
+  assert.deepEqual(known.user, { name: "jane", groups: ["system:authenticated"] });
+  assert.deepEqual(known.audiences, ["api"]);
   assert.equal(said(await ask(good, ["vault"])), "none");
   const wrong = 'oidc: verify token: oidc: expected audience in ["a" "b"] got ["c"]';
   assert.equal(said(await ask(await issuer.token(key, { aud: "c" }))), wrong);

@@ -8,7 +8,7 @@
  * Cost   a signature check and the mapping per new token, then a digest and a look-up.
  * Bounds `rememberedMax` tokens are remembered, each until it ends or the keys change.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { TokenAuthenticator, TokenResult } from "../auth.ts";
 import { BoundedCache } from "../bounded-cache.ts";
 import { withAuthenticated } from "../groups.ts";
@@ -89,17 +89,30 @@ export class IssuerTokens implements TokenAuthenticator {
     const wanted = audiences.length > 0 ? audiences : apiAudiences;
     const good = wanted.filter((audience) => apiAudiences.includes(audience));
     if (good.length === 0) return { kind: "none" };
-    const digest = createHash("sha256").update(token).digest("base64");
-    const user = this.#recall(digest);
-    if (user !== undefined) return { kind: "user", user, audiences: good };
+    const digest = hash("sha256", token, "base64");
+    const known = this.#again(digest, good);
+    if (known !== undefined) return known;
     const parsed = parseToken(token);
     const issuer = parsed === undefined ? undefined : this.#issuers.get(issuerOf(parsed));
     if (parsed === undefined || issuer === undefined) return { kind: "none" };
     return this.#authenticate(issuer, parsed, digest).then((result) =>
       result instanceof ClaimError
         ? { kind: "rejected", message: result.message }
-        : { kind: "user", user: result, audiences: good },
+        : {
+            kind: "user",
+            user: result,
+            audiences: good,
+            again: () => this.#again(digest, good),
+          },
     );
+  }
+
+  /** What a token that was verified names, unless its time, its keys or the configuration are other ones now. */
+  #again(digest: string, audiences: readonly string[]): TokenResult | undefined {
+    this.#look();
+    const user = this.#recall(digest);
+    if (user === undefined) return undefined;
+    return { kind: "user", user, audiences, again: () => this.#again(digest, audiences) };
   }
 
   /** Takes a changed configuration. */
