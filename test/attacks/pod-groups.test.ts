@@ -7,7 +7,7 @@ import { Cache } from "#scheduler/cache.ts";
 import { defaultPlugins } from "#scheduler/default-plugins.ts";
 import { Gangs } from "#scheduler/gangs/gangs.ts";
 import { placeGang, trialsFor } from "#scheduler/gangs/place-gang.ts";
-import { gangPods, putGroup, serveGroups } from "#scheduler/gangs/testing.ts";
+import { gangPods, inOneTurn, putGroup, serveGroups } from "#scheduler/gangs/testing.ts";
 import { Nominations } from "#scheduler/nominations.ts";
 import { podInfo } from "#scheduler/pod-info.ts";
 import { ScheduleAlgorithm } from "#scheduler/schedule-algorithm.ts";
@@ -57,10 +57,8 @@ test("a topology key of 10,000 values: a bounded number is tried, and the next t
   let tries = 0;
   for (; tries < 50; tries++) {
     decisions = 0;
-    const { kind } = placeGang(
-      { cache, decider, nominations },
-      { ...question, skip: tries * trialsMax },
-    );
+    const deps = { cache, decider, nominations };
+    const { kind } = inOneTurn(placeGang(deps, { ...question, skip: tries * trialsMax }));
     assert.ok(decisions <= 2 * trialsMax + 2, `${decisions} decisions`);
     if (kind === "placed") break;
   }

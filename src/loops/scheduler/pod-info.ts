@@ -11,6 +11,7 @@ import type {
   Toleration,
   TopologySpreadConstraint,
 } from "#api/gen/types.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import { keyOf } from "#client/indexer.ts";
 import type { InlineDisk } from "#api/volumes/csi-migration.ts";
 import { claimNames } from "./claims.ts";
@@ -139,6 +140,15 @@ export function sameForScheduling(a: Pod, b: Pod): boolean {
   if (generation !== undefined && generation === b.metadata?.generation) return true;
   const withoutNode = (pod: Pod): string => JSON.stringify({ ...pod.spec, nodeName: "" });
   return withoutNode(a) === withoutNode(b);
+}
+
+/** The names of claims that were made from templates for the Pod. */
+export function haveSameClaims(a: Pod, b: Pod): boolean {
+  return jsonEqual(a.status?.resourceClaimStatuses, b.status?.resourceClaimStatuses);
+}
+
+export function isFinished(pod: Pod): boolean {
+  return pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
 }
 
 type Labels = Readonly<Record<string, string>>;

@@ -4,7 +4,7 @@
  *
  * Holds  a Pod is assumed on its node before its bind is sent, and confirmed by the informer or
  *        forgotten when the bind fails: the next decision already counts with it.
- * Bounds `bindsInFlightMax` binds; `sliceMax` decisions between two turns of the event loop.
+ * Bounds `bindsInFlightMax` binds; `sliceMax` decisions, and some 20 ms, between two turns of the event loop.
  */
 import type { Namespace, Node, Pod, PodDisruptionBudget, Service } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
@@ -39,7 +39,13 @@ import {
   type SchedulerState,
 } from "./metrics.ts";
 import { Nominations } from "./nominations.ts";
-import { podInfo, sameForScheduling, schedulerNameOf } from "./pod-info.ts";
+import {
+  haveSameClaims,
+  isFinished,
+  podInfo,
+  sameForScheduling,
+  schedulerNameOf,
+} from "./pod-info.ts";
 import type { PodInfo } from "./pod-info.ts";
 import { type ClusterEvent, eventName } from "./hints.ts";
 import { Volumes } from "./volumes.ts";
@@ -48,6 +54,7 @@ import { type Preempted, Preemptor } from "./preemptor.ts";
 import { defaultProfile, type Profile } from "./profile.ts";
 import type { QueuedPod, QueueOptions } from "./queue.ts";
 import { SchedulingQueue, queueTimes } from "./queue.ts";
+import { Turns } from "./turns.ts";
 
 interface SchedulerDeps {
   readonly client: Client;
@@ -105,7 +112,7 @@ const budgetsRef = { group: "policy", version: "v1", resource: "poddisruptionbud
 
 /** What was compiled of a Pod is kept so long, at most twice, after the last one like it. */
 const forgetMs = 300_000;
-/** Decisions between two turns of the event loop: some milliseconds at most. */
+/** Decisions between two turns of the event loop, fewer where they take long (`Turns`). */
 const sliceMax = 64;
 
 interface RunningProfile {
@@ -160,13 +167,12 @@ class SchedulerShell implements Scheduler {
     const namespaces = (name: string) => this.#namespaces.get("", name)?.metadata?.labels;
     this.#cache = new Cache({ namespaces });
     const incoming = deps.metrics === undefined ? {} : { incoming: deps.metrics.incoming };
-    const wake = (): void => this.#wake();
     const isHeld = (info: PodInfo): boolean => this.#gangs.isHeld(info);
+    const wake = (): void => this.#wake();
     this.#queue = new SchedulingQueue({ clock, wake, isHeld, ...incoming }, options.queue);
     const nominations = this.#nominations;
     const services = (namespace: string) => this.#services.list(namespace);
-    const [volumes, devices] = [this.#volumes, this.#devices];
-    const lookups = { namespaces, services, volumes, devices };
+    const lookups = { namespaces, services, volumes: this.#volumes, devices: this.#devices };
     const shared = { cache: this.#cache, random, nominations, ...lookups };
     this.#profiles = new Map(
       options.profiles.map(({ schedulerName, plugins, preemption, sample }) => {
@@ -179,13 +185,10 @@ class SchedulerShell implements Scheduler {
     );
     this.#conditions = new Conditions({ client, clock, log });
     this.#extenders = new Extenders(options.extenders, log);
-    this.#preemptor = new Preemptor({
-      ...deps,
-      cache: this.#cache,
-      nominations,
-      budgets: (namespace) => this.#budgets.list(namespace),
-      profileOf: (info) => this.#profileOf(info),
-    });
+    const profileOf = (info: PodInfo) => this.#profileOf(info);
+    const budgets = (namespace: string) => this.#budgets.list(namespace);
+    const known = { ...deps, cache: this.#cache, nominations, budgets, profileOf };
+    this.#preemptor = new Preemptor(known);
     this.#binder = new Binder(
       {
         client,
@@ -201,16 +204,14 @@ class SchedulerShell implements Scheduler {
       { ended: () => this.#wake() },
     );
     this.#gangs = new GangShell({
-      ...deps,
+      ...known,
       pods: this.#pods,
-      cache: this.#cache,
-      nominations,
       queue: () => this.#queue,
       binder: () => this.#binder,
-      profileOf: (info) => this.#profileOf(info),
-      budgets: (namespace) => this.#budgets.list(namespace),
       hasExtenders: (info) => this.#extenders.for(info) !== undefined,
-      reject: (pod, verdict) => this.#reject(pod, verdict),
+      reject: (pod, verdict, isOutdated) => this.#reject(pod, verdict, isOutdated),
+      changes: () => this.#events,
+      readAgain: (pod) => this.#podSet(undefined, pod),
       fail: (pod, text) => this.#extenderFailed(pod, new Error(text)),
       dropNomination: (uid) => this.#giveUpNomination(uid),
       settled: (uid) => this.#conditions.cancel(uid),
@@ -356,7 +357,7 @@ class SchedulerShell implements Scheduler {
     const before = info.pod.status?.nominatedNodeName ?? "";
     const now = pod.status?.nominatedNodeName ?? "";
     if (now === before || now === (this.#nominations.nodeOf(info.uid) ?? "")) return;
-    this.#dropNomination(info.uid);
+    this.#preemptor.dropNomination(info.uid);
     if (now !== "") this.#nominations.set(info, now);
   }
 
@@ -364,7 +365,7 @@ class SchedulerShell implements Scheduler {
     const uid = pod.metadata?.uid ?? "";
     this.#queue.delete(uid);
     this.#conditions.cancel(uid);
-    this.#dropNomination(uid);
+    this.#preemptor.dropNomination(uid);
     const held = this.#cache.infoOf(uid);
     if (held !== undefined && sameForScheduling(held.pod, pod)) {
       held.pod = pod;
@@ -388,7 +389,7 @@ class SchedulerShell implements Scheduler {
     this.#gangs.gone(uid);
     this.#queue.delete(uid);
     this.#conditions.cancel(uid);
-    this.#dropNomination(uid);
+    this.#preemptor.dropNomination(uid);
     const nodeName = this.#cache.nodeOf(uid);
     if (nodeName === undefined) return;
     this.#cache.removePod(uid);
@@ -412,15 +413,11 @@ class SchedulerShell implements Scheduler {
     );
   }
 
-  #dropNomination(uid: string): void {
-    this.#preemptor.dropNomination(uid);
-  }
-
   /** Room was kept for the Pod, and is kept no longer: others may have it. */
   #giveUpNomination(uid: string): void {
     const nodeName = this.#nominations.nodeOf(uid);
     if (nodeName === undefined) return;
-    this.#dropNomination(uid);
+    this.#preemptor.dropNomination(uid);
     this.#happened({ kind: "pod-gone", slot: this.#cache.nodes.slotOf(nodeName) });
   }
 
@@ -432,24 +429,27 @@ class SchedulerShell implements Scheduler {
   }
 
   #pump(): void {
-    for (let i = 0; i < sliceMax && this.#running; i++) {
-      const full = this.#binder.inFlight >= this.#options.bindsInFlightMax;
-      const pod = full ? undefined : (this.#gangs.popTorn() ?? this.#queue.pop());
-      if (pod === undefined) {
-        this.#pumping = false;
-        return;
-      }
+    const turns = new Turns(this.#deps.clock);
+    for (let i = 0; i < sliceMax && this.#running && !turns.isOver(); i++) {
+      const pod = this.#gangs.deciding ?? this.#pop();
+      if (pod === undefined) return void (this.#pumping = false);
       const gang = this.#gangs.of(pod.info);
-      const extenders = gang === undefined ? this.#extenders.for(pod.info) : undefined;
+      const isGang = gang !== undefined || this.#gangs.deciding !== undefined;
+      const extenders = isGang ? undefined : this.#extenders.for(pod.info);
       if (extenders !== undefined) return this.#pumpExtended(pod, extenders);
       try {
-        if (gang === undefined) this.#scheduleOne(pod);
-        else i += this.#scheduleGang(gang, pod) - 1;
+        if (isGang) i += this.#scheduleGang(gang, pod) - 1;
+        else this.#scheduleOne(pod);
       } catch (error) {
         this.#notDecided(pod, error);
       }
     }
-    this.#deps.clock.after("scheduler.step", 0, () => this.#pump());
+    if (this.#running) this.#deps.clock.after("scheduler.step", 0, () => this.#pump());
+  }
+
+  #pop(): QueuedPod | undefined {
+    const isFull = this.#binder.inFlight >= this.#options.bindsInFlightMax;
+    return isFull ? undefined : (this.#gangs.popTorn() ?? this.#queue.pop());
   }
 
   /** Goes on with the next Pod when this one is decided. */
@@ -485,12 +485,13 @@ class SchedulerShell implements Scheduler {
     this.#refuseOne(pod, error, this.#preemptor.run(pod.info, error, slots));
   }
 
-  /** @returns how many Pods were decided about. */
-  #scheduleGang(gang: Gang, pod: QueuedPod): number {
+  /** `gang` undefined: the last one. @returns how many Pods were decided about, `sliceMax` at the end of a turn. */
+  #scheduleGang(gang: Gang | undefined, pod: QueuedPod): number {
     this.#ageLater();
-    const count = this.#gangs.schedule(gang, pod);
-    this.#decisions += count;
-    return count;
+    if (this.#gangs.deciding === undefined && gang !== undefined) this.#gangs.begin(gang, pod);
+    const count = this.#gangs.goOn();
+    this.#decisions += count ?? 0;
+    return count ?? sliceMax;
   }
 
   /** Never rejects. The Pod may be gone, or be another one, when the extenders have answered. */
@@ -579,19 +580,10 @@ class SchedulerShell implements Scheduler {
     const reservations = decider.reserve(pod.info, nodeName);
     metrics?.ran("Reserve", "Success", this.#deps.clock.monotonicMs() - beganMs);
     this.#cache.assume(pod.info, nodeName);
-    this.#dropNomination(pod.info.uid);
+    this.#preemptor.dropNomination(pod.info.uid);
     this.#conditions.cancel(pod.info.uid);
     this.#binder.bind(pod, nodeName, reservations);
   }
-}
-
-/** The names of claims that were made from templates for the Pod. */
-function haveSameClaims(a: Pod, b: Pod): boolean {
-  return jsonEqual(a.status?.resourceClaimStatuses, b.status?.resourceClaimStatuses);
-}
-
-function isFinished(pod: Pod): boolean {
-  return pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
 }
 
 function sameAllocatable(a: Node, b: Node): boolean {

@@ -5,6 +5,7 @@ import { MetricSet } from "#metrics/metric-set.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import type { FakeApi } from "#client/testing/fake-api.ts";
 import { createFakeApi } from "#client/testing/fake-api.ts";
+import type { Clock } from "#platform/clock.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
@@ -116,12 +117,13 @@ export async function startRig(
   seed: (api: FakeApi) => void,
   profiles: readonly Profile[] = schedulerDefaults.profiles,
   extenders: readonly Extender[] = [],
+  clockFor: (clock: Clock, api: FakeApi) => Clock = (clock) => clock,
 ): Promise<Rig> {
   const clock = new FakeClock();
   const api = createFakeApi({ clock });
   seed(api);
   const random = new FakeRandom(3);
-  const deps = { client: api, clock, random, log: silentLog };
+  const deps = { client: api, clock: clockFor(clock, api), random, log: silentLog };
   const informers = createInformerSet(deps);
   const set = new MetricSet();
   const metrics = new SchedulerMetrics(set);

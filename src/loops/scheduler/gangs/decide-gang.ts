@@ -1,8 +1,11 @@
 /**
- * One decision for a group, on one state of the cluster: every Pod is decided, reserved and assumed in turn, so that
- * the next one counts with it; then either enough have a node, or all of it is taken back.
+ * One decision for a group: every Pod is decided, reserved and assumed in turn, so that the next one counts with it; then
+ * either enough have a node, or all of it is taken back.
  *
- * Holds  after "none" the cache, the reservations and the nominations are as before the question.
+ * A large group takes several turns of the event loop: the decision is a generator that yields when its turn is over. The
+ * cluster may change meanwhile, so gang-scheduler.ts looks at the outcome again.
+ * Holds  after "none" the cache, the reservations and the nominations are as before the question, but for what others
+ *        changed; so they are when the generator is ended early or throws.
  * Cost   one decision per Pod; a trial ends as soon as too few Pods are left to reach `needed`.
  */
 import type { Cache } from "../cache.ts";
@@ -16,7 +19,14 @@ export interface GangDeps {
   readonly cache: Cache;
   readonly decider: ScheduleAlgorithm;
   readonly nominations: Nominations;
+  /** Others have to run now. Absent: the decision is made in one turn. */
+  readonly isTurnOver?: () => boolean;
+  /** The Pod is still one that this decision is about. Absent: it is. */
+  readonly isWaiting?: (info: PodInfo) => boolean;
 }
+
+/** A decision in turns: it yields when its turn is over. */
+export type InTurns<T> = Generator<undefined, T, undefined>;
 
 export interface Placement {
   readonly info: PodInfo;
@@ -40,25 +50,31 @@ export interface Trial {
   readonly refused: RefusedMember[];
 }
 
-/** Leaves what it placed assumed: `takeBack` follows, or the binds. Takes it back itself when it throws. */
-export function tryMembers(
+/**
+ * Leaves what it placed assumed: `takeBack` follows, or the binds. `among`: the nodes to look at, asked again in each turn.
+ */
+export function* tryMembers(
   deps: GangDeps,
   members: readonly PodInfo[],
   needed: number,
-  among?: Int32Array,
-): Trial {
+  among?: () => Int32Array,
+): InTurns<Trial> {
   const trial: Trial = { placements: [], refused: [] };
+  let isWhole = false;
   try {
+    let left = members.length;
     for (const info of members) {
-      if (members.length - trial.refused.length < needed) break;
-      const decision = deps.decider.decide(info, among);
+      if (trial.placements.length + left-- < needed) break;
+      if (deps.isTurnOver?.() === true) yield;
+      if (deps.isWaiting?.(info) === false) continue;
+      const decision = deps.decider.decide(info, among?.());
       if (decision.kind === "none") trial.refused.push({ info, ...decision });
       else trial.placements.push(assumeMember(deps, info, decision.nodeName));
     }
+    isWhole = true;
     return trial;
-  } catch (error) {
-    takeBack(deps, trial);
-    throw error;
+  } finally {
+    if (!isWhole) takeBack(deps, trial);
   }
 }
 
@@ -81,11 +97,12 @@ export function assumeMember(
   return { info, nodeName, reservations, nominated };
 }
 
-/** Forgets what the trial assumed, last first. */
+/** Forgets what the trial assumed, last first. A Pod that went or was bound meanwhile is left as it is. */
 export function takeBack({ cache, nominations }: GangDeps, { placements }: Trial): void {
   for (const { info, nominated, reservations } of placements.toReversed()) {
     for (const reservation of reservations.toReversed()) reservation.unreserve();
+    const isOurs = cache.isAssumed(info.uid);
     cache.forget(info.uid);
-    if (nominated !== undefined) nominations.set(info, nominated);
+    if (nominated !== undefined && isOurs) nominations.set(info, nominated);
   }
 }

@@ -6,7 +6,8 @@
  * taken off for the rest of the question. At the end victims are spared again, most important first, where the group
  * still fits without their going. A group that is disrupted as a whole is one victim.
  *
- * Holds  nothing is changed after the question; nobody of the group itself is a victim; each victim is needed for the
+ * A question in several turns puts everything back at the end of each, and goes on with what still holds.
+ * Holds  nothing is changed after the question, nor while others run; nobody of the group itself is a victim; each victim is needed for the
  *        placement that was found.
  * Cost   one search over the nodes per class of Pods, then one node per Pod: upstream decides the whole group anew for
  *        every Pod that might be spared. Bounds: `domainsMax` domains of a topology key, fullest last.
@@ -17,9 +18,9 @@ import type { PodInfo } from "../pod-info.ts";
 import { findPreemptions } from "../preemption.ts";
 import type { Preemption } from "../preemption-candidate.ts";
 import type { PreemptionLimits } from "../preemption-limits.ts";
-import { assumeMember, type GangDeps, takeBack, type Trial } from "./decide-gang.ts";
+import { assumeMember, type GangDeps, type InTurns, takeBack, type Trial } from "./decide-gang.ts";
 import { domainsFor } from "./domains.ts";
-import { domainOfPlaced, type GangQuestion } from "./place-gang.ts";
+import { domainOfPlaced, type GangQuestion, nodesOf } from "./place-gang.ts";
 
 interface GangPreemptionDeps extends GangDeps {
   readonly budgets: (namespace: string) => readonly PodDisruptionBudget[];
@@ -54,19 +55,21 @@ export interface GangPreemption {
 const domainsMax = 8;
 
 /** Undefined: taking Pods away does not help. */
-export function findGangPreemption(
+export function* findGangPreemption(
   deps: GangPreemptionDeps,
   question: PreemptionQuestion,
-): GangPreemption | undefined {
+): InTurns<GangPreemption | undefined> {
   const { topologyKey: key, members, needed } = question;
-  if (key === undefined) return new Search(deps, question).run(undefined);
+  if (key === undefined) return yield* new Search(deps, question).run(undefined);
   const placed = domainOfPlaced(deps, question, key);
   if (placed !== undefined && "text" in placed) return undefined;
   const asked = { key, members, needed, required: placed?.name, nodesAre: "empty" as const };
   const { domains } = domainsFor(deps.cache.nodes, asked);
   let best: GangPreemption | undefined;
-  for (const { slots } of domains.toReversed().slice(0, domainsMax)) {
-    const found = new Search(deps, question).run(slots);
+  const version = deps.cache.nodes.staticVersion;
+  for (const domain of domains.toReversed().slice(0, domainsMax)) {
+    const among = nodesOf(deps.cache.nodes, key, domain, version);
+    const found = yield* new Search(deps, question).run(among);
     if (found !== undefined && (best === undefined || hurtsLess(found, best))) best = found;
   }
   return best;
@@ -100,6 +103,8 @@ class Search {
   #classKey: string | undefined;
   /** Nodes that Pods were taken off since. */
   readonly #freed = new Set<number>();
+  /** Others ran since the last look at all nodes. */
+  #mayHaveRoom = false;
 
   constructor(deps: GangPreemptionDeps, question: PreemptionQuestion) {
     this.#deps = deps;
@@ -107,22 +112,59 @@ class Search {
     this.#own = new Set(question.members.map(({ uid }) => uid));
   }
 
-  run(among: Int32Array | undefined): GangPreemption | undefined {
+  *run(among: (() => Int32Array) | undefined): InTurns<GangPreemption | undefined> {
     const { members, needed } = this.#question;
+    const { isTurnOver, isWaiting } = this.#deps;
     try {
       let left = members.length;
       for (const info of members) {
         if (this.#trial.placements.length + left-- < needed) return undefined;
-        this.#placeOne(info, among);
+        if (isTurnOver?.() === true) yield* this.#pause();
+        if (isWaiting?.(info) !== false) this.#placeOne(info, among?.());
       }
       const enough = Math.max(1, needed);
       if (this.#trial.placements.length < enough || this.#lifted.size === 0) return undefined;
       this.#spare();
       return this.#found();
     } finally {
-      takeBack(this.#deps, this.#trial);
-      for (const unit of this.#lifted) this.#putBack(unit);
+      this.#undo();
     }
+  }
+
+  /** All is as it was while others run; what still holds then is done again. */
+  *#pause(): InTurns<void> {
+    const placements = this.#trial.placements.slice();
+    const lifted = [...this.#lifted];
+    this.#undo();
+    yield;
+    this.#freed.clear();
+    this.#mayHaveRoom = true;
+    for (const unit of lifted) this.#liftAgain(unit);
+    const { cache, decider, isWaiting } = this.#deps;
+    cache.loosened++;
+    for (const { info, nodeName } of placements) {
+      const slot = cache.nodes.slotOf(nodeName);
+      if (slot === undefined || isWaiting?.(info) === false || !decider.passes(info, slot))
+        continue;
+      this.#trial.placements.push(assumeMember(this.#deps, info, nodeName));
+    }
+  }
+
+  #undo(): void {
+    takeBack(this.#deps, this.#trial);
+    this.#trial.placements.length = 0;
+    for (const unit of this.#lifted) this.#putBack(unit);
+    this.#lifted.clear();
+  }
+
+  /** Without those of it that have gone or are elsewhere. */
+  #liftAgain(unit: LiftedUnit): void {
+    const pods = unit.pods.flatMap(({ info }) => {
+      const { cache } = this.#deps;
+      return cache.infoOf(info.uid) === info ? this.#placed(info) : [];
+    });
+    if (pods.length === 0) return;
+    this.#take({ ...unit, pods });
   }
 
   #placeOne(info: PodInfo, among: Int32Array | undefined): void {
@@ -143,6 +185,11 @@ class Search {
   #nodeLikeLast(info: PodInfo, among: Int32Array | undefined): string | undefined {
     const { cache, decider } = this.#deps;
     if (this.#classKey !== info.classKey || !decider.isDecidedByClass(info)) return undefined;
+    if (this.#mayHaveRoom) {
+      const decision = decider.decide(info, among);
+      if (decision.kind === "node") return decision.nodeName;
+      this.#mayHaveRoom = false;
+    }
     const isIn = (slot: number): boolean => among === undefined || among.includes(slot);
     const freed = Int32Array.from([...this.#freed].filter(isIn));
     const decision = freed.length === 0 ? undefined : decider.decide(info, freed);
@@ -185,17 +232,19 @@ class Search {
       const breaksBudget = budgetsBroken > 0;
       units.push({ pods, priority: unit?.priority ?? victim.priority, breaksBudget });
     }
-    for (const unit of units) {
-      for (const { info, slot } of unit.pods) {
-        this.#deps.cache.lift(info, slot);
-        this.#liftedUids.add(info.uid);
-        this.#freed.add(slot);
-      }
-      this.#lifted.add(unit);
-    }
+    for (const unit of units) this.#take(unit);
     // Who was refused before may fit now.
     this.#deps.cache.loosened++;
     return true;
+  }
+
+  #take(unit: LiftedUnit): void {
+    for (const { info, slot } of unit.pods) {
+      this.#deps.cache.lift(info, slot);
+      this.#liftedUids.add(info.uid);
+      this.#freed.add(slot);
+    }
+    this.#lifted.add(unit);
   }
 
   #placed(info: PodInfo): { readonly info: PodInfo; readonly slot: number }[] {
@@ -225,10 +274,7 @@ class Search {
         this.#lifted.delete(unit);
         continue;
       }
-      for (const { info, slot } of unit.pods) {
-        this.#deps.cache.lift(info, slot);
-        this.#liftedUids.add(info.uid);
-      }
+      this.#take(unit);
     }
   }
 

@@ -5,13 +5,17 @@
  *                                                        ├─ too few: room by preemption? all nominated, victims evicted
  *                                                        └─ nor that: all wait; backoff and hints as for single Pods
  *
- * Holds  a Pod that was taken is bound, refused or back in the queue when `schedule` returns.
+ * A decision may take several turns of the event loop, of some 20 ms each: Pods and nodes come and go in between. What was
+ * placed is looked at again at the end, as a whole; when it does not hold any more, the group is decided anew, at last in
+ * one turn (`overtakenMax`), so that busy clusters do not put it off for ever.
+ * Holds  a Pod that was taken is bound, refused or back in the queue when `schedule` has ended, unless others took it.
  *        A torn group (some placed, too few) goes before all others: it holds nodes in vain.
  * Bounds `membersMax` Pods in one decision; a group that is larger is refused. `preemptorsMax` for room by preemption
  *        and for kept room; a larger group waits until there is room.
  */
 import type { PodDisruptionBudget } from "#api/gen/types.ts";
 import { must } from "#base/assert.ts";
+import { given } from "#base/given.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Cache } from "../cache.ts";
 import { fitErrorText } from "../fit-error.ts";
@@ -21,12 +25,27 @@ import { isRoomComing } from "../preemption.ts";
 import type { PreemptionLimits } from "../preemption-limits.ts";
 import type { QueuedPod, SchedulingQueue } from "../queue.ts";
 import type { ScheduleAlgorithm } from "../schedule-algorithm.ts";
-import type { GangDeps, Placement, RefusedMember } from "./decide-gang.ts";
+import {
+  type GangDeps,
+  type InTurns,
+  isEnough,
+  type Placement,
+  type RefusedMember,
+  takeBack,
+  type Trial,
+} from "./decide-gang.ts";
 import { findGangPreemption, type GangPreemption, type Victim } from "./gang-preemption.ts";
 import { coschedulingTexts, nativeTexts, type GroupTexts } from "./gang-texts.ts";
 import type { Gang, Gangs } from "./gangs.ts";
 import { KeptRoom } from "./kept-room.ts";
-import { type GangQuestion, mayHaveRoom, placeGang, trialsFor } from "./place-gang.ts";
+import {
+  domainOfPlaced,
+  type GangQuestion,
+  mayHaveRoom,
+  placeGang,
+  trialsFor,
+} from "./place-gang.ts";
+import { Turns } from "../turns.ts";
 
 /** What is said of a Pod of a group that was not placed. */
 export interface MemberVerdict {
@@ -63,18 +82,35 @@ interface GangSchedulerDeps {
   readonly hasExtenders: (info: PodInfo) => boolean;
   /** Binds all of them, once each has what its bind needs; the Pods are assumed. */
   readonly bind: (gang: Gang, members: readonly BoundMember[]) => void;
-  readonly reject: (pod: QueuedPod, verdict: MemberVerdict) => void;
+  /** `isOutdated`: something happened since the decision began that might have helped. */
+  readonly reject: (pod: QueuedPod, verdict: MemberVerdict, isOutdated: boolean) => void;
   /** An error of the scheduler, not of the Pod. */
   readonly fail: (pod: QueuedPod, text: string) => void;
   readonly evict: (preemptor: PodInfo, victims: readonly Victim[]) => void;
   readonly dropNomination: (uid: string) => void;
   readonly report: (gang: Gang, verdict: GroupVerdict, result: GangResult, ms: number) => void;
+  /** Of the cluster, so far. */
+  readonly changes: () => number;
+  /** What the server shows of a Pod that was taken may have changed while nobody looked. */
+  readonly lookAgain: (info: PodInfo) => void;
+}
+
+/** One decision under way. */
+interface Attempt {
+  readonly gang: Gang;
+  readonly members: readonly QueuedPod[];
+  readonly deps: GangDeps;
+  readonly beganMs: number;
+  /** Of the cluster, when it began. */
+  readonly changes: number;
+  readonly turns: Turns;
 }
 
 /** The plugin that refused a Pod whose group was refused for other Pods: no event of the cluster helps that Pod alone. */
 export const gangPlugin = "GangScheduling";
 
-/** A decision is one turn of the loop, at some 5,000 Pods a second; room by preemption is found for some 500 a second. */
+/** So often what was decided in turns did not hold; then it is decided in one turn. */
+const overtakenMax = 2;
 const membersMax = 2_000;
 const preemptorsMax = 500;
 const waitsForRest: ReadonlySet<string> = new Set([gangPlugin]);
@@ -106,7 +142,7 @@ export class GangScheduler {
   }
 
   /** Decides for the popped Pod's group. @returns how many Pods were decided about. */
-  schedule(gang: Gang, first: QueuedPod): number {
+  *schedule(gang: Gang, first: QueuedPod): InTurns<number> {
     const { clock, gangs, queue } = this.#deps;
     // It became incomplete while the Pod was in the queue: the Pod is held now.
     if (gangs.heldBecause(gang) !== undefined) {
@@ -119,12 +155,14 @@ export class GangScheduler {
       return 1;
     }
     const members = this.#takeMembers(gang, first);
+    const attempt = this.#beginAttempt(gang, members);
     try {
-      this.#decide(gang, members);
+      yield* this.#decide(attempt);
     } catch (error) {
       for (const pod of members) if (queue.isUnderDecision(pod)) queue.failed(pod);
       throw error;
     }
+    if (attempt.turns.count > 1) this.#lookAgain(members);
     return members.length;
   }
 
@@ -138,47 +176,112 @@ export class GangScheduler {
     return members.sort((a, b) => b.info.priority - a.info.priority || a.order - b.order);
   }
 
-  #decide(gang: Gang, members: readonly QueuedPod[]): void {
-    const beganMs = this.#deps.clock.monotonicMs();
-    const flaw = this.#flawOf(members);
-    if (flaw !== undefined) return this.#failAll(gang, members, flaw, beganMs);
+  #beginAttempt(gang: Gang, members: readonly QueuedPod[]): Attempt {
+    const { cache, clock, nominations, profileOf } = this.#deps;
     const first = must(members[0], "a group has the Pod that was popped");
-    const { decider } = this.#deps.profileOf(first.info);
-    const deps = { ...this.#deps, decider };
+    const byUid = new Map(members.map((pod) => [pod.info.uid, pod]));
+    const { decider } = profileOf(first.info);
+    const isWaiting = (info: PodInfo): boolean => this.#isOurs(byUid.get(info.uid), info);
+    const turns = new Turns(clock);
+    const isTurnOver = (): boolean => gang.overtaken < overtakenMax && turns.isOver();
+    const deps = { cache, decider, nominations, isWaiting, isTurnOver };
+    const [beganMs, changes] = [clock.monotonicMs(), this.#deps.changes()];
+    return { gang, members, deps, beganMs, changes, turns };
+  }
+
+  /** Nobody deleted, bound or changed the Pod since it was taken. */
+  #isOurs(pod: QueuedPod | undefined, info: PodInfo): boolean {
+    const { cache, queue } = this.#deps;
+    if (pod === undefined || pod.info !== info || !queue.isUnderDecision(pod)) return false;
+    return cache.nodeOf(info.uid) === undefined || cache.isAssumed(info.uid);
+  }
+
+  *#decide(attempt: Attempt): InTurns<void> {
+    const { deps, gang, members } = attempt;
+    const flaw = this.#flawOf(members);
+    if (flaw !== undefined) return this.#failAll(attempt, flaw);
     const question = this.#questionOf(gang, members);
-    if (this.#isFutile(gang, members, deps, question)) return this.#refuseAgain(gang, members);
-    const decision = placeGang(deps, question);
+    if (this.#isFutile(attempt, question)) return this.#refuseAgain(attempt);
+    const decision = yield* placeGang(deps, question);
     switch (decision.kind) {
       case "placed": {
-        const { placements, refused } = decision.trial;
-        this.#place(gang, members, placements, refused);
+        const { trial } = decision;
+        if (!this.#stillHolds(attempt, question, trial)) {
+          takeBack(deps, trial);
+          return this.#decideAnew(attempt);
+        }
+        this.#place(attempt, trial);
         const verdict = { status: "True", reason: "Scheduled", message: "" } as const;
-        return this.#report(gang, verdict, "scheduled", beganMs);
+        return this.#report(attempt, verdict, "scheduled");
       }
       case "error":
-        return this.#failAll(gang, members, decision.text, beganMs);
+        return this.#failAll(attempt, decision.text);
       case "none": {
         const { placements, refused } = decision;
-        const found = this.#preempt(gang, members, deps, question);
-        if (typeof found === "object")
-          return this.#awaitRoom(gang, members, found, refused, beganMs);
-        this.#refuse(gang, members, refused, found);
+        const found = yield* this.#preempt(attempt, question);
+        gang.overtaken = 0;
+        if (typeof found === "object") return this.#awaitRoom(attempt, found, refused);
+        this.#refuse(attempt, refused, found);
         if (members.length <= preemptorsMax) this.#kept.consider(gang, deps, question);
         const message = unplacedText(placements, found);
         const verdict = { status: "False", reason: "Unschedulable", message } as const;
-        return this.#report(gang, verdict, "unschedulable", beganMs);
+        return this.#report(attempt, verdict, "unschedulable");
       }
     }
   }
 
-  #questionOf(gang: Gang, members: readonly QueuedPod[]): GangQuestion {
+  /** What was placed in several turns is still a placement of the group. */
+  #stillHolds({ deps, gang, turns }: Attempt, question: GangQuestion, trial: Trial): boolean {
+    if (turns.count === 1) return true;
+    if (this.#deps.gangs.heldBecause(gang) !== undefined || gang.spec === undefined) return false;
+    const now = this.#needsOf(gang);
+    if (!isEnough(trial, now.needed) || now.topologyKey !== question.topologyKey) return false;
+    if (!trial.placements.every((placement) => this.#holds(deps, gang, placement))) return false;
+    const { topologyKey } = now;
+    if (topologyKey === undefined) return true;
+    const names = [...now.placedOn, ...trial.placements.map(({ nodeName }) => nodeName)];
+    const found = domainOfPlaced(deps, { placedOn: names }, topologyKey);
+    return found !== undefined && !("text" in found);
+  }
+
+  #holds({ cache, decider, isWaiting }: GangDeps, gang: Gang, placement: Placement): boolean {
+    const { info, nodeName } = placement;
+    if (isWaiting?.(info) === false || this.#deps.gangs.of(info.uid) !== gang) return false;
+    const slot = cache.nodes.slotOf(nodeName);
+    if (slot === undefined || cache.nodeOf(info.uid) !== nodeName) return false;
+    cache.lift(info, slot);
+    const fits = decider.passes(info, slot);
+    cache.putBack(info, slot);
+    return fits;
+  }
+
+  /** The cluster changed too much meanwhile: its Pods go back to where they were, without a wait. */
+  #decideAnew({ gang, members }: Attempt): void {
+    const { queue } = this.#deps;
+    gang.overtaken++;
+    for (const pod of members) {
+      if (!queue.isUnderDecision(pod)) continue;
+      pod.attempts = Math.max(0, pod.attempts - 1);
+      queue.put(pod.info);
+    }
+  }
+
+  #lookAgain(members: readonly QueuedPod[]): void {
+    for (const { info } of members) {
+      if (this.#deps.cache.nodeOf(info.uid) === undefined) this.#deps.lookAgain(info);
+    }
+  }
+
+  #needsOf(gang: Gang) {
     const { minCount, topologyKey } = must(gang.spec, "a group without its object is held");
     const placedOn = [...gang.placed.keys()].flatMap((uid) => this.#deps.cache.nodeOf(uid) ?? []);
+    return { needed: Math.max(0, minCount - gang.placed.size), topologyKey, placedOn };
+  }
+
+  #questionOf(gang: Gang, members: readonly QueuedPod[]): GangQuestion {
     return {
+      ...this.#needsOf(gang),
       members: members.map(({ info }) => info),
-      needed: Math.max(0, minCount - gang.placed.size),
-      topologyKey,
-      placedOn,
       skip: gang.failures * trialsFor(members.length),
     };
   }
@@ -199,12 +302,7 @@ export class GangScheduler {
   }
 
   /** There is less room than the group's smallest Pods would need, as when it was refused for lack of room. */
-  #isFutile(
-    gang: Gang,
-    members: readonly QueuedPod[],
-    deps: GangDeps,
-    question: GangQuestion,
-  ): boolean {
+  #isFutile({ deps, gang, members }: Attempt, question: GangQuestion): boolean {
     if (gang.failures === 0 || gang.failures % fullTryEvery === 0) return false;
     if (members.some(({ signature }) => signature === "")) return false;
     if (!members.some(({ rejectors }) => rejectors.has("NodeResourcesFit"))) return false;
@@ -213,14 +311,10 @@ export class GangScheduler {
     return !mayHaveRoom(deps, question);
   }
 
-  #place(
-    gang: Gang,
-    members: readonly QueuedPod[],
-    placements: readonly Placement[],
-    refused: readonly RefusedMember[],
-  ): void {
+  #place({ gang, members }: Attempt, { placements, refused }: Trial): void {
     const byUid = new Map(members.map((pod) => [pod.info.uid, pod]));
     gang.failures = 0;
+    gang.overtaken = 0;
     gang.dueMs = 0;
     gang.refusedMs = undefined;
     for (const { info } of placements) this.#deps.gangs.place(info);
@@ -232,17 +326,20 @@ export class GangScheduler {
     this.#kept.end(gang);
     for (const { info, error } of refused) {
       const pod = must(byUid.get(info.uid), "a refusal is of a Pod that was taken");
-      this.#deps.reject(pod, { text: fitErrorText(error), plugins: error.plugins });
+      this.#rejectOne(pod, { text: fitErrorText(error), plugins: error.plugins });
     }
   }
 
+  /** Unless others took or changed it since. */
+  #rejectOne(pod: QueuedPod, verdict: MemberVerdict, isOutdated = false): void {
+    if (this.#deps.queue.isUnderDecision(pod)) this.#deps.reject(pod, verdict, isOutdated);
+  }
+
   /** Room for the group by taking others away; else why there is none, for people. */
-  #preempt(
-    gang: Gang,
-    members: readonly QueuedPod[],
-    deps: GangDeps,
+  *#preempt(
+    { deps, gang, members }: Attempt,
     question: GangQuestion,
-  ): GangPreemption | string {
+  ): InTurns<GangPreemption | string> {
     const { budgets, cache, gangs, nominations, profileOf } = this.#deps;
     const first = must(members[0], "a group has the Pod that was popped").info;
     const { preemption: limits } = profileOf(first);
@@ -260,73 +357,71 @@ export class GangScheduler {
     if (isComing) return "not eligible due to a terminating pod on the nominated node.";
     const unitOf = (info: PodInfo) => unitIn(gangs, info);
     const asked = { ...question, priority: gang.spec?.priority };
-    const found = findGangPreemption({ ...deps, budgets, limits, unitOf }, asked);
+    const found = yield* findGangPreemption({ ...deps, budgets, limits, unitOf }, asked);
     return found ?? "No preemption victims found for incoming preemptor";
   }
 
   /** Its Pods get the nodes that are made free; they wait until the victims have left. */
   #awaitRoom(
-    gang: Gang,
-    members: readonly QueuedPod[],
+    attempt: Attempt,
     { nodes, victims }: GangPreemption,
     refused: readonly RefusedMember[],
-    beganMs: number,
   ): void {
-    const { evict, nominations, reject } = this.#deps;
+    const { evict, nominations, queue } = this.#deps;
+    const { members } = attempt;
     const first = must(members[0], "a group has the Pod that was popped").info;
     const plugins = new Map(refused.map(({ info, error }) => [info.uid, error.plugins]));
-    this.#failedOnce(gang, members);
+    this.#failedOnce(attempt);
     for (const pod of members) {
       const { uid } = pod.info;
-      const nominatedNodeName = nodes.get(uid);
+      const nominatedNodeName = queue.isUnderDecision(pod) ? nodes.get(uid) : undefined;
       if (nominatedNodeName !== undefined) nominations.set(pod.info, nominatedNodeName);
-      reject(pod, {
+      this.#rejectOne(pod, {
         text: "pod group is waiting for preemption to complete",
         plugins: plugins.get(uid) ?? waitsForRest,
-        ...(nominatedNodeName === undefined ? {} : { nominatedNodeName }),
+        ...given({ nominatedNodeName }),
       });
     }
     evict(first, victims);
     const message = "pod group is waiting for preemption to complete";
     const verdict = { status: "False", reason: "Unschedulable", message } as const;
-    this.#report(gang, verdict, "waiting_on_preemption", beganMs);
+    this.#report(attempt, verdict, "waiting_on_preemption");
   }
 
-  #refuse(
-    gang: Gang,
-    members: readonly QueuedPod[],
-    refused: readonly RefusedMember[],
-    preempted: string,
-  ): void {
+  /** What changed while the decision took its turns may help: then its Pods are tried again, whatever refused them. */
+  #refuse(attempt: Attempt, refused: readonly RefusedMember[], preempted: string): void {
+    const { changes, gang, members } = attempt;
     const texts = textsOf(gang);
     const errors = new Map(refused.map(({ info, error }) => [info.uid, error]));
     const culprit = refused[0]?.info.name ?? "";
     const after = preempted === "" ? "" : ` preemption: ${preempted}`;
-    this.#failedOnce(gang, members);
+    const isOutdated = this.#deps.changes() !== changes;
+    this.#failedOnce(attempt);
     for (const pod of members) {
       const error = errors.get(pod.info.uid);
       const own = error === undefined ? "" : fitErrorText(error) + after;
       const text =
         own === "" ? texts.sibling(gang, culprit) : texts.refused(gang, own, pod.info.name);
-      this.#deps.reject(pod, { text, plugins: error?.plugins ?? waitsForRest });
+      this.#rejectOne(pod, { text, plugins: error?.plugins ?? waitsForRest }, isOutdated);
     }
   }
 
   /** As the last time, without saying it again. */
-  #refuseAgain(gang: Gang, members: readonly QueuedPod[]): void {
-    this.#failedOnce(gang, members);
-    for (const pod of members) this.#deps.queue.refusedAgain(pod);
+  #refuseAgain(attempt: Attempt): void {
+    this.#failedOnce(attempt);
+    for (const pod of attempt.members) this.#deps.queue.refusedAgain(pod);
   }
 
-  #failAll(gang: Gang, members: readonly QueuedPod[], text: string, beganMs: number): void {
-    this.#failedOnce(gang, members);
-    for (const pod of members) this.#deps.fail(pod, text);
+  #failAll(attempt: Attempt, text: string): void {
+    const { fail, queue } = this.#deps;
+    this.#failedOnce(attempt);
+    for (const pod of attempt.members) if (queue.isUnderDecision(pod)) fail(pod, text);
     const verdict = { status: "False", reason: "SchedulerError", message: text } as const;
-    this.#report(gang, verdict, "error", beganMs);
+    this.#report(attempt, verdict, "error");
   }
 
   /** Its Pods back off as one. */
-  #failedOnce(gang: Gang, members: readonly QueuedPod[]): void {
+  #failedOnce({ gang, members }: Attempt): void {
     const { clock, queue } = this.#deps;
     gang.failures++;
     gang.refusedMs ??= clock.monotonicMs();
@@ -334,7 +429,7 @@ export class GangScheduler {
     gang.dueMs = clock.monotonicMs() + queue.backoffMs(gang.failures);
   }
 
-  #report(gang: Gang, verdict: GroupVerdict, result: GangResult, beganMs: number): void {
+  #report({ beganMs, gang }: Attempt, verdict: GroupVerdict, result: GangResult): void {
     this.#deps.report(gang, verdict, result, this.#deps.clock.monotonicMs() - beganMs);
   }
 }

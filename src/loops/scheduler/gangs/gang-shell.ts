@@ -6,6 +6,7 @@
  * Bounds the status of a coscheduling group is worked out at most every `phaseEveryMs`.
  */
 import type { Pod, PodDisruptionBudget, PodGroup } from "#api/gen/types.ts";
+import { assert, must } from "#base/assert.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import type { InformerSet } from "#client/informer-set.ts";
@@ -22,6 +23,7 @@ import type { PreemptionLimits } from "../preemption-limits.ts";
 import type { QueuedPod, SchedulingQueue } from "../queue.ts";
 import type { ScheduleAlgorithm } from "../schedule-algorithm.ts";
 import { evictVictim } from "../victims.ts";
+import type { InTurns } from "./decide-gang.ts";
 import type { Victim } from "./gang-preemption.ts";
 import {
   type BoundMember,
@@ -55,7 +57,11 @@ interface GangShellDeps {
   };
   readonly budgets: (namespace: string) => readonly PodDisruptionBudget[];
   readonly hasExtenders: (info: PodInfo) => boolean;
-  readonly reject: (pod: QueuedPod, verdict: MemberVerdict) => void;
+  readonly reject: (pod: QueuedPod, verdict: MemberVerdict, isOutdated: boolean) => void;
+  /** Changes of the cluster so far. */
+  readonly changes: () => number;
+  /** Reads a Pod that waits anew. */
+  readonly readAgain: (pod: Pod) => void;
   readonly fail: (pod: QueuedPod, text: string) => void;
   /** Takes the nomination back, and tells those that wait for room there. */
   readonly dropNomination: (uid: string) => void;
@@ -73,6 +79,7 @@ export class GangShell {
   readonly #gangs: Gangs;
   readonly #status: GroupStatus;
   #scheduler: GangScheduler | undefined;
+  #decision: { readonly pod: QueuedPod; readonly turns: InTurns<number> } | undefined;
   readonly #phaseDirty = new Map<string, GroupRef>();
   #phaseTimer: Timer | undefined;
   #isIndexed = false;
@@ -130,8 +137,29 @@ export class GangShell {
     return this.#gangs.torn().size === 0 ? undefined : this.#core().popTorn();
   }
 
-  schedule(gang: Gang, pod: QueuedPod): number {
-    return this.#core().schedule(gang, pod);
+  /** The Pod that was popped for the group that is being decided about: nothing else is decided meanwhile. */
+  get deciding(): QueuedPod | undefined {
+    return this.#decision?.pod;
+  }
+
+  /** Begins a decision. */
+  begin(gang: Gang, pod: QueuedPod): void {
+    assert(this.#decision === undefined, "one group is decided about at a time");
+    this.#decision = { pod, turns: this.#core().schedule(gang, pod) };
+  }
+
+  /** One turn of the decision that was begun. @returns about how many Pods it was; undefined: it goes on in the next turn. */
+  goOn(): number | undefined {
+    const decision = must(this.#decision, "a decision was begun");
+    try {
+      const { done, value } = decision.turns.next();
+      if (done !== true) return undefined;
+      this.#decision = undefined;
+      return value;
+    } catch (error) {
+      this.#decision = undefined;
+      throw error;
+    }
   }
 
   /** Subscribes to what only groups need. @returns its remover. */
@@ -157,6 +185,9 @@ export class GangShell {
   }
 
   close(): void {
+    // What it assumed is taken back.
+    this.#decision?.turns.return(0);
+    this.#decision = undefined;
     this.#sources.close();
     this.#phaseTimer?.cancel();
   }
@@ -166,6 +197,10 @@ export class GangShell {
       ...this.#deps,
       gangs: this.#gangs,
       queue: this.#deps.queue(),
+      lookAgain: ({ name, namespace, uid }) => {
+        const pod = this.#deps.pods.get(namespace, name);
+        if (pod?.metadata?.uid === uid) this.#deps.readAgain(pod);
+      },
       bind: (gang, members) => this.#bind(gang, members),
       evict: (preemptor, victims) => this.#evict(preemptor, victims),
       report: (gang, verdict, result, ms) => this.#report(gang, verdict, result, ms),

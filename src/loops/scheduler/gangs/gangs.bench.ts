@@ -12,6 +12,7 @@ import { ScheduleAlgorithm } from "../schedule-algorithm.ts";
 import { makeNode, makePod, noVolumes } from "../testing.ts";
 import { findGangPreemption } from "./gang-preemption.ts";
 import { placeGang } from "./place-gang.ts";
+import { inOneTurn } from "./testing.ts";
 
 const nodeCount = Number(process.argv[2] ?? 5_000);
 const memberCount = Number(process.argv[3] ?? 100);
@@ -52,7 +53,7 @@ function placing(name: string, cpu: string, topologyKey: string | undefined): vo
   for (let i = 0; i < groupCount; i++) {
     const group = members(cpu, 0);
     const question = { members: group, needed: memberCount, topologyKey, placedOn: [], skip: 0 };
-    const decision = placeGang(deps, question);
+    const decision = inOneTurn(placeGang(deps, question));
     if (decision.kind === "placed") placed++;
   }
   report(name, groupCount * memberCount, startMs, `${placed} groups of ${groupCount} placed`);
@@ -71,7 +72,8 @@ function preempting(): void {
     const needed = memberCount;
     const question = { members: members("32", 9), needed, topologyKey: undefined, placedOn: [] };
     const asked = { ...question, skip: 0, priority: undefined };
-    victims += findGangPreemption({ ...deps, ...more }, asked)?.victims.length ?? 0;
+    const found = inOneTurn(findGangPreemption({ ...deps, ...more }, asked));
+    victims += found?.victims.length ?? 0;
   }
   const said = `${victims} victims for ${groupCount} groups`;
   report("preemption", groupCount * memberCount, startMs, said);

@@ -18,6 +18,8 @@ export interface Gang {
   readonly placed: Map<string, PodInfo>;
   /** Tries of the group that ended without a placement, since its last one. */
   failures: number;
+  /** Decisions in turns, since the last one that held, which the cluster overtook. */
+  overtaken: number;
   /** Not tried again before. */
   dueMs: number;
   /** When it was refused for the first time since its last placement; undefined: it was not. */
@@ -134,6 +136,7 @@ export class Gangs {
       waiting: new Map(),
       placed: new Map(),
       failures: 0,
+      overtaken: 0,
       dueMs: 0,
       refusedMs: undefined,
     };

@@ -5,9 +5,11 @@
  *        weight; here a domain that takes more Pods always wins.
  * Bounds `trialsMax` domains are tried in one decision, fewer for a large group (`trialsFor`); the next goes on where this one ended.
  */
+import type { NodeTable } from "../node-table.ts";
 import type { PodInfo } from "../pod-info.ts";
 import {
   type GangDeps,
+  type InTurns,
   isEnough,
   type RefusedMember,
   takeBack,
@@ -48,10 +50,10 @@ export function trialsFor(members: number): number {
   return Math.max(1, Math.min(trialsMax, Math.floor(decisionsMax / Math.max(1, members))));
 }
 
-export function placeGang(deps: GangDeps, question: GangQuestion): GangDecision {
+export function* placeGang(deps: GangDeps, question: GangQuestion): InTurns<GangDecision> {
   const { topologyKey } = question;
-  if (topologyKey !== undefined) return placeInDomain(deps, question, topologyKey);
-  const trial = tryMembers(deps, question.members, question.needed);
+  if (topologyKey !== undefined) return yield* placeInDomain(deps, question, topologyKey);
+  const trial = yield* tryMembers(deps, question.members, question.needed);
   if (isEnough(trial, question.needed)) return { kind: "placed", trial };
   takeBack(deps, trial);
   return { kind: "none", refused: trial.refused, placements: 1 };
@@ -70,14 +72,20 @@ export function mayHaveRoom(
   return room >= needed;
 }
 
-function placeInDomain(deps: GangDeps, question: GangQuestion, key: string): GangDecision {
+function* placeInDomain(
+  deps: GangDeps,
+  question: GangQuestion,
+  key: string,
+): InTurns<GangDecision> {
   const required = domainOfPlaced(deps, question, key);
   if (required !== undefined && "text" in required) return { kind: "error", text: required.text };
   const { members, needed } = question;
   const nodesAre = "asTheyStand" as const;
   const asked = { key, members, needed, required: required?.name, nodesAre };
   const { count, domains } = domainsFor(deps.cache.nodes, asked);
-  const found = searchDomains(deps, question, rotated(domains, question));
+  const version = deps.cache.nodes.staticVersion;
+  const asTheyAre = domains.map((one) => nodesOf(deps.cache.nodes, key, one, version));
+  const found = yield* searchDomains(deps, question, rotated(asTheyAre, question));
   if (found.trial !== undefined) return { kind: "placed", trial: found.trial };
   return { kind: "none", refused: found.refused, placements: count };
 }
@@ -88,15 +96,15 @@ interface Searched {
   readonly refused: readonly RefusedMember[];
 }
 
-function searchDomains(
+function* searchDomains(
   deps: GangDeps,
   { members, needed }: GangQuestion,
-  domains: readonly Domain[],
-): Searched {
-  let best: { readonly domain: Domain; readonly taken: number } | undefined;
+  domains: readonly (() => Int32Array)[],
+): InTurns<Searched> {
+  let best: { readonly domain: () => Int32Array; readonly taken: number } | undefined;
   let refused: readonly RefusedMember[] | undefined;
   for (const domain of domains.slice(0, trialsFor(members.length))) {
-    const trial = tryMembers(deps, members, needed, domain.slots);
+    const trial = yield* tryMembers(deps, members, needed, domain);
     const taken = isEnough(trial, needed) ? trial.placements.length : 0;
     refused ??= trial.refused;
     if (taken === members.length) return { trial, refused };
@@ -105,13 +113,35 @@ function searchDomains(
   }
   if (best === undefined) return { trial: undefined, refused: refused ?? [] };
   // Made again. Ties of scores are broken at random: where nodes differ much, it may take fewer this time.
-  const trial = tryMembers(deps, members, needed, best.domain.slots);
+  const trial = yield* tryMembers(deps, members, needed, best.domain);
   if (isEnough(trial, needed)) return { trial, refused: trial.refused };
   takeBack(deps, trial);
   return { trial: undefined, refused: trial.refused };
 }
 
-function rotated(domains: readonly Domain[], { members, skip }: GangQuestion): readonly Domain[] {
+/**
+ * The domain's nodes of static version `version`, without those that have gone since or have another label: their slots
+ * may be other nodes'.
+ */
+export function nodesOf(
+  nodes: NodeTable,
+  key: string,
+  { name, slots: first }: Domain,
+  version: number,
+): () => Int32Array {
+  let known = { version, slots: first };
+  const isIn = (slot: number): boolean =>
+    nodes.has(slot) && nodes.node(slot).metadata?.labels?.[key] === name;
+  return () => {
+    const { staticVersion } = nodes;
+    if (known.version !== staticVersion) {
+      known = { version: staticVersion, slots: known.slots.filter(isIn) };
+    }
+    return known.slots;
+  };
+}
+
+function rotated<T>(domains: readonly T[], { members, skip }: GangQuestion): readonly T[] {
   if (domains.length <= trialsFor(members.length)) return domains;
   const from = skip % domains.length;
   return [...domains.slice(from), ...domains.slice(0, from)];
@@ -120,7 +150,7 @@ function rotated(domains: readonly Domain[], { members, skip }: GangQuestion): r
 /** Where the Pods already placed are, which the others must follow. */
 export function domainOfPlaced(
   { cache: { nodes } }: GangDeps,
-  { placedOn }: GangQuestion,
+  { placedOn }: Pick<GangQuestion, "placedOn">,
   key: string,
 ): { readonly name: string } | { readonly text: string } | undefined {
   const prefix = "cannot determine domain for already scheduled pods:";

@@ -16,6 +16,7 @@ import { makeNode, makePod, noVolumes } from "../testing.ts";
 import { takeBack } from "./decide-gang.ts";
 import { findGangPreemption } from "./gang-preemption.ts";
 import { placeGang } from "./place-gang.ts";
+import { inOneTurn } from "./testing.ts";
 
 interface WorldNode {
   readonly name: string;
@@ -39,6 +40,8 @@ interface World {
 }
 
 let uids = 0;
+/** When a question ends its turn. */
+const turns = new FakeRandom(7);
 
 function pod(cpu: number, priority: number): PodInfo {
   const name = `p${uids++}`;
@@ -143,7 +146,7 @@ function checkGroup(world: World, random: FakeRandom, at: string): void {
     topologyKey === undefined ? [undefined] : [...new Set(world.nodes.map((n) => n.rack))];
   const most = Math.max(...racks.map((rack) => capacity(world, cpu, rack)));
   const before = snapshot(world);
-  const decision = placeGang(world.deps, question);
+  const decision = inOneTurn(placeGang(world.deps, question));
   assert.equal(decision.kind, most >= needed ? "placed" : "none", at);
   if (decision.kind === "placed") {
     const { placements } = decision.trial;
@@ -189,10 +192,14 @@ function checkPreemption(
   const canHelp = fitsWithout(new Set(lower.map(({ info }) => info.uid)));
   const before = snapshot(world);
   const more = { budgets: () => [], limits: preemptionLimits, unitOf: () => undefined };
-  const found = findGangPreemption(
-    { ...world.deps, ...more },
-    { ...question, priority: undefined },
-  );
+  const asked = { ...question, priority: undefined };
+  const isTurnOver = (): boolean => turns.below(4) === 0;
+  const search = findGangPreemption({ ...world.deps, ...more, isTurnOver }, asked);
+  let step = search.next();
+  for (; step.done !== true; step = search.next()) {
+    assert.equal(snapshot(world), before, `${at}: nothing is changed between two turns`);
+  }
+  const found = step.value;
   assert.equal(snapshot(world), before, `${at}: nothing is changed by the question`);
   assert.equal(found !== undefined, canHelp, `${at}: preemption`);
   if (found === undefined) return;
@@ -242,5 +249,6 @@ test("Pods of a group share the room that one victim leaves", () => {
   const members = Array.from({ length: 4 }, () => pod(2, 1));
   const question = { members, needed: 4, topologyKey: undefined, placedOn: [], skip: 0 };
   const asked = { ...question, priority: undefined };
-  assert.equal(findGangPreemption({ ...world.deps, ...more }, asked)?.victims.length, 2);
+  const found = inOneTurn(findGangPreemption({ ...world.deps, ...more }, asked));
+  assert.equal(found?.victims.length, 2);
 });

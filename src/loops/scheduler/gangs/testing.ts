@@ -1,8 +1,11 @@
 /** Groups for tests: a PodGroup of either form, and its Pods. */
 import type { Pod, PodGroupSpec } from "#api/gen/types.ts";
+import { assert } from "#base/assert.ts";
+import type { Clock } from "#platform/clock.ts";
 import type { FakeApi } from "#client/testing/fake-api.ts";
 import { makePod, type PodShape } from "../testing.ts";
 
+import type { InTurns } from "./decide-gang.ts";
 import { groupRefs } from "./group-sources.ts";
 
 export function serveGroups(api: FakeApi): void {
@@ -53,4 +56,25 @@ export function labelledPods(group: string, count: number, shape: PodShape = {})
   return Array.from({ length: count }, (_, i) =>
     makePod(`${group}-${i}`, { cpu: "1", labels, ...shape }),
   );
+}
+
+/** Makes the decision in one turn, for deps without `isTurnOver`. */
+export function inOneTurn<T>(decision: InTurns<T>): T {
+  const { done, value } = decision.next();
+  assert(done === true, "a decision in one turn does not yield");
+  return value;
+}
+
+/** Each look at the clock takes `lookMs`; `betweenTurns` runs before each turn of a scheduler but the first after a wait. */
+export function slowClock(clock: Clock, lookMs: number, betweenTurns: () => void): Clock {
+  let spentMs = 0;
+  return {
+    nowMs: () => clock.nowMs(),
+    monotonicMs: () => clock.monotonicMs() + (spentMs += lookMs),
+    after: (timer, ms, run) =>
+      clock.after(timer, ms, () => {
+        if (timer === "scheduler.step") betweenTurns();
+        run();
+      }),
+  };
 }
