@@ -62,6 +62,7 @@ export type TimerName =
   | "scheduler.forget"
   | "scheduler.groups"
   | "scheduler.step"
+  | "scheduler.watchdog"
   | "controllers.resync"
   | "controllers.delay"
   | "controllers.metrics"

@@ -5,6 +5,7 @@ import { RecoveryMetrics } from "#client/recovery-metrics.ts";
 import { SchedulerMetrics } from "#scheduler/metrics.ts";
 import { podResourceMetrics } from "#scheduler/pod-resource-metrics.ts";
 import { createScheduler, schedulerDefaults } from "#scheduler/scheduler.ts";
+import { whenStuck } from "#scheduler/watchdog.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import type { Parts } from "../shared/parts.ts";
 import { openRecovery, pacedClient, recoveryLimitsOf } from "../shared/recovery.ts";
@@ -38,7 +39,10 @@ export async function openScheduler(
   const workOf: WorkOf = ({ connection, metrics }) => {
     const counted = new SchedulerMetrics(metrics);
     const recovery = new RecoveryMetrics(metrics);
-    return async (signal, term) => {
+    return async (termEnds, term) => {
+      // A scheduler that is stuck ends its loops, and does not wait for requests that nobody answers.
+      const givenUp = new AbortController();
+      const signal = AbortSignal.any([termEnds, givenUp.signal]);
       const own = connection.client(term);
       const pacing = { client: own, metrics: recovery, component: role };
       const budget = openRecovery(host, pacing, recoveryLimitsOf(flags));
@@ -51,8 +55,13 @@ export async function openScheduler(
       const informer = informers.informer<Pod>({ group: "", version: "v1", resource: "pods" });
       pods = () => informer.list();
       const loop = host.supervisor.run("scheduler", signal, () => made.run(signal));
-      await Promise.all([loop, informers.run(signal)]);
-      pods = () => [];
+      const stuck = whenStuck(host.clock, () => made.metrics(), signal);
+      try {
+        await Promise.race([Promise.all([loop, informers.run(signal)]), stuck]);
+      } finally {
+        givenUp.abort();
+        pods = () => [];
+      }
     };
   };
   const userAgent = componentUserAgent(role, "scheduler");

@@ -1,0 +1,63 @@
+/**
+ * Notices a scheduler that holds work and finishes none: a leader like that keeps its lease, renews it, and schedules
+ * nothing, so that the process had better end and a follower begin.
+ *
+ *   look: work held, nothing finished since the last look? ──no──► 0
+ *                         └ yes ──► one more ──► `looksMax` in a row: stuck
+ *
+ * Holds  an error counts as finished: a server that refuses or times out is not cured by another leader. Pods that no node
+ *        fits, that wait for volumes or for their backoff are not work that is held.
+ * Why count looks and not time: a process that was paused sees one look, however long the pause was.
+ */
+import type { Clock, Timer } from "#platform/clock.ts";
+
+interface WorkFigures {
+  /** Pods that are to be decided now. */
+  readonly active: number;
+  readonly bindsInFlight: number;
+  readonly decisions: number;
+  readonly bound: number;
+  readonly bindErrors: number;
+}
+
+interface WatchdogLimits {
+  readonly lookEveryMs: number;
+  readonly looksMax: number;
+}
+
+/** Two minutes. A request of the client is given up long before. */
+export const watchdogLimits: WatchdogLimits = { lookEveryMs: 10_000, looksMax: 12 };
+
+/** Never resolves; rejects when the scheduler is stuck, and does not look any more when `signal` aborts. */
+export function whenStuck(
+  clock: Clock,
+  figures: () => WorkFigures,
+  signal: AbortSignal,
+  { lookEveryMs, looksMax }: WatchdogLimits = watchdogLimits,
+): Promise<never> {
+  return new Promise((_, reject) => {
+    let last = finishedOf(figures());
+    let looks = 0;
+    let timer: Timer;
+    const look = (): void => {
+      const now = figures();
+      const finished = finishedOf(now);
+      const isIdle = now.active + now.bindsInFlight === 0;
+      looks = isIdle || finished !== last ? 0 : looks + 1;
+      last = finished;
+      if (looks >= looksMax) reject(new Error(textOf(now, looks * lookEveryMs)));
+      else timer = clock.after("scheduler.watchdog", lookEveryMs, look);
+    };
+    timer = clock.after("scheduler.watchdog", lookEveryMs, look);
+    signal.addEventListener("abort", () => timer.cancel(), { once: true });
+  });
+}
+
+function finishedOf({ decisions, bound, bindErrors }: WorkFigures): number {
+  return decisions + bound + bindErrors;
+}
+
+function textOf({ active, bindsInFlight }: WorkFigures, ms: number): string {
+  const held = `${active} pods to decide and ${bindsInFlight} binds in flight`;
+  return `the scheduler finished nothing for ${ms / 1_000} s with ${held}: it gives up its lease`;
+}
