@@ -30,6 +30,7 @@ const pages: readonly KubeletPage[] = [
 export function kubeletAsk(path: string, host: string): KubeletAsk {
   const named = /^(?:\/metrics)?\/nodes\/([^/]+)(\/.*)$/.exec(path);
   const rest = (named?.[2] ?? path).slice(1).replace(/\/$/, "");
+  if (rest.split("/").some(isStep) || isStep(named?.[1] ?? "")) return { kind: "unknown" };
   const page = pages.find((one) => one === rest);
   if (page !== undefined) {
     return { kind: "page", page, node: named?.[1] ?? host.replace(/:[0-9]+$/, "") };
@@ -37,6 +38,11 @@ export function kubeletAsk(path: string, host: string): KubeletAsk {
   const [word, namespace = "", pod = "", container = "", ...more] = rest.split("/");
   if (word !== "containerLogs" || container === "" || more.length > 0) return { kind: "unknown" };
   return { kind: "logs", namespace, pod, container };
+}
+
+/** No object is called so, and a path that is built of it may lead elsewhere. */
+function isStep(segment: string): boolean {
+  return segment === "." || segment === "..";
 }
 
 /** Subresources of `nodes`, one of which is enough, as with KubeletFineGrainedAuthz. */

@@ -19,6 +19,7 @@ import type { NodePage } from "#hollow/kubelet-pages.ts";
 import { kubeletAsk, type KubeletAsk, kubeletRights } from "#hollow/kubelet-request.ts";
 import { isHollow } from "#hollow/metrics-objects.ts";
 import { type ByteTransport, ByteTransportError } from "#platform/byte-transport.ts";
+import { tokenOfHeader } from "#platform/bearer-token.ts";
 import type { PlainHandler, PlainRequest, PlainResponse } from "#platform/http.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { Access } from "#relay/access/access.ts";
@@ -97,7 +98,8 @@ function kubeletHandler(deps: KubeletDeps): PlainHandler {
 async function authorize(access: Access, request: PlainRequest, ask: KubeletAsk): Promise<void> {
   const { peer, headers } = request;
   const hasCertificate = peer.kind === "socket" && peer.certificate !== undefined;
-  if (!hasCertificate && headers["authorization"] === undefined) {
+  // Of a header without a token the review would make an anonymous request.
+  if (!hasCertificate && tokenOfHeader(headers["authorization"] ?? "").kind === "none") {
     throw failure(401, "Unauthorized", "Unauthorized");
   }
   const user = await access.identify(request);

@@ -1,5 +1,5 @@
 /** Logs of hollow pods: files that the operator has named in kwok's Logs and ClusterLogs. */
-import { open } from "node:fs/promises";
+import { constants, open } from "node:fs/promises";
 import { failure } from "#api/status.ts";
 import type { LogRule } from "./pod-rules.ts";
 
@@ -34,8 +34,11 @@ export async function logText(path: string, query: URLSearchParams): Promise<str
 
 async function endOf(path: string): Promise<string> {
   try {
-    await using file = await open(path);
-    const { size } = await file.stat();
+    // Opening a pipe would wait for its writer, on one of the few threads that the store's files need.
+    await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stat = await file.stat();
+    if (!stat.isFile()) throw new Error("it is no file");
+    const { size } = stat;
     const bytes = Buffer.alloc(Math.min(size, bytesMax));
     const { bytesRead } = await file.read(bytes, 0, bytes.length, Math.max(0, size - bytes.length));
     return bytes.toString("utf8", 0, bytesRead);
