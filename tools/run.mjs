@@ -39,6 +39,7 @@ const benches = [
   "scheduler",
   "stripes",
   "views",
+  "zone-loss",
 ];
 /** Rooms that `check` tests, besides the rules of the tree: what everything stands on, and the way of a write to its watchers. */
 const quickRooms = new Set(

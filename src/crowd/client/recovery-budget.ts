@@ -32,6 +32,8 @@ export interface RecoveryHold {
 
 interface RecoveryBudgetOptions {
   readonly limits: RecoveryLimits;
+  /** Whether the API server is in this process: then the loop's lag counts beside its answers. */
+  readonly sharesLoop?: boolean;
   /** Every grant that waited, with the time it did. */
   readonly granted?: (step: RecoveryStep, waitedMs: number) => void;
   /** A namespace whose pods wait for longer than `toldAfterMs`; once a minute each. */
@@ -58,6 +60,7 @@ const toldAfterMs = 5_000;
 const toldEveryMs = 60_000;
 /** Grants come in groups of at least this time's, so that a fast rate does not cost a timer each. */
 const wakeLeastMs = 10;
+const lagEveryMs = 20;
 
 export class RecoveryBudget {
   readonly #clock: Clock;
@@ -66,6 +69,7 @@ export class RecoveryBudget {
   readonly #lanes: Readonly<Record<RecoveryStep, Lane>>;
   /** When each namespace was last told of. Bounds: cleared of the old at each telling. */
   readonly #told = new Map<string, number>();
+  #lagTimer: Timer | undefined;
 
   constructor(clock: Clock, options: RecoveryBudgetOptions) {
     this.#clock = clock;
@@ -102,9 +106,22 @@ export class RecoveryBudget {
   take(step: RecoveryStep, namespace: string, signal?: AbortSignal): Promise<boolean> | undefined {
     const lane = this.#lanes[step];
     this.#refill(lane);
+    this.#feelLag();
     if (lane.lines.size === 0 && this.#canGrant(lane)) return this.#spend(lane);
     this.#rate.waited();
     return new Promise((resolve) => this.#wait(lane, namespace, resolve, signal));
+  }
+
+  /** While anything is under way or waits. */
+  #feelLag(): void {
+    if (this.#options.sharesLoop !== true || this.#lagTimer !== undefined) return;
+    const dueMs = this.#clock.monotonicMs() + lagEveryMs;
+    this.#lagTimer = this.#clock.after("client.recovery", lagEveryMs, () => {
+      this.#lagTimer = undefined;
+      this.#rate.lagged(this.#clock.monotonicMs() - dueMs);
+      const isBusy = Object.values(this.#lanes).some((one) => one.inFlight + one.lines.size > 0);
+      if (isBusy) this.#feelLag();
+    });
   }
 
   /** A granted step was answered after this time; `isOverloaded`: it was refused for load, or not answered. */

@@ -44,3 +44,18 @@ test("answers neither fast nor slow leave the rate as it is", async () => {
   }
   assert.equal(rate.perSecond, 100);
 });
+
+test("turns of a shared loop that come late cut the rate, however fast the answers are, and it grows only once they are prompt", async () => {
+  const clock = new FakeClock();
+  const rate = new RecoveryRate(clock, limits);
+  const second = async (lagMs: number): Promise<number> => {
+    rate.waited();
+    await clock.advance(1_100);
+    for (let at = 0; at < 10; at++) rate.lagged(at < 2 ? lagMs : 0);
+    for (let at = 0; at < 20; at++) rate.answered(5);
+    return Math.round(rate.perSecond);
+  };
+  assert.deepEqual([await second(80), rate.reason], [70, "slow loop"]);
+  assert.equal(await second(40), 70, "neither late nor prompt");
+  assert.deepEqual([await second(0), rate.reason], [88, "headroom"]);
+});

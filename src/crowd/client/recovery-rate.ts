@@ -1,13 +1,15 @@
 /**
  * How many pods a second a control plane may recover: grown while the API server has headroom, cut at once when it
- * has none. Headroom is what the server's answers to this very work say: how long they take, and whether it refuses.
+ * has none. Headroom is what the server's answers to this very work say: how long they take, and whether it refuses. Where the
+ * server shares this event loop, answers come within one turn and say little of what others wait for; there the loop's lag counts.
  *
  *   answers ─► overloaded (429, 503, none): half of the rate
  *          ─► one of ten takes longer than 500 ms: seven tenths of it
  *          ─► nine of ten take at most 200 ms, and pods waited for the rate: a quarter more, once a second
+ *   lag    ─► one of ten turns comes more than 60 ms late: seven tenths of it; more only while nine of ten come within 25 ms
  *
  * Holds  least <= perSecond <= most; at most one cut per 500 ms, because answers of one moment tell the same thing.
- * Bounds three counts; no history.
+ * Bounds six counts; no history.
  * After  TCP's additive increase and multiplicative decrease (RFC 5681), with a multiplicative increase: herds are short.
  */
 import type { Clock } from "#platform/clock.ts";
@@ -21,10 +23,13 @@ export interface RecoveryLimits {
 }
 
 /** Why the rate is what it is. */
-export type RecoveryReason = "measuring" | "headroom" | "slow answers" | "overloaded";
+export type RecoveryReason = "measuring" | "headroom" | "slow answers" | "slow loop" | "overloaded";
 
 const slowMs = 500;
 const briskMs = 200;
+/** A caller's request takes a few turns: with these its answer is late by some 250 ms, or not to be felt. */
+const lateMs = 60;
+const promptMs = 25;
 const windowMs = 1_000;
 const cutEveryMs = 500;
 /** Fewer answers say nothing about one of ten. */
@@ -38,6 +43,9 @@ export class RecoveryRate {
   #answers = 0;
   #slow = 0;
   #brisk = 0;
+  #lags = 0;
+  #late = 0;
+  #prompt = 0;
   #hasWaited = false;
   #windowMs: number;
   #cutMs = -Infinity;
@@ -79,13 +87,23 @@ export class RecoveryRate {
     if (this.#clock.monotonicMs() - this.#windowMs >= windowMs) this.#endWindow();
   }
 
+  /** A turn of the loop that the server shares came so late. */
+  lagged(lagMs: number): void {
+    this.#lags++;
+    if (lagMs > lateMs) this.#late++;
+    if (lagMs <= promptMs) this.#prompt++;
+    if (this.#lags < answersLeast) return;
+    if (this.#late * 10 > this.#lags) this.#cut(0.7, "slow loop");
+  }
+
   /** The server refused for load, or gave no answer. */
   overloaded(): void {
     this.#cut(0.5, "overloaded");
   }
 
   #endWindow(): void {
-    const isBrisk = this.#brisk * 10 >= this.#answers * 9;
+    const isPrompt = this.#prompt * 10 >= this.#lags * 9;
+    const isBrisk = isPrompt && this.#brisk * 10 >= this.#answers * 9;
     if (isBrisk && this.#hasWaited) this.#set(this.#perSecond * 1.25, "headroom");
     this.#startWindow();
   }
@@ -108,6 +126,9 @@ export class RecoveryRate {
     this.#answers = 0;
     this.#slow = 0;
     this.#brisk = 0;
+    this.#lags = 0;
+    this.#late = 0;
+    this.#prompt = 0;
     this.#hasWaited = false;
     this.#windowMs = this.#clock.monotonicMs();
   }

@@ -71,7 +71,7 @@ function openControllerManager(
     return async (signal, term) => {
       const client = connection.client(term);
       const informers = createInformerSet({ ...host, client: connection.client() });
-      const pacing = { client, metrics: paced, component: role };
+      const pacing = { client, metrics: paced, component: role, sharesLoop: false };
       const recovery = openRecovery(host, pacing, recoveryLimitsOf(flags));
       const clientFor = clientsOf(host, connection, client, flags, term);
       const legacyTokens = mint === undefined ? {} : { legacyTokens: { client, mint } };

@@ -145,7 +145,8 @@ function recoveryOf(
   client: Client,
   { recovery, metrics }: LoopOptions,
 ): RecoveryBudget | undefined {
-  const told = { client, metrics: new RecoveryMetrics(metrics), component: "pilothouse" };
+  const recoveryMetrics = new RecoveryMetrics(metrics);
+  const told = { client, metrics: recoveryMetrics, component: "pilothouse", sharesLoop: true };
   return openRecovery(host, told, recovery);
 }
 

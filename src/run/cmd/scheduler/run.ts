@@ -44,7 +44,7 @@ export async function openScheduler(
       const givenUp = new AbortController();
       const signal = AbortSignal.any([termEnds, givenUp.signal]);
       const own = connection.client(term);
-      const pacing = { client: own, metrics: recovery, component: role };
+      const pacing = { client: own, metrics: recovery, component: role, sharesLoop: false };
       const budget = openRecovery(host, pacing, recoveryLimitsOf(flags));
       const client = pacedClient(own, budget, host);
       const informers = createInformerSet({ ...host, client });

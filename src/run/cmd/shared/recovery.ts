@@ -52,18 +52,21 @@ interface RecoveryDeps {
   readonly metrics: RecoveryMetrics;
   /** `kube-controller-manager`: of events and metrics. */
   readonly component: string;
+  /** Whether the API server is in this process. */
+  readonly sharesLoop: boolean;
 }
 
 /** Undefined where `limits` are: nothing is paced. */
 export function openRecovery(
   host: SupervisedHost,
-  { client, metrics, component }: RecoveryDeps,
+  { client, metrics, component, sharesLoop }: RecoveryDeps,
   limits: RecoveryLimits | undefined,
 ): RecoveryBudget | undefined {
   if (limits === undefined) return undefined;
   const recorder = createEventRecorder({ ...host, client }, { component });
   const budget = new RecoveryBudget(host.clock, {
     limits,
+    sharesLoop,
     granted: (step, waitedMs) => metrics.granted(component, step, waitedMs),
     held(hold) {
       const name = hold.namespace;
