@@ -549,6 +549,7 @@ describe("work that is not waited for", () => {
       "serveHttp2(",
       "handshakeInTurn(",
     ],
+    "core/platform/node/http/duplex-stream.ts": ["readInto("],
     // A host call: what its function throws is uncaught, as a timer's.
     "core/platform/node/http/process-turns.ts": ["setImmediate("],
     "core/platform/node/http/http1-connection.ts": ["this.#answer("],
@@ -572,6 +573,8 @@ describe("work that is not waited for", () => {
     "run/cmd/plane/authentication/issuers.ts": ["tokens.warmUp("],
     // It catches what its client does.
     "gate/server/websocket-stream.ts": ["sink.untilLeft("],
+    // It answers 502, or breaks its stream.
+    "run/cmd/region/tunnel.ts": ["passed("],
     // What could not be written fails its session.
     "crowd/sinks/drivers/kafka.ts": ["this.#writing?.then("],
     "commit/stocketcd/compactor.ts": ["this.#round("],

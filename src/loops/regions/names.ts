@@ -37,6 +37,8 @@ export const annotations = {
   agent: `${group}/agent`,
   /** On a ClusterProfile, `true`: it takes part in global services. */
   services: `${group}/services`,
+  /** On a ClusterProfile, `true`: its agent dials in, and its requests go over that connection. */
+  pull: `${group}/pull`,
   /** On a ClusterProfile: what a replica costs there, a number. */
   cost: `${group}/cost`,
   /** On the fence Lease: what the region asks, and what the coordinator granted. */

@@ -1,5 +1,6 @@
 /**
- * The regions of the coordinator: one connection for each ClusterProfile of ours that has a Secret with a kubeconfig.
+ * The regions of the coordinator: one connection for each ClusterProfile of ours that has a Secret with a kubeconfig, or whose
+ * agent dials in.
  *
  *   profile + Secret appear, Secret changes ──► connect, run      profile or Secret goes ──► disconnect
  *
@@ -9,6 +10,7 @@
  */
 import type { AnyObject, KubeObject } from "#api/object.ts";
 import { isRecord } from "#base/is-record.ts";
+import { jsonEqual } from "#api/json/json-value.ts";
 import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
 import type { InformerSet } from "#client/informer-set.ts";
@@ -16,8 +18,13 @@ import { hasQuorum, type RegionStanding } from "../failure/region-health.ts";
 import { annotations, managerName, refs } from "../names.ts";
 import { RegionConnection, type RegionDeps, type RegionTimes } from "./region-connection.ts";
 
-/** What a kubeconfig opens. Throws when it cannot be used, with a text for the operator. */
-export type OpenRegion = (kubeconfig: string) => {
+/** How a region is reached: by a kubeconfig (base64), or over the connection that its agent has opened. */
+type RegionWay =
+  | { readonly kind: "push"; readonly kubeconfig: string }
+  | { readonly kind: "pull"; readonly region: string };
+
+/** Throws when it cannot be used, with a text for the operator. */
+export type OpenRegion = (way: RegionWay) => {
   readonly client: Client;
   readonly close: () => void;
 };
@@ -37,7 +44,7 @@ export interface RegionSetOptions {
 
 interface Opened {
   readonly connection: RegionConnection;
-  readonly kubeconfig: string;
+  readonly way: RegionWay;
   /** Of its profile when it was made. */
   readonly marks: string;
   readonly stop: AbortController;
@@ -90,6 +97,11 @@ export class RegionSet {
     return kubeconfigOf(this.#secrets.get(this.#options.namespace, name), "reader");
   }
 
+  /** Its agent dials in. */
+  isPulled(name: string): boolean {
+    return isMarked(this.profileOf(name), annotations.pull);
+  }
+
   names(): readonly string[] {
     return this.profiles
       .list()
@@ -101,23 +113,29 @@ export class RegionSet {
   /** @returns why a region is not connected; "" when it is. */
   connect(name: string): string {
     const profile = this.profileOf(name);
-    const secret = this.#secrets.get(this.#options.namespace, name);
-    const kubeconfig = profile === undefined ? undefined : kubeconfigOf(secret);
+    const way = this.#wayTo(name, profile);
     const known = this.#opened.get(name);
-    const isSame = known?.kubeconfig === kubeconfig && known?.marks === marksOf(profile);
+    const isSame = jsonEqual(known?.way ?? {}, way ?? {}) && known?.marks === marksOf(profile);
     if (known !== undefined && isSame) return "";
     if (known !== undefined) this.#close(name, known);
     if (profile === undefined) return "";
-    if (kubeconfig === undefined) return `Secret ${name} with a key kubeconfig is missing`;
+    if (way === undefined) return `Secret ${name} with a key kubeconfig is missing`;
     if (this.#opened.size >= this.#options.regionsMax) {
       return `${this.#options.regionsMax} regions are connected already, which is the most`;
     }
-    return this.#connect(name, profile, kubeconfig);
+    return this.#connect(name, profile, way);
   }
 
-  #connect(name: string, profile: ClusterProfile, kubeconfig: string): string {
+  #wayTo(name: string, profile: ClusterProfile | undefined): RegionWay | undefined {
+    if (profile === undefined) return undefined;
+    if (isMarked(profile, annotations.pull)) return { kind: "pull", region: name };
+    const kubeconfig = kubeconfigOf(this.#secrets.get(this.#options.namespace, name));
+    return kubeconfig === undefined ? undefined : { kind: "push", kubeconfig };
+  }
+
+  #connect(name: string, profile: ClusterProfile, way: RegionWay): string {
     try {
-      const { client, close } = this.#open(kubeconfig);
+      const { client, close } = this.#open(way);
       const stop = new AbortController();
       const { times, summaryPodsMax } = this.#options;
       const connection = new RegionConnection(
@@ -134,7 +152,7 @@ export class RegionSet {
         },
       );
       const ended = connection.run(stop.signal).finally(close);
-      this.#opened.set(name, { connection, kubeconfig, marks: marksOf(profile), stop, ended });
+      this.#opened.set(name, { connection, way, marks: marksOf(profile), stop, ended });
       return "";
     } catch (error) {
       return error instanceof Error ? error.message : String(error);

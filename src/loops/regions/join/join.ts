@@ -51,9 +51,10 @@ export async function joinRegion(
     for (const client of [home, region]) await installServiceDefinitions(client);
   }
   for (const object of regionObjects(options)) await apply(region, object);
+  await apply(home, { apiVersion: "v1", kind: "Namespace", metadata: { name: options.namespace } });
+  if (options.isPulled) return apply(home, profileOf(options));
   const token = await tokenOf(region, clock, managerName);
   const reader = options.reads.length === 0 ? undefined : await tokenOf(region, clock, readerName);
-  await apply(home, { apiVersion: "v1", kind: "Namespace", metadata: { name: options.namespace } });
   const kubeconfigs = {
     kubeconfig: kubeconfigOf(token),
     ...(reader === undefined ? {} : { reader: kubeconfigOf(reader) }),
@@ -116,7 +117,7 @@ function secretOf(
 }
 
 function profileOf(options: JoinOptions): AnyObject {
-  const { name, namespace, cost, hasAgent, hasServices } = options;
+  const { name, namespace, cost, hasAgent, hasServices, isPulled } = options;
   return {
     apiVersion: "multicluster.x-k8s.io/v1alpha1",
     kind: "ClusterProfile",
@@ -128,10 +129,45 @@ function profileOf(options: JoinOptions): AnyObject {
         ...(cost === undefined ? {} : { [annotations.cost]: cost }),
         ...(hasAgent ? { [annotations.agent]: "true" } : {}),
         ...(hasServices ? { [annotations.services]: "true" } : {}),
+        ...(isPulled ? { [annotations.pull]: "true" } : {}),
       },
     },
     spec: { displayName: name, clusterManager: { name: managerName } },
   };
+}
+
+/**
+ * At home an account for a region's agent, which may open that region's tunnel and nothing else.
+ * @returns its token, good for a year.
+ */
+export async function tunnelToken(
+  home: Client,
+  { name, namespace }: Pick<JoinOptions, "name" | "namespace">,
+): Promise<string> {
+  const group = "rbac.authorization.k8s.io";
+  const metadata = { name: `region-${name}`, namespace };
+  const roleRef = { apiGroup: group, kind: "Role", name: metadata.name };
+  const rule = {
+    apiGroups: [refs.profiles.group],
+    resources: ["clusterprofiles/tunnel"],
+    resourceNames: [name],
+    verbs: ["create"],
+  };
+  const subjects = [{ kind: "ServiceAccount", ...metadata }];
+  await apply(home, { apiVersion: "v1", kind: "ServiceAccount", metadata });
+  await apply(home, { apiVersion: `${group}/v1`, kind: "Role", metadata, rules: [rule] });
+  const binding = { kind: "RoleBinding", metadata, roleRef, subjects };
+  await apply(home, { apiVersion: `${group}/v1`, ...binding });
+  const request = {
+    apiVersion: "authentication.k8s.io/v1",
+    kind: "TokenRequest",
+    spec: { expirationSeconds: 31_536_000 },
+  };
+  const accounts = refs.serviceAccounts;
+  const answer = await home.createSub(accounts, namespace, metadata.name, "token", request);
+  const token = isRecord(answer["status"]) ? answer["status"]["token"] : undefined;
+  if (typeof token !== "string") throw new JoinError("home gave no token for the agent's account");
+  return token;
 }
 
 /** What it runs stays there; its replicas are placed elsewhere. Take its account away with `cleanRegion` where it answers. */
@@ -144,7 +180,7 @@ export async function leaveRegion(
 
 /** The coordinator's account, rights and namespace in a region. */
 export async function cleanRegion(region: Client): Promise<void> {
-  const all = { kinds: [], hasAgent: true, hasServices: true, reads: ["pods"] };
+  const all = { kinds: [], hasAgent: true, hasServices: true, reads: ["pods"], isPulled: false };
   for (const object of regionObjects(all).toReversed()) {
     const { group = "", version = "v1" } = parseApiVersion(object.apiVersion ?? "") ?? {};
     const ref = { group, version, resource: guessResource(object.kind ?? "") };

@@ -38,19 +38,24 @@ export interface RegionParts {
   readonly hasServices: boolean;
   /** What users at home may read there as themselves, by an account of its own; empty: nothing. */
   readonly reads: readonly string[];
+  /** The agent dials out: it acts with the coordinator's rights, and no token of the region leaves it. */
+  readonly isPulled: boolean;
 }
 
 /** In the order in which they are made. The agent's account is made where there is one. */
 export function regionObjects(parts: RegionParts): readonly AnyObject[] {
-  const { kinds, hasAgent, hasServices, reads } = parts;
+  const { kinds, hasAgent, hasServices, reads, isPulled } = parts;
   const name = managerName;
+  const everywhere = [...clusterRules(kinds), ...(hasServices ? serviceRules : [])];
+  if (isPulled) {
+    return [
+      { apiVersion: "v1", kind: "Namespace", metadata: { name: regionNamespace } },
+      ...accountObjects(agentName, [...everywhere, ...agentClusterRules], agentOwnRules),
+    ];
+  }
   return [
     { apiVersion: "v1", kind: "Namespace", metadata: { name: regionNamespace } },
-    ...accountObjects(
-      name,
-      [...clusterRules(kinds), ...(hasServices ? serviceRules : [])],
-      ownRules,
-    ),
+    ...accountObjects(name, everywhere, ownRules),
     tokenSecret(name),
     ...(reads.length > 0
       ? [...accountObjects(readerName, readerRules(reads), []), tokenSecret(readerName)]

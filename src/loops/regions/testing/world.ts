@@ -151,7 +151,10 @@ export class RegionsWorld {
         clock: this.clock,
         log: silentLog,
         random: new FakeRandom(1),
-        openRegion: (name) => ({ client: this.#way(name), close: () => {} }),
+        openRegion: (way) => {
+          const name = way.kind === "push" ? way.kubeconfig : way.region;
+          return { client: this.#way(name), close: () => {} };
+        },
       },
       { ...testOptions, ...options },
     );

@@ -3,11 +3,13 @@ import type { LeaderTerm } from "#client/election.ts";
 import { createCoordinator, type CoordinatorOptions } from "#regions/coordinator/coordinator.ts";
 import type { OpenRegion } from "#regions/coordinator/region-set.ts";
 import { installAtHome } from "#regions/definitions/install.ts";
-import { ApiConnection } from "../shared/api-access.ts";
+import { socketClient, socketClientLimits } from "#client/rest-client.ts";
+import { ApiConnection, fenced } from "../shared/api-access.ts";
 import { productVersion } from "../shared/product.ts";
 import type { RoleFlags } from "../shared/role-flags.ts";
 import { openRole, runRole, type WorkOf } from "../shared/role-process.ts";
 import { ForwardedReads } from "./forwarded-reads.ts";
+import { RegionTunnels } from "./region-tunnels.ts";
 import { regionAccess } from "./region-access.ts";
 
 export interface CoordinatorFlags extends RoleFlags {
@@ -23,25 +25,34 @@ const userAgent = `coordinator/pilothouse-${productVersion}`;
 
 export function coordinatorRole(flags: CoordinatorFlags): Promise<void> {
   return runRole(flags, (host, given, parts, stopping) => {
-    const more = new ForwardedReads({ log: host.log, namespace: given.namespace, userAgent });
+    const { namespace } = given;
+    const reads = new ForwardedReads({ log: host.log, namespace, userAgent });
+    const tunnels = new RegionTunnels({ log: host.log, namespace });
     const workOf: WorkOf = ({ connection }) => {
       return async (signal, term) => {
         const client = connection.client(term);
         await installAtHome(client);
-        const openRegion = regionOpener(term);
+        const openRegion = regionOpener(term, tunnels);
         const made = createCoordinator({ ...host, client, openRegion }, coordinatorOptions(given));
-        more.regions = made.regions;
-        await made.run(signal).finally(() => more.close());
+        const more = [reads, tunnels];
+        for (const one of more) one.regions = made.regions;
+        await made.run(signal).finally(() => more.forEach((one) => one.close()));
       };
     };
-    const role = { userAgent, host, flags: given, workOf, more };
+    const role = { userAgent, host, flags: given, workOf, more: [reads, tunnels] };
     return openRole("coordinator", role, parts, stopping);
   });
 }
 
 /** What is written into a region is written by the leader, or not at all. */
-function regionOpener(term: LeaderTerm | undefined): OpenRegion {
-  return (kubeconfig) => {
+function regionOpener(term: LeaderTerm | undefined, tunnels: RegionTunnels): OpenRegion {
+  return (way) => {
+    if (way.kind === "pull") {
+      const http = fenced(tunnels.transportOf(way.region), term);
+      const client = socketClient({ http }, { userAgent, ...socketClientLimits });
+      return { client, close: () => {} };
+    }
+    const { kubeconfig } = way;
     const connection = new ApiConnection(regionAccess(kubeconfig), userAgent);
     return { client: connection.client(term), close: () => connection.close() };
   };

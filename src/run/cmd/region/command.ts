@@ -90,6 +90,15 @@ function addJoin(region: Command): void {
       "--server <url>",
       "how the coordinator reaches the region; absent: as the kubeconfig does",
     )
+    .option(
+      "--pull <url>",
+      "the region's agent dials the coordinator, at this address of its secure port; nothing needs to reach the region",
+    )
+    .option("--pull-ca <file>", "with --pull: who signed the coordinator's certificate, PEM")
+    .option(
+      "--pull-file <file>",
+      "with --pull: what `region agent --tunnel` is to be given is written here",
+    )
     .option("--show-rbac", "print what would be made in the region, and change nothing")
     .addHelpText(
       "after",
@@ -119,6 +128,10 @@ function addAgent(region: Command): void {
     );
   // Its account has rights in this namespace, where `region join --agent` made it.
   const where = { lease: "pilothouse-region-agent", leaseNamespace: regionNamespace };
+  command.option(
+    "--tunnel <file>",
+    "dial the coordinator, as `region join --pull` wrote it to this file",
+  );
   addRoleFlags(command, { ...where, port: 10_268 });
   command.action(async (flags: AgentFlags) => (await import("./agent.ts")).agentRole(flags));
 }

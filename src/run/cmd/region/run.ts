@@ -1,9 +1,11 @@
 /** What the commands of `pilothouse region` do: requests to home and to the region, and a line about it. */
+import { writeFileSync } from "node:fs";
 import { given } from "#base/given.ts";
 import { isRecord } from "#base/is-record.ts";
 import { ApiError } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
 import { findCondition, type Condition } from "#client/conditions.ts";
+import type { Client } from "#client/client.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import type { KubeAccess } from "#platform/node/kubeconfig.ts";
 import { installAtHome } from "#regions/definitions/install.ts";
@@ -13,6 +15,7 @@ import {
   joinRegion,
   leaveRegion,
   orderRegion,
+  tunnelToken,
 } from "#regions/join/join.ts";
 import { defaultReads, regionObjects } from "#regions/join/region-rights.ts";
 import { annotations, refs } from "#regions/names.ts";
@@ -21,6 +24,7 @@ import { stringify } from "yaml";
 import { regionKubeconfig } from "../coordinator/region-access.ts";
 import { ApiConnection } from "../shared/api-access.ts";
 import { productVersion } from "../shared/product.ts";
+import { readOperatorFile } from "../shared/operator-file.ts";
 import { accessOf } from "../shared/upstream-access.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
@@ -46,13 +50,18 @@ export interface JoinFlags {
   /** True: the default ones. */
   readonly reads?: true | readonly string[];
   readonly server?: string;
+  /** The coordinator's address, which the region's agent dials. */
+  readonly pull?: string;
+  readonly pullCa?: string;
+  readonly pullFile?: string;
   readonly showRbac?: boolean;
 }
 
 export async function join(flags: JoinFlags): Promise<void> {
   const parts = {
     kinds: flags.kinds,
-    hasAgent: flags.agent === true,
+    hasAgent: flags.agent === true || flags.pull !== undefined,
+    isPulled: flags.pull !== undefined,
     hasServices: flags.services === true,
     reads: flags.reads === true ? defaultReads : (flags.reads ?? []),
   };
@@ -79,9 +88,30 @@ export async function join(flags: JoinFlags): Promise<void> {
       await joinRegion(clients, { ...options, ...given({ cost: flags.cost }) }, (token) =>
         regionKubeconfig(address, token),
       );
+      if (flags.pull !== undefined) await writeTunnelFile(flags, name, clients.home);
     }),
   );
   print(`region ${name} has joined: ClusterProfile ${namespace}/${name}\n`);
+}
+
+/** For `region agent --tunnel`: its holder can answer in the name of the region. */
+async function writeTunnelFile(
+  { pull = "", pullCa, pullFile, namespace, reads }: JoinFlags,
+  name: string,
+  home: Client,
+): Promise<void> {
+  if (pullFile === undefined) throw new UsageError("--pull needs --pull-file");
+  if (reads !== undefined) {
+    throw new UsageError("--reads asks the region with another account: not with --pull yet");
+  }
+  const token = await tunnelToken(home, { name, namespace });
+  const ca = pullCa === undefined ? undefined : readOperatorFile(pullCa);
+  const server = `${pull.replace(/\/$/, "")}/tunnels/${name}`;
+  const base64 = regionKubeconfig(
+    { server, ...given({ ca }) },
+    Buffer.from(token).toString("base64"),
+  );
+  writeFileSync(pullFile, Buffer.from(base64, "base64"), { mode: 0o600 });
 }
 
 export async function leave(name: string, flags: LeaveFlags): Promise<void> {

@@ -38,7 +38,7 @@ interface HealthDeps {
   /** What keeps the role from its work; "" when nothing does. */
   readonly notReady: () => string;
   /** Serves further paths; absent: none. */
-  readonly more?: MorePaths;
+  readonly more?: readonly MorePaths[];
 }
 
 export interface MorePaths {
@@ -127,9 +127,8 @@ const json = { "content-type": "application/json" } as const satisfies Headers;
 
 async function answer(deps: Served, access: Access, request: PlainRequest): Promise<PlainResponse> {
   const { path, method } = request;
-  if (deps.more !== undefined && path.startsWith(deps.more.prefix)) {
-    return deps.more.serve(request, access);
-  }
+  const more = deps.more?.find(({ prefix }) => path.startsWith(prefix));
+  if (more !== undefined) return more.serve(request, access);
   if (method !== "GET" && method !== "HEAD") {
     throw failure(405, "MethodNotAllowed", `${method} is not supported`, {});
   }

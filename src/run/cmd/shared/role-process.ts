@@ -52,7 +52,7 @@ interface RoleDeps {
   /** Shown at /metrics/resources; absent: nothing is there. */
   readonly resources?: MetricSet;
   /** Further paths of the health port; absent: none. */
-  readonly more?: MorePaths;
+  readonly more?: readonly MorePaths[];
 }
 
 export async function openRole(

@@ -15,7 +15,7 @@ import { ServerResponse } from "./node-http.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 
 /** What streams of containers and WebSocket watches ask for; the rest (h2c) is answered in HTTP/1.1. */
-const protocols = /^(websocket|spdy\/3\.1)$/i;
+const protocols = /^(websocket|spdy\/3\.1|pilothouse-region-1)$/i;
 
 /** A body would be lost in the tunnel; an answer before it has the socket still: both go unoffered. */
 export function mayUpgrade(message: IncomingMessage): boolean {
