@@ -38,6 +38,7 @@ import { queueTimes, SchedulingQueue } from "#scheduler/queue.ts";
 import { createScheduler, schedulerDefaults } from "#scheduler/scheduler.ts";
 import { makeNode, makePod, nodesRef, podsRef } from "#scheduler/testing.ts";
 import { FrameJoiner, jsonFormat } from "#forms/watch-frames.ts";
+import { StreamTurns } from "#server/stream-turns.ts";
 import { streamDeadlines, WatchStream } from "#server/watch-stream.ts";
 import { AutoCompactor } from "#store/auto-compact.ts";
 import { Leases } from "#store/leases.ts";
@@ -657,6 +658,7 @@ describe("work that is not waited for", () => {
     const deps = {
       deadlines: streamDeadlines(clock),
       joiner: new FrameJoiner(),
+      turns: new StreamTurns(clock),
       open: new Set<WatchStream>(),
       sent,
     };

@@ -14,6 +14,7 @@ import {
 import { nameValidatorFor } from "#api/names.ts";
 import { alreadyExists, ApiError, failure, type FieldError } from "#api/status.ts";
 import { formatTime } from "#api/values/time.ts";
+import type { Pace } from "#platform/pace.ts";
 import type { SharedObject } from "#forms/shared-object.ts";
 import type { ResourceStorage, Written } from "./resource-storage.ts";
 import {
@@ -68,7 +69,7 @@ export async function prepareCreate(
   const next = context.strategy.prepareForCreate(filled);
   const { pace } = options;
   await pace?.step();
-  const errors = await validateCreate(context, next);
+  const errors = await validateCreate(context, next, pace);
   await pace?.step();
   refuseInvalid(context, next, errors, options);
   passWarnings(context.strategy, next, undefined, options);
@@ -109,12 +110,14 @@ function namesVersion(resourceVersion: string): boolean {
 async function validateCreate(
   context: ResourceStorage,
   next: AnyObject,
+  pace: Pace | undefined,
 ): Promise<readonly FieldError[]> {
   const { group, resource, namespaced } = context.info;
   const meta = next.metadata ?? {};
   const nameValidator = nameValidatorFor(group, resource);
   const finalizers = finalizerRule(context.info);
   const found = context.strategy.validate(next);
+  if (context.strategy.findFurther !== undefined) await pace?.step();
   const further = context.strategy.findFurther?.(next, undefined, found) ?? [];
   return validateMetadata(meta, { namespaced, nameValidator, finalizers }).concat(
     found,

@@ -233,6 +233,7 @@ async function validateUpdate(
   const rules = { namespaced, nameValidator: pathSegmentName, finalizers };
   const kind = rulesOf(attempt);
   const found = kind.validateUpdate(next, old);
+  if (kind.findFurther !== undefined) await attempt.options.pace?.step();
   const further = kind.findFurther?.(next, old, found) ?? [];
   return validateMetadata(meta, rules).concat(
     validateMetadataUpdate(meta, old.metadata ?? {}, "metadata", finalizers),

@@ -55,7 +55,6 @@ export type TimerName =
   | "client.events"
   | "client.resync"
   | "client.delay"
-  | "client.turn"
   | "client.election"
   | "scheduler.backoff"
   | "scheduler.flush"

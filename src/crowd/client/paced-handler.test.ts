@@ -2,12 +2,29 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PlainHandler, PlainRequest } from "#platform/http.ts";
-import { FakeClock, settle } from "#platform/testing/clock.ts";
-import { pacedHandler } from "./paced-handler.ts";
+import { type CallTurns, pacedHandler } from "./paced-handler.ts";
 
-const request = {} as PlainRequest; // the handler below does not look at it
+function requestOf(name: string): PlainRequest {
+  // The handlers below look at nothing else.
+  return { peer: { kind: "direct", user: { name, groups: [] } } } as unknown as PlainRequest;
+}
 
-/** Notes which call it was when it begins. */
+/** The first call begins at once; the others begin when `begin` is called. */
+class OneAtOnce implements CallTurns {
+  readonly callers: string[] = [];
+  readonly #waiting: (() => void)[] = [];
+
+  enter(_loop: object, caller: string): Promise<void> | undefined {
+    this.callers.push(caller);
+    if (this.callers.length === 1) return undefined;
+    return new Promise((resolve) => void this.#waiting.push(resolve));
+  }
+
+  begin(): void {
+    this.#waiting.shift()?.();
+  }
+}
+
 function notingHandler(begun: number[]): PlainHandler {
   return () => {
     begun.push(begun.length);
@@ -15,25 +32,18 @@ function notingHandler(begun: number[]): PlainHandler {
   };
 }
 
-test("a thousand calls at once begin 48 a turn", async () => {
-  const clock = new FakeClock();
+test("a call begins when it has its turn, in the name of its loop's user", async () => {
+  const turns = new OneAtOnce();
   const begun: number[] = [];
-  const paced = pacedHandler(clock, notingHandler(begun));
-  const calls = Promise.all(Array.from({ length: 1000 }, () => paced(request)));
-  for (let turns = 1; begun.length < 1000; turns++) {
-    await settle();
-    assert.equal(begun.length, Math.min(48 * turns, 1000));
-    clock.fire("client.turn");
-  }
-  await calls;
-});
-
-test("a few calls wait for nothing, and as many again after a turn", async () => {
-  const clock = new FakeClock();
-  const begun: number[] = [];
-  const paced = pacedHandler(clock, notingHandler(begun));
-  for (let call = 0; call < 48; call++) await paced(request);
-  clock.fire("client.turn");
-  for (let call = 0; call < 48; call++) await paced(request);
-  assert.equal(begun.length, 96);
+  const paced = pacedHandler(turns, notingHandler(begun));
+  const calls = ["a", "b", "c"].map((name) => paced(requestOf(name)));
+  await calls[0];
+  assert.deepEqual(turns.callers, ["a", "b", "c"]);
+  assert.equal(begun.length, 1);
+  turns.begin();
+  await calls[1];
+  assert.equal(begun.length, 2);
+  turns.begin();
+  await calls[2];
+  assert.equal(begun.length, 3);
 });

@@ -26,6 +26,7 @@ import type { MetricSet } from "#metrics/metric-set.ts";
 import { FrameJoiner } from "#forms/watch-frames.ts";
 import { selectorLimits } from "#server/kept-selectors.ts";
 import { SelectorPool } from "#watch/selector-pool.ts";
+import { StreamTurns } from "#server/stream-turns.ts";
 import { streamDeadlines } from "#server/watch-stream.ts";
 import { startBookmarks } from "#watch/bookmarks.ts";
 import { MemoPool } from "#forms/memo-pool.ts";
@@ -274,6 +275,7 @@ class RelayServer implements Relay {
       streams: {
         deadlines: streamDeadlines(clock),
         joiner: new FrameJoiner(),
+        turns: new StreamTurns(clock),
         open: streams.all,
         sent: { events: this.#metrics.eventsOut.cell([]), bytes: this.#metrics.bytesOut },
       },

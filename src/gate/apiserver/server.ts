@@ -33,6 +33,7 @@ import type { VersionInfo } from "#server/version.ts";
 import { selectorLimits } from "#server/kept-selectors.ts";
 import { SelectorPool } from "#watch/selector-pool.ts";
 import { FrameJoiner } from "#forms/watch-frames.ts";
+import { StreamTurns } from "#server/stream-turns.ts";
 import { streamDeadlines, type WatchStream } from "#server/watch-stream.ts";
 import { inlineYaml, type YamlReader } from "#wire/yaml-reader.ts";
 import type { ResourceCatalog } from "./catalog.ts";
@@ -238,7 +239,12 @@ function routeDeps(
     log,
     ...given({ tokens, tokenMinter, kubelets }),
     metrics,
-    streams: { deadlines: streamDeadlines(deps.clock), joiner: new FrameJoiner(), open: streams },
+    streams: {
+      deadlines: streamDeadlines(deps.clock),
+      joiner: new FrameJoiner(),
+      turns: new StreamTurns(deps.clock),
+      open: streams,
+    },
     selectors: new SelectorPool(selectorLimits),
     limits: options.limits,
     bodies: { bytesMax: options.limits.bodyBytesMax, yaml: deps.yaml ?? inlineYaml },

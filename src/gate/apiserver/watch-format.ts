@@ -81,9 +81,12 @@ function tableFormat(
     key,
     event: (type, cached) => {
       const nowMs = clock.nowMs();
+      const second = Math.floor(nowMs / 1000);
       const make = (): Uint8Array => plainFrame(type, show(kind.show(cached), nowMs));
-      if (withColumns) return make();
-      return madeRow(cached, `${key}.${type}`, Math.floor(nowMs / 1000), make);
+      if (!withColumns) return madeRow(cached, `${key}.${type}`, second, make);
+      const frame = firstRow({ cached, name: `${key}.${type}`, second }, make);
+      withColumns = false;
+      return frame;
     },
     bookmark: (object) => {
       const printed = printBookmark(kind.resource.group, kind.resource.resource, object);
@@ -91,6 +94,26 @@ function tableFormat(
     },
     error: (error) => plainFrame("ERROR", toStatus(error)),
   };
+}
+
+interface FirstRow {
+  readonly cached: CachedObject;
+  readonly name: string;
+  readonly second: number;
+}
+
+/**
+ * With columns, as many as their author likes: a crowd of streams that begin with one event makes it once. The last
+ * one alone is kept.
+ */
+let lastFirst: (FirstRow & { readonly frame: Uint8Array }) | undefined;
+
+function firstRow(row: FirstRow, make: () => Uint8Array): Uint8Array {
+  const { cached, name, second } = row;
+  if (lastFirst?.cached === cached && lastFirst.name === name && lastFirst.second === second)
+    return lastFirst.frame;
+  lastFirst = { ...row, frame: make() };
+  return lastFirst.frame;
 }
 
 interface MadeRow {

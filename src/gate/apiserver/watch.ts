@@ -33,7 +33,8 @@ export async function handleWatch(
   const handshake = handshakeOf(context.request);
   const form = streamable(formFor(context, kind));
   const query = listQuery(kind.resource, context.query, true, kind.selectableFields);
-  const stream = watchStream(deps, kind, query, makesItsOwn(context, form));
+  const { name: caller } = context.user;
+  const stream = watchStream(deps, kind, query, { isMaking: makesItsOwn(context, form), caller });
   if (handshake.kind === "refused") return handshake.response;
   if (context.explanation !== undefined)
     explainRead(context, "cache", watchIndex(context, kind, query));
@@ -143,7 +144,7 @@ function watchStream(
   deps: ApiDeps,
   kind: StoredKind,
   query: ListQuery,
-  isMaking: boolean,
+  made: { readonly isMaking: boolean; readonly caller: string },
 ): WatchStream {
   const { group, version, kind: name, resource } = kind.resource;
   const labels = [group, version, resource];
@@ -162,8 +163,8 @@ function watchStream(
     {
       apiVersion: kind.apiVersion,
       kind: name,
+      ...made,
       timeoutMs,
-      isMaking,
       allowBookmarks: query.allowWatchBookmarks,
       hasEndOfInitialEvents: query.sendInitialEvents === true && query.allowWatchBookmarks,
       convert: (cached) => kind.show(cached),

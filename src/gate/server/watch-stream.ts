@@ -9,7 +9,8 @@
  *        the stream, and while the socket is full), and `resume` asks again. 2. nothing follows the
  *        end. 3. one write per batch; the block is shared by all watchers that got the same batch.
  *        4. a batch with objects that are not ready to be shown is refused, and asked for again when they
- *        are: events stay in order, and none is lost.
+ *        are: events stay in order, and none is lost. 5. so is a batch that comes when streams were written to for
+ *        long in this turn of the loop (stream-turns.ts).
  * Time   ends cleanly after `timeoutMs`, with a bookmark just before; the periodic ones are registry's.
  */
 import { toStatus } from "#api/status.ts";
@@ -34,6 +35,7 @@ import {
   type StreamItem,
   type WatchFormat,
 } from "#forms/watch-frames.ts";
+import type { StreamTurns } from "./stream-turns.ts";
 
 /** What a watch of the registry offers to its reader. */
 interface StreamSource {
@@ -46,6 +48,7 @@ interface StreamSource {
 export interface WatchStreamDeps {
   readonly deadlines: Deadlines;
   readonly joiner: FrameJoiner;
+  readonly turns: StreamTurns;
   /** Every open stream, so that a closing server can end them. */
   readonly open: WatchRegister;
   /** Counts what was sent. */
@@ -65,6 +68,8 @@ export interface WatchRegister {
 interface WatchStreamOptions {
   readonly apiVersion: string;
   readonly kind: string;
+  /** Whose time it takes; absent: of nobody known. */
+  readonly caller?: string;
   readonly timeoutMs: number;
   readonly allowBookmarks: boolean;
   /** A bookmark with `initialEventsEnd` follows the state it begins with. */
@@ -93,6 +98,8 @@ const longBatchItems = 125;
 
 /** One end of a stream; a class each for bytes and objects, so that the hot call knows two shapes. */
 interface Outlet {
+  /** Sending takes long: bytes are encrypted and copied. */
+  readonly takesTurns: boolean;
   /** False when full. */
   send(items: readonly StreamItem[]): boolean;
   fail(error: unknown): void;
@@ -130,6 +137,7 @@ export class WatchStream implements Expiring {
   deliver(items: readonly StreamItem[]): boolean {
     if (this.#state !== "flowing" || this.#outlet === undefined) return this.#state === "ended";
     if (this.#options.prepared !== undefined && this.#awaits(items)) return false;
+    if (this.#outlet.takesTurns && this.#awaitsTurn(items)) return false;
     try {
       const isLong = items.length >= longBatchItems;
       if (!this.#outlet.send(items)) this.#fill(this.#outlet, isLong);
@@ -158,6 +166,14 @@ export class WatchStream implements Expiring {
       },
       (error: unknown) => this.#finish(error),
     );
+    return true;
+  }
+
+  /** Bookmarks are small, and a refused one is not asked for again. */
+  #awaitsTurn(items: readonly StreamItem[]): boolean {
+    if (items[0]?.type === "BOOKMARK" || this.#deps.turns.hasTime()) return false;
+    this.#state = "full";
+    this.#deps.turns.later(this, this.#options.caller ?? "", () => this.#flow());
     return true;
   }
 
@@ -288,6 +304,7 @@ export class WatchStream implements Expiring {
 }
 
 class ByteOutlet implements Outlet {
+  readonly takesTurns = true;
   readonly #deps: WatchStreamDeps;
   readonly #options: WatchStreamOptions;
   readonly #format: WatchFormat;
@@ -373,6 +390,7 @@ class ByteOutlet implements Outlet {
 const noBlock: readonly Uint8Array[] = [];
 
 class EventOutlet implements Outlet {
+  readonly takesTurns = false;
   readonly #deps: WatchStreamDeps;
   readonly #options: WatchStreamOptions;
   readonly #sink: ObjectEventSink;

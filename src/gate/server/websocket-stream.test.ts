@@ -8,6 +8,7 @@ import { messageFrame } from "#wire/websocket/frames.ts";
 import { clientFrame } from "#wire/websocket/testing/client-frame.ts";
 import { opened } from "./testing/web-socket-client.ts";
 import { FrameJoiner, jsonFormat } from "#forms/watch-frames.ts";
+import { StreamTurns } from "./stream-turns.ts";
 import { streamDeadlines, WatchStream } from "./watch-stream.ts";
 import { messageFormat } from "#forms/websocket-format.ts";
 import { switched } from "./websocket-stream.ts";
@@ -127,6 +128,7 @@ test("a watch that ends with an error says so in a message, and closes", () => {
     {
       deadlines: streamDeadlines(clock),
       joiner: new FrameJoiner(),
+      turns: new StreamTurns(clock),
       open: new Set(),
       sent: { events: { count: 0 }, bytes: { observeTogether: () => {} } },
     },

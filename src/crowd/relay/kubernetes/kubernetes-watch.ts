@@ -37,7 +37,8 @@ export async function answerWatch(
   const selectors = new KeptSelectors(deps.selectors, callerName);
   const asked = { ...parsed, predicate: selectors.keep(parsed.predicate) };
   const left = enterHerdOr(() => selectors[Symbol.dispose](), deps, resource, asked);
-  const stream = openStream(deps, resource, asked, form, limits);
+  const watchMs = watchMsOf(deps, asked, limits);
+  const stream = openStream(deps, resource, asked, form, { watchMs, caller: callerName });
   const { after } = asked;
   const refused = after === undefined ? undefined : resource.mirror.refusal(after);
   const begun = after === undefined ? "state" : refused === undefined ? "resumed" : "refused";
@@ -86,19 +87,25 @@ function enterHerd(
   return largeAnswers.enter(mirror.cache.state.bytes);
 }
 
-function openStream(
-  { random, streams }: FrontendDeps,
-  resource: Mirrored,
-  { timeoutSeconds, allowBookmarks }: WatchQuery,
-  form: ReadForm,
+function watchMsOf(
+  { random }: FrontendDeps,
+  { timeoutSeconds }: WatchQuery,
   { watchMsMin }: WatchLimits,
+): number {
+  return timeoutSeconds > 0 ? timeoutSeconds * 1000 : watchMsMin + random.below(watchMsMin);
+}
+
+function openStream(
+  { streams }: FrontendDeps,
+  resource: Mirrored,
+  { allowBookmarks }: WatchQuery,
+  form: ReadForm,
+  { watchMs, caller }: { readonly watchMs: number; readonly caller: string },
 ): WatchStream {
-  const timeoutMs =
-    timeoutSeconds > 0 ? timeoutSeconds * 1000 : watchMsMin + random.below(watchMsMin);
   const { apiVersion, kind } = resource.kind;
   const isMaking = form.kind !== "objects" || form.contentType === protobufType;
-  const options = { apiVersion, kind, timeoutMs, allowBookmarks, isMaking, convert: asStored };
-  return new WatchStream(streams, options);
+  const options = { apiVersion, kind, allowBookmarks, isMaking, caller, convert: asStored };
+  return new WatchStream(streams, { ...options, timeoutMs: watchMs });
 }
 
 function asStored({ object }: CachedObject): AnyObject {

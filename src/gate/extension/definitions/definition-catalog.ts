@@ -5,7 +5,7 @@
  *        before any watcher or writer hears of it (`OpenRegistry.follow`); 2. requests take their kind once,
  *        when they are routed; a write looks again when it goes to the store, and watches end (epoch.ts);
  *        3. a built-in group-version or stored resource is never served by a definition.
- * Cost   a change of one definition touches one entry.
+ * Cost   a change of one definition touches one entry; the rows of all are gathered once after it.
  */
 import type { GroupResource } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
@@ -39,6 +39,8 @@ export class DefinitionCatalog implements CustomKinds {
   readonly #definitions = new Map<string, ServedDefinition>();
   readonly #byGroup = new Map<string, Map<string, ServedDefinition>>();
   readonly #listeners = new Set<(names: readonly string[]) => void>();
+  /** Of all of them; undefined: one has changed since it was made. */
+  #infos: readonly ResourceInfo[] | undefined;
 
   constructor({ builtins, ...deps }: CatalogDeps) {
     this.#registry = deps.registry;
@@ -103,9 +105,10 @@ export class DefinitionCatalog implements CustomKinds {
   }
 
   infos(): readonly ResourceInfo[] {
-    return [...this.#definitions.values()].flatMap(({ shown }) =>
+    this.#infos ??= [...this.#definitions.values()].flatMap(({ shown }) =>
       shown.filter((row) => !this.#isHidden(row)),
     );
+    return this.#infos;
   }
 
   definitions(): readonly CustomDefinition[] {
@@ -123,6 +126,7 @@ export class DefinitionCatalog implements CustomKinds {
   #changed(keys: readonly string[] | "all"): void {
     const stored = this.#registry.cache(definitionsResource).state;
     const names = keys === "all" ? this.#allNames() : [...new Set(keys)];
+    this.#infos = undefined;
     for (const name of names) {
       const cached = stored.get(name);
       if (cached === undefined) this.#remove(name);

@@ -26,6 +26,7 @@ import type { ScheduledFailure } from "#hollow/failure-schedule.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { hollowDefaults, type HollowOptions } from "#hollow/options.ts";
 import type { PlainHandler } from "#platform/http.ts";
+import { loopTurns } from "#platform/node/http/process-turns.ts";
 import { SchedulerMetrics } from "#scheduler/metrics.ts";
 import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
 import { type HollowClients, stagedHollowNodes, type StagePlan } from "../shared/hollow-stages.ts";
@@ -78,7 +79,7 @@ export function startLoops(
   const { signal } = stopping;
   const { clock } = host;
   const rest = new RestMetrics(options.metrics);
-  const handler = countedHandler(pacedHandler(clock, server), { clock, metrics: rest });
+  const handler = countedHandler(pacedHandler(loopTurns, server), { clock, metrics: rest });
   const queues = new QueueMetrics(options.metrics);
   const managerUser = { name: "system:kube-controller-manager", groups: [] };
   const managerAgent = componentUserAgent("kube-controller-manager");

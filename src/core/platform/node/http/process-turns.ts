@@ -23,6 +23,9 @@ const turnMs = 4;
 
 export const processTurns = new RimTurns(nodeTurnHost, { turnMs });
 
+/** Of the loops that run in a plane's process: calls without a socket. Apart, so that neither waits for the other's. */
+export const loopTurns = new RimTurns(nodeTurnHost, { turnMs });
+
 /** With one piece of a connection, some 25 ms at the worst, below 50. */
 const readMs = 5;
 
