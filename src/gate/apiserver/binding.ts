@@ -97,10 +97,10 @@ async function admitBinding(
 function boundName(context: RequestContext, binding: AnyObject): string {
   const own = binding.metadata?.name ?? "";
   const path = context.place.name;
-  if (path !== "" && own !== "" && own !== path) {
+  if (path !== "" && own !== path) {
     throw badRequest("name in URL does not match name in Binding object");
   }
-  if (path === "" && own === "") throw badRequest("name must be provided");
+  if (path === "" && own === "") throw badRequest("Name parameter required.");
   return path === "" ? own : path;
 }
 

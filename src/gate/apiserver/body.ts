@@ -11,6 +11,7 @@ import {
   parseApiVersion,
 } from "#api/object.ts";
 import { keepSpelling, keptField } from "#api/json/kept-json.ts";
+import { checkNamespaceOf } from "#api/meta.ts";
 import { cannotBeHandled, strictDecodingMessage } from "#api/schema/decode.ts";
 import { refuseBeyondLimits } from "#api/json/object-limits.ts";
 import { hasValues } from "#api/json/value-count.ts";
@@ -292,6 +293,7 @@ export async function readTyped(
   const { object, findings } = checkKind(gvk, typed, document.duplicates);
   refuseOverflow(gvk, document);
   reportFindings(context, gvk, validation, { ...document, findings });
+  checkNamespaceOf(object, context.place.namespace);
   noteObject(context, object);
   return object;
 }

@@ -73,8 +73,7 @@ export async function evictPod(
   const created = writeQuery("CreateOptions", context.query);
   const validation = created.fieldValidation;
   const eviction = await readTyped(context, evictionKind, deps.bodies, validation, olderVersion);
-  const own = eviction.metadata?.name ?? "";
-  if (own !== "" && own !== name) {
+  if (eviction.metadata?.name !== name) {
     throw badRequest("name in URL does not match name in Eviction object");
   }
   const asked = (eviction["deleteOptions"] ?? {}) as AnyObject; // checked by readTyped

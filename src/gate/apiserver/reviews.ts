@@ -4,8 +4,10 @@
  */
 import { given } from "#base/given.ts";
 import { ownEntry } from "#base/own.ts";
+import { checkNamespaceOf } from "#api/meta.ts";
 import type { AnyObject, ObjectMeta } from "#api/object.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
+import { invalidValue } from "#api/validation/errors.ts";
 import type { Attributes } from "#auth/auth.ts";
 import { formatTime } from "#api/values/time.ts";
 import { tokenOfHeader } from "#platform/bearer-token.ts";
@@ -51,7 +53,11 @@ export async function createReview(
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
   const query = writeQuery("CreateOptions", context.query);
-  const read = await readObject(context, kind, deps.bodies, query.fieldValidation);
+  const read = placed(
+    context,
+    kind,
+    await readObject(context, kind, deps.bodies, query.fieldValidation),
+  );
   noteObject(context, unanswered(kind, read));
   const tracked = await trackManagedFields(context, kind, query, undefined, read);
   const object = await admitted(deps, context, kind, unanswered(kind, tracked), query);
@@ -61,6 +67,16 @@ export async function createReview(
   await pace.step();
   const metadata = { ...object.metadata, ...reviewMetadata(context, kind) };
   return answerObject(context, kind, form, 201, { ...object, metadata, status });
+}
+
+/** None but the local review has a place: of the others a namespace is dropped. @throws ApiError 400. */
+function placed({ place }: RequestContext, { resource }: ServedKind, read: AnyObject): AnyObject {
+  if (read.metadata === undefined) return read;
+  const { namespace: _, name, ...rest } = read.metadata;
+  if (!resource.namespaced) return { ...read, metadata: { ...given({ name }), ...rest } };
+  checkNamespaceOf(read, place.namespace);
+  const { namespace } = place;
+  return { ...read, metadata: { ...given({ name }), namespace, ...rest } };
 }
 
 /** Go writes an answer that is not given yet as the refusal that it would be. */
@@ -122,14 +138,18 @@ function specUser(object: AnyObject): UserInfo {
   };
 }
 
-async function accessReview(deps: ApiDeps, object: AnyObject, user: UserInfo): Promise<object> {
-  const spec = accessSpec(object);
-  const errors = accessFaults(object, spec);
-  if (errors.length > 0) {
-    // Upstream leaves the kind out.
-    const kind = { group: "authorization.k8s.io", kind: "" };
-    throw invalid(kind, object.metadata?.name ?? "", errors);
-  }
+function accessReview(deps: ApiDeps, object: AnyObject, user: UserInfo): Promise<object> {
+  refuse([...accessFaults(object, accessSpec(object)), ...metadataFaults(object, "must be empty")]);
+  return decided(deps, accessSpec(object), user);
+}
+
+function refuse(errors: readonly FieldError[]): void {
+  if (errors.length === 0) return;
+  // Upstream leaves the kind and the name out.
+  throw invalid({ group: "authorization.k8s.io", kind: "" }, "", errors);
+}
+
+async function decided(deps: ApiDeps, spec: AccessSpec, user: UserInfo): Promise<object> {
   const decision = await deps.authorizer.authorize(accessAttributes(user, spec));
   return {
     allowed: decision.allowed,
@@ -137,6 +157,14 @@ async function accessReview(deps: ApiDeps, object: AnyObject, user: UserInfo): P
     ...(decision.reason === "" ? {} : { reason: decision.reason }),
     ...given({ evaluationError: decision.error }),
   };
+}
+
+/** A review is no object that is kept: its metadata says nothing. */
+function metadataFaults(object: AnyObject, detail: string): readonly FieldError[] {
+  const { managedFields: _, namespace, ...rest } = object.metadata ?? {};
+  const isPlaced = detail.includes("namespace");
+  if (Object.keys(rest).length === 0 && (isPlaced || namespace === undefined)) return [];
+  return [invalidValue("metadata", object.metadata, detail)];
 }
 
 function accessFaults(object: AnyObject, spec: AccessSpec): readonly FieldError[] {
@@ -178,23 +206,28 @@ function accessAttributes(user: UserInfo, spec: AccessSpec): Attributes {
   };
 }
 
-async function localAccessReview(
+function localAccessReview(
   deps: ApiDeps,
   context: RequestContext,
   object: AnyObject,
 ): Promise<object> {
-  const namespace = accessSpec(object).resourceAttributes?.["namespace"] ?? "";
-  if (namespace !== context.place.namespace) {
-    const given = JSON.stringify(namespace);
-    throw invalid({ group: "authorization.k8s.io", kind: "" }, "", [
-      {
-        reason: "FieldValueInvalid",
-        field: "spec.resourceAttributes.namespace",
-        message: `Invalid value: ${given}: must match metadata.namespace`,
-      },
-    ]);
+  const spec = accessSpec(object);
+  const errors = [
+    ...accessFaults(object, spec),
+    ...metadataFaults(object, "must be empty except for namespace"),
+  ];
+  const { resourceAttributes, nonResourceAttributes } = spec;
+  const namespace = resourceAttributes?.["namespace"] ?? "";
+  if (resourceAttributes !== undefined && namespace !== context.place.namespace) {
+    const path = "spec.resourceAttributes.namespace";
+    errors.push(invalidValue(path, namespace, "must match metadata.namespace"));
   }
-  return accessReview(deps, object, specUser(object));
+  if (nonResourceAttributes !== undefined) {
+    const path = "spec.nonResourceAttributes";
+    errors.push(invalidValue(path, nonResourceAttributes, "disallowed on this kind of request"));
+  }
+  refuse(errors);
+  return decided(deps, spec, specUser(object));
 }
 
 function rulesReview(deps: ApiDeps, context: RequestContext, object: AnyObject): object {

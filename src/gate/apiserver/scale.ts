@@ -4,7 +4,7 @@ import type { AnyObject } from "#api/object.ts";
 import { printerFor } from "#api/printers/printers.ts";
 import { applyScale, scaleFromObject } from "#api/convert/scale.ts";
 import { schemaOf, schemaOfKind } from "#api/schema/schema.ts";
-import { badRequest, conflict, notFound } from "#api/status.ts";
+import { conflict, notFound } from "#api/status.ts";
 import { strategicMergePatch } from "#api/patch/strategic-merge.ts";
 import { must } from "#base/assert.ts";
 import type { PlainResponse } from "#platform/http.ts";
@@ -43,12 +43,7 @@ export async function updateScale(
 ): Promise<PlainResponse> {
   const query = writeQuery("UpdateOptions", context.query);
   const scale = await readTyped(context, scaleKind, deps.bodies, query.fieldValidation);
-  const { name = "" } = scale.metadata ?? {};
-  const { place } = context;
-  if (name !== "" && name !== place.name) {
-    const said = `the name of the object (${name})`;
-    throw badRequest(`${said} does not match the name on the URL (${place.name})`);
-  }
+  requireSameName(scale, kind, context.place);
   return writeScale(deps, context, kind, query, () => scale);
 }
 

@@ -224,6 +224,61 @@ test("a body that is needed is not left out", () =>
     assert.equal((await ask(plane, "GET", `${pods}/a`)).status, 200);
   }));
 
+test("what a part of an object is asked for names the object of its path, in its namespace", () =>
+  withPlane(async (plane) => {
+    await ask(plane, "POST", pods, { body: pod("a") });
+    const target = { kind: "Node", name: "n" };
+    const elsewhere =
+      "the namespace of the provided object does not match the namespace sent on the request";
+    for (const [path, metadata, message] of [
+      [`${pods}/a/eviction`, { name: "a", namespace: "other" }, elsewhere],
+      [`${pods}/a/eviction`, {}, "name in URL does not match name in Eviction object"],
+      [`${pods}/a/binding`, { name: "a", namespace: "other" }, elsewhere],
+      [`${pods}/a/binding`, {}, "name in URL does not match name in Binding object"],
+      ["/api/v1/namespaces/default/bindings", { name: "a", namespace: "other" }, elsewhere],
+      ["/api/v1/namespaces/default/bindings", {}, "Name parameter required."],
+    ] as const) {
+      const body = path.endsWith("eviction") ? { metadata } : { metadata, target };
+      const answer = await ask(plane, "POST", path, { body });
+      assert.equal(answer.status, 400, answer.text);
+      assert.equal(statusOf(answer).message, message);
+    }
+    const scale = await ask(plane, "PUT", "/apis/apps/v1/namespaces/default/deployments/d/scale", {
+      body: { spec: { replicas: 1 } },
+    });
+    assert.equal(
+      statusOf(scale).message,
+      "the name of the object (d based on URL) was undeterminable: name must be provided",
+    );
+  }));
+
+test("a question about access has no name, and only the local one a namespace", () =>
+  withPlane(async (plane) => {
+    const group = "/apis/authorization.k8s.io/v1";
+    const spec = { user: "x", resourceAttributes: { verb: "get", namespace: "default" } };
+    for (const [path, metadata, status, message] of [
+      ["subjectaccessreviews", { namespace: "other" }, 201, undefined],
+      ["subjectaccessreviews", { name: "a" }, 422, /: must be empty$/],
+      ["selfsubjectaccessreviews", { labels: { a: "b" } }, 422, /: must be empty$/],
+      ["namespaces/default/localsubjectaccessreviews", { namespace: "default" }, 201, undefined],
+      ["namespaces/default/localsubjectaccessreviews", { name: "a" }, 422, /except for namespace$/],
+      [
+        "namespaces/default/localsubjectaccessreviews",
+        { namespace: "other" },
+        400,
+        /does not match the namespace sent on the request$/,
+      ],
+    ] as const) {
+      const answer = await ask(plane, "POST", `${group}/${path}`, { body: { metadata, spec } });
+      assert.equal(answer.status, status, answer.text);
+      if (message !== undefined) assert.match(statusOf(answer).message ?? "", message);
+    }
+    const path = `${group}/namespaces/default/localsubjectaccessreviews`;
+    const body = { spec: { user: "x", nonResourceAttributes: { path: "/", verb: "get" } } };
+    const answer = await ask(plane, "POST", path, { body });
+    assert.match(statusOf(answer).message ?? "", /: disallowed on this kind of request$/);
+  }));
+
 test("what is only created has no path of one object", () =>
   withPlane(async (plane) => {
     for (const path of [

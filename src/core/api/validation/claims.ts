@@ -24,7 +24,7 @@ const accessModes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWrit
 export const volumeModes = ["Block", "Filesystem"];
 const betaClassAnnotation = "volume.beta.kubernetes.io/storage-class";
 
-/** `missing`: what is told where there are none. */
+/** `missing`: the detail of the finding about an empty list. */
 export function checkAccessModes(
   out: FieldError[],
   modes: readonly string[],

@@ -56,7 +56,7 @@ export function checkSelector(
   }
 }
 
-/** `invalidText`: told of a selector that is none; undefined where upstream says nothing more about it. */
+/** `invalidText`: the detail of the finding about an invalid selector; undefined: upstream has no such finding. */
 export function checkSelectsTemplate(
   out: FieldError[],
   spec: Fields,
