@@ -11,6 +11,7 @@ export const permits: Permits = {
     "src/crowd/client/finalizers.ts",
     "src/run/cmd/connect.ts",
     "src/run/cmd/embed.ts",
+    "src/run/cmd/own-scheduler.ts",
     "src/run/cmd/main.ts",
     "src/crowd/client/testing/test-tools.ts",
   ],

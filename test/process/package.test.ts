@@ -19,7 +19,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
-import type { ConfigMap, Lease } from "#api/gen/types.ts";
+import type { ConfigMap, Lease, Pod } from "#api/gen/types.ts";
 import type { AnyObject, KubeObject } from "#api/object.ts";
 import type { Informer } from "#client/informer.ts";
 import { connect, type Connection } from "#cmd/connect.ts";
@@ -28,6 +28,8 @@ import { startStock } from "../differential/servers.ts";
 import { noStock, stockPrograms } from "./peers.ts";
 
 const configMaps = { group: "", version: "v1", resource: "configmaps" };
+const nodes = { group: "", version: "v1", resource: "nodes" };
+const pods = { group: "", version: "v1", resource: "pods" };
 const websites = { group: "example.com", version: "v1", resource: "websites" };
 const slices = { group: "discovery.k8s.io", version: "v1", resource: "endpointslices" };
 const leases = { group: "coordination.k8s.io", version: "v1", resource: "leases" };
@@ -40,7 +42,7 @@ const definitions = {
 const execute = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
 const project = mkdtempSync(join(tmpdir(), "pilothouse-package-"));
-const exampleNames = ["list-pods", "operator", "web-service"];
+const exampleNames = ["list-pods", "operator", "scheduler-plugin", "web-service"];
 /** The code blocks of the guide; the last two are tests. */
 const guide = codeOf(readFileSync(join(root, "docs/client.md"), "utf8"));
 const readme = codeOf(readFileSync(join(root, "README.md"), "utf8"));
@@ -144,7 +146,7 @@ test("the guide's tests pass", () => {
   }
 });
 
-for (const example of ["operator", "web service"] as const) {
+for (const example of ["operator", "scheduler with a plugin", "web service"] as const) {
   test(`the ${example} works on a plane of our own`, async () => {
     const plane = await startControlPlane({ nodes: 0 });
     await runExample(example, plane.kubeconfig);
@@ -161,13 +163,17 @@ for (const example of ["operator", "web service"] as const) {
   });
 }
 
-async function runExample(example: "operator" | "web service", kubeconfig: string) {
+async function runExample(
+  example: "operator" | "scheduler with a plugin" | "web service",
+  kubeconfig: string,
+) {
   const path = join(project, "config");
   writeFileSync(path, kubeconfig, { mode: 0o600 });
   const api = await connect({ kubeconfig: path });
   const stop = new AbortController();
   const watching = api.informers.run(stop.signal);
   if (example === "operator") await runOperator(api, path);
+  else if (example === "scheduler with a plugin") await runScheduler(api, path);
   else await runWebService(api, path);
   stop.abort();
   await watching;
@@ -210,6 +216,52 @@ async function runOperator({ client, informers }: Connection, kubeconfig: string
   assert.deepEqual(await ended, [0, null]);
   const lease = await client.get<Lease>(leases, "default", "website-operator");
   assert.equal(lease.spec?.holderIdentity ?? "", "", "it released its lease");
+}
+
+/** It binds to the cheapest node, refuses dear ones in words, and places what waits when one gets cheaper. */
+async function runScheduler({ client, informers }: Connection, kubeconfig: string): Promise<void> {
+  const allocatable = { cpu: "1", memory: "1Gi", pods: "10" };
+  const node = (name: string, price: string): AnyObject => ({
+    metadata: { name, labels: { "example.com/price": price } },
+    status: { allocatable, capacity: allocatable },
+  });
+  for (const [name, price] of [
+    ["dear", "500"],
+    ["fair", "90"],
+    ["cheap", "20"],
+  ] as const) {
+    await client.create(nodes, "", node(name, price));
+  }
+  const pod = (name: string): AnyObject => {
+    const requests = { cpu: "1" };
+    const containers = [{ name: "c", image: "i", resources: { requests } }];
+    // Nodes without a kubelet are not ready.
+    const tolerations = [{ operator: "Exists" }];
+    return { metadata: { name }, spec: { schedulerName: "thrifty", containers, tolerations } };
+  };
+  const all = informers.informer<Pod>(pods);
+  const { child, ended } = startExample("scheduler-plugin.ts", kubeconfig);
+  for (const [name, home] of [
+    ["p1", "cheap"],
+    ["p2", "fair"],
+  ] as const) {
+    await client.create(pods, "default", pod(name));
+    const bound = await changed(all, name, ({ spec }) => spec?.nodeName !== undefined);
+    assert.equal(bound.spec?.nodeName, home);
+  }
+  await client.create(pods, "default", pod("p3"));
+  const told = await changed(all, "p3", ({ status }) => (status?.conditions ?? []).length > 0);
+  const { message = "" } = told.status?.conditions?.[0] ?? {};
+  assert.match(
+    message,
+    /^0\/3 nodes are available: 1 node\(s\) cost more than 100 cents an hour, 2 Insuff/,
+  );
+  const cheaper = { metadata: { labels: { "example.com/price": "70" } } };
+  await client.patch(nodes, "", "dear", "merge", cheaper);
+  const bound = await changed(all, "p3", ({ spec }) => spec?.nodeName !== undefined);
+  assert.equal(bound.spec?.nodeName, "dear");
+  child.kill("SIGTERM");
+  assert.deepEqual(await ended, [0, null]);
 }
 
 /** It answers the ready addresses of a Service from its first list, and nothing for others. */

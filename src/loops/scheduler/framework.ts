@@ -1,7 +1,7 @@
 /**
  * The scheduling framework: runs the extension points of all plugins in the order of their registry.
  *
- * Holds  names are unique; plugins with `nodeFilter` stand before those with other filters, because
+ * Holds  names are unique; plugins with `nodeFilter` are put before those with other filters, because
  *        all node filters are one pass over the class's verdicts; every reason belongs to a plugin.
  * Cost   one pass over the nodes for all node filters, one for all room filters and scores.
  * After  k/k pkg/scheduler/framework/runtime; plugins are called per pass, not per node.
@@ -40,7 +40,7 @@ export class Framework {
   readonly #filters: readonly FilterStep[];
 
   constructor(factories: readonly PluginFactory[], deps: PluginDeps) {
-    this.#plugins = factories.map((make) => make(deps));
+    this.#plugins = nodeFiltersFirst(factories.map((make) => make(deps)));
     this.#byName = new Map(this.#plugins.map((plugin) => [plugin.name, plugin]));
     assert(this.#byName.size === this.#plugins.length, "plugins have unique names");
     this.#preFiltering = this.#plugins.filter(({ preFilter }) => preFilter !== undefined);
@@ -171,6 +171,11 @@ export class Framework {
   #plugin(name: string): Plugin {
     return must(this.#byName.get(name), "a reason names a registered plugin");
   }
+}
+
+function nodeFiltersFirst(plugins: readonly Plugin[]): Plugin[] {
+  const hasNodeFilter = ({ nodeFilter }: Plugin): boolean => nodeFilter !== undefined;
+  return [...plugins.filter(hasNodeFilter), ...plugins.filter((one) => !hasNodeFilter(one))];
 }
 
 /** Node filters first, as one step; all room filters as one step where the first of them stands. */

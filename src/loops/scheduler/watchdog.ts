@@ -20,20 +20,15 @@ interface WorkFigures {
   readonly bindErrors: number;
 }
 
-interface WatchdogLimits {
-  readonly lookEveryMs: number;
-  readonly looksMax: number;
-}
-
-/** Two minutes. A request of the client is given up long before. */
-export const watchdogLimits: WatchdogLimits = { lookEveryMs: 10_000, looksMax: 12 };
+/** Two minutes in all. A request of the client is given up long before. */
+const lookEveryMs = 10_000;
+const looksMax = 12;
 
 /** Never resolves; rejects when the scheduler is stuck, and does not look any more when `signal` aborts. */
 export function whenStuck(
   clock: Clock,
   figures: () => WorkFigures,
   signal: AbortSignal,
-  { lookEveryMs, looksMax }: WatchdogLimits = watchdogLimits,
 ): Promise<never> {
   return new Promise((_, reject) => {
     let last = finishedOf(figures());
