@@ -3,13 +3,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AnyObject } from "#api/object.ts";
 import { regionAccess, regionKubeconfig } from "#cmd/coordinator/region-access.ts";
-import { annotations, labels, refs } from "#regions/names.ts";
+import { annotations, labels, mcsLabels, mcsRefs, refs } from "#regions/names.ts";
 import {
   deployment,
   deployments,
   placement,
   RegionsWorld,
   system,
+  type FakeRegion,
 } from "#regions/testing/world.ts";
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
@@ -194,5 +195,103 @@ test("nothing is placed into the namespaces that a region's own plane lives in",
   assert.deepEqual(eu.api.peekAll(deployments), []);
   const refused = world.home.peek<AnyObject>(refs.placements, "kube-system", "web");
   assert.match(JSON.stringify(refused?.["status"]), /"ReservedNamespace"/);
+  await world.close();
+});
+
+/** A Service, a slice and an export of that name, as a region shows them. */
+function exportFrom(
+  api: FakeRegion["api"],
+  namespace: string,
+  name: string,
+  address: string,
+): void {
+  const metadata = { namespace, name, uid: `${namespace}-${name}` };
+  const ports = [{ port: 80, protocol: "TCP" }];
+  api.put<AnyObject>(refs.services, { metadata, spec: { clusterIP: "10.0.0.1", ports } });
+  api.put<AnyObject>(refs.endpointSlices, {
+    metadata: { ...metadata, labels: { "kubernetes.io/service-name": name } },
+    addressType: "IPv4",
+    ports,
+    endpoints: [{ addresses: [address] }],
+  });
+  api.put<AnyObject>(mcsRefs.exports, { metadata });
+}
+
+test("a region's exports reach no namespace of a plane, none of another residency, and none that is not there", async () => {
+  const world = new RegionsWorld();
+  const residency = (value: string) => ({ labels: { [labels.residency]: value } });
+  const eu = world.join("eu", { hasServices: true, ...residency("europe") });
+  const evil = world.join("evil", { hasServices: true, ...residency("elsewhere") });
+  const namespace = { metadata: { name: "default", uid: "ns", ...residency("europe") } };
+  world.put(refs.namespaces, namespace);
+  for (const [where, name] of [
+    ["default", "web"],
+    ["kube-system", "kube-dns"],
+    [system, "web"],
+    ["made-up", "web"],
+  ] as const) {
+    exportFrom(evil.api, where, name, "10.6.6.6");
+  }
+  eu.api.put(refs.namespaces, { metadata: { name: "kube-system", uid: "kube-system" } });
+  await world.start();
+  await world.advance(120_000);
+  assert.deepEqual(eu.api.peekAll(mcsRefs.imports), []);
+  assert.deepEqual(eu.api.peekAll(refs.endpointSlices), []);
+  assert.equal(eu.api.peek(refs.namespaces, "", "made-up"), undefined);
+  await world.close();
+});
+
+test("a region that marks its objects as imports of others deletes and changes nothing elsewhere", async () => {
+  const world = new RegionsWorld();
+  const eu = world.join("eu", { hasServices: true });
+  const evil = world.join("evil", { hasServices: true });
+  world.put(refs.namespaces, { metadata: { name: "default", uid: "ns" } });
+  exportFrom(eu.api, "default", "web", "10.1.0.1");
+  await world.start();
+  await world.advance(2_000, 100);
+  const [marks] = evil.api.peekAll<AnyObject>(mcsRefs.imports);
+  const own = { ...marks?.metadata?.labels, [mcsLabels.cluster]: "eu" };
+  for (let i = 0; i < 50; i++) {
+    evil.api.put<AnyObject>(refs.endpointSlices, {
+      metadata: {
+        name: `forged-${i}`,
+        namespace: "default",
+        uid: `forged-${i}`,
+        labels: own,
+        annotations: marks?.metadata?.annotations ?? {},
+      },
+      addressType: "IPv4",
+      endpoints: [{ addresses: ["10.6.6.6"] }],
+    });
+  }
+  world.forgetCalls();
+  await world.advance(30_000);
+  assert.deepEqual(
+    world.writes().filter((write) => !write.startsWith("evil ")),
+    [],
+  );
+  assert.doesNotMatch(JSON.stringify(eu.api.peekAll(refs.endpointSlices)), /10\.6\.6\.6/);
+  const left = evil.api.peekAll<AnyObject>(refs.endpointSlices).map((one) => one.metadata?.name);
+  assert.equal(left.length, 1, "what it forged is taken down there");
+  await world.close();
+});
+
+test("a region that exports without end is read up to a bound, and the others are served", async () => {
+  const world = new RegionsWorld();
+  const eu = world.join("eu", { hasServices: true });
+  const evil = world.join("evil", { hasServices: true });
+  world.put(refs.namespaces, { metadata: { name: "default", uid: "ns" } });
+  for (let i = 0; i < 1_200; i++) {
+    const metadata = { namespace: "default", name: `s${i}`, uid: `s${i}` };
+    evil.api.put<AnyObject>(mcsRefs.exports, { metadata });
+  }
+  exportFrom(eu.api, "default", "web", "10.1.0.1");
+  await world.start();
+  await world.advance(3_000, 500);
+  const watches = evil.api.calls.filter(
+    ({ verb, resource }) => verb === "list" && resource === "services",
+  );
+  assert.ok(watches.length <= 1_001, `${watches.length} watches of its Services`);
+  assert.equal(evil.api.peekAll(mcsRefs.imports).length, 1);
   await world.close();
 });

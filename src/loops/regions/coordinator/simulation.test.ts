@@ -3,13 +3,14 @@
  * regions that join, leave and lie about their room, drains, scaling, and a coordinator that is stopped at any time.
  *
  * After each step: the division is exact in sum, no fenced workload runs twice, and replicas of regions that do not answer
- * moved no faster than the budget. When faults end, everything converges.
+ * moved no faster than the budget. When faults end, everything converges; regions begin and cease to export a service at any time,
+ * and every one of them imports then what all export.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AnyObject } from "#api/object.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { annotations, refs } from "../names.ts";
+import { annotations, mcsLabels, mcsRefs, refs } from "../names.ts";
 import type { Placement } from "../placement.ts";
 import {
   cut,
@@ -56,7 +57,46 @@ class Run {
 
   join(): void {
     const rate = 0.98 + this.random.below(40) / 1_000;
-    this.world.join(`r${this.#joined++}`, { agentRate: rate });
+    this.world.join(`r${this.#joined++}`, { agentRate: rate, hasServices: true });
+  }
+
+  /** A region begins or ceases to export the service, whoever can see it. */
+  toggleExport({ api, name }: FakeRegion): void {
+    const metadata = { name: "web", namespace: "default", uid: `web-${name}` };
+    if (api.peek(mcsRefs.exports, "default", "web") !== undefined) {
+      api.drop(mcsRefs.exports, "default", "web");
+      return;
+    }
+    const ports = [{ port: 80, protocol: "TCP" }];
+    api.put<AnyObject>(refs.services, { metadata, spec: { clusterIP: "10.0.0.1", ports } });
+    api.put<AnyObject>(refs.endpointSlices, {
+      metadata: { ...metadata, labels: { "kubernetes.io/service-name": "web" } },
+      addressType: "IPv4",
+      ports,
+      endpoints: [{ addresses: [`10.1.0.${name.slice(1)}`] }],
+    });
+    api.put<AnyObject>(mcsRefs.exports, { metadata });
+  }
+
+  /** When faults have ended: every region imports what is exported, and nothing else. */
+  #checkImports(): void {
+    const all = [...this.world.regions.values()];
+    const exporters = all
+      .filter(({ api }) => api.peek(mcsRefs.exports, "default", "web") !== undefined)
+      .map(({ name }) => name)
+      .toSorted();
+    for (const { api, name } of all) {
+      const slices = api
+        .peekAll<AnyObject>(refs.endpointSlices)
+        .flatMap(({ metadata }) => metadata?.labels?.[mcsLabels.cluster] ?? [])
+        .toSorted();
+      const where = `seed ${this.#seed}: ${name}`;
+      assert.deepEqual(slices, exporters, `${where} imports the endpoints of all that export`);
+      const found = api.peek<AnyObject>(mcsRefs.imports, "default", "web");
+      const clusters = JSON.stringify((found?.["status"] as object | undefined) ?? {});
+      for (const one of exporters) assert.ok(clusters.includes(`"cluster":"${one}"`), where);
+      assert.equal(found === undefined, exporters.length === 0, where);
+    }
   }
 
   #putDeployment(): void {
@@ -86,6 +126,7 @@ class Run {
 
   async event(): Promise<void> {
     const region = this.pick();
+    this.toggleExport(this.pick());
     switch (this.random.below(10)) {
       case 0:
       case 1:
@@ -208,6 +249,7 @@ class Run {
     const { readyReplicas, observedGeneration } = status as Record<string, number>;
     assert.deepEqual([readyReplicas, observedGeneration], [this.#total, this.#generation]);
     assert.match(this.world.replicas("db", statefulSets), /^r\d+=2$/, `seed ${this.#seed}`);
+    this.#checkImports();
   }
 }
 
