@@ -5,7 +5,6 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { request } from "node:https";
-import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { stringify } from "yaml";
@@ -13,6 +12,7 @@ import type { AnyObject } from "#api/object.ts";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
 import type { Client } from "#client/client.ts";
 import { apiAccess } from "#cmd/shared/api-access.ts";
+import { CutWay } from "./cut-way.ts";
 import { pilothouse, removeDirectory, temporaryDirectory } from "./harness.ts";
 import { type Asking, clientOf, type RunningRole, startRole, until } from "./role-harness.ts";
 import { freePort } from "./stock-apiserver.ts";
@@ -27,49 +27,6 @@ const profiles = {
 const accounts = { group: "", version: "v1", resource: "serviceaccounts" };
 const secrets = { group: "", version: "v1", resource: "secrets" };
 
-/** A way that can be cut: what is under way is lost in silence, and nothing new gets through. */
-class Way {
-  readonly #server = createServer((socket) => this.#join(socket));
-  readonly #to: number;
-  readonly #open = new Set<Socket>();
-  isCut = false;
-  /** Connections so far. */
-  count = 0;
-
-  constructor(to: number) {
-    this.#to = to;
-  }
-
-  async listen(): Promise<number> {
-    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
-    return (this.#server.address() as AddressInfo).port;
-  }
-
-  close(): void {
-    for (const socket of this.#open) socket.destroy();
-    this.#server.close();
-  }
-
-  #join(from: Socket): void {
-    this.count++;
-    const to = connect(this.#to, "127.0.0.1");
-    for (const [one, other] of [
-      [from, to],
-      [to, from],
-    ] as const) {
-      this.#open.add(one);
-      one.on("data", (chunk) => {
-        if (!this.isCut) other.write(chunk);
-      });
-      one.on("error", () => other.destroy());
-      one.on("close", () => {
-        this.#open.delete(one);
-        other.destroy();
-      });
-    }
-  }
-}
-
 void describe("a region whose agent dials out", { timeout: 300_000 }, () => {
   const directory = temporaryDirectory("region-pull");
   const file = (name: string): string => join(directory, name, "kubeconfig");
@@ -77,7 +34,7 @@ void describe("a region whose agent dials out", { timeout: 300_000 }, () => {
   const running = new Map<string, RunningRole>();
   const asking: Asking[] = [];
   let port = 0;
-  let way: Way | undefined;
+  let way: CutWay | undefined;
   let home: Client;
 
   async function open(name: string): Promise<Client> {
@@ -156,7 +113,7 @@ void describe("a region whose agent dials out", { timeout: 300_000 }, () => {
   before(async () => {
     writeCertificate();
     port = await freePort();
-    way = new Way(port);
+    way = new CutWay(port);
     const dialed = await way.listen();
     const [atHome, region] = await Promise.all([
       startRole(["apiserver", "--data-dir", at("home"), "--secure-port", "0"]),

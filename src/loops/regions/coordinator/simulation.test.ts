@@ -60,7 +60,7 @@ class Run {
     this.world.join(`r${this.#joined++}`, { agentRate: rate, hasServices: true });
   }
 
-  /** A region begins or ceases to export the service, whoever can see it. */
+  /** A region begins or ceases to export the service, also while it is cut off. */
   toggleExport({ api, name }: FakeRegion): void {
     const metadata = { name: "web", namespace: "default", uid: `web-${name}` };
     if (api.peek(mcsRefs.exports, "default", "web") !== undefined) {
