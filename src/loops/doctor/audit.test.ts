@@ -60,3 +60,20 @@ test("a log of very many callers is counted within bounds", () => {
   const [call] = countOf([auditEvent({ verb: "patch", userAgent: "x".repeat(9_999) })]).calls;
   assert.equal(call?.userAgent.length, 200);
 });
+
+test("clients are pods by their tokens, or else addresses; who is acted as is the caller", () => {
+  const pod = (name: string) => ({
+    username: "u",
+    extra: { "authentication.kubernetes.io/pod-name": [name] },
+  });
+  const list = (more: object) => auditEvent({ verb: "list", ...more });
+  const [byPod] = countOf(["a", "b", "a"].map((name) => list({ user: pod(name) }))).calls;
+  assert.equal(byPod?.clients, 2);
+  const [byAddress] = countOf(["1", "2", "3"].map((one) => list({ sourceIPs: [one] }))).calls;
+  assert.equal(byAddress?.clients, 3);
+  const [acted] = countOf([list({ impersonatedUser: pod("a") })]).calls;
+  assert.deepEqual([acted?.user, acted?.clients], ["u", 1]);
+  const many = Array.from({ length: 3_000 }, (_, at) => list({ sourceIPs: [String(at)] }));
+  assert.equal(countOf(many).calls[0]?.clients, 2_000);
+  assert.deepEqual(countOf([list({ sourceIPs: 7, user: null })]).calls[0]?.clients, undefined);
+});

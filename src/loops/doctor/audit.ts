@@ -2,19 +2,30 @@
  * An audit log, line by line, as counts of calls by caller.
  *
  * Bounds: `callersMax` callers are counted, calls of further ones only as a number; a line longer than
- * `lineMax`, or that is no event, is dropped and counted; names are cut at `nameMax`.
+ * `lineMax`, or that is no event, is dropped and counted; names are cut at `nameMax`. Of one caller `clientsMax`
+ * pods or addresses are told apart, of all together `clientsAllMax`.
  */
 import type { Audit, Call, CallKind } from "./evidence.ts";
 
 const callersMax = 20_000;
 const lineMax = 2 ** 20;
 const nameMax = 200;
+const clientsMax = 2_000;
+const clientsAllMax = 100_000;
+const podName = "authentication.kubernetes.io/pod-name";
 const writes = new Set(["create", "update", "patch", "delete", "deletecollection"]);
 
 type Fields = Readonly<Record<string, unknown>>;
 
+interface Counted {
+  readonly call: Omit<Call, "count" | "clients">;
+  count: number;
+  readonly clients: Set<string>;
+}
+
 export class AuditCounter {
-  readonly #calls = new Map<string, { call: Omit<Call, "count">; count: number }>();
+  readonly #calls = new Map<string, Counted>();
+  #clients = 0;
   #dropped = 0;
   #uncounted = 0;
   #firstMs = Number.POSITIVE_INFINITY;
@@ -28,7 +39,11 @@ export class AuditCounter {
   }
 
   result(): Audit {
-    const calls = [...this.#calls.values()].map(({ call, count }) => ({ ...call, count }));
+    const calls = [...this.#calls.values()].map(({ call, count, clients }) => ({
+      ...call,
+      count,
+      ...(clients.size === 0 ? {} : { clients: clients.size }),
+    }));
     const seconds = (this.#lastMs - this.#firstMs) / 1_000;
     return {
       calls: calls.toSorted((a, b) => b.count - a.count),
@@ -44,19 +59,29 @@ export class AuditCounter {
     const ms = Date.parse(textOf(event["requestReceivedTimestamp"]));
     if (ms < this.#firstMs) this.#firstMs = ms;
     if (ms > this.#lastMs) this.#lastMs = ms;
-    const { resource, apiGroup } = fieldsOf(event["objectRef"]);
+    const { resource, apiGroup, apiVersion } = fieldsOf(event["objectRef"]);
     const call = {
       kind,
       userAgent: textOf(event["userAgent"]),
-      user: textOf(fieldsOf(event["user"])["username"]),
+      // Through a relay, who it is for is the user that it acts as.
+      user: textOf(userOf(event)["username"]),
       group: textOf(apiGroup),
       resource: textOf(resource),
     };
     const key = JSON.stringify(call);
-    const known = this.#calls.get(key);
-    if (known !== undefined) known.count++;
-    else if (this.#calls.size < callersMax) this.#calls.set(key, { call, count: 1 });
-    else this.#uncounted++;
+    let known = this.#calls.get(key);
+    if (known === undefined && this.#calls.size >= callersMax) return void this.#uncounted++;
+    known ??= { call: { ...call, version: textOf(apiVersion) }, count: 0, clients: new Set() };
+    this.#calls.set(key, known);
+    known.count++;
+    if (kind !== "write") this.#addClient(known.clients, clientOf(event));
+  }
+
+  #addClient(clients: Set<string>, client: string): void {
+    if (client === "" || clients.has(client)) return;
+    if (clients.size >= clientsMax || this.#clients >= clientsAllMax) return;
+    clients.add(client);
+    this.#clients++;
   }
 }
 
@@ -71,6 +96,19 @@ function kindOfCall(event: Fields): CallKind | undefined {
   const uri = textOf(event["requestURI"]);
   const isBounded = /[?&]limit=[1-9]/.test(uri) || /[?&]resourceVersion=0(&|$)/.test(uri);
   return isBounded ? "list" : "list-whole";
+}
+
+function userOf(event: Fields): Fields {
+  return fieldsOf(event["impersonatedUser"] ?? event["user"]);
+}
+
+/** The pod that a bound token is of, or else where the request came from. */
+function clientOf(event: Fields): string {
+  const pods = fieldsOf(userOf(event)["extra"])[podName];
+  const pod = Array.isArray(pods) ? textOf(pods[0]) : "";
+  if (pod !== "") return pod;
+  const addresses = event["sourceIPs"];
+  return Array.isArray(addresses) ? textOf(addresses[0]) : "";
 }
 
 function parse(line: string): Fields | undefined {

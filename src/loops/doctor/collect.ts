@@ -4,7 +4,8 @@
  * In     a client whose calls end by themselves: `cmd` gives each request a deadline.
  * Out    evidence that is whole but for its gaps; nothing that fails here throws.
  * Cost   seven requests, five of them at once, and two for each program and a Prometheus; no list is longer than a page, but for the leases of nodes.
- *        When nodes are silent, the metadata of all nodes, in pages.
+ *        When nodes are silent, the metadata of all nodes, in pages; when callers of the audit log ask for much, the workloads
+ *        of their namespaces, of eight at most.
  */
 import type { KubeObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
@@ -24,8 +25,10 @@ import type {
 } from "./evidence.ts";
 import { type Metrics, parseMetrics } from "./metrics-text.ts";
 import { parseVector, pastOf, queryPath } from "./prometheus.ts";
+import { namespacesOfCrowds } from "./rules/fan-out.ts";
 import { silentNodesOf } from "./rules/silent-nodes.ts";
 import { rules } from "./rules.ts";
+import { readWorkloads } from "./workloads.ts";
 import { readZones } from "./zones.ts";
 
 interface LookDeps {
@@ -48,7 +51,8 @@ interface Past {
   readonly get: (path: string) => Promise<unknown>;
 }
 
-const programNames: readonly Program[] = ["scheduler", "controller-manager", "etcd"];
+const programNames: readonly Program[] = ["scheduler", "controller-manager", "etcd", "relay"];
+const namespacesMax = 8;
 const dumpPath = "/debug/api_priority_and_fairness/dump_requests?includeRequestDetails=1";
 
 const pageMax = 500;
@@ -107,6 +111,7 @@ export async function look(deps: LookDeps): Promise<Evidence> {
   const nowMs = deps.nowMs();
   const secondsBetween = (nowMs - firstMs) / 1_000;
   const zones = await lookAtZones(deps, nodeLeases, gaps);
+  const workloads = await lookAtWorkloads(deps, audit, gaps);
   const programs: Partial<Record<Program, Samples>> = {};
   for (const [at, name] of programNames.entries()) {
     const samples = { before: first[at] ?? nothing, after: second[at] ?? nothing, secondsBetween };
@@ -119,7 +124,7 @@ export async function look(deps: LookDeps): Promise<Evidence> {
     secondsBetween,
     programs,
     held,
-    ...given({ audit, past, zones }),
+    ...given({ audit, past, zones, workloads }),
     objects: { namespaces, apiservices, leases, nodeLeases },
     servingCertificateEndMs,
     hasAnswer: before !== nothing || lists.some((page) => page !== undefined),
@@ -139,6 +144,8 @@ async function lookAtProgram({ programs }: LookDeps, name: Program, gaps: Gap[])
   if (read !== undefined) {
     return lookAtText(read, { what, right: `another --${name} URL` }, gaps);
   }
+  // A cluster without a relay is whole.
+  if (name === "relay") return nothing;
   gaps.push({ what, why: "no flag says where they are", right: `--${name} URL` });
   return nothing;
 }
@@ -230,6 +237,23 @@ async function lookAtZones(
     return await readZones(client, gaps);
   } catch (error) {
     gaps.push({ what: "zones of the nodes", why: reasonOf(error), right: "list on nodes" });
+    return undefined;
+  }
+}
+
+async function lookAtWorkloads(
+  { client }: LookDeps,
+  audit: Audit | undefined,
+  gaps: Gap[],
+): Promise<Evidence["workloads"]> {
+  if (audit === undefined) return undefined;
+  const namespaces = namespacesOfCrowds({ audit }, namespacesMax);
+  if (namespaces.length === 0) return undefined;
+  try {
+    return await readWorkloads(client, namespaces);
+  } catch (error) {
+    const right = "list on deployments.apps, daemonsets.apps and statefulsets.apps";
+    gaps.push({ what: "workloads of busy callers", why: reasonOf(error), right });
     return undefined;
   }
 }

@@ -26,7 +26,7 @@ export interface SeenCondition {
 export type SeenKind = "namespaces" | "apiservices" | "leases" | "nodeLeases";
 
 /** Programs whose own metrics are read when a flag says where they are. */
-export type Program = "scheduler" | "controller-manager" | "etcd";
+export type Program = "scheduler" | "controller-manager" | "etcd" | "relay";
 
 /** A request that priority and fairness holds or runs, as its dump has it. */
 export interface HeldRequest {
@@ -48,7 +48,21 @@ export interface Call {
   readonly user: string;
   readonly group: string;
   readonly resource: string;
+  readonly version?: string;
   readonly count: number;
+  /** Pods, as their tokens name them, or else addresses that it came from; counted up to a bound. Absent: not known. */
+  readonly clients?: number;
+}
+
+/** What runs pods, of the namespaces of callers that ask for much. */
+export interface Workload {
+  /** As kubectl takes it: `deployment`. */
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly serviceAccount: string;
+  readonly replicas: number;
+  readonly containers: readonly string[];
 }
 
 export interface Audit {
@@ -92,6 +106,8 @@ export interface Evidence extends Samples {
   readonly past?: Samples & Pick<Evidence, "programs">;
   /** Absent: no flag says where the log is, or it was not readable. */
   readonly audit?: Audit;
+  /** Absent: no caller of the audit log asks for as much, or they were not readable. */
+  readonly workloads?: readonly Workload[];
   readonly gaps: readonly Gap[];
 }
 

@@ -7,9 +7,11 @@ import { rules } from "./rules.ts";
 /** What they read is no metric, or nothing without objects. */
 const withoutAlerts = [
   "aggregated-api-away",
+  "fan-out",
   "greedy-caller",
   "leader-stuck",
   "pod-herd",
+  "relay",
   "silent-nodes",
   "stuck-namespace",
 ];

@@ -9,7 +9,7 @@ import { type Report, printable } from "./report.ts";
 const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
 section{border-left:.4rem solid #b80;padding:0 1rem;margin:1.5rem 0}section.page{border-color:#b00}
-dt{font-weight:bold}dd{margin:0 0 .4rem;overflow-wrap:anywhere}code{background:#eee;padding:.1rem .3rem}`;
+dt{font-weight:bold}dd{margin:0 0 .4rem;overflow-wrap:anywhere}code,pre{background:#eee;padding:.1rem .3rem;overflow-x:auto}`;
 
 export function htmlOf(report: Report, at: string): string {
   const { findings, gaps } = report;
@@ -18,7 +18,7 @@ export function htmlOf(report: Report, at: string): string {
 <h2>${escape(finding.severity)}: ${escape(finding.sentence)}</h2>
 <dl>
 ${row("rule", finding.rule)}${row("who", finding.culprit)}${row("seen", figuresOf(finding.figures))}
-<dt>do</dt><dd><code>${escape(finding.remedy)}</code></dd>
+<dt>do</dt><dd><code>${escape(finding.remedy)}</code></dd>${manifestOf(finding.manifest)}
 ${row("certainty", `${Math.round(finding.certainty * 100)} %`)}${finding.unseen === undefined ? "" : row("not seen", finding.unseen)}
 </dl>
 </section>`,
@@ -45,6 +45,11 @@ ${unseen.join("\n")}
 </body>
 </html>
 `;
+}
+
+function manifestOf(manifest: string | undefined): string {
+  if (manifest === undefined) return "";
+  return `<dd><pre>${manifest.split("\n").map(escape).join("\n")}</pre></dd>`;
 }
 
 function row(name: string, value: string): string {

@@ -23,7 +23,7 @@ interface Changes {
 
 const verdictsMax = 20;
 const textMax = 500;
-const weights = { page: 10, warn: 1 } as const;
+const weights = { page: 10, warn: 1, info: 0 } as const;
 // oxlint-disable-next-line no-control-regex -- these are what is looked for
 const unsafe = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 
@@ -54,6 +54,11 @@ function findingsOf(evidence: Evidence, rules: readonly Rule[]): readonly Findin
 
 function weightOf({ severity, certainty }: Verdict): number {
   return weights[severity] * certainty;
+}
+
+/** A finding of severity info is not a fault. */
+export function hasFault({ findings }: Report): boolean {
+  return findings.some(({ severity }) => severity !== "info");
 }
 
 /** Findings by rule and culprit that the next report has and the last had not, and the other way round. */
@@ -102,7 +107,8 @@ export function changesJson({ appeared, gone }: Changes, at: string): string {
 function linesOf(findings: readonly Finding[]): string[] {
   const lines: string[] = [];
   for (const finding of findings) {
-    const { severity, certainty, sentence, rule, culprit, figures, remedy, unseen } = finding;
+    const { severity, certainty, sentence, rule, culprit, figures, remedy, manifest, unseen } =
+      finding;
     lines.push(
       `${severity.toUpperCase()}  ${sentence}  [${rule}, ${Math.round(certainty * 100)} %]`,
     );
@@ -110,6 +116,13 @@ function linesOf(findings: readonly Finding[]): string[] {
     const counted = Object.entries(figures).map(([name, value]) => `${name}=${value}`);
     lines.push(`      seen  ${counted.join(" ")}`);
     lines.push(`      do    ${remedy}`);
+    if (manifest !== undefined)
+      lines.push(
+        ...manifest
+          .trimEnd()
+          .split("\n")
+          .map((line) => `      |  ${line}`),
+      );
     if (unseen !== undefined) lines.push(`      not seen  ${unseen}`);
   }
   return lines;

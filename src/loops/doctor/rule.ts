@@ -1,7 +1,8 @@
 /** What a rule is, and what it says. */
 import type { Call, CallKind, Evidence } from "./evidence.ts";
 
-type Severity = "page" | "warn";
+/** `info` is no fault: it tells what a cure brings. */
+type Severity = "page" | "warn" | "info";
 
 export interface Verdict {
   /** What is wrong, in one sentence. */
@@ -12,6 +13,8 @@ export interface Verdict {
   readonly figures: Readonly<Record<string, number | string>>;
   /** A command or a manifest for a person to run. */
   readonly remedy: string;
+  /** YAML for a person to apply, made for this culprit. */
+  readonly manifest?: string;
   /** 0 to 1. */
   readonly certainty: number;
   /** What would have made it surer; absent: nothing is missing. */
@@ -23,7 +26,7 @@ export interface Alert {
   /** PromQL; with `above` it is the alert, alone it is a panel. */
   readonly query: string;
   readonly above: number;
-  readonly severity: Severity;
+  readonly severity: Exclude<Severity, "info">;
 }
 
 export interface Rule {

@@ -6,6 +6,7 @@ import { callers } from "./rules/callers.ts";
 import { certificates } from "./rules/certificates.ts";
 import { clientThrottled } from "./rules/client-throttled.ts";
 import { conversion } from "./rules/conversion.ts";
+import { fanOut } from "./rules/fan-out.ts";
 import { endpoints } from "./rules/endpoints.ts";
 import { flows } from "./rules/flows.ts";
 import { largeLists } from "./rules/large-lists.ts";
@@ -16,6 +17,7 @@ import { longTurns } from "./rules/long-turns.ts";
 import { objectGrowth } from "./rules/object-growth.ts";
 import { openFiles } from "./rules/open-files.ts";
 import { podHerd } from "./rules/pod-herd.ts";
+import { relay } from "./rules/relay.ts";
 import { requestErrors } from "./rules/request-errors.ts";
 import { schedulerQueue } from "./rules/scheduler-queue.ts";
 import { schedulerSlow } from "./rules/scheduler-slow.ts";
@@ -66,4 +68,6 @@ export const rules: readonly Rule[] = [
   clientThrottled,
   stuckLoops,
   callers,
+  fanOut,
+  relay,
 ];

@@ -1,5 +1,5 @@
 /** One fault for each rule, as a plane shows it: the signal, and what else such a fault brings about. */
-import type { SeenObject } from "../evidence.ts";
+import type { SeenObject, Workload } from "../evidence.ts";
 import { named, nowMs, secondsAgo } from "./evidence.ts";
 import { leaseOf, type Pick } from "./healthy.ts";
 import { gauge, grew, type Pair, type Parts, took } from "./lines.ts";
@@ -222,6 +222,23 @@ const fromServerToo: readonly Fault[] = [
       ],
     };
   }),
+  fault("fan-out", "deployment edge/proxy", (pick) => ({
+    calls: [
+      {
+        ...caller("proxy/1", "list", "services", Math.round(pick(3_100, 60_000))),
+        user: "system:serviceaccount:edge:proxy",
+      },
+    ],
+    workloads: [proxies(Math.round(pick(10, 300)))],
+  })),
+  fault("relay", "relay", (pick) => ({
+    programs: {
+      relay: [
+        grew('relay_requests_total{by="mirror",code="200"}', pick(1, 9_000)),
+        gauge('relay_upstream_lists_total{resource="pods"}', 1),
+      ],
+    },
+  })),
   fault("greedy-caller", "crawler/1 (eve)", (pick) => ({
     calls: [caller("crawler/1", "list-whole", "events", Math.round(pick(50, 900)))],
   })),
@@ -243,6 +260,17 @@ function afterBurst(pick: Pick): readonly Pair[] {
     grew(`${name}_count{verb="GET",resource="pods"}`, calls, past),
     grew(`${name}_sum{verb="GET",resource="pods"}`, calls * pick(0.2, 2), past * 0.01),
   ];
+}
+
+function proxies(replicas: number): Workload {
+  return {
+    kind: "deployment",
+    namespace: "edge",
+    name: "proxy",
+    serviceAccount: "proxy",
+    replicas,
+    containers: ["proxy"],
+  };
 }
 
 function caller(

@@ -1,5 +1,5 @@
 /** Metrics as pairs of samples, so that faults can be put into a healthy plane and their texts joined. */
-import type { Call, Evidence, HeldRequest, Program } from "../evidence.ts";
+import type { Call, Evidence, HeldRequest, Program, Workload } from "../evidence.ts";
 import { parseMetrics } from "../metrics-text.ts";
 import { evidenceOf, seen } from "./evidence.ts";
 
@@ -11,6 +11,7 @@ export interface Parts {
   readonly objects?: Partial<Evidence["objects"]>;
   readonly programs?: Partial<Record<Program, readonly Pair[]>>;
   readonly calls?: readonly Call[];
+  readonly workloads?: readonly Workload[];
   readonly held?: readonly HeldRequest[];
   readonly servingCertificateEndMs?: number;
 }
@@ -41,7 +42,7 @@ export function took(name: string, labels: string, count: number, seconds: numbe
 /** A part that comes first wins: its series and objects replace those of the same name in later ones. */
 export function evidenceOfParts(parts: readonly Parts[], secondsBetween: number): Evidence {
   const programs: Partial<Record<Program, Evidence>> = {};
-  for (const name of ["scheduler", "controller-manager", "etcd"] as const) {
+  for (const name of ["scheduler", "controller-manager", "etcd", "relay"] as const) {
     const pairs = parts.flatMap((part) => part.programs?.[name] ?? []);
     if (pairs.length > 0) programs[name] = evidenceOf({ ...samplesOf(pairs), secondsBetween });
   }
@@ -62,6 +63,7 @@ export function evidenceOfParts(parts: readonly Parts[], secondsBetween: number)
     ...samplesOf(parts.flatMap((part) => part.pairs ?? [])),
     secondsBetween,
     programs,
+    workloads: parts.flatMap((part) => part.workloads ?? []),
     held: parts.flatMap((part) => part.held ?? []),
     audit: {
       calls: calls.toSorted((a, b) => b.count - a.count),

@@ -23,11 +23,16 @@ export function addDoctor(program: Command): void {
         .preset("30"),
     )
     .option(
+      "--metrics-listen <address:port>",
+      "with --watch: where the findings are scraped as metrics; on loopback",
+    )
+    .option(
       "--scheduler <where>",
       "its metrics: a URL, or a path that the API server's proxy serves",
     )
     .option("--controller-manager <where>", "its metrics, as of --scheduler")
     .option("--etcd <where>", "etcd's metrics, as of --scheduler")
+    .option("--relay <file>", "a kubeconfig whose server is a relay: what it has saved")
     .option(
       "--audit <file>",
       "an audit log, of which the last 256 MiB are read; it names the clients",

@@ -5,17 +5,20 @@ import type { Client } from "#client/client.ts";
 import { socketClient } from "#client/rest-client.ts";
 import { look } from "#doctor/collect.ts";
 import type { Program } from "#doctor/evidence.ts";
+import { FindingsMetrics } from "#doctor/findings-metrics.ts";
 import { htmlOf } from "#doctor/html.ts";
 import {
   changesJson,
   changesOf,
   changesText,
+  hasFault,
   judge,
   jsonOf,
   type Report,
   textOf,
 } from "#doctor/report.ts";
 import { rules } from "#doctor/rules.ts";
+import { MetricSet } from "#metrics/metric-set.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
 import {
@@ -25,6 +28,8 @@ import {
   loadKubeconfig,
 } from "#platform/node/kubeconfig.ts";
 import { readAuditFile } from "./audit-reader.ts";
+import { listenForScrapes } from "./metrics-listen.ts";
+import { UsageError } from "../shared/usage-error.ts";
 import { productVersion } from "../shared/product.ts";
 
 export interface DoctorFlags {
@@ -37,6 +42,10 @@ export interface DoctorFlags {
   readonly scheduler?: string;
   readonly controllerManager?: string;
   readonly etcd?: string;
+  /** A kubeconfig. */
+  readonly relay?: string;
+  /** ADDRESS:PORT; absent: nothing is scraped. */
+  readonly metricsListen?: string;
   readonly audit?: string;
   readonly prometheus?: string;
   /** Milliseconds. */
@@ -75,13 +84,26 @@ export async function doctor(flags: DoctorFlags): Promise<void> {
     ...pastOf(flags),
     ...(flags.audit === undefined ? {} : { audit: () => readAuditFile(audit) }),
   };
-  const { watch } = flags;
-  if (watch !== undefined) return lookAgainAndAgain(deps, flags.format, () => pause(watch));
+  const { watch, metricsListen } = flags;
+  if (metricsListen !== undefined && watch === undefined) {
+    throw new UsageError("--metrics-listen goes with --watch");
+  }
+  if (watch !== undefined) {
+    const set = new MetricSet();
+    const metrics = new FindingsMetrics(set);
+    if (metricsListen !== undefined) {
+      const { address } = await listenForScrapes(metricsListen, set);
+      const { host, port } = address;
+      const at = `http://${host.includes(":") ? `[${host}]` : host}:${port}/metrics`;
+      process.stderr.write(`pilothouse: metrics at ${at}\n`);
+    }
+    return lookAgainAndAgain({ ...deps, metrics }, flags.format, () => pause(watch));
+  }
   const evidence = await look(deps);
   http.close();
   const report = judge(evidence, rules);
   process.stdout.write(written(report, flags.format));
-  if (report.findings.length > 0) process.exitCode = foundCode;
+  if (hasFault(report)) process.exitCode = foundCode;
   else if (!evidence.hasAnswer) process.exitCode = unseenCode;
 }
 
@@ -92,7 +114,7 @@ function written(report: Report, format: DoctorFlags["format"]): string {
 
 /** Tells the first report, then changes, until a signal ends the process. */
 async function lookAgainAndAgain(
-  deps: Parameters<typeof look>[0],
+  deps: Parameters<typeof look>[0] & { readonly metrics: FindingsMetrics },
   format: DoctorFlags["format"],
   pause: () => Promise<void>,
 ): Promise<never> {
@@ -104,17 +126,19 @@ async function lookAgainAndAgain(
     const at = new Date().toISOString();
     if (!evidence.hasAnswer) {
       // What was found may still be so: nothing is gone until it was looked for.
+      deps.metrics.failed();
       process.stderr.write(`pilothouse: ${at} the API server could not be looked at\n`);
     } else {
       process.stdout.write(changesIn(changesOf(last, next), at));
       last = next;
+      deps.metrics.took(next, Date.now());
     }
     await pause();
   }
 }
 
 function programsOf(
-  { scheduler, controllerManager, etcd }: DoctorFlags,
+  { scheduler, controllerManager, etcd, relay }: DoctorFlags,
   client: Client,
 ): Partial<Record<Program, () => Promise<unknown>>> {
   return {
@@ -123,6 +147,7 @@ function programsOf(
       ? {}
       : { "controller-manager": reader(controllerManager, client) }),
     ...(etcd === undefined ? {} : { etcd: reader(etcd, client) }),
+    ...(relay === undefined ? {} : { relay: () => readRelay(relay) }),
   };
 }
 
@@ -140,6 +165,19 @@ async function getFrom(url: URL, path: string): Promise<unknown> {
   const http = withDeadline(httpClient({ server: url.origin, limits: httpClientLimits }));
   try {
     return await socketClient({ http }, clientLimits).raw(path);
+  } finally {
+    http.close();
+  }
+}
+
+/** With the credentials of the file: a relay has the API server review them. */
+async function readRelay(kubeconfig: string): Promise<unknown> {
+  const access = await loadKubeconfig(kubeconfig);
+  const http = withDeadline(httpClient({ ...access, limits: httpClientLimits }));
+  const { bearerToken } = access;
+  try {
+    const client = socketClient({ http }, { ...clientLimits, ...given({ bearerToken }) });
+    return await client.raw("/relay/metrics");
   } finally {
     http.close();
   }

@@ -1,0 +1,75 @@
+/**
+ * The manifest that puts a relay before one workload: values for the chart of `deploy/helm`, and a patch of the workload by which
+ * `rest.InClusterConfig` of its pods finds the relay and trusts it.
+ *
+ * Holds  every name of the cluster is a quoted scalar, or one word within a command: none adds a line or a field.
+ */
+import type { Workload } from "./evidence.ts";
+import { quoted } from "./rule.ts";
+
+interface AdvisedKind {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+}
+
+const host = "pilothouse-relay.pilothouse.svc";
+/** Beyond these a name is cut: Kubernetes' own are no longer. */
+const nameMax = 253;
+
+/** `workload` undefined: who it is, is not known. */
+export function relayManifest(
+  kinds: readonly AdvisedKind[],
+  workload: Workload | undefined,
+): string {
+  const resources = kinds.map(({ group, version, resource }) =>
+    text([group, version === "" ? "v1" : version, resource].filter((one) => one !== "").join("/")),
+  );
+  const values = [
+    "# helm upgrade --install pilothouse deploy/helm/pilothouse -n pilothouse --create-namespace -f values.yaml",
+    `relay: {resources: [${resources.join(", ")}]}`,
+  ];
+  return [...values, ...(workload === undefined ? [] : patch(workload)), ""].join("\n");
+}
+
+/** A strategic merge patch. */
+function patch({ kind, namespace, name, containers }: Workload): readonly string[] {
+  const within = `kubectl -n ${word(namespace)}`;
+  const secret = "kubectl -n pilothouse get secret pilothouse-relay-tls";
+  return [
+    "---",
+    `# ${secret} -o go-template='{{index .data "ca.crt" | base64decode}}' > ca.crt`,
+    `# ${within} create configmap relay-ca --from-file=ca.crt`,
+    `# ${within} patch ${word(kind)} ${word(name)} --patch-file patch.yaml`,
+    "spec:",
+    "  template:",
+    "    spec:",
+    "      automountServiceAccountToken: false",
+    "      containers:",
+    ...containers.flatMap((container) => [
+      `        - name: ${text(container)}`,
+      "          env:",
+      `            - {name: KUBERNETES_SERVICE_HOST, value: ${host}}`,
+      '            - {name: KUBERNETES_SERVICE_PORT, value: "443"}',
+      "          volumeMounts:",
+      "            - {name: relay, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true}",
+    ]),
+    "      volumes:",
+    "        - name: relay",
+    "          projected:",
+    "            sources:",
+    "              - serviceAccountToken: {path: token, expirationSeconds: 3607}",
+    "              - configMap: {name: relay-ca, items: [{key: ca.crt, path: ca.crt}]}",
+    "              - downwardAPI: {items: [{path: namespace, fieldRef: {fieldPath: metadata.namespace}}]}",
+  ];
+}
+
+/** JSON is YAML. */
+function text(name: string): string {
+  return JSON.stringify(name.slice(0, nameMax));
+}
+
+/** Of a comment, too: a line end would end it. */
+function word(name: string): string {
+  return quoted(name.slice(0, nameMax).replace(/[\p{Cc}\u2028\u2029]/gu, "?"));
+}
