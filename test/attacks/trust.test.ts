@@ -297,6 +297,9 @@ test("every file that opens or takes TLS goes by trust.ts", () => {
     "src/core/platform/node/http/http2-hosts.ts",
     // A KMS plugin's unix socket, in the clear.
     "src/commit/encryption/kms-client.ts",
+    // HTTP/2 in the clear, within a connection whose TLS api-access.ts or the coordinator's own listener has opened.
+    "src/run/cmd/region/tunnel.ts",
+    "src/run/cmd/coordinator/region-tunnels.ts",
     // A test's own server.
     "src/gate/extension/testing/webhook-server.ts",
   ]);
