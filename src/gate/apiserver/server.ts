@@ -33,6 +33,7 @@ import type { VersionInfo } from "#server/version.ts";
 import { selectorLimits } from "#server/kept-selectors.ts";
 import { SelectorPool } from "#watch/selector-pool.ts";
 import { FrameJoiner } from "#forms/watch-frames.ts";
+import type { ShownFlags } from "#server/flagz.ts";
 import { StreamTurns } from "#server/stream-turns.ts";
 import { streamDeadlines, type WatchStream } from "#server/watch-stream.ts";
 import { inlineYaml, type YamlReader } from "#wire/yaml-reader.ts";
@@ -46,7 +47,7 @@ import type { Kubelets } from "./kubelet/deps.ts";
 import { OpenapiHttp } from "./openapi-http.ts";
 import { type Documents, serveNonResource } from "./non-resource.ts";
 import { type RouteDeps, serveResource } from "./route.ts";
-import { Statusz } from "./statusz.ts";
+import { zDocuments } from "./z-documents.ts";
 
 interface ApiServerDeps {
   readonly registry: Registry;
@@ -64,6 +65,8 @@ interface ApiServerDeps {
   /** The request metrics are added to it; /metrics shows all of it. */
   readonly metrics: MetricSet;
   readonly version: VersionInfo;
+  /** Shown at /flagz; absent: none are. */
+  readonly flags?: ShownFlags;
   readonly tokens?: TokenAuthenticator;
   readonly tokenMinter?: TokenMinter;
   /** The way to nodes, pods and Services; absent: 501. */
@@ -215,7 +218,7 @@ function documentsOf(
       { catalog, clock, delegates },
       `v${deps.version.major}.${deps.version.minor}.0`,
     ),
-    new Statusz({ clock, version: deps.version }),
+    zDocuments({ clock, version: deps.version, flags: deps.flags }),
     ...(issuer === undefined ? [] : [issuerDocuments(issuer)]),
     ...(deps.documents?.(catalog) ?? []),
   ];

@@ -9,6 +9,7 @@ import { addInit } from "./init/command.ts";
 import { addMigrate } from "./migrate/command.ts";
 import { groupFlags, showDefaultsPlainly } from "./shared/help.ts";
 import { productVersion } from "./shared/product.ts";
+import { noteProcessFlags } from "./shared/shown-flags.ts";
 import { addRegion } from "./region/command.ts";
 import { addRelay } from "./relay/command.ts";
 import { addApiServer } from "./apiserver/command.ts";
@@ -30,6 +31,7 @@ export function makeProgram(): Command {
     .enablePositionalOptions()
     .exitOverride();
   showDefaultsPlainly(program);
+  noteProcessFlags(program);
   addUp(program);
   addStore(program);
   addEtcd(program);

@@ -28,6 +28,7 @@ import * as limits from "../shared/limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
 import type { ServingOptions } from "../shared/serving-flags.ts";
 import type { Parts } from "../shared/parts.ts";
+import { processFlags } from "../shared/shown-flags.ts";
 import { version } from "../shared/user-agent.ts";
 import type { Ways } from "./ways.ts";
 import type { Extensions } from "./extensions.ts";
@@ -64,6 +65,7 @@ export async function openApiServer(
       ledger: new Ledger(limits.ledgerLimits(heapBytesMax())),
       metrics,
       version,
+      flags: processFlags(),
       startChecks: deps.startChecks,
       ...(options.loops === "none" ? {} : { runsBeside: ["scheduler", "controller-manager"] }),
       storeProblems: stores.problems(),

@@ -1,6 +1,6 @@
 /**
- * The port of a role that serves no API: /healthz, /livez, /readyz for anybody, metrics and /configz for whom the
- * API server says so (TokenReview and SubjectAccessReview, as kube-scheduler delegates).
+ * The port of a role that serves no API: /healthz, /livez, /readyz for anybody, metrics, /configz, /statusz and /flagz
+ * for whom the API server says so (TokenReview and SubjectAccessReview, as kube-scheduler delegates).
  */
 import { setImmediate } from "node:timers/promises";
 import { given } from "#base/given.ts";
@@ -19,6 +19,11 @@ import { HealthSlis } from "#server/health-slis.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import type { SupervisedHost } from "./host.ts";
+import { flagzPage } from "#server/flagz.ts";
+import { statuszPage } from "#server/statusz.ts";
+import { type ZPage, zPageResponse } from "#server/z-page.ts";
+import { processFlags } from "./shown-flags.ts";
+import { version } from "./user-agent.ts";
 import { selfSignedFor } from "./self-signed.ts";
 import { portSharing, tlsSettings } from "./serving-flags.ts";
 import { UsageError } from "./usage-error.ts";
@@ -33,6 +38,8 @@ interface HealthDeps {
   readonly metrics: MetricSet;
   /** The configuration in effect, in JSON's terms and without secrets; absent: the role has none of upstream's kinds. */
   readonly configz?: object;
+  /** What it is called at /statusz and /flagz; absent: it has neither, as it is none of upstream's. */
+  readonly component?: string;
   /** A page of its own, since it has series for each Pod; absent: nothing is at /metrics/resources. */
   readonly resources?: MetricSet;
   /** What keeps the role from its work; "" when nothing does. */
@@ -48,6 +55,8 @@ export interface MorePaths {
 }
 
 const configzPath = "/configz";
+/** At /statusz, as upstream's kube-scheduler has them. */
+const shownPaths = [configzPath, "/flagz", "/healthz", "/livez", "/metrics", "/readyz"];
 const resourcesPath = "/metrics/resources";
 const slisPath = "/metrics/slis";
 
@@ -89,6 +98,7 @@ function certificateOf(
 
 /** What is answered, and counted when it is asked. */
 interface Served extends HealthDeps {
+  readonly zPages: ReadonlyMap<string, ZPage>;
   readonly health: Health;
   readonly slis: MetricSet;
 }
@@ -97,7 +107,16 @@ function served(deps: HealthDeps): Served {
   const ready: HealthCheck = { name: "ready", check: () => deps.notReady() || undefined };
   const counted = new HealthSlis();
   const health = counted.counted({ healthz: [ping], livez: [ping], readyz: [ping, ready] });
-  return { ...deps, health, slis: counted.metrics };
+  return { ...deps, health, slis: counted.metrics, zPages: zPagesOf(deps) };
+}
+
+function zPagesOf({ component, host }: HealthDeps): ReadonlyMap<string, ZPage> {
+  if (component === undefined) return new Map();
+  const { clock } = host;
+  return new Map([
+    ["/statusz", statuszPage({ clock, version, component, paths: shownPaths })],
+    ["/flagz", flagzPage(component, processFlags())],
+  ]);
 }
 
 function healthHandler(given: HealthDeps): PlainHandler {
@@ -140,6 +159,8 @@ async function answer(deps: Served, access: Access, request: PlainRequest): Prom
   if (path === configzPath && deps.configz !== undefined) {
     return text(200, JSON.stringify(deps.configz), json["content-type"]);
   }
+  const page = deps.zPages.get(path);
+  if (page !== undefined) return zPageResponse(page, request);
   const metrics = metricsAt(deps, path);
   if (metrics === undefined) throw failure(404, "NotFound", `there is nothing at ${path}`, {});
   const body = await metricsPage(metrics, () => setImmediate());

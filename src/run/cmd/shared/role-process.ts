@@ -83,6 +83,8 @@ export async function openRole(
         {
           ...healthDeps({ host, connection, metrics, readiness }, stopping),
           ...given({ configz, resources, more }),
+          // The roles that upstream has, too.
+          ...(configz === undefined ? {} : { component: role }),
         },
         flags,
       ),

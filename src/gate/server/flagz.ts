@@ -1,0 +1,34 @@
+/**
+ * `/flagz`: the flags of a component as they are in effect, by name.
+ *
+ * Holds  what a flag names is shown, never what lies there: keys and tokens are in files. The credentials that a URL may
+ *        carry are left out, with upstream's word for such values.
+ */
+import type { ZPage } from "./z-page.ts";
+
+/** Values as upstream's flags print them. */
+export type ShownFlags = Readonly<Record<string, string>>;
+
+const classified = "CLASSIFIED";
+
+export function flagzPage(component: string, flags: ShownFlags): ZPage {
+  const shown = Object.entries(flags)
+    .map(([name, value]) => [name, withoutCredentials(value)] as const)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    kind: "Flagz",
+    component,
+    text: () => shown.map(([name, value]) => `${name}:${oneLine(value)}\n`).join(""),
+    fields: () => ({ flags: Object.fromEntries(shown) }),
+  };
+}
+
+/** `https://user:password@host` */
+function withoutCredentials(value: string): string {
+  return value.replaceAll(/(:\/\/)[^/?#,\s]*@/g, `$1${classified}@`);
+}
+
+/** A value with line ends would look like further flags. */
+function oneLine(value: string): string {
+  return /[\r\n]/.test(value) ? JSON.stringify(value) : value;
+}
