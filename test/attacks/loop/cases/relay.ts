@@ -163,6 +163,11 @@ export const relayAttacks: readonly Attack[] = [
     method: "GET",
     path: `${configMaps}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Do${at}`,
   })),
+  crowd("300 requests for OpenAPI version 2 at once", 300, () => ({
+    method: "GET",
+    path: "/openapi/v2",
+    headers: { accept: json },
+  })),
   crowd("500 users acted for", 500, (at) => ({
     method: "GET",
     path: "/api/v1/namespaces/default/configmaps?resourceVersion=0",

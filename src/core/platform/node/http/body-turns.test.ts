@@ -21,7 +21,7 @@ class Loop {
 
 function setUp() {
   const loop = new Loop();
-  const turns = new BodyTurns(loop, { turnBytes: 100, atOnceMin: 2 });
+  const turns = new BodyTurns(loop, { turnBytes: 100, pieceBytesMin: 10, atOnceMin: 2 });
   const gone: string[] = [];
   const give = (name: string, caller: string, bytes: number): boolean => {
     const turn = turns.piece({}, caller, bytes);
@@ -71,4 +71,13 @@ test("a caller with one body does not wait for one with hundreds", async () => {
   of(1, "quiet", 100);
   await loop.turn();
   assert.ok(wentOn().includes("quiet0"));
+});
+
+test("pieces of a byte fill a turn by their number", async () => {
+  const { loop, give, of, wentOn } = setUp();
+  of(9, "ann", 1);
+  assert.ok(!give("tenth", "ann", 1));
+  of(40, "ann", 1);
+  await loop.turn();
+  assert.equal(wentOn().length, 2);
 });

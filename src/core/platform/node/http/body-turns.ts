@@ -16,6 +16,8 @@ import type { TurnHost } from "./rim-turns.ts";
 interface BodyLimits {
   /** When so much has been read in a turn, no body is read on in it. */
   readonly turnBytes: number;
+  /** A piece counts as so many at least: one of a few bytes is read, decrypted and passed on all the same. */
+  readonly pieceBytesMin: number;
   /** Bodies that go on in the turn after. */
   readonly atOnceMin: number;
 }
@@ -37,7 +39,7 @@ export class BodyTurns {
   /** So much of `body` has been read. @returns what the next piece is to wait for; undefined: it is read on. */
   piece(body: object, caller: string, bytes: number): Promise<void> | undefined {
     this.#arm();
-    this.#bytes += bytes;
+    this.#bytes += Math.max(bytes, this.#limits.pieceBytesMin);
     if (this.#bytes < this.#limits.turnBytes) return undefined;
     return new Promise((resolve) => this.#queue.add(caller, body, resolve));
   }

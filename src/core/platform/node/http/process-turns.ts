@@ -46,5 +46,11 @@ export function noticeHeads(): void {
 
 /** Some 1 ms over TLS, and as much again for those that go on. */
 const turnBytes = 512 * 1024;
+/** Some 30 us, hence 64 pieces in a turn, however small they are. */
+const pieceBytesMin = 8 * 1024;
 
-export const processBodies = new BodyTurns(nodeTurnHost, { turnBytes, atOnceMin: 8 });
+export const processBodies = new BodyTurns(nodeTurnHost, {
+  turnBytes,
+  pieceBytesMin,
+  atOnceMin: 8,
+});
