@@ -92,6 +92,9 @@ const kinds: readonly Caller[] = [
   greedy(`${objects}?limit=2`),
   watches(30, 0),
   watches(10, 3_000),
+  watches(10, 0, "application/json;as=Table;v=v1;g=meta.k8s.io"),
+  watches(10, 1, "application/vnd.kubernetes.protobuf"),
+  watches(10, 200, "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"),
   dribble(60_000, 50),
   dribble(100, 1),
 ];

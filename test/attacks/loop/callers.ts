@@ -53,14 +53,14 @@ export function greedy(path: string): Caller {
   };
 }
 
-/** Watches with a selector of many requirements, or none. */
-export function watches(count: number, requirements: number): Caller {
+/** Watches with a selector of many requirements, or none; `form`: what they accept. */
+export function watches(count: number, requirements: number, form?: string): Caller {
   return (prey, user) => {
     const session = openSession(prey, 2 ** 16);
     const selector = Array.from({ length: requirements }, () => "!a").join(",");
     const labels = requirements === 0 ? "" : `&labelSelector=${encodeURIComponent(selector)}`;
     for (let at = 0; at < count; at++)
-      openStream(session, `${objects}?watch=1&resourceVersion=0${labels}`, user).resume();
+      openStream(session, `${objects}?watch=1&resourceVersion=0${labels}`, user, form).resume();
     return () => session.destroy();
   };
 }
@@ -107,7 +107,8 @@ function openStream(
   session: ClientHttp2Session,
   path: string,
   user: string,
+  accept = "application/json",
 ): ReturnType<ClientHttp2Session["request"]> {
   const as = { "impersonate-user": user, "impersonate-group": callersGroup };
-  return session.request({ ":path": path, ...as }).on("error", () => {});
+  return session.request({ ":path": path, accept, ...as }).on("error", () => {});
 }
