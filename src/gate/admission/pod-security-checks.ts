@@ -5,7 +5,7 @@
  * In     a pod's metadata and spec (of a Pod or of a template) and the minor version to judge by.
  * Out    reason and detail in upstream's words (k8s.io/pod-security-admission).
  * Order  baseline checks before restricted ones, each by identifier: messages depend on it.
- * Absent what versions before 1.25 judged otherwise; they are judged as 1.25.
+ * Absent what versions before 1.25 said of Windows pods: they are judged as 1.25 judges them.
  */
 import { ownEntry } from "#base/own.ts";
 import type {
@@ -55,13 +55,12 @@ export function judgePod(
   level: "privileged" | "baseline" | "restricted",
 ): readonly Violation[] {
   if (level === "privileged") return [];
-  const replaced = level === "restricted" ? restricted.map(([, check]) => check.replaces) : [];
-  const inForce = baseline.filter(([id]) => !replaced.includes(id));
-  const all = level === "restricted" ? [...inForce, ...restricted] : inForce;
-  return all.flatMap(([, check]) => {
-    if ((check.sinceMinor ?? 0) > pod.minor) return [];
-    return check.find(pod) ?? [];
-  });
+  const isInForce = ([, { sinceMinor = 0 }]: readonly [string, Check]): boolean =>
+    sinceMinor <= pod.minor;
+  const stricter = level === "restricted" ? restricted.filter(isInForce) : [];
+  const replaced = stricter.map(([, check]) => check.replaces);
+  const kept = baseline.filter((entry) => isInForce(entry) && !replaced.includes(entry[0]));
+  return [...kept, ...stricter].flatMap(([, check]) => check.find(pod) ?? []);
 }
 
 /** `reason (detail), reason (detail)`. */
@@ -305,7 +304,31 @@ function seccompValues(pod: JudgedPod) {
   return badValues(pod, (context) => context?.seccompProfile?.type, profileTypes);
 }
 
+/** Since this version there are fields for what annotations said before. */
+const seccompFieldsMinor = 19;
+const seccompPodKey = "seccomp.security.alpha.kubernetes.io/pod";
+const seccompContainerPrefix = "container.seccomp.security.alpha.kubernetes.io/";
+
+function seccompAnnotations(pod: JudgedPod): Violation | undefined {
+  const annotations = pod.metadata.annotations ?? {};
+  const containers = containersOf(pod).map(({ name }) => `${seccompContainerPrefix}${name}`);
+  const bad = [...new Set([seccompPodKey, ...containers])].flatMap((key) => {
+    const value = ownEntry(annotations, key);
+    const isFine = value === undefined || isSeccompAnnotation(value);
+    return isFine ? [] : [`${key}=${JSON.stringify(value)}`];
+  });
+  if (bad.length === 0) return undefined;
+  const detail = `forbidden ${plural("annotation", bad.length)} ${bad.toSorted().join(", ")}`;
+  return { reason: "seccompProfile", detail };
+}
+
+function isSeccompAnnotation(value: string): boolean {
+  const known = value === "runtime/default" || value === "docker/default";
+  return known || value.startsWith("localhost/");
+}
+
 function seccomp(pod: JudgedPod): Violation | undefined {
+  if (pod.minor < seccompFieldsMinor) return seccompAnnotations(pod);
   const { podIsBad, containers, values } = seccompValues(pod);
   if (!podIsBad && containers.length === 0) return undefined;
   const who = setters(podIsBad, containers);
@@ -478,13 +501,21 @@ const baselineChecks: Readonly<Record<string, Check>> = {
 };
 
 const restrictedChecks: Readonly<Record<string, Check>> = {
-  allowPrivilegeEscalation: { find: privilegeEscalation },
-  capabilities_restricted: { find: restrictedCapabilities, replaces: "capabilities_baseline" },
-  procMount_restricted: { find: procMount, replaces: "procMount" },
+  allowPrivilegeEscalation: { find: privilegeEscalation, sinceMinor: 8 },
+  capabilities_restricted: {
+    find: restrictedCapabilities,
+    replaces: "capabilities_baseline",
+    sinceMinor: 22,
+  },
+  procMount_restricted: { find: procMount, replaces: "procMount", sinceMinor: 35 },
   restrictedVolumes: { find: restrictedVolumes, replaces: "hostPathVolumes" },
   runAsNonRoot: { find: runAsNonRoot },
-  runAsUser: { find: runAsUser },
-  seccompProfile_restricted: { find: restrictedSeccomp, replaces: "seccompProfile_baseline" },
+  runAsUser: { find: runAsUser, sinceMinor: 23 },
+  seccompProfile_restricted: {
+    find: restrictedSeccomp,
+    replaces: "seccompProfile_baseline",
+    sinceMinor: 19,
+  },
 };
 
 const baseline = Object.entries(baselineChecks);

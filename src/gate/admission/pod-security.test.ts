@@ -117,6 +117,43 @@ test("an old version is judged by its own rules", async () => {
   assert.equal((await check(pod(spec))).outcome, "admitted");
 });
 
+test("checks have versions: what came later is not asked of pods that are judged by an earlier one", async () => {
+  const spec = { securityContext: { runAsNonRoot: true }, containers: [{ name: "c" }] };
+  const escalation =
+    'allowPrivilegeEscalation != false (container "c" must set securityContext.allowPrivilegeEscalation=false)';
+  const seccomp =
+    'seccompProfile (pod or container "c" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")';
+  const capabilities =
+    'unrestricted capabilities (container "c" must set securityContext.capabilities.drop=["ALL"])';
+  for (const [version, violations] of [
+    ["v1.7", []],
+    ["v1.8", [escalation]],
+    ["v1.19", [escalation, seccomp]],
+    ["v1.22", [escalation, capabilities, seccomp]],
+  ] as const) {
+    const check = setup({ enforce: "restricted", "enforce-version": version });
+    const { outcome } = await check(pod(spec));
+    const expected = `403 pods "p" is forbidden: violates PodSecurity "restricted:${version}": ${violations.join(", ")}`;
+    assert.equal(outcome, violations.length === 0 ? "admitted" : expected);
+  }
+});
+
+test("before 1.19 annotations say the seccomp profile", async () => {
+  const annotated = (value: string) => {
+    const object = pod({ containers: [{ name: "c" }] });
+    const annotations = { "container.seccomp.security.alpha.kubernetes.io/c": value };
+    return { ...object, metadata: { ...object.metadata, annotations } };
+  };
+  const old = setup({ enforce: "baseline", "enforce-version": "v1.18" });
+  assert.match(
+    (await old(annotated("unconfined"))).outcome,
+    /seccompProfile \(forbidden annotation container\.seccomp\.security\.alpha\.kubernetes\.io\/c="unconfined"\)$/,
+  );
+  assert.equal((await old(annotated("localhost/x"))).outcome, "admitted");
+  const later = setup({ enforce: "baseline", "enforce-version": "v1.19" });
+  assert.equal((await later(annotated("unconfined"))).outcome, "admitted");
+});
+
 test("warnings warn, for pods and for what makes pods", async () => {
   const check = setup({ warn: "baseline" });
   const text = 'would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)';
