@@ -8,6 +8,7 @@ import { checkNamespaceOf } from "#api/meta.ts";
 import type { AnyObject, ObjectMeta } from "#api/object.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
 import { invalidValue } from "#api/validation/errors.ts";
+import { goStruct } from "#api/validation/go-struct.ts";
 import type { Attributes } from "#auth/auth.ts";
 import { formatTime } from "#api/values/time.ts";
 import { tokenOfHeader } from "#platform/bearer-token.ts";
@@ -176,7 +177,9 @@ function accessFaults(object: AnyObject, spec: AccessSpec): readonly FieldError[
     const why = both ? "cannot be specified in combination with resourceAttributes" : "";
     const field = both ? "spec.nonResourceAttributes" : "spec.resourceAttributes";
     const must = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-    const value = both ? JSON.stringify(spec.nonResourceAttributes) : "null";
+    const value = both
+      ? JSON.stringify(goStruct(spec.nonResourceAttributes, { path: "", verb: "" }))
+      : "null";
     errors.push({ reason, field, message: `Invalid value: ${value}: ${why === "" ? must : why}` });
   }
   const self = object.kind === "SelfSubjectAccessReview";
@@ -224,7 +227,8 @@ function localAccessReview(
   }
   if (nonResourceAttributes !== undefined) {
     const path = "spec.nonResourceAttributes";
-    errors.push(invalidValue(path, nonResourceAttributes, "disallowed on this kind of request"));
+    const shown = goStruct(nonResourceAttributes, { path: "", verb: "" });
+    errors.push(invalidValue(path, shown, "disallowed on this kind of request"));
   }
   refuse(errors);
   return decided(deps, spec, specUser(object));
