@@ -7,18 +7,15 @@ import { bytesResponse } from "#server/respond.ts";
 import { requireGet } from "./method.ts";
 import type { Documents } from "./non-resource.ts";
 
-export interface IssuerFacts {
-  readonly discovery: object;
-  readonly keys: object;
-}
+/** As of now: keys may come and go. */
+export type IssuerFacts = () => { readonly discovery: object; readonly keys: object };
 
 const keysType = "application/jwk-set+json";
 const cached = { "cache-control": "public, max-age=3600" };
 const encoder = new TextEncoder();
 
 export function issuerDocuments(facts: IssuerFacts): Documents {
-  const discovery = encoder.encode(JSON.stringify(facts.discovery));
-  const keys = encoder.encode(JSON.stringify(facts.keys));
+  const bytesOf = (document: object): Uint8Array => encoder.encode(JSON.stringify(document));
   return {
     paths: () => [discoveryPath, jwksPath],
     serve: (context: RequestContext): PlainResponse | undefined => {
@@ -26,11 +23,11 @@ export function issuerDocuments(facts: IssuerFacts): Documents {
         case discoveryPath:
           requireGet(context.request);
           requireForm(context.request.headers, ["application/json"]);
-          return bytesResponse(200, [discovery], "application/json", cached);
+          return bytesResponse(200, [bytesOf(facts().discovery)], "application/json", cached);
         case jwksPath:
           requireGet(context.request);
           requireForm(context.request.headers, [keysType]);
-          return bytesResponse(200, [keys], keysType, cached);
+          return bytesResponse(200, [bytesOf(facts().keys)], keysType, cached);
         default:
           return undefined;
       }

@@ -3,6 +3,7 @@
  *
  * In     a TokenRequest's facts, or a bearer token. Out: a JWT, or the account as a user.
  * Cost   a signature check per new token (about 0.1 ms), then a digest and a few look-ups per request.
+ * Keys   older ones may come and go while the process runs: with one that is gone its tokens are, remembered or not.
  * Holds  a signature is remembered; whether account, pod and node exist is asked every time.
  */
 import { hash } from "node:crypto";
@@ -46,8 +47,8 @@ interface ServiceAccountTokenOptions {
   readonly apiAudiences: readonly string[];
   /** PEM; signs. */
   readonly privateKey: string;
-  /** PEM; older keys whose tokens are still good. */
-  readonly olderPublicKeys: readonly string[];
+  /** PEM; older keys whose tokens are still good. A function: asked with each token, and another list is another set of keys. */
+  readonly olderPublicKeys: readonly string[] | (() => readonly string[]);
   /** Called with each use of a legacy token. Returns at once. */
   readonly legacyUsed?: (namespace: string, secretName: string) => void;
   /** Called with each use of a token that lives longer than was asked for; `isStale`: that time is over. */
@@ -74,13 +75,15 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   readonly #issuer: string;
   readonly #issuers: ReadonlySet<string>;
   readonly #key: SigningKey;
-  readonly #verified = new BoundedCache<Verified>({ entriesMax: verifiedTokensMax });
-  readonly #verifiedLegacy = new BoundedCache<LegacyClaims>({ entriesMax: verifiedTokensMax });
+  readonly #olderPublicKeys: () => readonly string[];
+  #verified = new BoundedCache<Verified>({ entriesMax: verifiedTokensMax });
+  #verifiedLegacy = new BoundedCache<LegacyClaims>({ entriesMax: verifiedTokensMax });
   readonly #legacyUsed: (namespace: string, secretName: string) => void;
   readonly #extendedUsed: (isStale: boolean) => void;
   readonly apiAudiences: readonly string[];
-  /** Signing key first; what JWKS publishes. */
-  readonly keys: readonly VerifyKey[];
+  /** What `#keys` are made of. */
+  #olderPems: readonly string[];
+  #keys: readonly VerifyKey[];
 
   constructor(
     deps: { readonly clock: Clock; readonly random: Random; readonly lookup: Lister },
@@ -95,7 +98,22 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     this.apiAudiences = options.apiAudiences;
     this.#extendedUsed = options.extendedUsed ?? (() => {});
     this.#legacyUsed = options.legacyUsed ?? (() => {});
-    this.keys = [this.#key, ...options.olderPublicKeys.map(verifyKey)];
+    const { olderPublicKeys: older } = options;
+    this.#olderPublicKeys = typeof older === "function" ? older : () => older;
+    this.#olderPems = this.#olderPublicKeys();
+    this.#keys = [this.#key, ...this.#olderPems.map(verifyKey)];
+  }
+
+  /** Signing key first; what JWKS publishes. Another list when they have changed. */
+  get keys(): readonly VerifyKey[] {
+    const pems = this.#olderPublicKeys();
+    if (pems === this.#olderPems) return this.#keys;
+    this.#olderPems = pems;
+    this.#keys = [this.#key, ...pems.map(verifyKey)];
+    // What a key has verified that is gone is not good any more.
+    this.#verified = new BoundedCache({ entriesMax: verifiedTokensMax });
+    this.#verifiedLegacy = new BoundedCache({ entriesMax: verifiedTokensMax });
+    return this.#keys;
   }
 
   get issuer(): string {
@@ -136,14 +154,19 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     const wanted = audiences.length > 0 ? audiences : this.apiAudiences;
     const good = wanted.filter((audience) => claims.audiences.includes(audience));
     if (good.length === 0) return { kind: "rejected", message: audienceFault(claims, wanted) };
-    return this.#answer(known, good);
+    return this.#answer(known, good, this.keys);
   }
 
   /** Of a token whose signature is good: what it names, as of now. */
-  #answer({ claims, user }: Verified, audiences: readonly string[]): TokenResult {
+  #answer(
+    { claims, user }: Verified,
+    audiences: readonly string[],
+    keys: readonly VerifyKey[],
+  ): TokenResult {
     const fault = claimsFault(claims, this.#lookup, this.#clock.nowMs());
     if (fault !== undefined) return { kind: "rejected", message: fault };
-    const again = (): TokenResult => this.#answer({ claims, user }, audiences);
+    const again = (): TokenResult | undefined =>
+      this.keys === keys ? this.#answer({ claims, user }, audiences, keys) : undefined;
     const answer = { kind: "user", user, audiences, again } as const;
     const note = this.#staleNote(claims);
     return note === undefined ? answer : { ...answer, note };
@@ -180,20 +203,22 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   }
 
   #verifyLegacy(token: string): LegacyClaims | undefined {
+    const { keys } = this;
     const digest = hash("sha256", token, "base64");
     const known = this.#verifiedLegacy.get(digest);
     if (known !== undefined) return known;
-    if (!hasValidSignature(token, this.keys)) return undefined;
+    if (!hasValidSignature(token, keys)) return undefined;
     const claims = readLegacyClaims(peekClaims(token) ?? {});
     if (claims !== undefined) this.#verifiedLegacy.set(digest, claims);
     return claims;
   }
 
   #verify(token: string): Verified | undefined {
+    const { keys } = this;
     const digest = hash("sha256", token, "base64");
     const known = this.#verified.get(digest);
     if (known !== undefined) return known;
-    if (!hasValidSignature(token, this.keys)) return undefined;
+    if (!hasValidSignature(token, keys)) return undefined;
     const claims = readClaims(peekClaims(token) ?? {});
     if (claims === undefined) return undefined;
     const verified = { claims, user: userOf(claims) };

@@ -78,7 +78,7 @@ export function addApiServer(program: Command): void {
     )
     .option(
       "--service-account-key-file <file>",
-      "checks service account tokens, PEM, given again for more; absent: the signing key",
+      "checks service account tokens, PEM, given again for more, read again when it changes; absent: the signing key",
       gathered,
       [],
     )

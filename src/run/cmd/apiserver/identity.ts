@@ -3,9 +3,11 @@
  * kube-apiserver's flags, or the data directory's own.
  */
 import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
+import { verifyKey } from "#auth/jwt.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import type { IssuedCertificate } from "#auth/pki.ts";
 import { readOperatorFile } from "../shared/operator-file.ts";
+import type { TokenKeyFiles } from "../plane/access.ts";
 import type { PlaneOptions } from "../plane/options.ts";
 import type { ServedIdentity, ServingFiles } from "../plane/authentication/serving-files.ts";
 import { UsageError } from "../shared/usage-error.ts";
@@ -72,6 +74,21 @@ export function servingFilesOf(
   return { paths, first: server === undefined ? {} : { server }, read };
 }
 
+/** The key files once more, when they have changed. Undefined: there are none. */
+export function tokenKeyFilesOf(
+  { serviceAccountKeyFile: paths }: IdentityFlags,
+  { serviceAccount }: Identity,
+): TokenKeyFiles | undefined {
+  if (paths.length === 0) return undefined;
+  const read = (): readonly string[] => {
+    const older = checkingKeys(paths, serviceAccount?.publicKey);
+    // One that no token can be checked by is refused before it is taken.
+    older.forEach(verifyKey);
+    return older;
+  };
+  return { paths, read };
+}
+
 export function withFiles(own: Pki, { server, serviceAccount }: Identity): Pki {
   return {
     ...own,
@@ -107,16 +124,17 @@ function tokenKeys(flags: IdentityFlags): Pki["serviceAccount"] | undefined {
   const privateKey = readOperatorFile(path);
   pem(flag, path, () => createPrivateKey(privateKey));
   const publicKey = publicPem(flag, path, privateKey);
-  const known = others.flatMap((file) =>
+  return { privateKey, publicKey, olderPublicKeys: checkingKeys(others, publicKey) };
+}
+
+/** Of the files, each once; the signing key's is there anyway. */
+function checkingKeys(files: readonly string[], signingKey: string | undefined): readonly string[] {
+  const known = files.flatMap((file) =>
     keyBlocks(readOperatorFile(file)).map((block) =>
       publicPem("--service-account-key-file", file, block),
     ),
   );
-  return {
-    privateKey,
-    publicKey,
-    olderPublicKeys: [...new Set(known)].filter((one) => one !== publicKey),
-  };
+  return [...new Set(known)].filter((one) => one !== signingKey);
 }
 
 function keyBlocks(text: string): readonly string[] {

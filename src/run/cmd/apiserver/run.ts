@@ -20,7 +20,7 @@ import { serverOptions } from "../plane/server-options.ts";
 import { openSpareMemory } from "../shared/spare-memory.ts";
 import { startError } from "../shared/start-error.ts";
 import { exitOnStoreFailure } from "../shared/store-failure.ts";
-import { identityOf, servingFilesOf, withFiles } from "./identity.ts";
+import { identityOf, servingFilesOf, tokenKeyFilesOf, withFiles } from "./identity.ts";
 import { certDirPair } from "./cert-dir.ts";
 import { etcdStorage } from "./storage.ts";
 import { firstAddress, servicesOf } from "./services.ts";
@@ -49,7 +49,7 @@ export async function openApiServer(
   const planeOptions = {
     ...options,
     ...identity.options,
-    ...given({ servingFiles }),
+    ...given({ servingFiles, tokenKeyFiles: tokenKeyFilesOf(flags, identity) }),
     ...advertised,
     ...storage,
     ...(storage.openStore === undefined ? {} : { isOneOfSeveral: true }),

@@ -31,12 +31,20 @@ import { type TokenWebhookSetup, webhookTokens } from "./authentication/token-we
 import { openAuthorizers } from "./authorization/authorizers.ts";
 import type { AuthorizationSetup } from "./authorization/setup.ts";
 import { legacyUseNoter } from "./legacy-use.ts";
+import { renewedFiles } from "./renewed-files.ts";
 
 /** Upstream's default issuer for clusters that name none. */
 export const issuerDefault = "https://kubernetes.default.svc.cluster.local";
 const policyKinds = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"].map(
   (resource) => ({ group: "rbac.authorization.k8s.io", resource }),
 );
+
+/** Public keys, PEM. */
+export interface TokenKeyFiles {
+  readonly paths: readonly string[];
+  /** Throws when the files cannot be used. */
+  readonly read: () => readonly string[];
+}
 
 interface AccessDeps {
   readonly clock: Clock;
@@ -67,6 +75,8 @@ interface AccessDeps {
   readonly olderIssuers?: readonly string[];
   /** Of the key set, in the discovery document; absent: a path of the issuer. */
   readonly keysUrl?: string;
+  /** By which service account tokens are checked beside the signing key; absent: those of `pki`, unchanging. */
+  readonly tokenKeyFiles?: TokenKeyFiles;
   /** How long service account tokens live; absent: as they are asked for. */
   readonly tokenLifetimes?: TokenLifetimes;
   /** Audiences of tokens for this server; absent: the issuers. */
@@ -145,10 +155,10 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
     authenticator,
     authorizer,
     access: accessOf(authorizer, rbac),
-    issuer: {
+    issuer: () => ({
       discovery: discoveryDocument(issuer, deps.keysUrl, tokens.keys),
       keys: keySet(tokens.keys),
-    },
+    }),
     mintToken: (namespace, name, request, warn) => {
       const { tokenLifetimes: lifetimes } = deps;
       return serveTokenRequest(
@@ -190,10 +200,18 @@ function serviceAccountTokens(deps: AccessDeps): ServiceAccountTokens {
     olderIssuers,
     apiAudiences: deps.apiAudiences ?? [issuer, ...olderIssuers],
     privateKey: pki.serviceAccount.privateKey,
-    olderPublicKeys: pki.serviceAccount.olderPublicKeys,
+    olderPublicKeys: olderKeys(deps),
     legacyUsed: legacyUseNoter(deps),
     extendedUsed: extendedUseCounter(deps.metrics),
   });
+}
+
+/** Of the data directory they are read once; of an operator's files, whenever these change. */
+function olderKeys({ clock, pki, tokenKeyFiles }: AccessDeps): () => readonly string[] {
+  const first = pki.serviceAccount.olderPublicKeys;
+  return tokenKeyFiles === undefined
+    ? () => first
+    : renewedFiles(clock, { ...tokenKeyFiles, first });
 }
 
 /** In upstream's order: what is known here first, then what others must be asked. */

@@ -2,6 +2,7 @@
 import type { Tracing } from "./tracing/setup.ts";
 import type { TokenLifetimes } from "#auth/token-request.ts";
 import type { AuthenticationSetup } from "./authentication/setup.ts";
+import type { TokenKeyFiles } from "./access.ts";
 import type { ServingFiles } from "./authentication/serving-files.ts";
 import type { TokenWebhookSetup } from "./authentication/token-webhook.ts";
 import type { AuthorizationSetup } from "./authorization/setup.ts";
@@ -88,6 +89,8 @@ export interface PlaneOptions extends StoreOptions {
   readonly advertiseAddress?: string;
   /** Of certificates and authorities that may be replaced while it serves; absent: none is. */
   readonly servingFiles?: ServingFiles;
+  /** Of keys that check service account tokens, which may be replaced while it serves; absent: none is. */
+  readonly tokenKeyFiles?: TokenKeyFiles;
   /** PEM: authorities of client certificates; absent: the authority of `pki`. */
   readonly clientCa?: string;
   /** Of service account tokens; absent: as access.ts has it. */

@@ -160,7 +160,8 @@ function planeAccess(
   { registry, metrics, kubelets: { isShown } }: Storage & Pick<Ways, "kubelets">,
 ): ServerAccess {
   const { pki, staticTokens, frontProxy, issuer, anonymousPaths = "all" } = options;
-  const { olderIssuers, keysUrl, apiAudiences, tokenWebhook, tokenLifetimes } = options;
+  const { olderIssuers, keysUrl, apiAudiences, tokenWebhook, tokenLifetimes, tokenKeyFiles } =
+    options;
   const { authorization, hasBootstrapTokens, authentication, identity = "" } = options;
   return serverAccess({
     ...host,
@@ -176,6 +177,7 @@ function planeAccess(
       frontProxy,
       issuer,
       olderIssuers,
+      tokenKeyFiles,
       keysUrl,
       tokenLifetimes,
       apiAudiences,
