@@ -14,6 +14,7 @@ import { retryAfterMs } from "#client/api-errors.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Cache } from "./cache.ts";
+import { writeExpectedNode } from "./expected-node.ts";
 import type { Extender } from "./extender.ts";
 import type { Reservation } from "./plugin.ts";
 import type { PodInfo } from "./pod-info.ts";
@@ -128,11 +129,14 @@ export class Binder {
     });
     this.#ended();
     this.#rested();
+    if (isReady) return;
+    const waited = orders.filter(({ reservations }) => reservations.length > 0);
+    await Promise.all(waited.map(({ pod }) => writeExpectedNode(this.#deps, pod.info, undefined)));
   }
 
   /** `all` is aborted when it fails. */
   async #prepareMember(
-    { pod, reservations }: BindOrder,
+    { nodeName, pod, reservations }: BindOrder,
     all: AbortController,
   ): Promise<PrepareFailure | undefined> {
     const own = new AbortController();
@@ -140,6 +144,7 @@ export class Binder {
     const signal = AbortSignal.any([own.signal, all.signal]);
     // The Pod is deleted: the group is decided anew, without it.
     own.signal.addEventListener("abort", () => all.abort(), { once: true });
+    if (reservations.length > 0) await writeExpectedNode(this.#deps, pod.info, nodeName);
     for (const reservation of reservations) {
       try {
         await reservation.preBind(signal);
@@ -185,12 +190,14 @@ export class Binder {
     reservations: readonly Reservation[],
     signal: AbortSignal,
   ): Promise<boolean> {
+    await writeExpectedNode(this.#deps, pod.info, nodeName);
     for (const reservation of reservations) {
       try {
         await reservation.preBind(signal);
         if (signal.aborted) throw new Error("context canceled");
       } catch (error) {
         this.#failed(pod, nodeName, reservations, { plugin: reservation.plugin, error });
+        await writeExpectedNode(this.#deps, pod.info, undefined);
         return false;
       }
     }
@@ -235,6 +242,7 @@ export class Binder {
       eventsOf(pod.info).event(pod.info.pod, "Normal", "Scheduled", text);
     } catch (error) {
       this.#failed(pod, nodeName, reservations, { plugin: undefined, error });
+      if (reservations.length > 0) await writeExpectedNode(this.#deps, pod.info, undefined);
     }
   }
 

@@ -221,6 +221,8 @@ test("a claim to provision gets the node's name; the pod is bound when the volum
   const now = () => rig.api.peek<PersistentVolumeClaim>(claimsRef, "a", "c");
   const node = now()?.metadata?.annotations?.["volume.kubernetes.io/selected-node"] ?? "";
   assert.match(node, /^n[12]$/);
+  const expectedNode = () => rig.api.peek<Pod>(podsRef, "a", "p")?.status?.nominatedNodeName;
+  assert.equal(expectedNode(), node, "others see where it is going to be");
   assert.equal(rig.scheduler.metrics().bindsInFlight, 0, "a wait for volumes takes no bind");
   rig.api.put(volumesRef, volume("made", node, { storageClassName: "csi" }));
   await rig.clock.advance(50);
@@ -248,6 +250,8 @@ test("a provisioner that gives the node back, and one that never answers, let th
   const text =
     'running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "c"';
   assert.deepEqual(rig.events("FailedScheduling"), [text]);
+  const { nominatedNodeName } = rig.api.peek<Pod>(podsRef, "a", "p")?.status ?? {};
+  assert.equal(nominatedNodeName, undefined, "it is not going there after all");
   await rig.clock.advance(1_100);
   assert.notEqual(now()?.metadata?.annotations?.[key], undefined);
   await rig.clock.advance(600_000);

@@ -47,7 +47,9 @@ test("a claim is allocated, protected and reserved before its pod is bound", asy
   });
   assert.equal(status?.reservedFor?.[0]?.name, "p");
   const writes = rig.api.calls.filter(({ verb }) => verb !== "list" && verb !== "watch");
-  const [finalizer, allocation, bind] = writes.map((one) => `${one.verb} ${one.subresource}`);
+  const done = writes.map((one) => `${one.verb} ${one.subresource}`).slice(0, 4);
+  const [expected, finalizer, allocation, bind] = done;
+  assert.equal(expected, "patch status", "its node is told before its bind waits");
   assert.deepEqual([finalizer, allocation, bind], ["update ", "update status", "create binding"]);
   await rig.end();
 });

@@ -63,6 +63,8 @@ export interface PlaneOptions extends StoreOptions {
   readonly aggregation?: AggregationAccess;
   /** Built-in kinds that are served; absent: every version of all of them. */
   readonly resources?: readonly ResourceInfo[];
+  /** As flags set them; absent: those that may be switched are off. For the metrics alone. */
+  readonly featureGates?: readonly string[];
   /** Absent: upstream's default plugins, and NodeRestriction. */
   readonly admissionPlugins?: PluginChoice;
   /** Configurations of plugins; absent: none. */

@@ -50,6 +50,7 @@ export async function serverOptions(
   const tracing = await tracingOf(host, flags, parts);
   return {
     resources,
+    featureGates: flags.featureGates ?? [],
     kubelet,
     aggregation,
     admissionPlugins,

@@ -46,7 +46,7 @@ export async function openStorage(
     () => openRegistry(host, stores, { ...options, ...threads }),
     { close: (opened) => opened.close() },
   );
-  const metrics = processMetricSet();
+  const metrics = processMetricSet(options.featureGates);
   metrics.figuresOf(() => storeMetrics(stores.main.stats()));
   // An etcd that keeps everything tells of itself.
   if (options.openStore === undefined) describeOwnStore(metrics, stores);

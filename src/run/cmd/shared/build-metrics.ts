@@ -1,9 +1,10 @@
 /** What a process says of itself: its build, and how many metrics it has, by the names of component-base. */
 import type { MetricSet } from "#metrics/metric-set.ts";
-import { featureRows } from "./stock-flags/feature-gates.ts";
+import { enabledGates, featureRows } from "./stock-flags/feature-gates.ts";
 import { version } from "./user-agent.ts";
 
-export function describeBuild(metrics: MetricSet): void {
+/** `gates`: as flags set them. */
+export function describeBuild(metrics: MetricSet, gates: readonly string[]): void {
   const build: readonly (readonly [label: string, value: string])[] = [
     ["major", version.major],
     ["minor", version.minor],
@@ -35,7 +36,7 @@ export function describeBuild(metrics: MetricSet): void {
     "kubernetes_feature_enabled",
     "[BETA] 1 for a feature that is here, 0 for one that is not, by upstream's gate and its stage.",
     ["name", "stage"],
-    featureRows,
+    () => featureRows(enabledGates(gates)),
   );
   const none = (name: string, help: string): void => {
     metrics.counter(name, help, []).cell([]);

@@ -38,7 +38,10 @@ export interface HealthFlags extends TlsFlags {
   readonly tlsPrivateKeyFile?: string;
 }
 
-export interface RoleFlags extends ApiFlags, ElectionFlags, HealthFlags {}
+export interface RoleFlags extends ApiFlags, ElectionFlags, HealthFlags {
+  /** Of --feature-gates, as `featureGates` checked them; absent: none. */
+  readonly featureGates?: readonly string[];
+}
 
 export function addRoleFlags(
   command: Command,

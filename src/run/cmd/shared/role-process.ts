@@ -61,7 +61,7 @@ export async function openRole(
   parts: Parts,
   stopping: AbortSignal,
 ): Promise<Started> {
-  const metrics = processMetricSet();
+  const metrics = processMetricSet(flags.featureGates);
   countFailures(metrics, host.supervisor);
   const election = new Election(host, flags, metrics);
   const access = await apiAccess(flags);

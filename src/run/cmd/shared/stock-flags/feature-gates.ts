@@ -67,12 +67,12 @@ KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages KubeletSeparateDiskGC
 KubeletServiceAccountTokenForCredentialProviders ListFromCacheSnapshot LoggingBetaOptions
 MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge
 MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs
-NodeDeclaredFeatures OpenAPIEnums OpportunisticBatching PLEGOnDemandRelist PodDeletionCost
+NodeDeclaredFeatures NominatedNodeNameForExpectation OpenAPIEnums OpportunisticBatching PLEGOnDemandRelist PodDeletionCost
 PodLevelResources PodReadyToStartContainersCondition PodTopologyLabelsAdmission
 PortForwardWebsockets PreventStaticPodAPIReferences RelaxedServiceNameValidation
 ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile RemoteRequestHeaderUID
 ResourceHealthStatus ResourceHealthStatusMessage RestartAllContainersOnContainerExits
-RotateKubeletServerCertificate SchedulerAsyncPreemption ServiceAccountNodeAudienceRestriction
+RotateKubeletServerCertificate SchedulerAsyncPreemption SchedulerPopFromBackoffQ ServiceAccountNodeAudienceRestriction
 SizeBasedListCostEstimate StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob
 StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet
 StatefulSetSemanticRevisionComparison StorageVersionHash StrictIPCIDRValidation
@@ -106,8 +106,8 @@ const off: readonly StagedGates[] = [
 AllBeta ClusterTrustBundle ClusterTrustBundleProjection
 ConcurrentWatchObjectDecode CoordinatedLeaderElection DRADeviceTaintRules
 LocalStorageCapacityIsolationFSQuotaMonitoring MaxUnavailableStatefulSet
-NominatedNodeNameForExpectation PodCertificateRequest SELinuxMount SchedulerAsyncAPICalls
-SchedulerPopFromBackoffQ StorageVersionMigrator UnauthenticatedHTTP2DOSMitigation
+PodCertificateRequest SELinuxMount SchedulerAsyncAPICalls
+StorageVersionMigrator UnauthenticatedHTTP2DOSMitigation
 `,
   ),
   staged(
@@ -210,13 +210,15 @@ function has(all: readonly StagedGates[], name: string): boolean {
   return all.some(({ names }) => names.has(name));
 }
 
-/** Of each gate: name and stage, and 1 where it is on. */
-export function* featureRows(): Generator<readonly [labels: readonly string[], value: number]> {
+/** Of each gate: name and stage, and 1 where it is on. `enabled`: of those that may be switched. */
+export function* featureRows(
+  enabled: ReadonlySet<string>,
+): Generator<readonly [labels: readonly string[], value: number]> {
   for (const [all, value] of [
     [on, 1],
     [off, 0],
   ] as const) {
     for (const { stage, names } of all) for (const name of names) yield [[name, stage], value];
   }
-  for (const name of Object.keys(switched)) yield [[name, "ALPHA"], 0];
+  for (const name of Object.keys(switched)) yield [[name, "ALPHA"], enabled.has(name) ? 1 : 0];
 }

@@ -9,7 +9,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { makeProgram } from "../../program.ts";
 import { etcdFlags } from "./etcd.ts";
-import { enabledGates, featureGates } from "./feature-gates.ts";
+import { enabledGates, featureGates, featureRows } from "./feature-gates.ts";
 import { kubeApiServerFlags } from "./kube-apiserver.ts";
 import { kubeControllerManagerFlags } from "./kube-controller-manager.ts";
 import { kubeSchedulerFlags } from "./kube-scheduler.ts";
@@ -155,6 +155,9 @@ test("a feature gate is taken at the value that tells what is here", () => {
   const both = enabledGates(featureGates("GenericWorkload=true", gang));
   assert.deepEqual([...both].sort(), ["GangScheduling", "GenericWorkload"]);
   assert.deepEqual([...enabledGates(featureGates("GangScheduling=false", gang))], []);
+  const shown = new Map([...featureRows(both)].map(([[name], value]) => [name, value]));
+  assert.equal(shown.get("GangScheduling"), 1, "kubernetes_feature_enabled shows what flags set");
+  assert.equal(shown.get("WorkloadAwarePreemption"), 0);
   assert.throws(() => featureGates("WatchList"), /missing bool value for feature gate WatchList/);
   assert.throws(() => featureGates("WatchList=yes"), /parsing "yes": invalid syntax/);
 });
