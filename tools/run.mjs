@@ -40,6 +40,7 @@ const benches = [
   "stripes",
   "views",
   "zone-loss",
+  "nodes",
 ];
 /** Rooms that `check` tests, besides the rules of the tree: what everything stands on, and the way of a write to its watchers. */
 const quickRooms = new Set(

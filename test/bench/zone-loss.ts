@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { credentialsOf, KubeHttp } from "../process/kube-http.ts";
 import { flagsOf } from "./flags.ts";
 import { printTable, progress, progressDone } from "./store/table.ts";
+import { until } from "./until.ts";
 import { Bystander, quantile } from "./zone-loss/bystander.ts";
 import { Fleet } from "./zone-loss/fleet.ts";
 import { type Plane, startOneProcess, startPlane } from "./zone-loss/plane.ts";
@@ -19,7 +20,7 @@ for a pod, each 20 times a second.
   --nodes N         (1000)
   --pods N          of all nodes together (5000)
   --budgets LIST    values of --recovery-budget, one run each (off,auto)
-  --cut-seconds N   for which all nodes are cut off in the first run; 0: not at all (70)
+  --cut-seconds N   for which all nodes are cut off in the first run; 0: not at all (120)
   --svg FILE        also draws the runs
   --burst true      instead: "pilothouse up", all in one process, to which the Deployments are given at once
 `;
@@ -27,7 +28,7 @@ const flags = flagsOf(usage, {
   nodes: "1000",
   pods: "5000",
   budgets: "off,auto",
-  "cut-seconds": "70",
+  "cut-seconds": "120",
   svg: "",
   burst: "false",
 });
@@ -80,7 +81,10 @@ async function run(plane: Plane, budget: string): Promise<Run> {
   const fleet = new Fleet(plane.admin);
   await until("nodes", async () => (await fleet.readZones()) >= nodes);
   await fill(plane.admin);
-  await until("pods", () => fleet.ready() >= pods);
+  await until("pods", () => {
+    progress(`${fleet.ready()} pods are ready`);
+    return fleet.ready() >= pods;
+  });
   const cutEvicted = cutSeconds === 0 || runs.length > 0 ? undefined : await cutAll(fleet);
   const lost = [...fleet.zones].filter(([, zone]) => zone === lostZone).map(([name]) => name);
   const before = fleet.evicted;
@@ -216,17 +220,6 @@ async function fill(admin: KubeHttp): Promise<void> {
       spec: { replicas, selector: { matchLabels: labels }, template },
     });
   }
-}
-
-async function until<T>(what: string, look: () => T | Promise<T>): Promise<NonNullable<T>> {
-  const endMs = performance.now() + recoveryMsMax;
-  while (performance.now() < endMs) {
-    const found = await look();
-    if (found !== undefined && found !== null && found !== false) return found;
-    progress(`waits for ${what}`);
-    await sleep(250);
-  }
-  throw new Error(`it never came: ${what}`);
 }
 
 function panels(all: readonly Run[]): readonly Panel[] {

@@ -1,5 +1,6 @@
 /** Pods and nodes as a watcher sees them: which are ready, which were evicted, second by second. */
 import type { Json, KubeHttp } from "../../process/kube-http.ts";
+import { progress } from "../store/table.ts";
 
 interface Seen {
   readonly node: string;
@@ -10,6 +11,7 @@ interface Seen {
 const zoneLabel = "topology.kubernetes.io/zone";
 const failureAnnotation = "pilothouse.dev/failure";
 const patchesAtOnce = 32;
+const watchesMax = 20;
 const merge = "application/merge-patch+json";
 
 export class Fleet {
@@ -21,9 +23,17 @@ export class Fleet {
 
   constructor(admin: KubeHttp) {
     this.#admin = admin;
-    void admin.watch("/api/v1/pods?watch=1&resourceVersion=0", ({ type, object }) =>
-      this.#see(type, object),
-    );
+    void this.#watch();
+  }
+
+  /** From the state of now, again when a watch ends. */
+  async #watch(): Promise<void> {
+    for (let watches = 0; watches < watchesMax; watches++) {
+      this.#pods.clear();
+      const path = "/api/v1/pods?watch=1&resourceVersion=0";
+      await this.#admin.watch(path, ({ type, object }) => this.#see(type, object));
+      progress("the watch of pods ended");
+    }
   }
 
   #see(type: string, pod: Json): void {

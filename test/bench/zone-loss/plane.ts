@@ -10,9 +10,11 @@ export interface Plane {
   stop(): Promise<void>;
 }
 
-/** Nodes are given up as soon as they are not ready: the budget alone, or nothing, slows the herd. */
+/**
+ * Nodes are given up as soon as they are not ready: the budget alone, or nothing, slows the herd. The grace period is upstream's: with
+ * a shorter one a busy machine loses nodes by itself.
+ */
 const eager = [
-  "--node-monitor-grace-period=15s",
   "--node-monitor-period=2s",
   "--node-eviction-rate=10000",
   "--secondary-node-eviction-rate=10000",

@@ -4,7 +4,12 @@ import { hollowDefaults, type HollowOptions } from "#hollow/options.ts";
 import { devicesOf } from "../shared/device-file.ts";
 import { failuresOf } from "../shared/failure-file.ts";
 import { listenAsKubelets } from "../shared/hollow-kubelet.ts";
-import { stagedHollowNodes, type StagePlan, stagePlanOf } from "../shared/hollow-stages.ts";
+import {
+  nodeStages,
+  stagedHollowNodes,
+  type StagePlan,
+  stagePlanOf,
+} from "../shared/hollow-stages.ts";
 import { openNodeGroups } from "../shared/node-group-role.ts";
 import { hollowStartMs, hollowStopMs, shutdownMs } from "../shared/limits.ts";
 import type { SupervisedHost } from "../shared/host.ts";
@@ -65,11 +70,13 @@ export async function openHollow(
     },
   });
   const { nodeGroups: path } = flags;
-  const asked = { flags, options: { ...options, firstIndex: options.firstIndex + count } };
+  const asked = {
+    flags,
+    options: { ...options, firstIndex: options.firstIndex + count },
+    stages: nodeStages(plan),
+  };
   const provider =
-    path === undefined
-      ? undefined
-      : await openNodeGroups(host, connection.client(), { path, ...asked }, parts);
+    path === undefined ? undefined : await openNodeGroups(host, clients, { path, ...asked }, parts);
   await Promise.race([hollow.registered, untilAborted(stopping)]);
   const groups = provider === undefined ? "" : `node groups at ${provider.address}\n`;
   return stopping.aborted ? undefined : { text: `${count} nodes registered\n${groups}` };

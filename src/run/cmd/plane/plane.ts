@@ -37,6 +37,8 @@ export interface Plane {
   readonly ownAddresses: OwnAddresses;
   /** As cluster-admin, without a socket. */
   readonly client: Client;
+  /** As this user, without a socket. */
+  readonly clientAs: (user: string) => Client;
   /** Resolves when every hollow node is registered; the API is ready before that. */
   readonly registered: Promise<void>;
   /** Resolves when the store had to stop (disk): the process must end. */
@@ -106,6 +108,7 @@ async function openPlane(
   return {
     url: urlOf(options.host, listening),
     client: directClient(server.handler, administrator),
+    clientAs: (name) => directClient(server.handler, { name, groups: [groups.authenticated] }),
     registered: loops?.registered ?? Promise.resolve(),
     failed: storage.stores.failed,
     ownAddresses: ways.ownAddresses,

@@ -44,6 +44,14 @@ function objectsOf(path: string): readonly JsonObject[] {
   return objects;
 }
 
+/** Of a second group of nodes in a process: other kinds are played once. */
+export function nodeStages(plan: StagePlan | undefined): StagePlan | undefined {
+  if (plan === undefined) return undefined;
+  const ofNodes = ({ target }: Stage): boolean =>
+    target.apiVersion === "v1" && (target.kind === "Node" || target.kind === "Pod");
+  return { ...plan, files: plan.files.filter(ofNodes) };
+}
+
 export interface HollowClients {
   readonly client: Client;
   /** A client that acts as another user. */

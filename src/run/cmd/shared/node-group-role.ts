@@ -1,10 +1,9 @@
 /** Node groups of hollow nodes in one process: their nodes, and the provider that autoscalers ask. */
 import { type Command, InvalidArgumentError, Option } from "commander";
-import type { Client } from "#client/client.ts";
-import { createHollowNodes } from "#hollow/hollow.ts";
 import { GroupNodes } from "#hollow/node-group-nodes.ts";
 import { NodeGroups } from "#hollow/node-groups.ts";
 import type { HollowOptions } from "#hollow/options.ts";
+import { type HollowClients, stagedHollowNodes, type StagePlan } from "./hollow-stages.ts";
 import type { SupervisedHost } from "./host.ts";
 import { isLoopback } from "./loopback.ts";
 import { nodeGroupsOf } from "./node-group-file.ts";
@@ -51,19 +50,21 @@ interface Asked {
   readonly flags: NodeGroupFlags;
   /** Of nodes and pods, as far as groups do not say; `firstIndex`: of the first node of a group. */
   readonly options: HollowOptions;
+  /** What the nodes and their pods play; undefined: their built-in life. */
+  readonly stages: StagePlan | undefined;
 }
 
 /** Throws UsageError. */
 export async function openNodeGroups(
   host: SupervisedHost,
-  client: Client,
-  { path, flags, options }: Asked,
+  clients: HollowClients,
+  { path, flags, options, stages }: Asked,
   parts: Parts,
 ): Promise<ListeningProvider> {
   const file = nodeGroupsOf(path);
   const tls = await tlsOf(flags);
-  const deps = { ...host, client };
-  const hollow = createHollowNodes(deps, { ...options, count: 0 });
+  const deps = { ...host, client: clients.client };
+  const hollow = stagedHollowNodes(host, clients, { ...options, count: 0 }, stages);
   const facts = { nowMs: host.clock.nowMs(), firstIndex: options.firstIndex };
   const groups = new NodeGroups(host, file, facts);
   const nodes = new GroupNodes(deps, { groups, options, roster: hollow.roster });

@@ -8,7 +8,7 @@ import { clusterPki } from "../shared/cluster-pki.ts";
 import { type DataDirectory, holdDataDirectory } from "../shared/data-dir.ts";
 import { devicesOf } from "../shared/device-file.ts";
 import { failuresOf } from "../shared/failure-file.ts";
-import { stagePlanOf } from "../shared/hollow-stages.ts";
+import { nodeStages, type StagePlan, stagePlanOf } from "../shared/hollow-stages.ts";
 import type { SupervisedHost } from "../shared/host.ts";
 import { kubeAdmin, writeKubeconfig } from "../shared/kubeconfig-file.ts";
 import { nodeHost } from "../shared/node-host.ts";
@@ -61,7 +61,7 @@ export async function openUp(
   const pki = clusterPki(host, directory, [flags.host, ...Object.values(advertised)]);
   const more = { ...options, ...signing, ...advertised, ...devices, pki };
   const plane = await openPlane(host, { directory, flags, more }, parts.nest("plane"));
-  const groups = await openNodeGroupsOf(host, plane, flags, parts);
+  const groups = await openNodeGroupsOf(host, plane, { flags, stages }, parts);
   const relay = await openRelayBeside(host, { plane, pki, flags, options, stopping }, parts);
   writeKubeconfig(directory.kubeconfig, plane.url, pki, kubeAdmin(pki));
   await openSpareMemory(host.clock, parts);
@@ -110,7 +110,7 @@ async function openPlane(
 async function openNodeGroupsOf(
   host: SupervisedHost,
   plane: Plane,
-  flags: UpFlags,
+  { flags, stages }: { readonly flags: UpFlags; readonly stages: StagePlan | undefined },
   parts: Parts,
 ): Promise<string> {
   const { hollowNodeGroups: path } = flags;
@@ -123,7 +123,10 @@ async function openNodeGroupsOf(
     stopMs: hollowStopMs,
     unpullable: flags.imagePullError,
   };
-  const provider = await openNodeGroups(host, plane.client, { path, flags, options }, parts);
+  // With nodes of its own the plane plays the stages of other kinds by itself.
+  const own = flags.nodes === 0 ? stages : nodeStages(stages);
+  const asked = { path, flags, options, stages: own };
+  const provider = await openNodeGroups(host, plane, asked, parts);
   return `\n  node groups ${provider.address} (externalgrpc)`;
 }
 
