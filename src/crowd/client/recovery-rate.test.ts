@@ -51,7 +51,7 @@ test("turns of a shared loop that come late cut the rate, however fast the answe
   const second = async (lagMs: number): Promise<number> => {
     rate.waited();
     await clock.advance(1_100);
-    for (let at = 0; at < 10; at++) rate.lagged(at < 2 ? lagMs : 0);
+    for (let at = 0; at < 10; at++) rate.lagged(at < 3 ? lagMs : 0);
     for (let at = 0; at < 20; at++) rate.answered(5);
     return Math.round(rate.perSecond);
   };

@@ -6,10 +6,11 @@
  *   answers ─► overloaded (429, 503, none): half of the rate
  *          ─► one of ten takes longer than 500 ms: seven tenths of it
  *          ─► nine of ten take at most 200 ms, and pods waited for the rate: a quarter more, once a second
- *   lag    ─► one of ten turns comes more than 60 ms late: seven tenths of it; more only while nine of ten come within 25 ms
+ *   lag    ─► turns that come more than 60 ms late take a tenth of a second's time: seven tenths of it; more only while those of more
+ *             than 25 ms take less than that
  *
  * Holds  least <= perSecond <= most; at most one cut per 500 ms, because answers of one moment tell the same thing.
- * Bounds six counts; no history.
+ * Bounds six sums; no history.
  * After  TCP's additive increase and multiplicative decrease (RFC 5681), with a multiplicative increase: herds are short.
  */
 import type { Clock } from "#platform/clock.ts";
@@ -31,6 +32,10 @@ const briskMs = 200;
 const lateMs = 60;
 const promptMs = 25;
 const windowMs = 1_000;
+/** By time, because a loop that is late has few turns. */
+const lagShareMs = windowMs / 10;
+/** One alone may be a pause of the garbage collector. */
+const lateLeast = 2;
 const cutEveryMs = 500;
 /** Fewer answers say nothing about one of ten. */
 const answersLeast = 10;
@@ -43,9 +48,9 @@ export class RecoveryRate {
   #answers = 0;
   #slow = 0;
   #brisk = 0;
-  #lags = 0;
   #late = 0;
-  #prompt = 0;
+  #lateMs = 0;
+  #tardyMs = 0;
   #hasWaited = false;
   #windowMs: number;
   #cutMs = -Infinity;
@@ -89,11 +94,11 @@ export class RecoveryRate {
 
   /** A turn of the loop that the server shares came so late. */
   lagged(lagMs: number): void {
-    this.#lags++;
-    if (lagMs > lateMs) this.#late++;
-    if (lagMs <= promptMs) this.#prompt++;
-    if (this.#lags < answersLeast) return;
-    if (this.#late * 10 > this.#lags) this.#cut(0.7, "slow loop");
+    if (lagMs > promptMs) this.#tardyMs += lagMs;
+    if (lagMs <= lateMs) return;
+    this.#late++;
+    this.#lateMs += lagMs;
+    if (this.#late >= lateLeast && this.#lateMs >= lagShareMs) this.#cut(0.7, "slow loop");
   }
 
   /** The server refused for load, or gave no answer. */
@@ -102,7 +107,7 @@ export class RecoveryRate {
   }
 
   #endWindow(): void {
-    const isPrompt = this.#prompt * 10 >= this.#lags * 9;
+    const isPrompt = this.#tardyMs < lagShareMs;
     const isBrisk = isPrompt && this.#brisk * 10 >= this.#answers * 9;
     if (isBrisk && this.#hasWaited) this.#set(this.#perSecond * 1.25, "headroom");
     this.#startWindow();
@@ -126,9 +131,9 @@ export class RecoveryRate {
     this.#answers = 0;
     this.#slow = 0;
     this.#brisk = 0;
-    this.#lags = 0;
     this.#late = 0;
-    this.#prompt = 0;
+    this.#lateMs = 0;
+    this.#tardyMs = 0;
     this.#hasWaited = false;
     this.#windowMs = this.#clock.monotonicMs();
   }
