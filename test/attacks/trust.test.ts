@@ -297,9 +297,9 @@ test("every file that opens or takes TLS goes by trust.ts", () => {
     "src/core/platform/node/http/http2-hosts.ts",
     // A KMS plugin's unix socket, in the clear.
     "src/commit/encryption/kms-client.ts",
-    // HTTP/2 in the clear, within a connection whose TLS api-access.ts or the coordinator's own listener has opened.
-    "src/run/cmd/region/tunnel.ts",
+    // HTTP/2 inside of a connection that http-client.ts has opened, or the listener has taken.
     "src/run/cmd/coordinator/region-tunnels.ts",
+    "src/run/cmd/region/tunnel.ts",
     // A test's own server.
     "src/gate/extension/testing/webhook-server.ts",
   ]);

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Node } from "#api/gen/types.ts";
+import type { AnyObject } from "#api/object.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { refs } from "../names.ts";
+import { mcsRefs, refs } from "../names.ts";
 import { SummaryKeeper } from "../summary/region-summary.ts";
 import { summaryProperties } from "../summary/summary-text.ts";
 import { deployment, deployments, placement, RegionsWorld, system } from "../testing/world.ts";
@@ -64,5 +65,39 @@ test("a million nodes in a hundred regions: 1 MB of state, no writes at rest, a 
   );
   assert.ok(bytes <= 1_000_000, `${bytes} bytes`);
   assert.ok(home <= 12, `${home} writes to home`);
+  await world.close();
+});
+
+test("an endpoint that changes in one of a hundred regions is one write to each of them, and none to home", async (t) => {
+  const world = new RegionsWorld();
+  world.put(refs.namespaces, { metadata: { name: "default", uid: "ns" } });
+  for (let i = 0; i < 100; i++) world.join(`r${i}`, { hasServices: true });
+  const { api } = world.regions.get("r0") ?? assert.fail();
+  const metadata = { name: "web", namespace: "default", uid: "web" };
+  const ports = [{ port: 80, protocol: "TCP" }];
+  const showEndpoints = (addresses: readonly string[]): void =>
+    void api.put<AnyObject>(refs.endpointSlices, {
+      metadata: { ...metadata, labels: { "kubernetes.io/service-name": "web" } },
+      addressType: "IPv4",
+      ports,
+      endpoints: addresses.map((address) => ({ addresses: [address] })),
+    });
+  api.put<AnyObject>(refs.services, { metadata, spec: { clusterIP: "10.0.0.1", ports } });
+  showEndpoints(["10.1.0.1"]);
+  api.put<AnyObject>(mcsRefs.exports, { metadata });
+  await world.start();
+  await world.advance(3_000, 500);
+  world.forgetCalls();
+  await world.advance(60_000, 20_000);
+  assert.deepEqual(world.writes(), [], "at rest nothing is written");
+  showEndpoints(["10.1.0.1", "10.1.0.2"]);
+  const cpu = process.cpuUsage();
+  await world.advance(1_000, 200);
+  const used = process.cpuUsage(cpu);
+  const writes = world.writes();
+  const slices = writes.filter((write) => write.includes(" patch endpointslices "));
+  assert.deepEqual([writes.length, slices.length], [100, 100]);
+  const ms = Math.round((used.user + used.system) / 1_000);
+  t.diagnostic(`${writes.length} writes to regions, ${ms} ms CPU with 100 API servers in memory`);
   await world.close();
 });
