@@ -6,7 +6,10 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { AnyObject } from "#api/object.ts";
+import { notFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
+import type { RegionConnection } from "#regions/coordinator/region-connection.ts";
+import { RegionWriter } from "#regions/coordinator/region-writer.ts";
 import { ApiConnection, apiAccess } from "#cmd/shared/api-access.ts";
 import { freePort } from "./stock-apiserver.ts";
 import { pilothouse, removeDirectory, temporaryDirectory } from "./harness.ts";
@@ -159,7 +162,7 @@ void describe("two regions and a coordinator", { timeout: 300_000 }, () => {
     const imports = mcs("serviceimports");
     const imported = await until("an import with an address", async () => {
       const found = await us.get<AnyObject>(imports, "default", "web").catch(() => undefined);
-      return JSON.stringify(found).includes('"type":"Ready"') ? found : undefined;
+      return JSON.stringify(found ?? {}).includes('"type":"Ready"') ? found : undefined;
     });
     assert.deepEqual((imported["status"] as { readonly clusters: unknown }).clusters, [
       { cluster: "eu" },
@@ -177,6 +180,48 @@ void describe("two regions and a coordinator", { timeout: 300_000 }, () => {
       const { items } = await us.list<AnyObject>(imports, {});
       return items.length === 0 ? true : undefined;
     });
+  });
+
+  it("takes over nothing that others made between its look and its write", async () => {
+    const eu = await open("eu");
+    const made = await eu.create<AnyObject>(deployments, "default", {
+      metadata: { name: "theirs" },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { app: "theirs" } },
+        template: {
+          metadata: { labels: { app: "theirs" } },
+          spec: { containers: [{ name: "main", image: "theirs:1" }] },
+        },
+      },
+    });
+    // As the look saw it: nothing there yet.
+    const late: Pick<Client, "get" | "patch"> = {
+      get: (ref, namespace, name) =>
+        name === "theirs"
+          ? Promise.reject(notFound({ group: ref.group, resource: ref.resource }, name))
+          : eu.get(ref, namespace, name),
+      patch: (...args) => eu.patch(...args),
+    };
+    const region = { name: "eu", client: late, placed: () => new Map() };
+    const containers = [{ name: "main", image: "ours:1" }];
+    const template = { metadata: { labels: { app: "theirs" } }, spec: { containers } };
+    const object: AnyObject = {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "theirs", namespace: "default" },
+      spec: { replicas: 5, selector: { matchLabels: { app: "theirs" } }, template },
+    };
+    const { problems } = await new RegionWriter().write(
+      region as unknown as RegionConnection,
+      "placement",
+      [{ ref: deployments, object }],
+      { kinds: [], adopts: false },
+    );
+    assert.deepEqual(problems, ["Deployment/theirs in eu was made by others just now"]);
+    const after = await eu.get<AnyObject>(deployments, "default", "theirs");
+    assert.deepEqual(after["spec"], made["spec"]);
+    await eu.delete(deployments, "default", "theirs");
   });
 
   it("goes on when the coordinator was killed", async () => {

@@ -6,8 +6,9 @@
  * Order  as given: a Namespace, then what templates name, then the rest. Deletes come last.
  */
 import type { AnyObject } from "#api/object.ts";
+import { given } from "#base/given.ts";
 import type { ResourceRef } from "#client/client.ts";
-import { isAlreadyExists, isNotFound } from "#client/api-errors.ts";
+import { isAlreadyExists, isConflict, isNotFound } from "#client/api-errors.ts";
 import { annotations, labels, managerName, refs } from "../names.ts";
 import type { RegionConnection } from "./region-connection.ts";
 
@@ -68,21 +69,38 @@ export class RegionWriter {
       return `${object.kind}/${name} in ${region.name} is not of this placement`;
     }
     if (there === undefined) await ensureNamespace(region, namespace);
-    const uid = there?.metadata?.uid;
-    const metadata = { ...object.metadata, ...(uid === undefined ? {} : { uid }) };
-    const applied = await region.client.patch<AnyObject>(
-      ref,
-      namespace,
-      name,
-      "apply",
-      { ...object, metadata },
-      { fieldManager: managerName, force: true },
-    );
+    const applied = await this.#send(region, { ref, object }, there, adopts);
+    if (applied === undefined) {
+      return `${object.kind}/${name} in ${region.name} was made by others just now`;
+    }
     this.#settled.set(keyIn(region, applied), stampOf(applied));
     if (cached !== undefined) {
       this.#sent.set(keyIn(region, cached), { applied: hashOf(object), before: stampOf(cached) });
     }
     return undefined;
+  }
+
+  /**
+   * What is there is named by its uid. What was not there a moment ago is not taken over from whoever made it meanwhile: a
+   * field of theirs that differs refuses the whole.
+   * @returns undefined: refused so.
+   */
+  async #send(
+    { client }: RegionConnection,
+    { ref, object }: WantedObject,
+    there: AnyObject | undefined,
+    adopts: boolean,
+  ): Promise<AnyObject | undefined> {
+    const { namespace = "", name = "" } = object.metadata ?? {};
+    const uid = there?.metadata?.uid;
+    const sent = { ...object, metadata: { ...object.metadata, ...given({ uid }) } };
+    const options = { fieldManager: managerName, force: adopts || uid !== undefined };
+    try {
+      return await client.patch<AnyObject>(ref, namespace, name, "apply", sent, options);
+    } catch (error) {
+      if (options.force || !isConflict(error)) throw error;
+      return undefined;
+    }
   }
 
   /** What was applied is what is wanted, and nobody changed it since; or the cache does not show it yet. */
