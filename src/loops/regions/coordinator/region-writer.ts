@@ -81,9 +81,9 @@ export class RegionWriter {
   }
 
   /**
-   * What is there is named by its uid. What was not there a moment ago is not taken over from whoever made it meanwhile: a
-   * field of theirs that differs refuses the whole.
-   * @returns undefined: refused so.
+   * An object that is there is named by its uid. An object that others make after the look is not taken over: a field of theirs
+   * that differs refuses the whole write.
+   * @returns undefined: it was refused for that reason.
    */
   async #send(
     { client }: RegionConnection,
