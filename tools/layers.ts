@@ -96,6 +96,8 @@ export const layers: Readonly<Record<string, Room>> = {
   apiserver: { wing: "gate", level: 4, pure: false, mayImport: level3 },
   // Makes the served kinds, plugins and proxies that apiserver and admission have places for.
   extension: { wing: "gate", level: 4, pure: false, mayImport: [...level3, "cel", "apiserver"] },
+  // The store of a process, read in other threads than the one that writes it.
+  threads: { wing: "commit", level: 3, pure: true, mayImport: ["base", "platform", "store"] },
   // The registry's store on an etcd cluster that stock API servers write as well.
   stocketcd: {
     wing: "commit",
@@ -216,6 +218,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "sinks",
       "encryption",
       "autoscaler",
+      "threads",
     ],
   },
   sim: {
@@ -253,6 +256,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "sinks",
       "encryption",
       "autoscaler",
+      "threads",
     ],
   },
 };

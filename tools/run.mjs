@@ -41,6 +41,7 @@ const benches = [
   "views",
   "zone-loss",
   "nodes",
+  "cores",
 ];
 /** Rooms that `check` tests, besides the rules of the tree: what everything stands on, and the way of a write to its watchers. */
 const quickRooms = new Set(

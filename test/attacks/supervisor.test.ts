@@ -572,6 +572,9 @@ describe("work that is not waited for", () => {
     "gate/auth/issuers/issuer-keys.ts": ["this.refresh("],
     "run/cmd/shared/encryption.ts": ["this.#takeWithPlugins("],
     "run/cmd/plane/authentication/issuers.ts": ["tokens.warmUp("],
+    // Its events are stored or lost, and counted; the end of a thread is heard by its exit.
+    "run/cmd/plane/workers/audit-desk.ts": ["allStored("],
+    "run/cmd/plane/workers/pool.ts": ["worker.terminate("],
     // It catches what its client does.
     "gate/server/websocket-stream.ts": ["sink.untilLeft("],
     // It answers 502, or breaks its stream.

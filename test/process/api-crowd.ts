@@ -7,8 +7,13 @@ import { type RunningRole, startRole } from "./role-harness.ts";
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
 
+/** Where a crowd connects. */
+export interface Reached {
+  connect(): KubeHttp;
+}
+
 /** A server that comes back at its port. */
-export class Server {
+export class Server implements Reached {
   readonly #directory: string;
   readonly #args: readonly string[];
   #role: RunningRole | undefined;
@@ -37,12 +42,16 @@ class Watcher {
   readonly seen: string[] = [];
   resumed = -1;
   refused = 0;
-  readonly #servers: readonly Server[];
+  readonly #servers: readonly Reached[];
   #at: number;
   #revision: string;
   #http: KubeHttp | undefined;
 
-  constructor(servers: readonly Server[], at: number, { revision }: { readonly revision: string }) {
+  constructor(
+    servers: readonly Reached[],
+    at: number,
+    { revision }: { readonly revision: string },
+  ) {
     this.#servers = servers;
     this.#at = at;
     this.#revision = revision;
@@ -75,7 +84,7 @@ class Watcher {
 
 /** @returns the names that a server acknowledged. */
 async function writeUntil(
-  servers: readonly Server[],
+  servers: readonly Reached[],
   writer: number,
   { signal }: AbortController,
 ): Promise<readonly string[]> {
@@ -103,7 +112,7 @@ async function writeUntil(
 }
 
 async function listed(
-  server: Server | undefined,
+  server: Reached | undefined,
 ): Promise<{ readonly names: readonly string[]; readonly revision: string }> {
   const http = server?.connect();
   const answer = await http?.request("GET", configMaps);
@@ -135,15 +144,18 @@ const writeEveryMs = watchers > 50 ? 10 * writers : 0;
 
 /** Writers and watchers at all servers while `disturb` runs; then their books are compared. */
 export async function runCrowd(
-  servers: readonly Server[],
+  servers: readonly Reached[],
   disturb: (random: FakeRandom) => Promise<void>,
+  writersMin = writers,
 ): Promise<void> {
   const random = new FakeRandom(Number(process.env["PILOTHOUSE_SEED"] ?? 1));
   const stopped = new AbortController();
   const first = await listed(servers[0]);
   const following = Array.from({ length: watchers }, (_, at) => new Watcher(servers, at, first));
   const watching = following.map((watcher) => watcher.run(stopped.signal));
-  const writing = Array.from({ length: writers }, (_, at) => writeUntil(servers, at, stopped));
+  const writing = Array.from({ length: Math.max(writers, writersMin) }, (_, at) =>
+    writeUntil(servers, at, stopped),
+  );
   await disturb(random);
   stopped.abort();
   const acknowledged = (await Promise.all(writing)).flat();
@@ -154,7 +166,7 @@ export async function runCrowd(
 
 /** Asserts that no acknowledged write is lost, and that each watcher saw each write once, without a list. Closes them. */
 async function compareCrowd(
-  servers: readonly Server[],
+  servers: readonly Reached[],
   acknowledged: readonly string[],
   following: readonly Watcher[],
 ): Promise<void> {

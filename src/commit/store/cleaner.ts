@@ -44,6 +44,7 @@ export class Cleaner {
     const { slabs, versions } = this.#mvcc;
     // The slabs of the last pass have been released; only readers that hold values of them keep them in memory.
     this.#victims = new Map();
+    if (slabs.isReader) return false;
     const excess = slabs.heldBytes - slabs.liveBytes * heldFactor - slackBytes;
     if (excess <= 0) return false;
     this.#victims = chooseVictims(slabs.sparse(fractionMax), excess);
@@ -68,6 +69,7 @@ export class Cleaner {
     slabs.retain(slab, record.length);
     slabs.release(from, record.length);
     versions.move(row, slab.id, offset);
+    this.#mvcc.onMoved?.(slab, offset);
     return record.length;
   }
 }

@@ -12,7 +12,7 @@ import { BTree } from "#base/btree.ts";
 import { RevisionLog } from "./log.ts";
 import { Pruning } from "./pruning.ts";
 import { headerBytes, recordSize } from "./record.ts";
-import type { Slabs } from "./slabs.ts";
+import type { Slab, Slabs } from "./slabs.ts";
 import type {
   GetResult,
   Key,
@@ -40,6 +40,8 @@ export class Mvcc {
   readonly index = new BTree<Row>();
   log: RevisionLog;
   readonly pruning: Pruning;
+  /** A record was moved there (cleaner.ts). */
+  onMoved: ((slab: Slab, offset: number) => void) | undefined;
   #commitRevision: number;
   #compactRevision: number;
   readonly #view: RowView = {

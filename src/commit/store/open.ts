@@ -7,17 +7,19 @@ import type { Random } from "#platform/random.ts";
 import type { TurnRest } from "#platform/turn-rest.ts";
 import { EmbeddedStore } from "./embedded.ts";
 import type { FullStore } from "./full-store.ts";
-import type { Engine } from "./engines/engine.ts";
+import type { AppendBatch, Engine } from "./engines/engine.ts";
 import type { LogCluster } from "./engines/etcd/cluster.ts";
 import { EtcdEngine } from "./engines/etcd/engine.ts";
 import type { EtcdEngineOptions } from "./engines/etcd/engine.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { LocalEngineOptions } from "./engines/local/engine.ts";
 import { MemoryEngine, MemoryLog } from "./engines/memory.ts";
+import { TappedEngine } from "./engines/tapped.ts";
 import { Leases } from "./leases.ts";
 import { Mvcc } from "./mvcc.ts";
 import type { StoreOptions } from "./options.ts";
 import { Recovery } from "./recover.ts";
+import { type SharedSlab, type SharedState, sharedState } from "./shared-state.ts";
 import { Slabs } from "./slabs.ts";
 
 /** An empty store is at revision 1, as etcd's. */
@@ -31,12 +33,15 @@ interface StoreDeps {
   readonly requests?: TurnRest;
 }
 
+/** Forgets all when the process ends. */
+type MemoryChoice = { readonly engine: "memory" };
+/** A directory, which this locks. */
+type LocalChoice = { readonly engine: "local" } & LocalEngineOptions;
+
 type EngineChoice =
-  /** Keeps everything in memory only. */
-  | { readonly engine: "memory" }
-  /** A directory, which is locked. */
-  | ({ readonly engine: "local" } & LocalEngineOptions)
-  /** An etcd cluster, whose log is taken over. */
+  | MemoryChoice
+  | LocalChoice
+  /** An etcd cluster, whose log this takes over. */
   | ({ readonly engine: "etcd"; readonly cluster: LogCluster } & EtcdEngineOptions);
 
 /** Opens the store; rejects with DiskError, ForeignDirectoryError, CorruptionError or FencedError. */
@@ -59,17 +64,63 @@ export function openStore(
 }
 
 export function openMemoryStore(deps: StoreDeps, options: StoreOptions): Promise<FullStore> {
-  const log = new MemoryLog(deps.random.uuid(), "nothing");
-  return openStoreOn({ ...deps, engine: new MemoryEngine(log) }, options);
+  return openStoreOn({ ...deps, engine: memoryEngine(deps) }, options);
 }
 
-/** Opens a store over any engine; closing the store closes the engine. */
-export async function openStoreOn(
+function memoryEngine({ random }: StoreDeps): MemoryEngine {
+  return new MemoryEngine(new MemoryLog(random.uuid(), "nothing"));
+}
+
+/** The store over any engine, which this opens, and closes with the store. */
+export function openStoreOn(
   deps: StoreDeps & { readonly engine: Engine },
   options: StoreOptions,
 ): Promise<FullStore> {
   const mvcc = new Mvcc(new Slabs(options.slabBytes), emptyRevision);
+  return openIn({ mvcc, leases: new Leases(deps.clock) }, deps, options);
+}
+
+/** A store whose state other threads of the process read. */
+export interface SharedStore {
+  readonly store: FullStore;
+  /** What a thread needs that begins to read at `head`, a durable revision. */
+  state(head: number): SharedState;
+  /** Of the slab that bytes of a batch lie in. */
+  slabOf(bytes: Uint8Array): SharedSlab;
+}
+
+interface SharedStoreSink {
+  /** A batch is durable, and nobody was answered yet. Must not throw. */
+  durable(batch: AppendBatch): void;
+  /** A record was moved to a place that was free. */
+  moved(slab: SharedSlab, offset: number): void;
+}
+
+/** As `openStore` of a directory or in memory, in shared memory. */
+export async function openSharedStore(
+  deps: StoreDeps & { readonly disk: Disk },
+  options: StoreOptions & (LocalChoice | MemoryChoice),
+  sink: SharedStoreSink,
+): Promise<SharedStore> {
+  const own = options.engine === "local" ? new LocalEngine(deps, options) : memoryEngine(deps);
+  const engine = new TappedEngine(own, (batch) => sink.durable(batch));
+  const slabs = new Slabs(options.slabBytes, "shared");
+  const mvcc = new Mvcc(slabs, emptyRevision);
   const leases = new Leases(deps.clock);
+  const store = await openIn({ mvcc, leases }, { ...deps, engine }, options);
+  mvcc.onMoved = ({ serial, bytes }, offset) => sink.moved({ serial, bytes }, offset);
+  return {
+    store,
+    state: (head) => sharedState({ mvcc, leases }, head),
+    slabOf: ({ buffer }) => ({ serial: slabs.serialOf(buffer), bytes: new Uint8Array(buffer) }),
+  };
+}
+
+async function openIn(
+  { mvcc, leases }: { readonly mvcc: Mvcc; readonly leases: Leases },
+  deps: StoreDeps & { readonly engine: Engine },
+  options: StoreOptions,
+): Promise<FullStore> {
   const recovery = new Recovery(mvcc, leases);
   const { epoch } = await deps.engine.open(recovery, "next");
   try {

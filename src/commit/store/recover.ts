@@ -30,7 +30,8 @@ export class Recovery implements ReplaySink {
     this.#leases = leases;
     this.#compactRevision = mvcc.compactRevision;
     this.#checkpointRevision = mvcc.headRevision;
-    mvcc.index.beginLoading();
+    // A state that was loaded in another way (shared-state.ts) goes on by records of the log.
+    if (mvcc.index.size === 0) mvcc.index.beginLoading();
   }
 
   /** The highest revision that the records so far allow to compact. */

@@ -5,6 +5,9 @@
  *        is dropped. The same bytes are what a commit writes to disk: one copy from the caller in all.
  * Bounds the store's quota, plus half-dead slabs, which `cleaner.ts` empties.
  * Rule   a view pins its whole slab: callers that keep a value for long must copy it.
+ * Shared slabs lie in memory that other threads read. One thread writes them, and no byte changes after another thread
+ *        has heard of its record. A reader attaches them (`attach`); its cleaner leaves them alone, and records
+ *        move as the writer moves them.
  */
 import { assert, must } from "#base/assert.ts";
 import { recordSpace } from "./record.ts";
@@ -14,24 +17,42 @@ import type { RecordSpace } from "./record.ts";
 const smallShare = 16;
 
 export interface Slab extends RecordSpace {
+  /** Unique among the slabs that are there. */
   readonly id: number;
-  /** Bytes written so far; written bytes do not change. */
+  /** In order of making; never given again. */
+  readonly serial: number;
+  /** Bytes written so far; none before it changes again. */
   used: number;
   live: number;
   sealed: boolean;
 }
 
+/** Whose memory: `shared` is read by other threads, too. */
+type SlabMemory = "own" | "shared";
+
 export class Slabs {
   readonly #slabBytes: number;
-  /** Slabs by id; holes are free ids. */
+  readonly #memory: SlabMemory;
+  /** By id; holes are free ids. */
   readonly #slabs: (Slab | undefined)[] = [];
   readonly #freeIds: number[] = [];
   #open: Slab | undefined;
+  /** The writer's newest slab, where this is a reader of its slabs. */
+  #attached: Slab | undefined;
   #heldBytes = 0;
   #liveBytes = 0;
+  #serial = 0;
+  /** Of shared memory. */
+  readonly #serials = new WeakMap<ArrayBufferLike, number>();
 
-  constructor(slabBytes: number) {
+  constructor(slabBytes: number, memory: SlabMemory = "own") {
     this.#slabBytes = slabBytes;
+    this.#memory = memory;
+  }
+
+  /** Another thread writes these slabs, and moves records out of sparse ones. */
+  get isReader(): boolean {
+    return this.#attached !== undefined;
   }
 
   /** Memory taken by all slabs. */
@@ -49,6 +70,7 @@ export class Slabs {
     this.#slabs.length = 0;
     this.#freeIds.length = 0;
     this.#open = undefined;
+    this.#attached = undefined;
     this.#heldBytes = 0;
     this.#liveBytes = 0;
   }
@@ -62,21 +84,46 @@ export class Slabs {
     const open = this.#open;
     if (open !== undefined && open.used + size <= open.bytes.length) return open;
     this.#seal();
-    const made = this.#add(new Uint8Array(Math.max(this.#slabBytes, size)));
+    const made = this.#add(this.#bytes(Math.max(this.#slabBytes, size)));
     this.#open = made;
     return made;
   }
 
   /** Takes ownership of bytes read from disk as a full slab. */
   adopt(bytes: Uint8Array): Slab {
-    const slab = this.#add(bytes);
+    const slab = this.#add(this.#memory === "shared" ? this.#copied(bytes) : bytes);
     slab.used = bytes.length;
     slab.sealed = true;
     return slab;
   }
 
-  /** Adopts large pieces and copies small ones, so that slabs stay well filled. @returns the new location. */
+  /** A slab of another thread's. It counts as held until no record in it is named and it is sealed. */
+  attach(bytes: Uint8Array): Slab {
+    const slab = this.#add(bytes);
+    slab.used = bytes.length;
+    this.#attached = slab;
+    return slab;
+  }
+
+  /** Of the shared slab whose memory it is. */
+  serialOf(buffer: ArrayBufferLike): number {
+    return must(this.#serials.get(buffer), "bytes of no shared slab");
+  }
+
+  /** Nothing more is written to it. */
+  seal(slab: Slab): void {
+    slab.sealed = true;
+    this.dropIfDead(slab);
+  }
+
+  /**
+   * Adopts large pieces and copies small ones, so that a slab holds many; what lies in the attached slab stays there.
+   * @returns where they are now.
+   */
   place(bytes: Uint8Array): { readonly slab: Slab; readonly start: number } {
+    const attached = this.#attached;
+    if (attached !== undefined && attached.bytes.buffer === bytes.buffer)
+      return { slab: attached, start: bytes.byteOffset };
     if (bytes.length * smallShare > this.#slabBytes) return { slab: this.adopt(bytes), start: 0 };
     const slab = this.room(bytes.length);
     const start = slab.used;
@@ -118,14 +165,26 @@ export class Slabs {
     const open = this.#open;
     if (open === undefined) return;
     this.#open = undefined;
-    open.sealed = true;
-    this.dropIfDead(open);
+    this.seal(open);
+  }
+
+  #bytes(size: number): Uint8Array {
+    if (this.#memory === "own") return new Uint8Array(size);
+    return new Uint8Array(new SharedArrayBuffer(size));
+  }
+
+  #copied(bytes: Uint8Array): Uint8Array {
+    const copy = this.#bytes(bytes.length);
+    copy.set(bytes);
+    return copy;
   }
 
   #add(bytes: Uint8Array): Slab {
     const id = this.#freeIds.pop() ?? this.#slabs.length;
-    const slab: Slab = { id, ...recordSpace(bytes), used: 0, live: 0, sealed: false };
+    const serial = ++this.#serial;
+    const slab: Slab = { id, serial, ...recordSpace(bytes), used: 0, live: 0, sealed: false };
     this.#slabs[id] = slab;
+    if (this.#memory === "shared") this.#serials.set(bytes.buffer, serial);
     this.#heldBytes += bytes.length;
     return slab;
   }

@@ -6,6 +6,8 @@
 /** Every timer of the product. A closed set, so a test can ask whether one is armed. */
 export type TimerName =
   | "plane.leave"
+  | "plane.beat"
+  | "plane.worker"
   | "client.rate-limit"
   | "client.recovery"
   | "store.compact"

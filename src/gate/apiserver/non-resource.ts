@@ -20,6 +20,8 @@ export interface Documents {
 interface NonResourceDeps {
   readonly health: Health;
   readonly metrics: MetricSet;
+  /** Absent: of `metrics`. */
+  readonly metricsPage?: () => Promise<readonly Uint8Array[]>;
   /** Of the health checks. */
   readonly slis: MetricSet;
   readonly version: VersionInfo;
@@ -48,7 +50,7 @@ export async function serveNonResource(
     case "/metrics":
       return bytesResponse(
         200,
-        await metricsPage(deps.metrics, () => context.pace.turn()),
+        await (deps.metricsPage?.() ?? metricsPage(deps.metrics, () => context.pace.turn())),
         pageType,
       );
     case "/":

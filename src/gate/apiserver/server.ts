@@ -64,6 +64,8 @@ interface ApiServerDeps {
   readonly ledger: Ledger;
   /** The request metrics are added to it; /metrics shows all of it. */
   readonly metrics: MetricSet;
+  /** /metrics, where it shows more than this thread's. Absent: it shows `metrics`. */
+  readonly metricsPage?: () => Promise<readonly Uint8Array[]>;
   readonly version: VersionInfo;
   /** Shown at /flagz; absent: none are. */
   readonly flags?: ShownFlags;
@@ -132,7 +134,16 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
   const documents = documentsOf(deps, catalog, delegates);
   const slis = new HealthSlis();
   const health = slis.counted(healthOf(deps, life, audit));
-  const nonResource = { health, slis: slis.metrics, metrics, version, documents, log };
+  const { metricsPage } = deps;
+  const nonResource = {
+    health,
+    slis: slis.metrics,
+    metrics,
+    version,
+    documents,
+    log,
+    ...given({ metricsPage }),
+  };
   storageMetrics(deps, catalog);
   describeLedger(deps.metrics, deps.ledger);
   const handler = createChain(

@@ -23,6 +23,7 @@ import type { GateExplanation } from "./explanation.ts";
 import type { FairQueueDump, Seating, WorkFacts } from "./fair-queue.ts";
 import { Level } from "./level.ts";
 import type { LevelState, RejectReason } from "./level.ts";
+import { type Share, shareOf } from "./share.ts";
 import { hashFlow } from "./shuffle-shard.ts";
 import { UserWatches } from "./user-watches.ts";
 import { WatchCount } from "./watch-count.ts";
@@ -97,6 +98,8 @@ export interface GateConfig {
   readonly levelWatchesMax: number;
   /** Open watches of one user; Infinity: any number. Those at exempt levels do not count. */
   readonly userWatchesMax: number;
+  /** Other gates hold the rest of these numbers: each its share of them (share.ts). Absent: this gate holds all. */
+  readonly share?: Share;
 }
 
 /** Upstream's numbers, for a request timeout of 60 seconds. */
@@ -142,7 +145,7 @@ class FlowGate implements Gate {
   constructor(deps: GateDeps, config: GateConfig) {
     this.#deps = deps;
     this.#config = config;
-    this.#users = new UserWatches(config.userWatchesMax);
+    this.#users = new UserWatches(shareOf(config.userWatchesMax, config.share));
     const watchersOf = (facts: FlowFacts): number => this.#watches.of(facts);
     this.#load = deps.load && { ...deps.load, watchers: watchersOf };
     this.#version = deps.configVersion?.();
@@ -344,8 +347,12 @@ class FlowGate implements Gate {
       const shares = sharesOf(object);
       const nominal = sharesSum === 0 ? 0 : Math.ceil((this.#config.seats * shares) / sharesSum);
       const level = this.#levels.get(name) ?? new Level(this.#deps, name);
-      const { seats: total, levelWatchesMax } = this.#config;
-      level.configure(object, { nominal, total, levelWatchesMax });
+      const { seats: total, levelWatchesMax, share } = this.#config;
+      level.configure(object, {
+        nominal: shareOf(nominal, share, name),
+        total: shareOf(total, share, name),
+        watchesOf: (most) => shareOf(most ?? levelWatchesMax, share, name),
+      });
       this.#levels.set(name, level);
     }
     const names = new Set(levels.map((level) => level.metadata?.name ?? ""));

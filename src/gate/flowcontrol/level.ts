@@ -57,7 +57,8 @@ interface Shares {
   readonly nominal: number;
   /** All seats of the server: the most that a level without a borrowing limit may borrow. */
   readonly total: number;
-  readonly levelWatchesMax: number;
+  /** Of what the level's own object says: the most open watches. */
+  readonly watchesOf: (most: number | undefined) => number;
 }
 
 /** Answers of one flow that are on their way. */
@@ -136,7 +137,7 @@ export class Level {
     this.#discipline = disciplineOf(object);
     this.#watchesMax = this.isExempt
       ? Number.POSITIVE_INFINITY
-      : (watchesMaxOf(object) ?? shares.levelWatchesMax);
+      : shares.watchesOf(watchesMaxOf(object));
     const seatsMax = this.queue.seatsMax === 0 ? nominal : this.queue.seatsMax;
     this.queue.configure({ discipline: this.#discipline, seatsMax });
   }

@@ -71,6 +71,10 @@ const roles: Readonly<Record<string, Open>> = {
     const given = ["--data-dir", dataDir, "--secure-port", "0", ...quiet];
     return openApiServer(host, flagsOf<ApiServerRoleFlags>("apiserver", ...given), parts);
   },
+  "apiserver with serving threads": (parts, _, dataDir) => {
+    const given = ["--data-dir", dataDir, "--secure-port", "0", "--serving-workers", "2", ...quiet];
+    return openApiServer(host, flagsOf<ApiServerRoleFlags>("apiserver", ...given), parts);
+  },
   store: (parts, _, dataDir) => {
     const given = ["--data-dir", dataDir, "--listen", "127.0.0.1:0", "--compact-every", "9"];
     return openStoreRole(host, flagsOf<StoreFlags>("store", ...given, ...quiet), parts);

@@ -17,6 +17,7 @@ import type { PlaneOptions } from "../plane/options.ts";
 import { productVersion } from "../shared/product.ts";
 import { runToEnd, type Started } from "../shared/role-life.ts";
 import { serverOptions } from "../plane/server-options.ts";
+import { workersOf } from "../plane/workers/workers-of.ts";
 import { openSpareMemory } from "../shared/spare-memory.ts";
 import { startError } from "../shared/start-error.ts";
 import { exitOnStoreFailure } from "../shared/store-failure.ts";
@@ -59,7 +60,10 @@ export async function openApiServer(
     pki: withFiles(own, { ...servingPair(host, flags, own), ...identity }),
     hasBootstrapTokens: flags.enableBootstrapTokenAuth,
   };
-  const plane = await openPlane(host, { directory, flags, planeOptions }, parts.nest("plane"));
+  const workers = workersOf(flags, new URL("./worker.ts", import.meta.url));
+  const withWorkers = { ...planeOptions, ...given({ workers }) };
+  const planned = { directory, flags, planeOptions: withWorkers };
+  const plane = await openPlane(host, planned, parts.nest("plane"));
   const written = identity.isOwn ? writeKubeconfigs(directory, plane, own) : [];
   await openSpareMemory(host.clock, parts);
   return { text: readyText(plane, directory, written), failed: plane.failed };

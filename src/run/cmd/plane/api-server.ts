@@ -78,7 +78,11 @@ export async function openApiServer(
       tokenMinter: access.mintToken,
       kubelets: kubelets.kubelets,
       delegates: delegatesOf(options, deps),
-      ...given({ audit: options.audit, tracer: options.tracing?.tracer }),
+      ...given({
+        audit: options.audit,
+        tracer: options.tracing?.tracer,
+        metricsPage: options.metricsPage,
+      }),
     },
     timesOf(options),
   );
@@ -161,7 +165,7 @@ function makeGate(
 const queueWaitMsMax = 60_000;
 
 function gateConfig(serving: ServingOptions): Partial<GateConfig> {
-  const { seats, levelWatchesMax, userWatchesMax, requestTimeoutMs } = serving;
+  const { seats, levelWatchesMax, userWatchesMax, requestTimeoutMs, share } = serving;
   const queueWaitMs = Math.min(requestTimeoutMs / 4, queueWaitMsMax);
-  return { seats, levelWatchesMax, userWatchesMax, queueWaitMs };
+  return { seats, levelWatchesMax, userWatchesMax, queueWaitMs, ...given({ share }) };
 }

@@ -17,7 +17,12 @@ import {
 import type { KubeletFlags } from "./kubelets.ts";
 import { compactEverySeconds } from "../shared/limits.ts";
 import type { RequestHeaderFlags } from "./request-header.ts";
-import { addServingFlags, addWatchLimits, type ServingFlags } from "../shared/serving-flags.ts";
+import {
+  addServingFlags,
+  addServingWorkers,
+  addWatchLimits,
+  type ServingFlags,
+} from "../shared/serving-flags.ts";
 import type { QuotaFlags } from "./state-quota.ts";
 import { featureGates } from "../shared/role-flags.ts";
 import { runtimeConfig, type RuntimeConfig } from "./runtime-config.ts";
@@ -56,6 +61,7 @@ export function addApiServerFlags(command: Command): void {
     "spans of requests to an OpenTelemetry collector: a TracingConfiguration (apiserver.config.k8s.io/v1)",
   );
   addServingFlags(command);
+  addServingWorkers(command);
   addWatchLimits(command);
   addKubeletFlags(command);
   addAggregationFlags(command);

@@ -51,7 +51,10 @@ function servingParts({ tls, goawayChance, sharesPort }: ServingOptions) {
   return { tls, goawayChance, ...(sharesPort === true && { sharesPort }) };
 }
 
-export function bootstrapFacts(options: PlaneOptions, { address }: Listening): BootstrapFacts {
+/** Where clients reach a plane. */
+export type Place = Pick<Listening, "address">;
+
+export function bootstrapFacts(options: PlaneOptions, { address }: Place): BootstrapFacts {
   return {
     advertise: { host: options.advertiseAddress ?? options.host, port: address.port },
     isOneOfSeveral: options.isOneOfSeveral ?? false,
@@ -90,7 +93,7 @@ export function renewListener(host: Host, options: PlaneOptions, listening: List
 export function noteListening(
   own: OwnAddresses,
   { advertiseAddress, serviceAddresses: { range } = limits.serviceAddresses }: PlaneOptions,
-  { address: { port } }: Listening,
+  { address: { port } }: Place,
 ): void {
   noteAddresses(own, { port, advertiseAddress, range });
 }
@@ -112,7 +115,7 @@ const clientSigners = [
 ];
 
 /** As clients of this machine reach it. */
-export function urlOf(host: string, { address }: Listening): string {
+export function urlOf(host: string, { address }: Place): string {
   return `https://${urlHost(host)}:${address.port}`;
 }
 

@@ -26,6 +26,7 @@ import type { KubeletAccess, OpenedKubelets } from "./kubelets.ts";
 import type { StoreOptions } from "./stores.ts";
 import type { FrontProxyTrust } from "./request-header.ts";
 import type { ServingOptions } from "../shared/serving-flags.ts";
+import type { WorkersPlan } from "./workers/plan.ts";
 
 export interface PlaneOptions extends StoreOptions {
   readonly pki: Pki;
@@ -50,6 +51,10 @@ export interface PlaneOptions extends StoreOptions {
   readonly compactPeriodMs?: number;
   /** TLS, headers, seats and times of the port; absent: upstream's defaults. */
   readonly serving?: ServingOptions;
+  /** Threads that serve the port in place of this one; absent: this one serves it. */
+  readonly workers?: WorkersPlan;
+  /** /metrics of all threads; absent: this one's alone. */
+  readonly metricsPage?: () => Promise<readonly Uint8Array[]>;
   readonly audit?: Audit;
   /** Lines of `--token-auth-file`. */
   readonly staticTokens?: StaticTokens;

@@ -13,7 +13,9 @@ import { groups } from "#auth/groups.ts";
 import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
 import { controllerRoles } from "#controllers/manager.ts";
-import type { Listening } from "#platform/node/http/http.ts";
+import type { OpenServiceNumbers } from "#apiserver/service-numbers/service-numbers.ts";
+import type { Share } from "#flowcontrol/share.ts";
+import { freePort, type Listening } from "#platform/node/http/http.ts";
 import { createLister } from "#registry/lister.ts";
 import { type ServerAccess, serverAccess } from "./access.ts";
 import type { Host, SupervisedHost } from "../shared/host.ts";
@@ -22,13 +24,24 @@ import { openTimers, Parts } from "../shared/parts.ts";
 import { openApiServer } from "./api-server.ts";
 import { keepOwnObjects, openLoops } from "./background.ts";
 import { openExtensions } from "./extensions.ts";
-import { bootstrapFacts, listenTls, noteListening, renewListener, urlOf } from "./listener.ts";
+import {
+  bootstrapFacts,
+  listenTls,
+  noteListening,
+  type Place,
+  renewListener,
+  urlOf,
+} from "./listener.ts";
 import type { PlaneOptions } from "./options.ts";
 import { openStorage, planeServiceNumbers, type Storage } from "./storage.ts";
 import type { OwnAddresses } from "./own-addresses.ts";
 import { StartHooks } from "./start-hooks.ts";
 import { embeddedSupervisor } from "../shared/supervise.ts";
 import { openWays, type Ways } from "./ways.ts";
+import type { Extensions } from "./extensions.ts";
+import type { OwnerLink } from "./workers/owner-link.ts";
+import type { SharedOptions } from "./workers/messages.ts";
+import { ServingPool } from "./workers/pool.ts";
 
 export interface Plane {
   /** `https://127.0.0.1:6443`. */
@@ -64,6 +77,76 @@ async function openPlane(
   options: PlaneOptions,
   parts: Parts,
 ): Promise<Plane> {
+  const pool = poolOf(host, options);
+  const opened = await openServer(host, withPool(options, pool), parts);
+  const { server, start, repair, access, metrics, stores, ownAddresses } = opened;
+  // No number is given out before those of the stored Services are reserved.
+  await repair.run();
+  const listening = await openPort(host, options, { ...opened, pool }, parts);
+  noteListening(ownAddresses, options, listening);
+  const facts = bootstrapFacts(options, listening);
+  await bootstrap({ ...host, catalog: server.catalog }, facts, { controllerRoles });
+  start.finish("objects");
+  await repair.run();
+  await parts.open("service-numbers", () => repair.start(), { close: () => repair.close() });
+  await keepOwnObjects(host, options, { ...opened, catalog: server.catalog, facts }, parts);
+  await openAggregation(opened, parts);
+  pool?.started();
+  const loops = await openLoops(host, options, { server, access, metrics }, parts);
+  await parts.open("readiness", () => undefined, {
+    close: () => leave(host, options, server, pool),
+  });
+  return {
+    url: urlOf(options.host, listening),
+    client: directClient(server.handler, administrator),
+    clientAs: (name) => directClient(server.handler, { name, groups: [groups.authenticated] }),
+    registered: loops?.registered ?? Promise.resolve(),
+    failed: stores.failed,
+    ownAddresses,
+    stop: () => parts[Symbol.asyncDispose](),
+  };
+}
+
+/** A thread that serves the port of a plane of another thread; `link`: to that one. @returns how it can fail. */
+export async function openServingThread(
+  host: SupervisedHost,
+  options: PlaneOptions,
+  link: OwnerLink,
+  parts: Parts,
+): Promise<Pick<Plane, "failed">> {
+  const clock = await openTimers(host.clock, parts);
+  const own = { ...host, clock };
+  const opened = await openServer(own, options, parts);
+  const { server, start, metrics, ownAddresses, stores } = opened;
+  const listening = await openListener(own, options, opened, parts);
+  noteListening(ownAddresses, options, listening);
+  await openAggregation(opened, parts);
+  link.listen({
+    started: () => start.finish("objects"),
+    leave: () => server.shutdown(),
+    metrics: () => metrics.text(),
+  });
+  const { host: at, port } = listening.address;
+  link.post({ kind: "listening", host: at, port });
+  await parts.open("readiness", () => undefined, { close: () => server.shutdown() });
+  return { failed: stores.failed };
+}
+
+type OpenedServer = Storage &
+  Ways &
+  Extensions & {
+    readonly server: ApiServer;
+    readonly start: StartHooks;
+    readonly access: ServerAccess;
+    readonly repair: OpenServiceNumbers["repair"];
+  };
+
+/** All of an API server but its port. */
+async function openServer(
+  host: SupervisedHost,
+  options: PlaneOptions,
+  parts: Parts,
+): Promise<OpenedServer> {
   const start = await parts.open("start", () => new StartHooks(), {
     close: () => undefined,
     checks: ({ checks }) => checks,
@@ -90,35 +173,86 @@ async function openPlane(
   const server = await openApiServer(host, options, opened, parts);
   await server.ready();
   start.finish("caches");
-  // No number is given out before those of the stored Services are reserved.
-  await repair.run();
-  const listening = await openListener(host, options, { server, ...ways, ...storage }, parts);
-  noteListening(ways.ownAddresses, options, listening);
-  const facts = bootstrapFacts(options, listening);
-  await bootstrap({ ...host, catalog: server.catalog }, facts, { controllerRoles });
-  start.finish("objects");
-  await repair.run();
-  await parts.open("service-numbers", () => repair.start(), { close: () => repair.close() });
-  await keepOwnObjects(host, options, { ...opened, facts }, parts);
-  const { aggregator, metrics } = opened;
+  return { ...opened, server, start, repair };
+}
+
+async function openAggregation(
+  { aggregator, start }: Pick<OpenedServer, "aggregator" | "start">,
+  parts: Parts,
+): Promise<void> {
   await parts.open("aggregation", () => aggregator.start(), { close: () => aggregator.close() });
   start.finish("aggregation");
-  const loops = await openLoops(host, options, { server, access, metrics }, parts);
-  await parts.open("readiness", () => undefined, { close: () => leave(host, options, server) });
+}
+
+function poolOf(host: SupervisedHost, { workers }: PlaneOptions): ServingPool | undefined {
+  return workers === undefined ? undefined : new ServingPool(host, workers);
+}
+
+/** This thread's store is read by the workers; it has no port, and so a registry for itself alone. */
+function withPool(options: PlaneOptions, pool: ServingPool | undefined): PlaneOptions {
+  if (pool === undefined || options.workers === undefined) return options;
+  const { workers, serving, loops } = options;
+  const share = seatShare(workers.count, loops);
   return {
-    url: urlOf(options.host, listening),
-    client: directClient(server.handler, administrator),
-    clientAs: (name) => directClient(server.handler, { name, groups: [groups.authenticated] }),
-    registered: loops?.registered ?? Promise.resolve(),
-    failed: storage.stores.failed,
-    ownAddresses: ways.ownAddresses,
-    stop: () => parts[Symbol.asyncDispose](),
+    ...options,
+    ...(serving !== undefined && { serving: { ...serving, share } }),
+    readers: pool.feed,
+    metricsPage: async () => [new TextEncoder().encode(await pool.page())],
+  };
+}
+
+/** The first thread's: with loops beside it, it has clients of its own. */
+function seatShare(workers: number, loops: PlaneOptions["loops"]): Share {
+  return { index: workers, count: loops === "none" ? workers : workers + 1 };
+}
+
+interface PortDeps extends OpenedServer {
+  readonly pool: ServingPool | undefined;
+}
+
+/** Served by this thread, or by the workers. */
+async function openPort(
+  host: SupervisedHost,
+  options: PlaneOptions,
+  { pool, ...opened }: PortDeps,
+  parts: Parts,
+): Promise<Place> {
+  if (pool === undefined) return openListener(host, options, opened, parts);
+  // Listening together they would not find out that the port is another process's.
+  const address = await freePort({ host: options.host, port: options.port });
+  const { metrics } = opened;
+  const { count } = seatShare(options.workers?.count ?? 1, options.loops);
+  const served = {
+    options: sharedOptions(options, address.port),
+    sinks: options.audit,
+    seatHolders: count,
+    metrics: () => metrics.text(),
+  };
+  await parts.open("workers", () => pool.start(served), { close: () => pool.stop() });
+  return { address };
+}
+
+function sharedOptions(options: PlaneOptions, port: number): SharedOptions {
+  const { pki, host, clientCa, issuer, olderIssuers, keysUrl, advertiseAddress } = options;
+  const { serviceAddresses, eventTtlSeconds, hasBootstrapTokens } = options;
+  return {
+    pki,
+    host,
+    port,
+    ...given({ clientCa, issuer, olderIssuers, keysUrl, advertiseAddress }),
+    ...given({ serviceAddresses, eventTtlSeconds, hasBootstrapTokens }),
   };
 }
 
 /** Balancers see that it is not ready, and go elsewhere, before it stops. */
-async function leave(host: Host, { serving }: PlaneOptions, server: ApiServer): Promise<void> {
+async function leave(
+  host: Host,
+  { serving }: PlaneOptions,
+  server: ApiServer,
+  pool: ServingPool | undefined,
+): Promise<void> {
   server.shutdown();
+  pool?.leave();
   const delayMs = serving?.shutdownDelayMs ?? 0;
   if (delayMs === 0) return;
   await new Promise<void>((resolve) => host.clock.after("plane.leave", delayMs, resolve));
@@ -135,11 +269,7 @@ const administrator = { name: "kubernetes-admin", groups: [groups.masters] };
 async function openListener(
   host: SupervisedHost,
   options: PlaneOptions,
-  {
-    server,
-    kubelets,
-    metrics,
-  }: { readonly server: ApiServer } & Pick<Ways, "kubelets"> & Pick<Storage, "metrics">,
+  { server, kubelets, metrics }: Pick<OpenedServer, "server" | "kubelets" | "metrics">,
   parts: Parts,
 ): Promise<Listening> {
   const listening = await parts.open("listener", () => listenTls(host, options, server, metrics), {

@@ -33,6 +33,7 @@ export async function serverOptions(
   host: Host,
   flags: ApiServerFlags & { readonly serviceAccountIssuer?: readonly string[] },
   parts: Parts,
+  auditOf: typeof openAudit = openAudit,
 ): Promise<ServerOptions> {
   const resources = servedResources(flags.runtimeConfig, enabledGates(flags.featureGates ?? []));
   const staticTokens = staticTokensOf(flags);
@@ -45,7 +46,7 @@ export async function serverOptions(
   const admissionPlugins = pluginChoice(flags);
   const serving = servingOptions(flags);
   const admission = admissionConfiguration(flags.admissionControlConfigFile, admissionPlugins);
-  const audit = await openAudit(host, flags, parts);
+  const audit = await auditOf(host, flags, parts);
   const encryption = await openEncryption(host, flags, parts);
   const tracing = await tracingOf(host, flags, parts);
   return {

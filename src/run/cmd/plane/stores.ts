@@ -10,8 +10,9 @@ import { recommendedRegistryOptions } from "#registry/registry.ts";
 import { splitRegistry } from "#registry/split-registry.ts";
 import type { AtRest } from "#store/at-rest.ts";
 import type { ObserveRequest, OpenedStore } from "#store/full-store.ts";
-import { openStore } from "#store/open.ts";
+import { openSharedStore, openStore } from "#store/open.ts";
 import { recommendedOptions, type StateQuota } from "#store/options.ts";
+import type { ReaderFeed } from "#threads/reader-feed.ts";
 import type { Encryption } from "../shared/encryption.ts";
 import type { Host } from "../shared/host.ts";
 import * as limits from "../shared/limits.ts";
@@ -30,6 +31,10 @@ export interface StoreOptions {
   readonly stateQuota?: StateQuota;
   /** Instead of a store of its own: one that the caller opens, which is closed at the stop. */
   readonly openStore?: (host: Host, atRest?: AtRest) => Promise<OpenedStore>;
+  /** Threads of this process that read the store; absent: this one alone does. */
+  readonly readers?: ReaderFeed;
+  /** Threads that each have a registry of their own: they share the memory that one would have for its next readers. */
+  readonly registries?: number;
   /** How values are encrypted at rest; absent: they are not. */
   readonly encryption?: Encryption;
   /** Resources that live in other stores; absent: none do. */
@@ -52,9 +57,11 @@ export class PlaneStores {
   /** Resolves when one of them had to stop. */
   readonly failed: Promise<Error>;
   readonly #parts: readonly StorePart[];
+  readonly #registries: number;
 
-  private constructor(main: OpenedStore, parts: readonly StorePart[]) {
+  private constructor(main: OpenedStore, parts: readonly StorePart[], registries: number) {
     this.main = main;
+    this.#registries = registries;
     this.#parts = parts;
     this.failed = Promise.race(this.#all.map(({ failed }) => failed));
   }
@@ -70,7 +77,7 @@ export class PlaneStores {
       await Promise.all([main, ...parts.map(({ store }) => store)].map((store) => store.close()));
       throw error;
     }
-    return new PlaneStores(main, parts);
+    return new PlaneStores(main, parts, options.registries ?? 1);
   }
 
   get #all(): readonly OpenedStore[] {
@@ -94,7 +101,8 @@ export class PlaneStores {
 
   /** Over all of them; they share the memory that one would have for its next readers. */
   openRegistry(deps: RegistryDeps, times: RegistryTimes): OpenRegistry {
-    const memoBytesMax = recommendedRegistryOptions.memoBytesMax / this.#all.length;
+    const { memoBytesMax: whole } = recommendedRegistryOptions;
+    const memoBytesMax = whole / (this.#all.length * this.#registries);
     const options = { ...recommendedRegistryOptions, ...times, memoBytesMax };
     const over = (store: OpenedStore): OpenRegistry => createRegistry({ ...deps, store }, options);
     const parts = this.#parts.map(({ holds, store }) => ({ holds, registry: over(store) }));
@@ -114,15 +122,18 @@ async function openMain(host: Host, options: StoreOptions): Promise<OpenedStore>
   return atRest === undefined ? store : SealedStore.open({ store, atRest, log: host.log });
 }
 
-function openOwn(host: Host, options: StoreOptions): Promise<OpenedStore> {
-  const { storeDirectory } = options;
-  const quota = options.stateQuota ?? stateQuota({}, heapBytesMax());
-  const limited = { ...recommendedOptions, stateQuota: quota };
-  if (storeDirectory === undefined) return openStore(host, { ...limited, engine: "memory" });
-  return openStore(host, {
-    ...limited,
+async function openOwn(host: Host, options: StoreOptions): Promise<OpenedStore> {
+  const { storeDirectory, readers } = options;
+  const stateLimit = options.stateQuota ?? stateQuota({}, heapBytesMax());
+  const limited = { ...recommendedOptions, stateQuota: stateLimit };
+  const local = {
     engine: "local",
-    directory: storeDirectory,
+    directory: storeDirectory ?? "",
     ...limits.localEngine,
-  });
+  } as const;
+  const chosen = storeDirectory === undefined ? ({ engine: "memory" } as const) : local;
+  if (readers === undefined) return openStore(host, { ...limited, ...chosen });
+  const shared = await openSharedStore(host, { ...limited, ...chosen }, readers);
+  readers.serve(shared);
+  return shared.store;
 }

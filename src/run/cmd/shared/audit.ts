@@ -44,6 +44,15 @@ export async function openAudit(
   return { policy, backends: [log, webhook].filter((one) => one !== undefined) };
 }
 
+/** What is kept of requests, of sinks that another thread holds; undefined: nothing. @throws UsageError */
+export function auditPolicyOf(host: AuditHost, flags: AuditFlags): AuditPolicy | undefined {
+  return hasSinks(flags) ? policyOf(host, flags) : undefined;
+}
+
+function hasSinks({ auditLog, auditLogPath, auditWebhookConfigFile }: AuditFlags): boolean {
+  return (auditLogPath ?? auditLog ?? auditWebhookConfigFile) !== undefined;
+}
+
 /** In upstream's words. @throws UsageError */
 function checkFlags(flags: AuditFlags): void {
   const { auditLog, auditLogPath } = flags;

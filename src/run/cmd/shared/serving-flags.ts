@@ -2,9 +2,11 @@
  * kube-apiserver's flags of its port and its limits: TLS versions, suites and names, CORS and HSTS, GOAWAY, requests in
  * flight, timeouts and the delay of a stop.
  */
+import { availableParallelism } from "node:os";
 import { type Command, InvalidArgumentError } from "commander";
 import { RE2JS } from "re2js";
 import { canSharePort } from "#platform/node/http/http.ts";
+import type { Share } from "#flowcontrol/share.ts";
 import type { TlsSettings } from "#platform/node/http/tls-settings.ts";
 import { cipherNames, ciphersOf } from "#platform/node/http/tls-ciphers.ts";
 import { curvesOf } from "#platform/node/http/tls-curves.ts";
@@ -38,6 +40,7 @@ export interface ServingFlags extends TlsFlags {
   readonly defaultUnreachableTolerationSeconds: number;
   readonly maxWatchesPerPriorityLevel: number;
   readonly maxWatchesPerUser: number;
+  readonly servingWorkers: number;
 }
 
 /** What a plane makes of them. */
@@ -48,6 +51,8 @@ export interface ServingOptions {
   readonly goawayChance: number;
   /** Seats of all priority levels together. */
   readonly seats: number;
+  /** Of several threads that serve the port: which share of seats and watches is this one's. Absent: all are. */
+  readonly share?: Share;
   /** Infinity: any number. */
   readonly levelWatchesMax: number;
   readonly userWatchesMax: number;
@@ -157,6 +162,24 @@ export function addServingFlags(command: Command): void {
       integer("seconds", 0, int32Max),
       300,
     );
+}
+
+/** One thread a core, and one core for the thread that orders writes. */
+const workersMax = 64;
+
+export function addServingWorkers(command: Command): void {
+  command.option(
+    "--serving-workers <count>",
+    "threads that serve the port, each with caches of its own, beside the one that orders writes; 1: one thread does both; auto: one for each core. See docs/capacity/cores.md",
+    servingWorkers,
+    1,
+  );
+}
+
+/** 0 is 1, as for a relay that has no workers. */
+function servingWorkers(text: string): number {
+  if (text === "auto") return Math.min(availableParallelism(), workersMax);
+  return Math.max(1, integer("count", 0, workersMax)(text));
 }
 
 export function addWatchLimits(command: Command): void {

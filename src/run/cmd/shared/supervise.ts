@@ -13,8 +13,9 @@ import { outliveReaders } from "./closed-output.ts";
 /** `host` with supervised timers, and its supervisor. Call once in a process. */
 export function supervised<H extends { readonly clock: Clock; readonly log: Log }>(
   host: H,
+  onBug: (bug: AssertionError) => void = endOnBug,
 ): H & { readonly supervisor: Supervisor } {
-  const supervisor = new Supervisor({ clock: host.clock, log: host.log, onBug: endOnBug });
+  const supervisor = new Supervisor({ clock: host.clock, log: host.log, onBug });
   outliveReaders();
   warnOfFewOpenFiles(host.log);
   countDialed();

@@ -19,6 +19,7 @@ import { productVersion } from "../shared/product.ts";
 import { recoveryLimitsOf } from "../shared/recovery.ts";
 import { type OpenRole, runToEnd, type Started } from "../shared/role-life.ts";
 import { serverOptions } from "../plane/server-options.ts";
+import { workersOf } from "../plane/workers/workers-of.ts";
 import { openNodeGroups } from "../shared/node-group-role.ts";
 import { hollowStartMs, hollowStopMs } from "../shared/limits.ts";
 import { hollowDefaults } from "#hollow/options.ts";
@@ -59,7 +60,8 @@ export async function openUp(
   const directory = await holdDataDirectory(host.disk, flags.dataDir, parts);
   const advertised = advertisedAddress(host.log, flags);
   const pki = clusterPki(host, directory, [flags.host, ...Object.values(advertised)]);
-  const more = { ...options, ...signing, ...advertised, ...devices, pki };
+  const workers = workersOf(withGangs(flags), new URL("./worker.ts", import.meta.url));
+  const more = { ...options, ...signing, ...advertised, ...devices, pki, ...given({ workers }) };
   const plane = await openPlane(host, { directory, flags, more }, parts.nest("plane"));
   const groups = await openNodeGroupsOf(host, plane, { flags, stages }, parts);
   const relay = await openRelayBeside(host, { plane, pki, flags, options, stopping }, parts);

@@ -1,0 +1,21 @@
+/** Metrics by which every serving thread tells of the same thing: the process, the store and its objects. */
+
+/** All are gauges or as good as: what a thread counts of its own work is added up. */
+const common = [
+  /^process_/,
+  /^nodejs_/,
+  /^kubernetes_/,
+  /^pilothouse_build_info$/,
+  /^pilothouse_store_/,
+  /^etcd_(?!request|requests|bookmark)/,
+  /^apiserver_storage_(objects|size_bytes|db_total_size_in_bytes)$/,
+  /^apiserver_resource_(objects|size_estimate_bytes)$/,
+  /^apiserver_clusterip_repair|^kube_apiserver_clusterip_allocator_(allocated|available)_ips$/,
+  /^kube_apiserver_nodeport_allocator_(allocated|available)_ports$/,
+  /^apiserver_watch_cache_resource_version$/,
+  /^apiserver_flowcontrol_priority_level_(seat_utilization|request_utilization)$/,
+];
+
+export function isCommonMetric(name: string): boolean {
+  return common.some((pattern) => pattern.test(name));
+}
