@@ -47,7 +47,7 @@ export const contentTypes: Readonly<Record<SinkFormat, string>> = {
   deltas: "application/json",
 };
 
-const eventTypes: Readonly<Record<RecordType, string>> = {
+export const eventTypes: Readonly<Record<RecordType, string>> = {
   ADDED: "dev.pilothouse.object.added",
   MODIFIED: "dev.pilothouse.object.modified",
   DELETED: "dev.pilothouse.object.deleted",

@@ -28,4 +28,13 @@ A file that writes pods into Redis:
       const { sinkRole } = await import("./run.ts");
       await sinkRole(file, flags);
     });
+  command
+    .command("schema")
+    .description("write the JSON Schema of what consumers read, for each source of each sink")
+    .argument("<file>", "the sinks, as docs/sinks.md shows")
+    .option("--kubeconfig <file>", "how to reach the API server; absent: what kubectl would read")
+    .action(async (file: string, _: unknown, own: Command) => {
+      const { writeSchemas } = await import("./schemas.ts");
+      await writeSchemas(file, own.optsWithGlobals<RoleFlags>());
+    });
 }

@@ -29,7 +29,10 @@ const lookAgainMs = 5_000;
 
 /** Throws UsageError: every mistake of the file with its line, a file that it names and cannot be read. */
 export function declareSinks(deps: SinksDeps, path: string, metrics: MetricSet): DeclaredSinks {
-  const sinks = parse(path).map((declared) => ({ declared, driver: makeDriver(deps, declared) }));
+  const sinks = parseSinks(path).map((declared) => ({
+    declared,
+    driver: makeDriver(deps, declared),
+  }));
   return { sinks, metrics: new SinkMetrics(metrics, () => deps.clock.monotonicMs()) };
 }
 
@@ -114,7 +117,11 @@ interface ResourceList {
   readonly resources?: readonly { readonly name?: string; readonly kind?: string }[];
 }
 
-async function kindOf(client: Client, { group, version, resource }: ResourceRef): Promise<string> {
+/** As the server names it. Throws ApiError for a resource that is not served. */
+export async function kindOf(
+  client: Client,
+  { group, version, resource }: ResourceRef,
+): Promise<string> {
   const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
   const list = (await client.raw(path)) as ResourceList;
   const found = list.resources?.find(({ name }) => name === resource);
@@ -130,7 +137,8 @@ async function kindOf(client: Client, { group, version, resource }: ResourceRef)
   });
 }
 
-function parse(path: string): readonly DeclaredSink[] {
+/** Throws UsageError. */
+export function parseSinks(path: string): readonly DeclaredSink[] {
   try {
     return parseSinkFile(readOperatorFile(path));
   } catch (error) {
