@@ -39,5 +39,5 @@ test("the issuer's documents are only read", () =>
         }
       }
     },
-    { issuer: { discovery: {}, keys: { keys: [] } } },
+    { issuer: () => ({ discovery: {}, keys: { keys: [] } }) },
   ));
