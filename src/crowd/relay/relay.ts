@@ -260,7 +260,7 @@ class RelayServer implements Relay {
     options: RelayOptions,
     largeAnswers: LargeResponseLimiter,
   ): Pick<RouterDeps, "polls" | "reads"> {
-    const { clock, random } = this.#deps;
+    const { clock, random, turnTimes } = this.#deps;
     const limits = this.#limits;
     const streams = this.#streams;
     const mirrors = this.#mirrors;
@@ -275,7 +275,7 @@ class RelayServer implements Relay {
       streams: {
         deadlines: streamDeadlines(clock),
         joiner: new FrameJoiner(),
-        turns: new StreamTurns(clock),
+        turns: new StreamTurns(clock, turnTimes),
         open: streams.all,
         sent: { events: this.#metrics.eventsOut.cell([]), bytes: this.#metrics.bytesOut },
       },

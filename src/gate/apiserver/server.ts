@@ -256,7 +256,7 @@ function routeDeps(
     streams: {
       deadlines: streamDeadlines(deps.clock),
       joiner: new FrameJoiner(),
-      turns: new StreamTurns(deps.clock),
+      turns: new StreamTurns(deps.clock, deps.turnTimes),
       open: streams,
     },
     selectors: new SelectorPool(selectorLimits),

@@ -8,30 +8,36 @@
  * Holds  a turn begins no batch after `turnMs`: it is longer by one batch (1 MiB and a revision). Streams that wait go
  *        first in the next turn, for `firstMs`, next of the caller that has used least.
  * Bounds as many wait as there are streams; what a stream has not got, it reads from the ring (watch/cursor.ts).
- * Cost   a look at the clock per batch. 500 batches to plain sockets take 5 ms: they wait for nothing.
+ * Cost   a look at the clock per batch, at the CPU's time per turn and beyond that time. 500 batches to plain sockets take 5 ms: they wait for nothing.
  */
 import type { Clock } from "#platform/clock.ts";
+import type { TurnTimes } from "#platform/turn-log.ts";
 import { Rotation, TurnQueue } from "#platform/turn-queue.ts";
 
-const turnMs = 15;
+const turnMs = 10;
 /** The rest is for events that come in the turn: who got everything so far does not wait for those behind. */
-const firstMs = 8;
+const firstMs = 6;
 
 export class StreamTurns {
   readonly #clock: Clock;
+  readonly #cpuMs: () => number;
   readonly #queue = new TurnQueue(() => new Rotation());
   /** Of the turn in which something was sent; undefined: nothing was. */
   #startedMs: number | undefined;
+  #startedCpuMs = 0;
 
-  constructor(clock: Clock) {
+  /** `times`: absent: all time counts, also that which other processes took. */
+  constructor(clock: Clock, times?: Pick<TurnTimes, "cpuMs">) {
     this.#clock = clock;
+    this.#cpuMs = () => times?.cpuMs() ?? clock.monotonicMs();
   }
 
   /** Whether a batch may be sent in this turn. */
   hasTime(): boolean {
     const nowMs = this.#clock.monotonicMs();
     if (this.#startedMs === undefined) this.#begin(nowMs);
-    return nowMs - (this.#startedMs ?? nowMs) < turnMs;
+    if (nowMs - (this.#startedMs ?? nowMs) < turnMs) return true;
+    return this.#cpuMs() - this.#startedCpuMs < turnMs;
   }
 
   /** Calls `f` in a turn that has time. One `f` of a stream waits. */
@@ -42,6 +48,7 @@ export class StreamTurns {
 
   #begin(nowMs: number): void {
     this.#startedMs = nowMs;
+    this.#startedCpuMs = this.#cpuMs();
     this.#clock.after("request.turn", 0, () => this.#next());
   }
 
