@@ -180,11 +180,13 @@ function* subresourceCases(info: ResourceInfo): Generator<Case> {
 
 /**
  * Answered before a registry is asked. The way to nodes reads pods by the lister and needs nodes, which this
- * server has none of: kubelet-proxy.test.ts has theirs. A binding needs a target, a token somebody to sign it.
+ * server has none of: kubelet-proxy.test.ts has theirs. A binding or an eviction whose body names another object or
+ * namespace is refused before; a token needs somebody to sign it.
  */
 const beforeAnyRegistry = [
   "pods/attach",
   "pods/binding",
+  "pods/eviction",
   "pods/exec",
   "pods/log",
   "pods/portforward",
