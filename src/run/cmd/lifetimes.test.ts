@@ -3,7 +3,8 @@
  * a stop. Nothing stays open, no timer armed, no file in the temporary folder, and the same start works afterwards.
  *
  * The places where a start can end are not listed here: they are the parts that a whole start opens.
- * Not here: replicas (they need an etcd) and serving workers of a relay (they are processes); their tests end them whole.
+ * Not here: replicas (they need an etcd) and serving workers of a relay (they are processes), and serving threads of an API server
+ * (each start compiles the sources in each thread); their tests end them whole.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -69,10 +70,6 @@ const roles: Readonly<Record<string, Open>> = {
   },
   apiserver: (parts, _, dataDir) => {
     const given = ["--data-dir", dataDir, "--secure-port", "0", ...quiet];
-    return openApiServer(host, flagsOf<ApiServerRoleFlags>("apiserver", ...given), parts);
-  },
-  "apiserver with serving threads": (parts, _, dataDir) => {
-    const given = ["--data-dir", dataDir, "--secure-port", "0", "--serving-workers", "2", ...quiet];
     return openApiServer(host, flagsOf<ApiServerRoleFlags>("apiserver", ...given), parts);
   },
   store: (parts, _, dataDir) => {
