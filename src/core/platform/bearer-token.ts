@@ -10,18 +10,18 @@ import type { PlainRequest } from "./http.ts";
 export type CarriedToken =
   | { readonly kind: "token"; readonly token: string }
   | { readonly kind: "none" }
-  /** Of a subprotocol only: a bad credential, not the lack of one. */
+  /** A token that a subprotocol carries cannot be read: a bad credential, not the lack of one. */
   | { readonly kind: "unreadable"; readonly message: string };
 
 type Headers = PlainRequest["headers"];
 
 const none: CarriedToken = { kind: "none" };
 const scheme = "bearer";
-/** What Go trims: JavaScript's `trim` leaves U+0085, and takes the byte order mark. */
+/** A character that Go trims. JavaScript's `trim` would keep U+0085 and remove the byte order mark. */
 const space = /[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/u;
 const subprotocolPrefix = "base64url.bearer.authorization.k8s.io.";
 
-/** Upstream's warning where the token stands behind a second space, which makes the request anonymous. */
+/** Upstream's warning for a token behind a second space, which makes the request anonymous. */
 export const extraSpaceWarning =
   "the provided Authorization header contains extra space before the bearer token, and is ignored";
 
@@ -29,13 +29,13 @@ export function hasExtraSpace(headers: Headers): boolean {
   return secondWord(headers["authorization"] ?? "") === "";
 }
 
-/** `header`: the value of Authorization. */
+/** Returns the token of an Authorization header. `header`: the header's value. */
 export function tokenOfHeader(header: string): CarriedToken {
   const token = secondWord(header) ?? "";
   return token === "" ? none : { kind: "token", token };
 }
 
-/** Behind `Bearer `; undefined: there is none. In one pass, as anybody may send a header of spaces. */
+/** Returns the word behind `Bearer `; undefined: there is none. One pass, because a client may send a header of spaces. */
 function secondWord(header: string): string | undefined {
   const text = trimmed(header);
   const isBearer = text.slice(0, scheme.length).toLowerCase() === scheme;
@@ -66,12 +66,12 @@ export function tokenOfSubprotocols(headers: Headers): CarriedToken {
   const token = textOf(bytes);
   if (token === undefined) return unreadable("invalid base64.bearer.authorization token");
   if (token === "") return none;
-  // The one with the token is taken out, and another must be there to be agreed on.
+  // The subprotocol with the token is removed, so the client must offer another one for the server to select.
   if (offered.length === 1) return unreadable("missing additional subprotocol");
   return { kind: "token", token };
 }
 
-/** Of one offered subprotocol: whether it carries a token, good or not, and is no protocol to agree on. */
+/** Whether an offered subprotocol carries a token, valid or not, so that it is no protocol to select. */
 export function isBearerProtocol(protocol: string): boolean {
   return protocol.startsWith(subprotocolPrefix);
 }

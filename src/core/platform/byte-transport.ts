@@ -5,11 +5,11 @@
 
 import type { ByteDuplex, TakeChunk } from "./http.ts";
 
-/** The request did not get an answer, or the answer broke off: refused, reset, timed out. */
+/** A request got no answer, or its answer broke off: refused, reset, timed out. */
 export class ByteTransportError extends Error {
-  /** The host's: ECONNREFUSED, ECONNRESET ...; "ABORTED" when the caller's signal ended it. */
+  /** Error code of the host (ECONNREFUSED, ECONNRESET ...), or "ABORTED" when the caller's signal ended the request. */
   readonly code: string;
-  /** The server closed a kept connection as the request was sent: it has hardly read it. */
+  /** Whether the server closed a kept connection as the request was sent, so that it has hardly read the request. */
   readonly isStale: boolean = false;
 
   constructor(message: string, code: string, options?: ErrorOptions) {
@@ -23,17 +23,17 @@ export interface ByteRequest {
   readonly method: string;
   /** Encoded path and query, starts with "/". */
   readonly target: string;
-  /** A list of values becomes as many header lines. */
+  /** Each value of a list is sent as a header line of its own. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** Borrowed until the response's head is there. */
+  /** Borrowed until the response's head has arrived. */
   readonly body?: Uint8Array;
-  /** Instead of `body`: sent piece by piece as it arrives. */
+  /** Body to use instead of `body`: sent piece by piece as it arrives. */
   readonly bodyStream?: {
-    /** Undefined: sent in chunks. */
+    /** Length of the body. Undefined: the length is not known, so the body is sent in chunks. */
     readonly bytes: number | undefined;
     stream(take: TakeChunk): Promise<void>;
   };
-  /** The protocol to upgrade to; the server may answer as if it was not asked. */
+  /** Protocol to upgrade to; the server may ignore the offer and answer as usual. */
   readonly upgrade?: string;
   readonly signal: AbortSignal;
 }
@@ -44,7 +44,7 @@ export interface ByteResponse {
   readonly headers: Readonly<Record<string, string>>;
   /** The lines of Set-Cookie, which must not be joined; absent: none. */
   readonly cookies?: readonly string[];
-  /** The whole body; "too-large" as soon as more than `limitBytes` arrived (the rest is dropped). */
+  /** Reads the whole body; returns "too-large" as soon as more than `limitBytes` arrived (the rest is dropped). */
   read(limitBytes: number): Promise<Uint8Array | "too-large">;
   /**
    * Chunks as they come, given to `take`; resolves at the clean end, rejects with
@@ -52,32 +52,32 @@ export interface ByteResponse {
    * a promise returned by it holds the sender back until it settles.
    */
   stream(take: TakeChunk): Promise<void>;
-  /** The connection itself, when the answer is 101; then there is nothing to read or stream. */
+  /** The connection itself, when the answer is 101; `read` and `stream` have nothing to return then. */
   readonly upgraded?: ByteDuplex;
 }
 
 export interface ByteTransport {
-  /** Exactly one of `read` and `stream` of the response must be called. */
+  /** Sends a request. The caller must call exactly one of the response's `read` and `stream`. */
   send(request: ByteRequest): Promise<ByteResponse>;
   /** Ends idle connections; requests under way finish. */
   close(): void;
 }
 
-/** One server of many, as `HostsTransport` reaches it. */
+/** Address of one of the servers that a `HostsTransport` reaches. */
 export interface Host {
   readonly scheme: "http" | "https";
-  /** Address or name without brackets; its certificate must be valid for it. */
+  /** Address or name without brackets; the server's certificate must be valid for it. */
   readonly name: string;
   readonly port: number;
-  /** What `name` was resolved to; absent: it is resolved when the connection is made. */
+  /** Address that `name` was resolved to. Absent: the name is resolved when the connection is made. */
   readonly address?: string;
 }
 
-/** Requests to servers that are known only when a request comes; idle connections are kept per server. */
+/** Sends requests to servers that are known only when a request comes. Idle connections are kept per server. */
 export interface HostsTransport {
-  /** As `ByteTransport.send`. The answer's head may take as long as it likes; connecting may not. */
+  /** As `ByteTransport.send`. Connecting has a time limit; waiting for the answer's head has none. */
   send(host: Host, request: ByteRequest): Promise<ByteResponse>;
-  /** The addresses of a name; of an address, itself. Rejects with ByteTransportError. */
+  /** Resolves a name to its addresses, and an address to itself. Rejects with ByteTransportError. */
   resolve(name: string): Promise<readonly string[]>;
   /** Ends idle connections; requests under way finish. */
   close(): void;

@@ -3,7 +3,7 @@
  * a test lists and fires every timer by its name (`testing/clock.ts`).
  */
 
-/** Every timer of the product. A closed set, so a test can ask whether one is armed. */
+/** Names of all timers of the product. The set is closed, so that a test can ask whether a timer is armed. */
 export type TimerName =
   | "plane.leave"
   | "plane.beat"

@@ -13,25 +13,25 @@
  * Cost   constant per connection; at the bound, where nothing without credentials is left, a look at each user.
  */
 
-/** Share of the open files, taken by connections alone, from which on an operator is warned. */
+/** Share of the limit of open files: when connections alone take it, the operator is warned. */
 const warnShare = 0.8;
 
 interface ConnectionLimits {
-  /** Connections, dialed ones included, at which an operator is warned: a crowd is near what the host allows. */
+  /** Number of connections, dialed ones included, from which on the operator is warned that the host's limit is near. */
   readonly warnAt: number;
   readonly connectionsMax: number;
   readonly newcomersMax: number;
 }
 
-/** Of a limit of open files kept back for the store, the log, files that are read again, and own requests. */
+/** Share of the open files kept back for the store, the log, files that are read again, and own requests. */
 const keptShare = 1 / 8;
 const keptMin = 96;
 const keptMax = 8_192;
-/** Handshakes that are under way at once. */
+/** Share of the connections that may be in their handshake at once. */
 const newcomersShare = 1 / 4;
 const newcomersMost = 1_024;
 
-/** Of a process that may open so many files. */
+/** Returns the limits of a process that may have `openFilesMax` files open. */
 export function connectionLimits(openFilesMax: number): ConnectionLimits {
   const kept = Math.min(keptMax, Math.max(keptMin, Math.ceil(openFilesMax * keptShare)));
   const connectionsMax = Math.max(1, openFilesMax - kept);
@@ -40,19 +40,19 @@ export function connectionLimits(openFilesMax: number): ConnectionLimits {
   return { connectionsMax, newcomersMax, warnAt };
 }
 
-/** What a connection is closed for: it has shown no credentials, or its user has more than others. */
+/** Why a connection was closed: it has shown no credentials, or its user has more connections than the others. */
 export type ClosedFor = "anonymous" | "user";
 
 export interface ConnectionAccount {
-  /** Its client has credentials, which say so. Of several users the last one counts. */
+  /** Notes the user that the client's credentials name. Of several users the last one counts. */
   belongsTo(user: string): void;
-  /** As `PeerConnection` has it. */
+  /** User of the last request; see `PeerConnection`. */
   caller: string | undefined;
-  /** It is closed. Idempotent. */
+  /** Notes that the connection is closed. Idempotent. */
   leave(): void;
 }
 
-/** A user's connections go to others only beyond these. */
+/** Number of connections that a user keeps in any case; only further ones are closed for the sake of others. */
 const userMin = 4;
 
 export class ConnectionBudget {
@@ -72,17 +72,17 @@ export class ConnectionBudget {
     return this.#count;
   }
 
-  /** Of them, those without credentials so far. */
+  /** Number of open connections that have shown no credentials so far. */
   get anonymousCount(): number {
     return this.#newcomers.count + this.#settled.count;
   }
 
-  /** Connections of this process to others. */
+  /** Number of connections of this process to others. */
   get dialedCount(): number {
     return this.#dialedCount;
   }
 
-  /** See `ConnectionLimits.warnAt`. */
+  /** Whether the connections have reached `ConnectionLimits.warnAt`. */
   get isNearlyFull(): boolean {
     return this.#count + this.#dialedCount >= this.limits.warnAt;
   }
@@ -91,7 +91,7 @@ export class ConnectionBudget {
     return this.#closed[reason];
   }
 
-  /** `close` is called at most once, from within this or a later `admit`. */
+  /** Counts a new connection. `close` is called at most once, from within this or a later `admit` or `dial`. */
   admit(close: (reason: ClosedFor) => void): ConnectionAccount {
     const isFull = this.#isFull;
     const entry = new Entry(this.#book, close);
@@ -175,7 +175,7 @@ interface Book {
 class Entry implements ConnectionAccount {
   readonly #book: Book;
   readonly close: (reason: ClosedFor) => void;
-  /** In which it is; undefined: it was asked to close, or has left. */
+  /** List that holds the entry. Undefined: the connection was asked to close, or has left. */
   list: Connections | undefined;
   user: string | undefined;
   caller: string | undefined;
@@ -199,7 +199,7 @@ class Entry implements ConnectionAccount {
   }
 }
 
-/** By age. A Set iterates from the oldest; the newest is found by the end of an array, which is swept. */
+/** Connections by age. The Set iterates from the oldest; an array, swept now and then, gives the newest from its end. */
 class Connections {
   readonly #set = new Set<Entry>();
   #byAge: Entry[] = [];

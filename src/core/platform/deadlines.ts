@@ -9,11 +9,11 @@ import { Heap } from "#base/heap.ts";
 import type { Clock, Timer, TimerName } from "./clock.ts";
 
 export interface Expiring {
-  /** The deadline given with `add` has passed. May add and delete. */
+  /** Called when the deadline given with `add` has passed. May call `add` and `delete`. */
   expire(): void;
 }
 
-/** A member's deadline in steps, rounded up. `add` returns it, and `delete` takes it to find the member. */
+/** A member's deadline in steps, rounded up. `add` returns it; `delete` needs it to find the member. */
 export type DeadlineStep = number;
 
 export class Deadlines {
@@ -21,7 +21,7 @@ export class Deadlines {
   readonly #name: TimerName;
   readonly #stepMs: number;
   readonly #members = new Map<DeadlineStep, Set<Expiring>>();
-  /** Every step with members, and some whose members are all gone. */
+  /** Every step that has members, and some steps whose members are all gone. */
   readonly #steps = new Heap<DeadlineStep>((a, b) => a - b);
   #timer: { readonly step: DeadlineStep; readonly timer: Timer } | undefined;
 
@@ -44,12 +44,12 @@ export class Deadlines {
     return step;
   }
 
-  /** Runs `f` in the next turn of the loop, once: what gives way in long work of its own needs no other clock. */
+  /** Runs `f` once in the next turn of the loop, so that an owner that yields in long work needs no clock of its own. */
   turn(f: () => void): void {
     this.#clock.after("request.turn", 0, f);
   }
 
-  /** `step` as `add` returned it. No harm when the member has expired. */
+  /** Removes a member. `step`: the value `add` returned. Does nothing when the member has expired. */
   delete(member: Expiring, step: DeadlineStep): void {
     const others = this.#members.get(step);
     if (others?.delete(member) !== true || others.size > 0) return;
@@ -86,7 +86,7 @@ export class Deadlines {
         thrown.push(error);
       }
     }
-    // The others had their turn; the clock's owner hears of the first.
+    // All members have been called by now; only the first error is passed to the owner of the clock.
     if (thrown.length > 0) throw thrown[0];
   }
 }

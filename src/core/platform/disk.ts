@@ -14,13 +14,13 @@ export class DiskError extends Error {
   }
 }
 
-/** `Disk.lock` keeps its files in the directory under names that start with this. */
+/** Prefix of the names of the files that `Disk.lock` keeps in the directory. */
 export const lockFilePrefix = "LOCK";
 
 export interface DiskFile {
   /** Writes all buffers, in order, at `position`; buffers are borrowed until it settles. */
   write(buffers: readonly Uint8Array[], position: number): Promise<void>;
-  /** Up to `length` bytes at `position`; fewer only at the end of the file. Given. */
+  /** Reads up to `length` bytes at `position`; fewer only at the end of the file. The caller owns the result. */
   read(position: number, length: number): Promise<Uint8Array>;
   /**
    * `write`, and these bytes survive a crash once it resolves; others may not. One trip to the host.
@@ -33,11 +33,11 @@ export interface DiskFile {
    * or rejects.
    */
   writeDurablyAtOnce(buffers: readonly Uint8Array[], position: number): Promise<void> | undefined;
-  /** fdatasync: what was written before the call survives a crash once it resolves. */
+  /** Calls fdatasync: once it resolves, all data written before the call survives a crash. */
   sync(): Promise<void>;
   size(): Promise<number>;
   truncate(size: number): Promise<void>;
-  /** Makes a shorter file `size` long; what is added reads as zeros. Reserves no room on the disk. */
+  /** Extends a shorter file to `size` bytes; the new bytes read as zeros. Reserves no room on the disk. */
   extend(size: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -49,9 +49,9 @@ export interface DiskLock {
 }
 
 export interface Disk {
-  /** `create` fails with EEXIST when the file is there; `write` and `read` with ENOENT when it is not. */
+  /** `create` fails with EEXIST when the file exists; `write` and `read` fail with ENOENT when it does not. */
   open(path: string, mode: "create" | "write" | "read"): Promise<DiskFile>;
-  /** Names in the directory, sorted; ENOENT when there is none. */
+  /** Returns the names in the directory, sorted. Rejects with ENOENT when the directory does not exist. */
   list(directory: string): Promise<readonly string[]>;
   /** Makes the directory and its parents, mode 0700. */
   makeDirectory(directory: string): Promise<void>;
@@ -59,13 +59,16 @@ export interface Disk {
   remove(path: string): Promise<void>;
   /** Makes creations, renames and removals in `directory` durable. */
   syncDirectory(directory: string): Promise<void>;
-  /** Room left for files in `directory`, as far as this process may use it. */
+  /** Free bytes for files in `directory`, as far as this process may use them. */
   freeBytes(directory: string): Promise<number>;
-  /** `bytes` compressed, beside the loop where the host can. Borrowed until it settles; the answer is given. */
+  /** Compresses `bytes`, off the loop where the host can. `bytes` are borrowed until it settles; the caller owns the result. */
   pack(bytes: Uint8Array): Promise<Uint8Array>;
-  /** What was packed; rejects with code EUNPACK when `packed` is damaged, or more than `bytesMax`. */
+  /** Reverses `pack`. Rejects with code EUNPACK when `packed` is damaged, or holds more than `bytesMax`. */
   unpack(packed: Uint8Array, bytesMax: number): Promise<Uint8Array>;
-  /** Takes the exclusive lock of a directory or throws DiskError with code ELOCKED naming the holder's pid. Freed by the host when the process dies. */
+  /**
+   * Takes the exclusive lock of a directory, or throws DiskError ELOCKED with the holder's pid. The host frees the
+   * lock when the process dies.
+   */
   lock(directory: string): Promise<DiskLock>;
   /**
    * Shared lock: excludes `lock`, allows other readers; throws ELOCKED while the directory is locked. Writes

@@ -7,26 +7,26 @@ import type { Holding } from "./ledger.ts";
 
 /** The peer of a request, as far as the transport can tell. */
 export type Peer =
-  /** A socket: `certificate` is the verified client certificate, DER; absent when none was given. */
+  /** A socket. `certificate`: the verified client certificate, DER; absent when the client gave none. */
   | {
       readonly kind: "socket";
       readonly address: string;
       readonly certificate?: Uint8Array;
-      /** A certificate was given and does not verify: why. Then the peer is not just anonymous. */
+      /** Why the client's certificate does not verify. With such a certificate the peer is not merely anonymous. */
       readonly certificateProblem?: string;
-      /** The verified certificate, DER, if the front proxies' authority signed it: its headers name users. */
+      /** The verified certificate, DER, if the front proxies' authority signed it: the peer's headers may name users. */
       readonly proxyCertificate?: Uint8Array;
-      /** Absent when it is closed already. */
+      /** Absent when the connection is closed already. */
       readonly connection?: PeerConnection;
     }
-  /** Same process: `cmd` vouches for the identity; bodies may be frozen objects, no bytes are made. */
+  /** A caller in the same process: `cmd` vouches for the identity; bodies may be frozen objects instead of bytes. */
   | { readonly kind: "direct"; readonly user: UserInfo };
 
 /** The connection of a request. */
 interface PeerConnection {
-  /** The user that its credentials name: among too many connections those of nobody are closed first. */
+  /** Notes the user that the credentials name. When there are too many connections, those without a user close first. */
   belongsTo(user: string): void;
-  /** The user of the connection's last request: the next request takes this user's turn. Absent before the first one. */
+  /** User of the connection's last request: the next request is queued under it. Absent before the first request. */
   caller?: string | undefined;
 }
 
@@ -47,20 +47,20 @@ export type PlainBody =
    */
   | {
       readonly kind: "bytes";
-      /** Content-Length; undefined when the client did not say. */
+      /** Content-Length; undefined when the client did not send it. */
       readonly declaredBytes?: number | undefined;
       read(limitBytes: number, holding: Holding): Promise<Uint8Array | "too-large" | "refused">;
-      /** Instead of `read`: chunks as they come; a promise that `take` returns holds the client back. */
+      /** Use instead of `read`: passes on chunks as they arrive; a promise that `take` returns holds the client back. */
       readonly stream?: (take: TakeChunk) => Promise<void>;
     }
-  /** Direct callers only. Frozen: the server copies before it changes anything. */
+  /** A body of a direct caller. The object is frozen: the server copies it before it changes anything. */
   | { readonly kind: "object"; readonly object: object };
 
 export interface PlainRequest {
   readonly method: string;
-  /** Decoded once by the rim: no query, starts with "/". */
+  /** Path without the query, decoded once by the rim; starts with "/". */
   readonly path: string;
-  /** Raw query without "?"; "" when none. */
+  /** Raw query without "?"; "" when there is none. */
   readonly query: string;
   /**
    * Lower-case names; repeated headers joined with ", ". Values are text: of a socket, the UTF-8 its bytes
@@ -76,7 +76,7 @@ export interface PlainRequest {
   readonly upgrade?: string;
   /** The `impersonate-` headers line by line, because values may contain commas; absent when there are none. */
   readonly impersonateLines?: Readonly<Record<string, readonly string[]>>;
-  /** Every header line by line, of a peer with a `proxyCertificate` only. */
+  /** Every header line by line; present only for a peer with a `proxyCertificate`. */
   readonly headerLines?: Readonly<Record<string, readonly string[]>>;
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal;
@@ -88,32 +88,32 @@ export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ER
 
 export interface ObjectEvent {
   readonly type: WatchEventType;
-  /** Frozen. For ERROR a Status. */
+  /** The frozen object. For ERROR it is a Status. */
   readonly object: object;
 }
 
-/** Takes bytes of a stream. Chunks are shared by many streams: never changed, kept as long as needed. */
+/** Takes the bytes of a stream. Many streams share the chunks: they are never changed, and kept as long as needed. */
 export interface ByteSink {
-  /** False when the sink's buffer is full: stop until `onDrain`. What was given is kept and sent. */
+  /** @returns false when the sink's buffer is full: write no more until `onDrain`. The chunks given are kept and sent. */
   write(chunks: readonly Uint8Array[]): boolean;
   onDrain(f: () => void): void;
   end(): void;
-  /** As `end`, and closes the connection, so that the load balancer places the client's next request anew. */
+  /** Ends the stream as `end`, and closes the connection, so that the load balancer places the next request anew. */
   leave?(): void;
   /** Cuts the connection instead of ending the stream, so that the client sees it is incomplete. */
   abort?(): void;
   readonly closed: boolean;
 }
 
-/** A connection after 101: raw bytes both ways, each direction ending on its own. */
+/** A connection after 101: raw bytes both ways; each direction ends on its own. */
 export interface ByteDuplex extends ByteSink {
-  /** Bytes from the other end until it ends its direction; rejects when the connection breaks. */
+  /** Passes on bytes from the other end until that end finishes its direction. Rejects when the connection breaks. */
   stream(take: TakeChunk): Promise<void>;
   abort(): void;
 }
 
 export interface ObjectEventSink {
-  /** Batches in order. Never throws. */
+  /** Takes batches of events in order. Never throws. */
   deliver(events: readonly ObjectEvent[]): void;
   end(): void;
 }
@@ -124,37 +124,37 @@ export type PlainResponse =
       readonly status: number;
       readonly headers: Headers;
       readonly body: readonly Uint8Array[];
-      /** Its pieces are kept for other answers as well, as long as they are new. */
+      /** Whether the pieces are kept for other answers as well, as long as they are current. */
       readonly isShared?: boolean;
-      /** Called when the answer has left or its client has; perhaps twice. For what is worth counting. */
+      /** Called when the answer has been sent or the client has left, perhaps twice. Meant for counting. */
       readonly left?: () => void;
-      /** Called when a part of a long answer was taken, and more of it waits. */
+      /** Called when the client took a part of a long answer and more parts wait. */
       readonly moved?: () => void;
     }
-  /** To direct callers only: a frozen object instead of bytes. */
+  /** An answer to direct callers only: a frozen object instead of bytes. */
   | {
       readonly kind: "object";
       readonly status: number;
       readonly headers: Headers;
       readonly object: object;
     }
-  /** A stream: the rim sends the head, then calls `open` once. `open` returns its closer (client gone). */
+  /** A stream: the rim sends the head, then calls `open` once. `open` returns the function to call when the client leaves. */
   | {
       readonly kind: "stream";
       readonly status: number;
       readonly headers: Headers;
-      /** What its client has not taken is charged to it. Closed by the stream's closer. */
+      /** Account that unsent frames of the stream are charged to. The stream's closer closes it. */
       readonly held?: Holding;
-      /** Before it is opened: who hears how what it begins with is taken. Absent: it begins with nothing. */
+      /** Sets, before `open`, the listener for the progress of the initial events. Absent: the stream has none. */
       begins?(listener: BeginningListener): void;
       open(sink: ByteSink): () => void;
     }
-  /** 101: only to a request that offered `upgrade`. The rim sends the head, then calls `open` once. */
+  /** 101, as an answer only to a request that offered `upgrade`. The rim sends the head, then calls `open` once. */
   | {
       readonly kind: "tunnel";
       readonly status: 101;
       readonly headers: Headers;
-      /** Closed by the rim, with the connection. */
+      /** The rim closes it together with the connection. */
       readonly held?: Holding;
       open(client: ByteDuplex): void;
     }
@@ -166,24 +166,24 @@ export type PlainResponse =
       open(sink: ObjectEventSink): () => void;
     };
 
-/** Of what a stream begins with: initial events. */
+/** Is notified of how the client takes the initial events of a stream. */
 export interface BeginningListener {
-  /** A part was taken. */
+  /** The client took a part of the initial events. */
   moved(): void;
-  /** All of it was, or the stream is over. Idempotent. */
+  /** The client took all initial events, or the stream is over. Idempotent. */
   left(): void;
 }
 
-/** A request that no handler saw: the rim could not read it. For audit and metrics. */
+/** A request that the rim refused because it could not read it, so that no handler saw it. For audit and metrics. */
 export interface RefusedRequest {
   readonly status: number;
-  /** The words of the refusal. */
+  /** Text of the refusal. */
   readonly reason: string;
-  /** Of the client. */
+  /** Address of the client. */
   readonly address: string;
   /** `HTTP/1.1`, `HTTP/2.0` */
   readonly protocol: string;
-  /** As they came, undecoded; "" where nothing of them could be read. */
+  /** The request line as received, undecoded; "" for parts that could not be read. */
   readonly method: string;
   readonly target: string;
 }

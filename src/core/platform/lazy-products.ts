@@ -17,9 +17,9 @@
 import { assert } from "#base/assert.ts";
 
 interface Product<T> {
-  /** What it is made of, compared by identity. A changed source is another object. */
+  /** Objects that the product is made of, compared by identity. A changed source is another object. */
   readonly sources: () => readonly object[];
-  /** In turns of the loop where it is long. */
+  /** Makes the product; a long making is spread over turns of the loop. */
   readonly make: () => Promise<T>;
 }
 
@@ -30,7 +30,7 @@ interface Kept<T> {
 
 interface Flight<T> {
   readonly made: Promise<T>;
-  /** Its place in the order of all that began; undefined: it waits for a free maker. */
+  /** Number of the making in the order of beginnings. Undefined: it waits for a free maker. */
   began: number | undefined;
   sources: readonly object[];
 }
@@ -59,18 +59,18 @@ export class LazyProducts<T> {
     }
   }
 
-  /** What is kept under `key`, when it was made of `sources`. */
+  /** Returns the kept value of `key`, if it was made of `sources`. */
   kept(key: string, sources: readonly object[]): { readonly value: T } | undefined {
     const kept = this.#kept.get(key);
     return kept !== undefined && sameItems(kept.sources, sources) ? kept : undefined;
   }
 
-  /** What is made of others is dropped when it is asked for next; this drops it now. */
+  /** Drops the values of unknown keys now. Outdated values of known keys are replaced when they are next requested. */
   retain(isKnown: (key: string) => boolean): void {
     for (const key of this.#kept.keys()) if (!isKnown(key)) this.#kept.delete(key);
   }
 
-  /** Everything that is kept. What is being made is kept when it is made. */
+  /** Drops every kept value. A product that is being made now will be kept. */
   forget(): void {
     this.#kept.clear();
   }
@@ -97,7 +97,7 @@ export class LazyProducts<T> {
   }
 }
 
-/** At most `max` pieces of work at a time; the others wait in the order in which they came. */
+/** Runs at most `max` pieces of work at a time; others wait in the order of their arrival. */
 export class Makers {
   readonly #max: number;
   readonly #waiting: (() => void)[] = [];
@@ -108,7 +108,7 @@ export class Makers {
     this.#max = max;
   }
 
-  /** Never begins before this returns. */
+  /** Runs `work`. The work never begins before this call returns. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     await this.#turn();
     try {
@@ -124,7 +124,7 @@ export class Makers {
     return Promise.resolve();
   }
 
-  /** The place of one that has ended goes to the next that waits. */
+  /** Passes the place of finished work to the next work that waits. */
   #give(): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#running--;

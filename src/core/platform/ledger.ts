@@ -20,45 +20,45 @@
  */
 import { assert } from "#base/assert.ts";
 
-/** What is held, for metrics and messages. */
+/** Kinds of memory that is held, for metrics and messages. */
 export type HeldKind =
   /** Bytes of a request, from the first one read to the end of its handler. */
   | "body"
-  /** What was made of a body: text, data, the object. */
+  /** Values made from a body: text, data, the object. */
   | "object"
   /** Entries of a list while its answer is made. */
   | "snapshot"
-  /** An object and its copies while a patch is applied. */
+  /** An object and its copies while a patch is applied to it. */
   | "patch"
-  /** Bytes that are not with the client yet. */
+  /** Bytes of an answer that the client has not received yet. */
   | "answer"
-  /** An open stream: its selectors, its position. */
+  /** An open watch: its selectors and its position. */
   | "watch"
-  /** Frames of a stream that its client has not taken. */
+  /** Frames of a stream that the client has not taken. */
   | "frames"
-  /** What is made when it is first asked for: documents, tables, schemas. */
+  /** Values that are made when they are first requested: documents, tables, schemas. */
   | "document"
-  /** A socket, with what the host keeps for it. Their number is bounded where they are accepted. */
+  /** A socket, with the memory that the host keeps for it. The listener bounds the number of sockets. */
   | "connection";
 
 export interface LedgerLimits {
-  /** Of one caller: a user, or an address where no user is known. */
+  /** Limit of one caller: a user, or an address where no user is known. */
   readonly callerBytesMax: number;
   readonly namespaceBytesMax: number;
   readonly totalBytesMax: number;
-  /** Of the total, for callers that hold no more than `smallBytesMax` each. */
+  /** Part of the total reserved for callers that hold no more than `smallBytesMax` each. */
   readonly reservedBytes: number;
-  /** A caller that holds this little is refused only when all of the total is held. */
+  /** A caller that holds at most this is refused only when all of the total is held. */
   readonly smallBytesMax: number;
-  /** What one answer of shared pieces is charged with at most: they are in memory once for all readers. */
+  /** Maximum charge of one answer of shared pieces, because all its readers share the same memory. */
   readonly sharedAnswerBytesMax: number;
   readonly accountsMax: number;
 }
 
-/** Whose limit a refusal is about. */
+/** Whose limit caused a refusal. */
 type RefusedBy = "caller" | "namespace" | "process";
 
-/** For the debug page and tests. */
+/** Bytes held by one caller or namespace, for the debug page and tests. */
 interface Held {
   readonly name: string;
   readonly bytes: number;
@@ -66,17 +66,17 @@ interface Held {
 
 interface Account {
   readonly name: string;
-  /** Without its connections. */
+  /** Bytes held, without connections. */
   bytes: number;
   connectionBytes: number;
-  /** Holdings that are open: the account is not forgotten. */
+  /** Number of open holdings: an account with any is not forgotten. */
   open: number;
 }
 
-/** Of what is not reserved. Three greedy callers in a row leave an eighth of it free. */
+/** Share of the bytes that are not reserved. Three greedy callers in a row leave an eighth of them free. */
 const tightShare = 7 / 8;
 
-/** Of who comes when there is no room for another account. */
+/** Name of the shared account of callers that come when there is no room for another account. */
 const others = "others";
 
 export class Ledger {
@@ -93,23 +93,23 @@ export class Ledger {
     this.#book = this.#bookOf(limits);
   }
 
-  /** All that is held now, connections too. */
+  /** All bytes that are held now, including connections. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** The most that was held at once. */
+  /** Maximum of bytes that were held at once. */
   get mostBytes(): number {
     return this.#mostBytes;
   }
 
-  /** Little more than the reserve is free: what makes no progress should go sooner. */
+  /** Whether little more than the reserve is free, so that answers without progress should be cut sooner. */
   get isTight(): boolean {
     const { totalBytesMax, reservedBytes } = this.limits;
     return this.#bytes - this.#byKind.connection > (totalBytesMax - reservedBytes) * tightShare;
   }
 
-  /** Callers and namespaces that are remembered. */
+  /** Number of callers and namespaces that have an account. */
   get accounts(): number {
     return this.#accounts.size;
   }
@@ -126,7 +126,10 @@ export class Ledger {
     return this.#accounts.get(name)?.bytes ?? 0;
   }
 
-  /** Those that hold most, connections included, the greatest first. Looks at each account: for a page that a human asks for. */
+  /**
+   * Returns the accounts that hold most, connections included, the greatest first. It looks at every account, so it
+   * is meant for a page that a human opens.
+   */
   largest(count: number): readonly Held[] {
     const all = [...this.#accounts.values(), this.#others]
       .map(({ name, bytes, connectionBytes }) => ({ name, bytes: bytes + connectionBytes }))
@@ -134,7 +137,7 @@ export class Ledger {
     return all.toSorted((a, b) => b.bytes - a.bytes).slice(0, count);
   }
 
-  /** `namespace`: "" for none. To be closed. */
+  /** Opens a holding, which the caller must close. `namespace`: "" for none. */
   open(caller: string, namespace = ""): Holding {
     const ofNamespace = namespace === "" ? undefined : this.#account(`namespace:${namespace}`);
     return new LedgerHolding(this.#book, this.#account(caller), ofNamespace);
@@ -160,7 +163,7 @@ export class Ledger {
   ): RefusedBy | undefined {
     const { callerBytesMax, namespaceBytesMax, totalBytesMax } = this.limits;
     const { reservedBytes, smallBytesMax } = this.limits;
-    // A crowd of quiet connections is bounded by their number, and must not refuse requests.
+    // Connections are left out: their number is bounded, and a crowd of quiet ones must not cause refusals of requests.
     const free = totalBytesMax - (this.#bytes - this.#byKind.connection);
     if (bytes > free) return "process";
     const own = caller.bytes + bytes;
@@ -201,7 +204,7 @@ export class Ledger {
     return made;
   }
 
-  /** The oldest accounts that hold nothing; those that do are passed over, and looked at again last. */
+  /** Forgets the oldest account that holds nothing. Accounts that hold something are moved to the end. */
   #forgetSome(): boolean {
     let looks = looksMax;
     for (const [name, account] of this.#accounts) {
@@ -214,7 +217,7 @@ export class Ledger {
   }
 }
 
-/** Accounts that are looked at to find one to forget. */
+/** Maximum number of accounts that are looked at to find one to forget. */
 const looksMax = 8;
 
 interface Book {
@@ -225,31 +228,31 @@ interface Book {
   readonly most: number;
 }
 
-/** In the order of metrics. */
+/** All kinds, in the order of the metrics. */
 export const heldKinds = Object.keys(nothingHeld()) as readonly HeldKind[]; // its keys are the kinds
 
-/** What one request, stream or connection holds. */
+/** Account of the memory that one request, stream or connection holds. */
 export interface Holding {
-  /** @returns false when a limit is in the way: nothing was charged, and `refusal` says which. */
+  /** Charges `bytes`. @returns false when a limit is in the way: nothing was charged, and `refusal` names the limit. */
   take(kind: HeldKind, bytes: number): boolean;
-  /** What is there whether charged or not: an answer of a few words, a connection that was accepted. */
+  /** Charges memory that is held in any case, whatever the limits: a short answer, an accepted connection. */
   force(kind: HeldKind, bytes: number): void;
-  /** At most what was taken of this kind. */
+  /** Gives back bytes, at most as many as were taken of this kind. */
   give(kind: HeldKind, bytes: number): void;
-  /** Gives everything back; later calls charge nothing, and are refused nothing. Idempotent. */
+  /** Gives everything back. Later calls charge nothing and are never refused. Idempotent. */
   close(): void;
   readonly bytes: number;
-  /** Of the last `take` that returned false. */
+  /** Refusal of the last `take` that returned false. */
   readonly refusal: Refusal | undefined;
 }
 
 export interface Refusal {
   readonly by: RefusedBy;
-  /** In bytes: what was asked for, what the caller holds, and the limit that is in the way. */
+  /** Bytes: requested (`asked`), held by the caller (`held`), and the limit that was exceeded (`limit`). */
   readonly asked: number;
   readonly held: number;
   readonly limit: number;
-  /** What a caller can hold when nobody else holds anything: with more there is no use in coming again. */
+  /** Bytes a caller can hold when no other caller holds any: a request for more need not be retried. */
   readonly most: number;
 }
 
@@ -270,7 +273,7 @@ class LedgerHolding implements Holding {
   readonly #book: Book;
   readonly #caller: Account;
   readonly #namespace: Account | undefined;
-  /** By kind; made with the first charge. */
+  /** Bytes taken, by kind; made with the first charge. */
   #taken: Record<HeldKind, number> | undefined;
   #bytes = 0;
   #closed = false;
@@ -343,7 +346,7 @@ class LedgerHolding implements Holding {
   }
 }
 
-/** One shape for all of them. */
+/** One object shape for all records. */
 function nothingHeld(): Record<HeldKind, number> {
   return {
     body: 0,

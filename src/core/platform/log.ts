@@ -1,4 +1,4 @@
-/** Structured log lines. No secret, token or key ever goes in; fields are plain data. */
+/** Structured log lines. A log line never contains a secret, token or key; fields are plain data. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 export interface Log {
@@ -6,11 +6,11 @@ export interface Log {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** The same log with `fields` added to each line. */
+  /** Returns the same log with `fields` added to each line. */
   child(fields: LogFields): Log;
 }
 
-/** Swallows everything; for tests that look at behaviour, not at lines. */
+/** Drops every line; for tests that look at behaviour, not at lines. */
 export const silentLog: Log = {
   debug() {},
   info() {},

@@ -5,12 +5,12 @@
  */
 export type OffloadResult<Output> =
   | { readonly kind: "done"; readonly output: Output }
-  /** It took longer than the pool gives a task, or more memory: its thread is gone. */
+  /** The task took longer, or more memory, than the pool allows a task: its thread was ended. */
   | { readonly kind: "exceeded" }
-  /** As many tasks wait as may. */
+  /** The maximum number of tasks is waiting already. */
   | { readonly kind: "busy" };
 
 export interface Offload<Input, Output> {
-  /** `input` is plain data and copied. Rejects when the thread failed for no reason of the input's. */
+  /** Runs a task. `input` is plain data and is copied. Rejects when the thread failed for a reason other than the input. */
   run(input: Input): Promise<OffloadResult<Output>>;
 }

@@ -9,18 +9,18 @@
 import type { Clock } from "./clock.ts";
 import { Oldest, TurnQueue } from "./turn-queue.ts";
 
-/** For a turn of the loop, or for somebody outside of this process: the client that sends its body, a webhook. */
+/** Reason of a wait: for a turn of the loop, or for work outside of this process (a client's body, a webhook). */
 export type WaitsFor = "turn" | "outside";
 
-/** For the one whose request it is: called before each wait, and when it is over. */
+/** Is notified before each wait of a request, and after it. */
 interface PaceListener {
   rests(waitsFor: WaitsFor): void;
   goesOn(): void;
 }
 
-/** A pod has 2 or 3 KB; a step over an object of this size takes up to a millisecond. */
+/** Size from which an object counts as long: a step over it takes up to a millisecond. A pod has 2 or 3 KB. */
 const longBytesMin = 8 * 1024;
-/** Of a body that comes right after its head: who waited longer goes on in a turn of its own. */
+/** Maximum wait for a body right after its head. After a longer wait the request goes on in a turn of its own. */
 const briefMs = 10;
 
 export class Pace {
@@ -28,10 +28,10 @@ export class Pace {
   readonly #caller: string;
   readonly #listener: PaceListener | undefined;
   #isLong = false;
-  /** Among those of its caller; 0: it did not wait yet. */
+  /** Rank of the request among those of its caller. 0: the request has not waited yet. */
   #age = 0;
 
-  /** `caller`: whose time it takes. */
+  /** `caller`: the caller whose share of the loop's time the request uses. */
   constructor(clock: Clock, caller = "", listener?: PaceListener) {
     this.clock = clock;
     this.#caller = caller;
@@ -47,7 +47,7 @@ export class Pace {
     if (bytes >= longBytesMin) this.#isLong = true;
   }
 
-  /** Stands between two steps of a request: `await pace.step();`. Short work goes on in the same turn. */
+  /** Waits between two steps of a request: `await pace.step();`. Short work goes on in the same turn. */
   step(): Promise<void> | undefined {
     return this.#isLong ? this.turn() : undefined;
   }
@@ -83,18 +83,18 @@ export class Pace {
   }
 }
 
-/** Resolves in a turn of the loop of its own: the others that wait here go on in other turns. */
+/** Resolves in a turn of the loop of its own: other waiting work goes on in other turns. */
 export function nextTurn(clock: Clock): Promise<void> {
   return new Promise((resolve) => onNextTurn(clock, resolve));
 }
 
-/** Calls `f` in a turn of the loop of its own: the others that wait here go on in other turns. */
+/** Calls `f` in a turn of the loop of its own: other waiting work goes on in other turns. */
 export function onNextTurn(clock: Clock, f: () => void): void {
   const turns = turnsOf(clock);
   turns.add("", turns.age(), f);
 }
 
-/** Who waits for a turn. As many as there are requests. */
+/** Queue of requests that wait for a turn of the loop. Bounded by the number of requests. */
 class Turns {
   readonly #clock: Clock;
   readonly #queue = new TurnQueue(() => new Oldest());
@@ -130,7 +130,7 @@ class Turns {
   }
 }
 
-/** By clock: there is one loop to share. */
+/** By clock: all work on one clock shares one loop. */
 const allTurns = new WeakMap<Clock, Turns>();
 
 function turnsOf(clock: Clock): Turns {

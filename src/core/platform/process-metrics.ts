@@ -5,28 +5,28 @@
  * library for Node does, so that dashboards work. A figure that the host does not tell is left out.
  */
 export interface ProcessFigures {
-  /** User and system time. */
+  /** User and system time of the process. */
   readonly cpuSeconds: number;
-  /** How long the event loop has not waited: one thread's, whatever the host has. */
+  /** Time in which the event loop was busy. It is one thread's, however many cores the host has. */
   readonly loopBusySeconds: number;
   readonly residentBytes: number;
   readonly virtualBytes: number | undefined;
   readonly openFiles: number | undefined;
   readonly openFilesMax: number | undefined;
-  /** Requests, handles and timers that keep the event loop at work. */
+  /** Number of requests, handles and timers that keep the event loop alive. */
   readonly activeResources: number;
-  /** Of all listeners. */
+  /** Number of open connections of all listeners. */
   readonly connections: number;
-  /** Of this process to others. */
+  /** Number of connections of this process to others. */
   readonly dialed: number;
   readonly connectionsMax: number;
-  /** Closed to make room for others. */
+  /** Number of connections closed to make room for others. */
   readonly connectionsClosed: number;
-  /** Since the epoch. */
+  /** Start of the process, in seconds since the epoch. */
   readonly startSeconds: number;
   readonly heapUsedBytes: number;
   readonly heapTotalBytes: number;
-  /** Off the heap, array buffers not included. */
+  /** Memory outside of the heap, without array buffers. */
   readonly externalBytes: number;
   readonly arrayBufferBytes: number;
 }

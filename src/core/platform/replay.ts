@@ -5,7 +5,7 @@
  */
 import type { Headers, PlainResponse } from "./http.ts";
 
-/** An answer without body. One object for a whole crowd: a listener may keep its bytes as long as it. */
+/** An answer without body. One object serves all clients: a listener may keep its bytes as long as the object lives. */
 export interface ReplayHead {
   readonly status: number;
   readonly headers: Headers;

@@ -20,43 +20,43 @@
  */
 import type { Clock, Timer } from "./clock.ts";
 
-/** What the host can tell of its memory and do about it. */
+/** Memory figures of the host, and its means to give memory back. */
 export interface MemoryHost {
   residentBytes(): number;
-  /** Of that, V8's objects. */
+  /** Part of `residentBytes` that V8's objects take. */
   heapBytes(): number;
-  /** User and system time. */
+  /** User and system time of the process. */
   cpuMs(): number;
   /**
    * Collects all garbage in steps; `compact` moves what is left together, which is only short when little
    * is. Resolves when it is done; never rejects.
    */
   collectInSteps(compact: boolean): Promise<void>;
-  /** About what the allocator keeps of what was freed: more, for code is in it. */
+  /** Approximate bytes of freed memory that the allocator keeps. The figure is too high, because it includes code. */
   freeBytes(): number;
-  /** Gives that back. */
+  /** Gives the allocator's free memory back to the host. */
   trim(): void;
 }
 
 export const spareMemoryDefaults = {
-  /** A collection begins 10 s after it was asked for, and V8 keeps the pages it frees for 8 s more. */
+  /** Time between looks. A collection begins 10 s after its request, and V8 keeps freed pages for 8 s more. */
   lookMs: 30_000,
-  /** Of one core, since the last look: more is no quiet time. */
+  /** Share of one core since the last look: with a larger share the time counts as busy. */
   busyShare: 0.3,
-  /** What is held at the start grows by so much until the process is warm. */
+  /** Factor by which the memory held at the start grows until the process is warm. */
   warmFactor: 1.2,
   growthMax: 1.1,
-  /** V8's young generation at its largest: it comes and goes, and a collection of it helps for seconds. */
+  /** V8's young generation at its largest: its size varies, and a collection of it frees memory for seconds only. */
   slackBytes: 64 * 2 ** 20,
-  /** A step that takes off a smaller part was in vain ... */
+  /** A step that frees a smaller share of the memory was in vain. */
   worthMin: 0.03,
-  /** ... and after this many of them in a row it stops. */
+  /** After this many steps in vain in a row the collecting stops. */
   vainMax: 2,
-  /** Then it rests, ... */
+  /** Pause after the collecting has stopped. */
   restMs: 120_000,
-  /** ... and tries again, until so long after the busy time: history is kept for some minutes. */
+  /** Collecting is tried again until this time after the busy time, because history is kept for some minutes. */
   retryMs: 900_000,
-  /** When more than this is free there is no trim, which would hold the loop for above 250 ms: the next busy time uses it. */
+  /** With more free memory than this there is no trim, which would hold the loop for above 250 ms. The next busy time uses that memory. */
   trimBytesMax: 1024 * 2 ** 20,
   /**
    * A plane at rest has 55 to 70 MB, and up to 90 after an hour of churn, before what is garbage of it goes. Compacting
@@ -74,14 +74,14 @@ export class SpareMemory {
   readonly #host: MemoryHost;
   readonly #options: SpareMemoryOptions;
   #timer: Timer | undefined;
-  /** What is held when there is nothing to give back. */
+  /** Memory held when there is nothing to give back. */
   #baseBytes: number;
-  /** What was held before the step that was taken last; 0 when none was in this quiet time. */
+  /** Memory held before the last step; 0 when this quiet time had no step yet. */
   #beforeBytes = 0;
-  /** In this quiet time, one after the other. */
+  /** Number of steps in a row that were in vain, in this quiet time. */
   #vainSteps = 0;
   #restUntilMs = 0;
-  /** The start is no busy time: what it leaves, a fresh process has as well. */
+  /** The start does not count as a busy time: a fresh process holds the same memory. */
   #wasEverBusy = false;
   #busyAtMs: number;
   #cpuMs: number;
@@ -121,7 +121,7 @@ export class SpareMemory {
       this.#restUntilMs = this.#vainSteps = 0;
     }
     if (this.#collecting) return;
-    // At each look, for V8 collects by itself as well, and frees array buffers in the background after it.
+    // Trims at each look: V8 collects by itself as well, and frees array buffers in the background afterwards.
     if (!busy && this.#hasSpare() && this.#host.freeBytes() <= this.#options.trimBytesMax) {
       this.#host.trim();
     }
@@ -137,7 +137,7 @@ export class SpareMemory {
     return this.#host.residentBytes() > this.#baseBytes * growthMax + slackBytes;
   }
 
-  /** What is held is needed: for now, or for good once the busy time's history must have been forgotten. */
+  /** Accepts that the memory is needed: for now, or for good once the busy time's history must have been dropped. */
   #rest(held: number): void {
     const { restMs, retryMs } = this.#options;
     this.#beforeBytes = 0;
@@ -155,7 +155,7 @@ export class SpareMemory {
     return share > this.#options.busyShare;
   }
 
-  /** Whether the last steps took off nothing worth the name. */
+  /** Whether the last steps freed no considerable amount of memory. */
   #vain(held: number): boolean {
     const { worthMin, vainMax } = this.#options;
     const wasVain = this.#beforeBytes > 0 && held > this.#beforeBytes * (1 - worthMin);
@@ -165,7 +165,7 @@ export class SpareMemory {
 
   #step(held: number): void {
     const { vainMax, compactHeapBytesMax } = this.#options;
-    // The last one before a rest: little is left to be moved, and half-empty pages are what is left to take.
+    // The last step before a rest compacts: few objects are left to move, and only half-empty pages are left to free.
     const isLast = this.#vainSteps === vainMax - 1;
     const compact = isLast && this.#host.heapBytes() <= compactHeapBytesMax;
     this.#beforeBytes = held;

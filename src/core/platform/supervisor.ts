@@ -17,7 +17,7 @@ import type { Log } from "./log.ts";
 interface SupervisorDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** Called with the first bug, once. */
+  /** Called once, with the first bug. */
   readonly onBug: (bug: AssertionError) => void;
 }
 
@@ -31,14 +31,14 @@ const loopsMax = 200;
 const tellEveryMs = 1_000;
 const backoffMsMin = 100;
 const backoffMsMax = 30_000;
-/** A loop that ran for as long begins with the smallest backoff again. */
+/** A loop that ran for at least this long restarts with the smallest backoff. */
 const healthyMs = 60_000;
 
 export class Supervisor {
   readonly #deps: SupervisorDeps;
   readonly #loops = new Map<string, Loop>();
   #hasBug = false;
-  /** The host's clock, whose timers' throws end up here. */
+  /** The host's clock, except that errors thrown by timer callbacks are passed to `failed`. */
   readonly clock: Clock;
 
   constructor(deps: SupervisorDeps) {
@@ -58,12 +58,12 @@ export class Supervisor {
     };
   }
 
-  /** Failures so far by loop; for metrics. */
+  /** Number of failures so far, by loop; for metrics. */
   *failures(): IterableIterator<readonly [readonly string[], number]> {
     for (const [name, { count }] of this.#loops) yield [[name], count];
   }
 
-  /** What background work threw or rejected with. Never throws. */
+  /** Records an error that background work threw or rejected with. Never throws. */
   failed(name: string, error: unknown): void {
     const loop = this.#loop(name);
     loop.count++;
@@ -80,7 +80,7 @@ export class Supervisor {
     loop.untold = 0;
   }
 
-  /** Runs `f` until it resolves or `signal` aborts; what rejects is run again after a backoff. Never rejects. */
+  /** Runs `f` until it resolves or `signal` aborts; runs it again after a backoff when it rejects. Never rejects. */
   async run(name: string, signal: AbortSignal, f: () => Promise<void>): Promise<void> {
     const { clock } = this.#deps;
     for (let delayMs = backoffMsMin; ; delayMs = Math.min(delayMs * 2, backoffMsMax)) {

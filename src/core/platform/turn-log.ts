@@ -12,21 +12,21 @@
  */
 export interface TurnTimes {
   nowMs(): number;
-  /** Of this thread. */
+  /** CPU time of this thread. */
   cpuMs(): number;
-  /** When all promises that are settled have been followed. */
+  /** Calls `f` when the callbacks of all settled promises have run. */
   settled(f: () => void): void;
 }
 
 export interface LongTurn<Request> {
-  /** Undefined: no single one. */
+  /** Undefined: no single request took most of the run. */
   readonly request: Request | undefined;
   readonly stage: string;
-  /** Of the run, not of the span alone. */
+  /** Duration of the run, not of the longest span alone. */
   readonly ms: number;
 }
 
-/** A bystander of several of them in a row is answered late. */
+/** Runs longer than this are reported: several in a row delay the answers to uninvolved clients. */
 const longMs = 20;
 const blamedMs = 10;
 const cpuEveryMs = 4;

@@ -15,16 +15,16 @@
 import { Heap } from "#base/heap.ts";
 
 interface Caller<Key> {
-  /** Of the loop, since the queue was last empty; a caller that comes back begins at the least of those that wait. */
+  /** Loop time used since the queue was last empty. A caller that returns is raised to the level of the last beginning. */
   usedMs: number;
-  /** Of two callers with equal time the one with the smaller order begins: it came first. */
+  /** Order of arrival: of two callers with equal time the one with the smaller order begins. */
   order: number;
-  /** In the heap, or running. */
+  /** Whether the caller is in the heap or running. */
   isQueued: boolean;
   readonly waiting: Waiting<Key>;
 }
 
-/** What waits of one caller. */
+/** Work of one caller that waits. */
 interface Waiting<Key> {
   readonly size: number;
   add(key: Key, begin: () => void): void;
@@ -37,13 +37,13 @@ export class TurnQueue<Key> {
   readonly #waitingOf: () => Waiting<Key>;
   readonly #callers = new Map<string, Caller<Key>>();
   readonly #queue = new Heap<Caller<Key>>((a, b) => a.usedMs - b.usedMs || a.order - b.order);
-  /** Of the caller that began last: no one that waits has used less. */
+  /** Time used by the caller that began last: no waiting caller has used less. */
   #levelMs = 0;
   #order = 0;
   #sweepAt = sweptMin;
   #running: Caller<Key> | undefined;
 
-  /** Of each caller. */
+  /** `waitingOf` makes the queue of each caller. */
   constructor(waitingOf: () => Waiting<Key>) {
     this.#waitingOf = waitingOf;
   }
@@ -52,7 +52,7 @@ export class TurnQueue<Key> {
     return this.#queue.size === 0 && (this.#running?.waiting.size ?? 0) === 0;
   }
 
-  /** Callers that are remembered. */
+  /** Number of callers with an entry. */
   get callers(): number {
     return this.#callers.size;
   }
@@ -65,7 +65,7 @@ export class TurnQueue<Key> {
     this.#enqueue(caller);
   }
 
-  /** To be called when what began before has run (`used`). */
+  /** Returns the beginning of the next work. Call it only after the work before has run (`used`). */
   next(): (() => void) | undefined {
     const caller = this.#queue.pop();
     if (caller === undefined) return undefined;
@@ -75,7 +75,7 @@ export class TurnQueue<Key> {
     return begin;
   }
 
-  /** What `next` gave last has run for so long. */
+  /** Charges `ms` to the caller of the work that `next` returned last. */
   used(ms: number): void {
     const caller = this.#running;
     if (caller === undefined) return;
@@ -113,7 +113,7 @@ export class TurnQueue<Key> {
   }
 }
 
-/** One of each connection, in rotation. */
+/** Takes one beginning of each connection in rotation. */
 export class Rotation implements Waiting<object> {
   readonly #byConnection = new Map<object, (() => void)[]>();
 
@@ -138,7 +138,7 @@ export class Rotation implements Waiting<object> {
   }
 }
 
-/** The lowest number first. */
+/** Takes the beginning with the lowest number first. */
 export class Oldest implements Waiting<number> {
   readonly #heap = new Heap<{ readonly age: number; readonly begin: () => void }>(
     (a, b) => a.age - b.age,

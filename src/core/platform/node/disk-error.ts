@@ -1,4 +1,4 @@
-/** Failures of the host's disk as DiskErrors. */
+/** Turns failures of the host's disk into DiskErrors. */
 import { DiskError } from "../disk.ts";
 
 export function diskError(what: string, path: string, error: Error): DiskError {

@@ -20,7 +20,7 @@ import { diskError, asDiskError } from "./disk-error.ts";
 const sqliteBusy = 5;
 const alone =
   "PRAGMA busy_timeout=0; PRAGMA journal_mode=MEMORY; PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE";
-/** A shared lock is held from the first reading to the end of the transaction. */
+/** Statements that take a shared lock; it is held from the first reading to the end of the transaction. */
 const shared = "PRAGMA busy_timeout=0; BEGIN; SELECT count(*) FROM sqlite_master";
 
 export async function lockDirectory(directory: string): Promise<DiskLock> {
@@ -59,7 +59,7 @@ async function lockFile(directory: string, how: string, readOnly: boolean): Prom
 }
 
 async function openDatabase(directory: string, readOnly: boolean): Promise<DatabaseSync> {
-  // Loaded only here: it takes milliseconds, and most processes lock nothing.
+  // Loaded only here, because loading takes milliseconds and most processes lock no directory.
   const sqlite = await import("node:sqlite");
   return new sqlite.DatabaseSync(join(directory, lockFilePrefix), { readOnly });
 }
@@ -74,7 +74,7 @@ async function lockError(directory: string, cause: unknown): Promise<DiskError> 
   return new DiskError(message, "ELOCKED", { cause });
 }
 
-/** Whether all present holders of the lock are readers. */
+/** Whether all current holders of the lock are readers. */
 async function onlyRead(directory: string): Promise<boolean> {
   try {
     const database = await openDatabase(directory, true);

@@ -110,7 +110,7 @@ class NodeFile implements DiskFile {
     if (dsyncFlag === undefined) await this.#call("sync", (done) => fsync(fd, done));
   }
 
-  /** The first durable write opens a descriptor, and that is a trip; so is a sync. */
+  /** Writes synchronously, except the first durable write and hosts without O_DSYNC, which need asynchronous calls. */
   writeDurablyAtOnce(buffers: readonly Uint8Array[], position: number): Promise<void> | undefined {
     const fd = this.#durableFd;
     if (fd === undefined || dsyncFlag === undefined) return this.writeDurably(buffers, position);
@@ -123,7 +123,7 @@ class NodeFile implements DiskFile {
   }
 
   async read(position: number, length: number): Promise<Uint8Array> {
-    // Not zeroed first: that would take as long as the reading, and what is not read is not handed out.
+    // Not zeroed first, which would take as long as the reading. Bytes that were not read are not returned.
     const bytes = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
     let done = 0;
     while (done < length) {
@@ -220,7 +220,7 @@ function openFd(path: string, flags: string | number): Promise<number> {
   });
 }
 
-/** What is left of `buffers` after its first `count` bytes. */
+/** Returns `buffers` without their first `count` bytes. */
 function dropBytes(buffers: readonly Uint8Array[], count: number): readonly Uint8Array[] {
   let left = count;
   let i = 0;

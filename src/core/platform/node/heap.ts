@@ -10,12 +10,12 @@ import { getHeapStatistics, setFlagsFromString } from "node:v8";
 
 export const offHeapFlag = "--external-memory-accounted-in-global-limit";
 
-/** For a process that keeps most of its memory off the heap; before it takes any. */
+/** For a process that keeps most of its memory off the heap. Call it before that memory is allocated. */
 export function countOffHeapWithHeap(): void {
   setFlagsFromString(offHeapFlag);
 }
 
-/** The bytes at which the host ends this process. */
+/** Heap size in bytes at which the host ends this process. */
 export function heapBytesMax(): number {
   return getHeapStatistics().heap_size_limit;
 }

@@ -1,7 +1,7 @@
-/** The address at which others reach this host, when no address was given. */
+/** Finds the address at which others reach this host, when no address was given. */
 import { networkInterfaces, type NetworkInterfaceInfo } from "node:os";
 
-/** The first address that is neither loopback nor link-local, IPv4 before IPv6; undefined: there is none. */
+/** Returns the first address that is neither loopback nor link-local, IPv4 before IPv6; undefined: there is none. */
 export function hostAddress(): string | undefined {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   return firstReachable(all);

@@ -40,7 +40,7 @@ const serviceAccountDirectory = "/var/run/secrets/kubernetes.io/serviceaccount";
 const tokenFileMs = 60_000;
 const kubeconfigBytesMax = 10 * 1024 * 1024;
 
-/** The files kubectl would read: `KUBECONFIG`, else `~/.kube/config`. First one wins here. */
+/** Returns the first of the files that kubectl would read: those in `KUBECONFIG`, else `~/.kube/config`. */
 export function defaultKubeconfigPath(env: Readonly<Record<string, string | undefined>>): string {
   const listed = env["KUBECONFIG"]?.split(delimiter).find((path) => path !== "");
   return listed ?? join(homedir(), ".kube", "config");
@@ -75,7 +75,7 @@ export async function loadKubeconfig(path: string, context?: string): Promise<Ku
   };
 }
 
-/** A Pod's own access, from the files it is given in `directory`; undefined outside of a cluster. */
+/** Returns a Pod's own access, from the files in `directory`; undefined outside of a cluster. */
 export function inClusterAccess(
   env: Readonly<Record<string, string | undefined>>,
   directory = serviceAccountDirectory,
@@ -131,7 +131,7 @@ async function credentials(
   };
 }
 
-/** Read again each minute: tokens of Pods are exchanged in place. */
+/** Returns a reader of the file, which reads it again each minute: tokens of Pods are replaced in place. */
 export function tokenFile(path: string): () => string {
   let token = "";
   let readMs = Number.NEGATIVE_INFINITY;
@@ -151,7 +151,7 @@ interface ExecResult {
   readonly expiresMs: number;
 }
 
-/** A plugin as a user of the kubeconfig names it. */
+/** A credential plugin, as a user of the kubeconfig names it. */
 interface Exec {
   readonly plugin: Fields;
   readonly name: string;
@@ -213,7 +213,7 @@ async function execPlugin({ plugin, name, cluster, directory }: Exec): Promise<E
   }
 }
 
-/** The version that plugin and client speak; throws where they cannot. */
+/** Returns the API version that plugin and client share; throws when there is none. */
 function execVersion(plugin: Fields, name: string): string {
   const apiVersion = text(plugin["apiVersion"]) ?? "";
   if (!execVersions.includes(apiVersion)) {
@@ -246,7 +246,7 @@ function execResult(answer: Fields, apiVersion: string): ExecResult {
   return { token, certificate, key, expiresMs };
 }
 
-/** `spec.cluster` of an ExecCredential. */
+/** Makes `spec.cluster` of an ExecCredential. */
 function clusterInfo(cluster: Fields, directory: string): Fields {
   const ca = pem(cluster, "certificate-authority", directory);
   const extension = list(cluster["extensions"])
@@ -289,7 +289,7 @@ function readText(path: string): string {
   }
 }
 
-/** A decoder of untyped YAML: what is no mapping is an empty one. */
+/** Decodes untyped YAML: a value that is no mapping counts as an empty one. */
 function fields(value: unknown): Fields {
   return isRecord(value) ? (value as Fields) : {};
 }

@@ -13,22 +13,22 @@
  */
 
 export interface LineWriter {
-  /** Whose line it is. */
+  /** Name that the line is accounted to. */
   readonly name: string;
-  /** Nobody vouches for the name. */
+  /** Whether the name is not authenticated. */
   readonly isStranger: boolean;
 }
 
-/** Called once: the line is written, or it is lost or waits for a write that failed. */
+/** Called once. False: the line is lost, or waits after a failed write. */
 export type TakeWritten = (isWritten: boolean) => void;
 
-/** Called for each line that is lost, once. */
+/** Called once for each line that is lost. */
 export type TakeDropped = (writer: LineWriter) => void;
 
 interface Holder {
   readonly key: string;
   readonly isStranger: boolean;
-  /** Oldest first. Lines that are gone stay among them until they are swept. */
+  /** Lines, oldest first. Lines that are gone stay in the list until they are swept. */
   lines: Line[];
   bytes: number;
   count: number;
@@ -38,14 +38,14 @@ interface Line {
   bytes: Buffer;
   readonly writer: LineWriter;
   readonly holder: Holder;
-  /** `leaving`: part of the write under way, or the rest of a line that was written in part. */
+  /** `leaving`: part of the write under way, or the rest of a partly written line. */
   state: "waiting" | "leaving" | "gone";
   isTorn: boolean;
   told: TakeWritten | undefined;
 }
 
 const holdersMax = 1_000;
-/** So many gone lines are kept before it is worth sweeping them. */
+/** Number of gone lines from which on a sweep is worth its cost. */
 const sweepAt = 64;
 const nothing = Buffer.alloc(0);
 
@@ -53,7 +53,7 @@ export class LineBuffer {
   readonly #bytesMax: number;
   readonly #linesMax: number;
   readonly #holders = new Map<string, Holder>();
-  /** Lines that gave way stay, without bytes, until they are swept. */
+  /** Lines that wait. Lines that gave way stay, without bytes, until they are swept. */
   #pending: Line[] = [];
   #bytes = 0;
   #goneCount = 0;
@@ -72,7 +72,7 @@ export class LineBuffer {
     return this.#pending.length - this.#goneCount;
   }
 
-  /** @returns false when this line is dropped. Lines that give way to it are reported to `dropped`. */
+  /** @returns false when this line is dropped. `dropped` is called for lines that give way to it. */
   push(bytes: Buffer, writer: LineWriter, dropped?: TakeDropped, told?: TakeWritten): boolean {
     const holder = this.#holderOf(writer);
     while (this.#bytes + bytes.length > this.#bytesMax || this.count >= this.#linesMax) {
@@ -90,7 +90,7 @@ export class LineBuffer {
     return true;
   }
 
-  /** The oldest lines, whole, at least one, at most `linesMax`. They do not give way until `take`. */
+  /** Returns the oldest lines, whole, at least one and at most `linesMax`. They cannot give way until `take`. */
   chunk(bytesMax: number, linesMax = this.#pending.length): Buffer {
     let bytes = 0;
     const over = this.#pending.findIndex((line) => (bytes += line.bytes.length) > bytesMax);
@@ -128,12 +128,12 @@ export class LineBuffer {
     for (const line of rest) if (line.state === "leaving" && !line.isTorn) line.state = "waiting";
   }
 
-  /** The write failed: waiting writers hear of it, and their lines stay. */
+  /** Notifies the writers of all waiting lines that the write failed; the lines stay. */
   tellFailed(): void {
     for (const line of this.#pending) tell(line, false);
   }
 
-  /** Gives up the first line. @returns whose it was. */
+  /** Drops the first line. @returns its writer. */
   dropFirst(): LineWriter | undefined {
     this.#leavingCount = 0;
     const first = this.#pending.shift();
@@ -160,7 +160,7 @@ export class LineBuffer {
     return newestOf(most);
   }
 
-  /** Of those who have a line that can give way. */
+  /** Returns the holder of most bytes, among those that have a line that can give way. */
   #largest(isStranger: boolean): Holder | undefined {
     let most: Holder | undefined;
     for (const one of this.#holders.values()) {
@@ -205,7 +205,7 @@ function tell(line: Line, isWritten: boolean): void {
   told?.(isWritten);
 }
 
-/** The newest line that can give way. */
+/** Returns the newest line, if it can give way. */
 function newestOf({ lines }: Holder): Line | undefined {
   while (lines.at(-1)?.state === "gone") lines.pop();
   const last = lines.at(-1);

@@ -24,17 +24,17 @@ import { type LineRotation, rotate } from "./line-rotation.ts";
 
 interface LineFileOptions {
   readonly path: string;
-  /** Of a file that is made. */
+  /** Mode of a new file. */
   readonly mode: number;
   readonly bufferBytesMax: number;
-  /** Absent: as many lines as fit. */
+  /** Maximum number of buffered lines. Absent: as many as fit into the bytes. */
   readonly bufferLinesMax?: number;
   readonly timer: TimerName;
-  /** Absent: the file grows, and others may rotate it. */
+  /** Absent: the file grows, and other programs may rotate it. */
   readonly rotation?: LineRotation;
 }
 
-/** What lines are written to: a file, or a stream without a path. */
+/** Destination of the lines: a file, or a stream without a path. */
 interface LineTarget {
   write(chunk: Buffer): Promise<{ readonly bytesWritten: number }>;
   stat(): Promise<{ readonly ino: number; readonly dev: number; readonly size: number }>;
@@ -44,11 +44,11 @@ interface LineTarget {
 const backoffMsMin = 100;
 const backoffMsMax = 10_000;
 const lookEveryMs = 1_000;
-/** Bytes of one write; of a small buffer a quarter, because what is being written cannot give way. */
+/** Bytes of one write. A small buffer writes a quarter at a time, because lines being written cannot give way. */
 const chunkBytes = 256 * 1024;
 const newline = 0x0a;
 
-/** Opens or makes the file. Rejects with DiskError when it cannot be written. */
+/** Opens or creates the file. Rejects with DiskError when it cannot be written. */
 export async function openLineFile(clock: Clock, options: LineFileOptions): Promise<LineFile> {
   const file = await openToAppend(options);
   return new LineFile(clock, options, file, (await file.stat()).size);
@@ -56,7 +56,7 @@ export async function openLineFile(clock: Clock, options: LineFileOptions): Prom
 
 type StreamOptions = Pick<LineFileOptions, "bufferBytesMax" | "bufferLinesMax" | "timer">;
 
-/** The same to standard output, which nobody rotates and nobody closes. */
+/** Writes to standard output instead, which is never rotated and never closed. */
 export function openLineStream(
   clock: Clock,
   options: StreamOptions,
@@ -85,15 +85,15 @@ export class LineFile {
   readonly #options: LineFileOptions;
   #file: LineTarget;
   #fileBytes: number;
-  /** Old files of the last rotation are packed and removed. */
+  /** Settles when old files of the last rotation have been packed and removed. */
   #tidied: Promise<void> = Promise.resolve();
   readonly #buffer: LineBuffer;
-  /** The last byte written is not the end of a line. */
+  /** Whether the last byte written is not the end of a line. */
   #torn = false;
   #lookDueMs: number;
   #backoffMs = backoffMsMin;
   #running: Promise<void> | undefined;
-  /** Called when a chunk was written or failed. */
+  /** Called when a chunk has been written or has failed. */
   #roomWaiters: (() => void)[] = [];
   #retry: Timer | undefined;
   #problem: string | undefined;
@@ -108,7 +108,7 @@ export class LineFile {
     this.#lookDueMs = clock.monotonicMs() + lookEveryMs;
   }
 
-  /** Why the last write failed, or a line was dropped since; undefined when all is written. */
+  /** Why the last write failed, or that a line was dropped since; undefined when all is well. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -121,7 +121,7 @@ export class LineFile {
     return this.#buffer.bytes;
   }
 
-  /** `line` without its end. @returns false when it was dropped; `dropped` hears of older ones that were. */
+  /** `line`: without a newline. @returns false when the line was dropped. `dropped` is called for older lines dropped for it. */
   append(line: string, writer: LineWriter, dropped?: TakeDropped, written?: TakeWritten): boolean {
     const isFailing = this.#retry !== undefined;
     const takeDropped = (of: LineWriter): void => {
@@ -136,7 +136,7 @@ export class LineFile {
     return kept;
   }
 
-  /** Undefined when a line of this length fits, and while writes fail. */
+  /** Resolves when there may be room. Undefined when a line of this length fits, and while writes fail. */
   whenRoom(length: number): Promise<void> | undefined {
     const { bufferBytesMax } = this.#options;
     const isEmpty = this.#buffer.bytes === 0;
@@ -156,13 +156,13 @@ export class LineFile {
     this.#problem ??= "the buffer is full";
   }
 
-  /** The path may lead to another file now: after a rotation. Tries again at once if it failed. */
+  /** Looks again where the path leads, as after a rotation by another program. Retries a failed write at once. */
   reopen(): void {
     this.#lookDueMs = 0;
     this.#tryNow();
   }
 
-  /** Tries once more to write what is left, then closes the file. */
+  /** Tries once more to write the remaining lines, then closes the file. */
   async close(): Promise<void> {
     await this.#settled();
     this.#tryNow();
@@ -186,7 +186,7 @@ export class LineFile {
     if (this.#buffer.bytes === 0) return;
     this.#running ??= this.#write().finally(() => {
       this.#running = undefined;
-      // A line that came after the last look at the buffer.
+      // A line may have come after the last look at the buffer.
       if (this.#buffer.bytes > 0 && this.#retry === undefined) this.#start();
     });
   }
@@ -204,7 +204,7 @@ export class LineFile {
     } catch (error) {
       this.#buffer.take(0);
       this.#problem = error instanceof Error ? error.message : String(error);
-      // What failed may be mended by another file at the path.
+      // Another file at the path may resolve the failure, so the path is looked at before the next write.
       this.#lookDueMs = 0;
       this.#retry = this.#clock.after(this.#options.timer, this.#backoffMs, () => this.#tryNow());
       this.#backoffMs = Math.min(this.#backoffMs * 2, backoffMsMax);
@@ -223,7 +223,7 @@ export class LineFile {
     if (bytesWritten > 0) this.#torn = chunk[bytesWritten - 1] !== newline;
   }
 
-  /** A file never grows beyond the size, but for one chunk. */
+  /** Rotates the file, so that it never grows beyond its maximum size, except by a single chunk. */
   async #rotate(bytes: number): Promise<void> {
     const { path, rotation } = this.#options;
     if (rotation === undefined || this.#torn || this.#fileBytes === 0) return;
@@ -234,7 +234,7 @@ export class LineFile {
     await this.#exchange(await openToAppend(this.#options));
   }
 
-  /** Opens the file anew when the path leads to another one, or to none. */
+  /** Opens the file anew when the path leads to another file, or to none. */
   async #look(): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs < this.#lookDueMs || this.#options.path === "") return;

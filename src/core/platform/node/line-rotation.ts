@@ -17,7 +17,7 @@ export interface LineRotation {
   readonly isPacked: boolean;
 }
 
-/** Renames the file at `path`. @returns the end of packing and removing old files, best effort: never rejects. */
+/** Renames the file at `path`. @returns when old files have been packed and removed, best effort: never rejects. */
 export async function rotate(
   path: string,
   rotation: LineRotation,
@@ -52,7 +52,7 @@ interface Backup {
   readonly ms: number;
 }
 
-/** Newest first. */
+/** Returns the rotated files of `path`, newest first. */
 async function backupsOf(path: string): Promise<readonly Backup[]> {
   const extension = extname(path);
   const start = `${basename(path, extension)}-`;

@@ -15,7 +15,7 @@ export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
 interface NodeLogOptions {
   readonly level: LogLevel;
-  /** Where lines go; a file descriptor (1: standard output, 2: standard error), or a stream. */
+  /** Destination of the lines: a file descriptor (1: standard output, 2: standard error), or a stream. */
   readonly destination: number | DestinationStream;
 }
 
@@ -34,7 +34,7 @@ export function nodeLog(options: NodeLogOptions): Log {
   return new NodeLog(logger);
 }
 
-/** A full pipe is tried again later; at the process's end it is tried once. */
+/** Returns a stream that retries a full pipe later; at the process's end it tries once. */
 function unhurried(descriptor: number): DestinationStream {
   let isEnding = false;
   const stream = pino.destination({
@@ -43,14 +43,14 @@ function unhurried(descriptor: number): DestinationStream {
     maxLength: waitingBytesMax,
     retryEAGAIN: () => !isEnding,
   });
-  // Nobody is there to be told where the log itself cannot be written.
+  // A failure to write the log itself cannot be reported.
   stream.on("error", () => {});
   process.on("exit", () => {
     isEnding = true;
     try {
       stream.flushSync();
     } catch {
-      // It is full, or closed.
+      // The pipe is full or closed.
     }
   });
   return stream;

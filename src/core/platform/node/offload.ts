@@ -11,7 +11,7 @@ import type { Clock, Timer } from "../clock.ts";
 import type { Offload, OffloadResult } from "../offload.ts";
 
 export interface OffloadOptions {
-  /** The thread's program: takes an input per message and answers each with its output. */
+  /** Program of the thread: takes an input per message and answers each with its output. */
   readonly program: URL;
   readonly threadsMax: number;
   readonly waitingMax: number;
@@ -29,7 +29,7 @@ interface Task<Input, Output> {
 interface Thread<Input, Output> {
   readonly worker: Worker;
   task: Task<Input, Output> | undefined;
-  /** Of the task while there is one, else of idleness. */
+  /** Time limit of the task while the thread has one, else of the idle thread. */
   timer: Timer | undefined;
 }
 
@@ -52,7 +52,7 @@ export class NodeOffload<Input, Output> implements Offload<Input, Output> {
     });
   }
 
-  /** Ends the threads; their tasks are answered `exceeded`. */
+  /** Ends the threads; their tasks resolve to `exceeded`, waiting ones to `busy`. */
   async close(): Promise<void> {
     for (const { resolve } of this.#waiting.splice(0)) resolve({ kind: "busy" });
     await Promise.all([...this.#threads].map((thread) => this.#end(thread)));

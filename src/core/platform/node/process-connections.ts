@@ -13,9 +13,9 @@ import {
 import type { Log } from "../log.ts";
 import { openFilesMax } from "./open-files.ts";
 
-/** Below this many open files a crowd of clients does not fit, and it is said at the start. */
+/** Number of open files below which many clients do not fit; the log warns of it at the start. */
 const lowOpenFiles = 4_096;
-/** Where the host does not tell its limit. */
+/** Assumed where the host does not give its limit. */
 const unknownOpenFiles = 65_536;
 const raiseHint = "raise LimitNOFILE of the unit, the container's nofile, or ulimit -Hn";
 const tellEveryMs = 1_000;
@@ -26,7 +26,7 @@ export const processConnections = new ConnectionBudget(
   connectionLimits(openFiles ?? unknownOpenFiles),
 );
 
-/** At the start of a process that serves. */
+/** Logs a warning if the limit is low. Call it at the start of a process that serves. */
 export function warnOfFewOpenFiles(log: Log): void {
   if (openFiles === undefined || openFiles >= lowOpenFiles) return;
   const { connectionsMax } = processConnections.limits;
@@ -53,7 +53,7 @@ function onDialed(message: unknown): void {
 let quietUntilMs = 0;
 let closedSince = 0;
 
-/** To be left when the socket is closed. It is destroyed when it is one too many, now or later. */
+/** Counts a socket. The caller must call `leave` when it closes. A surplus socket is destroyed, now or later. */
 export function countSocket(socket: Socket, log: Log): ConnectionAccount {
   const account = processConnections.admit((reason) => {
     socket.destroy();
@@ -63,7 +63,7 @@ export function countSocket(socket: Socket, log: Log): ConnectionAccount {
   return account;
 }
 
-/** A crowd comes and goes around the mark: said once in this time. */
+/** Minimum time between two warnings, because the number of connections may vary around the mark. */
 const nearlyFullEveryMs = 60_000;
 let nearlyFullQuietUntilMs = 0;
 

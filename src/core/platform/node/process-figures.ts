@@ -31,7 +31,7 @@ export function readProcessFigures(): ProcessFigures {
   };
 }
 
-/** Rounded, so that it is the same at each reading. */
+/** Returns the start time of the process, rounded, so that each reading gives the same value. */
 function startSeconds(): number {
   return Math.round((performance.timeOrigin / 1000) * 100) / 100;
 }

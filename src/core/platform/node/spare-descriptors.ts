@@ -6,7 +6,7 @@
 import { closeSync, open, openSync } from "node:fs";
 import { devNull } from "node:os";
 
-/** A segment with its descriptor for durable writes, a checkpoint, a directory that is synced or listed, twice. */
+/** Two of each file that the store opens: a segment, its descriptor for durable writes, a checkpoint, a directory. */
 const sparesMax = 8;
 const outOfDescriptors = new Set(["EMFILE", "ENFILE"]);
 
@@ -14,7 +14,7 @@ const spares: number[] = [];
 
 type Opened = (error: NodeJS.ErrnoException | null, fd: number) => void;
 
-/** As fs.open. */
+/** As fs.open; gives up a spare descriptor when there is no other. */
 export function openWithSpare(
   path: string,
   flags: string | number,
@@ -28,7 +28,7 @@ export function openWithSpare(
   });
 }
 
-/** Again, once, when it failed for want of a descriptor. */
+/** Runs `work`, and once more when it failed for want of a descriptor. */
 export async function withSpare<Result>(work: () => Promise<Result>): Promise<Result> {
   keepSpares();
   try {
@@ -39,7 +39,7 @@ export async function withSpare<Result>(work: () => Promise<Result>): Promise<Re
   }
 }
 
-/** Not through the thread pool: a connection could take the descriptor meanwhile. */
+/** Synchronous instead of through the thread pool, where a connection could take the descriptor meanwhile. */
 function openAtOnce(path: string, flags: string | number, mode: number, done: Opened): void {
   try {
     done(null, openSync(path, flags, mode));
@@ -56,11 +56,11 @@ function giveUpSpare({ code = "" }: NodeJS.ErrnoException): boolean {
   return true;
 }
 
-/** Those that were given up are opened again as soon as that is possible. */
+/** Opens spares that were given up again, as soon as that is possible. */
 function keepSpares(): void {
   try {
     while (spares.length < sparesMax) spares.push(openSync(devNull, "r"));
   } catch {
-    // There is none left: the next call tries again.
+    // No descriptor is left: the next call tries again.
   }
 }

@@ -13,7 +13,7 @@ import { measureMemory } from "node:vm";
 import type { MemoryHost } from "../spare-memory.ts";
 
 const compactFlag = "compact-on-every-full-gc";
-/** Not bundled with types yet. */
+/** The part of Node's FFI used here, which has no bundled types yet. */
 interface Ffi {
   dlopen(
     library: string,
@@ -26,16 +26,16 @@ interface Glibc {
   mallopt(parameter: number, value: number): number;
 }
 
-/** From glibc's malloc.h. */
+/** Parameter numbers from glibc's malloc.h. */
 const mallopt = { trimThreshold: -1, mmapThreshold: -3, mmapMax: -4 } as const;
 /**
  * Blocks of this size are mapped by themselves, and unmapped when they are freed. It is glibc's default, but
  * a default grows to 32 MB with the first such block that is freed. More than a socket reads at once.
  */
 const mappedBytesMin = 128 * 1024;
-/** Half of the maps that Linux gives a process by default. Further blocks come from the heap, as small ones do. */
+/** Half of the maps that Linux allows a process by default. Further blocks come from the heap, as small ones do. */
 const mappedBlocksMax = 32_768;
-/** What each of the allocator's heaps, one for a thread of V8's too, keeps at its end; a default grows to 64 MB. */
+/** Free bytes that each heap of the allocator (one per thread of V8, too) keeps at its end. A default grows to 64 MB. */
 const keptBytesMax = 2 ** 20;
 
 let glibc: Glibc | undefined | "unopened" = "unopened";
@@ -56,7 +56,7 @@ export const nodeMemory: MemoryHost = {
     try {
       await silently(() => measureMemory({ mode: "summary", execution: "default" }));
     } catch {
-      // Another context may be gone by now: what was collected is.
+      // Another context may have ended by now; the garbage has been collected all the same.
     } finally {
       setFlagsFromString(`--no-${compactFlag}`);
     }
@@ -99,7 +99,7 @@ function loadGlibc(): Glibc | undefined {
   }
 }
 
-/** Without the warnings that `f` causes before it returns. */
+/** Runs `f` without the warnings that it causes before it returns. */
 function silently<Result>(f: () => Result): Result {
   const emitWarning: unknown = Reflect.get(process, "emitWarning");
   Reflect.set(process, "emitWarning", () => {});

@@ -13,17 +13,17 @@ export interface Trust {
   readonly allowPartialTrustChain: true;
 }
 
-/** Options of a connection to a server. `ca`: PEM; absent: the authorities of the host. */
+/** Returns TLS options of a connection to a server. `ca`: PEM; absent: the authorities of the host. */
 export function trusting(ca?: string): Trust {
   return { ...given({ ca }), allowPartialTrustChain: true };
 }
 
-/** What `createSecureContext` makes. A server has it, and hands none of the options on that it does not know. */
+/** Result of `createSecureContext`. A server has one, but passes no options on that it does not know. */
 interface SharedCredentials {
   readonly context: { setAllowPartialTrustChain(): void };
 }
 
-/** Of a server's clients, by the authorities that it was made with. Throws on a Node that keeps them elsewhere. */
+/** Makes a server accept any of its authorities as the anchor of a client. Throws on a Node that keeps them elsewhere. */
 export function takeAnyAnchor(server: Pick<TlsServer, "listen">): void {
   const { _sharedCreds: credentials } = server as unknown as {
     readonly _sharedCreds: SharedCredentials;

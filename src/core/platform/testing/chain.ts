@@ -12,11 +12,11 @@ interface Pair {
 type PairName =
   | "leaf"
   | "expired"
-  /** Without names. */
+  /** A certificate without names. */
   | "otherHost"
   | "forServers"
   | "forClients"
-  /** Extended key usage "any"; its key usage is that of an authority. */
+  /** A certificate with extended key usage "any" and the key usage of an authority. */
   | "forAny"
   | "forOthers"
   | "forAnyExpired"

@@ -1,7 +1,7 @@
-/** Things that do not do what they should, for tests that must find it out. */
+/** Objects that do not do what they should, for tests that must detect it. */
 import type { Disk, DiskFile } from "../disk.ts";
 
-/** Members of `target` but for those in `changes`. */
+/** Returns `target` with the members in `changes` replaced. */
 export function changed<T extends object>(target: T, changes: Partial<T>): T {
   return new Proxy(target, {
     get(from, property) {
@@ -11,14 +11,14 @@ export function changed<T extends object>(target: T, changes: Partial<T>): T {
   });
 }
 
-/** A disk whose files are not quite what they were. */
+/** Returns a disk whose files are altered by `change`. */
 export function withFiles<D extends Disk>(disk: D, change: (file: DiskFile) => DiskFile): D {
   const open: Disk["open"] = async (path, mode) => change(await disk.open(path, mode));
   // Only `open` is replaced; every Disk has it.
   return changed(disk, { open } as Partial<D>);
 }
 
-/** Says durable and does not mean it. */
+/** Returns a file whose `sync` reports success without making anything durable. */
 export function lyingFile(file: DiskFile): DiskFile {
   return changed(file, {
     writeDurably: (buffers, position) => file.write(buffers, position),

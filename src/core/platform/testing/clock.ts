@@ -11,14 +11,14 @@ import type { Clock, Timer, TimerName } from "../clock.ts";
 
 interface ArmedTimer {
   readonly name: TimerName;
-  /** On the monotonic scale. */
+  /** Due time on the monotonic scale. */
   readonly dueMs: number;
 }
 
 interface FakeClockOptions {
-  /** What the wall clock shows first. */
+  /** First value of the wall clock. */
   readonly startMs: number;
-  /** What each look at the monotonic clock costs: code that works until its time is up comes to an end. */
+  /** Time that each reading of the monotonic clock costs, so that code that works until a deadline comes to an end. */
   readonly readMs: number;
 }
 
@@ -29,7 +29,7 @@ interface Entry extends ArmedTimer {
 }
 
 export class FakeClock implements Clock {
-  /** Turns of the loop (`request.turn`) asked for so far: each comes by itself, in no time. */
+  /** Number of turns of the loop (`request.turn`) requested so far: each comes by itself, in no time. */
   turns = 0;
   readonly #timers = new Heap<Entry>((a, b) => a.dueMs - b.dueMs || a.sequence - b.sequence);
   readonly #readMs: number;
@@ -72,7 +72,7 @@ export class FakeClock implements Clock {
     };
   }
 
-  /** The armed timers, earliest first. */
+  /** Returns the armed timers, earliest first. */
   timers(): readonly ArmedTimer[] {
     this.#timers.filter((entry) => !entry.cancelled);
     const all: Entry[] = [];
@@ -83,25 +83,25 @@ export class FakeClock implements Clock {
     return all.map(({ name, dueMs }) => ({ name, dueMs }));
   }
 
-  /** Names of the armed timers, earliest first. */
+  /** Returns the names of the armed timers, earliest first. */
   armed(): readonly TimerName[] {
     return this.timers().map(({ name }) => name);
   }
 
-  /** Milliseconds until the next timer is due; undefined: none is armed. */
+  /** Returns the milliseconds until the next timer is due; undefined: no timer is armed. */
   nextMs(): number | undefined {
     const next = this.timers()[0];
     return next === undefined ? undefined : next.dueMs - this.#monotonicMs;
   }
 
-  /** Moves time forward by `ms`, firing what falls due in order, without letting promises run between. */
+  /** Moves time forward by `ms` and fires the due timers in order, without letting promises run between them. */
   tick(ms: number): void {
     const untilMs = this.#monotonicMs + ms;
     while (this.#fireNext(untilMs));
     this.#monotonicMs = Math.max(this.#monotonicMs, untilMs);
   }
 
-  /** As `tick`, but promises settle before, between and after the timers. */
+  /** As `tick`, but lets promises settle before, between and after the timers. */
   async advance(ms: number): Promise<void> {
     const untilMs = this.#monotonicMs + ms;
     await settle();
@@ -109,7 +109,7 @@ export class FakeClock implements Clock {
     this.#monotonicMs = Math.max(this.#monotonicMs, untilMs);
   }
 
-  /** Moves to the earliest timer called `name` and fires it alone. @returns false: none is armed. */
+  /** Moves to the earliest timer called `name` and fires it alone. @returns false when no such timer is armed. */
   fire(name: TimerName): boolean {
     let found: Entry | undefined;
     this.#timers.filter((entry) => !entry.cancelled);
@@ -127,7 +127,7 @@ export class FakeClock implements Clock {
     return true;
   }
 
-  /** Time passes while the process stands still (SIGSTOP): timers that fall due fire with the next `tick` or `advance`. */
+  /** Lets time pass while the process stands still (SIGSTOP): due timers fire with the next `tick` or `advance`. */
   pause(ms: number): void {
     this.#monotonicMs += ms;
   }

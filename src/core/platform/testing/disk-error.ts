@@ -1,4 +1,4 @@
-/** What the fake disk refuses with, as the host's says it. */
+/** Errors of the fake disk, worded like the host's. */
 import { DiskError } from "../disk.ts";
 
 export function diskError(what: string, path: string, code: string): DiskError {

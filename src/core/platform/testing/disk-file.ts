@@ -52,7 +52,7 @@ export class FakeFile implements DiskFile {
 
   async read(position: number, length: number): Promise<Uint8Array> {
     await this.#steps.step("read", this.#path);
-    // As the host's: no buffer is of such a length.
+    // Throws as the host does: a buffer cannot have a negative length.
     if (length < 0) throw new RangeError(`read of ${length} bytes from ${this.#path}`);
     const { live, size } = this.#inode;
     return live.slice(position, Math.min(size, position + length));
@@ -82,7 +82,7 @@ export class FakeFile implements DiskFile {
   writeDurablyAtOnce(buffers: readonly Uint8Array[], position: number): Promise<void> | undefined {
     if (this.#steps.paced) return this.writeDurably(buffers, position);
     const write = this.#begin(buffers, position);
-    // Nothing runs between the steps of it, but a crash or a fault may come at each.
+    // No other code runs between the steps of this write, but a crash or a fault may come at each.
     if (!this.#steps.stepAtOnce("write", this.#path) || write === undefined) return never();
     return this.#syncAtOnce(this.#durably, overlapping(this.#inode, write)) ? undefined : never();
   }
@@ -100,7 +100,7 @@ export class FakeFile implements DiskFile {
     return Promise.resolve();
   }
 
-  /** Undefined: the disk is dead. */
+  /** Begins a write. Undefined: the disk is dead. */
   #begin(buffers: readonly Uint8Array[], position: number): Write | undefined {
     const bytes = concatBytes(buffers);
     this.#reserve(position + bytes.length);
@@ -122,7 +122,7 @@ export class FakeFile implements DiskFile {
     await this.#steps.step(undefined, this.#path);
   }
 
-  /** @returns whether the world goes on. */
+  /** @returns whether the disk is still alive. */
   #syncAtOnce(descriptor: Descriptor, covered: readonly Write[]): boolean {
     try {
       if (!this.#steps.stepAtOnce("sync", this.#path)) return false;

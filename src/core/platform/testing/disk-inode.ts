@@ -7,13 +7,13 @@
  */
 import type { FakeRandom } from "./random.ts";
 
-/** Disks write sectors whole; 512 bytes is the least any of them promises. */
+/** Size of a sector. Disks write sectors whole; 512 bytes is the least that a disk guarantees. */
 const sectorBytes = 512;
 
 export interface Write {
   readonly offset: number;
   readonly bytes: Uint8Array;
-  /** A sync failed on it: only luck keeps it. */
+  /** Whether a sync of this write failed, so that it survives only by luck. */
   doubtful: boolean;
 }
 
@@ -22,16 +22,16 @@ export class Inode {
   size = 0;
   durable: Uint8Array = new Uint8Array(0);
   unsynced: Write[] = [];
-  /** Syncs that failed so far. */
+  /** Number of syncs that failed so far. */
   failures = 0;
 }
 
-/** What a power cut did to the writes that nothing had made durable. */
+/** Effect of a power cut on the writes that were not durable. */
 export interface Damage {
-  /** Unsynced writes that survive whole. */
+  /** Number of unsynced writes that survived whole. */
   kept: number;
   lost: number;
-  /** Some sectors of one write were kept, others not. */
+  /** Number of writes of which some sectors were kept and others lost. */
   torn: number;
 }
 
@@ -45,7 +45,7 @@ export function writeLive(inode: Inode, offset: number, bytes: Uint8Array): Writ
   return write;
 }
 
-/** What a sync of just `write`'s bytes makes durable: earlier unsynced writes lie beneath it. */
+/** Returns the writes that a sync of just `write`'s bytes makes durable: earlier unsynced writes lie beneath it. */
 export function overlapping(inode: Inode, write: Write): Write[] {
   const end = write.offset + write.bytes.length;
   return inode.unsynced.filter(
@@ -56,14 +56,14 @@ export function overlapping(inode: Inode, write: Write): Write[] {
 export function truncate(inode: Inode, size: number): void {
   inode.size = size;
   inode.live = inode.live.slice(0, size);
-  // What was cut off cannot come back; earlier writes within stay as they are.
+  // Bytes that were cut off cannot come back; earlier writes within the new size stay as they are.
   inode.unsynced = inode.unsynced
     .filter(({ offset }) => offset < size)
     .map((write) => ({ ...write, bytes: write.bytes.slice(0, size - write.offset) }));
   inode.durable = inode.durable.slice(0, size);
 }
 
-/** What a sync has covered is durable, unless one before failed on it. */
+/** Makes the writes that a sync covers durable, except those that an earlier failed sync has made doubtful. */
 export function keep(inode: Inode, covered: readonly Write[]): void {
   for (const write of covered) {
     const { doubtful, offset, bytes } = write;
@@ -75,7 +75,7 @@ export function keep(inode: Inode, covered: readonly Write[]): void {
   inode.unsynced = inode.unsynced.filter((write) => write.doubtful || !covered.includes(write));
 }
 
-/** A page that was written over holds the new bytes: what was there before cannot come back. */
+/** Writes over a page: the page holds the new bytes, and the old ones cannot come back. */
 function overlay(inode: Inode, { offset, bytes }: Write): void {
   for (const older of inode.unsynced) {
     if (!older.doubtful) continue;
@@ -86,13 +86,13 @@ function overlay(inode: Inode, { offset, bytes }: Write): void {
   }
 }
 
-/** A sync failed on these. */
+/** Marks the writes that a failed sync covered as doubtful. */
 export function doubt(inode: Inode, covered: readonly Write[]): void {
   for (const write of covered) write.doubtful = true;
   inode.failures++;
 }
 
-/** The inode after a power cut; `luck`: how likely an unsynced sector survives. */
+/** Returns the inode after a power cut. `luck`: probability that an unsynced sector survives. */
 export function survivingInode(
   inode: Inode,
   fate: { readonly random: FakeRandom; readonly luck: number; readonly damage: Damage },
@@ -114,7 +114,7 @@ export function survivingInode(
   return kept;
 }
 
-/** Puts the sectors of a write that `keeps` lets through into the durable bytes. */
+/** Copies the sectors of a write that `keeps` allows into the durable bytes. */
 function applyWrite(inode: Inode, write: Write, keeps: () => boolean): void {
   const { offset, bytes } = write;
   for (let at = offset; at < offset + bytes.length;) {
@@ -127,7 +127,7 @@ function applyWrite(inode: Inode, write: Write, keeps: () => boolean): void {
   }
 }
 
-/** At least `size` long, with room to grow. */
+/** Returns an array of at least `size` bytes, with room to grow. */
 function grown(bytes: Uint8Array, size: number): Uint8Array {
   if (size <= bytes.length) return bytes;
   const made = new Uint8Array(Math.max(size, bytes.length * 2));
@@ -135,7 +135,7 @@ function grown(bytes: Uint8Array, size: number): Uint8Array {
   return made;
 }
 
-/** At least `size` long, exactly so if it must grow. */
+/** Returns an array of at least `size` bytes, exactly `size` if it must grow. */
 function fitted(bytes: Uint8Array, size: number): Uint8Array {
   if (size <= bytes.length) return bytes;
   const made = new Uint8Array(size);

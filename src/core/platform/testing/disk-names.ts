@@ -8,17 +8,17 @@ import { Inode } from "./disk-inode.ts";
 
 interface NameChange {
   readonly name: string;
-  /** Undefined: removed. */
+  /** Undefined: the name was removed. */
   readonly inode: Inode | undefined;
 }
 
 export class Directory {
   readonly live: Map<string, Inode>;
   readonly #durable: Map<string, Inode>;
-  /** In order; a rename is two that survive together. */
+  /** Changes that are not durable, in order. A rename is two changes that survive together. */
   #pending: (readonly NameChange[])[] = [];
 
-  /** All `names` are durable. */
+  /** `names`: names that are durable. */
   constructor(names: ReadonlyMap<string, Inode> = new Map()) {
     this.live = new Map(names);
     this.#durable = new Map(names);
@@ -34,7 +34,7 @@ export class Directory {
     this.#pending = [];
   }
 
-  /** The names that a power cut leaves. */
+  /** Returns the names that a power cut leaves. */
   surviving(random: FakeRandom): Map<string, Inode> {
     const names = new Map(this.#durable);
     const kept = random.below(this.#pending.length + 1);
@@ -50,11 +50,11 @@ function applyNames(names: Map<string, Inode>, changes: readonly NameChange[]): 
   }
 }
 
-/** The directories of a disk, and what is found in them by path. */
+/** The directories of a disk, which find files by path. */
 export class Directories {
   readonly byPath = new Map<string, Directory>();
 
-  /** What all files take. */
+  /** Number of bytes that all files take. */
   get takenBytes(): number {
     let taken = 0;
     for (const { live } of this.byPath.values()) {

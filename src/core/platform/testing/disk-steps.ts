@@ -31,7 +31,7 @@ export class DiskSteps {
     this.#random = random;
   }
 
-  /** Steps done so far; a crash can be put at each. */
+  /** Number of steps done so far; a crash can be put at each. */
   get done(): number {
     return this.#done;
   }
@@ -45,7 +45,7 @@ export class DiskSteps {
     return this.#pace !== undefined;
   }
 
-  /** Resolves when the crash asked for has happened. */
+  /** Resolves when the requested crash has happened. */
   get crashed(): Promise<void> {
     return this.#crashed.promise;
   }
@@ -54,7 +54,7 @@ export class DiskSteps {
     this.#left = steps;
   }
 
-  /** Stops now. */
+  /** Crashes the disk now. */
   crash(): void {
     this.#dead = true;
     this.#crashed.resolve();
@@ -76,7 +76,7 @@ export class DiskSteps {
     this.#onStep = onStep;
   }
 
-  /** One step of the world: may crash, may fail, takes a few microtasks. */
+  /** Does one step of the disk: it may crash or fail, and takes a few microtasks. */
   async step(operation: DiskOperation | undefined, path: string): Promise<void> {
     for (let hops = this.#random.below(hopsMax); hops > 0; hops--) await Promise.resolve();
     const waiting = this.#dead ? undefined : this.#pace?.();
@@ -84,7 +84,7 @@ export class DiskSteps {
     if (!this.stepAtOnce(operation, path)) await never();
   }
 
-  /** @returns whether the world goes on. */
+  /** @returns whether the disk is still alive. */
   stepAtOnce(operation: DiskOperation | undefined, path: string): boolean {
     this.#done++;
     if (--this.#left < 0) this.crash();
@@ -97,7 +97,7 @@ export class DiskSteps {
   }
 }
 
-/** What waits for a disk that is dead. */
+/** Returns a promise that never settles, for operations on a dead disk. */
 export function never(): Promise<never> {
   return new Promise<never>(() => {});
 }

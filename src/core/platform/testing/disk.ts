@@ -22,10 +22,10 @@ export class FakeDisk implements Disk {
   readonly #world: DiskSteps;
   #directories = new Directories();
   readonly #locks = new Set<string>();
-  /** Directories locked for reading, as often as they are. */
+  /** Directories locked for reading, each as many times as it is locked. */
   readonly #readers: string[] = [];
   #capacityBytes: number | undefined;
-  /** Done by the power cut that this disk survived. */
+  /** Damage done by the power cut that this disk survived. */
   readonly damage: Damage = { kept: 0, lost: 0, torn: 0 };
 
   constructor(seed: number) {
@@ -33,12 +33,12 @@ export class FakeDisk implements Disk {
     this.#world = new DiskSteps(this.#random);
   }
 
-  /** Steps done so far; a crash can be put at each. */
+  /** Number of steps done so far; a crash can be put at each. */
   get steps(): number {
     return this.#world.done;
   }
 
-  /** Resolves when the crash asked for has happened. */
+  /** Resolves when the requested crash has happened. */
   get crashed(): Promise<void> {
     return this.#world.crashed;
   }
@@ -47,37 +47,37 @@ export class FakeDisk implements Disk {
     this.#world.crashAfter(steps);
   }
 
-  /** Stops now. */
+  /** Crashes the disk now. */
   crash(): void {
     this.#world.crash();
   }
 
-  /** From its `skip`-th next call on, `operation` fails once with `code`. */
+  /** Lets `operation` fail once with `code`, from its `skip`-th next call on. */
   fail(operation: DiskOperation, code: string, skip: number = 0): void {
     this.#world.fail({ operation, code, left: skip });
   }
 
-  /** Files may take this much in all, beyond it ENOSPC; undefined: as much as they like. */
+  /** Sets the bytes that all files may take; beyond it writes fail with ENOSPC. Undefined: no limit. */
   setCapacity(bytes: number | undefined): void {
     this.#capacityBytes = bytes;
   }
 
-  /** What its files take. */
+  /** Number of bytes that the files take. */
   get takenBytes(): number {
     return this.#directories.takenBytes;
   }
 
-  /** Faults not yet met are forgotten. */
+  /** Drops the faults that have not happened yet. */
   heal(): void {
     this.#world.heal();
   }
 
-  /** Each step waits for what `pace` returns: a slow disk. Undefined: as fast as microtasks. */
+  /** Makes each step wait for the promise of `pace`: a slow disk. Undefined: as fast as microtasks. */
   setPace(pace: (() => Promise<void> | undefined) | undefined): void {
     this.#world.setPace(pace);
   }
 
-  /** What another process finds once this one was killed: all that was written, durable or not. */
+  /** Returns the disk that another process finds after this one was killed: all written data, durable or not. */
   inherited(): FakeDisk {
     this.crash();
     const next = new FakeDisk(this.#random.next32());
@@ -86,7 +86,7 @@ export class FakeDisk implements Disk {
     return next;
   }
 
-  /** What another process would find after a power cut now. This disk is dead from here on. */
+  /** Returns the disk that another process would find after a power cut now. This disk is dead from here on. */
   survivor(): FakeDisk {
     this.crash();
     const next = new FakeDisk(this.#random.next32());
@@ -109,12 +109,12 @@ export class FakeDisk implements Disk {
     return next;
   }
 
-  /** Called before each step has any effect; it may crash the disk there. */
+  /** Sets a function that is called before each step has any effect; it may crash the disk there. */
   watchSteps(onStep: () => void): void {
     this.#world.watch(onStep);
   }
 
-  /** The bytes of a file as they are read now. */
+  /** Returns the bytes of a file as a read would return them now. */
   peek(path: string): Uint8Array {
     const inode = this.#directories.find(path);
     return inode.live.slice(0, inode.size);
@@ -194,7 +194,7 @@ export class FakeDisk implements Disk {
     return (this.#capacityBytes ?? 2 ** 40) - this.takenBytes;
   }
 
-  // At once, as microtasks go: a real disk's threads would make runs of one seed differ.
+  // Runs at once, by microtasks only: a real disk's threads would make runs of one seed differ.
 
   async pack(bytes: Uint8Array): Promise<Uint8Array> {
     await this.#world.step(undefined, "");

@@ -8,9 +8,9 @@ import { ByteTransportError } from "../byte-transport.ts";
 type Answer = (request: ByteRequest) => ByteResponse | Promise<ByteResponse>;
 
 export class FakeHttpServer implements ByteTransport {
-  /** Everything it was asked, also while it was down. */
+  /** All requests received, including those received while it was down. */
   readonly requests: ByteRequest[] = [];
-  /** Further requests fail as if the port were closed. */
+  /** While true, further requests fail as if the port were closed. */
   down = false;
   readonly #answer: Answer;
 
@@ -27,7 +27,7 @@ export class FakeHttpServer implements ByteTransport {
   close(): void {}
 }
 
-/** An answer that is there at once; text becomes UTF-8. Streamed, it is one chunk. */
+/** Returns an answer that is complete at once; text becomes UTF-8. Streamed, it is one chunk. */
 export function wholeAnswer(
   status: number,
   body: Uint8Array | string = "",
@@ -44,7 +44,7 @@ export function wholeAnswer(
   };
 }
 
-/** An answer of a JSON object, or of JSON as text. */
+/** Returns an answer with a JSON object, or with JSON given as text. */
 export function jsonAnswer(status: number, body: object | string): ByteResponse {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return wholeAnswer(status, text, { "content-type": "application/json" });
@@ -60,7 +60,7 @@ export class FakeBodyStream {
   #take: ((chunk: Uint8Array) => unknown) | undefined;
   #settle: { resolve(): void; reject(error: Error): void } | undefined;
   #over = false;
-  /** While the reader holds the sender back: what waits, and how it ends then. */
+  /** Chunks that wait while the reader holds the sender back, and how the stream ends after them. */
   #held: { readonly chunks: Uint8Array[]; ends: boolean } | undefined;
 
   constructor() {
@@ -102,13 +102,13 @@ export class FakeBodyStream {
     if (ends) this.end();
   }
 
-  /** The clean end. */
+  /** Ends the stream cleanly. */
   end(): void {
     if (this.#held === undefined) this.#finish(undefined);
     else this.#held.ends = true;
   }
 
-  /** The connection is reset. */
+  /** Resets the connection. */
   cut(): void {
     this.#finish(new ByteTransportError("cut", "ECONNRESET"));
   }

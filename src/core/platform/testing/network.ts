@@ -15,7 +15,7 @@
 import type { Clock } from "../clock.ts";
 import type { FakeRandom } from "./random.ts";
 
-/** There was no answer. `sent` false: the request never reached a server. */
+/** There was no answer. `sent` false: the request did not reach a server. */
 export class ConnectionLost extends Error {
   readonly sent: boolean;
 
@@ -30,19 +30,19 @@ type Pass = (point: "message in" | "message out") => void;
 
 /** The client's end of a stream. */
 export interface StreamClient<M> {
-  /** `sentMs`: when the server sent it. */
+  /** Takes a message. `sentMs`: time at which the server sent it. */
   message(message: M, sentMs: number): void;
-  /** Nothing follows. `error`: the server ended it with this. */
+  /** Called last. `error`: the error with which the server ended the stream. */
   closed(error: Error | undefined): void;
 }
 
-/** What the server made of a stream: gets the client's messages. */
+/** The server's handler of a stream: receives the client's messages. */
 interface StreamServer {
   message(bytes: Uint8Array): void;
   closed(): void;
 }
 
-/** What the client holds of its stream. */
+/** The client's handle of its stream. */
 export interface ClientStream {
   send(bytes: Uint8Array): void;
   close(): void;
@@ -51,7 +51,7 @@ export interface ClientStream {
 export class FakeNetwork<S> {
   readonly clock: Clock;
   readonly random: FakeRandom;
-  /** Longest way of a message, one direction. */
+  /** Maximum delay of a message, in one direction. */
   delayMsMax = 5;
   readonly #connections = new Set<FakeConnection<S>>();
   #server: S | undefined;
@@ -72,7 +72,7 @@ export class FakeNetwork<S> {
     return this.#pass;
   }
 
-  /** The server is gone, and every connection with it. */
+  /** Removes the server, and cuts every connection to it. */
   down(): void {
     this.#server = undefined;
     for (const connection of this.#connections) connection.serverGone();
@@ -97,18 +97,18 @@ export class FakeNetwork<S> {
   }
 
   delayMs(): number {
-    // Sixteenths of a millisecond: sums of them are exact, so order is never a matter of rounding.
+    // In sixteenths of a millisecond: their sums are exact, so rounding never decides the order.
     return this.random.below(this.delayMsMax * 16 + 1) / 16;
   }
 }
 
-/** One client's way to one server, until it is cut. */
+/** A connection of one client to one server, until it is cut. */
 export class FakeConnection<S> {
   readonly server: S;
   readonly #network: FakeNetwork<S>;
   readonly #ended: () => void;
   readonly #onCut = new Set<() => void>();
-  /** Answers and streams that have something under way to the client. */
+  /** Answers and streams that have messages on their way to the client. */
   readonly #arriving = new Set<() => void>();
   #alive = true;
 
@@ -122,7 +122,7 @@ export class FakeConnection<S> {
     return this.#alive;
   }
 
-  /** Both sides find out at once. */
+  /** Cuts the connection; both sides notice at once. */
   cut(): void {
     if (!this.#alive) return;
     this.#alive = false;
@@ -131,7 +131,7 @@ export class FakeConnection<S> {
     this.#onCut.clear();
   }
 
-  /** The server sends no more; of what it has sent, some arrives, now. */
+  /** Stops the server's sending; a part of the messages on their way arrives now. */
   serverGone(): void {
     for (const arrive of this.#arriving) arrive();
     this.#arriving.clear();
@@ -168,7 +168,7 @@ export class FakeConnection<S> {
     });
   }
 
-  /** A stream; `open` makes the server's side of it. `slowMs`: how long the client takes over each message. */
+  /** Opens a stream; `open` makes the server's side. `slowMs`: time that the client needs for each message. */
   open<M>(
     client: StreamClient<M>,
     slowMs: number,
@@ -201,7 +201,7 @@ export class FakeConnection<S> {
     };
   }
 
-  /** Runs `f` after the way of a message, unless the connection is cut by then. */
+  /** Runs `f` after the delay of a message, unless the connection has been cut by then. */
   #later(f: () => void): void {
     this.#network.clock.after("sim.step", this.#network.delayMs(), () => {
       if (this.#alive) f();
@@ -211,7 +211,7 @@ export class FakeConnection<S> {
 
 type Delays = Pick<FakeNetwork<unknown>, "clock" | "random" | "delayMs" | "pass">;
 
-/** Delays that never let one message pass another. */
+/** Gives delays that never let one message overtake another. */
 class InOrder {
   readonly #network: Delays;
   #lastMs = 0;
@@ -228,7 +228,7 @@ class InOrder {
   }
 }
 
-/** The server's end of a stream, and what is under way to the client. */
+/** The server's end of a stream, with the messages that are on their way to the client. */
 export class FakeStream<M> {
   readonly #network: Delays;
   readonly #client: StreamClient<M>;
@@ -238,7 +238,7 @@ export class FakeStream<M> {
   #closed = false;
   #gone = false;
   #drains: (() => void)[] = [];
-  /** In the order of sending. */
+  /** Messages on their way, in the order of sending. */
   #underWay: (() => void)[] = [];
   onEnd: () => void = () => undefined;
 
@@ -249,7 +249,7 @@ export class FakeStream<M> {
     this.#slowMs = slowMs;
   }
 
-  /** Sent but not yet taken by the client. */
+  /** Number of bytes sent but not yet taken by the client. */
   get backlogBytes(): number {
     return this.#backlogBytes;
   }
@@ -273,7 +273,7 @@ export class FakeStream<M> {
     this.#network.pass("message out");
   }
 
-  /** Some of what is under way arrives, in order; nothing more is sent. */
+  /** Delivers a part of the messages on their way, in order; the server sends nothing more. */
   serverGone(): void {
     this.#closed = true;
     const arriving = this.#network.random.below(this.#underWay.length + 1);
@@ -286,7 +286,7 @@ export class FakeStream<M> {
     this.#drains.push(f);
   }
 
-  /** The server ends the stream, behind what it has sent. */
+  /** Ends the stream behind the messages that the server has sent. */
   finish(error: Error | undefined): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -298,7 +298,7 @@ export class FakeStream<M> {
     });
   }
 
-  /** The connection was cut, or the client closed the stream: nothing under way arrives. */
+  /** Closes the stream, as the connection was cut or the client closed it: messages on their way do not arrive. */
   close(): void {
     if (this.#gone) return;
     this.#gone = true;

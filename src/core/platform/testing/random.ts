@@ -14,13 +14,13 @@ export class FakeRandom implements Random {
   #c: number;
   #counter = 1;
 
-  /** Any number; only its low 53 bits count. */
+  /** `seed`: any number; only its low 53 bits count. */
   constructor(seed: number) {
     const whole = Math.trunc(Math.abs(seed));
     this.#a = 0x9e3779b9 | 0;
     this.#b = (whole / 2 ** 32) | 0;
     this.#c = whole | 0;
-    // The author's warm-up: the state is well mixed after twelve steps.
+    // Warm-up of the generator's author: the state is well mixed after twelve steps.
     for (let i = 0; i < 12; i++) this.next32();
   }
 
@@ -75,7 +75,7 @@ export class FakeRandom implements Random {
     return `${part(0, 8)}-${part(8, 12)}-${part(12, 16)}-${part(16, 20)}-${part(20, 32)}`;
   }
 
-  /** A generator of its own, decided by this one's state. */
+  /** Returns a new generator; this one's state determines its seed. */
   fork(): FakeRandom {
     return new FakeRandom(this.next32() * 2 ** 21 + (this.next32() >>> 11));
   }

@@ -1,4 +1,4 @@
-/** A ledger that refuses nothing a test does, but what the test is about. */
+/** A ledger with limits that no test reaches, except the limits that a test sets. */
 import { Ledger, type LedgerLimits } from "../ledger.ts";
 
 export function roomyLedger(limits: Partial<LedgerLimits> = {}): Ledger {

@@ -27,7 +27,7 @@ interface Block {
 
 const separator = "----";
 
-/** A test per sentence of `file`; `begin` makes the state that each begins with. */
+/** Defines a test per sentence of `file`; `begin` makes the state that each test begins with. */
 export function testScript(file: URL, begin: () => Interpreter): void {
   const isRewriting = process.argv.includes("--rewrite");
   const blocks = readFileSync(file, "utf8")
@@ -64,7 +64,7 @@ function parseBlock(text: string): Block {
   };
 }
 
-/** The blocks of each sentence. */
+/** Groups the blocks by sentence. */
 function stories(blocks: readonly Block[]): readonly (readonly Block[])[] {
   const all: Block[][] = [];
   for (const block of blocks) {

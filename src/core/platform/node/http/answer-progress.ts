@@ -13,21 +13,21 @@
 import type { Clock } from "../../clock.ts";
 
 export interface StallLimits {
-  /** An answer of which the client takes nothing for so long ends its connection, or its HTTP/2 stream. */
+  /** An answer of which the client takes nothing for this time is cut, with its connection or its HTTP/2 stream. */
   readonly stallMs: number;
-  /** The same of a stream whose frames wait: readers pause. */
+  /** The same limit for a stream whose frames wait. It may be longer, because readers pause. */
   readonly streamStallMs: number;
 }
 
 /** Sweeps per time limit: a stalled answer is cut at most an eighth late. */
 const sweepsPerStall = 8;
 
-/** An answer, or a stream with frames that wait. */
+/** An answer that the client has not taken yet, or a stream with frames that wait. */
 export interface Unsent {
-  /** The sweep in which it last moved. */
+  /** Number of the sweep in which it last made progress. */
   movedAt: number;
   readonly isStream: boolean;
-  /** It has ended in another way. */
+  /** Whether it has ended in another way. */
   readonly isOver: boolean;
   cut(): void;
 }
@@ -86,7 +86,7 @@ export class AnswerProgress {
     if (this.#unsent.size > 0) this.#arm();
   }
 
-  /** Whole ones that must pass: the first began before the answer did. */
+  /** Number of whole sweeps without progress after which it is cut. The first sweep began before the answer did. */
   #sweepsFor({ isStream }: Unsent, isTight: boolean): number {
     if (!isStream) return isTight ? 1 : sweepsPerStall;
     if (isTight) return sweepsPerStall;

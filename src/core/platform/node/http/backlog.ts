@@ -5,7 +5,7 @@
 import type { Holding } from "../../ledger.ts";
 import type { AnswerProgress, Unsent } from "./answer-progress.ts";
 
-/** What frames wait for. */
+/** The stream or socket that is full, so that frames wait. */
 export interface Full {
   readonly destroyed: boolean;
   destroy(error?: Error): unknown;
@@ -20,7 +20,7 @@ export class Backlog implements Unsent {
   #charged = 0;
   #waits = false;
 
-  /** `progress` undefined: it may stand still for as long as it is open. */
+  /** `progress` undefined: the stream may make no progress for as long as it is open. */
   constructor(progress: AnswerProgress | undefined, held: Holding | undefined, full: Full) {
     this.#progress = progress;
     this.#held = held;
@@ -35,7 +35,7 @@ export class Backlog implements Unsent {
     this.#full.destroy(new Error("the frames of a stream were not taken"));
   }
 
-  /** These were written while there was no room, or took the last of it. */
+  /** Adds bytes that were written while there was no room, or that took the last of the room. */
   add(bytes: number): void {
     if (!this.#waits) this.#progress?.begin(this);
     this.#waits = true;
@@ -44,7 +44,7 @@ export class Backlog implements Unsent {
     this.#charged += bytes;
   }
 
-  /** All of them have been taken. */
+  /** Notes that the client has taken all frames. */
   clear(): void {
     this.#progress?.done(this);
     this.#waits = false;

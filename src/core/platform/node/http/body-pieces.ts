@@ -31,7 +31,7 @@ export class BodyPieces {
     this.#pieces.push(last);
   }
 
-  /** All of it; one piece as it came. */
+  /** Returns the whole body; a single piece is not copied. */
   joined(): Uint8Array {
     const [only] = this.#pieces;
     if (only === undefined || this.#pieces.length > 1)

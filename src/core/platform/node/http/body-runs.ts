@@ -10,7 +10,7 @@ interface Corkable {
   write(chunk: Uint8Array): boolean;
 }
 
-/** Pieces in order, joined to runs of some `answerRunBytes`; longer pieces are cut. */
+/** Joins pieces in order to runs of about `answerRunBytes`; longer pieces are cut. */
 export function* runsOf(pieces: readonly Uint8Array[]): Generator<readonly Uint8Array[]> {
   let run: Uint8Array[] = [];
   let bytes = 0;
@@ -35,12 +35,12 @@ function partsOf(piece: Uint8Array): readonly Uint8Array[] {
   return parts;
 }
 
-/** One piece that is sent at once. */
+/** Whether the body is one piece that is sent at once. */
 export function isOneRun(pieces: readonly Uint8Array[]): boolean {
   return pieces.length === 1 && (pieces[0]?.length ?? 0) <= answerRunBytes;
 }
 
-/** False when full, as `write`. */
+/** Writes the pieces in one go. @returns false when the stream is full, as `write`. */
 export function writeTogether(to: Corkable, pieces: readonly Uint8Array[]): boolean {
   let room = true;
   to.cork();

@@ -14,11 +14,11 @@ import { Rotation, TurnQueue } from "../../turn-queue.ts";
 import type { TurnHost } from "./rim-turns.ts";
 
 interface BodyLimits {
-  /** When so much has been read in a turn, no body is read on in it. */
+  /** Number of bytes read in a turn after which no body is read on in that turn. */
   readonly turnBytes: number;
-  /** A piece counts as so many at least: one of a few bytes is read, decrypted and passed on all the same. */
+  /** Minimum size that a piece counts as, because a piece of a few bytes must be read, decrypted and passed on as well. */
   readonly pieceBytesMin: number;
-  /** Bodies that go on in the turn after. */
+  /** Minimum number of waiting bodies that go on in the next turn. */
   readonly atOnceMin: number;
 }
 
@@ -36,7 +36,7 @@ export class BodyTurns {
     this.#atOnce = limits.atOnceMin;
   }
 
-  /** So much of `body` has been read. @returns what the next piece is to wait for; undefined: it is read on. */
+  /** Notes that `bytes` of `body` have been read. @returns what to wait for before the next piece; undefined: no wait. */
   piece(body: object, caller: string, bytes: number): Promise<void> | undefined {
     this.#arm();
     this.#bytes += Math.max(bytes, this.#limits.pieceBytesMin);
@@ -57,7 +57,7 @@ export class BodyTurns {
     this.#bytes = 0;
     for (let left = this.#atOnce; left > 0 && !this.#queue.isEmpty; left--) {
       this.#queue.next()?.();
-      // Pieces are about alike, so they are counted.
+      // All pieces take about the same time, so each counts as one.
       this.#queue.used(1);
     }
     if (this.#queue.isEmpty) this.#atOnce = atOnceMin;

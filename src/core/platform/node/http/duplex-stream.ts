@@ -1,8 +1,8 @@
-/** A tunnel's end as a stream of Node's, for protocols that Node speaks over any stream: HTTP/2. */
+/** Turns a tunnel's end into a stream of Node's, for protocols that Node speaks over any stream: HTTP/2. */
 import { Duplex } from "node:stream";
 import type { ByteDuplex } from "../../http.ts";
 
-/** Given: nobody else reads or writes `end` any more. */
+/** The stream takes over `end`: no other code reads or writes `end` any more. */
 export function duplexStream(end: ByteDuplex): Duplex {
   let resume = (): void => {};
   const stream = new Duplex({
@@ -30,7 +30,7 @@ export function duplexStream(end: ByteDuplex): Duplex {
   return stream;
 }
 
-/** Ends with the stream's end or its destruction; never rejects. */
+/** Settles when the stream ends or is destroyed; never rejects. */
 async function readInto(
   stream: Duplex,
   end: ByteDuplex,

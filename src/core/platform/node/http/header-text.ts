@@ -14,14 +14,14 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const escapeBase = 0xdc00;
 const ascii = /^[^\u0080-\uffff]*$/;
 
-/** `value` as Node gives it. */
+/** Turns a header value as Node returns it into text. */
 export function textOf(value: string): string {
   if (ascii.test(value)) return value;
   const bytes = Buffer.from(value, "latin1");
   return decoded(bytes) ?? escaped(bytes);
 }
 
-/** The value as Node takes it. */
+/** Turns text into a header value as Node expects it. */
 export function headerOf(text: string): string {
   if (ascii.test(text)) return text;
   let value = "";
@@ -34,7 +34,7 @@ export function headerOf(text: string): string {
   return value;
 }
 
-/** A list of values is as many lines. */
+/** Returns headers as Node expects them. Each value of a list becomes a line of its own. */
 export function headersOf(
   headers: Readonly<Record<string, string | readonly string[]>>,
 ): Record<string, string | string[]> {
@@ -45,7 +45,7 @@ export function headersOf(
   return all;
 }
 
-/** Bytes of a request target beyond ASCII as percent-encodings, which mean the same. */
+/** Replaces bytes beyond ASCII in a request target by percent-encodings, which mean the same. */
 export function asciiTarget(target: string): string {
   if (ascii.test(target)) return target;
   return target.replace(
@@ -62,7 +62,7 @@ function decoded(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Characters where there are some, single bytes where there are none. */
+/** Escapes whole UTF-8 characters where the bytes form any, and single bytes otherwise. */
 function escaped(bytes: Uint8Array): string {
   let text = "";
   for (let at = 0; at < bytes.length;) {
@@ -75,7 +75,7 @@ function escaped(bytes: Uint8Array): string {
   return text;
 }
 
-/** By the first byte; whether the others fit is the decoder's to say. */
+/** Length of a UTF-8 character by its first byte; the decoder checks whether the other bytes fit. */
 function characterLength(first: number): number {
   if (first < 0xc0) return 1;
   if (first < 0xe0) return 2;

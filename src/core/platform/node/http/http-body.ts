@@ -15,10 +15,10 @@ import { asciiTarget } from "./header-text.ts";
 
 export const noBody: PlainBody = { kind: "none" };
 
-/** What the piece after this one waits for; undefined: nothing. */
+/** Returns what to wait for before the next piece is read; undefined: no wait. */
 export type ReadOn = (source: Readable, bytes: number) => Promise<void> | undefined;
 
-/** A body that is read on demand; `declaredBytes` is Content-Length where the client sent one. */
+/** A body that is read on demand. `declaredBytes`: Content-Length, where the client sent it. */
 export function streamBody(
   source: Readable,
   declaredBytes: number | undefined,
@@ -43,7 +43,7 @@ function bothOf(a: void | Promise<void>, b: void | Promise<void>): void | Promis
   return Promise.all([a, b]).then(() => {});
 }
 
-/** Chunks to `take`, at its pace; resolves at the clean end. An error of `take` stops the reading. */
+/** Passes chunks to `take` at its pace; resolves at the clean end. An error of `take` stops the reading. */
 export function streamReadable(source: Readable, take: TakeChunk): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (error: unknown): void => {
@@ -103,7 +103,7 @@ function pauseUntil(source: Readable, turn: Promise<void> | undefined): void {
   void turn.then(() => source.resume());
 }
 
-/** Nobody wants the rest, but the connection may be used again. */
+/** Reads the rest of a body and drops it, so that the connection can be used again. */
 function readAway(source: Readable, readOn: ReadOn): void {
   source.on("data", (chunk: Uint8Array) => pauseUntil(source, readOn(source, chunk.length)));
   source.resume();

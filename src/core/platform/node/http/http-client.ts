@@ -38,23 +38,23 @@ export const httpClientLimits: HttpClientLimits = {
 };
 
 interface HttpClientOptions {
-  /** `https://host:port`, perhaps with a path that goes before every target. */
+  /** `https://host:port`, perhaps with a path that is put before every target. */
   readonly server: string;
-  /** A socket in the file system to reach it by; `server` then only names it. */
+  /** Path of a socket in the file system to connect to; `server` is then only a name. */
   readonly socketPath?: string;
   /** PEM. Absent: the host's trusted authorities. */
   readonly ca?: string;
-  /** PEM, both or neither. */
+  /** PEM; both or neither of certificate and key. */
   readonly certificate?: string;
   readonly key?: string;
-  /** The name the server's certificate must have, when it is not the host's. */
+  /** Name that the server's certificate must have, when it is not the host's name. */
   readonly serverName?: string;
   /** Accepts any server certificate. Only where a kubeconfig says insecure-skip-tls-verify. */
   readonly insecure?: boolean;
   readonly limits: HttpClientLimits;
 }
 
-/** Free connections are given up before the usual server does, so that few requests meet a closed one. */
+/** Free connections are closed earlier than most servers close them, so that few requests meet a closed one. */
 export const freeSocketMs = 30_000;
 
 export function httpClient(options: HttpClientOptions): ByteTransport {
@@ -102,7 +102,7 @@ export class StaleConnection extends ByteTransportError {
   override readonly isStale = true;
 }
 
-/** URL keeps the brackets of an IPv6 host; sockets want it without. */
+/** Removes the brackets of an IPv6 host: URL keeps them, but sockets do not accept them. */
 function bareHost(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, "$1");
 }
@@ -113,7 +113,7 @@ function agentOptions(options: HttpClientOptions) {
   return { keepAlive: true, maxSockets, maxFreeSockets, timeout: freeSocketMs, noDelay: true };
 }
 
-/** A tunnel has its connection to itself, and may be closed one way only. */
+/** A tunnel has a connection of its own, of which one direction may be closed alone. */
 const tunnelOptions = { keepAlive: false, noDelay: true, allowHalfOpen: true };
 
 function httpsAgent(options: HttpClientOptions, more: object = agentOptions(options)): HttpsAgent {
@@ -167,12 +167,12 @@ function exchange(
   });
 }
 
-/** The body at the server's pace. A client that breaks off, or a body that is refused, breaks the request. */
+/** Sends the body at the server's pace. When the client breaks off, or the body is refused, the request is broken. */
 export function sendStream(
   sent: ClientRequest,
   body: NonNullable<ByteRequest["bodyStream"]>,
 ): void {
-  // Node frames no body of a GET, DELETE or OPTIONS by itself: its bytes would be the next request.
+  // Node does not frame the body of a GET, DELETE or OPTIONS: its bytes would be read as the next request.
   if (body.bytes !== undefined) sent.setHeader("content-length", body.bytes);
   else sent.setHeader("transfer-encoding", "chunked");
   const take = (chunk: Uint8Array): void | Promise<void> => {
@@ -203,7 +203,7 @@ export function byteResponse(incoming: IncomingMessage): ByteResponse {
   };
 }
 
-/** `isWhole` tells a clean end from one that was cut. */
+/** Reads the whole body. `isWhole` tells a clean end from a cut. */
 export async function readAll(incoming: Readable, isWhole: () => boolean, limitBytes: number) {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -225,7 +225,7 @@ export function streamAll(
   take: (chunk: Uint8Array) => void | Promise<void>,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    // A connection may break between the head and this call; its events do not come a second time.
+    // The connection may have broken between the head and this call; its events are not repeated.
     if (incoming.destroyed && !incoming.readableEnded) return reject(cut());
     const failure = (error: Error): void => {
       reject(error);
@@ -246,7 +246,7 @@ export function streamAll(
       else reject(cut());
     });
     incoming.on("error", (error) => reject(failedError(error, false)));
-    // It also closes after its end: an error that nobody reads costs 10 us.
+    // "close" also comes after a clean end. Making an error that has no reader would cost 10 us.
     incoming.on("close", () => {
       if (!incoming.readableEnded) reject(cut());
     });

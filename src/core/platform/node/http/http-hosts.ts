@@ -30,17 +30,17 @@ import { type Trust, trusting } from "../trust.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 
 export interface HostsCredentials {
-  /** PEM, or the authorities that the host trusts. Absent: any certificate of a server is accepted. */
+  /** PEM, or the authorities that the host trusts. Absent: any server certificate is accepted. */
   readonly ca?: string | typeof hostAuthorities;
-  /** PEM, both or neither: shown to every server. */
+  /** PEM, both or neither of certificate and key: shown to every server. */
   readonly certificate?: string;
   readonly key?: string;
 }
 
 export interface HostsOptions {
-  /** Asked at each request: a connection that was opened with others is not used any more. */
+  /** Called at each request: a connection opened with other credentials is not used any more. */
   readonly credentials?: () => HostsCredentials;
-  /** Asked of each address before it is connected to; true: ByteTransportError EADDRNOTALLOWED. Absent: never. */
+  /** Called with each address before connecting; true: ByteTransportError EADDRNOTALLOWED. Absent: no address is refused. */
   readonly refuses?: RefusesAddress;
   readonly limits: HostsLimits;
 }
@@ -58,7 +58,7 @@ interface Agents {
   readonly https: HttpsAgent;
 }
 
-/** Takes the place of a PEM text: the authorities that the host trusts. */
+/** Stands in for a PEM text: the authorities that the host trusts. */
 export const hostAuthorities = Symbol("the authorities of the host");
 
 export function hostsTransport(options: HostsOptions): HostsTransport {
@@ -68,7 +68,7 @@ export function hostsTransport(options: HostsOptions): HostsTransport {
     maxFreeSockets: limits.idleSocketsMax,
     timeout: freeSocketMs,
   });
-  // A tunnel has its connection to itself, and may be closed one way only.
+  // A tunnel has a connection of its own, of which one direction may be closed alone.
   const tunnels = agentsOf({ keepAlive: false, allowHalfOpen: true });
   const once = (host: Host, request: ByteRequest): Promise<ByteResponse> => {
     const agents = request.upgrade === undefined ? kept : tunnels;
@@ -80,7 +80,7 @@ export function hostsTransport(options: HostsOptions): HostsTransport {
       try {
         return await once(host, request);
       } catch (error) {
-        // The server closed a kept connection just as the request was sent: it has not read it.
+        // The server closed a kept connection just as the request was sent, so it has not read the request.
         const isHarmless = request.method === "GET" && request.bodyStream === undefined;
         if (isHarmless && error instanceof StaleConnection) return once(host, request);
         throw error;
@@ -147,7 +147,7 @@ function agentsOf(options: object): Agents {
   return { http: new HttpAgent(options), https: new HttpsAgent(options) };
 }
 
-/** How one request goes. */
+/** Limits, agents and connection options of one request. */
 interface Way {
   readonly limits: HostsLimits;
   readonly agents: Agents;
@@ -155,7 +155,7 @@ interface Way {
   readonly tls: TlsOptions;
 }
 
-/** Parts of the name by which the agent finds a connection again. */
+/** TLS options that are parts of the name under which the agent keeps a connection. */
 interface TlsOptions {
   readonly rejectUnauthorized?: false;
   readonly allowPartialTrustChain?: true;
@@ -199,7 +199,7 @@ function startRequest(
  */
 export function identityOf(name: string, address: string): object {
   if (isIP(name) === 0) return { servername: name };
-  // "" for an address: it is not sent then.
+  // An address is not sent as a server name: "" suppresses it.
   if (name === address) return { servername: "" };
   const identity = (_host: string, certificate: PeerCertificate): Error | undefined =>
     checkServerIdentity(name, certificate);

@@ -5,7 +5,7 @@ import { textOf } from "./header-text.ts";
 
 const prefix = "impersonate-";
 
-/** `raw`: names and values in turn, as received. Empty without such headers, as in most requests. */
+/** `raw`: names and values in turn, as received. The result is empty without such headers, as in most requests. */
 export function impersonateLines(
   raw: readonly string[],
 ): Pick<PlainRequest, "impersonateLines"> | undefined {
@@ -19,13 +19,13 @@ export function impersonateLines(
   return lines === undefined ? undefined : { impersonateLines: lines };
 }
 
-/** Most names differ in their first letter. */
+/** Tests the first letter first, because most names differ there already. */
 function isImpersonation(name: string): boolean {
   const first = name.charCodeAt(0) | 0x20;
   return first === 0x69 && name.slice(0, prefix.length).toLowerCase() === prefix;
 }
 
-/** Of a front proxy, whose headers name users; of anybody else nothing is kept. */
+/** Header lines of a front proxy, whose headers name users; for other peers nothing is kept. */
 export function frontProxyLines(
   peer: Peer,
   raw: readonly string[],

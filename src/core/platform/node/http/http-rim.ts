@@ -1,4 +1,4 @@
-/** What both HTTP rims share: the handler, the log, and the open streams that `close` must end. */
+/** State that both HTTP rims share: the handler, the log, and the open streams that `close` must end. */
 import type { EventEmitter } from "node:events";
 import type { ByteSink, Peer, PlainHandler, TakeRefused } from "../../http.ts";
 import type { AnswerProgress } from "./answer-progress.ts";
@@ -6,10 +6,10 @@ import type { Log } from "../../log.ts";
 import type { ReadOn } from "./http-body.ts";
 import { processBodies, processTurns } from "./process-turns.ts";
 
-/** One for all: without a reason, Node makes a DOMException with its stack at every request's end. */
+/** One error for all requests: without a reason, Node makes a DOMException with its stack at every request's end. */
 const clientLeft = new Error("the client went away");
 
-/** The client's disconnect. The AbortSignal is made on first use: most requests never need one. */
+/** The client's disconnect. The AbortSignal is made on first use, because most requests never need one. */
 export class Departure {
   #controller: AbortController | undefined;
   #left = false;
@@ -30,13 +30,13 @@ export class Departure {
   }
 }
 
-/** Who begins a request: the user of the connection's last one; before that, its address. */
+/** Caller that a request is queued under: the user of the connection's last request; before that, its address. */
 export function callerOf(peer: Peer): string {
   if (peer.kind === "direct") return "";
   return peer.connection?.caller ?? addressCaller(peer.address);
 }
 
-/** Bodies take turns by who sends them. */
+/** Returns the function that makes bodies take turns by caller. */
 export function readOnOf(peer: Peer): ReadOn {
   return (source, bytes) => processBodies.piece(source, callerOf(peer), bytes);
 }
@@ -50,11 +50,11 @@ export class Rim {
   readonly log: Log;
   readonly headBytesMax: number;
   readonly turns = processTurns;
-  /** Is told of what the handler never sees. */
+  /** Takes requests that were refused before the handler. */
   readonly refused: TakeRefused | undefined;
-  /** Answers that are not taken yet. */
+  /** Answers that the clients have not taken yet. */
   readonly progress: AnswerProgress;
-  /** Of clients that read (http1-connection.ts). */
+  /** Connections of clients that only read (http1-connection.ts). */
   readonly connections = new Set<{ drain(): void }>();
   readonly #open = new Map<ByteSink, () => void>();
   #draining = false;
@@ -75,7 +75,7 @@ export class Rim {
     this.headBytesMax = limits.headBytesMax;
   }
 
-  /** The server is closing: keep-alive is over. */
+  /** Whether the server is closing, so that no connection is kept alive. */
   get draining(): boolean {
     return this.#draining;
   }

@@ -45,46 +45,46 @@ import { addNamedPairs, secureOptions, type TlsSettings } from "./tls-settings.t
 
 interface HttpLimits extends StallLimits {
   readonly connectionsMax: number;
-  /** Streams one HTTP/2 connection may have open at once; a client with more opens further connections. */
+  /** Maximum number of open streams of one HTTP/2 connection; a client with more opens further connections. */
   readonly streamsPerConnectionMax: number;
   readonly headBytesMax: number;
-  /** Time for the head, and for head and body together, to arrive. */
+  /** Time limits for the head, and for head and body together, to arrive. */
   readonly headMs: number;
   readonly requestMs: number;
   readonly idleMs: number;
 }
 
-/** What a server without special needs runs with. */
+/** Limits of a server without special needs. */
 export const httpLimits: HttpLimits = {
   connectionsMax: 20_000,
-  // As a stock API server without --http2-max-streams-per-connection.
+  // The value of a stock API server without --http2-max-streams-per-connection.
   streamsPerConnectionMax: 100,
   headBytesMax: 64 * 1024,
   headMs: 10_000,
   requestMs: 60_000,
   idleMs: 180_000,
-  // A client below 9 KB/s is no client; a pager may stand still while somebody reads, for as long as a watch lasts.
+  // A client slower than 9 KB/s is cut. A stream (a pager that a user reads) may pause for as long as a watch lasts.
   stallMs: 30_000,
   streamStallMs: 1_800_000,
 };
 
-/** Connections that wait for accept, when many clients reconnect at once. Node's 511 makes SYNs repeat. */
+/** Connections that wait for accept, when many clients reconnect at once. With Node's 511, SYNs are repeated. */
 const backlogMax = 4_096;
 
 interface ListenOptions extends TrustedAuthorities {
   readonly host: string;
-  /** 0: any free port. */
+  /** Port to listen on; 0: any free port. */
   readonly port: number;
-  /** A socket in the file system instead of host and port; its folder's mode controls access. */
+  /** Path of a socket in the file system, instead of host and port; its folder's mode controls access. */
   readonly socketPath?: string;
-  /** PEM. Both absent: HTTP/1.1 in the clear, without client certificates. */
+  /** PEM. Both absent: HTTP/1.1 without TLS and client certificates. */
   readonly key?: string;
   readonly cert?: string;
-  /** Absent: TLS 1.2 and newer, with OpenSSL's choice of suites and mechanisms, and one certificate. */
+  /** Absent: TLS 1.2 and newer, OpenSSL's choice of suites and key exchange mechanisms, and one certificate. */
   readonly tls?: TlsSettings;
-  /** Of HTTP/2 requests after which the client is asked to connect anew; absent: none. */
+  /** Share of the HTTP/2 requests after which the client is asked to connect anew. Absent: 0. */
   readonly goawayChance?: number;
-  /** Other processes of this program listen on the same port, and the kernel spreads the connections. */
+  /** Whether other processes of this program listen on the same port; the kernel spreads the connections. */
   readonly sharesPort?: boolean;
   readonly limits: HttpLimits;
   /**
@@ -92,19 +92,19 @@ interface ListenOptions extends TrustedAuthorities {
    * crowd of readers. Absent: node:http serves all of HTTP/1.1 (ADR 0019).
    */
   readonly ownHttp1?: boolean;
-  /** Called for each TLS handshake that fails; absent: nothing is counted. */
+  /** Called for each TLS handshake that fails. Absent: failures are not counted. */
   readonly onHandshakeFailed?: () => void;
-  /** Is told of requests that the handler never sees, as their heads could not be read. */
+  /** Takes requests that never reach the handler, because their heads could not be read. */
   readonly refused?: TakeRefused;
-  /** Who holds what: connections are charged to it, and while it is tight answers that stand still end sooner. */
+  /** Account of memory: connections are charged to it, and while it is tight, answers without progress are cut sooner. */
   readonly ledger?: Pick<Ledger, "open" | "isTight">;
 }
 
 export interface Listening {
   readonly address: { readonly host: string; readonly port: number };
-  /** Resolves when the last connection is gone, at the latest after `deadlineMs`. Idempotent. */
+  /** Resolves when the last connection is closed, at the latest after `deadlineMs`. Idempotent. */
   close(deadlineMs: number): Promise<void>;
-  /** Over TLS: another certificate to show, and other authorities. Throws for PEM that cannot be used; nothing changes then. */
+  /** Changes the certificate and the authorities of a TLS listener. Throws for PEM that cannot be used; nothing changes then. */
   renew(identity: ListenIdentity): void;
 }
 
@@ -151,7 +151,7 @@ export const canSharePort = ["linux", "freebsd", "dragonfly", "sunos", "aix"].in
   process.platform,
 );
 
-/** @returns the address with a port that nobody listens on; rejects when the one asked for is taken. */
+/** @returns the address with a free port; rejects when the requested port is taken. */
 export async function freePort(at: BindOptions): Promise<Listening["address"]> {
   const server = createNetServer();
   await bind(server, at);
@@ -196,22 +196,22 @@ function http1Options(limits: HttpLimits): object {
   return {
     maxHeaderSize: limits.headBytesMax,
     headersTimeout: limits.headMs,
-    // How often late heads are looked for; Node's 30 s would let a silent connection stay four times as long.
+    // Interval of the search for late heads; with Node's 30 s a silent connection would stay four times as long.
     connectionsCheckingInterval: limits.headMs,
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.idleMs,
     noDelay: true,
-    // Ours to say, in words (http1-refusal.ts).
+    // The refusal is sent by http1-refusal.ts, with a text.
     requireHostHeader: false,
   };
 }
 
-/** What node:http would answer without a word, or by a cut; of either kind of server. */
+/** Refuses requests that node:http would answer without a text, or cut; for either kind of server. */
 function refuseUnread(server: AnyServer, rim: Rim): void {
   // By bytes alone: beyond a count Node drops headers, and credentials among them.
   // node:http reads it off either kind of server; the type of one does not say so.
   (server as Server).maxHeadersCount = 0;
-  // As an option, a server of TLS does not take it (26.10): each upgrade would be offered, with a body too.
+  // A TLS server ignores this as an option (26.10): each upgrade would be offered, even with a body.
   Object.assign(server, { shouldUpgradeCallback: mayUpgrade });
   server.on("clientError", (error: Error, socket: Socket) => refuseBroken(rim, error, socket));
   server.on("connect", ((message: IncomingMessage, socket: Socket) =>
@@ -238,7 +238,7 @@ function clearServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): Se
   return server;
 }
 
-/** Connections begin here, and go to node:http with the first request that is not a plain read. */
+/** Serves connections itself until the first request that is not a plain read; node:http takes over from there. */
 function inFront(
   server: AnyServer,
   event: "connection" | "secureConnection",
@@ -253,7 +253,7 @@ function inFront(
   });
 }
 
-/** Node's own way for a connection, taken off the server. */
+/** Takes Node's own listeners for connections off the server. @returns a function that calls them. */
 function listenersTaken(server: AnyServer, event: string): (socket: Socket) => void {
   const taken = server.listeners(event) as ((socket: Socket) => void)[];
   server.removeAllListeners(event);
@@ -277,16 +277,16 @@ function serverOptions(options: ListenOptions): SecureServerOptions {
     handshakeTimeout: options.limits.headMs,
     // MB of session state (heads and unsent data) before Node refuses streams.
     maxSessionMemory: 128,
-    // Requests that their client takes back, at once and per second: beyond it GOAWAY.
+    // Requests that a client may cancel at once and per second; beyond it Node sends GOAWAY.
     streamResetBurst: options.limits.streamsPerConnectionMax,
     streamResetRate: options.limits.streamsPerConnectionMax,
     settings: {
       maxConcurrentStreams: options.limits.streamsPerConnectionMax,
-      // Up to there a head is read to be answered 431 (http2.ts); past it Node resets the stream.
+      // A head up to this size is read to be answered 431 (http2.ts); for a larger one Node resets the stream.
       maxHeaderListSize: 2 * options.limits.headBytesMax,
       initialWindowSize: 256 * 1024,
     },
-    // By bytes alone: Node resets streams of 128 headers.
+    // Heads are limited by bytes alone; by default Node would reset streams with 128 headers.
     maxHeaderListPairs: options.limits.headBytesMax / 16,
   };
 }
@@ -301,7 +301,7 @@ function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): H
   const peers: Peers = { known: new WeakMap(), sockets, trust };
   trusts.set(server, trust);
   const { goawayChance = 0 } = options;
-  // HTTP/2 streams are taken below, so what arrives here is always of node:http.
+  // HTTP/2 streams are taken below, so requests here are always parsed by node:http.
   server.on("request", ((message: IncomingMessage, response: ServerResponse) => {
     const socket = message.socket as TLSSocket;
     void serveHttp1(rim, peerOf(peers, socket, socket), message, response).catch(fault(rim));
@@ -321,7 +321,7 @@ function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): H
     countStream(session, stream);
     const peer = peerOf(peers, session, session.socket as TLSSocket);
     void serveHttp2(rim, peer, stream, headers, rawHeaders).catch(fault(rim));
-    // Streams that are open go on; the client's next request comes over a new connection.
+    // Open streams go on; the client sends its next request over a new connection.
     if (goawayChance > 0 && Math.random() < goawayChance) session.close();
   });
   const front = { rim, peerOf: (socket: Socket) => peerOf(peers, socket, socket as TLSSocket) };
@@ -329,7 +329,7 @@ function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): H
   if (options.ownHttp1 === true) {
     inFront(server, "secureConnection", { ...front, ...options.limits }, isHttp1);
   }
-  // Before whatever reads from the connection.
+  // Must run before any listener that reads from the connection.
   server.prependListener("secureConnection", forgetVerification);
   server.prependListener("secureConnection", (socket) => sockets.noteCertificate(socket));
   const behind = listenersTaken(server, "connection");
@@ -344,7 +344,7 @@ function secureServer(options: ListenOptions, rim: Rim, sockets: OpenSockets): H
   return server;
 }
 
-/** A handshake takes a millisecond: a thousand that come at once hold nobody up. */
+/** Handshakes take turns: each takes a millisecond, and a thousand at once must not delay other requests. */
 async function handshakeInTurn(
   rim: Rim,
   socket: Socket,
@@ -368,13 +368,13 @@ function forgetVerification(socket: TLSSocket): void {
 function guardSession(session: ServerHttp2Session, limits: HttpLimits): void {
   processReading.add(session);
   session.on("error", () => session.destroy());
-  // Idle means no stream at all: a quiet watch keeps its connection.
+  // A connection is idle when it has no stream at all: a quiet watch keeps its connection.
   session.setTimeout(limits.idleMs, () => {
     if ((streamCounts.get(session) ?? 0) === 0) session.close();
   });
 }
 
-/** Open streams per session. */
+/** Number of open streams per session. */
 const streamCounts = new WeakMap<object, number>();
 
 function countStream(session: object, stream: ServerHttp2Stream): void {
@@ -383,19 +383,19 @@ function countStream(session: object, stream: ServerHttp2Stream): void {
 }
 
 type SocketPeer = Extract<Peer, { kind: "socket" }>;
-/** A socket, or the session on it. */
+/** A socket, or the HTTP/2 session on it. */
 interface Connection {
   destroy(): void;
 }
 
 interface Peers {
-  /** By socket or session, with the generation of the authorities that judged it. */
+  /** Known peers by socket or session, with the generation of the authorities that verified them. */
   readonly known: WeakMap<object, { readonly peer: Peer; readonly generation: number }>;
   readonly sockets: OpenSockets;
   readonly trust: TlsTrust;
 }
 
-/** What a listener shows and trusts; the rest of it does not change. */
+/** The certificate and authorities of a listener: the settings that can be renewed. */
 export interface ListenIdentity extends TrustedAuthorities {
   readonly key: string;
   readonly cert: string;
@@ -413,7 +413,7 @@ function secureContextOf(options: ListenOptions) {
   };
 }
 
-/** New connections are shown the new certificate; open ones whose authority is gone are cut. */
+/** Shows the new certificate to new connections, and cuts open ones whose authority is not trusted any more. */
 function renewIdentity(server: AnyServer, options: ListenOptions, identity: ListenIdentity): void {
   const trust = trusts.get(server);
   if (trust === undefined || !("setSecureContext" in server)) return;
@@ -422,7 +422,7 @@ function renewIdentity(server: AnyServer, options: ListenOptions, identity: List
   trust.renew(identity);
 }
 
-/** The peer, determined once per connection, and once more when the authorities have changed. */
+/** Returns the peer, determined once per connection and again when the authorities have changed. */
 function peerOf({ known, sockets, trust }: Peers, key: Connection, socket: TLSSocket): Peer {
   const seen = known.get(key);
   const { generation } = trust;

@@ -1,14 +1,14 @@
-/** The head of an answer on HTTP/1.1, as node:http would write it. */
+/** Writes the head of an HTTP/1.1 answer as node:http would write it. */
 import type { Headers } from "../../http.ts";
 import type { ReplayHead } from "../../replay.ts";
 import { headerOf } from "./header-text.ts";
 import { STATUS_CODES } from "./node-http.ts";
 
-/** What would end a line, or is no byte: an answer that holds it is a bug of its maker, never sent. */
+/** Characters that would end a line or are no byte. A header with one is a bug of the handler and is never sent. */
 const refused = /[^\t\x20-\x7e\x80-\xff]/;
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** `more` gives way to a header of the same name. `connection` says whether the connection lasts. */
+/** A header of `headers` replaces the one of the same name in `more`. `connection`: lines on keeping the connection. */
 export function answerHead(
   status: number,
   headers: Headers,
@@ -25,12 +25,12 @@ export function answerHead(
   return `${text}${connection}\r\n`;
 }
 
-/** A body behind a head that has none by its meaning would be read as the next answer. */
+/** Whether an answer may have a body. After a head that allows none, a body would be read as the next answer. */
 export function hasBody(method: string, status: number): boolean {
   return method !== "HEAD" && status !== 204 && status !== 304;
 }
 
-/** Of a 304 a length would be the 200's, of a 204 there is none to tell (RFC 9110, 8.6). */
+/** A 304 would have to give the length of the 200, and a 204 has none (RFC 9110, 8.6), so both omit it. */
 export function lengthOf(
   status: number,
   body: readonly Uint8Array[],
@@ -39,7 +39,7 @@ export function lengthOf(
   return { "content-length": String(body.reduce((sum, chunk) => sum + chunk.length, 0)) };
 }
 
-/** Whether the answer itself ends its connection. */
+/** Whether the answer's own headers close the connection. */
 export function isLast(headers: Headers): boolean {
   const { connection } = headers as { connection?: Headers[string] };
   return connection !== undefined && /close/i.test(String(connection));
@@ -55,10 +55,10 @@ interface Repeated {
   readonly bytes: Buffer;
 }
 
-/** Heads that are given to a crowd, as bytes; they go with the head. */
+/** Bytes of heads that many connections receive; they live as long as the head. */
 const repeated = new WeakMap<ReplayHead, Repeated>();
 
-/** The whole answer; made once a second for all connections that are given this head. */
+/** Returns the whole answer. Its bytes are made once a second, for all connections that receive this head. */
 export function replayBytes(head: ReplayHead): Uint8Array {
   const date = dateText();
   const known = repeated.get(head);
@@ -71,7 +71,7 @@ export function replayBytes(head: ReplayHead): Uint8Array {
 let second = 0;
 let secondText = "";
 
-/** Made once a second. */
+/** Returns the date header's value, which is made once a second. */
 function dateText(): string {
   const now = Math.floor(Date.now() / 1000);
   if (now === second) return secondText;

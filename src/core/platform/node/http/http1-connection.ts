@@ -29,20 +29,20 @@ import { Http1Stream, type StreamOwner } from "./http1-stream.ts";
 import { callerOf, Departure, type Rim } from "./http-rim.ts";
 import { type SocketWriter, socketWriter } from "./socket-writer.ts";
 
-/** What the connections of a server share. */
+/** Settings that the connections of a server share. */
 export interface Http1Front {
   readonly rim: Rim;
   readonly headBytesMax: number;
   readonly headMs: number;
   readonly idleMs: number;
   readonly peerOf: (socket: Socket) => Peer;
-  /** To node:http: the socket without its listeners here; what was read of it follows as `data`. */
+  /** Passes the socket, without its listeners here, to node:http; bytes already read follow as `data`. */
   readonly giveOn: (socket: Socket) => void;
 }
 
-/** As much as a head may take. */
+/** Maximum number of held bytes; as many as a head may take. */
 const heldBytesMax = 64 * 1024;
-/** What a read costs beside its bytes: a client may send them one by one. */
+/** Memory that a read costs beside its bytes: a client may send bytes one by one. */
 const heldReadBytes = 256;
 const timedOut = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n";
 
@@ -55,7 +55,7 @@ export function serveConnection(front: Http1Front, socket: Socket): void {
   for (const [name, listener] of listeners) socket.on(name, listener);
 }
 
-/** Shared by all sockets: a closure each would be kept by every quiet watch. */
+/** Shared by all sockets: otherwise every quiet watch would keep closures of its own. */
 const listeners = Object.entries({
   data(this: OwnSocket, chunk: Buffer): void {
     this[owner]?.take(chunk);
@@ -94,7 +94,7 @@ class Http1Connection implements StreamOwner {
   #departure: Departure | undefined;
   #known: Known | undefined;
   #writer: SocketWriter | undefined;
-  /** The watch that is open, and its closer. */
+  /** The open watch, and its closer. */
   #stream: Http1Stream | undefined;
   #closer: (() => void) | undefined;
   #held: Held | undefined;
@@ -125,24 +125,24 @@ class Http1Connection implements StreamOwner {
     this.#departure?.leave();
   }
 
-  /** The client's direction has ended. */
+  /** Called when the client has ended its direction. */
   departs(): void {
     this.#close();
     this.#departure?.leave();
     this.#end();
   }
 
-  /** The connection was quiet for longer than allowed. */
+  /** Called when the connection was quiet for longer than allowed. */
   quiet(): void {
     if (this.#state === "answering" || this.#state === "streaming") return;
     if (this.#state === "new" && this.#socket.writable) this.#socket.write(timedOut);
     this.#socket.destroy();
   }
 
-  /** The server is closing. */
+  /** Called when the server is closing. */
   drain(): void {
     if (this.#state === "streaming") {
-      // Its maker first: what is no whole answer is cut by it.
+      // The closer runs first: it cuts an answer that is not complete.
       const close = this.#closer;
       this.#closer = undefined;
       close?.();
@@ -152,7 +152,7 @@ class Http1Connection implements StreamOwner {
     }
   }
 
-  /** For the stream that was open. */
+  /** Called by the open stream when it ends. */
   streamEnds(next: "serve" | "leave"): void {
     this.#state = "answering";
     this.#socket.setTimeout(this.#front.idleMs);
@@ -199,7 +199,7 @@ class Http1Connection implements StreamOwner {
     const peer = peerOf(this.#socket);
     const turn = rim.turns.enter(this.#socket, callerOf(peer));
     if (turn !== undefined) await turn;
-    // Left before its turn came: nothing was begun.
+    // The client left before the request's turn came, so nothing was begun.
     if (departure.hasLeft) return;
     const answer = await answerOf(rim, new PlainRead(head, peer, departure));
     if (this.#state === "left" || !this.#socket.writable) return abandon(answer);
@@ -250,7 +250,7 @@ class Http1Connection implements StreamOwner {
     else this.#idle();
   }
 
-  /** Until the client has taken what is with the socket, or it was cut as it takes nothing. */
+  /** Resolves when the client has taken the bytes in the socket, or the connection was cut because it takes nothing. */
   async #taken(): Promise<void> {
     const { progress } = this.#front.rim;
     const unsent = new UnsentAnswer(this.#socket);
@@ -275,7 +275,7 @@ class Http1Connection implements StreamOwner {
     const stream = new Http1Stream(this.#socket, this.#writer, this, backlog);
     this.#stream = stream;
     const close = answer.open(stream);
-    // It may have ended, or its client have gone, while it opened.
+    // The stream may have ended, or its client left, while it was opened.
     if (stream.closed) return close();
     this.#closer = close;
     if (this.#front.rim.draining) this.drain();
@@ -286,7 +286,7 @@ class Http1Connection implements StreamOwner {
     return `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(this.#front.idleMs / 1000)}\r\n`;
   }
 
-  /** Runs the stream's closer, once; nothing it does is written any more. */
+  /** Runs the stream's closer once; output of the stream is not written any more. */
   #close(): void {
     this.#stream?.detach();
     this.#stream = undefined;
@@ -295,7 +295,7 @@ class Http1Connection implements StreamOwner {
     close?.();
   }
 
-  /** The answer is with the socket; bytes that arrived meanwhile are handed to node:http in order. */
+  /** Called when the answer is in the socket; bytes that arrived meanwhile are handed to node:http in order. */
   #idle(): void {
     this.#departure = undefined;
     this.#state = "idle";
@@ -304,7 +304,7 @@ class Http1Connection implements StreamOwner {
     if (held !== undefined) this.#giveOn(held.reads);
   }
 
-  /** Takes no further request: reads on until the client's end, at most as long as a quiet connection. */
+  /** Takes no further request: reads and drops bytes until the client ends, for `idleMs` at most. */
   #end(): void {
     const socket = this.#socket;
     this.#state = "left";
@@ -321,7 +321,7 @@ class Http1Connection implements StreamOwner {
   }
 }
 
-/** One shape for all requests. The AbortSignal is made on first use. */
+/** One object shape for all requests. The AbortSignal is made on first use. */
 class PlainRead implements PlainRequest {
   readonly method: string;
   readonly path: string;

@@ -10,23 +10,23 @@ import { isHost } from "./http1-refusal.ts";
 
 export interface PlainHead {
   readonly method: string;
-  /** Decoded. */
+  /** Decoded path. */
   readonly path: string;
   readonly query: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Longer heads are node:http's to measure. */
+/** Maximum size of a head that is parsed here; node:http parses longer ones, and checks their size. */
 const headBytesMax = 8 * 1024;
 
 const requestLine = /^(GET|HEAD) (\/[\x21\x22\x24-\x7e]*) HTTP\/1\.1$/;
 const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)$/;
 
-/** Headers about bodies, hops and other protocols, and headers whose lines must be kept apart. */
+/** Headers about bodies, hops and other protocols, and headers whose lines must not be joined. */
 const notPlain =
   /^(?:content-length|transfer-encoding|te|trailer|expect|upgrade|proxy-connection|http2-settings|impersonate-.*)$/;
 
-/** A crowd without credentials sends one head; it is kept once. */
+/** The last head parsed: clients without credentials often send the same head, which is kept once. */
 let last: { readonly text: string; readonly head: PlainHead } | undefined;
 
 export function plainHead(read: Buffer): PlainHead | undefined {
@@ -40,7 +40,7 @@ export function plainHead(read: Buffer): PlainHead | undefined {
 
 function parseHead(text: string): PlainHead | undefined {
   if (!text.endsWith("\r\n\r\n")) return undefined;
-  // A second head, or a body, would leave an empty line, which is no header.
+  // A second head, or a body, would leave an empty line, which does not parse as a header.
   const [first = "", ...lines] = text.slice(0, -4).split("\r\n");
   const [, method, url] = requestLine.exec(first) ?? [];
   const target = url === undefined ? undefined : splitTarget(url);

@@ -14,7 +14,7 @@ import { type Exchange, lastUnanswered, whenAnswered } from "./http1-turns.ts";
 
 export interface Refusal {
   readonly status: number;
-  /** Behind the status, in the head and as the body. */
+  /** Reason phrase, sent behind the status in the head and in the body. */
   readonly text: string;
 }
 
@@ -27,7 +27,7 @@ const refusals = new Map<string, Refusal>([
   ["HPE_CHUNK_EXTENSIONS_OVERFLOW", { status: 413, text: "Request Entity Too Large" }],
   ["ERR_HTTP_REQUEST_TIMEOUT", { status: 408, text: "Request Timeout" }],
 ]);
-/** By the parser's reason, where its code says less. */
+/** Refusals by the parser's reason, where its code is less exact. */
 const refusalsByReason = new Map<string, Refusal>([
   [
     "Invalid HTTP version",
@@ -35,15 +35,15 @@ const refusalsByReason = new Map<string, Refusal>([
   ],
 ]);
 
-/** As Go waits before it closes. */
+/** Time that Go waits before it closes the connection. */
 const lingerMs = 500;
-/** A host with port, in any of its spellings. */
+/** Valid characters of a host with port, in any of its spellings. */
 const hostText = /^[\w!$%&'()*+,\-.:;=[\]~]*$/;
 
-/** Connections that have been refused; what is still read of them is dropped. */
+/** Connections that have been refused; bytes read from them are dropped. */
 const refused = new WeakSet<Socket>();
 
-/** For node:http's `clientError`: what its parser could not read, or a connection that broke. */
+/** Handles node:http's `clientError`: a request that its parser could not read, or a connection that broke. */
 export function refuseBroken(rim: Rim, error: Error, socket: Socket): void {
   if (refused.has(socket)) return;
   const refusal = refusalOf(error);
@@ -54,14 +54,14 @@ export function refuseBroken(rim: Rim, error: Error, socket: Socket): void {
   whenAnswered(socket, () => endWith(rim, socket, refusal));
 }
 
-/** CONNECT, which node:http takes off the connection. */
+/** Refuses CONNECT, for which node:http hands over the connection. */
 export function refuseConnect(rim: Rim, message: IncomingMessage, socket: Socket): void {
   refused.add(socket);
   socket.on("error", () => socket.destroy());
   whenAnswered(socket, () => endWith(rim, socket, noConnect, message));
 }
 
-/** Why a request cannot be taken for one of its host; undefined: it can. */
+/** Returns why the Host header of a request is not acceptable; undefined: it is. */
 export function hostRefusal(message: IncomingMessage): Refusal | undefined {
   const { rawHeaders } = message;
   let host: string | undefined;
@@ -82,7 +82,7 @@ export function isHost(text: string): boolean {
   return hostText.test(text);
 }
 
-/** The facts of a refusal for the owner of the server. */
+/** Describes a refusal for the owner of the server. */
 export function refusedRequest(
   address: string | undefined,
   { status, text }: Refusal,
@@ -100,7 +100,7 @@ function refusalOf(error: Error): Refusal | undefined {
   return code.startsWith("HPE_") ? badRequest : undefined;
 }
 
-/** Its handler may be waiting for the rest of the body, which will not come. */
+/** Refuses a request whose body broke. Its handler may be waiting for the rest of the body, which will not come. */
 function refuseBody(rim: Rim, socket: Socket, exchange: Exchange, refusal: Refusal): void {
   const { response } = exchange;
   if (response.headersSent) return whenAnswered(socket, () => linger(socket));
@@ -121,7 +121,7 @@ function endWith(rim: Rim, socket: Socket, refusal: Refusal, message?: IncomingM
   linger(socket);
 }
 
-/** node:http then ends the connection so, and not at once, behind an answer that is its last. */
+/** Makes node:http close the connection after the last answer with a delay, instead of at once. */
 export function lingerAtEnd(socket: Socket): void {
   socket.destroySoon = function () {
     this.end();

@@ -10,7 +10,7 @@ import { frameOf } from "./http1.ts";
 import type { Backlog } from "./backlog.ts";
 import type { SocketWriter } from "./socket-writer.ts";
 
-/** The owner of the socket; notified once the last chunk is with the socket. */
+/** Owner of the socket; notified when the last chunk has been passed to the socket. */
 export interface StreamOwner {
   streamEnds(next: "serve" | "leave"): void;
 }
@@ -21,7 +21,7 @@ export class Http1Stream implements ByteSink {
   readonly #socket: Socket;
   readonly #writer: SocketWriter;
   readonly #backlog: Backlog;
-  /** Undefined: it has ended. */
+  /** Undefined: the stream has ended. */
   #owner: StreamOwner | undefined;
 
   constructor(socket: Socket, writer: SocketWriter, owner: StreamOwner, backlog: Backlog) {
@@ -32,7 +32,7 @@ export class Http1Stream implements ByteSink {
   }
 
   write(chunks: readonly Uint8Array[]): boolean {
-    // Whether the socket still is one the writer sees.
+    // A stream that has ended writes nothing.
     if (this.#owner === undefined) return true;
     const frame = frameOf(chunks);
     if (this.#writer.write(frame)) return true;
@@ -59,7 +59,7 @@ export class Http1Stream implements ByteSink {
     if (this.#owner !== undefined) this.#socket.destroy();
   }
 
-  /** The client is gone: nothing is written any more. */
+  /** Called when the client has left: the stream writes nothing any more. */
   detach(): void {
     this.#owner = undefined;
   }

@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-/** Those of one read, of 64 KB at most, may be more. */
+/** Number of unanswered requests after which reading stops. One read, of 64 KB at most, may hold more of them. */
 const pipelinedMax = 16;
 
 export interface Exchange {
@@ -14,11 +14,11 @@ export interface Exchange {
 }
 
 interface Turns {
-  /** Requests whose answers have not left. */
+  /** Number of requests whose answers have not been sent. */
   unanswered: number;
   /** The request that came last. */
   last: Exchange;
-  /** Called once when all answers have left. */
+  /** Called once when all answers have been sent. */
   answered: (() => void) | undefined;
 }
 
@@ -28,12 +28,12 @@ export function isAnswering(socket: Socket): boolean {
   return (turns.get(socket)?.unanswered ?? 0) > 0;
 }
 
-/** The last request, while answers are due. */
+/** Returns the last request, if answers are outstanding. */
 export function lastUnanswered(socket: Socket): Exchange | undefined {
   return isAnswering(socket) ? turns.get(socket)?.last : undefined;
 }
 
-/** Until its answer has left the connection is answering. */
+/** Marks the connection as answering until the answer has been sent. */
 export function takeTurn(exchange: Exchange): void {
   const { socket } = exchange.message;
   const known = turns.get(socket) ?? { unanswered: 0, last: exchange, answered: undefined };
@@ -44,7 +44,7 @@ export function takeTurn(exchange: Exchange): void {
   if (known.unanswered === pipelinedMax + 1) holdReading(socket);
 }
 
-/** Calls `done` when all answers have left; nothing more is read until then. */
+/** Calls `done` when all answers have been sent; nothing more is read until then. */
 export function whenAnswered(socket: Socket, done: () => void): void {
   const known = turns.get(socket);
   if (known === undefined || known.unanswered === 0) return done();
@@ -72,7 +72,7 @@ function readOn(socket: Socket): void {
   socket.off("resume", holdBack).resume();
 }
 
-/** node:http reads on after each answer. */
+/** Pauses the socket again: node:http resumes reading after each answer. */
 function holdBack(this: Socket): void {
   this.pause();
 }

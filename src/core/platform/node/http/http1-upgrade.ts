@@ -14,10 +14,10 @@ import type { Rim } from "./http-rim.ts";
 import { ServerResponse } from "./node-http.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 
-/** What streams of containers and WebSocket watches ask for; the rest (h2c) is answered in HTTP/1.1. */
+/** Protocols of container streams and WebSocket watches; upgrades to others (h2c) are answered in HTTP/1.1. */
 const protocols = /^(websocket|spdy\/3\.1|pilothouse-region-1)$/i;
 
-/** A body would be lost in the tunnel; an answer before it has the socket still: both go unoffered. */
+/** Not offered: a request with a body, which would be lost in the tunnel, or behind an answer that still has the socket. */
 export function mayUpgrade(message: IncomingMessage): boolean {
   const { headers, socket } = message;
   if (isAnswering(socket)) return false;
@@ -33,7 +33,7 @@ export async function serveUpgrade(
   socket: Duplex,
   head: Uint8Array,
 ): Promise<void> {
-  // Of node:http servers, sockets are net.Socket; the type of the event is wider.
+  // Sockets of node:http servers are net.Socket; only the type of the event is wider.
   socket.on("error", () => socket.destroy());
   const response = new ServerResponse(message);
   response.assignSocket(socket as Socket);
@@ -43,7 +43,7 @@ export async function serveUpgrade(
     response.detachSocket(socket as Socket);
     const { held } = answer;
     if (held !== undefined) socket.once("close", () => held.close());
-    // A shell may stand still for hours.
+    // No time limit: a shell may be idle for hours.
     const backlog = new Backlog(undefined, held, socket);
     socket.write(headText(answer), "latin1");
     answer.open(new SocketDuplex(socket, head, backlog));

@@ -38,7 +38,7 @@ import { takeTurn } from "./http1-turns.ts";
 import { callerOf, Departure, readOnOf, type Rim } from "./http-rim.ts";
 import { type SocketWriter, socketWriter } from "./socket-writer.ts";
 
-/** The chunk frame of a block many streams share; dies with the block. */
+/** Chunk frames of blocks that many streams share; a frame lives as long as its block. */
 const frames = new WeakMap<Uint8Array, Buffer>();
 const crlf = Buffer.from("\r\n");
 
@@ -77,7 +77,7 @@ export async function serveHttp1(
     response.setHeader("connection", "close");
     lingerAtEnd(response.socket);
   }
-  // Node's parser swallows a broken request behind an upgrade not taken (26.10), and waits.
+  // Node's parser swallows a broken request behind an upgrade that was not taken (26.10), and waits.
   if (message.headers.upgrade !== undefined) response.setHeader("connection", "close");
   if (answer.kind === "tunnel" && dig !== undefined) return dig(answer);
   try {
@@ -90,7 +90,7 @@ export async function serveHttp1(
   }
 }
 
-/** Waits until the socket is the answer's own, or its client is gone. */
+/** Waits until the response owns the socket, or the client has left. */
 function untilAssigned(message: IncomingMessage, response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     if (message.socket.destroyed) return resolve();
@@ -104,7 +104,7 @@ function untilAssigned(message: IncomingMessage, response: ServerResponse): Prom
   });
 }
 
-/** Not a spread, which would read `signal`: it is made on first use only. */
+/** Adds a property instead of spreading, because a spread would read `signal`, which is made on first use only. */
 function offering(request: PlainRequest, upgrade: string): PlainRequest {
   return Object.defineProperty(request, "upgrade", { value: upgrade, enumerable: true });
 }
@@ -200,7 +200,7 @@ async function sendBytes(
   response.end();
 }
 
-/** Until the socket has taken all of it. */
+/** Watches the answer's progress until the socket has taken all of it. */
 function track({ progress }: Rim, response: ServerResponse): Unsent {
   const unsent = new UnsentAnswer(response);
   progress.begin(unsent);
@@ -208,7 +208,7 @@ function track({ progress }: Rim, response: ServerResponse): Unsent {
   return unsent;
 }
 
-/** Of either HTTP: cut by ending its connection, or its stream. */
+/** An unsent answer over HTTP/1.1 or HTTP/2; cutting it ends its connection, or its stream. */
 export class UnsentAnswer implements Unsent {
   movedAt = 0;
   readonly isStream = false;
@@ -255,7 +255,7 @@ function sendStream(
   rim.track(response, sink, answer.open(sink));
 }
 
-/** Chunk frames written past ServerResponse, which only sends the head and the last chunk. */
+/** Writes chunk frames past ServerResponse, which sends only the head and the last chunk. */
 class ChunkSink implements ByteSink {
   readonly #socket: Socket;
   readonly #response: ServerResponse;
@@ -329,7 +329,7 @@ function plainSink(response: ServerResponse, backlog: Backlog): ByteSink {
   };
 }
 
-/** The last block framed: a crowd is written one after the other. */
+/** The last block framed: streams that share a block are usually written one after the other. */
 let lastBlock: Uint8Array | undefined;
 let lastFrame: Buffer = Buffer.alloc(0);
 
@@ -369,7 +369,7 @@ export function untilDrained(response: Writable): Promise<void> {
   });
 }
 
-/** No handler sees it. */
+/** Refuses a request before the handler. */
 function refuse(
   rim: Rim,
   message: IncomingMessage,
@@ -391,7 +391,7 @@ function answerText(response: ServerResponse, { status, text }: Refusal): void {
   response.end(body);
 }
 
-/** The client left before its answer: a stream that never opens must still be closed by its maker. */
+/** Drops an answer whose client left before it: the maker of a stream that never opens must still close it. */
 export function abandon(answer: PlainResponse): void {
   if (answer.kind === "stream") answer.open(closedSink)();
   if (answer.kind === "bytes") answer.left?.();
@@ -405,7 +405,7 @@ const closedSink: ByteSink = {
   closed: true,
 };
 
-/** A tunnel whose client is gone: the other end of it must hear so. */
+/** A tunnel whose client has left, so that the other end notices it. */
 const closedDuplex: ByteDuplex = {
   ...closedSink,
   closed: true,

@@ -7,19 +7,19 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { Replay } from "../../replay.ts";
 
-/** Resources that a client polls on one connection. */
+/** Maximum number of resources that a client polls on one connection. */
 const knownMax = 4;
 
 interface Known {
-  /** Names and values by turns, as Node tells them. */
+  /** Names and values by turns, as Node gives them. */
   readonly fields: readonly string[];
   readonly again: Replay;
 }
 
-/** By session. */
+/** Remembered polls, by session. */
 const polls = new WeakMap<object, Known[]>();
 
-/** Of the stream's own session; later ones find it. */
+/** Remembers an answer for the stream's session, so that later streams of it can repeat the answer. */
 export function rememberAnswer(
   stream: ServerHttp2Stream,
   fields: readonly string[],
@@ -31,7 +31,7 @@ export function rememberAnswer(
   polls.set(session, [...others.slice(1 - knownMax), { fields, again }]);
 }
 
-/** What to answer; undefined: it is another request, or must go the usual way. */
+/** Returns the remembered answer; undefined: the request is another one, or must be handled the usual way. */
 export function recallAnswer(
   stream: ServerHttp2Stream,
   fields: readonly string[],

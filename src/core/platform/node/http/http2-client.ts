@@ -14,15 +14,15 @@ import type { Host } from "../../byte-transport.ts";
 import { textOf } from "./header-text.ts";
 import { abortedError, readAll, sentHeaders, StaleConnection, streamAll } from "./http-client.ts";
 
-/** RFC 9113's advice for who does not say: at least a hundred. */
+/** Number of streams assumed when the server gives no limit: RFC 9113 advises at least a hundred. */
 const streamsUntold = 100;
-/** What an answer may have under way before it is read. */
+/** Number of bytes of an answer that may be under way before they are read. */
 export const windowBytes = 1 << 20;
 
 export class Http2Client {
   readonly #session: ClientHttp2Session;
   #open = 0;
-  /** Heads of answers so far. */
+  /** Number of answer heads received so far. */
   #heard = 0;
   #isRetired = false;
 
@@ -40,13 +40,13 @@ export class Http2Client {
     return this.#isRetired || this.#session.destroyed || this.#session.closed;
   }
 
-  /** How many more requests it takes now. */
+  /** Number of further requests that the connection takes now. */
   get spare(): number {
     const most = this.#session.remoteSettings.maxConcurrentStreams ?? streamsUntold;
     return this.isRetired ? 0 : most - this.#open;
   }
 
-  /** It takes no further request; those under way finish. */
+  /** Makes the connection take no further request; requests under way finish. */
   retire(): void {
     if (this.#isRetired) return;
     this.#isRetired = true;
@@ -62,7 +62,7 @@ export class Http2Client {
       const stream = this.#session.request(headOf(host, request), options);
       this.#follow(stream, signal);
       let isAnswered = false;
-      // An error that nobody reads costs 7 us.
+      // Makes an error only when it has a reader: making one costs 7 us.
       const fail = (cause?: Error): void => {
         if (!isAnswered) reject(this.#failure(stream, signal, wasUsed, cause));
       };
@@ -76,7 +76,7 @@ export class Http2Client {
     });
   }
 
-  /** Counts the stream while it is open; ends the connection's service when it was silent until the signal. */
+  /** Counts the open stream. Retires the connection if it received nothing by the time the signal aborted. */
   #follow(stream: ClientHttp2Stream, signal: AbortSignal): void {
     if (this.#open++ === 0) this.#session.ref();
     const heard = this.#heard;
@@ -97,7 +97,7 @@ export class Http2Client {
     cause: Error | undefined,
   ): ByteTransportError {
     if (aborted) return abortedError();
-    // A stream that the server refused was not looked at (RFC 9113, 8.7).
+    // The server did not process a stream that it refused (RFC 9113, 8.7).
     const isStale = wasUsed || rstCode === constants.NGHTTP2_REFUSED_STREAM;
     const Kind = isStale ? StaleConnection : ByteTransportError;
     const why = cause?.message ?? "the stream was closed before an answer";

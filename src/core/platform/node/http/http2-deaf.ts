@@ -6,13 +6,13 @@ import type { Http2Session, ServerHttp2Stream } from "node:http2";
 import type { Clock } from "../../clock.ts";
 import type { Full } from "./backlog.ts";
 
-/** As long as an answer may stand still at a busy time. */
+/** Time limit for the PING's answer: as long as an answer may make no progress at a busy time. */
 const pingMs = 5_000;
 
-/** Those that have been asked. */
+/** Sessions with a PING that has not been answered. */
 const asked = new WeakSet<Http2Session>();
 
-/** The stream as what frames and answers wait for. */
+/** Returns the stream as a `Full`, whose cutting also checks whether the client reads at all. */
 export function cuttable(clock: Clock, stream: ServerHttp2Stream): Full {
   return {
     get destroyed() {
@@ -30,7 +30,7 @@ function endWhenDeaf(clock: Clock, session: Http2Session): void {
   if (session.destroyed || asked.has(session)) return;
   asked.add(session);
   const deaf = clock.after("http.stall", pingMs, () => session.destroy());
-  // When as many as there may be are on their way, none of them has been answered.
+  // An error means that the maximum number of PINGs is under way: none of them has been answered.
   session.ping((error) => {
     if (error !== null) return;
     deaf.cancel();

@@ -56,13 +56,13 @@ function forgetOldest(origins: Map<string, Origin>): void {
   oldest[1].close();
 }
 
-/** One server. */
+/** The connections to one server. */
 class Origin {
   readonly #host: Host;
   readonly #options: HostsOptions;
   #clients: Http2Client[] = [];
   #opening: Promise<void> | undefined;
-  /** Until then it is known to speak HTTP/1.1 only. */
+  /** Time until which the server is taken to speak HTTP/1.1 only. */
   #http1UntilMs = 0;
 
   constructor(host: Host, options: HostsOptions) {
@@ -70,12 +70,12 @@ class Origin {
     this.#options = options;
   }
 
-  /** @returns undefined: it speaks HTTP/1.1 only. */
+  /** @returns undefined when the server speaks HTTP/1.1 only. */
   async send(request: ByteRequest): Promise<ByteResponse | undefined> {
     for (let opens = 0; performance.now() >= this.#http1UntilMs; opens++) {
       const client = this.#spare();
       if (client !== undefined) return client.send(this.#host, request);
-      // A server that ends each connection at once is not asked for ever.
+      // Stops the attempts at a server that ends each connection at once.
       if (opens > connectionsMax) throw brokenError();
       await unlessAborted(this.#open(), request.signal);
     }
@@ -93,7 +93,7 @@ class Origin {
     return spare ?? (this.#clients.length < connectionsMax ? undefined : first);
   }
 
-  /** One at a time, for all who wait. */
+  /** Opens one connection at a time; all waiting requests share it. */
   #open(): Promise<void> {
     this.#opening ??= this.#connect().finally(() => (this.#opening = undefined));
     return this.#opening;
@@ -141,7 +141,7 @@ function settled(session: ClientHttp2Session, connectMs: number): Promise<void> 
   });
 }
 
-/** The connection that others wait for, too, is not ended by one who does not wait any more. */
+/** Stops waiting when `signal` aborts, without ending the connection, for which other requests wait too. */
 async function unlessAborted<T>(waited: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) throw abortedError();
   let abort = (): void => {};

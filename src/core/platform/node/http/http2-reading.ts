@@ -15,18 +15,18 @@
  */
 import { constants, type ServerHttp2Session } from "node:http2";
 
-/** Twice the cost, so that a crowd of honest clients loses a third of its time to it at most. */
+/** Twice the cost of stopping, so that with many honest clients at most a third of the time is lost to it. */
 const readMsPerConnection = 0.005;
 
-/** Of two turns that were stopped: what was read between them is what a connection gave. */
+/** Maximum time between two stopped turns: bytes read between them measure how much a connection sends. */
 const busyMs = 100;
-/** Given by then: more than some requests have, less than one read of a connection. */
+/** Bytes in that time from which on a connection counts as heavy: more than some requests, less than one read. */
 const muchBytes = 16 * 1024;
 
-/** Turns in a row in which those that gave little may fill their time, before one of the others goes on. */
+/** Number of turns in a row that light connections may fill before one of the heavy ones goes on. */
 const stopsMax = 4;
 
-/** Node's handle of a connection. */
+/** Node's handle of a connection, which can stop reading. */
 interface Reading {
   readonly bytesRead: number;
   readStop(): unknown;
@@ -35,25 +35,25 @@ interface Reading {
 
 interface ReadingHost {
   nowMs(): number;
-  /** In the next turn of the loop. */
+  /** Calls `f` in the next turn of the loop. */
   nextTurn(f: () => void): void;
 }
 
 export class Http2Reading {
   readonly #host: ReadingHost;
   readonly #readMs: number;
-  /** Of all that are open, with the bytes that had been read of each when all stopped last. */
+  /** All open connections, with the number of bytes read from each at the last stop. */
   readonly #readings = new Map<ServerHttp2Session, { readonly handle: Reading; bytes: number }>();
-  /** That gave much in a turn that was stopped, and are not read. */
+  /** Connections that sent much in a stopped turn, and are not read for now. */
   readonly #waiting = new Set<ServerHttp2Session>();
   #isStopped = false;
   #isArmed = false;
-  /** Turns in a row that were stopped. */
+  /** Number of turns in a row that were stopped. */
   #stops = 0;
-  /** When all were stopped last: what was read since a stop long ago says nothing. */
+  /** Time of the last stop. Bytes read since a stop long ago do not measure how much a connection sends. */
   #stoppedMs = Number.NEGATIVE_INFINITY;
   readonly #tooLarge = new WeakSet<ServerHttp2Session>();
-  /** Of the turn in which a head was read; undefined: none was. */
+  /** Start of the turn in which a head was read. Undefined: no head was read in this turn. */
   #startedMs: number | undefined;
 
   constructor(host: ReadingHost, { readMs }: { readonly readMs: number }) {
@@ -71,7 +71,7 @@ export class Http2Reading {
     });
   }
 
-  /** To be called when a head begins, and when one has been read, before anything is made of it. */
+  /** Call it when a head begins, and when a head has been read, before the request is made. */
   head(): void {
     const nowMs = this.#host.nowMs();
     this.#startedMs ??= nowMs;
@@ -80,7 +80,7 @@ export class Http2Reading {
     if (nowMs - this.#startedMs >= mostMs && !this.#isStopped) this.#stop();
   }
 
-  /** Of a head beyond the limit: whether it is answered; else its connection has been ended. */
+  /** Whether a head beyond the limit is answered. False: its connection has been ended. */
   mayAnswerTooLarge(session: ServerHttp2Session): boolean {
     if (session.destroyed) return false;
     if (this.#tooLarge.has(session)) {
@@ -110,12 +110,12 @@ export class Http2Reading {
       this.#goOn();
       this.#stops++;
     } else this.#stops = 0;
-    // One that gives much fills a turn: the others have one of their own first.
+    // A heavy connection fills a turn, so the others have a turn of their own first.
     if (this.#stops % stopsMax === 0) this.#goOnWaiting();
     if (this.#waiting.size > 0) this.#arm();
   };
 
-  /** Those that are closing answer with an error code. */
+  /** Resumes reading. For a connection that is closing, `readStart` returns an error code, which is ignored. */
   #goOn(): void {
     this.#isStopped = false;
     const nowMs = this.#host.nowMs();
@@ -137,7 +137,7 @@ export class Http2Reading {
   }
 }
 
-/** Node has no other way: `pause` of a session's socket throws. Undefined: it has closed already. */
+/** Node offers no other way: `pause` of a session's socket throws. Undefined: the connection has closed already. */
 function handleOf(session: ServerHttp2Session): Reading | undefined {
   if (session.destroyed) return undefined;
   const socket = session.socket as unknown as { _handle?: Reading | null } | undefined;

@@ -19,7 +19,7 @@ import { badRequest, type Refusal, tooLarge } from "./http1-refusal.ts";
 import { recallAnswer, rememberAnswer } from "./http2-again.ts";
 import { callerOf, Departure, readOnOf, type Rim } from "./http-rim.ts";
 
-/** Headers HTTP/2 forbids (RFC 9113 8.2.2). */
+/** Headers that HTTP/2 forbids (RFC 9113 8.2.2). */
 const connectionHeaders = new Set(["connection", "keep-alive", "transfer-encoding", "upgrade"]);
 
 export async function serveHttp2(
@@ -37,7 +37,7 @@ export async function serveHttp2(
   stream.on("error", leave);
   const turn = rim.turns.enter(stream.session ?? stream, callerOf(peer));
   if (turn !== undefined) await turn;
-  // Reset before its turn came: nothing of it was begun.
+  // The stream was reset before its turn came, so nothing was begun.
   if (gone.hasLeft || stream.destroyed) return;
   const target = splitTarget(headers[":path"] ?? "");
   if (headBytes(rawHeaders) > rim.headBytesMax) return refuse(rim, peer, stream, headers, tooLarge);
@@ -156,7 +156,7 @@ async function sendBytesMany(
   if (!stream.destroyed) stream.end();
 }
 
-/** Until the stream has closed: then all of it is with the client, or nobody waits for it. */
+/** Watches the answer's progress until the stream has closed: it was sent, or the client does not wait any more. */
 function track({ progress }: Rim, stream: ServerHttp2Stream): Unsent {
   const unsent = new UnsentAnswer(cuttable(progress.clock, stream));
   progress.begin(unsent);
@@ -203,10 +203,10 @@ function streamSink(stream: ServerHttp2Stream, backlog: Backlog): ByteSink {
     leave: () => {
       if (closed()) return;
       stream.end();
-      // GOAWAY: other streams of the connection go on, new requests go elsewhere.
+      // GOAWAY: other streams of the connection go on; new requests use another connection.
       stream.session?.goaway();
     },
-    // Not `close`: it ends the stream well before it resets it, and the client believes the end.
+    // `close` would end the stream cleanly well before it resets it, and the client would take the answer for complete.
     abort: () => void stream.destroy(new Error("the answer was cut")),
     get closed() {
       return closed();
@@ -224,7 +224,7 @@ function headOf(status: number, headers: Headers): Record<string, string | numbe
   return head;
 }
 
-/** No handler sees it. */
+/** Refuses a request before the handler. */
 function refuse(
   rim: Rim,
   peer: Peer,
@@ -244,11 +244,11 @@ function answerText(stream: ServerHttp2Stream, { status, text }: Refusal): void 
   if (stream.headersSent) return stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   stream.respond({ ":status": status, "content-type": "text/plain; charset=utf-8" });
   stream.end(`${status} ${text}`);
-  // A body that nobody reads must not hold the stream's window.
+  // A body that is not read must not hold the stream's window.
   stream.resume();
 }
 
-/** As HTTP/2 counts a head (RFC 9113 6.5.2). */
+/** Returns the size of a head as HTTP/2 counts it, in bytes (RFC 9113 6.5.2). */
 export function headBytes(rawHeaders: readonly string[]): number {
   let bytes = rawHeaders.length * 16;
   for (const text of rawHeaders) bytes += text.length;

@@ -11,19 +11,19 @@ import type { Holding } from "../../ledger.ts";
 import type { Log } from "../../log.ts";
 import { countSocket } from "../process-connections.ts";
 
-/** Of a client whose certificate is good, until it asks for something. */
+/** User of a connection whose client certificate is good, until its first request names one. */
 const certified = "";
 
-/** What a connection is charged to; see `Ledger.open`. */
+/** Opens the account that a connection is charged to; see `Ledger.open`. */
 type OpenHolding = (caller: string) => Holding;
 
-/** Measured beside 600 idle ones: 50 KB with TLS and HTTP/1.1, 32 with HTTP/2. */
+/** Memory of a connection with TLS. Measured beside 600 idle ones: 50 KB with HTTP/1.1, 32 with HTTP/2. */
 const secureBytes = 48 * 1024;
 const clearBytes = 8 * 1024;
 
 interface SocketsOptions {
   readonly isSecure: boolean;
-  /** Absent: nobody is charged. */
+  /** Absent: connections are not charged. */
   readonly hold?: OpenHolding | undefined;
 }
 
@@ -38,7 +38,7 @@ export class OpenSockets {
   readonly #hold: OpenHolding | undefined;
   readonly #open = new Map<Socket, Open>();
   readonly #byPeer = new Map<string, ConnectionAccount>();
-  /** Not a closure of each socket: an idle one is as small as it can be. */
+  /** One function for all sockets instead of a closure each, so that an idle socket takes as little memory as possible. */
   readonly #gone: (this: Socket) => void;
 
   constructor(log: Log, { isSecure, hold }: SocketsOptions) {
@@ -68,12 +68,12 @@ export class OpenSockets {
     return new ChargedConnection(account, this.#hold, this.#bytes, `address:${remoteAddress}`);
   }
 
-  /** Of a socket that came, or of the TLS socket around it; undefined when it is closed. */
+  /** Returns the account of an accepted socket, or of the TLS socket around it; undefined when it is closed. */
   accountOf(socket: Socket): ConnectionAccount | undefined {
     return this.#open.get(socket)?.account ?? this.#byPeer.get(peerKey(socket));
   }
 
-  /** Its handshake is over. */
+  /** Notes the client certificate. Call it when the handshake is over. */
   noteCertificate(socket: TLSSocket): void {
     if (socket.authorized) this.accountOf(socket)?.belongsTo(certified);
   }
@@ -83,7 +83,7 @@ export class OpenSockets {
   }
 }
 
-/** Holds  what it is charged with is charged to one caller at a time, and to nobody once it has left. */
+/** Holds  the connection's memory is charged to one caller at a time, and to none once the connection has closed. */
 class ChargedConnection implements ConnectionAccount {
   readonly #account: ConnectionAccount;
   readonly #hold: OpenHolding;

@@ -10,15 +10,15 @@
 import { X509Certificate } from "node:crypto";
 import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
 
-/** OpenSSL's own limit is 100; nobody has more than a few. */
+/** Maximum length of a chain. OpenSSL's own limit is 100; real chains have a few steps. */
 const stepsMax = 8;
 
-/** Throws for a text that is no PEM certificate. */
+/** Parses authorities. Throws for a text that is no PEM certificate. */
 export function authoritiesOf(pem: string | readonly string[]): readonly X509Certificate[] {
   return blocksOf(pem).map((block) => new X509Certificate(block));
 }
 
-/** Those that can be read, as OpenSSL leaves the others out. */
+/** Returns the authorities that can be read; OpenSSL ignores the others too. */
 export function readableAuthorities(pem: readonly string[]): readonly X509Certificate[] {
   return blocksOf(pem).flatMap((block) => {
     try {
@@ -55,9 +55,9 @@ export function certificateProblem(
 const clientPurpose = "1.3.6.1.5.5.7.3.2";
 const anyClientPurpose = [clientPurpose, "2.5.29.37.0"];
 
-/** By its extended key usage, which limits nothing when it is absent. */
+/** Whether the extended key usage allows a client. An absent one limits nothing. */
 function mayBeClient({ keyUsage }: X509Certificate, purposes: readonly string[]): boolean {
-  // Node calls the extended usage so, and says undefined where there is none.
+  // Node's `keyUsage` is the extended key usage; it is undefined when the certificate has none.
   const usages = (keyUsage as readonly string[] | undefined) ?? [];
   return usages.length === 0 || usages.some((usage) => purposes.includes(usage));
 }
@@ -86,7 +86,7 @@ export function comesFrom(
   return false;
 }
 
-/** Any certificate is an anchor, of itself too (trust.ts). */
+/** Whether `anchor` is the certificate itself or its issuer: any certificate may be an anchor (trust.ts). */
 function isAnchorOf(certificate: X509Certificate, anchor: X509Certificate): boolean {
   return certificate.raw.equals(anchor.raw) || isIssuer(certificate, anchor);
 }

@@ -1,4 +1,4 @@
-/** The turns of this process's loop: there is one, for all its listeners. */
+/** The turns of this process's event loop, which all its listeners share. */
 import { createHook } from "node:async_hooks";
 import type { TurnTimes } from "../../turn-log.ts";
 import { BodyTurns } from "./body-turns.ts";
@@ -7,7 +7,7 @@ import { RimTurns, type TurnHost } from "./rim-turns.ts";
 
 const now = Promise.resolve();
 
-/** Node runs ticks that a microtask asked for when no microtask is left; a promise is cheaper than its queueMicrotask. */
+/** Node runs ticks requested in a microtask after the last microtask; a promise is cheaper than queueMicrotask. */
 export const nodeTurnHost: TurnHost & TurnTimes = {
   nowMs: () => performance.now(),
   cpuMs: () => {
@@ -18,15 +18,15 @@ export const nodeTurnHost: TurnHost & TurnTimes = {
   settled: (f) => now.then(() => process.nextTick(f)),
 };
 
-/** A bystander's requests, among those of attackers, are to be answered within 20 ms. */
+/** Time of requests in a turn: requests of an uninvolved client during an attack are to be answered within 20 ms. */
 const turnMs = 4;
 
 export const processTurns = new RimTurns(nodeTurnHost, { turnMs });
 
-/** Of the loops that run in a plane's process: calls without a socket. Apart, so that neither waits for the other's. */
+/** Turns of calls without a socket, by loops in a plane's process. Separate, so that neither kind waits for the other. */
 export const loopTurns = new RimTurns(nodeTurnHost, { turnMs });
 
-/** With one piece of a connection, some 25 ms at the worst, below 50. */
+/** With one more piece of a connection, a turn's reading takes some 25 ms at the worst, below 50. */
 const readMs = 5;
 
 export const processReading = new Http2Reading(nodeTurnHost, { readMs });
@@ -35,18 +35,18 @@ const headBegins = createHook({
   init(_id, type) {
     if (type === "HTTP2STREAM") processReading.head();
   },
-  // Else each promise would cost a call.
+  // Otherwise each promise would cost a call.
   trackPromises: false,
 });
 
-/** For a process that serves HTTP/2: of a head that Node will reset nothing else tells. Idempotent. */
+/** Call it in a process that serves HTTP/2: only this hook notices a head that Node will reset. Idempotent. */
 export function noticeHeads(): void {
   headBegins.enable();
 }
 
-/** Some 1 ms over TLS, and as much again for those that go on. */
+/** Reading this takes some 1 ms over TLS, and as much again for the bodies that go on. */
 const turnBytes = 512 * 1024;
-/** Some 30 us, hence 64 pieces in a turn, however small they are. */
+/** A piece costs some 30 us, hence at most 64 pieces are read in a turn, however small they are. */
 const pieceBytesMin = 8 * 1024;
 
 export const processBodies = new BodyTurns(nodeTurnHost, {

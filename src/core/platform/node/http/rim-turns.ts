@@ -17,9 +17,9 @@ import type { TurnRest } from "../../turn-rest.ts";
 
 export interface TurnHost {
   nowMs(): number;
-  /** In the next turn of the loop. */
+  /** Calls `f` in the next turn of the loop. */
   nextTurn(f: () => void): void;
-  /** When all promises that are settled have been followed. */
+  /** Calls `f` when the callbacks of all settled promises have run. */
   settled(f: () => void): void;
 }
 
@@ -30,7 +30,7 @@ export class RimTurns implements TurnRest {
   #beganMs = 0;
   #isRunning = false;
   #atRest: (() => void)[] = [];
-  /** Of the turn in which a request has begun; undefined: none has. */
+  /** Start of the turn in which a request has begun. Undefined: no request has begun in this turn. */
   #startedMs: number | undefined;
 
   constructor(host: TurnHost, { turnMs }: { readonly turnMs: number }) {
@@ -38,7 +38,7 @@ export class RimTurns implements TurnRest {
     this.#turnMs = turnMs;
   }
 
-  /** What a request of this connection waits for; undefined: it begins at once. `caller`: as far as is known. */
+  /** @returns what a request of this connection must wait for; undefined: it begins at once. `caller`: as far as known. */
   enter(connection: object, caller: string): Promise<void> | undefined {
     if (!this.#isRunning && this.#queue.isEmpty && this.#hasTime()) {
       this.#begin();
@@ -85,7 +85,7 @@ export class RimTurns implements TurnRest {
     for (const f of waiting) f();
   }
 
-  /** Where the turn has no time left, its end goes on. */
+  /** Begins the next request. When the turn has no time left, the end of the turn does it. */
   #goOn(): void {
     if (this.#queue.isEmpty || !this.#hasTime()) return;
     this.#begin();

@@ -16,7 +16,7 @@ export class SocketDuplex implements ByteDuplex {
   readonly #socket: Duplex;
   readonly #backlog: Backlog | undefined;
 
-  /** `backlog`: of a client of ours; absent: the other end is asked by us. */
+  /** `backlog`: for a tunnel to a client of ours. Absent: this process opened the tunnel to the other end. */
   constructor(socket: Duplex, head: Uint8Array, backlog?: Backlog) {
     this.#socket = socket;
     this.#backlog = backlog;
@@ -41,7 +41,7 @@ export class SocketDuplex implements ByteDuplex {
     return !this.#socket.writableNeedDrain;
   }
 
-  /** A closed socket never drains, so its waiters are called at once. */
+  /** A closed socket never drains, so its waiting functions are called at once. */
   onDrain(f: () => void): void {
     const once = (): void => {
       this.#socket.off("drain", once).off("close", once);

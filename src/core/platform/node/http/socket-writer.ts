@@ -17,29 +17,29 @@ import type { Duplex } from "node:stream";
 import { getSystemErrorName } from "node:util";
 
 export interface SocketWriter {
-  /** False when full: stop until `onDrain`. What was given is kept and sent. */
+  /** @returns false when full: write no more until `onDrain`. The block given is kept and sent. */
   write(block: Uint8Array): boolean;
-  /** Calls `f` once when there is room again. One waiter: the stream that was refused. */
+  /** Calls `f` once when there is room again. It keeps one function: that of the stream whose write returned false. */
   onDrain(f: () => void): void;
 }
 
-/** The part of Node's handle of a stream that is used. */
+/** The part of Node's stream handle that is used here. */
 interface Handle {
-  /** @returns 0: taken whole; below 0: the negative error; undefined: it is gone; else what waits, and holds a rest. */
+  /** @returns 0: taken whole; below 0: negative error code; undefined: the handle is closed; else the write that waits with a rest. */
   writeBuffer(request: null, block: Uint8Array): number | undefined | PendingWrite;
 }
 
-/** The stream's account of what it holds, in bytes. */
+/** The stream's count of the bytes it holds. */
 interface Held {
   readonly length: number;
 }
 
-/** As node:net fills it in. */
+/** A write that waits, as node:net fills it in. */
 interface PendingWrite {
-  /** Kept alive until it is sent. */
+  /** Keeps the buffer alive until it is sent. */
   buffer?: Uint8Array;
   oncomplete?: (status: number) => void;
-  /** Not null: it was done before `oncomplete` was set, which is then for us to call. */
+  /** Not null: the write was done before `oncomplete` was set, so the caller must call `oncomplete` itself. */
   writeStatus?: number | null;
 }
 
@@ -47,14 +47,14 @@ export function socketWriter(socket: Socket): SocketWriter {
   return directWriter(socket) ?? new QueuedWriter(socket);
 }
 
-/** Undefined for what has to be written through the stream. */
+/** Returns a writer that bypasses the stream; undefined when blocks must be written through the stream. */
 export function directWriter(socket: Duplex): SocketWriter | undefined {
   if (!(socket instanceof Socket)) return undefined;
   const handle = directHandle(socket);
   return handle === undefined ? undefined : new DirectWriter(socket, handle);
 }
 
-/** Undefined where Node looks different from what the direct way relies on: the one feature test. */
+/** Undefined when Node's internals differ from those that direct writing relies on. This is the only feature test. */
 export function directHandle(socket: Socket): Handle | undefined {
   // A TLSSocket's handle works differently, and so may any other subclass.
   if (Object.getPrototypeOf(socket) !== Socket.prototype) return undefined;
@@ -64,7 +64,7 @@ export function directHandle(socket: Socket): Handle | undefined {
   return writesAlone === true ? (handle as Handle) : undefined;
 }
 
-/** Node's own, which is nearer than the socket; where Node looks different, by way of the socket. */
+/** Returns Node's internal count, which is cheaper to read; where Node has none, one that asks the socket. */
 function heldBy(socket: Socket): Held {
   const { _writableState: state } = socket as unknown as { _writableState?: Partial<Held> };
   if (typeof state?.length === "number") return state as Held;
@@ -76,14 +76,14 @@ function heldBy(socket: Socket): Held {
 }
 
 function handleOf(socket: Socket): unknown {
-  // Not in the types because it is internal.
+  // Missing in the types because it is internal.
   return (socket as unknown as { _handle?: unknown })._handle;
 }
 
-/** Whether this Node writes blocks without a request object of its own making; undefined: not known yet. */
+/** Whether this version of Node writes blocks without a request object; undefined: not known yet. */
 let writesAlone: boolean | undefined;
 
-/** Watches Node write nothing at all. Undefined when it does so later, as a stream that waits does. */
+/** Observes how Node writes an empty block. Undefined when Node delays the write, as on a stream that waits. */
 function seenWritingAlone(socket: Socket, handle: { writeBuffer?: unknown }): boolean | undefined {
   const own = handle.writeBuffer;
   if (typeof own !== "function") return false;
@@ -101,7 +101,7 @@ class DirectWriter implements SocketWriter {
   readonly #socket: Socket;
   readonly #handle: Handle;
   readonly #held: Held;
-  /** Writes that wait for the kernel to have room. */
+  /** Number of writes that wait for room in the kernel. */
   #waiting = 0;
   #drained: (() => void) | undefined;
 
@@ -148,7 +148,7 @@ class DirectWriter implements SocketWriter {
     drained?.();
   };
 
-  /** The other end is gone: as a failed write of Node's own. */
+  /** The other end has closed: behaves as a failed write of Node's own. */
   #gone(status: number): true {
     if (this.#socket.destroyed) return true;
     const code = getSystemErrorName(status);

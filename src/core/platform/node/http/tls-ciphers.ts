@@ -24,7 +24,7 @@ export const cipherNames: ReadonlyMap<string, string> = new Map([
 
 const always = ["TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"];
 
-/** As `ciphers` of node:tls; the suites of TLS 1.3 are always there, as with Go. Undefined for none: Node's choice. */
+/** Returns `ciphers` for node:tls. The suites of TLS 1.3 are always included, as with Go. Undefined for no names: Node's choice. */
 export function ciphersOf(names: readonly string[]): string | undefined {
   if (names.length === 0) return undefined;
   return [...new Set([...always, ...names.map((name) => cipherNames.get(name) ?? name)])].join(":");

@@ -3,7 +3,7 @@
  * `--tls-curve-preferences` has them. The order in the list is ignored: the strongest is preferred.
  */
 
-/** In order of preference: those a quantum computer does not undo, then the rest by speed. */
+/** Groups in order of preference: those that resist quantum computers, then the others by speed. */
 const groups: readonly (readonly [number, string])[] = [
   [4588, "X25519MLKEM768"],
   [4587, "SecP256r1MLKEM768"],
@@ -14,7 +14,7 @@ const groups: readonly (readonly [number, string])[] = [
   [25, "P-521"],
 ];
 
-/** As `ecdhCurve` of node:tls. Throws RangeError, listing the valid numbers, for an unknown or repeated number. */
+/** Returns `ecdhCurve` for node:tls. Throws RangeError with the valid numbers for an unknown or repeated number. */
 export function curvesOf(numbers: readonly number[]): string {
   const known = new Map(groups);
   for (const [at, number] of numbers.entries()) {

@@ -5,21 +5,21 @@
  */
 import { Socket } from "node:net";
 
-/** Methods as plain HTTP begins; TLS begins with a byte of 22. */
+/** Methods with which plain HTTP begins; TLS begins with the byte 22. */
 const plainHttp = /^(?:GET \/|HEAD |POST |PUT \/|PATCH|DELET|OPTIO|CONNE)/;
 const plainHttpBytes = 5;
-/** As Go's server answers it, a stock API server for one. */
+/** Answer of Go's server to plain HTTP, hence of a stock API server. */
 const notTls = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
-/** The client may still be sending. */
+/** Delay before the close, because the client may still be sending. */
 const lingerMs = 500;
 
-/** Calls `secure` when the first bytes are there; a client that sends none in `helloMs` is cut. */
+/** Calls `secure` when the first bytes have arrived; cuts a client that sends none within `helloMs`. */
 export function awaitHello(
   socket: Socket,
   helloMs: number,
   secure: (socket: Socket) => void,
 ): void {
-  // Not the socket's own timeout, which it would keep.
+  // A timer instead of the socket's own timeout, which would stay set on the socket.
   const late = setTimeout(() => socket.destroy(), helloMs).unref();
   const begin = (): void => {
     clearTimeout(late);
@@ -31,7 +31,7 @@ export function awaitHello(
   socket.on("readable", begin).on("close", begin);
 }
 
-/** They stay to be read. Fewer when fewer came. */
+/** Returns the first bytes and leaves them to be read; fewer when fewer have arrived. */
 function firstBytes(socket: Socket): string {
   const first = socket.read(Math.min(socket.readableLength, plainHttpBytes)) as Buffer | null;
   if (first === null) return "";

@@ -1,15 +1,15 @@
-/** How a TLS listener differs from the usual one. */
+/** Settings in which a TLS listener differs from the usual one. */
 import { X509Certificate } from "node:crypto";
 import type { Server } from "node:tls";
 
 export interface TlsSettings {
-  /** The oldest version that is spoken; absent: TLS 1.2. */
+  /** Oldest version that is accepted; absent: TLS 1.2. */
   readonly minVersion?: "TLSv1.2" | "TLSv1.3";
-  /** OpenSSL's names; absent: Node's choice. */
+  /** Cipher suites by OpenSSL's names; absent: Node's choice. */
   readonly ciphers?: string;
   /** Key exchange mechanisms, as `curvesOf` gives them; absent: OpenSSL's choice. */
   readonly curves?: string;
-  /** PEM pairs for clients that ask for one of `names`; without names those of the certificate. */
+  /** PEM pairs for clients that ask for one of `names`. Without `names`, the certificate's own names count. */
   readonly named?: readonly {
     readonly cert: string;
     readonly key: string;
@@ -17,7 +17,7 @@ export interface TlsSettings {
   }[];
 }
 
-/** For `createSecureServer`. */
+/** Returns options for `createSecureServer`. */
 export function secureOptions(settings: TlsSettings | undefined): object {
   const { minVersion, ciphers, curves } = settings ?? {};
   return {
@@ -27,7 +27,7 @@ export function secureOptions(settings: TlsSettings | undefined): object {
   };
 }
 
-/** The first pair that has a name is shown for it, as upstream: later contexts stand before earlier ones in Node. */
+/** Shows the first pair that has the requested name, as upstream. Node prefers later contexts to earlier ones. */
 export function addNamedPairs(
   server: Pick<Server, "addContext">,
   named: NonNullable<TlsSettings["named"]>,
@@ -39,10 +39,10 @@ export function addNamedPairs(
   }
 }
 
-/** DNS names of the certificate, or its common name. */
+/** Returns the DNS names of the certificate, or its common name. */
 function namesIn(pem: string): readonly string[] {
   const { subjectAltName, subject } = new X509Certificate(pem);
-  // Undefined where the certificate has none, whatever the types say.
+  // Undefined where the certificate has no such names, although the type excludes it.
   const names = [...String(subjectAltName).matchAll(/DNS:([^,\s]+)/g)].map(([, name = ""]) => name);
   if (names.length > 0) return names;
   return [...subject.matchAll(/^CN=(.+)$/gm)].map(([, name = ""]) => name);

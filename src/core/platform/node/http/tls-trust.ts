@@ -16,7 +16,7 @@ import {
 } from "./peer-authority.ts";
 
 export interface TrustedAuthorities {
-  /** PEM of the authorities whose client certificates count. */
+  /** PEM of the authorities whose client certificates are accepted. */
   readonly clientCa?: string | readonly string[];
   /** PEM of the authorities of front proxies; absent: none. */
   readonly proxyCa?: string;
@@ -25,7 +25,7 @@ export interface TrustedAuthorities {
 type SocketPeer = Extract<Peer, { kind: "socket" }>;
 type CertifiedBy = Pick<SocketPeer, "certificate" | "proxyCertificate" | "certificateProblem">;
 
-/** What a connection can be cut by: a socket, or the session around it. */
+/** A connection that can be cut: a socket, or the session around it. */
 interface Connection {
   destroy(): void;
 }
@@ -36,22 +36,22 @@ const unknown = { certificateProblem: "x509: certificate signed by unknown autho
 export class TlsTrust {
   #authorities: readonly X509Certificate[] = [];
   #clients: readonly X509Certificate[] = [];
-  /** Undefined: no front proxy is believed. */
+  /** Authorities of front proxies. Undefined: no front proxy is trusted. */
   #proxies: readonly X509Certificate[] | undefined;
   #generation = 0;
-  /** Connections with a certificate that was good; as many as the listener takes. */
+  /** Connections whose certificate was good; at most as many as the listener takes. */
   readonly #certified = new Map<TLSSocket, Connection>();
 
   constructor(trusted: TrustedAuthorities) {
     this.#take(trusted);
   }
 
-  /** PEM of all; empty: no certificate is asked for. */
+  /** PEM of all authorities. Empty: clients are not asked for a certificate. */
   static listOf({ clientCa, proxyCa }: TrustedAuthorities): readonly string[] {
     return [clientCa ?? [], proxyCa ?? []].flat();
   }
 
-  /** Changes with the authorities. */
+  /** Number that changes with the authorities. */
   get generation(): number {
     return this.#generation;
   }
@@ -65,14 +65,14 @@ export class TlsTrust {
     this.#proxies = proxies;
   }
 
-  /** Throws for a text that is no PEM certificate; nothing has changed then. */
+  /** Changes the authorities. Throws for a text that is no PEM certificate; nothing has changed then. */
   renew(trusted: TrustedAuthorities): void {
     this.#take(trusted);
     this.#generation++;
     this.#cutUnknown([...this.#certified]);
   }
 
-  /** Of a connection whose handshake is over. Absent members: it came without a certificate. */
+  /** Verifies the certificate of a connection after its handshake. All members absent: the client sent no certificate. */
   judge(socket: TLSSocket, connection: Connection): CertifiedBy {
     const { raw } = socket.getPeerCertificate();
     if (raw === undefined) return {};
@@ -90,14 +90,14 @@ export class TlsTrust {
     };
   }
 
-  /** OpenSSL's verdict is that of the authorities at the first handshake, also where a session goes on by a ticket. */
+  /** OpenSSL's verdict rests on the authorities at the first handshake, also when a ticket resumes a session. */
   #changed(socket: TLSSocket): string {
     if (this.#generation === 0) return "";
     const isKnown = comesFrom(socket.getPeerCertificate(true), this.#authorities);
     return isKnown ? "" : unknown.certificateProblem;
   }
 
-  /** In turns: there may be thousands. */
+  /** Spread over turns of the loop, because there may be thousands of connections. */
   #cutUnknown(left: readonly (readonly [TLSSocket, Connection])[]): void {
     const generation = this.#generation;
     for (const [socket, connection] of left.slice(0, sliceMax)) {

@@ -1,4 +1,4 @@
-/** For tests of the HTTP rim: a server that says what it was asked, and one call to it. */
+/** For tests of the HTTP rim: a server that answers with the request it received, and a function for one call to it. */
 import type { request as httpRequest } from "node:http";
 import { uncharged } from "../../ledger.ts";
 import type { PlainRequest, PlainResponse } from "../../http.ts";
