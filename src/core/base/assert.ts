@@ -13,7 +13,7 @@ export class AssertionError extends Error {
   }
 }
 
-/** Throws AssertionError when `condition` is false. `context` must not hold secrets. */
+/** Throws AssertionError when `condition` is false. `context` must not contain secrets. */
 export function assert(
   condition: boolean,
   message: string,
@@ -22,7 +22,7 @@ export function assert(
   if (!condition) throw new AssertionError(message, context);
 }
 
-/** Returns `value`, which the caller knows to be there: for look-ups that cannot miss. */
+/** Returns `value`, which the caller knows to exist. For look-ups that cannot miss. */
 export function must<T>(value: T | undefined | null, message: string): T {
   if (value === undefined || value === null) throw new AssertionError(message, {});
   return value;

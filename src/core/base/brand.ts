@@ -1,5 +1,5 @@
-/** Brands: a number that is a revision is not any number. See STYLE B2. */
+/** Brands tell numbers of different meaning apart: a revision is not just any number. See STYLE B2. */
 declare const brand: unique symbol;
 
-/** `T` that can only be made by a brand maker, which checks the invariant of `Name`. */
+/** A `T` that only a brand maker can make, which checks the invariant of `Name`. */
 export type Brand<T, Name extends string> = T & { readonly [brand]: Name };

@@ -18,10 +18,10 @@ import { assert } from "./assert.ts";
 import { keyOrder } from "./key-order.ts";
 import { KeyTable } from "./key-table.ts";
 
-/** Keys per node: one node's key array is one 512-byte run; 64 measured best of 16..256 here. */
+/** Maximum number of keys per node: the key array is one 512-byte run. 64 measured best of 16..256 here. */
 const nodeMax = 64;
 const nodeMin = 16;
-/** Of a loaded node: some room, so that the first insertions need not split every leaf. */
+/** Number of keys in a loaded node. The spare room lets the first insertions avoid splitting every leaf. */
 const loadedFill = 56;
 
 interface Leaf<V> {
@@ -40,7 +40,7 @@ interface Inner<V> {
 
 type Node<V> = Leaf<V> | Inner<V>;
 
-/** What a split hands to the parent: the new right sibling and its least key. */
+/** Result of a split for the parent: the new right sibling and its least key. */
 interface Split<V> {
   readonly key: string;
   readonly right: Node<V>;
@@ -49,7 +49,7 @@ interface Split<V> {
 export class BTree<V> {
   #root: Node<V> = newLeaf<V>();
   #size = 0;
-  /** Where `#foundKey` is, or would be inserted; undefined after the tree has changed its shape. */
+  /** Leaf that has `#foundKey`, or would take it. Undefined after the tree has changed its shape. */
   #foundLeaf: Leaf<V> | undefined;
   #foundAt = 0;
   #foundKey = "";
@@ -59,13 +59,13 @@ export class BTree<V> {
     return this.#loading?.size ?? this.#size;
   }
 
-  /** Of an empty tree. Until `endLoading` only `get`, `set`, `has`, `size` and `clear` may be called. */
+  /** Begins loading an empty tree. Until `endLoading` only `get`, `set`, `has`, `size` and `clear` may be called. */
   beginLoading(): void {
     assert(this.#size === 0, "loading into a tree that is not empty");
     this.#loading = new KeyTable();
   }
 
-  /** Lays out what was set since `beginLoading`; without effect when that was not called. */
+  /** Builds the tree from the keys set since `beginLoading`. No effect when `beginLoading` was not called. */
   endLoading(): void {
     if (this.#loading === undefined) return;
     const { keys, values } = this.#loading;
@@ -87,7 +87,7 @@ export class BTree<V> {
     return this.#find(key).keys[this.#foundAt] === key;
   }
 
-  /** @returns the value replaced, if there was one. */
+  /** Sets the value of `key`. @returns the replaced value, if there was one. */
   set(key: string, value: V): V | undefined {
     if (this.#loading !== undefined) return this.#loading.set(key, value);
     const leaf = this.#find(key);
@@ -109,7 +109,7 @@ export class BTree<V> {
       this.#root = { leaf: false, keys: [split.key], children: [this.#root, split.right] };
     }
   }
-  /** @returns whether the key was there. */
+  /** Deletes `key`. @returns whether the key existed. */
   delete(key: string): boolean {
     assert(this.#loading === undefined, "delete while loading");
     const sizeBefore = this.#size;
@@ -128,7 +128,7 @@ export class BTree<V> {
     if (this.#loading !== undefined) this.#loading = new KeyTable();
   }
 
-  /** Visits keys in [start, end) in order until `visit` returns false. `end` absent: to the last. */
+  /** Visits keys in [start, end) in order until `visit` returns false. `end` absent: up to the last key. */
   scan(
     start: string,
     end: string | undefined,
@@ -145,7 +145,7 @@ export class BTree<V> {
     }
   }
 
-  /** Entries from `start` in order; for tests and cold paths (a generator step costs ~30 ns). */
+  /** Returns entries from `start` in order; for tests and cold paths (a generator step costs ~30 ns). */
   *entries(start: string = ""): Generator<[string, V]> {
     let leaf: Leaf<V> | undefined = this.#leafOf(start);
     let at = lowerBound(leaf.keys, start);
@@ -166,11 +166,11 @@ export class BTree<V> {
     assert(count === this.#size, "size is wrong", { count, size: this.#size });
   }
 
-  /** The leaf that has `key`, or would take it; `#foundAt` is its place there. */
+  /** Returns the leaf that has `key`, or would take it, and sets `#foundAt` to the key's place there. */
   #find(key: string): Leaf<V> {
     let leaf = this.#foundLeaf;
     if (leaf === undefined || key !== this.#foundKey) {
-      // Behind the last key of the last leaf there is no other place.
+      // A key behind the last key of the last leaf can only be in this leaf.
       if (leaf !== undefined && leaf.next === undefined && key > lastKey(leaf)) {
         this.#foundAt = leaf.keys.length;
       } else {
@@ -190,7 +190,7 @@ export class BTree<V> {
     return node;
   }
 
-  /** Adds a key that is not there. */
+  /** Adds a key that does not exist yet. */
   #insert(node: Node<V>, key: string, value: V): Split<V> | undefined {
     if (node.leaf) {
       this.#addToLeaf(node, lowerBound(node.keys, key), key, value);
@@ -226,7 +226,7 @@ export class BTree<V> {
   }
 }
 
-/** Leaves with the keys in order, chained. */
+/** Builds leaves with the keys in order, and chains them. */
 function buildLeaves<V>(keys: readonly string[], values: readonly V[]): Leaf<V>[] {
   const order = keyOrder(keys);
   const leaves: Leaf<V>[] = [];
@@ -243,7 +243,7 @@ function buildLeaves<V>(keys: readonly string[], values: readonly V[]): Leaf<V>[
   return leaves.length === 0 ? [newLeaf<V>()] : leaves;
 }
 
-/** Levels of inner nodes above the leaves, down to one root. */
+/** Builds the levels of inner nodes above the leaves, up to the root, and returns the root. */
 function builtOf<V>(leaves: readonly Node<V>[]): Node<V> {
   let level = leaves.map((node) => ({ node, least: node.keys[0] ?? "" }));
   while (level.length > 1) {
@@ -270,7 +270,7 @@ function newLeaf<V>(): Leaf<V> {
   return { leaf: true, keys: [], values: [], next: undefined };
 }
 
-/** As `splice(at, 0, item)`, in a tenth of the time for a node's few items. */
+/** Inserts as `splice(at, 0, item)` would, in a tenth of the time for a node's few items. */
 function insertAt<T>(items: T[], at: number, item: T): void {
   items.push(item);
   for (let i = items.length - 1; i > at; i--) items[i] = items[i - 1] as T;
@@ -285,7 +285,7 @@ function fill<V>(node: Node<V>): number {
   return node.leaf ? node.keys.length : node.children.length;
 }
 
-/** First index whose key is >= `key`. */
+/** Returns the first index whose key is >= `key`. */
 function lowerBound(keys: readonly string[], key: string): number {
   let low = 0;
   let high = keys.length;
@@ -297,7 +297,7 @@ function lowerBound(keys: readonly string[], key: string): number {
   return low;
 }
 
-/** First index whose key is > `key`. */
+/** Returns the first index whose key is > `key`. */
 function upperBound(keys: readonly string[], key: string): number {
   let low = 0;
   let high = keys.length;
@@ -309,7 +309,7 @@ function upperBound(keys: readonly string[], key: string): number {
   return low;
 }
 
-/** The last leaf is split near its end, so that keys added in order leave full leaves behind. */
+/** Splits a leaf. The last leaf is split near its end, so that keys added in order leave full leaves behind. */
 function splitLeaf<V>(leaf: Leaf<V>): Split<V> {
   return splitLeafAt(leaf, leaf.next === undefined ? nodeMax - nodeMin + 1 : leaf.keys.length >> 1);
 }
@@ -332,11 +332,11 @@ function splitInner<V>(node: Inner<V>): Split<V> {
     keys: node.keys.splice(at),
     children: node.children.splice(at),
   };
-  // The key between the halves moves up: it separates them, and is in neither.
+  // The key between the halves moves up to the parent, where it separates them; neither half keeps it.
   return { key: node.keys.pop() as string, right };
 }
 
-/** Child `at` of `parent` is too empty: joins it with a neighbour, then splits what is too full. */
+/** Joins child `at` of `parent`, which is too empty, with a neighbour, and splits the result if it is too full. */
 function mend<V>(parent: Inner<V>, at: number): void {
   if (parent.children.length < 2) return;
   const leftAt = at > 0 ? at - 1 : 0;

@@ -1,6 +1,6 @@
-/** Bytes put together, and compared. Cost: one copy; one pass. */
+/** Joins and compares bytes. Cost: one copy to join; one pass to compare. */
 
-/** A copy of `parts`, one after the other. */
+/** Returns a copy of `parts`, one after the other. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   let length = 0;
   for (const part of parts) length += part.length;

@@ -6,11 +6,11 @@
  * on the machine of docs/capacity.md.
  */
 const polynomial = 0x82f63b78;
-/** Sixteen tables of 256, one behind the other: one array is a quarter faster than sixteen. */
+/** Sixteen tables of 256 numbers, one behind the other: one array is a quarter faster than sixteen. */
 const tables = crcTables();
 const littleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
-/** The checksum of `bytes[start, end)`, an unsigned 32-bit number. `seed` chains parts: crc(ab) = crc(b, crc(a)). */
+/** Returns the checksum of `bytes[start, end)`, an unsigned 32-bit number. `seed` chains parts: crc(ab) = crc(b, crc(a)). */
 export function crc32c(
   bytes: Uint8Array,
   start: number = 0,
@@ -20,7 +20,7 @@ export function crc32c(
   const t = tables;
   let c = ~seed;
   let i = start;
-  // Indices are in range by construction; `as number` only quiets noUncheckedIndexedAccess.
+  // Indices are in range by construction; `as number` only satisfies noUncheckedIndexedAccess.
   for (; i + 8 <= end; i += 8) {
     c =
       (t[1792 + ((c ^ (bytes[i] as number)) & 255)] as number) ^
@@ -36,7 +36,7 @@ export function crc32c(
   return ~c >>> 0;
 }
 
-/** The checksum of the bytes of `words[start, end)`: the same number as over bytes, faster. */
+/** Returns the checksum of the bytes of `words[start, end)`: the same number as over bytes, but faster. */
 export function crc32cWords(
   words: Int32Array,
   start: number,

@@ -20,7 +20,7 @@ export function newRows(count: number): Rows {
   return { high, low, index: new Uint32Array(count) };
 }
 
-/** Sorts by high, then low; equal ones stay in order. `spare` is as long. @returns the one of both that has the result. */
+/** Sorts by high, then low, stably. `spare` must be as long as `rows`. @returns the one of the two that holds the result. */
 export function sortRows(rows: Rows, spare: Rows): Rows {
   let [from, to] = [rows, spare];
   for (const column of ["low", "high"] as const) {
@@ -34,7 +34,7 @@ export function sortRows(rows: Rows, spare: Rows): Rows {
   return from;
 }
 
-/** Where the rows of each digit begin; undefined when all have the same. */
+/** Returns where the rows of each digit begin; undefined when all rows have the same digit. */
 function startsOf(words: Uint32Array, shift: number): Uint32Array | undefined {
   const starts = new Uint32Array(digits);
   for (let i = 0; i < words.length; i++) {

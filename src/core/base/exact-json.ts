@@ -10,15 +10,15 @@
  *        first one (`exactInteger`), the second is a TypeError that names the place.
  */
 
-// The compiler's library does not know it yet; the runtime does.
+// The compiler's library does not declare `rawJSON` yet; the runtime has it.
 const json = JSON as unknown as { rawJSON(text: string): unknown };
 
-/** 2^53 has this many. */
+/** Number of digits of 2^53. Shorter integers are exact as doubles. */
 const digitsMin = 16;
-/** Of an integer of 64 bits, with its sign. */
+/** Maximum length of a 64-bit integer, with its sign. */
 const literalLengthMax = 20;
 
-/** As JSON.parse. @throws SyntaxError */
+/** Parses as JSON.parse does. @throws SyntaxError */
 export function parseExactJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
   return hasLongNumber(text) ? withLiterals(value, text, isLong, exactNumber) : value;
@@ -26,18 +26,18 @@ export function parseExactJson(text: string): unknown {
 
 interface NotedJson {
   readonly value: unknown;
-  /** The first literal that is beyond every double: `1e400`. Its place in the value holds an infinity. */
+  /** First literal that is beyond every double, as `1e400`. The value has an infinity at its place. */
   readonly overflow?: string;
 }
 
 interface Numbers {
-  /** The caller has seen a dot, an exponent or `-0` outside of strings. */
+  /** Whether the caller has seen a dot, an exponent or `-0` outside of strings. */
   readonly hasOddNumbers: boolean;
-  /** Literals that are not what their number prints as are noted for `literalOf`: `1.0`, `1e3`. */
+  /** Whether to note, for `literalOf`, literals that differ from how their number prints: `1.0`, `1e3`. */
   readonly areLiteralsNoted: boolean;
 }
 
-/** The same for a text from outside. @throws SyntaxError */
+/** Parses a text from outside in the same way. @throws SyntaxError */
 export function parseNumbers(text: string, numbers: Numbers): NotedJson {
   const plain: unknown = JSON.parse(text);
   if (!numbers.hasOddNumbers && !hasLongNumber(text)) return { value: plain };
@@ -53,7 +53,7 @@ export function parseNumbers(text: string, numbers: Numbers): NotedJson {
   return { value, ...(overflow === undefined ? {} : { overflow }) };
 }
 
-/** `value` as the object model holds it. */
+/** Returns `value` as the object model represents it: as a number, or as a bigint. */
 export function exactInteger(value: bigint): number | bigint {
   const number = Number(value);
   if (Number.isSafeInteger(number)) return number;
@@ -69,19 +69,19 @@ export function literalOf(holder: object, key: string | number): string | undefi
   return literals.get(holder)?.get(Array.isArray(holder) ? Number(key) : String(key));
 }
 
-/** `to` has the numbers of `from` under the same keys. */
+/** Copies the literals noted for `from` to `to`, which has the numbers of `from` under the same keys. */
 export function copyLiterals(from: object, to: object): void {
   for (const [key, source] of literals.get(from) ?? []) noteLiteral(to, key, source);
 }
 
-/** The number at `toKey` is the one at `fromKey`: spelled as that is, or as usual. */
+/** Gives the number at `toKey` the literal of the number at `fromKey`, or none if that has none. */
 export function carryLiteral(from: object, fromKey: string, to: object, toKey: string): void {
   const source = literalOf(from, fromKey);
   if (source !== undefined) noteLiteral(to, toKey, source);
   else literals.get(to)?.delete(toKey);
 }
 
-/** As JSON.stringify, with numbers as they were written. */
+/** Serializes as JSON.stringify does, but writes numbers as their noted literals. */
 export function stringifyWithLiterals(value: unknown): string {
   return JSON.stringify(value, function (this: object, key: string, member: unknown) {
     const source = typeof member === "number" ? literalOf(this, key) : undefined;
@@ -89,19 +89,19 @@ export function stringifyWithLiterals(value: unknown): string {
   });
 }
 
-/** By index in lists, by name in objects. */
+/** Noted literals of each object, by index in lists and by name in objects. */
 const literals = new WeakMap<object, Map<string | number, string>>();
 
 const isFraction = /[.eE]/;
 
-/** Of a literal that a message shows: a body may be one number of megabytes. */
+/** Maximum length of a literal in a message: a body may be one number of megabytes. */
 const shownLengthMax = 1024;
 
 function shortened(source: string): string {
   return source.length <= shownLengthMax ? source : `${source.slice(0, shownLengthMax)}...`;
 }
 
-/** Not what its number prints as, or a number that the object model holds as a bigint. */
+/** Whether a literal differs from how its number prints, or the object model represents its number as a bigint. */
 function isOdd(source: string): boolean {
   const value = Number(source);
   const isUsual = Number.isSafeInteger(value) || !Number.isInteger(value);
@@ -148,7 +148,7 @@ function withLiterals(
         setOwn(plain, key, replace(member, literal, plain, key));
       }
     };
-    // The keys of a list would be as many texts.
+    // Visits lists by index: reading their keys would make a text for each item.
     if (Array.isArray(plain)) for (let at = 0; at < plain.length; at++) visit(at);
     else for (const key of Object.keys(plain)) visit(key);
   }
@@ -157,7 +157,7 @@ function withLiterals(
 
 type Fields = Record<string | number, unknown>;
 
-/** An own field also when it is called `__proto__`. */
+/** Sets an own field, even one with the name `__proto__`. */
 function setOwn(fields: Fields, key: string | number, value: unknown): void {
   if (key !== "__proto__") fields[key] = value;
   else
@@ -173,7 +173,7 @@ const quote = 34;
 const backslash = 92;
 const minus = 45;
 
-/** `text`, which is JSON, with the wanted numbers as strings. */
+/** Returns `text`, which is JSON, with the wanted numbers as strings. */
 function quoteNumbers(text: string, isWanted: (source: string) => boolean): string {
   const parts: string[] = [];
   let taken = 0;
@@ -194,7 +194,7 @@ function quoteNumbers(text: string, isWanted: (source: string) => boolean): stri
   return parts.join("");
 }
 
-/** Where the closing quote is. */
+/** Returns the index of the closing quote. */
 function endOfString(text: string, start: number): number {
   let at = start + 1;
   while (text.charCodeAt(at) !== quote) at += text.charCodeAt(at) === backslash ? 2 : 1;
@@ -251,7 +251,7 @@ function isLetter(code: number): boolean {
   return (code >= 97 && code <= 122) || (code >= 65 && code <= 90);
 }
 
-/** Without it JSON.stringify throws on a bigint. Other programs in the process may have taught it before. */
+/** JSON.stringify throws on a bigint unless it is taught. Other code in the process may have taught it before. */
 function teachStringify(): void {
   if (Object.hasOwn(BigInt.prototype, "toJSON")) return;
   Object.defineProperty(BigInt.prototype, "toJSON", {

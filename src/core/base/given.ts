@@ -1,4 +1,4 @@
-/** Fields that may be absent: an object of those that are given, to be spread into another. */
+/** Selects the fields that are present, so that the result can be spread into another object. */
 
 type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 

@@ -34,7 +34,7 @@ export class Heap<T> {
     return least;
   }
 
-  /** Drops every item `keep` refuses; O(n). */
+  /** Drops every item for which `keep` returns false; O(n). */
   filter(keep: (item: T) => boolean): void {
     const kept = this.#items.filter(keep);
     this.#items.length = 0;

@@ -8,19 +8,19 @@
  */
 import { newRows, sortRows } from "./digit-sort.ts";
 
-/** Ranges up to this size are sorted by comparing. */
+/** Maximum size of a range that is sorted by comparing. */
 const fewKeys = 24;
-/** From this size on six characters at once are sorted by counting; below, three by the host. */
+/** From this size on, six characters at once are sorted by counting; below it, three at once by the host's sort. */
 const manyKeys = 4096;
 const charsAtOnce = 3;
-/** A character beyond this needs more bits: then the range is sorted by comparing. */
+/** Largest character code that fits into the bits. A range with a larger one is sorted by comparing. */
 const codeMax = 255;
-/** 0 stands for the end of the string, so codes go up to 256. */
+/** Codes go from 1 to 256, because 0 stands for the end of the string. */
 const radix = 512;
-/** What is left of a number's 53 bits: the index. */
+/** Maximum number of keys: the index takes the remaining bits of a number's 53. */
 const keysMax = 2 ** 26;
 
-/** Indices of `keys` so that the keys rise in code-unit order. Equal ones in any order. */
+/** Returns the indices of `keys` in ascending code-unit order of the keys. Equal keys come in any order. */
 export function keyOrder(keys: readonly string[]): Uint32Array {
   const order = new Uint32Array(keys.length);
   for (let i = 0; i < order.length; i++) order[i] = i;
@@ -43,14 +43,14 @@ export function keyOrder(keys: readonly string[]): Uint32Array {
   return order;
 }
 
-/** order[low, high) have their first `depth` characters in common. */
+/** Part of the order to sort: the keys of order[low, high) share their first `depth` characters. */
 interface Range {
   readonly low: number;
   readonly high: number;
   readonly depth: number;
 }
 
-/** As they come from a checkpoint. */
+/** Whether the keys are sorted already, as they are when they come from a checkpoint. */
 function rising(keys: readonly string[]): boolean {
   for (let i = 1; i < keys.length; i++) {
     if ((keys[i - 1] as string) > (keys[i] as string)) return false;
@@ -97,7 +97,7 @@ function commonPrefix(
   return common;
 }
 
-/** Three characters of `key` from `depth` on as a number below 2^27; -1 when one is beyond `codeMax`. */
+/** Returns three characters of `key` from `depth` on as a number below 2^27; -1 when one is beyond `codeMax`. */
 function charsAt(key: string, depth: number): number {
   let number = 0;
   for (let at = depth; at < depth + charsAtOnce; at++) {
@@ -141,7 +141,7 @@ function sortByNumbers(
   return true;
 }
 
-/** As `sortByNumbers`, by twice as many characters. */
+/** Sorts as `sortByNumbers` does, but by twice as many characters. */
 function sortByCounting(
   keys: readonly string[],
   order: Uint32Array,
@@ -174,7 +174,7 @@ function sortByCounting(
   return true;
 }
 
-/** The range has the same characters, `chars` the last of them, and may have more. */
+/** Adds a range whose keys share the characters up to `chars`, if they may have more. */
 function addEqual(chars: number, range: Range, pending: Range[]): void {
   const ended = chars % radix === 0;
   if (range.high - range.low > 1 && !ended) pending.push(range);

@@ -12,13 +12,13 @@ const probesMax = 64;
 export class KeyTable<V> {
   readonly keys: string[] = [];
   readonly values: V[] = [];
-  /** Per key. */
+  /** Hash of each key, by the key's index. */
   #hashes = new Int32Array(1 << firstBits);
-  /** By hash: index of the key plus one; 0 where there is none. At most half of them are taken. */
+  /** By hash: index of the key plus one; 0 for a free place. At most half of the places are taken. */
   #places = new Int32Array(2 << firstBits);
-  /** Keys that found no place within `probesMax`. */
+  /** Keys that found no free place within `probesMax`, with their indices. */
   readonly #beyond = new Map<string, number>();
-  /** The last key searched for, so that a `set` right after a `get` does not search again. */
+  /** The last key searched for, so that a `set` right after a `get` needs no second search. */
   #lastKey: string | undefined;
   #lastHash = 0;
   #lastIndex = -1;
@@ -32,7 +32,7 @@ export class KeyTable<V> {
     return index < 0 ? undefined : this.values[index];
   }
 
-  /** @returns the value replaced, if there was one. */
+  /** Sets the value of `key`. @returns the replaced value, if there was one. */
   set(key: string, value: V): V | undefined {
     const index = this.#find(key);
     if (index >= 0) {
@@ -49,7 +49,7 @@ export class KeyTable<V> {
     return undefined;
   }
 
-  /** Index of the key, -1 when it is not there. */
+  /** Returns the index of the key; -1 when the table does not have it. */
   #find(key: string): number {
     if (key !== this.#lastKey) {
       this.#lastKey = key;

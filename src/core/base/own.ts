@@ -3,13 +3,13 @@
  * `tools/tidy.ts` refuses other ways to index a literal.
  */
 
-/** The entry of `table` itself: what Object.prototype holds is none. */
+/** Returns the own entry of `table`; properties inherited from Object.prototype do not count. */
 export function ownEntry<T>(table: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
-/** A table to be filled: it inherits nothing, so `__proto__` can be put into it. */
+/** Returns a table to fill. It inherits nothing, so `__proto__` can be an entry. */
 export function dictionary<T>(): Record<string, T> {
-  // The type's own name for an object without properties.
+  // A cast from `any`: an object without properties is a valid table.
   return Object.create(null) as Record<string, T>;
 }

@@ -3,7 +3,7 @@
  * 1,000 steps. A step takes some 1 us and 0.4 KB to compile; each character of a text may be at every one.
  */
 
-/** An upper bound, by one pass over the text. `sizeOf`: of a character, class or operator; a step without it. */
+/** Returns an upper bound by one pass over the text. `sizeOf`: steps of a character, class or operator; default 1. */
 export function patternSteps(pattern: string, sizeOf: (token: string) => number = () => 1): number {
   const groups = [0];
   let last = 0;
@@ -26,7 +26,7 @@ export function patternSteps(pattern: string, sizeOf: (token: string) => number 
   return groups.reduce((sum, size) => sum + size, 1);
 }
 
-/** An escape, a class, a counted repetition or one character. */
+/** Matches an escape, a class, a counted repetition or one character. */
 const tokenRegex =
   /\\[pPx]\{[^}]*\}|\\[^]|\[\^?\]?(?:\[:[^\]]*:\]|\\[^]|[^\]\\])*\]?|\{[0-9]{1,4}(?:,[0-9]{0,4})?\}|[^]/y;
 
@@ -39,6 +39,6 @@ function repeats(token: string): number | undefined {
   const match = /^\{([0-9]+)(,?)([0-9]*)\}$/.exec(token);
   if (match === null) return undefined;
   const [, least = "", comma = "", most = ""] = match;
-  // `a{n,}` is n of them and a loop.
+  // `a{n,}` counts as n repetitions and a loop.
   return Math.max(1, Number(least) + (comma === "" ? 0 : 1), Number(most));
 }

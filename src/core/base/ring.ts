@@ -22,12 +22,12 @@ export class Ring<T> {
     return this.#next - this.#oldest;
   }
 
-  /** Index of the oldest item held; equals `next` when empty. */
+  /** Index of the oldest item; equals `next` when the ring is empty. */
   get oldest(): number {
     return this.#oldest;
   }
 
-  /** Index the next pushed item will have. */
+  /** Index that the next pushed item will have. */
   get next(): number {
     return this.#next;
   }
@@ -36,7 +36,7 @@ export class Ring<T> {
     return this.size === this.capacity;
   }
 
-  /** @returns the item that had to go, when the ring was full. */
+  /** Adds an item. @returns the oldest item, which was removed because the ring was full. */
   push(item: T): T | undefined {
     const dropped = this.isFull ? this.shift() : undefined;
     this.#slots[this.#next % this.capacity] = item;
@@ -44,7 +44,7 @@ export class Ring<T> {
     return dropped;
   }
 
-  /** Takes the oldest item out. */
+  /** Removes and returns the oldest item. */
   shift(): T | undefined {
     if (this.size === 0) return undefined;
     const slot = this.#oldest % this.capacity;
@@ -54,7 +54,7 @@ export class Ring<T> {
     return item;
   }
 
-  /** The item with that absolute index, or undefined when it is not (or no longer) held. */
+  /** Returns the item with that absolute index; undefined when it is not in the ring, or not any more. */
   get(index: number): T | undefined {
     if (index < this.#oldest || index >= this.#next) return undefined;
     return this.#slots[index % this.capacity];

@@ -6,7 +6,7 @@
 const initial = fractions(8, 1 / 2);
 const rounds = fractions(64, 1 / 3);
 
-/** Lower-case hex of the digest of the text's UTF-8 bytes. */
+/** Returns the digest of the text's UTF-8 bytes in lower-case hex. */
 export function sha256Hex(text: string): string {
   const bytes = padded(new TextEncoder().encode(text));
   const view = new DataView(bytes.buffer);
@@ -19,7 +19,7 @@ export function sha256Hex(text: string): string {
   return [...state].map((word) => word.toString(16).padStart(8, "0")).join("");
 }
 
-/** The first 32 bits of the fractions of a root of the first `count` primes. */
+/** Returns the first 32 bits of the fractional parts of a root of the first `count` primes. */
 function fractions(count: number, exponent: number): readonly number[] {
   const words: number[] = [];
   for (let n = 2; words.length < count; n++) {

@@ -1,7 +1,7 @@
-/** Long work as a generator: each `yield` is a place where it may give way to other work. */
+/** Long work as a generator: at each `yield` it may give way to other work. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** All of it at once. */
+/** Runs all steps at once. */
 export function allSteps<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next();
@@ -9,7 +9,7 @@ export function allSteps<T>(steps: Steps<T>): T {
   }
 }
 
-/** `turn` is awaited at every `every`th yield. */
+/** Runs the steps, and awaits `turn` at every `every`th yield. */
 export async function stepsInTurns<T>(
   steps: Steps<T>,
   turn: () => Promise<void>,

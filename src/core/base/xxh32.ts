@@ -12,19 +12,19 @@ const prime4 = 0x27d4eb2f;
 const prime5 = 0x165667b1;
 const littleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
-/** The checksum of the bytes of `words[start, end)`, an unsigned 32-bit number. */
+/** Returns the checksum of the bytes of `words[start, end)`, an unsigned 32-bit number. */
 export function xxh32Words(words: Int32Array, start: number, end: number): number {
   if (!littleEndian) return xxh32Words(swapBytes(words, start, end), 0, end - start);
   let i = start;
   let h = prime5;
-  // Indices are in range by construction; `as number` only quiets noUncheckedIndexedAccess.
+  // Indices are in range by construction; `as number` only satisfies noUncheckedIndexedAccess.
   if (end - start >= 4) {
     let a = (prime1 + prime2) | 0;
     let b = prime2 | 0;
     let c = 0;
     let d = -prime1 | 0;
     for (; i + 4 <= end; i += 4) {
-      // Written out: V8 inlines these calls only for some callers, and without inlining this takes twice as long.
+      // Inlined by hand: V8 inlines these calls only for some callers, and without inlining this takes twice as long.
       a = (a + Math.imul(words[i] as number, prime2)) | 0;
       b = (b + Math.imul(words[i + 1] as number, prime2)) | 0;
       c = (c + Math.imul(words[i + 2] as number, prime2)) | 0;
@@ -49,7 +49,7 @@ function rotate(value: number, bits: number): number {
   return (value << bits) | (value >>> (32 - bits));
 }
 
-/** The words as a little-endian machine would see them. */
+/** Returns the words as a little-endian machine would read them. */
 function swapBytes(words: Int32Array, start: number, end: number): Int32Array {
   const view = new DataView(words.buffer, words.byteOffset);
   const made = new Int32Array(end - start);
