@@ -22,7 +22,7 @@ interface Kept {
   readonly askedMs: number;
 }
 
-/** One document: what it was, and the question that is under way. */
+/** State of one document: its last answer, and the question in flight. */
 interface Entry {
   kept: Kept | undefined;
   asking: Asking | undefined;
@@ -36,7 +36,7 @@ interface Asking {
 interface DiscoveryDeps {
   readonly clock: Clock;
   readonly http: ByteTransport;
-  /** As nobody: it shows no credential. */
+  /** Transport that sends requests without credentials. */
   readonly anonymousHttp: ByteTransport;
   readonly headers: () => Readonly<Record<string, string>>;
 }
@@ -69,7 +69,7 @@ export class DiscoveryCache {
     this.#readiness = new UpstreamReadiness(deps);
   }
 
-  /** Undefined: not to be kept, or never answered yet: let it pass through. */
+  /** Returns undefined when the document is not cacheable or has never been answered: the request must pass through. */
   async answer(request: PlainRequest): Promise<PlainResponse | undefined> {
     const key = [request.path, request.query, ...formHeaders.map((h) => request.headers[h])].join(
       "\n",
@@ -82,7 +82,7 @@ export class DiscoveryCache {
     return { kind: "bytes", status: kept.status, headers, body: [kept.body] };
   }
 
-  /** The upstream serves other resources now. */
+  /** Drops all documents, because the upstream now serves other resources. */
   forget(): void {
     this.#entries.clear();
   }
@@ -98,7 +98,7 @@ export class DiscoveryCache {
     return kept === undefined ? asking.answer : this.#orKept(asking, kept);
   }
 
-  /** An outage is no reason to forget what there was, and a silent upstream none to wait for it for long. */
+  /** Returns the new answer, or the kept one when the upstream is unreachable or takes too long. */
   #orKept({ answer, sinceMs }: Asking, kept: Kept): Promise<Kept | undefined> {
     const { clock } = this.#deps;
     const waitMs = sinceMs + this.#limits.reviewWaitMs - clock.monotonicMs();
@@ -138,7 +138,7 @@ export class DiscoveryCache {
     }
   }
 
-  /** `forget` may have made place for another meanwhile. */
+  /** Drops the entry of `key` only if it is still this one: after `forget` a new entry may have taken its place. */
   #drop(key: string, entry: Entry): void {
     if (this.#entries.get(key) === entry) this.#entries.delete(key);
   }
@@ -177,12 +177,12 @@ export class DiscoveryCache {
   }
 }
 
-/** What a load balancer says for an upstream that is away, or an upstream that has no time. */
+/** Whether the status means that a load balancer cannot reach the upstream, or that the upstream is overloaded. */
 function isBusy(status: number): boolean {
   return status >= 500 || status === 429;
 }
 
-/** Nothing is kept and the upstream is away: the way of all other requests says so. */
+/** The upstream is unreachable and no document is kept: the request passes through and gets the usual error there. */
 function passedOn(error: unknown): undefined {
   if (!(error instanceof ByteTransportError)) throw error;
 }

@@ -28,7 +28,7 @@ import { RefusalBudget, type RefusalCounts } from "./refusal-budget.ts";
 import { isOwnRefusal, ReviewCache, type ReviewCounts } from "./review-cache.ts";
 import { UpstreamReadiness } from "./upstream-readiness.ts";
 
-/** What the listener knows of the peer: auth's certificate authenticator fits. */
+/** Identifies the peer of a connection by its certificate; auth's certificate authenticator implements this interface. */
 export interface PeerIdentity {
   authenticate(
     request: PlainRequest,
@@ -37,7 +37,10 @@ export interface PeerIdentity {
     | { readonly kind: "none" }
     | { readonly kind: "rejected"; readonly message: string }
   >;
-  /** Whether that user would be found again on the same connection; undefined for a request without one. */
+  /**
+   * Returns a check whether the same user would be identified again on the same connection; undefined for a request
+   * without such a user.
+   */
   recall?(request: PlainRequest): (() => boolean) | undefined;
 }
 
@@ -49,15 +52,15 @@ interface Answer {
 type Extra = Readonly<Record<string, readonly string[]>>;
 
 const authenticatedGroup = "system:authenticated";
-/** Reviews beyond these are sent one per turn of the loop: each may open a TLS connection, 1.5 ms of CPU. */
+/** Number of reviews sent at once. Further ones are sent one per turn of the loop: each may open a TLS connection, 1.5 ms of CPU. */
 const askedTogether = 4;
 const cutCodes: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
 
 interface AccessDeps {
   readonly clock: Clock;
-  /** As the relay itself: may create reviews. */
+  /** Client with the relay's own identity, which may create reviews. */
   readonly client: Client;
-  /** As nobody: it shows no credential. */
+  /** Transport that sends requests without credentials. */
   readonly anonymousHttp: ByteTransport;
   readonly peers: PeerIdentity;
 }
@@ -69,7 +72,7 @@ export class Access implements Authorizer {
   readonly #anonymous: AnonymousPaths;
   readonly #budget: RefusalBudget;
   readonly #readiness: UpstreamReadiness;
-  /** Reviews under way. */
+  /** Number of reviews in flight. */
   #asking = 0;
 
   constructor(deps: AccessDeps, limits: RelayLimits) {
@@ -97,7 +100,7 @@ export class Access implements Authorizer {
     return this.#budget.counts;
   }
 
-  /** Throws 401 for a credential nobody vouches for, 429 when there were too many of them, 503 when the upstream cannot be asked. */
+  /** Throws 401 for an unknown credential, 429 after too many of them, 503 when the upstream cannot be asked. */
   async identify(request: PlainRequest): Promise<UserInfo> {
     const { peer } = request;
     if (peer.kind === "direct") return peer.user;
@@ -123,7 +126,10 @@ export class Access implements Authorizer {
     return user;
   }
 
-  /** Throws 401 where the upstream takes no request without credentials, 429 and 503. */
+  /**
+   * Throws 401 when the upstream refuses requests without credentials at this path, 429 after too many refusals, 503
+   * when it cannot be asked.
+   */
   async admitNobody({ address }: Nobody, path: string): Promise<void> {
     const ask = (): Promise<boolean> => this.#anonymous.isAdmitted(path).catch(unavailable);
     const isAdmitted = this.#anonymous.isKnown(path)
@@ -132,7 +138,7 @@ export class Access implements Authorizer {
     if (!isAdmitted) throw unauthorized();
   }
 
-  /** Throws 403 worded as the upstream words it, 503 when it cannot be asked. */
+  /** Throws 403 in the upstream's wording when it denies the request, 503 when the upstream cannot be asked. */
   async authorize(user: UserInfo, question: Question): Promise<void> {
     if (isNobody(user)) await this.admitNobody(user, pathOf(question));
     const answer = await this.#decide(reviewSpec(user, attributes(question)));
@@ -161,7 +167,7 @@ export class Access implements Authorizer {
     const token = bearerToken(request);
     if (token !== undefined)
       return this.#tokens.recall(tokenKey(token), () => this.#reviewToken(token));
-    // Nobody in particular is always the same; a certificate that cannot be recalled is not.
+    // The anonymous user is always the same; a certificate without `recall` must be authenticated again.
     return () => !hasCertificate;
   }
 
@@ -214,7 +220,7 @@ export class Access implements Authorizer {
     const apiVersion = "authentication.k8s.io/v1";
     const made = await this.#create(ref, { apiVersion, kind: "TokenReview", spec: { token } });
     const { authenticated = false, user } = made.status ?? {};
-    // Nobody is called "": as that user the relay would ask for itself.
+    // An empty user name is refused: for that user the relay would send requests under its own identity.
     if (!authenticated || user?.username === undefined || user.username === "") return undefined;
     const { username: name, uid, groups = [], extra } = user;
     return {
@@ -226,12 +232,12 @@ export class Access implements Authorizer {
   }
 }
 
-/** As of a kept connection that the upstream had just closed: it restarts, or was idle for long. */
+/** Whether the error is typical of a kept connection that the upstream has just closed, by a restart or an idle timeout. */
 function isCut(error: unknown): boolean {
   return error instanceof ByteTransportError && cutCodes.has(error.code);
 }
 
-/** Both kinds of review, as far as we read them. */
+/** The fields that the relay reads of a TokenReview or a SubjectAccessReview. */
 interface ReviewObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -250,10 +256,10 @@ interface ReviewObject {
   };
 }
 
-/** The path a question is about, as the upstream knows it. */
+/** Returns the request path that belongs to a question, in the upstream's form. */
 function pathOf(question: Question): string {
   const { verb, group, version, resource, subresource } = question;
-  // A Namespace is authorised in itself; a selector may have named the object of a list.
+  // A Namespace object is cluster-scoped; its question may carry a namespace because a selector named the object of a list.
   const namespace = group === "" && resource === "namespaces" ? "" : question.namespace;
   const name = verb === "list" || verb === "watch" ? "" : question.name;
   return resourcePath({ group, version, resource }, namespace, name, subresource);
@@ -263,7 +269,10 @@ function tokenKey(token: string): string {
   return hash("sha256", token, "base64");
 }
 
-/** Names, groups, place; longer are selectors, of which a request may have 64 KB, and there are `reviewsMax` of these. */
+/**
+ * Maximum length of a cache key that is kept as text; longer ones are hashed. Names, groups and place fit. Selectors
+ * may not: a request may have 64 KB of them, and the cache has `reviewsMax` keys.
+ */
 const keyTextMax = 2_048;
 
 function decisionKey(spec: object): string {
@@ -320,7 +329,7 @@ function refused(user: UserInfo, question: Question, reason: string): ApiError {
   return forbidden({ group, resource }, name, reason === "" ? why : `${why}: ${reason}`);
 }
 
-/** The relay's own trouble with the upstream is no verdict on the client. */
+/** Throws 503: a failure between the relay and its upstream is not a verdict on the client. */
 function unavailable(error: unknown): never {
   const why = error instanceof Error ? error.message : String(error);
   const text = `the relay cannot ask its upstream who may do this: ${why}`;

@@ -24,7 +24,7 @@ export function nobodyAt(address: string): Nobody {
   return { name: "system:anonymous", groups: ["system:unauthenticated"], address };
 }
 
-/** By its making, not by its name: anybody may be called so by a certificate. */
+/** Tells an anonymous caller by its type, not by its name: a certificate may carry the same name. */
 export function isNobody(user: UserInfo): user is Nobody {
   return "address" in user;
 }
@@ -33,7 +33,7 @@ export class AnonymousPaths {
   readonly #http: ByteTransport;
   readonly #admitted: ReviewCache<boolean>;
 
-  /** `anonymousHttp` shows no credential of the relay's own. */
+  /** @param deps `anonymousHttp` sends requests without the relay's own credential. */
   constructor(
     deps: { readonly clock: Clock; readonly anonymousHttp: ByteTransport },
     limits: RelayLimits,
@@ -46,7 +46,7 @@ export class AnonymousPaths {
     return this.#admitted.counts;
   }
 
-  /** Whether the answer is at hand, or was a yes: asking again is no new guess of the client. */
+  /** Whether the answer is cached, or was a yes before: then the question does not count as a new attempt of the client. */
   isKnown(path: string): boolean {
     return this.#admitted.isKnown(path);
   }
@@ -69,7 +69,7 @@ export class AnonymousPaths {
     });
     await response.read(0);
     const { status } = response;
-    // A server error, or a server that has no time, has not said whether it takes the request.
+    // A server error or 429 does not say whether the upstream accepts requests without credentials.
     if (status >= 500 || status === 429) {
       throw new ByteTransportError(`the upstream answers ${status} without credentials`, "EBUSY");
     }

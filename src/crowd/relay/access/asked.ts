@@ -13,11 +13,11 @@ export interface Asked {
   readonly query: URLSearchParams;
   readonly door: EntryPoint;
   readonly caller: Caller;
-  /** Charged until the request is answered. */
+  /** Holding that is charged with the request until it is answered. */
   readonly holding: Holding;
 }
 
-/** What the upstream is asked about a read, and the place the mirror is read at: of one value. */
+/** The question to the upstream about a read, and the place to read in the mirror; both come from the same request target. */
 interface AskedPlace {
   readonly question: Question;
   /** Undefined: the path does not fit the scope of the kind. */
@@ -41,7 +41,7 @@ function question(info: RequestInfo, target: Target, query: URLSearchParams): Qu
   return verb === "get" ? asked : { ...asked, fieldSelector, labelSelector };
 }
 
-/** The answer. While it is a stream, its reader's rights are reviewed again periodically. */
+/** Returns the answer. For a stream, the rights of its reader are reviewed again periodically. */
 export function answerReviewed(
   reviews: StreamReviewDeps,
   response: PlainResponse,
@@ -49,7 +49,7 @@ export function answerReviewed(
   questions: readonly Question[],
 ): PlainResponse {
   const review = async (): Promise<void> => {
-    // The credential first: a token may have been revoked, a certificate may have run out.
+    // The credential is checked first: a token may have been revoked, a certificate may have expired.
     const caller = await door.caller(request);
     for (const asked of questions) await door.authorize(caller, asked);
   };

@@ -28,13 +28,13 @@ interface RelayAuditDeps {
   readonly trail: AuditTrail;
 }
 
-/** What the relay learned of one request. */
+/** Facts about one request that its audit event contains. */
 interface Served {
   readonly request: PlainRequest;
   readonly info: RequestInfo;
   readonly caller: CallerNote;
   readonly receivedMs: number;
-  /** mirror, etag, discovery, upstream, relay or refused. */
+  /** Source of the answer: mirror, etag, discovery, upstream, relay or refused. */
   readonly by: string;
 }
 
@@ -47,7 +47,7 @@ export class RelayAudit {
     this.#deps = deps;
   }
 
-  /** The answer, which leaves its events as it goes; sinks that block hold it back. */
+  /** Returns the answer and writes its audit events as its stages pass; blocking sinks delay the answer. */
   async audited(served: Served, response: PlainResponse): Promise<PlainResponse> {
     const event = this.#event(served, response);
     const { trail } = this.#deps;
@@ -99,7 +99,7 @@ export class RelayAudit {
       const head = again();
       if (head === undefined) return undefined;
       const event = this.#event({ ...served, receivedMs }, head);
-      // A replay is synchronous: what blocks holds back the next request of its connection's user, not this one.
+      // A replay is synchronous: a blocking sink delays the next request of the connection's user, not this one.
       if (event !== undefined) void this.#repeat(event);
       return head;
     };
@@ -118,7 +118,7 @@ export class RelayAudit {
     const { random, trail } = this.#deps;
     const acting = status === 401 && by === "refused" ? undefined : named(caller.user);
     const user = caller.impersonator ?? acting;
-    // The upstream's, where it answered: both logs then name the request alike.
+    // The upstream's audit ID, when the upstream answered: then both audit logs use the same ID for the request.
     const given = headers["audit-id"];
     const auditId = typeof given === "string" ? given : random.uuid();
     const event = trail.begin(user, info, () =>
@@ -150,7 +150,7 @@ export class RelayAudit {
   }
 }
 
-/** As the server's events name a request without credentials. */
+/** Returns the user for audit events. For a request without credentials: name and groups only, as in the API server's events. */
 function named(user: UserInfo | undefined): UserInfo | undefined {
   if (user === undefined || !isNobody(user)) return user;
   return { name: user.name, groups: user.groups };

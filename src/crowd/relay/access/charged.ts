@@ -18,7 +18,7 @@ import {
 } from "#server/charges.ts";
 import type { CallerNote, EntryPoint } from "./entry-point.ts";
 
-/** To be closed when the request is answered. */
+/** Opens the holding of a request; the caller closes it when the request is answered. */
 export function openRequest(
   ledger: Ledger,
   request: PlainRequest,
@@ -28,7 +28,7 @@ export function openRequest(
   return door.isOwn ? uncharged : openHolding(ledger, chargedTo(request, note));
 }
 
-/** @throws ApiError 429 or 413: the answer was closed, and will not be sent. */
+/** @throws ApiError 429 or 413: the answer has been closed and is not sent. */
 export function chargedResponse(
   ledger: Ledger,
   request: PlainRequest,

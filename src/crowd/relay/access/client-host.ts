@@ -1,7 +1,7 @@
-/** What counts as one client when addresses are counted. */
+/** Identity of a client when requests are counted by address. */
 import { isIPv6 } from "node:net";
 
-/** The host behind an address: an IPv4 address however it is written, the /64 of an IPv6 address. */
+/** Returns the host of an address: an IPv4 address in its plain form, also when mapped to IPv6, or the /64 of an IPv6 address. */
 export function hostOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
   if (mapped !== null) return mapped[1] ?? "";

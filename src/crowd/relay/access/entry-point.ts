@@ -11,33 +11,33 @@ import { isNobody } from "./anonymous.ts";
 import { actingUser, isImpersonating, requestedUser } from "./impersonation.ts";
 import type { Question } from "./question.ts";
 
-/** Undefined: the relay itself. */
+/** User of a request. Undefined: the relay itself. */
 export type Caller = UserInfo | undefined;
 
-/** What is known of a caller so far, also when the request is refused on the way. */
+/** Facts about a caller, filled in step by step; they remain available when the request is refused. */
 export interface CallerNote {
   user?: UserInfo;
-  /** Who acts as `user`. */
+  /** User that impersonates `user`. */
   impersonator?: UserInfo;
-  /** Of what was asked for, as far as it is in one. */
+  /** Namespace of the request. Absent: the request has no namespace. */
   namespace?: string;
 }
 
 export interface EntryPoint {
-  /** Of the relay's own serving workers: they charge their clients themselves. */
+  /** Whether the callers are the relay's own serving workers, which charge their clients themselves. */
   readonly isOwn: boolean;
-  /** Throws 401, 403 (may not act for somebody), 429 (too many unknown credentials) and 503. */
+  /** Throws 401, 403 (the user may not impersonate), 429 (too many unknown credentials) and 503. */
   caller(request: PlainRequest, note?: CallerNote): Promise<Caller>;
-  /** Throws 401 for a caller without credentials whom the upstream would not take at `path`. */
+  /** Throws 401 for a caller without credentials that the upstream would not accept at `path`. */
   admit(caller: Caller, path: string): Promise<void>;
-  /** Throws 401 as `admit`, 403 and 503. */
+  /** Throws 401 like `admit`, 403 when the upstream denies the request, and 503. */
   authorize(caller: Caller, question: Question): Promise<void>;
   authorizePath(caller: Caller, path: string): Promise<void>;
-  /** Whether all of it would be a yes again from memory alone; see Access. */
+  /** Returns a check whether identification and authorization would succeed again from cached answers alone; see Access. */
   recall(request: PlainRequest, caller: Caller, questions: readonly Question[]): () => boolean;
 }
 
-/** The relay itself may do what its credential upstream may: nothing is refused to it here. */
+/** Entry point for clients. The relay itself is not checked here: its credential limits it at the upstream. */
 export function publicEntryPoint(access: Access): EntryPoint {
   return {
     isOwn: false,
@@ -62,7 +62,7 @@ async function publicCaller(
   note: CallerNote,
 ): Promise<Caller> {
   const user = await access.identify(request);
-  // Who does not say who they are acts for nobody else.
+  // A caller without credentials may not impersonate another user.
   if (isNobody(user) && isImpersonating(request))
     throw failure(401, "Unauthorized", "Unauthorized");
   const { peer } = request;
@@ -76,7 +76,7 @@ async function publicCaller(
   return acting;
 }
 
-/** Only for a listener that no other process than the relay's own can reach. */
+/** Entry point without checks, for a listener that only the relay's own processes can reach. */
 export const innerEntryPoint: EntryPoint = {
   isOwn: true,
   caller: async (request) => requestedUser(request),

@@ -14,7 +14,7 @@ import { LingeringSeat } from "#server/lingering-seat.ts";
 import type { RequestInfo } from "#server/request-info.ts";
 import type { Asked } from "./asked.ts";
 
-/** No answer keeps its seat for longer: upstream's default for a request that is no watch. */
+/** Maximum time an answer keeps its seat: upstream's default timeout for a request other than a watch. */
 const lingerMsMax = 60_000;
 
 type Seated = Extract<GateAnswer, { kind: "seated" }>;
@@ -29,7 +29,7 @@ export class Fairness {
     this.#gate = deps.gate;
   }
 
-  /** `serve` runs when there is a seat. */
+  /** Calls `serve` as soon as a seat is free. */
   async seated(
     { request, query, door, caller }: Asked,
     info: RequestInfo,
@@ -76,7 +76,7 @@ function withHeaders(response: PlainResponse, { headers }: GateAnswer): PlainRes
   return { ...response, headers: { ...headers, ...response.headers } };
 }
 
-/** The same, and `f` is called once its stream has closed. */
+/** Returns the same response; `f` is called once its stream has closed. */
 function closedWith(response: PlainResponse, f: () => void): PlainResponse {
   if (response.kind !== "stream") return response;
   const open = (sink: ByteSink): (() => void) => {

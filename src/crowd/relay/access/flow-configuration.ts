@@ -14,7 +14,7 @@ import type { Mirrored } from "../mirror/mirrored.ts";
 
 const group = "flowcontrol.apiserver.k8s.io";
 
-/** As an operator names what is mirrored. */
+/** Names of the mirrored resources, as an operator writes them. */
 export const flowResources: readonly string[] = [
   `${group}/v1/flowschemas`,
   `${group}/v1/prioritylevelconfigurations`,
@@ -23,14 +23,14 @@ export const flowResources: readonly string[] = [
 export class FlowConfiguration implements Lister {
   readonly #mirrors: Pick<MirrorSet, "byId">;
   #version = 0;
-  /** Of each of the two kinds: how far its mirror was at that version. */
+  /** Positions of the mirrors of both kinds at `#version`. */
   #at: readonly number[] = [];
 
   constructor(mirrors: Pick<MirrorSet, "byId">) {
     this.#mirrors = mirrors;
   }
 
-  /** Rises whenever an object of one of the two kinds may have changed. */
+  /** Version of the configuration; rises whenever an object of one of the two kinds may have changed. */
   readonly version = (): number => {
     const at = flowResources.flatMap((id) => {
       const state = this.#stateOf(id);
@@ -62,7 +62,7 @@ export class FlowConfiguration implements Lister {
   }
 }
 
-/** What a mirrored list costs: the objects of its namespace, at the mean size of all. */
+/** Estimates the cost of a mirrored list: number of objects in its namespace, at the mean object size of the resource. */
 export function mirroredLoad(mirrored: () => readonly Mirrored[]): Omit<Load, "watchers"> {
   const stateOf = (group: string, resource: string): KnownState | undefined => {
     const found = mirrored().find(({ kind }) => kind.group === group && kind.resource === resource);

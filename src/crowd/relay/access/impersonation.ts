@@ -17,7 +17,7 @@ const anonymousName = "system:anonymous";
 const authenticated = "system:authenticated";
 const unauthenticated = "system:unauthenticated";
 
-/** Throws 403 for a user whose name, groups or extras no header line can carry. */
+/** Throws 403 for a user whose name, groups or extras cannot be written into a header line. */
 export function impersonationHeaders(
   user: UserInfo,
 ): Readonly<Record<string, string | readonly string[]>> {
@@ -35,14 +35,17 @@ export function impersonationHeaders(
   return headers;
 }
 
-/** Recipients trim spaces and tabs (RFC 9110, 5.5), and control characters end a line or are refused. */
+/**
+ * Whether a header value arrives unchanged: recipients trim spaces and tabs (RFC 9110, 5.5); control characters end a
+ * line or are refused.
+ */
 function isCarriedAsItIs(text: string): boolean {
   // oxlint-disable-next-line no-control-regex -- control characters are what it asks for
   const isPlain = !/[\x00-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$/.test(text);
   return isPlain && text.isWellFormed();
 }
 
-/** Header names lose their case and take no slash: such characters are percent-encoded, as client-go does. */
+/** Header names are case-insensitive and cannot hold a slash: such characters are percent-encoded, as client-go does. */
 function headerKey(key: string): string {
   return key.replace(/[^a-z0-9._-]/gu, (character) =>
     [...new TextEncoder().encode(character)]
@@ -51,7 +54,7 @@ function headerKey(key: string): string {
   );
 }
 
-/** The user the request acts as: `user`, or the one it may impersonate. Throws 400 and 403. */
+/** Returns the user of the request: `user`, or the user that it impersonates and may impersonate. Throws 400 and 403. */
 export async function actingUser(
   access: Authorizer,
   user: UserInfo,
@@ -63,7 +66,7 @@ export async function actingUser(
     throw badRequest("impersonation of groups, uids and extras needs a user to impersonate");
   }
   await access.authorize(user, userQuestion(wished.name));
-  // Groups that go with the name were not wished for.
+  // Only the groups in the headers are checked, not those that follow from the user name.
   for (const group of linesOf(request, "impersonate-group")) {
     await access.authorize(user, question("", "groups", group));
   }
@@ -79,7 +82,7 @@ export async function actingUser(
   return wished;
 }
 
-/** Whether any header asks to act for somebody. An empty one says nothing, as upstream. */
+/** Whether any header requests impersonation. An empty header does not, as upstream. */
 export function isImpersonating({ headers }: PlainRequest): boolean {
   return Object.entries(headers).some(
     ([name, value]) => name.startsWith("impersonate-") && value !== "",
@@ -116,30 +119,30 @@ function extraOf(request: PlainRequest): ReadonlyMap<string, readonly string[]> 
   return extra;
 }
 
-/** As the upstream reads it: what is no percent-encoding is taken as it is. */
+/** Decodes a key as the upstream does: a key with an invalid percent-encoding is taken literally. */
 function unescapeKey(key: string): string {
   if (/%(?![0-9a-f]{2})/i.test(key)) return key;
   try {
     return decodeURIComponent(key);
   } catch {
-    // Encoded bytes that are no UTF-8: not well-formed, which `wishedUser` refuses.
+    // The encoded bytes are not UTF-8; the lone surrogate makes `wishedUser` refuse the key as not well-formed.
     return `${key}\udfff`;
   }
 }
 
-/** Of a header that has one value: the first line counts, as upstream. */
+/** Returns the value of a single-valued header: its first line, as upstream. */
 function firstLine({ headers, impersonateLines }: PlainRequest, key: string): string {
   return impersonateLines?.[key]?.[0] ?? ownEntry(headers, key) ?? "";
 }
 
-/** Values line by line, commas included, where the rim kept the lines apart. */
+/** Returns the values of a header, one per line with its commas if the listener kept the lines apart; else split at commas. */
 function linesOf({ headers, impersonateLines }: PlainRequest, key: string): readonly string[] {
   const joined = ownEntry(headers, key);
   if (joined === undefined) return [];
   return impersonateLines?.[key] ?? joined.split(",").map((value) => value.trim());
 }
 
-/** The groups the upstream gives to whom it lets be impersonated; anonymous is never authenticated. */
+/** Adds the groups that the upstream gives to an impersonated user; the anonymous user is never authenticated. */
 function withStanding(name: string, listed: readonly string[]): readonly string[] {
   const given = listed.length === 0 ? accountGroups(name) : listed;
   if (name === anonymousName) {
@@ -162,7 +165,7 @@ function userQuestion(name: string): Question {
 }
 
 const dnsLabel = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?";
-/** As the upstream tells accounts from users: by what namespaces and accounts can be called. */
+/** Distinguishes service accounts from users as the upstream does: by valid names of namespaces and accounts. */
 const accountUser = new RegExp(
   `^system:serviceaccount:(?=[^:]{1,63}:)(${dnsLabel}):(?=.{1,253}$)(${dnsLabel}(?:\\.${dnsLabel})*)$`,
 );

@@ -1,7 +1,7 @@
-/** What the upstream is asked about a user: the attributes of a SubjectAccessReview. */
+/** Authorization question to the upstream about a user: the attributes of a SubjectAccessReview. */
 import type { UserInfo } from "#platform/http.ts";
 
-/** "" where the request says nothing. */
+/** A field is "" when the request does not have it. */
 export interface Question {
   readonly verb: string;
   readonly group: string;
@@ -15,6 +15,6 @@ export interface Question {
 }
 
 export interface Authorizer {
-  /** Throws 403 when the upstream says no, 503 when it cannot be asked. */
+  /** Throws 403 when the upstream denies the request, 503 when it cannot be asked. */
   authorize(user: UserInfo, question: Question): Promise<void>;
 }

@@ -25,14 +25,14 @@ export interface RefusalLimits {
 }
 
 export interface RefusalCounts {
-  /** Credentials that turned out to be nobody's. */
+  /** Number of credentials that the upstream did not know. */
   refused: number;
-  /** 429 by the limit of one address, and by that of all. */
+  /** Number of 429 answers caused by the limit of one address; `limitedTotal` counts those of the limit of all addresses. */
   limitedAddress: number;
   limitedTotal: number;
 }
 
-/** A bucket of tokens that fills with time. */
+/** A token bucket that refills with time. */
 class Bucket {
   readonly #burst: number;
   readonly #perSecond: number;
@@ -46,7 +46,7 @@ class Bucket {
     this.#atMs = nowMs;
   }
 
-  /** 0 when there is one to take. */
+  /** Returns the time until a token is available; 0 when there is one now. */
   waitSeconds(nowMs: number): number {
     this.#left = Math.min(
       this.#burst,
@@ -80,7 +80,7 @@ export class RefusalBudget {
     this.#total = new Bucket(refusalTotalBurst, refusalsTotalPerSecond, clock.monotonicMs());
   }
 
-  /** Asks within the budget; `isYes` tells what is given back. Throws 429 when nothing is left. */
+  /** Asks within the budget; the token is given back when `isYes` accepts the answer. Throws 429 when no token is left. */
   async spend<V>(address: string, ask: () => Promise<V>, isYes: (value: V) => boolean): Promise<V> {
     const own = this.#take(address);
     const giveBack = (): void => {
@@ -91,7 +91,7 @@ export class RefusalBudget {
     try {
       value = await ask();
     } catch (error) {
-      // The upstream's trouble is no refusal.
+      // A failed question is not a refusal, so it does not use the budget.
       giveBack();
       throw error;
     }

@@ -15,24 +15,24 @@ import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { RelayLimits } from "../limits.ts";
 
-/** An answer; renewed in place, so that its holders see the renewal. */
+/** A cached answer. It is renewed in place, so that its holders see the renewal. */
 interface Entry<V> {
   value: V;
   askedMs: number;
-  /** The first use from then on starts the renewal. */
+  /** Time from which the first use starts a renewal. */
   renewMs: number;
-  /** The last question failed: no other before this. */
+  /** Earliest time of the next question after a failed one. */
   retryMs: number;
 }
 
-/** Of its life, before an answer is asked about again. */
+/** Share of an answer's lifetime after which it is renewed: between `renewFrom` and `renewTo`. */
 const renewFrom = 0.5;
 const renewTo = 0.9;
-/** Its multiples spread evenly over [0, 1), however many there are. */
+/** Multiples of this number modulo 1 spread evenly over [0, 1), for any count of them. */
 const goldenRatio = (Math.sqrt(5) - 1) / 2;
-/** While the upstream cannot be asked, each is tried this often. */
+/** Retry interval of each question while the upstream cannot be asked. */
 const retryMs = 1000;
-/** Refusals of the relay's own credential: a verdict of the upstream, not an outage. */
+/** Status codes by which the upstream refuses the relay's own credential: a verdict, not an outage. */
 const ownRefusals: ReadonlySet<number> = new Set([401, 403]);
 
 interface Asking<V> {
@@ -43,7 +43,7 @@ interface Asking<V> {
 export interface ReviewCounts {
   asked: number;
   kept: number;
-  /** Answered from before, because the upstream was away. */
+  /** Number of uses of an expired answer because the upstream could not be asked. */
   graced: number;
 }
 
@@ -62,14 +62,14 @@ export class ReviewCache<V> {
     this.#isYes = isYes;
   }
 
-  /** Whether `get` would answer from memory, wait for a question under way, or ask again about a yes. */
+  /** Whether `get` would answer from memory, join a question in flight, or renew an answer that was a yes. */
   isKnown(key: string): boolean {
     const known = this.#entries.get(key);
     if (this.#asking.has(key)) return true;
     return known !== undefined && (this.#isYes(known.value) || this.#isFresh(known));
   }
 
-  /** Rejects when the upstream cannot be asked and there is no answer to stand in. */
+  /** Rejects when the upstream cannot be asked and no earlier answer may be used instead. */
   get(key: string, ask: () => Promise<V>): Promise<V> {
     const known = this.#entries.get(key);
     if (known === undefined) return this.#asked(key, ask).answer;
@@ -79,7 +79,7 @@ export class ReviewCache<V> {
     return Promise.resolve(known.value);
   }
 
-  /** Of an answer that has run out. */
+  /** Returns a new answer in place of an expired one, or the expired one while the upstream cannot be asked. */
   #getAnew(key: string, known: Entry<V>, ask: () => Promise<V>): Promise<V> {
     if (!this.#mayStandIn(known)) return this.#asked(key, ask).answer;
     const nowMs = this.#clock.monotonicMs();
@@ -92,7 +92,7 @@ export class ReviewCache<V> {
     return this.#orStandIn(kept, known, sinceMs + this.#limits.reviewWaitMs - nowMs);
   }
 
-  /** The answer, or the one of before when it takes longer than `waitMs`. */
+  /** Returns the new answer, or the earlier one when the new one takes longer than `waitMs`. */
   #orStandIn(answer: Promise<V>, known: Entry<V>, waitMs: number): Promise<V> {
     return new Promise((resolve, reject) => {
       const timer = this.#clock.after("relay.review", Math.max(waitMs, 0), () => {
@@ -111,7 +111,7 @@ export class ReviewCache<V> {
     return Promise.resolve(known.value);
   }
 
-  /** A no is not: it is over soon enough. */
+  /** Starts a renewal of a yes when it is due. A no is not renewed: its lifetime is short. */
   #renewIfDue(key: string, entry: Entry<V>, ask: () => Promise<V>): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs < entry.renewMs || !this.#isYes(entry.value) || this.#asking.has(key)) return;
@@ -120,7 +120,7 @@ export class ReviewCache<V> {
     this.#asked(key, ask).answer.catch(() => undefined);
   }
 
-  /** The question that is under way, or a new one. */
+  /** Returns the question in flight, or starts a new one. */
   #asked(key: string, ask: () => Promise<V>): Asking<V> {
     const running = this.#asking.get(key);
     if (running !== undefined) return running;
@@ -145,7 +145,7 @@ export class ReviewCache<V> {
     }
   }
 
-  /** Whether the answer given now would be this one again, without waiting for a question. */
+  /** Returns a check whether `get` would give this same answer now, without waiting for a question. */
   recall(key: string, ask: () => Promise<V>): () => boolean {
     const entry = this.#entries.get(key);
     if (entry === undefined) return () => false;
@@ -163,7 +163,7 @@ export class ReviewCache<V> {
     const place = (this.#renewals++ * goldenRatio) % 1;
     const renewMs = askedMs + this.#lifeMs(value) * (renewFrom + (renewTo - renewFrom) * place);
     const entry = this.#entries.get(key) ?? { value, askedMs, renewMs, retryMs: 0 };
-    // The same answer stays the same object.
+    // An equal answer keeps the same object, so that `recall` recognises it.
     if (JSON.stringify(entry.value) !== JSON.stringify(value)) entry.value = value;
     entry.askedMs = askedMs;
     entry.renewMs = renewMs;
@@ -198,7 +198,7 @@ function isOutage(error: unknown): boolean {
   return !isOwnRefusal(error);
 }
 
-/** The upstream refuses the relay's own credential. */
+/** Whether the error says that the upstream refuses the relay's own credential. */
 export function isOwnRefusal(error: unknown): error is ApiError {
   return error instanceof ApiError && ownRefusals.has(error.code);
 }

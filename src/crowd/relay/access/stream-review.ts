@@ -11,7 +11,7 @@ import { Deadlines, type DeadlineStep, type Expiring } from "#platform/deadlines
 import type { Clock } from "#platform/clock.ts";
 import type { ByteSink, PlainResponse } from "#platform/http.ts";
 
-/** What all streams of a relay share. */
+/** Dependencies that all streams of a relay share. */
 export interface StreamReviewDeps {
   readonly deadlines: Deadlines;
   readonly everyMs: number;
@@ -22,7 +22,7 @@ export function reviewDeadlines(clock: Clock): Deadlines {
   return new Deadlines(clock, { name: "relay.review", stepMs: 250 });
 }
 
-/** The stream with its reviews: `review` rejects with ApiError 401 or 403 to end it. */
+/** Returns the stream with periodic reviews; `review` rejects with ApiError 401 or 403 to end the stream. */
 export function reviewStream(
   deps: StreamReviewDeps,
   response: PlainResponse,
@@ -80,7 +80,7 @@ class ReviewedStream implements Expiring {
   }
 }
 
-/** Not a verdict on the user: the stream goes on. */
+/** Whether the error is not a verdict on the user: then the stream continues. */
 function isOutage(error: unknown): boolean {
   return !(error instanceof ApiError) || (error.code !== 401 && error.code !== 403);
 }

@@ -10,7 +10,7 @@
 import type { ByteTransport } from "#platform/byte-transport.ts";
 
 const readyStatuses: ReadonlySet<number> = new Set([200, 401, 403]);
-/** The names of what is not ready. */
+/** Maximum size of the readiness page, which names the checks that fail. */
 const pageBytesMax = 1024 * 1024;
 
 export class UpstreamReadiness {
@@ -21,7 +21,7 @@ export class UpstreamReadiness {
     this.#http = deps.anonymousHttp;
   }
 
-  /** Never rejects. */
+  /** Whether the upstream is ready. Never rejects. */
   isReady(): Promise<boolean> {
     this.#asking ??= this.#ask().finally(() => (this.#asking = undefined));
     return this.#asking;

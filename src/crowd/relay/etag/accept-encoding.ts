@@ -1,7 +1,7 @@
-/** Content codings a client takes, by q-values (RFC 9110, 12.5.3). */
+/** Content codings that a client accepts, by q-values (RFC 9110, 12.5.3). */
 import type { Coding } from "./body-part.ts";
 
-/** The coding the client likes best; among equals zstd, then gzip. Undefined: none of them. */
+/** Returns the coding with the highest q-value; among equals zstd, then gzip. Undefined: the client accepts neither. */
 export function chooseCoding(header: string | undefined): Coding | undefined {
   if (header === undefined || header === "") return undefined;
   const plain = qualityOf(header, "identity") ?? 0;
@@ -12,12 +12,12 @@ export function chooseCoding(header: string | undefined): Coding | undefined {
   return zstd >= gzip ? "zstd" : "gzip";
 }
 
-/** gzip with a q above 0, by name or by `*`. */
+/** Whether the client accepts gzip with a q-value above 0, by name or by `*`. */
 export function acceptsGzip(header: string | undefined): boolean {
   return (qualityOf(header ?? "", "gzip") ?? qualityOf(header ?? "", "*") ?? 0) > 0;
 }
 
-/** Undefined: not named. A q that is no number counts as 0. */
+/** Returns the q-value of a coding; a malformed q-value counts as 0. Undefined: the header does not name the coding. */
 function qualityOf(header: string, coding: string): number | undefined {
   for (const part of header.split(",")) {
     const [name = "", ...params] = part.toLowerCase().split(";");

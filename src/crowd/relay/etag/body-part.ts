@@ -26,11 +26,11 @@ interface Deflated {
 
 const deflate = promisify(deflateRaw);
 const compressZstd = promisify(zstdCompress);
-/** Joined of rows in one turn of the loop: 2 to 8 ms, for small objects cost most a byte. */
+/** Maximum number of bytes joined from rows in one turn of the loop: 2 to 8 ms, the most for small objects. */
 const turnBytesMax = 256 * 1024;
-/** Each compression in flight holds about 300 KB of state. */
+/** Maximum number of compressions in flight: each holds about 300 KB of state. */
 const packingMax = 4;
-/** Measured on 20,000 lines: level 4 takes 5 ms a MB and is within 10 % of level 9's size. */
+/** Measured on 20,000 lines: level 4 takes 5 ms per MB, and its output is within 10 % of level 9's size. */
 const deflateOptions = { level: 4, finishFlush: constants.Z_SYNC_FLUSH };
 const zstdOptions = { params: { [constants.ZSTD_c_compressionLevel]: 3 } };
 const gzipHead = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff);
@@ -42,7 +42,7 @@ export class BodyPart {
   #deflated: Promise<Deflated> | undefined;
   #zstd: Promise<Uint8Array> | undefined;
 
-  /** `make` is called once, on first use, maybe after a change: it must not see that. */
+  /** @param make Called once, on first use, possibly after a change of the content: its result must not depend on such changes. */
   constructor(make: () => Uint8Array) {
     this.#make = make;
   }
@@ -87,7 +87,7 @@ export class PartedBody {
     this.#parts = parts;
   }
 
-  /** Piece by piece: joined they would be copied once more for each change. Made in turns of the loop. */
+  /** Returns the body in pieces, made in turns of the loop: joining them would copy all of them after each change. */
   plain(pace: Pace): Promise<readonly Uint8Array[]> {
     return (this.#plain ??= this.#makePlain(pace));
   }
@@ -131,7 +131,7 @@ export class PartedBody {
   }
 }
 
-/** Results in order, at most `packingMax` under way. */
+/** Returns the results in the order of the parts, with at most `packingMax` in flight. */
 async function few<T>(
   parts: readonly BodyPart[],
   pack: (part: BodyPart) => Promise<T>,

@@ -18,11 +18,11 @@ import { identity, placeOf, relayApiVersion, type ViewForm } from "../views/view
 const encoder = new TextEncoder();
 const comma = encoder.encode(",");
 const tail = encoder.encode("]}\n");
-/** Written in one turn: a millisecond or two. */
+/** Maximum number of bytes written in one turn: one to two milliseconds. */
 const turnBytesMax = 256 * 1024;
 const itemBytesMin = 256;
 
-/** `etag` of the content the changes lead to. An Error: the position is too old. */
+/** @returns the list; an Error when the position is too old. `etag` is that of the content after the changes. */
 export async function changeList(
   mirror: Mirror,
   view: View,
@@ -45,7 +45,7 @@ export async function changeList(
   return [open, ...deleted, encoder.encode('],"items":['), ...items, tail];
 }
 
-/** The events of the ring from `since` to now: order kept, states merged per object. */
+/** Returns the events of the ring from `since` to now: in their order, only the newest state of each object. */
 async function latestAfter(
   mirror: Mirror,
   view: View,
@@ -79,7 +79,7 @@ interface Changes {
   readonly deleted: readonly Uint8Array[];
 }
 
-/** As blocks of texts with commas between. An object without a row in this view is as good as gone. */
+/** Splits the changes into blocks of comma-separated texts. An object without a row in this view counts as deleted. */
 async function split(form: ViewForm, latest: Iterable<WatchItem>, pace: Pace): Promise<Changes> {
   const items = new Blocks();
   const deleted = new Blocks();
@@ -98,7 +98,7 @@ async function split(form: ViewForm, latest: Iterable<WatchItem>, pace: Pace): P
   return { items: items.closed, deleted: deleted.closed };
 }
 
-/** Texts joined by commas, in blocks: a socket is not given one piece for each. */
+/** Joins texts with commas into blocks, so that a socket does not get one piece for each text. */
 class Blocks {
   readonly closed: Uint8Array[] = [];
   openCost = 0;

@@ -1,9 +1,9 @@
-/** Whether a client has the content already (RFC 9110, 13.1): If-None-Match, or else a date. */
+/** Whether a client already has the content (RFC 9110, 13.1): If-None-Match, or else a date. */
 import type { PlainRequest } from "#platform/http.ts";
 
 const codings = ["", "+gzip", "+zstd"];
 
-/** Weak comparison: the tag of any coding names the content. `changedMs` counts in whole seconds. */
+/** Weak comparison: the tag of any coding identifies the content. `changedMs` is compared in whole seconds. */
 export function hasContent(request: PlainRequest, etag: string, changedMs: number): boolean {
   const tags = request.headers["if-none-match"];
   if (tags !== undefined) return namesTag(tags, etag);
@@ -13,7 +13,10 @@ export function hasContent(request: PlainRequest, etag: string, changedMs: numbe
   return Number.isFinite(sinceMs) && Math.floor(changedMs / 1000) * 1000 <= sinceMs;
 }
 
-/** `*`, or a list of tags with or without `W/`; tags of ours hold no quote and no comma. */
+/**
+ * Whether the header is `*`, or a list of tags, with or without `W/`, that contains `etag`; the relay's tags contain
+ * no quote and no comma.
+ */
 function namesTag(header: string, etag: string): boolean {
   if (header.trim() === "*") return true;
   for (const part of header.split(",")) {

@@ -23,7 +23,7 @@ const squares: readonly number[] = (() => {
   return found;
 })();
 
-/** What a CRC is multiplied by when `length` bytes follow: x^(8 length) mod p(x). */
+/** Returns the factor for a CRC that is followed by `length` bytes: x^(8 length) mod p(x). */
 export function crcShift(length: number): number {
   let shift = one;
   for (let left = length, k = 3; left > 0; left = Math.floor(left / 2), k++) {
@@ -32,7 +32,7 @@ export function crcShift(length: number): number {
   return shift >>> 0;
 }
 
-/** Of a first text with CRC `first`, and a second one with CRC `second` and its `crcShift`. */
+/** Returns the CRC of two texts in a row, from their CRCs and the `crcShift` of the second one's length. */
 export function combineCrc(first: number, second: number, shift: number): number {
   return (product(shift, first) ^ second) >>> 0;
 }

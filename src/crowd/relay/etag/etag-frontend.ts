@@ -42,9 +42,9 @@ export interface EtagRead<V extends PolledView = PolledView> {
   readonly source: Pollable<V>;
   readonly request: PlainRequest;
   readonly query: URLSearchParams;
-  /** "" for everything. */
+  /** Zone of the content; "": all rows. */
   readonly zone: string;
-  /** Whether this caller may still read this according to cached reviews. */
+  /** Whether this caller may still read the content according to cached reviews. */
   readonly allowed: () => boolean;
 }
 
@@ -76,7 +76,7 @@ export class EtagFrontend {
     source.flush();
     await upToDate(source);
     let now = this.#moment(read);
-    // A change that was undone, or of another zone, wakes this loop without changing the content.
+    // A change that was reverted, or that belongs to another zone, wakes this loop without changing the content.
     while (isKnown(read, now) || since?.isNewest(now.view) === true) {
       const leftMs = endMs - this.#deps.clock.monotonicMs();
       if (leftMs <= 0 || request.signal.aborted) break;
@@ -118,13 +118,13 @@ export class EtagFrontend {
     this.#deps.metrics.notModified.add([]);
     const headers = pollHeaders(now);
     const plain = { kind: "bytes", status: 304, headers, body: [] } as const;
-    // A poll that waits must look at its clock each time.
+    // A waiting poll cannot be replayed: its time limit starts anew with each request.
     if (read.query.has("wait")) return plain;
     const repeatable: ReplayableResponse = { ...plain, again: this.#again(read, now) };
     return repeatable;
   }
 
-  /** The same poll once more: its head, as long as caller and content are the same. */
+  /** Returns the replay of the same poll: its head, as long as caller and content are the same. */
   #again<V extends PolledView>(read: EtagRead<V>, { tag, coding }: Moment<V>): Replay {
     const { metrics } = this.#deps;
     const { zone, source } = read;
@@ -143,7 +143,7 @@ export class EtagFrontend {
 
   async #whole(now: Moment<PolledView>): Promise<PlainResponse> {
     const { content, coding, view } = now;
-    // Body and head belong to one state: changes during the compression are part of the next answer.
+    // Body and head describe the same state: changes during the compression are part of the next answer.
     const { body } = content;
     const headers = { ...pollHeaders(now), "content-type": view.contentType };
     if (coding === undefined) {
@@ -155,14 +155,14 @@ export class EtagFrontend {
     return { kind: "bytes", status: 200, headers: coded, body: [packed], isShared: true };
   }
 
-  /** The newest state of everything that changed after `since`, and the names of what went. */
+  /** Answers with the newest state of every object changed after `since`, and the names of the deleted ones. */
   async #changes<V extends PolledView>(
     { source }: EtagRead<V>,
     now: Moment<V>,
     since: Since<V>,
   ): Promise<PlainResponse> {
     const { view, content } = now;
-    // The list of changes is no representation of the content: its tag is in the body.
+    // The list of changes is not a representation of the content, so the content's tag is in the body, not in the ETag header.
     const { etag: _, ...poll } = pollHeaders(now);
     const revision = source.newestPosition(view);
     const headers = { ...poll, "x-revision": revision, "content-type": "application/json" };
@@ -175,7 +175,7 @@ export class EtagFrontend {
   }
 }
 
-/** Waits for the view asked for to have what the mirror has; throws as `current`. */
+/** Waits until the requested view has every change of the mirror; throws like `current`. */
 async function upToDate(source: Pollable): Promise<void> {
   current(source);
   for (let made = source.view(); !made.isUpToDate; made = source.view()) {
@@ -184,14 +184,14 @@ async function upToDate(source: Pollable): Promise<void> {
   }
 }
 
-/** Throws when the mirror has ended, with the definition of its resource, or its resource is gone. */
+/** Throws 503 when the mirror has ended because the definition of its resource changed, or the resource is gone. */
 function current({ isServing, title }: Pollable): void {
   if (isServing) return;
   const text = `${title} is another now, or gone: the relay has to list it anew`;
   throw failure(503, "ServiceUnavailable", text, { retryAfterSeconds: 1 });
 }
 
-/** A zone's content may be everything now and narrowed then: no list of changes leads from one to the other. */
+/** A zone may get all rows at first and only its own later: no list of changes leads from one to the other. */
 function noZoneChanges(): Error {
   return badRequest("a zone is read whole: since and event streams are for the view itself");
 }

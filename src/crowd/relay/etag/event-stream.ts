@@ -34,7 +34,7 @@ export function eventFormat(form: EventForm, startRevision: number): WatchFormat
   };
 }
 
-/** An object that has no row in the view is as good as gone. */
+/** An object without a row in the view counts as deleted. */
 function frame(form: EventForm, type: string, object: CachedObject, id: string): Uint8Array {
   const change = form.change(object);
   const data = change ?? encoder.encode(JSON.stringify(identity(object)));

@@ -21,7 +21,7 @@ import { eventFormat, eventHeaders } from "./event-stream.ts";
 import type { EventDeps, Pollable, Since } from "./pollable.ts";
 
 const encoder = new TextEncoder();
-/** Rows of a list of changes, or of a stream, in one turn of the loop. */
+/** Number of rows of a list of changes, or of a stream, that are written in one turn of the loop. */
 const rowsPerTurn = 512;
 
 export class JoinedPoll implements Pollable<JoinedView> {
@@ -122,16 +122,16 @@ function rowBytes(object: { readonly json: Uint8Array }): Uint8Array {
   return object.json;
 }
 
-/** One reader of the changes: a number in the log. What it has not taken is not kept for it. */
+/** One reader of the changes. Its position is a number in the log; unread changes are not kept for it. */
 class RowStream {
   readonly #view: JoinedView;
   readonly #sink: WatchSink;
   readonly #forget: () => void;
-  /** Of the state it begins with, what is left to send. */
+  /** Rows of the initial state that are not sent yet. */
   #state: readonly RowObject[];
   #next: number;
   #isOpen = false;
-  /** The table it begins with was sent. */
+  /** Whether the initial table has been sent. */
   #isBegun = false;
   #isEnded = false;
 
@@ -145,7 +145,7 @@ class RowStream {
     });
   }
 
-  /** The stream takes more. */
+  /** Called when the stream accepts more data. */
   resume(): void {
     this.#isOpen = true;
     if (this.#isEnded) return;

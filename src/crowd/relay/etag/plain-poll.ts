@@ -1,4 +1,4 @@
-/** A view of one resource, for polls. */
+/** A view of one resource, as a source of polls. */
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Pace } from "#platform/pace.ts";
 import { WatchStream } from "#server/watch-stream.ts";

@@ -7,11 +7,11 @@ import type { PolledView } from "../views/polled-view.ts";
 import type { ViewContent } from "../views/view-content.ts";
 
 export interface Poll {
-  /** Of what the view is made of. */
+  /** Age of the mirrored state that the view is made of. */
   readonly ageMs: number;
   readonly view: PolledView;
   readonly content: ViewContent;
-  /** With the coding's suffix, without quotes. */
+  /** ETag of the content with the suffix of its coding, without quotes. */
   readonly tag: string;
 }
 

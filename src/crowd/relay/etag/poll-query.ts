@@ -1,4 +1,4 @@
-/** What a poll asks beside its conditions: `since`, a position, and `wait`, a time. */
+/** Query parameters of a poll: `since`, a position, and `wait`, a time. */
 import { badRequest } from "#api/status.ts";
 import type { RelayLimits } from "../limits.ts";
 

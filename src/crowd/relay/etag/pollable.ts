@@ -1,14 +1,17 @@
-/** What the ETag frontend answers polls from: a view with its mirrors, of one resource (`plain-poll.ts`) or joined of several (`joined-poll.ts`). */
+/**
+ * Source of the ETag frontend's answers: a view with its mirrors, of one resource (`plain-poll.ts`) or joined of
+ * several (`joined-poll.ts`).
+ */
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Pace } from "#platform/pace.ts";
 import type { WatchStreamDeps } from "#server/watch-stream.ts";
 import type { PolledView } from "../views/polled-view.ts";
 
-/** A position that a reader names with `since`. */
+/** A position that a client names with `since`. */
 export interface Since<V extends PolledView> {
-  /** The view has nothing that the reader lacks. */
+  /** Whether the view has no change after this position. */
   isNewest(view: V): boolean;
-  /** A list of changes as a body; `etag` of the content it leads to. An Error: the position is too old. */
+  /** Returns a list of changes as a body, with the `etag` of the content after them. An Error: the position is too old. */
   changes(view: V, etag: string, pace: Pace): Promise<readonly Uint8Array[] | Error>;
 }
 
@@ -18,20 +21,20 @@ export interface EventDeps {
 }
 
 export interface Pollable<V extends PolledView = PolledView> {
-  /** For refusals: what it is made of. */
+  /** Name of the view's resources, for error messages. */
   readonly title: string;
-  /** Every mirror has its first list. */
+  /** Whether every mirror has its first list. */
   readonly isReady: boolean;
-  /** Every mirror may still be read. */
+  /** Whether every mirror may still be read. */
   readonly isServing: boolean;
   readonly ageMs: number;
-  /** Brings what the mirrors applied to their views. */
+  /** Passes all changes that the mirrors have applied on to their views. */
   flush(): void;
-  /** The view asked for; another object when a mirror started anew. */
+  /** Returns the view; another object after a mirror has started anew. */
   view(): V;
-  /** Undefined: none is asked for. Throws 400. */
+  /** Returns the position in the query. Undefined: the query has none. Throws 400. */
   since(query: URLSearchParams): Since<V> | undefined;
-  /** X-Revision of the list of changes. */
+  /** Value of the X-Revision header of a list of changes. */
   newestPosition(view: V): string;
   events(request: PlainRequest, deps: EventDeps): PlainResponse;
 }

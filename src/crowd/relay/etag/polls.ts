@@ -1,4 +1,4 @@
-/** Polls of lists and named views: their paths, authorization, and the ETag frontend that answers. */
+/** Polls of lists and named views: their paths, their authorization, and their answers by the ETag frontend. */
 import { badRequest, failure, notFound } from "#api/status.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { requestInfo } from "#server/request-info.ts";
@@ -18,9 +18,9 @@ import type { Pollable } from "./pollable.ts";
 
 interface PollsDeps {
   readonly mirrors: MirrorSet;
-  /** Of the operator's file, those whose resources are mirrored by now, by name. */
+  /** By name: views of the operator's file whose resources are mirrored by now. */
   readonly views: ReadonlyMap<string, ServedView>;
-  /** All of the file. */
+  /** All views of the operator's file. */
   readonly definitions: readonly ViewDefinition[];
   readonly frontend: EtagFrontend;
   readonly streams: OpenStreams;
@@ -30,7 +30,7 @@ interface PollsDeps {
 const etagPrefix = "/etag";
 const viewsPrefix = "/views/";
 
-/** The view that a path names, and the zone. */
+/** View and zone that a path names. */
 interface ViewPath {
   readonly name: string;
   /** Undefined: the file has no such view. */
@@ -46,19 +46,19 @@ export class Polls {
     this.#deps = deps;
   }
 
-  /** The path of the list that a poll reads; undefined: it is no poll. */
+  /** Returns the path of the list that a poll reads. Undefined: the path is not that of a poll. */
   listPath(path: string): string | undefined {
     if (path.startsWith(`${etagPrefix}/`)) return path.slice(etagPrefix.length);
     const named = this.#viewPath(path);
     return named && this.#deps.views.get(named.name)?.listPath;
   }
 
-  /** Its operator lets everybody read what is there: nobody needs to say who they are. */
+  /** Whether the operator has made the view at this path public: no credential is needed to read it. */
   isPublic(path: string): boolean {
     return this.#viewPath(path)?.definition?.isPublic === true;
   }
 
-  /** Undefined: it is none. */
+  /** Answers a poll. Undefined: the request is not a poll. */
   answer(asked: Asked): Promise<PlainResponse> | undefined {
     const { path } = asked.request;
     if (path.startsWith(`${etagPrefix}/`)) return this.#answerEtag(asked);
@@ -95,7 +95,7 @@ export class Polls {
     if (selectors === "pass") throw badRequest("the selector does not parse, or names no field");
     const labels = query.get("labelSelector") ?? "";
     const { question: asked, place } = askedPlace(resource.kind, info, query);
-    // The answer tells of changes as well, so it takes the right to both.
+    // The answer also reports changes, so the reader needs the rights to list and to watch.
     const questions = [asked, { ...asked, verb: "watch" }];
     if (place === undefined) {
       for (const one of questions) await read.door.authorize(read.caller, one);
@@ -154,7 +154,7 @@ function pollsOnly(): PlainResponse {
   return textResponse(405, text, { allow: "GET, HEAD" });
 }
 
-/** Pollers come again by themselves; none is kept waiting for the first list. */
+/** Answers 503 at once, without waiting for the first list: pollers retry by themselves. */
 function notListed({ title }: Pollable): PlainResponse {
   const text = `the relay has not yet listed ${title} from its upstream\n`;
   return textResponse(503, text, { "retry-after": "1" });
