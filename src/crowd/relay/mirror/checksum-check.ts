@@ -6,7 +6,7 @@
  */
 import type { ViewState } from "#watch/watch-item.ts";
 
-/** What the mirror holds is not what the upstream holds: only a list tells what is true now. */
+/** The mirror's state differs from the upstream's: only a new list gives the true state. */
 export class ChecksumError extends Error {
   constructor(held: ViewState, told: ViewState, revision: number) {
     const text = (view: ViewState): string => `${view.count} objects ${view.checksum}`;
@@ -16,16 +16,16 @@ export class ChecksumError extends Error {
 }
 
 export class ChecksumCheck {
-  /** Bookmarks whose sum was compared, and those that differed. */
+  /** Number of bookmarks whose checksum was compared, and of those that differed. */
   readonly counts = { checked: 0, mismatched: 0 };
   #suspicion: "none" | "open" | "unfounded" = "none";
 
-  /** Whether a sum still says anything. */
+  /** Whether checksums are compared; false after a list has shown that a mismatch was unfounded. */
   get on(): boolean {
     return this.#suspicion !== "unfounded";
   }
 
-  /** Throws ChecksumError. */
+  /** Throws ChecksumError when the two states differ. */
   compare(held: ViewState, told: ViewState, revision: number): void {
     this.counts.checked++;
     if (held.count === told.count && held.checksum === told.checksum) return;
@@ -34,7 +34,7 @@ export class ChecksumCheck {
     throw new ChecksumError(held, told, revision);
   }
 
-  /** A whole list arrived; `differed`: it was not equal to the mirror's state. */
+  /** Called after a whole list. `differed`: whether it differed from the mirror's state. */
   listed(differed: boolean): void {
     if (this.#suspicion === "open") this.#suspicion = differed ? "none" : "unfounded";
   }

@@ -15,7 +15,7 @@ import { isNamed } from "./resources.ts";
 
 export interface CustomDefinition {
   readonly key: string;
-  /** Of the versions that are served and not deprecated, preferred ones first. */
+  /** Kinds of the versions that are served and not deprecated, the preferred version first. */
   readonly kinds: readonly MirroredKind[];
 }
 
@@ -62,7 +62,7 @@ function customKind(
   };
 }
 
-/** Those of a definition that `names` ask for: the preferred version, or those named. */
+/** Returns the kinds of a definition that `names` selects: the preferred version, or the named versions. */
 export function chooseVersions(
   { kinds }: CustomDefinition,
   names: readonly string[],

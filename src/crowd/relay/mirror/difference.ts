@@ -7,7 +7,7 @@ import { wholeRevision } from "#watch/cache-event.ts";
 import type { KnownState, Snapshot } from "#watch/cache-state.ts";
 import type { SharedObject } from "#forms/shared-object.ts";
 
-/** `key` had `previous` and has `next`; undefined: it is not there. */
+/** Change of the object `key` from `previous` to `next`. Undefined: the object does not exist in that state. */
 export interface Difference {
   readonly key: string;
   readonly next: SharedObject | undefined;
@@ -15,13 +15,13 @@ export interface Difference {
 }
 
 interface Differences {
-  /** The list, with the objects held for those that did not change. */
+  /** The listed objects; unchanged ones are the instances already held. */
   readonly objects: readonly SharedObject[];
-  /** By revision, in no order. */
+  /** By revision, unordered: the differences at that revision. */
   readonly timeline: ReadonlyMap<number, readonly Difference[]>;
 }
 
-/** As many bytes are parsed in a step. */
+/** Number of bytes parsed in one step. */
 const stepBytes = 256;
 
 /**
@@ -77,7 +77,7 @@ export function* diffSteps(
   return { objects, timeline };
 }
 
-/** The objects held that are not in `listed`, in key order. */
+/** Returns the held objects that are not in `listed`, in key order. */
 export function findMissing(
   held: KnownState,
   listed: readonly { readonly key: string }[],
@@ -95,7 +95,7 @@ function* parseSteps(bytes: number): Steps<void> {
   for (let left = bytes; left > 0; left -= stepBytes) yield;
 }
 
-/** The same name, deleted and made anew between two looks. */
+/** Whether the two are different objects of the same name: one was deleted, the other created between two looks. */
 function isAnother(a: SharedObject, b: SharedObject): boolean {
   return a.object.metadata?.uid !== b.object.metadata?.uid;
 }

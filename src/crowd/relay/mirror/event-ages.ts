@@ -10,7 +10,7 @@ import type { Clock } from "#platform/clock.ts";
 const noteEveryMs = 500;
 
 interface Note {
-  /** Arrived at `ms` or up to `noteEveryMs` later. */
+  /** Revision that arrived at `ms`, or up to `noteEveryMs` later. */
   readonly revision: number;
   readonly ms: number;
 }
@@ -18,7 +18,7 @@ interface Note {
 export class EventAges {
   readonly #clock: Clock;
   readonly #notes: Ring<Note>;
-  /** When the oldest event that is not dispatched was received. */
+  /** Time at which the oldest undispatched event was received. */
   #waitingSinceMs: number | undefined;
 
   constructor(clock: Clock, options: { readonly passedMax: number }) {
@@ -26,7 +26,7 @@ export class EventAges {
     this.#notes = new Ring(options.passedMax);
   }
 
-  /** Events up to `revision`, the newest, were received at `receivedMs`. */
+  /** Notes that events up to `revision`, the newest one, were received at `receivedMs`. */
   received(revision: number, receivedMs: number): void {
     this.#waitingSinceMs ??= receivedMs;
     const ms = this.#clock.monotonicMs();
@@ -34,14 +34,14 @@ export class EventAges {
     if (last === undefined || ms - last.ms >= noteEveryMs) this.#notes.push({ revision, ms });
   }
 
-  /** Everything received was dispatched. @returns how old the oldest was; undefined: there was nothing. */
+  /** Notes that all received events were dispatched. @returns the age of the oldest one; undefined when there were none. */
   dispatched(): number | undefined {
     const sinceMs = this.#waitingSinceMs;
     this.#waitingSinceMs = undefined;
     return sinceMs === undefined ? undefined : this.#clock.monotonicMs() - sinceMs;
   }
 
-  /** How long ago the first event after `position` arrived, as far as the notes reach. */
+  /** Returns how long ago the first event after `position` arrived, limited by the age of the oldest note. */
   behindMs(position: number): number {
     let low = this.#notes.oldest;
     let high = this.#notes.next;

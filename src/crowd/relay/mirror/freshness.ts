@@ -38,12 +38,12 @@ export class Freshness {
     this.#verified = new Shared(() => this.#verify(upstream));
   }
 
-  /** Rejects with the transport's or the upstream's error when it cannot be asked. */
+  /** Waits until the mirror has the upstream's newest revision. Rejects with the error of the transport or the upstream. */
   async latest(): Promise<void> {
     await this.atLeast(await this.#newest.get());
   }
 
-  /** An upstream that says nothing is away: who waits gets what is known, and the next question is a new one. */
+  /** An upstream without an answer in time counts as unreachable: waiting reads get the known state, and the next read asks anew. */
   async #askNewest(upstream: Upstream): Promise<number> {
     const late = new AbortController();
     const timer = this.#clock.after("relay.fresh", this.#limits.newestWaitMs, () => late.abort());
@@ -54,7 +54,7 @@ export class Freshness {
     }
   }
 
-  /** Rejects with 504 ResourceVersionTooLarge when the upstream itself has not got there. */
+  /** Rejects with 504 ResourceVersionTooLarge when the upstream itself has not reached `revision`. */
   async atLeast(revision: number): Promise<void> {
     if (this.#mirror.proven >= revision) return;
     if (await this.#reached(revision, this.#limits.streamWaitMs)) return;
@@ -94,7 +94,7 @@ export class Freshness {
   }
 }
 
-/** Shares one call among all callers that came before it started. */
+/** Shares one call among all callers that arrived before it started. */
 class Shared<T> {
   readonly #call: () => Promise<T>;
   #running: Promise<T> | undefined;
@@ -105,7 +105,7 @@ class Shared<T> {
   }
 
   get(): Promise<T> {
-    // The next call starts in a microtask: callers before that share it.
+    // The next call starts in a microtask; all callers before that share it.
     if (this.#running === undefined) return this.#next ?? this.#start();
     this.#next ??= this.#running.then(
       () => this.#start(),

@@ -27,12 +27,12 @@ export interface Span {
 
 export interface Member {
   readonly key: string;
-  /** From the key's quote to the value's end. */
+  /** Span from the key's opening quote to the end of the value. */
   readonly whole: Span;
   readonly value: Span;
 }
 
-/** The members of the object that starts at `start`, in order. */
+/** Returns the members of the object that starts at `start`, in order. */
 export function members(bytes: Uint8Array, start: number): Member[] {
   const found: Member[] = [];
   let at = skipSpace(bytes, start);
@@ -68,7 +68,7 @@ export function* listItems(bytes: Uint8Array): Generator<Span, readonly Member[]
   return found;
 }
 
-/** The elements of the array that starts at `start`; returns the index after it. */
+/** Yields the elements of the array that starts at `start`. @returns the index after the array. */
 function* elements(bytes: Uint8Array, start: number): Generator<Span, number> {
   let at = skipSpace(bytes, start + 1);
   while (bytes[at] !== closeBracket) {
@@ -89,7 +89,7 @@ function memberHead(bytes: Uint8Array, at: number): { key: string; valueStart: n
   return { key: latin(bytes, at + 1, keyEnd - 1), valueStart: skipSpace(bytes, mark + 1) };
 }
 
-/** Where the next member begins, or the object's closing brace is. */
+/** Returns the index of the next member, or of the object's closing brace. */
 function afterMember(bytes: Uint8Array, end: number): number {
   const at = skipSpace(bytes, end);
   if (bytes[at] === comma) return skipSpace(bytes, at + 1);
@@ -101,13 +101,13 @@ export function parseSpan(bytes: Uint8Array, span: Span): unknown {
   return parseExactJson(decoder.decode(bytes.subarray(span.start, span.end)));
 }
 
-/** A string value as text; "" for any other value. */
+/** Returns a string value as text; "" for any other value. */
 export function textOf(bytes: Uint8Array, span: Span): string {
   if (bytes[span.start] !== quote) return "";
   return String(parseSpan(bytes, span));
 }
 
-/** Index after the value that starts at `at`. */
+/** Returns the index after the value that starts at `at`. */
 function valueEnd(bytes: Uint8Array, at: number): number {
   const first = bytes[at];
   if (first === quote) return stringEnd(bytes, at);

@@ -14,7 +14,7 @@ import { expiredError } from "#api/status.ts";
 import { wholeRevision } from "#watch/cache-event.ts";
 import type { KnownState } from "#watch/cache-state.ts";
 
-/** Positions strictly between, but for those at which a list showed the state held here. */
+/** Unknown positions, strictly between `above` and `below`; at those in `good` a list has shown the state held here. */
 interface Gap {
   readonly above: number;
   readonly below: number;
@@ -25,9 +25,9 @@ export class KnownPositions {
   readonly #state: KnownState;
   readonly #gapsMax: number;
   #gaps: readonly Gap[] = [];
-  /** Gaps beyond the number remembered: no position below this is good. */
+  /** Upper end of the gaps that are no longer remembered: positions below it are unknown. */
   #gapFloor = 0;
-  /** Lists beside the stream found the state since the change at `at` to be that at each of `to` too. */
+  /** Lists made beside the stream have shown that the state, unchanged since `at`, is also that at each position in `to`. */
   #proof: { readonly at: number; readonly to: readonly number[] } = { at: 0, to: [] };
 
   constructor(state: KnownState, limits: { readonly gapsMax: number }) {
@@ -35,7 +35,7 @@ export class KnownPositions {
     this.#gapsMax = limits.gapsMax;
   }
 
-  /** Positions above the newest revision at which the state is known to be the one held, rising. */
+  /** Ascending positions above the newest revision at which the state is proven to be the one held. */
   get proofs(): readonly number[] {
     const { at, to } = this.#proof;
     if (at !== this.#state.changedAt) return [];
@@ -43,7 +43,7 @@ export class KnownPositions {
     return to.filter((position) => position > newest);
   }
 
-  /** A list at `revision`, above every proof there is, showed the state that is held. */
+  /** Notes that a list at `revision`, above every earlier proof, showed the state that is held. */
   prove(revision: number): void {
     const { proofs } = this;
     assert(revision > (proofs.at(-1) ?? 0), "proofs must rise", { revision });
@@ -51,14 +51,14 @@ export class KnownPositions {
     this.#proof = { at: this.#state.changedAt, to };
   }
 
-  /** Why a watch cannot start strictly after `position`, or a snapshot be taken there; else undefined. */
+  /** Returns why a watch cannot start strictly after `position`, or a snapshot cannot be taken there. Undefined: both can. */
   refusal(position: number): Error | undefined {
     const floor = Math.max(this.#gapFloor, this.#state.floor);
     if (position >= floor && !this.#gaps.some((gap) => isIn(gap, position))) return undefined;
     return expiredError(`too old resource version: ${position} (${wholeRevision(floor)})`);
   }
 
-  /** What a list at `below` leaves unknown after a state that was whole at `above`; not yet remembered. */
+  /** Returns the gap that a list at `below` leaves after the complete state at `above`, without remembering it. */
   gap(above: number, below: number): Gap {
     return { above, below, good: this.proofs };
   }
@@ -71,7 +71,7 @@ export class KnownPositions {
     this.#gaps = gaps;
   }
 
-  /** The upstream is of another past. */
+  /** Forgets all positions, because the upstream's history is a different one. */
   clear(): void {
     this.#gaps = [];
     this.#gapFloor = 0;

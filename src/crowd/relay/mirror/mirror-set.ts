@@ -27,11 +27,11 @@ import type { CustomChoice } from "./resources.ts";
 export interface MirrorSetDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** Makes a mirror that runs until `signal` aborts; `ended` resolves after that. */
+  /** Starts a mirror that runs until `signal` aborts; `ended` resolves after that. */
   readonly start: (kind: MirroredKind, signal: AbortSignal) => Started;
-  /** What discovery says may have changed. */
+  /** Called when the upstream's discovery documents may have changed. */
   readonly changed: () => void;
-  /** A mirror was started or ended after the first ones. */
+  /** Called when a mirror is started or ended after the initial ones. */
   readonly turned?: () => void;
 }
 
@@ -53,7 +53,7 @@ interface Running extends Started {
 interface SeenDefinition {
   readonly revision: number;
   readonly definition: CustomDefinition;
-  /** When this key was first seen. */
+  /** Time at which the definition was first seen with this key. */
   readonly sinceMs: number;
 }
 
@@ -68,13 +68,13 @@ export class MirrorSet {
   readonly #ending = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   readonly #begun: Promise<void>;
-  /** By name of the definition. */
+  /** By name of the CustomResourceDefinition. */
   #seen: ReadonlyMap<string, SeenDefinition> = new Map();
-  /** Not custom, or not known to be. */
+  /** By `kindId`: selected kinds without a known CustomResourceDefinition. */
   readonly #plain: Map<string, MirroredKind>;
   #complete = false;
   #settling: Timer | undefined;
-  /** Said once each. */
+  /** Resources beyond `mirrorsMax` that have been logged, once each. */
   readonly #tooMany = new Set<string>();
 
   constructor(deps: MirrorSetDeps, options: MirrorSetOptions, limits: RelayLimits) {
@@ -97,14 +97,14 @@ export class MirrorSet {
     return this.#running.get(id)?.mirrored;
   }
 
-  /** Those a relay's readiness waits for. */
+  /** Mirrors that a relay's readiness waits for. */
   get awaited(): readonly Mirrored[] {
     return [...this.#running.values()]
       .filter(({ atStart }) => atStart)
       .map(({ mirrored }) => mirrored);
   }
 
-  /** Everything that is there at the start has been started. */
+  /** Whether every mirror of the initial resources has been started. */
   get complete(): boolean {
     return this.#complete;
   }
@@ -126,7 +126,7 @@ export class MirrorSet {
     return Promise.resolve();
   }
 
-  /** Custom ones start when their definitions are known, or will not be. */
+  /** Starts the mirrors of custom resources once their definitions are listed, or the upstream has refused to list them. */
   async #begin(definitions: MirroredKind): Promise<void> {
     const { signal } = this.#stopping;
     const { mirror, upstream } = this.#started(definitions);
@@ -156,7 +156,7 @@ export class MirrorSet {
         return true;
       },
       end: () => {
-        // The mirror starts anew, and not before this returns.
+        // The mirror starts anew only after this callback has returned, so the new watch begins later.
         if (!signal.aborted) this.#deps.clock.after("relay.settle", 0, () => this.#follow(mirror));
       },
     };
@@ -165,7 +165,7 @@ export class MirrorSet {
     this.#look(mirror);
   }
 
-  /** Every definition as it is now; those that are as before are not read again. */
+  /** Reads every current definition; unchanged ones are not parsed again. */
   #look({ cache }: Mirrored["mirror"]): void {
     const before = this.#seen;
     const seen = new Map<string, SeenDefinition>();
@@ -184,14 +184,14 @@ export class MirrorSet {
   }
 
   #read(object: SharedObject, known: SeenDefinition | undefined): SeenDefinition {
-    // What the upstream's API server serves as a definition has been validated as one.
+    // The upstream's API server has validated each definition that it serves.
     const definition = customDefinition(object.object as unknown as CustomResourceDefinition);
     const same = known?.definition.key === definition.key;
     const sinceMs = same ? known.sinceMs : this.#deps.clock.monotonicMs();
     return { revision: object.revision, definition, sinceMs };
   }
 
-  /** Ends what is no longer as it was; starts what is missing and has been seen for `settleMs`. */
+  /** Ends mirrors whose definition has changed; starts missing ones whose definition has been known for `settleMs`. */
   #reconcile(settleMs: number): void {
     const wanted = this.#wanted();
     for (const [id, { mirrored }] of this.#running) {
@@ -229,7 +229,7 @@ export class MirrorSet {
     return new Map(kinds.map((kind) => [kindId(kind), kind]));
   }
 
-  /** From now on the definition says which versions are served, and whether any is. */
+  /** Removes plain kinds with a definition: from now on the definition states the served versions, if any. */
   #dropPlain(group: string, resource: string): void {
     for (const [id, kind] of this.#plain) {
       if (kind.group === group && kind.resource === resource) this.#plain.delete(id);

@@ -43,14 +43,14 @@ import { type ObjectEvent, OutOfOrderError, type UpstreamEvent } from "./upstrea
 
 const everything = compilePredicate({ namespace: "", namespaced: true });
 const indexedField = "spec.nodeName";
-/** Parts of one revision; the sum stays exact for revisions up to 2^41. */
+/** Position step within one revision; the sum is exact for revisions up to 2^41. */
 const part = 2 ** -12;
 const tooOld = "The resourceVersion for the provided watch is too old.";
 
 interface MirrorDeps {
   readonly clock: Clock;
   readonly memos: MemoPool;
-  /** Called after a dispatch with the age of its oldest event since it was received. */
+  /** Called after a dispatch with the time since its oldest event was received. */
   readonly dispatched?: (ageMs: number) => void;
 }
 
@@ -73,15 +73,15 @@ export class Mirror {
   readonly #positions: KnownPositions;
   readonly #overlap: Overlap;
   readonly #ages: EventAges;
-  /** The newest list holds everything at or below. */
+  /** Revision of the newest list, which contains everything at or below it. */
   #coveredTo = 0;
-  /** The newest revision that something above it has closed; below it all are. */
+  /** Newest revision known to be complete because a higher one arrived; all revisions below it are complete too. */
   #closedAt = 0;
   #ready = false;
   #isClosed = false;
   #connected = false;
   #heardMs: number;
-  /** While a list is prepared, the state does not change. */
+  /** Set while a list is prepared: until then the state must not change. */
   #taking: Promise<void> | undefined;
 
   constructor(deps: MirrorDeps, kind: MirroredKind, limits: RelayLimits) {
@@ -123,7 +123,7 @@ export class Mirror {
     );
   }
 
-  /** True once the first list is applied: from then on there is always a state to serve. */
+  /** Whether the first list has been applied, so that there is a state to serve. */
   get ready(): boolean {
     return this.#ready;
   }
@@ -132,33 +132,33 @@ export class Mirror {
     return this.#connected;
   }
 
-  /** How long ago the upstream was last known to have nothing newer; 0 while its stream is up. */
+  /** Time since the state was last known to be the upstream's newest; 0 while the stream is connected. */
   get ageMs(): number {
     return this.#connected ? 0 : this.#clock.monotonicMs() - this.#heardMs;
   }
 
-  /** Newest revision included, as a resourceVersion. */
+  /** The newest included revision, as a resourceVersion. */
   get revision(): number {
     return wholeRevision(this.cache.state.revision);
   }
 
-  /** The revision up to which the state is proven current; possibly above the newest event's. */
+  /** The revision up to which the state is proven current; it may be above the newest event's. */
   get proven(): number {
     return this.#positions.proofs.at(-1) ?? this.revision;
   }
 
-  /** Whether a list that was read beside the stream has shown that the state is that of `revision`, which no event named yet. */
+  /** Whether a list made beside the stream has shown that the state is that of `revision`, which no event has had yet. */
   proves(revision: number): boolean {
     return this.#positions.proofs.includes(revision);
   }
 
-  /** The upstream answered, or sent bytes. */
+  /** Notes that the upstream answered or sent bytes. */
   heard(): void {
     this.#connected = true;
     this.#heardMs = this.#clock.monotonicMs();
   }
 
-  /** The stream is over, one way or the other. */
+  /** Notes that the upstream's stream has ended, in order or by an error. */
   ended(): void {
     this.#overlap.ended();
   }
@@ -168,27 +168,27 @@ export class Mirror {
     this.#connected = false;
   }
 
-  /** More of the newest revision may be on its way. */
+  /** Whether more events of the newest revision may follow. */
   get open(): boolean {
     const { revision } = this;
     if (revision <= this.#coveredTo || revision === this.#closedAt) return false;
     return wholeRevision(this.cache.state.changedAt) === revision;
   }
 
-  /** The newest revision that holds nothing but what is held. */
+  /** The newest revision of which all events are held. */
   get #closed(): number {
     return this.open ? this.revision - 1 : this.revision;
   }
 
-  /** Where the upstream's watch goes on: below what is open, and below what may have come late. */
+  /** Revision after which the upstream's watch resumes: below an incomplete revision, and below events that may have arrived late. */
   get resumeFrom(): number {
-    // Repeats are known by the ring: below it they would look late.
+    // The ring recognises repeated events; below its oldest one, a repeated event would look like a late one.
     const floor = wholeRevision(this.cache.state.floor);
     const overlap = Math.max(this.#overlap.start ?? this.revision, floor);
     return Math.max(Math.min(this.#closed, overlap), this.#coveredTo);
   }
 
-  /** Why a watch cannot start strictly after `revision`, or a snapshot be taken there; else undefined. */
+  /** Returns why a watch cannot start strictly after `revision`, or a snapshot cannot be taken there. Undefined: both can. */
   refusal(revision: number): Error | undefined {
     return this.#positions.refusal(revision);
   }
@@ -225,17 +225,17 @@ export class Mirror {
     });
   }
 
-  /** Undefined: events may be applied. Else a list is being taken, and it resolves when that may have ended. */
+  /** Undefined: events may be applied. Otherwise a list is being applied; resolves when that may have ended. */
   get free(): Promise<void> | undefined {
     return this.#taking;
   }
 
-  /** One list at a time. */
+  /** Runs `take` once no other list is being applied. */
   async #alone(take: () => Promise<void>): Promise<void> {
     while (this.#taking !== undefined) await this.#taking;
     if (this.#isClosed) return;
     const taking = take().finally(() => (this.#taking = undefined));
-    // Who waits does not share the failure.
+    // Other waiting callers must not see this failure.
     this.#taking = taking.catch(() => undefined);
     await taking;
   }
@@ -258,7 +258,7 @@ export class Mirror {
     return stepsInTurns(steps, () => nextTurn(this.#clock), this.#stepsPerTurn);
   }
 
-  /** A first list; or the upstream went back in time, so earlier positions are meaningless. */
+  /** Applies a first list, or one below the current revision: the upstream went back in time, so earlier positions are invalid. */
   async #beginAnew(list: readonly FormedObject[], revision: number): Promise<void> {
     const objects = await this.#inTurns(sharedSteps(list, (formed) => this.#shared(formed)));
     this.#reset({ objects, revision });
@@ -272,9 +272,9 @@ export class Mirror {
     this.#taken(state.revision);
   }
 
-  /** Puts what was prepared in its place. */
+  /** Replaces the state by the prepared one. */
   takeOver(takeover: Takeover): void {
-    // Withdrawn in the meantime: watches have ended, and no position counts any more.
+    // The resource was withdrawn in the meantime: its watches have ended, and earlier positions are invalid.
     if (!this.#ready) return this.#reset(takeover);
     if (this.#isClosed) return;
     this.#reconcile(takeover);
@@ -307,28 +307,28 @@ export class Mirror {
     return this.cache.state.revision > before;
   }
 
-  /** Sends bookmarks to one of `slots` shares of the watchers; those at an open revision get it later. */
+  /** Sends bookmarks to one of `slots` shares of the watchers; watchers at an incomplete revision get theirs later. */
   bookmark(slot: number, slots: number): void {
     this.flush();
     this.cache.bookmark(slot, slots);
   }
 
-  /** Brings what was applied to watchers now. */
+  /** Sends the applied events to watchers now. */
   flush(): void {
     this.cache.dispatch();
   }
 
-  /** For how long each watcher that is not up to date has been behind, in milliseconds. */
+  /** Returns how long each watcher that lacks events has been behind, in milliseconds. */
   behindMs(): readonly number[] {
     return this.cache.positionsBehind().map((position) => this.#ages.behindMs(position));
   }
 
-  /** Calls `done` once the state is that of `revision` or later; the result calls it off. */
+  /** Calls `done` once the state is that of `revision` or later. @returns a function that cancels the call. */
   whenReached(revision: number, done: () => void): () => void {
     return this.#waiters.add(revision, done);
   }
 
-  /** The upstream does not serve it any more: watches end; requests pass through until there is a list again. */
+  /** The upstream does not serve the resource any more: watches end, and requests pass through until there is a list again. */
   withdraw(): void {
     this.flush();
     this.#ready = false;
@@ -340,17 +340,17 @@ export class Mirror {
     this.cache.close();
   }
 
-  /** Whether its state may be served. */
+  /** Whether the mirror's state may be served. */
   get serving(): boolean {
     return this.#ready && !this.#isClosed;
   }
 
-  /** Whether it has ended: readers must use another source. */
+  /** Whether the mirror has ended: readers must use another source. */
   get closed(): boolean {
     return this.#isClosed;
   }
 
-  /** Applies the events from `start` on that have the same revision. @returns the index after the last of them. */
+  /** Applies the consecutive events from `start` that have the same revision. @returns the index after the last of them. */
   #applyRevision(events: readonly UpstreamEvent[], start: number): number {
     const first = events[start];
     if (first === undefined) return start + 1;
@@ -373,7 +373,7 @@ export class Mirror {
     return at;
   }
 
-  /** Notes a frame at `revision`, which closes all revisions below it. */
+  /** Notes a frame at `revision`: all revisions below it are complete. */
   #hear(type: UpstreamEvent["type"], revision: number): void {
     this.#overlap.heard(this.#closed);
     if (revision <= this.revision) return;
@@ -384,7 +384,7 @@ export class Mirror {
     this.cache.payBookmarks();
   }
 
-  /** Throws ChecksumError when the upstream holds something else at the revision held here. */
+  /** Throws ChecksumError when the upstream's state at the mirror's revision differs from the mirror's. */
   #check(told: ViewState, revision: number): void {
     if (revision !== this.revision || this.open || !this.checksums.on) return;
     this.flush();
@@ -408,7 +408,7 @@ export class Mirror {
     throw new OutOfOrderError(revision, key, this.revision);
   }
 
-  /** Checks the state as well: a repeated revision may have more changes than the ring keeps. */
+  /** Looks into the state too: a repeated revision may have more changes than the ring keeps. */
   #knows(key: string, revision: number): boolean {
     return (
       this.cache.state.get(key)?.revision === revision || this.cache.state.holds(revision, key)
@@ -441,7 +441,7 @@ export class Mirror {
   }
 }
 
-/** A relay is there for crowds: it gathers events however few watchers a resource has. */
+/** A relay serves many clients, so it gathers events even for a resource with few watchers. */
 function deliveryOf({ flushMs, latestWindowMs }: RelayLimits): DeliveryPolicy {
   return {
     gather: { watchersMin: 0, windowMs: flushMs },

@@ -1,31 +1,31 @@
-/** What a relay must know of a resource to mirror it: where it is served and what its objects are called. */
+/** Facts about a resource that a relay needs to mirror it: its path and the names of its kind. */
 import type { Printer } from "#api/printers/printer.ts";
 import { resourceByPath } from "#api/schema/resources.ts";
 
 export interface MirroredKind {
-  /** "" for core. */
+  /** API group; "" for the core group. */
   readonly group: string;
   readonly version: string;
-  /** Plural: `pods`. */
+  /** Plural name: `pods`. */
   readonly resource: string;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** `apps/v1`. */
+  /** Group and version: `apps/v1`. */
   readonly apiVersion: string;
-  /** What its CustomResourceDefinition says, when it has one that the relay knows. */
+  /** Facts from its CustomResourceDefinition. Absent: it has none, or none that the relay knows. */
   readonly custom?: CustomShape;
 }
 
 interface CustomShape {
-  /** Changes with the definition. */
+  /** Key that changes whenever the definition changes. */
   readonly key: string;
   readonly listKind: string;
-  /** As field selectors name them: `spec.color`. */
+  /** Selectable fields, named as in field selectors: `spec.color`. */
   readonly selectableFields: readonly string[];
   readonly printer: Printer;
 }
 
-/** Where custom resources are defined. */
+/** The kind CustomResourceDefinition. */
 export const definitionsKind: MirroredKind = {
   group: "apiextensions.k8s.io",
   version: "v1",
@@ -35,13 +35,13 @@ export const definitionsKind: MirroredKind = {
   apiVersion: "apiextensions.k8s.io/v1",
 };
 
-/** `/api/v1/pods`, `/apis/apps/v1/deployments`. */
+/** Returns the path of the collection: `/api/v1/pods`, `/apis/apps/v1/deployments`. */
 export function collectionPath(kind: MirroredKind): string {
   const root = kind.group === "" ? "/api" : `/apis/${kind.group}`;
   return `${root}/${kind.version}/${kind.resource}`;
 }
 
-/** One text per mirrored resource: `apps/v1/deployments`, `v1/pods`. */
+/** Returns a text that identifies the resource: `apps/v1/deployments`, `v1/pods`. */
 export function kindId(kind: {
   readonly group: string;
   readonly version: string;
@@ -55,7 +55,7 @@ export function listKindOf(kind: MirroredKind): string {
   return kind.custom?.listKind ?? `${kind.kind}List`;
 }
 
-/** Kinds of our own table are built in; others have a custom resource definition or an aggregated server. */
+/** Whether the kind is in Pilothouse's own table; others come from a custom resource definition or an aggregated server. */
 export function isBuiltin({ group, version, resource }: MirroredKind): boolean {
   return resourceByPath(group, version, resource) !== undefined;
 }

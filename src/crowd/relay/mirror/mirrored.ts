@@ -1,4 +1,4 @@
-/** One mirrored resource with everything its readers share. */
+/** One mirrored resource with everything that its readers share. */
 import { printerFor } from "#api/printers/printers.ts";
 import type { Printer } from "#api/printers/printer.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -19,7 +19,7 @@ export interface Mirrored {
   readonly blocks: ListBlocks;
   readonly bodies: BodyMemo;
   readonly views: Views;
-  /** Of built-in kinds and of custom ones with a definition; of others only the upstream knows the columns. */
+  /** Printer of built-in kinds and of custom ones with a known definition. Undefined: only the upstream knows the columns. */
   readonly printer: Printer | undefined;
 }
 

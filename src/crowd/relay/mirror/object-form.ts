@@ -14,10 +14,10 @@ import { members, textOf, type Member, type Span } from "./json-bytes.ts";
 import type { MirroredKind } from "./mirrored-kind.ts";
 
 export interface FormedObject {
-  /** As SharedObject.key. */
+  /** Key in the form of SharedObject.key. */
   readonly key: string;
   readonly revision: number;
-  /** An array of its own. */
+  /** The object's JSON in an array of its own, not a part of a larger buffer. */
   readonly value: Uint8Array;
 }
 
@@ -30,7 +30,7 @@ const objectClose = encoder.encode("}");
 const comma = encoder.encode(",");
 const ownMembers = new Set(["apiVersion", "kind", "metadata"]);
 
-/** @throws SyntaxError for bytes that are no object with a name and a resourceVersion. */
+/** @throws SyntaxError for bytes other than an object with a name and a resourceVersion. */
 export function objectForm(kind: MirroredKind): ToObject {
   const head = encoder.encode(
     `{"apiVersion":${JSON.stringify(kind.apiVersion)},"kind":${JSON.stringify(kind.kind)},`,
@@ -52,14 +52,14 @@ export function objectForm(kind: MirroredKind): ToObject {
   };
 }
 
-/** resourceVersion of the object in `span`: what a BOOKMARK is about. */
+/** Returns the resourceVersion of the object in `span`; that of a BOOKMARK is its position. */
 export function revisionOf(bytes: Uint8Array, span: Span): number {
   const metadata = members(bytes, span.start).find((member) => member.key === "metadata");
   const meta = metadata === undefined ? [] : members(bytes, metadata.value.start);
   return revision(field(bytes, meta, "resourceVersion"));
 }
 
-/** Nothing can be resumed, or compared: such a resource passes through. */
+/** The resourceVersion is not a number, so watches cannot resume and states cannot be compared: the resource passes through. */
 export class NoRevisionError extends SyntaxError {
   constructor(text: string) {
     super(`upstream's resourceVersion ${JSON.stringify(text)} is no number`);
@@ -67,7 +67,7 @@ export class NoRevisionError extends SyntaxError {
   }
 }
 
-/** A resourceVersion that is a whole number, as all API servers give since 1.35 and nearly all before. */
+/** Parses a resourceVersion that is a whole number, as all API servers give since 1.35 and nearly all before. */
 export function revision(text: string): number {
   if (/^[1-9][0-9]{0,15}$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
   throw new NoRevisionError(text);
@@ -89,7 +89,7 @@ function field(bytes: Uint8Array, meta: readonly Member[], key: string): string 
   return member === undefined ? "" : textOf(bytes, member.value);
 }
 
-/** Neighbours are copied as one run. */
+/** Copies the members; adjacent ones are copied as one run. */
 function pushMembers(parts: Uint8Array[], bytes: Uint8Array, list: readonly Member[]): void {
   let at = 0;
   while (at < list.length) {

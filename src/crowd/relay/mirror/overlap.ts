@@ -31,25 +31,25 @@ export class Overlap {
     this.#frames = new Ring(limits.overlapFrames);
   }
 
-  /** A frame arrived; everything at or below `before` had been received by then. */
+  /** Notes a frame; `before`: revision up to which everything had been received when the frame arrived. */
   heard(before: number): void {
     this.#frames.push({ ms: this.#clock.monotonicMs(), before });
     this.#framesSinceEnd = true;
   }
 
-  /** The stream is over. One without a frame moves nothing: what the last one swallowed is still out. */
+  /** Notes the end of a stream. A stream without a frame changes nothing: frames lost in the previous one are still missing. */
   ended(): void {
     if (!this.#framesSinceEnd) return;
     this.#framesSinceEnd = false;
     this.#endedMs = this.#clock.monotonicMs();
   }
 
-  /** A list was applied: earlier frames need not be repeated. */
+  /** Forgets all frames, because a list was applied and none needs to be repeated. */
   clear(): void {
     this.#frames.clear();
   }
 
-  /** Undefined: the last stream's end was quiet. */
+  /** Revision after which frames are repeated. Undefined: no frame arrived within `overlapMs` of the last stream's end. */
   get start(): number | undefined {
     const sinceMs = this.#endedMs - this.#overlapMs;
     for (let at = this.#frames.oldest; at < this.#frames.next; at++) {

@@ -21,13 +21,13 @@ interface ApiResource {
 }
 
 interface DiscoveryReader {
-  /** Parsed JSON of a discovery path. */
+  /** Returns the parsed JSON of a discovery path. */
   read(path: string): Promise<unknown>;
-  /** A group version that cannot be read. */
+  /** Called for a group version whose discovery document cannot be read. */
   readonly unread: (path: string, error: DiscoveryError) => void;
 }
 
-/** The upstream answers, but not with the document. */
+/** The upstream answered, but not with the document. */
 export class DiscoveryError extends Error {
   readonly status: number;
 
@@ -45,7 +45,7 @@ export class UnknownResourceError extends Error {
   }
 }
 
-/** Everything mirrorable, preferred versions first. */
+/** Returns all kinds that can be mirrored, preferred versions first. */
 export async function discover(reader: DiscoveryReader): Promise<readonly MirroredKind[]> {
   const kinds = await groupVersion(reader, "", "v1");
   const groups = fieldOf<readonly ApiGroup[]>(await reader.read("/apis"), "groups") ?? [];
@@ -98,18 +98,18 @@ function canMirror(verbs: readonly string[]): boolean {
 }
 
 export interface Chosen {
-  /** Served now. */
+  /** Selected kinds that the upstream serves now. */
   readonly kinds: readonly MirroredKind[];
   /** Names of resources that may be defined later. */
   readonly awaited: readonly string[];
-  /** Absent: the upstream has no custom resources, or none is asked for. */
+  /** Absent: the upstream has no custom resources, or none is selected. */
   readonly custom?: CustomChoice;
 }
 
 export interface CustomChoice {
-  /** Where the definitions are. */
+  /** The kind CustomResourceDefinition. */
   readonly definitions: MirroredKind;
-  /** `all`, or names that say their group. */
+  /** `all`, or names that include their group. */
   readonly names: readonly string[];
 }
 
@@ -135,7 +135,7 @@ export function chooseResources(all: readonly MirroredKind[], names: readonly st
   return { kinds, awaited, custom: { definitions, names: customNames } };
 }
 
-/** As a definition's group must have one. */
+/** Whether the group contains a dot, as the group of a custom resource definition must. */
 function hasDot(group: string): boolean {
   return group.includes(".");
 }
@@ -148,12 +148,12 @@ function mayCome(name: string): boolean {
   return parts.length === 1 && hasDot(first.slice(first.indexOf(".") + 1)) && first.includes(".");
 }
 
-/** A name that other definitions could take as well would follow them. */
+/** Adds the group to a bare resource name; otherwise definitions of other groups with the same name would be mirrored too. */
 function withGroup(name: string, kind: MirroredKind | undefined): string {
   return kind !== undefined && name === kind.resource ? `${name}.${kind.group}` : name;
 }
 
-/** The preferred version comes first in `all`. */
+/** Returns the first version of each resource; in `all` that is the preferred one. */
 function firstOfEach(all: readonly MirroredKind[]): readonly MirroredKind[] {
   const found = new Map<string, MirroredKind>();
   for (const kind of all) {
@@ -170,7 +170,7 @@ export function isNamed(kind: MirroredKind, name: string): boolean {
   );
 }
 
-/** A decoder of discovery documents: a field that is not there is undefined. */
+/** Decodes a field of a discovery document; a missing field is undefined. */
 function fieldOf<T>(document: unknown, field: string): T | undefined {
   if (typeof document !== "object" || document === null) return undefined;
   return (document as Readonly<Record<string, T | undefined>>)[field];

@@ -1,8 +1,8 @@
-/** Reads that wait for a revision. Bounds: one per reader; each has its own time limit. */
+/** Reads that wait for a revision. Bounds: one entry per reader; each reader has its own time limit. */
 export class RevisionWaiters {
   readonly #waiters = new Set<{ readonly revision: number; readonly done: () => void }>();
 
-  /** Calls `done` once `revision` is reached; the result calls it off. */
+  /** Calls `done` once `revision` is reached. @returns a function that cancels the call. */
   add(revision: number, done: () => void): () => void {
     const waiter = { revision, done };
     this.#waiters.add(waiter);

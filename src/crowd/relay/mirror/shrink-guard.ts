@@ -9,13 +9,13 @@ import { failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 
 export interface ShrinkLimits {
-  /** 1..100: more than this share of what is held may not go by one list. Absent: no guard. */
+  /** 1..100: percentage of the held objects that one list may remove without confirmation. Undefined: no guard. */
   readonly shrinkPercentMax: number | undefined;
-  /** The second list is made this much later at the earliest. */
+  /** Minimum time between the suspicious list and the one that confirms it. */
   readonly shrinkConfirmMs: number;
 }
 
-/** The list is not believed yet. */
+/** A list that must be confirmed before it is applied. */
 export interface Suspect {
   readonly missing: number;
   readonly held: number;
@@ -23,7 +23,7 @@ export interface Suspect {
 }
 
 export class ShrinkGuard {
-  /** Lists that were not applied, and those that a second one confirmed. */
+  /** Number of lists held back, and of lists that a second one confirmed. */
   readonly counts = { held: 0, confirmed: 0 };
   readonly #clock: Clock;
   readonly #limits: ShrinkLimits;
@@ -38,7 +38,7 @@ export class ShrinkGuard {
     return this.#limits.shrinkPercentMax !== undefined;
   }
 
-  /** Undefined: the list is to be applied. `missing` of the `held` objects are not in it. */
+  /** Undefined: the list is to be applied. `missing`: number of the `held` objects that the list lacks. */
   judge(held: number, missing: number): Suspect | undefined {
     const { shrinkPercentMax = 100, shrinkConfirmMs } = this.#limits;
     if (missing * 100 <= held * shrinkPercentMax) {
@@ -57,7 +57,7 @@ export class ShrinkGuard {
   }
 }
 
-/** The error for reads that wait for such a list. */
+/** Returns the error for reads that wait for such a list. */
 export function unconfirmedError({ missing, held }: Suspect): Error {
   const text = `the upstream's list lacks ${missing} of ${held} objects; a second one must confirm it`;
   return failure(503, "ServiceUnavailable", text, { retryAfterSeconds: 1 });

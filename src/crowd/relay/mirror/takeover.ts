@@ -30,9 +30,9 @@ interface Listing {
 
 interface Making {
   readonly shared: (formed: FormedObject) => SharedObject;
-  /** Called with each object that is new here: what watchers need of it and is slow to make. */
+  /** Called with each changed object to prepare the forms that watchers need and that are slow to make. */
   readonly prepare: (object: SharedObject) => void;
-  /** Where the first event stands when it would stand at the state held, or before. */
+  /** Returns the position of the first event when its revision is not above that of the held state. */
   readonly nextPart: () => number;
 }
 
@@ -57,7 +57,7 @@ export function* takeoverSteps(
   return { objects, revision, events };
 }
 
-/** A list as objects of the cache, in key order. */
+/** Returns the listed objects as objects of the cache, in key order. */
 export function* sharedSteps(
   list: readonly FormedObject[],
   shared: Making["shared"],

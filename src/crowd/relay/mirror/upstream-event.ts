@@ -1,4 +1,4 @@
-/** What an upstream's stream tells of one resource, and how it breaks its word. */
+/** Events of an upstream's stream of one resource, and the error of a stream out of order. */
 import type { ViewState } from "#watch/watch-item.ts";
 import type { FormedObject } from "./object-form.ts";
 
@@ -10,13 +10,13 @@ export interface ObjectEvent {
 export interface BookmarkEvent {
   readonly type: "BOOKMARK";
   readonly revision: number;
-  /** What the upstream holds at `revision`, when it says so (a relay does). */
+  /** State of the upstream at `revision`, when the bookmark contains it (a relay's does). */
   readonly view?: ViewState | undefined;
 }
 
 export type UpstreamEvent = ObjectEvent | BookmarkEvent;
 
-/** The stream broke its promise of order: only a list tells what is true now. */
+/** The stream is out of order: only a new list gives the true state. */
 export class OutOfOrderError extends Error {
   constructor(revision: number, key: string, at: number) {
     super(`upstream sent ${key} at resourceVersion ${revision} after ${at}`);

@@ -7,7 +7,7 @@ import type { Pace } from "#platform/pace.ts";
 import { listItems, members, textOf } from "./json-bytes.ts";
 import { type FormedObject, revision as revisionNumber, type ToObject } from "./object-form.ts";
 
-/** Decoded in one turn: 3 to 6 ms. */
+/** Number of bytes decoded in one turn: 3 to 6 ms. */
 const turnBytesMax = 1024 * 1024;
 
 export interface UpstreamPage {
@@ -17,7 +17,7 @@ export interface UpstreamPage {
   readonly next: string;
 }
 
-/** @throws SyntaxError for bytes that are no list of objects with names and resourceVersions. */
+/** @throws SyntaxError for bytes other than a list of objects with names and resourceVersions. */
 export async function decodePage(
   bytes: Uint8Array,
   toObject: ToObject,

@@ -47,7 +47,7 @@ interface UpstreamDeps {
   readonly log: Log;
   readonly random: Random;
   readonly http: ByteTransport;
-  /** The relay's own credential, per request. */
+  /** Returns the headers of a request, with the relay's own credential. */
   readonly headers: () => Readonly<Record<string, string>>;
 }
 
@@ -64,16 +64,16 @@ interface Listing {
   readonly revision: number;
 }
 
-/** A chunk with as many events is followed by a turn of the loop. */
+/** Minimum number of events in a chunk after which the reader yields a turn of the loop. */
 const turnEventsMin = 32;
-/** A watch that ended sooner than this without news counts as a failure: no tight loop. */
+/** A watch without news that ends sooner than this counts as a failure, which prevents a tight loop. */
 const shortWatchMs = 1_000;
-/** A server that has just started may once not know yet what it will serve. */
+/** Number of 404 answers that withdraw a resource: a server that has just started may answer one by mistake. */
 const withdrawnAfter = 2;
-/** The first answer of a server error may be a moment's. */
+/** Number of server errors that mark a resource as unavailable: the first one may be transient. */
 const awayAfter = 2;
 const statusBytesMax = 1024 * 1024;
-/** What an API server says to /readyz when it is well, or does not let the relay ask. */
+/** Status codes of /readyz for a healthy API server, including one that does not let the relay ask. */
 const wellStatuses: ReadonlySet<number> = new Set([200, 401, 403]);
 
 export class Upstream {
@@ -89,9 +89,9 @@ export class Upstream {
   #listed = false;
   #refused = false;
   #newsInWatch = false;
-  /** Answers of 404 in a row. */
+  /** Number of consecutive 404 answers. */
   #missing = 0;
-  /** Answers of a server error in a row. */
+  /** Number of consecutive server errors. */
   #unavailable = 0;
   #away = false;
 
@@ -107,12 +107,12 @@ export class Upstream {
     this.#backoff = new Backoff(deps, { firstMs, mostMs, jitter: "full" });
   }
 
-  /** The relay has no list to wait for: reads pass through, and readiness is without this resource. */
+  /** Whether the relay expects no list: then reads pass through, and readiness ignores this resource. */
   get passes(): boolean {
     return !this.mirror.ready && (this.refused || this.away);
   }
 
-  /** The upstream will not let the relay list this resource, and time alone does not change that. */
+  /** Whether the upstream denies the relay the right to list this resource, which time alone does not change. */
   get refused(): boolean {
     return this.#refused;
   }
@@ -138,7 +138,7 @@ export class Upstream {
     }
   }
 
-  /** The whole resource as the upstream has it now, in pages of one snapshot. */
+  /** Lists the upstream's current state of the resource, in pages of one snapshot. */
   async list(signal: AbortSignal): Promise<Listing> {
     this.counts.lists++;
     const objects: FormedObject[] = [];
@@ -154,7 +154,7 @@ export class Upstream {
     return { objects, revision };
   }
 
-  /** The upstream's newest resourceVersion, for the price of one object. */
+  /** Returns the upstream's newest resourceVersion; the request reads at most one object. */
   async newestRevision(signal: AbortSignal): Promise<number> {
     return (await this.#page("limit=1", signal)).revision;
   }
@@ -172,7 +172,7 @@ export class Upstream {
     this.#backoff.reset();
   }
 
-  /** Undefined: the list is to be believed. */
+  /** Undefined: the list is credible and may be applied. */
   judge({ objects }: Listing): Suspect | undefined {
     const { mirror, guard } = this;
     if (!guard.on || !mirror.ready) return undefined;
@@ -180,7 +180,7 @@ export class Upstream {
     return guard.judge(state.size, findMissing(state, objects).length);
   }
 
-  /** The next list will tell; until then the mirror is what it was, and ages. */
+  /** Waits for the list that confirms or refutes a suspicious one; until then the mirror keeps its state, and ages. */
   async #confirm(suspect: Suspect, signal: AbortSignal): Promise<void> {
     this.mirror.lost();
     const resource = kindId(this.mirror.kind);
@@ -236,7 +236,7 @@ export class Upstream {
     }
   }
 
-  /** A list is being taken beside the stream: the state must not change meanwhile. */
+  /** Waits, because a list is being applied beside the stream and the state must not change meanwhile. */
   async #takeLater(
     borrowed: Uint8Array,
     take: (chunk: Uint8Array) => Promise<void> | undefined,
@@ -256,7 +256,7 @@ export class Upstream {
     }
     if (events.length > 0 && this.mirror.apply(events)) this.#newsInWatch = true;
     if (refused !== undefined) throw refused;
-    // A socket hands over up to 32 chunks in one turn of the loop.
+    // A socket delivers up to 32 chunks in one turn of the loop.
     return events.length < turnEventsMin ? undefined : this.#pace.turn();
   }
 
@@ -333,13 +333,13 @@ export class Upstream {
     this.#away = mayBe && (await this.#isWell(signal));
   }
 
-  /** A load balancer before an upstream that is gone may answer 404 to everything: that withdraws nothing. */
+  /** Withdraws the resource only from a healthy upstream: a load balancer without backends may answer 404 to everything. */
   async #lookWithdrawn(signal: AbortSignal): Promise<void> {
     if (this.#missing < withdrawnAfter || !this.mirror.ready) return;
     if (await this.#isWell(signal)) this.#withdraw();
   }
 
-  /** A load balancer before an upstream that is gone answers 5xx too, and does so to everything. */
+  /** Whether the upstream is healthy: a load balancer without backends answers 5xx to every path. */
   async #isWell(signal: AbortSignal): Promise<boolean> {
     const { http, headers } = this.#deps;
     try {
@@ -352,14 +352,14 @@ export class Upstream {
     }
   }
 
-  /** The upstream does not serve the resource any more (an APIService that went); should it again, it is listed. */
+  /** The upstream does not serve the resource any more (a removed APIService). When it does again, the relay lists it. */
   #withdraw(): void {
     this.#listed = false;
     this.mirror.withdraw();
   }
 }
 
-/** Only a list helps: history is gone, the stream is out of order, or the upstream is of another past. */
+/** Whether a new list is needed: history is compacted, the stream is out of order, or the upstream's history is another one. */
 function isLost(error: unknown): boolean {
   if (error instanceof OutOfOrderError || error instanceof ChecksumError) return true;
   if (!(error instanceof ApiError)) return false;
@@ -368,7 +368,7 @@ function isLost(error: unknown): boolean {
   return causes.some((cause) => cause.reason === "ResourceVersionTooLarge");
 }
 
-/** Answered, not merely unreachable. */
+/** Whether the upstream answered with a server error, as opposed to being unreachable. */
 function isServerError(error: unknown): boolean {
   return error instanceof ApiError && error.code >= 500;
 }
@@ -382,7 +382,7 @@ function bookmark(frame: Uint8Array, span: Span): BookmarkEvent {
   return { type: "BOOKMARK", revision, view: { checksum, count: Number(count) } };
 }
 
-/** A decoder: what is not there is not there. */
+/** Decodes the annotations of an object; a missing one is undefined. */
 function annotationsOf(object: unknown): Readonly<Record<string, string | undefined>> {
   const { metadata } = object as { readonly metadata?: AnyObject["metadata"] };
   return metadata?.annotations ?? {};
