@@ -1,89 +1,89 @@
-/** Every limit of a relay, named; `cmd` passes them on. */
+/** Every limit of a relay, named; `cmd` sets them. */
 import type { RefusalLimits } from "./access/refusal-budget.ts";
 import type { JoinLimits } from "./views/joined/join-plan.ts";
 import type { ShrinkLimits } from "./mirror/shrink-guard.ts";
 
-/** All of a relay's. */
+/** All limits of a relay. */
 export interface RelayLimits extends ShrinkLimits, RefusalLimits, JoinLimits {
-  /** History per resource: a client that was away resumes while it lasts. */
+  /** Maximum number of history events per resource: a disconnected client can resume within them. */
   readonly ringItemsMax: number;
   readonly ringBytesMax: number;
-  /** Snapshots kept for paginated lists, per resource. */
+  /** Maximum number of snapshots kept for paginated lists, per resource. */
   readonly pinnedMax: number;
-  /** Parsed objects and encodings kept, over all resources. */
+  /** Maximum size of cached parsed objects and encodings, over all resources. */
   readonly memoBytesMax: number;
-  /** Mirrored resources; those that come later pass through. */
+  /** Maximum number of mirrored resources; later ones pass through. */
   readonly mirrorsMax: number;
-  /** A new or changed definition of a custom resource counts after this. */
+  /** Delay after which a new or changed definition of a custom resource takes effect. */
   readonly definitionSettleMs: number;
-  /** Gaps in history remembered per resource; beyond them history starts after the newest. */
+  /** Maximum number of gaps in history remembered per resource; with more, history starts after the newest forgotten one. */
   readonly gapsMax: number;
-  /** Objects per page of a list sent upstream, and the bytes of such a page. */
+  /** Maximum number of objects per page of a list from the upstream; `pageBytesMax`: maximum size of such a page. */
   readonly pageObjects: number;
   readonly pageBytesMax: number;
-  /** Of a list that is taken: in one turn of the loop. A step is a microsecond or two (`mirror/takeover.ts`). */
+  /** Steps of applying a list in one turn of the loop. A step takes one to two microseconds (`mirror/takeover.ts`). */
   readonly listStepsPerTurn: number;
   readonly frameBytesMax: number;
-  /** Upstream's watches live this long to twice this long, as client-go's. */
+  /** Minimum lifetime of watches at the upstream; the maximum is twice as long, as in client-go. */
   readonly watchSecondsMin: number;
   readonly backoffFirstMs: number;
   readonly backoffMostMs: number;
-  /** A resumed upstream watch repeats the last frames of the previous one: at most this many ... */
+  /** Maximum number of frames of the previous upstream watch that a resumed one repeats; `overlapMs`: their maximum time before its end. */
   readonly overlapFrames: number;
   readonly overlapMs: number;
-  /** Busy watchers are written once per window; 0: at once, always. */
+  /** Window in which events for busy watchers are gathered into one write; 0: events are written at once. */
   readonly flushMs: number;
-  /** Watchers of the latest state are written at most once per window. */
+  /** Window in which watchers of the latest state get at most one write. */
   readonly latestWindowMs: number;
   readonly bookmarkPeriodMs: number;
   readonly bookmarkSlots: number;
-  /** A read waits this long for the stream to bring what it asks for, before the upstream is listed. */
+  /** Time a read waits for the stream to deliver the required revision, before the relay lists the upstream. */
   readonly streamWaitMs: number;
-  /** And this long in all. */
+  /** Maximum time a read waits in total. */
   readonly freshWaitMs: number;
-  /** The question for the upstream's newest resourceVersion waits this long for its answer. */
+  /** Maximum time the request for the upstream's newest resourceVersion takes. */
   readonly newestWaitMs: number;
-  /** Verifying lists of one resource start at least this far apart. */
+  /** Minimum interval between the starts of verifying lists of one resource. */
   readonly verifyEveryMs: number;
-  /** Identities and decisions. */
+  /** Maximum number of cached identities, and of cached decisions. */
   readonly reviewsMax: number;
   readonly allowedMs: number;
   readonly deniedMs: number;
-  /** While the upstream cannot be asked, a yes it gave earlier counts this long. */
+  /** Time an earlier yes stays valid while the upstream cannot be asked. */
   readonly graceMs: number;
-  /** A request with such an answer waits at most this long for a new one. */
+  /** Maximum time a request with an earlier answer waits for a new one. */
   readonly reviewWaitMs: number;
-  /** Open streams are authorised again this often. */
+  /** Interval at which open streams are authorised again. */
   readonly reviewStreamsMs: number;
   readonly streamsMax: number;
-  /** Open upgrades (exec, attach, port-forward). */
+  /** Maximum number of open upgrades (exec, attach, port-forward). */
   readonly tunnelsMax: number;
-  /** Watches without timeoutSeconds end after this long to twice this long. */
+  /** Minimum lifetime of watches without timeoutSeconds; the maximum is twice as long. */
   readonly watchMsMin: number;
-  /** Bodies of requests that pass through. */
+  /** Maximum size of the body of a request that passes through. */
   readonly requestBytesMax: number;
-  /** Answers up to this size are passed on whole, larger ones and streams piece by piece. */
+  /** Maximum size of an answer that is passed on whole; larger ones and streams are passed on piece by piece. */
   readonly wholeBytesMax: number;
   readonly discoveryMs: number;
   readonly discoveryEntriesMax: number;
   readonly discoveryBytesMax: number;
-  /** Bytes of large answers on their way at once, over all clients, and what counts as large. */
+  /** Maximum bytes of large answers in flight over all clients; `largeAnswerBytesMin`: minimum size of a large answer. */
   readonly largeBytesInFlightMax: number;
   readonly largeAnswerBytesMin: number;
-  /** Shadow mode: questions to the upstream at once, and the largest answer compared. */
+  /** Shadow mode: maximum number of upstream requests at once; `shadowBytesMax`: maximum size of a compared answer. */
   readonly shadowsMax: number;
   readonly shadowBytesMax: number;
-  /** Whole list bodies kept per resource. */
+  /** Maximum number of whole list bodies kept per resource. */
   readonly bodiesMax: number;
-  /** ETag views of a resource; the one asked for longest ago goes. */
+  /** Maximum number of ETag views of a resource; the least recently requested one is dropped. */
   readonly viewsMax: number;
-  /** Zones of a view that are followed; further ones get everything. */
+  /** Maximum number of zones of a view with their own content; clients in further zones get all rows. */
   readonly zonesMax: number;
   readonly pollMsMax: number;
   readonly pollersMax: number;
-  /** Notes of when a revision arrived, per resource: two a second while events arrive. */
+  /** Maximum number of notes of when a revision arrived, per resource: two per second while events arrive. */
   readonly passedMax: number;
-  /** A mirror whose upstream has been away for longer makes the relay unready. Absent: never. */
+  /** Time without contact to the upstream after which a mirror makes the relay unready. Undefined: never. */
   readonly readyAgeMsMax: number | undefined;
 }
 
@@ -116,7 +116,7 @@ export const relayLimits: RelayLimits = {
   allowedMs: 10_000,
   deniedMs: 5_000,
   graceMs: 3_600_000,
-  // A crowd behind one address whose tokens ran out comes by itself again; 500 made-up ones cost 50 questions.
+  // Clients behind one address whose tokens expired retry by themselves; 500 invented tokens cost 50 reviews.
   refusalBurst: 50,
   refusalsPerSecond: 5,
   refusalTotalBurst: 500,
@@ -132,7 +132,7 @@ export const relayLimits: RelayLimits = {
   discoveryMs: 10_000,
   discoveryEntriesMax: 512,
   discoveryBytesMax: 16 * 2 ** 20,
-  // The kernel keeps up to 4 MiB per socket of what is on its way: some hundred such answers.
+  // The kernel buffers up to 4 MiB of unsent data per socket: this allows a few hundred such answers.
   largeBytesInFlightMax: 2 ** 30,
   largeAnswerBytesMin: 256 * 1024,
   shadowsMax: 4,
@@ -140,7 +140,7 @@ export const relayLimits: RelayLimits = {
   bodiesMax: 16,
   viewsMax: 256,
   zonesMax: 64,
-  // A route of 5,000 endpoints has 150 KB; an Ingress of 1,000 paths to Services of 40 endpoints each joins 43,000.
+  // A route of 5,000 endpoints has 150 KB; an Ingress of 1,000 paths to Services of 40 endpoints each joins 43,000 objects.
   joinedWeightMax: 50_000,
   rowLengthMax: 4 * 2 ** 20,
   rowsPerTurn: 128,

@@ -1,4 +1,4 @@
-/** Which request held a relay's loop: its path and verb, and whether it was being answered or was answered. */
+/** Finds the request that held a relay's loop: its path and verb, and whether its answer was in progress or done. */
 import type { PlainHandler, PlainRequest, UserInfo } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { TurnTimes } from "#platform/turn-log.ts";
@@ -12,10 +12,10 @@ interface WatchedDeps {
   readonly log: Log;
 }
 
-/** Its path is read when a long turn is reported only: a crowd of polls costs nothing. */
+/** A request whose path is parsed only when a long turn is reported, so that polls cost nothing. */
 class MarkedRequest {
   readonly #request: PlainRequest;
-  /** It is the upstream's to say. */
+  /** Undefined: only the upstream identifies the user. */
   readonly user: UserInfo | undefined = undefined;
 
   constructor(request: PlainRequest) {
@@ -33,7 +33,7 @@ export function watchedForLongTurns(
   handler: PlainHandler,
 ): PlainHandler {
   if (times === undefined) return handler;
-  // Any path may be another server's: none becomes a label.
+  // Any path may belong to another server, so no path becomes a metric label.
   const turns = new LongTurns({ times, metrics, log, isKnown: () => false });
   return async (request) => {
     const marked = new MarkedRequest(request);

@@ -1,4 +1,4 @@
-/** Metrics of a relay: what the upstream is spared, what clients get, how old it is. */
+/** Metrics of a relay: load that it saves its upstream, answers to clients, and their age. */
 import type { PlainResponse } from "#platform/http.ts";
 import type { Counter, Histogram, MetricSet } from "#metrics/metric-set.ts";
 import type { Access } from "./access/access.ts";
@@ -10,7 +10,7 @@ import type { ServedView } from "./views/served-view.ts";
 
 const etag304 = ["etag", "304"];
 const latencySeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
-/** Watchers are counted that have been behind for longer. */
+/** For each value the relay counts the watchers that have been behind for longer, in seconds. */
 const behindSeconds = [0, 0.1, 1, 10, 60];
 const noLabels: readonly string[] = [];
 
@@ -28,7 +28,7 @@ export class RelayMetrics {
   readonly bodies: Counter;
   readonly #latency: Histogram;
 
-  /** Counts an answer, and the bytes of a whole one; streams count what they send. */
+  /** Counts an answer, and the bytes of a complete body; streams count their bytes themselves. */
   answered(by: string, response: PlainResponse, query: URLSearchParams): void {
     this.requests.add([by, String(response.status)]);
     if (response.kind !== "bytes" || response.body.length === 0) return;
@@ -37,13 +37,13 @@ export class RelayMetrics {
     this.bodies.add([kind], bytes);
   }
 
-  /** For a mirror: called after a delivery with the age of its oldest event. */
+  /** Returns the callback for a mirror, which calls it after a delivery with the age of the oldest event. */
   dispatched(kind: MirroredKind): (ageMs: number) => void {
     const labels = [kindId(kind)];
     return (ageMs) => this.#latency.observe(labels, ageMs / 1000);
   }
 
-  /** A 304 given again on its connection. */
+  /** Counts a 304 that was replayed on its connection. */
   repeated(): void {
     this.requests.add(etag304);
     this.notModified.add(noLabels);
@@ -103,7 +103,7 @@ export class RelayMetrics {
   }
 }
 
-/** Of the operator's views. */
+/** Adds the metrics of the operator's views. */
 export function describeViews(set: MetricSet, views: () => Iterable<ServedView>): void {
   const perView = (name: string, help: string, read: (view: PolledView) => number): void => {
     set.gaugeOf(name, help, ["view"], () =>
@@ -126,7 +126,7 @@ export function describeViews(set: MetricSet, views: () => Iterable<ServedView>)
 type Read = (resource: Mirrored) => number;
 type PerResource = (name: string, help: string, read: Read) => void;
 
-/** Gauges that are computed when they are read. */
+/** Adds the gauges whose values are computed on each scrape. */
 export function describeRelay(
   set: MetricSet,
   access: Access,
@@ -259,7 +259,7 @@ function describeMirror(perResource: PerResource): void {
   );
 }
 
-/** Large responses: bytes in flight, responses admitted, and responses rejected. */
+/** Adds metrics of large responses: bytes in flight, responses admitted, and responses rejected. */
 export function describeLargeResponses(set: MetricSet, largeAnswers: LargeResponseLimiter): void {
   const one = (name: string, help: string, read: () => number): void =>
     set.gaugeOf(name, help, [], () => [[[], read()]]);
@@ -272,7 +272,7 @@ export function describeLargeResponses(set: MetricSet, largeAnswers: LargeRespon
   );
 }
 
-/** Credentials nobody vouches for: how many were asked about, and how many there was no budget for. */
+/** Adds metrics of unknown credentials: how many the upstream refused, and how many exceeded the budget and were not reviewed. */
 export function describeRefusals(set: MetricSet, { refusalCounts }: Access): void {
   set.gaugeOf(
     "relay_credentials_refused_total",

@@ -19,7 +19,7 @@ export const ownPrefix = "/relay/";
 
 interface OwnPagesDeps {
   readonly metrics: MetricSet;
-  /** Of all processes of this relay; absent: this one is the only one. */
+  /** Returns the metrics of all processes of this relay. Absent: this process is the only one. */
   readonly metricsText?: () => Promise<string>;
   readonly mirrors: MirrorSet;
   readonly streams: OpenStreams;
@@ -35,7 +35,7 @@ export class OwnPages {
     this.#readyAgeMsMax = limits.readyAgeMsMax;
   }
 
-  /** Answers pages readable without credentials; undefined: the page is not one of those. */
+  /** Answers pages that need no credentials. Undefined: the path does not name such a page. */
   open(path: string): PlainResponse | undefined {
     switch (path.slice(ownPrefix.length)) {
       case "healthz":
@@ -76,7 +76,7 @@ export class OwnPages {
     if (missing.length > 0 || !complete) return `not listed yet: ${namesOf(missing)}`;
     const ageMsMax = this.#readyAgeMsMax;
     if (ageMsMax === undefined) return undefined;
-    // No other relay has a younger state of what its own server does not tell.
+    // A resource that its own server cannot deliver does not count: no other relay has a newer state of it.
     const old = awaited.filter(
       ({ mirror, upstream }) => mirror.ageMs > ageMsMax && !upstream.passes && !upstream.away,
     );

@@ -34,13 +34,13 @@ import type { RelayLimits } from "./limits.ts";
 
 export interface PassDeps {
   readonly http: ByteTransport;
-  /** The relay's own credential. */
+  /** Returns headers with the relay's own credential. */
   readonly headers: () => Readonly<Record<string, string>>;
-  /** Open ones, their clients' ends. */
+  /** Client sides of the open tunnels. */
   readonly tunnels: Set<ByteDuplex>;
 }
 
-/** Of one connection, or about the client's own credential: never passed on. */
+/** Headers about one connection, or about the client's own credential: never passed on. */
 const notForUpstream = new Set([
   "authorization",
   "connection",
@@ -119,14 +119,14 @@ async function passOn(
     });
   } catch (error) {
     if (!(error instanceof ByteTransportError)) throw error;
-    // The body was refused on its way.
+    // The request body was refused while it was being sent.
     if (error.cause instanceof ApiError) throw error.cause;
     const text = `the relay's upstream does not answer: ${error.message}`;
     throw failure(503, "ServiceUnavailable", text, { retryAfterSeconds: 1 });
   }
 }
 
-/** Short bodies are read whole, so that a request on a dead connection fails before it was half sent. */
+/** Short bodies are read whole, so that a request on a dead connection fails before it is half sent. */
 async function bodyOf(
   { body }: PlainRequest,
   limits: RelayLimits,
@@ -160,7 +160,7 @@ function tooLong(bytesMax: number): ApiError {
   return failure(413, "RequestEntityTooLarge", text);
 }
 
-/** The upstream switched protocols: so does the relay, with the very head. */
+/** Switches protocols as the upstream did, with the same response headers. */
 function tunnel(deps: PassDeps, response: ByteResponse, upstream: ByteDuplex): PlainResponse {
   const open = (client: ByteDuplex): void => {
     deps.tunnels.add(client);
@@ -191,7 +191,7 @@ function clientHeaders(request: PlainRequest): Record<string, string> {
       continue;
     headers[name] = value;
   }
-  // A token among the subprotocols is the relay's to read, as Authorization is.
+  // A token among the subprotocols is meant for the relay, like Authorization, and is not passed on.
   const protocols = offeredProtocols(headers).filter((one) => !isBearerProtocol(one));
   delete headers["sec-websocket-protocol"];
   if (protocols.length > 0) headers["sec-websocket-protocol"] = protocols.join(", ");
@@ -208,7 +208,7 @@ function isBodyless(status: number): boolean {
   return status === 204 || status === 304;
 }
 
-/** @returns its closer. Only the upstream's own end completes the answer; any other end is a cut. */
+/** @returns a function that ends the flow. Only the upstream's own end completes the answer; any other end aborts it. */
 function flow(response: ByteResponse, sink: ByteSink, ending: AbortController): () => void {
   let ended = false;
   const end = (): void => {

@@ -76,70 +76,70 @@ interface RelayDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Charged with what is held for clients. */
+  /** Ledger that is charged with memory held for clients. */
   readonly ledger: Ledger;
   readonly metrics: MetricSet;
-  /** For the mirrors' own streams and for reviews. */
+  /** Transport of the mirrors' streams and of reviews. */
   readonly http: ByteTransport;
-  /** For what passes through: a crowd here must not keep the mirrors from a connection. */
+  /** Transport of requests that pass through; separate, so that many of them cannot keep the mirrors from a connection. */
   readonly passHttp: ByteTransport;
   /**
    * To the upstream as anybody: no credential of the relay's own, neither a token nor a certificate. Never by
    * the socket of serving workers, where who says nothing is the relay itself.
    */
   readonly anonymousHttp: ByteTransport;
-  /** As the relay itself. */
+  /** Client with the relay's own identity. */
   readonly client: Client;
-  /** The relay's own credential, asked per request. */
+  /** Returns headers with the relay's own credential; called per request. */
   readonly headers: () => Readonly<Record<string, string>>;
   readonly peers: PeerIdentity;
-  /** Streams of each other relay that answers; absent: there are none to balance with. */
+  /** Returns the number of streams of each other relay that answers. Absent: streams are not balanced. */
   readonly peerStreams?: () => Promise<readonly number[]>;
-  /** What of each request is kept, and where; absent: nothing. */
+  /** Audit policy and sinks. Absent: nothing is logged. */
   readonly audit?: Audit;
-  /** By which it is found out which request held the loop; absent: it is not. */
+  /** Turn times by which the request that held the loop is found. Absent: long turns are not reported. */
   readonly turnTimes?: TurnTimes;
-  /** Of all processes of this relay; absent: this one is the only one. */
+  /** Returns the metrics of all processes of this relay. Absent: this process is the only one. */
   readonly metricsText?: () => Promise<string>;
 }
 
 interface RelayOptions {
   readonly resources: readonly MirroredKind[];
-  /** Of the operator's file; the resources of each are among `resources`. */
+  /** Views of the operator's file; the resources of each are among `resources`. */
   readonly views: readonly ViewOn[];
-  /** Follow the definitions of custom resources; absent: what is there at the start is all. */
+  /** Custom resources whose definitions the relay follows. Absent: only resources that exist at the start are mirrored. */
   readonly custom?: CustomChoice;
   readonly consistency: "verify" | "cache";
-  /** Share of the reads answered here that are asked upstream too; absent: none. */
+  /** Share of the reads answered by the relay that are compared with the upstream's answers. Absent: none. */
   readonly shadowRate?: number;
   readonly limits: RelayLimits;
-  /** Of priority and fairness, for the reads that are answered here; absent: no read waits for another. */
+  /** Number of seats of priority and fairness, for reads answered by the relay. Absent: reads do not queue. */
   readonly seats?: number;
-  /** Absent: no discovery service. What it is made of is among `resources`. */
+  /** Absent: no discovery service. Its source resources are among `resources`. */
   readonly xds?: XdsLimits;
 }
 
 export interface ViewOn {
   readonly definition: ViewDefinition;
-  /** Of the rows. */
+  /** Kind of the rows. */
   readonly kind: MirroredKind;
-  /** What is joined, in the order of the view's inputs; absent: a view of one resource. */
+  /** Joined kinds, in the order of the view's inputs. Absent: a view of one resource. */
   readonly joined?: readonly MirroredKind[];
 }
 
 export interface Relay {
   readonly handler: PlainHandler;
-  /** For the relay's own serving workers, which have reviewed the request already: see entry-point.ts. */
+  /** Handler for the relay's own serving workers, which have already reviewed the request: see entry-point.ts. */
   readonly innerHandler: PlainHandler;
-  /** Every mirror has its first list, or passes through for want of one. */
+  /** Whether every mirror has its first list, or passes through because it cannot get one. */
   readonly ready: boolean;
   readonly resources: readonly Mirrored[];
-  /** Little more may be held for clients: for the listener. */
+  /** Ledger of memory held for clients; the listener uses it too. */
   readonly ledger: Ledger;
   readonly xds: XdsFace | undefined;
-  /** Resolves when every mirror has its first list, or `signal` aborts. */
+  /** Resolves when every mirror has its first list, or when `signal` aborts. */
   untilReady(signal: AbortSignal): Promise<void>;
-  /** Ends the streams one by one over `overMs`, so that their clients do not come back as one. */
+  /** Ends the streams one by one over `overMs`, so that their clients do not all reconnect at once. */
   drain(overMs: number): Promise<void>;
   stop(): Promise<void>;
 }
@@ -155,11 +155,11 @@ class RelayServer implements Relay {
   readonly #deps: RelayDeps;
   readonly #limits: RelayLimits;
   readonly #metrics: RelayMetrics;
-  /** As given, but that the way of what is sent is known. */
+  /** The given transport, wrapped with the loop guard. */
   readonly #http: ByteTransport;
   readonly #passHttp: ByteTransport;
   readonly #views = new Map<string, ServedView>();
-  /** By `kindId`: the newest mirror. */
+  /** By `kindId`: the newest mirror of the resource. */
   readonly #started = new Map<string, Mirrored>();
   readonly #viewsOn: readonly ViewOn[];
   readonly #mirrors: MirrorSet;
@@ -255,7 +255,7 @@ class RelayServer implements Relay {
     await this.#mirrors.stop();
   }
 
-  /** What answers mirrored reads and polls, over what both share. */
+  /** Creates the frontends for mirrored reads and for polls, with the parts that both share. */
   #frontends(
     options: RelayOptions,
     largeAnswers: LargeResponseLimiter,
@@ -305,7 +305,7 @@ class RelayServer implements Relay {
     };
   }
 
-  /** Undefined: not configured. */
+  /** Undefined: priority and fairness is not configured. */
   #fairness(seats: number | undefined): Fairness | undefined {
     if (seats === undefined) return undefined;
     const { clock, metrics } = this.#deps;
@@ -345,7 +345,7 @@ class RelayServer implements Relay {
     describeRefusals(metrics, access);
   }
 
-  /** Undefined: not configured. */
+  /** Undefined: shadow mode is not configured. */
   #shadowing(rate: number): Shadow | undefined {
     if (rate === 0) return undefined;
     const { random, log, headers } = this.#deps;
@@ -381,7 +381,7 @@ class RelayServer implements Relay {
     };
   }
 
-  /** Those on the resource of a mirror are of that mirror; joined ones begin with the last of theirs. */
+  /** Starts the views on the resource of a new mirror; a joined view starts with the last of its resources. */
   #startViews(resource: Mirrored): void {
     const id = kindId(resource.kind);
     this.#started.set(id, resource);

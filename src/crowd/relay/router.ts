@@ -27,11 +27,11 @@ import type { Polls } from "./etag/polls.ts";
 export interface RouterDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** Absent: no line is kept. */
+  /** Absent: requests are not logged. */
   readonly audit?: RelayAudit;
   readonly loop: LoopGuard;
   readonly metrics: RelayMetrics;
-  /** Charged with what is held for clients. */
+  /** Ledger that is charged with memory held for clients. */
   readonly ledger: Ledger;
   readonly own: OwnPages;
   readonly polls: Polls;
@@ -49,7 +49,7 @@ export class Router {
     this.#limits = limits;
   }
 
-  /** Answers everything, errors too. */
+  /** Answers every request, also with errors. */
   async handle(request: PlainRequest, door: EntryPoint): Promise<PlainResponse> {
     return switched(this.#deps.clock, await this.#audited(request, door));
   }
@@ -73,7 +73,7 @@ export class Router {
       if (via !== undefined) this.#deps.loop.check(via);
       const routed = await this.#charged(request, query, door, caller);
       this.#deps.metrics.answered(routed.by, routed.response, query);
-      // For a client that is a relay: the IDs of this relay and its upstreams.
+      // A client that is a relay gets the IDs of this relay and its upstreams.
       if (via === undefined) return routed;
       return { ...routed, response: withHeader(routed.response, "via", this.#deps.loop.answer) };
     } catch (error) {
@@ -96,7 +96,7 @@ export class Router {
     return { by: routed.by, response };
   }
 
-  /** A poll reads a list, whatever its path. */
+  /** Returns the request info for audit; a poll counts as a read of its list, whatever its path. */
   #auditInfo({ method, path, query }: PlainRequest): RequestInfo {
     const polled = this.#deps.polls.listPath(path);
     const asked = polled === undefined ? method : "GET";
@@ -148,13 +148,13 @@ export class Router {
   }
 }
 
-/** Of what everybody may read: whatever credential there is, nobody is asked about it. */
+/** Returns the caller of a public page: the anonymous user, whatever credential the request has; no review is made. */
 function publicCaller({ peer }: PlainRequest, note: CallerNote): UserInfo {
   note.user = nobodyAt(peer.kind === "socket" ? peer.address : "");
   return note.user;
 }
 
-/** Who answered, and what. */
+/** An answer with its source. */
 interface Routed {
   readonly by: string;
   readonly response: PlainResponse;
@@ -164,7 +164,7 @@ function withHeader(response: PlainResponse, name: string, value: string): Plain
   return { ...response, headers: { ...response.headers, [name]: value } };
 }
 
-/** As upstream says of everything that may not be kept by others. */
+/** Adds the Cache-Control header that upstream sends with everything that shared caches must not keep. */
 function withoutCaching(response: PlainResponse): PlainResponse {
   return { ...response, headers: { "cache-control": "no-cache, private", ...response.headers } };
 }

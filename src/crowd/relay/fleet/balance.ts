@@ -9,9 +9,9 @@
 import { type Clock, sleep } from "#platform/clock.ts";
 
 interface BalanceLimits {
-  /** Fewer streams than this are not worth moving. */
+  /** Minimum number of own streams: a relay with fewer moves none. */
   readonly streamsMin: number;
-  /** Excess over the mean of all relays, as a share of it. */
+  /** Excess over the mean of all relays from which streams are moved, as a share of the mean. */
   readonly excess: number;
   readonly holdMs: number;
   readonly shareASecond: number;
@@ -33,7 +33,7 @@ export class Balance {
     this.#limits = limits;
   }
 
-  /** @param peers the streams of each other relay that answered. @returns how many streams to end now. */
+  /** @param peers Number of streams of each other relay that answered. @returns the number of streams to end now. */
   look(nowMs: number, own: number, peers: readonly number[]): number {
     const sinceMs = nowMs - this.#lookedAtMs;
     this.#lookedAtMs = nowMs;
@@ -50,23 +50,23 @@ export class Balance {
   }
 }
 
-/** Peers are asked this often. */
+/** Interval at which the relay asks its peers for their number of streams. */
 const lookEveryMs = 10_000;
 
 interface BalancingDeps {
   readonly clock: Clock;
-  /** How many streams to let go. */
+  /** Rule that computes how many streams to move. */
   readonly rule: Balance;
-  /** The streams of each peer that answers; one that does not is left out. */
+  /** Returns the number of streams of each peer that answers; a peer that does not answer is left out. */
   readonly peerStreams: () => Promise<readonly number[]>;
   readonly own: () => number;
-  /** Lets up to `count` streams go. */
+  /** Moves up to `count` streams to other relays. */
   readonly letGo: (count: number) => void;
-  /** A look failed; the next one comes as if it had not. */
+  /** Called when a round of questions failed; the next round follows as usual. */
   readonly failed: (error: unknown) => void;
 }
 
-/** Looks and lets go until `signal` aborts. */
+/** Asks the peers and moves streams periodically until `signal` aborts. */
 export async function balance(deps: BalancingDeps, signal: AbortSignal): Promise<void> {
   const { clock, peerStreams, own, letGo } = deps;
   while (!signal.aborted) {

@@ -14,13 +14,13 @@ import type { Random } from "#platform/random.ts";
 
 interface LargeResponseLimits {
   readonly largeBytesInFlightMax: number;
-  /** Answers below this are not worth counting. */
+  /** Minimum size of an answer that is counted. */
   readonly largeAnswerBytesMin: number;
 }
 
-/** Longest Retry-After: then it is better to see whether the crowd has gone. */
+/** Maximum Retry-After: after this time a client should check whether the other clients are done. */
 const retrySecondsMax = 30;
-/** Refusals are remembered this long, halved each time: a crowd is a matter of seconds. */
+/** Half-life of the number of recent refusals: a crowd of clients lasts a few seconds. */
 const forgetMs = 2_000;
 
 export class LargeResponseLimiter {
@@ -40,12 +40,12 @@ export class LargeResponseLimiter {
     this.#limits = limits;
   }
 
-  /** Bytes admitted and not yet taken. */
+  /** Number of bytes admitted and not yet received by their clients. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** @returns what to call when the answer has left or its client has; twice is harmless. Throws 429. */
+  /** @returns a function to call when the answer is sent or its client has disconnected; repeated calls are harmless. Throws 429. */
   enter(bytes: number): () => void {
     const { largeBytesInFlightMax, largeAnswerBytesMin } = this.#limits;
     if (bytes < largeAnswerBytesMin) return nothing;

@@ -19,19 +19,19 @@ const received = /(?:^|,)\s*[\w./]+\s+pilothouse-([0-9a-f]{16})/g;
 
 export class LoopGuard {
   readonly #id: string;
-  /** The relays behind this one, the nearest first, as the upstream last said. */
+  /** IDs of the relays upstream of this one, the nearest first, from the upstream's last answer. */
   #behind: readonly string[] = [];
 
   constructor({ random }: { readonly random: Random }) {
     this.#id = Buffer.from(random.bytes(8)).toString("hex");
   }
 
-  /** `via` of an answer to another relay. */
+  /** `via` header of an answer to another relay. */
   get answer(): string {
     return [this.#id, ...this.#behind].map(viaOf).join(", ");
   }
 
-  /** Throws 508 for a request that has been here. */
+  /** Throws 508 for a request that this relay has forwarded before. */
   check(via: string): void {
     const relays = relaysIn(via);
     if (!relays.includes(this.#id) && relays.length <= hopsMax) return;
@@ -51,7 +51,7 @@ export class LoopGuard {
         const response = await http.send({ ...request, headers });
         const refused = this.#learn(response.headers["via"] ?? "");
         if (refused === undefined) return response;
-        // An unread body would hold its connection.
+        // An unread body would keep its connection busy.
         response.read(0).catch(() => {});
         throw refused;
       },

@@ -8,11 +8,11 @@ import { type ApiError, failure } from "#api/status.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { WatchStream } from "#server/watch-stream.ts";
 
-/** Number of steps of a drain, for any number of streams. */
+/** Maximum number of steps of a drain, for any number of streams. */
 const drainSteps = 100;
 
 export class OpenStreams {
-  /** Streams enter and leave by themselves. */
+  /** All open streams; each adds itself when it opens and removes itself when it closes. */
   readonly all = new Set<WatchStream>();
   readonly #clock: Clock;
   readonly #streamsMax: number;
@@ -27,7 +27,7 @@ export class OpenStreams {
     return this.all.size;
   }
 
-  /** For peers: a relay that is leaving counts as full. */
+  /** Number of streams reported to peers: a relay that is shutting down reports itself as full. */
   get load(): number {
     return this.#leaving ? this.#streamsMax : this.size;
   }
@@ -41,13 +41,13 @@ export class OpenStreams {
     this.#leaving = true;
   }
 
-  /** Throws 429. */
+  /** Throws 429 while the relay is shutting down or has too many streams. */
   admit(): void {
     if (this.#leaving) throw busy("the relay is shutting down");
     if (this.size >= this.#streamsMax) throw busy("the relay has too many streams");
   }
 
-  /** Ends them one by one over `overMs`, so that their clients do not come back as one. */
+  /** Ends all streams one by one over `overMs`, so that their clients do not all reconnect at once. */
   async drain(overMs: number, stopping: AbortSignal): Promise<void> {
     this.leave();
     const steps = Math.min(drainSteps, Math.max(1, this.size));
@@ -58,7 +58,7 @@ export class OpenStreams {
     }
   }
 
-  /** Lets up to `count` go elsewhere, the oldest first: they have had their time here. @returns how many went. */
+  /** Asks up to `count` clients to reconnect elsewhere, those of the oldest streams first. @returns the number asked. */
   move(count: number): number {
     let left = count;
     for (const stream of this.all) {

@@ -21,16 +21,16 @@ import { impersonationHeaders } from "../access/impersonation.ts";
 
 interface ShadowDeps {
   readonly http: ByteTransport;
-  /** The relay's own credential. */
+  /** Headers with the relay's own credential. */
   readonly headers: () => Readonly<Record<string, string>>;
   readonly random: Random;
   readonly log: Log;
-  /** By resource and outcome: equal, different, unknown, skipped. */
+  /** Number of comparisons, by resource and outcome: equal, different, unknown, skipped. */
   readonly looked: Counter;
 }
 
 interface ShadowOptions {
-  /** Of all reads that can be compared, 0 to 1. */
+  /** Share of the comparable reads that are compared, 0 to 1. */
   readonly rate: number;
   readonly shadowsMax: number;
   readonly shadowBytesMax: number;
@@ -47,7 +47,7 @@ interface ShadowedRead {
 
 type Outcome = "equal" | "different" | "unknown" | "skipped";
 
-/** How many names a log line carries of each kind of difference. */
+/** Maximum number of names in a log line for each kind of difference. */
 const namesMax = 5;
 const answerMsMax = 30_000;
 const parts = 1_000_000;
@@ -62,7 +62,7 @@ export class Shadow {
     this.#options = options;
   }
 
-  /** Looks at `response` some of the time. Never throws; resolves when the look is over. */
+  /** Compares a sample of responses with the upstream's. Never throws; resolves when the comparison is done. */
   async look(read: ShadowedRead, response: PlainResponse): Promise<void> {
     const { rate, shadowsMax } = this.#options;
     if (response.kind !== "bytes" || !isComparable(read, response)) return;
@@ -150,13 +150,13 @@ interface ReadObject {
 }
 
 interface Differences {
-  /** In the upstream's answer only, in ours only, in both with another content. */
+  /** Names of objects in the upstream's answer only; `extra`: in the relay's only; `changed`: in both with different content. */
   readonly missing: readonly string[];
   readonly extra: readonly string[];
   readonly changed: readonly string[];
 }
 
-/** Two answers to one question, compared by content: the order of members says nothing. */
+/** Compares two answers to the same request by content; the order of JSON members does not matter. */
 function differences(ours: ReadObject, theirs: ReadObject): Differences {
   const [here, there] = [byName(ours), byName(theirs)];
   const missing = [...there.keys()].filter((name) => !here.has(name));
@@ -182,7 +182,7 @@ function versionOf({ metadata }: ReadObject): string {
   return metadata?.resourceVersion ?? "";
 }
 
-/** Answers in JSON: other forms depend on their encoder. */
+/** Whether the answer is JSON: the bytes of other forms depend on their encoder. */
 function isComparable(
   { verb }: ShadowedRead,
   response: Extract<PlainResponse, { kind: "bytes" }>,
@@ -191,7 +191,7 @@ function isComparable(
   return response.headers["content-type"] === "application/json";
 }
 
-/** A part of a list: where it ends is the tokens' matter. A limit that nothing was beyond is none. */
+/** Whether the answer is part of a list; its end depends on tokens. A list within its limit is not a part. */
 function isPage({ query }: ShadowedRead, { metadata }: ReadObject): boolean {
   return query.has("continue") || (metadata?.continue ?? "") !== "";
 }

@@ -14,7 +14,7 @@ import { gzipLevel } from "#forms/gzip.ts";
 interface Body {
   readonly chunks: readonly Uint8Array[];
   readonly bytes: number;
-  /** Compressed on first use. */
+  /** Returns the compressed body; it is compressed on first use. */
   packed(): Promise<Uint8Array>;
 }
 

@@ -7,7 +7,7 @@ const version = "meta.k8s.io/v1";
 
 interface ContinueToken {
   readonly revision: number;
-  /** First key not yet served, within the listed prefix. */
+  /** First key not served yet, relative to the prefix of the list. */
   readonly start: string;
 }
 
@@ -16,7 +16,7 @@ export function encodeContinue(token: ContinueToken): string {
   return Buffer.from(text).toString("base64url");
 }
 
-/** Undefined: not of this form, or one that means another read; the upstream knows. */
+/** Decodes a token. Undefined: it has another form or belongs to another read, so the request passes to the upstream. */
 export function decodeContinue(token: string): ContinueToken | undefined {
   try {
     const text = Buffer.from(token, "base64url").toString();

@@ -49,7 +49,7 @@ export function customPrinter(
   };
 }
 
-/** Up to the first whose path is none: upstream shows those as well. */
+/** Returns the columns up to the first one with an invalid path, as upstream does. */
 function customColumns(
   declared: readonly CustomResourceColumnDefinition[],
 ): readonly CustomColumn[] {
@@ -69,7 +69,7 @@ function customColumns(
 function header(column: CustomResourceColumnDefinition): TableColumnDefinition {
   const { name, type, format = "", description = "", priority = 0, jsonPath } = column;
   const text = `Custom resource definition column (in JSONPath format): ${jsonPath}`;
-  // The API server admits no other types.
+  // The API server validates the type, so no other value occurs.
   const known = type as ColumnType;
   return { name, type: known, format, description: description || text, priority };
 }

@@ -7,7 +7,7 @@
 import { notFound } from "#api/status.ts";
 import type { Headers } from "#platform/http.ts";
 import { Pace } from "#platform/pace.ts";
-// uncharged: whole lists are made once for all who ask, and bounded (`bodiesMax`).
+// uncharged: whole lists are made once for all clients, and bounded (`bodiesMax`).
 import { uncharged } from "#platform/ledger.ts";
 import { bytesResponse, compressBody } from "#server/respond.ts";
 import { gzipBytesMin } from "#forms/gzip.ts";
@@ -30,7 +30,7 @@ import {
 } from "./read-form.ts";
 import { formOf, getVersion, type ListQuery, listQuery } from "./read-query.ts";
 
-/** Writing such a body takes a millisecond or more over TLS. */
+/** Minimum size of a body that gets its own turn of the loop: writing it takes a millisecond or more over TLS. */
 const turnBytesMin = 512 * 1024;
 
 export class KubernetesFrontend {
@@ -61,7 +61,7 @@ export class KubernetesFrontend {
     const negotiated = formOf(resource.kind, request, query);
     if (version === "pass" || negotiated === "pass") return "pass";
     if (negotiated.transform?.kind === "PartialObjectMetadataList") return "pass";
-    // One object straight from the upstream costs it less than a proof that ours is the newest.
+    // Reading one object costs the upstream less than proving that the mirror's copy is the newest.
     if (version.kind === "latest" && this.#deps.consistency === "verify") return "pass";
     const form = readForm(resource, negotiated, query);
     if (form === undefined) return "pass";
@@ -123,14 +123,14 @@ export class KubernetesFrontend {
     const nowMs = this.#deps.clock.nowMs();
     const head = table(resource, form, [], { nowMs, ...metadata });
     const row = rowMaker(resource, form, nowMs);
-    // Indexes are within the page.
+    // Every index `at` is within the page.
     const entry = (at: number): object => row((items[at] as SharedObject).object);
     const rows = { count: items.length, isLong: isLongList(items), entry };
     const negotiated = { mediaType: form.contentType, isPretty: false };
     return wholeList(head, "rows", rows, negotiated, pace, holding);
   }
 
-  /** A whole list as many clients request it: one encoding and one compression per state for all of them. */
+  /** Answers with a whole list, which many clients request: one encoding and one compression per state for all of them. */
   async #wholeList(
     { resource, request }: Read,
     asked: ListQuery,
@@ -142,13 +142,13 @@ export class KubernetesFrontend {
     const pace = new Pace(this.#deps.clock);
     const make = async (): Promise<readonly Uint8Array[]> => {
       const page = await presentPage(resource, asked, pace);
-      // For all who ask for it.
+      // The body is shared by all clients, so no client is charged.
       return this.#pageBody({ resource, holding: uncharged }, form, page, pace);
     };
     const key = `${asked.predicate.from} ${item.key}`;
     const at = `${mirror.cache.state.revision}/${mirror.proven}`;
     const body = await resource.bodies.get(key, at, make);
-    // A crowd that asks at once writes one after the other.
+    // Simultaneous large answers are written one per turn.
     if (body.bytes >= turnBytesMin) await pace.turn();
     if (body.bytes < gzipBytesMin || !acceptsGzip(request.headers["accept-encoding"])) {
       const left = this.#deps.largeAnswers.enter(body.bytes);
@@ -167,7 +167,7 @@ export class KubernetesFrontend {
   }
 }
 
-/** All objects of a place in their present state: equal for all clients at one state. */
+/** Whether the query selects all objects of a place in their current state: then the body is equal for all clients. */
 function isWholePresent(asked: ListQuery): boolean {
   return (
     asked.plain && asked.limit === 0 && asked.continue === "" && asked.version.kind !== "exact"

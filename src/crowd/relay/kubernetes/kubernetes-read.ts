@@ -23,29 +23,29 @@ export interface FrontendDeps {
   readonly streams: WatchStreamDeps;
   readonly metrics: RelayMetrics;
   readonly largeAnswers: LargeResponseLimiter;
-  /** Of open watches. */
+  /** Compiled selectors that open watches share. */
   readonly selectors: SelectorPool;
-  /** "verify": as Kubernetes promises. "cache": the newest state the mirror has counts as most recent. */
+  /** "verify": reads are as fresh as Kubernetes promises. "cache": the mirror's newest state counts as most recent. */
   readonly consistency: "verify" | "cache";
 }
 
-/** Already authorised. */
+/** A read that is already authorised. */
 export interface Read {
   readonly resource: Mirrored;
   readonly request: PlainRequest;
   readonly verb: string;
-  /** What was authorised, and the only place to read at. */
+  /** Place that was authorised; the read must not go beyond it. */
   readonly place: Place;
   readonly query: URLSearchParams;
   readonly holding: Holding;
-  /** Whom what a watch keeps is counted for. */
+  /** Name of the caller; selectors kept for its watches are counted under this name. */
   readonly callerName: string;
 }
 
-/** "pass": cannot be said exactly here; it is the upstream's to answer. */
+/** "pass": the relay cannot answer exactly, so the request passes to the upstream. */
 export type Answer = PlainResponse | "pass";
 
-/** Waits until the mirror is as new as `version` wants. @returns headers that say so when it is not. */
+/** Waits until the mirror is as new as `version` requires. @returns a warning header when it may not be. */
 export async function freshEnough(
   deps: FrontendDeps,
   { freshness, mirror }: Mirrored,
@@ -57,7 +57,7 @@ export async function freshEnough(
     await freshness.latest();
     return {};
   } catch {
-    // Also a 4xx is about the relay's own question, or of a load balancer; the client has asked another one.
+    // Even a 4xx concerns only the relay's own request, or comes from a load balancer; the client's request differs.
     deps.metrics.staleReads.add([]);
     const seconds = Math.ceil(mirror.ageMs / 1000);
     const text = `the relay cannot reach its upstream; this may be ${seconds} s old`;

@@ -61,7 +61,7 @@ export async function answerWatch(
   return stream.byteResponse(format, { "content-type": contentType, ...headers });
 }
 
-/** `giveUp` runs when the watch is turned away. */
+/** Enters the limiter of large responses; calls `giveUp` when it refuses the watch. */
 function enterHerdOr(
   giveUp: () => void,
   deps: FrontendDeps,
@@ -76,7 +76,7 @@ function enterHerdOr(
   }
 }
 
-/** A watch that begins with a whole state is a list by another name. Undefined: it does not. */
+/** A watch that begins with the whole state costs as much as a list. Undefined: this watch does not begin with it. */
 function enterHerd(
   { largeAnswers }: FrontendDeps,
   { kind, mirror }: Mirrored,
@@ -125,14 +125,14 @@ function startCursor(
       start: asked.after === undefined ? "state" : { after: asked.after },
       marker: asked.marker,
       latest: asked.latestOnly,
-      // The checksum is over whole objects: clients of other forms could not verify it.
+      // The checksum covers whole objects: clients of other forms could not verify it.
       checksums: asked.checksums && form.kind === "objects",
     },
     stream,
   );
 }
 
-/** Gives the selectors back when the watch is closed. */
+/** Wraps a cursor so that its selectors return to the pool when the watch is closed. */
 function keeping(cursor: Cursor, selectors: KeptSelectors): CursorHandle {
   return {
     get live() {
@@ -147,7 +147,7 @@ function keeping(cursor: Cursor, selectors: KeptSelectors): CursorHandle {
   };
 }
 
-/** Leaves the limiter when its watcher has the state, or is gone; from then on it is a watcher like any other. */
+/** Leaves the limiter when the watcher has the initial state or disconnects; from then on the watch is an ordinary one. */
 function attachHerd(stream: WatchStream, cursor: CursorHandle, left: () => void): void {
   stream.attach({
     resume() {

@@ -24,7 +24,7 @@ export interface Page {
   };
 }
 
-/** Undefined: of a moment the mirror does not know; the upstream may. */
+/** Returns a page of a list. Undefined: the mirror does not know the requested state; the upstream may know it. */
 export async function pageOf(
   resource: Mirrored,
   asked: ListQuery,
@@ -48,7 +48,7 @@ export async function pageOf(
   return pageFrom(resource, asked, { snapshot: present(resource), prefix, start: from }, pace);
 }
 
-/** All of it, as it is now. */
+/** Returns all selected objects in their current state as one page. */
 export async function presentPage(
   resource: Mirrored,
   { predicate }: ListQuery,
@@ -60,7 +60,7 @@ export async function presentPage(
   return { items, metadata: { resourceVersion: String(revision) } };
 }
 
-/** By the newest name it has: what was asked for may be newer than the newest event. */
+/** Returns the current state under its newest proven revision: the requested revision may be above the newest event's. */
 function present({ mirror }: Mirrored): Snapshot {
   return { ...mirror.cache.state.snapshot(), revision: mirror.proven };
 }
@@ -72,7 +72,7 @@ function snapshotAt(resource: Mirrored, revision: number): Snapshot | undefined 
   return mirror.proves(revision) ? present(resource) : undefined;
 }
 
-/** `prefix`: what all keys of the list begin with, and a `continue` leaves out. */
+/** @param at `prefix`: common prefix of all keys of the list; a `continue` token omits it. */
 async function pageFrom(
   resource: Mirrored,
   { predicate, limit, plain }: ListQuery,
@@ -81,7 +81,7 @@ async function pageFrom(
 ): Promise<Page> {
   const { revision, objects } = at.snapshot;
   const from = at.start < predicate.from ? predicate.from : at.start;
-  // Before the first turn: a mirror that starts anew in between lets go of it again.
+  // The snapshot is pinned before the first turn of the loop: a mirror that starts anew later drops its pins itself.
   const isPart = limit > 0 && objects.countRange(from, predicate.to) > limit;
   if (isPart) resource.mirror.cache.state.pin(at.snapshot);
   const { items, last, more } = await selectObjects(objects, predicate, { from, limit }, pace);

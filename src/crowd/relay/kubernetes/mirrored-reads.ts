@@ -20,7 +20,7 @@ interface MirroredReadsDeps {
   readonly frontend: KubernetesFrontend;
   readonly streams: OpenStreams;
   readonly reviews: StreamReviewDeps;
-  /** Absent: no read waits for another. */
+  /** Absent: reads do not queue for seats. */
   readonly fairness: Fairness | undefined;
   /** Absent: reads are not compared with the upstream. */
   readonly shadow: Shadow | undefined;
@@ -31,7 +31,7 @@ const readVerbs = new Set(["get", "list", "watch"]);
 
 export class MirroredReads {
   readonly #deps: MirroredReadsDeps;
-  /** How long a client waits for the first list. */
+  /** Maximum time a client waits for the first list. */
   readonly #freshWaitMs: number;
 
   constructor(deps: MirroredReadsDeps, limits: { readonly freshWaitMs: number }) {
@@ -39,7 +39,7 @@ export class MirroredReads {
     this.#freshWaitMs = limits.freshWaitMs;
   }
 
-  /** "pass": the upstream answers this one. */
+  /** Answers a read from the mirror. "pass": the request passes to the upstream. */
   async answer(asked: Asked, info: RequestInfo): Promise<PlainResponse | "pass"> {
     const resource = this.#mirroredRead(asked.request, info);
     if (resource === undefined) return "pass";
@@ -51,7 +51,7 @@ export class MirroredReads {
   #mirroredRead(request: PlainRequest, info: RequestInfo): Mirrored | undefined {
     if (request.method !== "GET" || !info.isResourceRequest || info.subresource !== "")
       return undefined;
-    // What a request that is no watch would switch to, the upstream knows.
+    // Only the upstream knows the protocol upgrades of requests other than watches.
     if (request.upgrade !== undefined && !(info.verb === "watch" && isWebSocket(request)))
       return undefined;
     if (!readVerbs.has(info.verb) || info.parts.length > 2) return undefined;
@@ -64,10 +64,10 @@ export class MirroredReads {
   ): Promise<PlainResponse | "pass"> {
     const { request, info, query, door, caller } = read;
     const { question: asked, place } = askedPlace(resource.kind, info, query);
-    // A path that fits no object of this kind has an answer of the upstream's own.
+    // For a path that does not match an object of this kind, the upstream produces the error.
     if (place === undefined || pathSegmentProblem(place.name) !== undefined) return "pass";
     await door.authorize(caller, asked);
-    // What the relay may not mirror it still passes on.
+    // A resource that the relay cannot mirror passes through.
     const { mirror, upstream } = resource;
     if (mirror.closed) return "pass";
     if (upstream.passes || (!mirror.ready && !this.#deps.mirrors.isAwaited(resource)))
@@ -91,7 +91,7 @@ export class MirroredReads {
     return response;
   }
 
-  /** A request before the first list waits for it, within bounds. */
+  /** Waits for the first list within a time limit. Throws 503 when there is still none, or the mirror has ended. */
   async #untilServing(resource: Mirrored, request: PlainRequest): Promise<void> {
     const { mirror } = resource;
     if (mirror.ready && !mirror.closed) return;

@@ -28,20 +28,20 @@ type MetaVersion = NonNullable<Negotiated["transform"]>["version"];
 
 const encoder = new TextEncoder();
 
-/** Objects whole, apiVersion and kind included: as single objects, and as items of lists of custom ones. */
+/** Whole objects with apiVersion and kind: for single objects, and for list items of custom resources. */
 const wholeForm: ItemForm = {
   key: "json",
   layout: "json",
   bytes: (object) => object.json,
 };
 
-/** Undefined: the relay cannot make this form of this resource. */
+/** Form of an answer. Undefined: the relay cannot produce this form of this resource. */
 export type ReadForm =
   | { readonly kind: "objects"; readonly item: ItemForm; readonly contentType: MediaType }
   | {
       readonly kind: "metadata";
       readonly item: ItemForm;
-      /** Of whole bodies; a watch may add to it. */
+      /** Content type of whole bodies; that of a watch may have an additional parameter. */
       readonly contentType: MediaType;
       readonly version: MetaVersion;
     }
@@ -77,18 +77,18 @@ export function readForm(
   return { kind: "metadata", item, contentType, version };
 }
 
-/** Items of lists of built-in kinds leave out what the list says once, as upstream's do. */
+/** Returns the form of list items. For built-in kinds it omits apiVersion and kind, which the list states once, as upstream. */
 export function listItem({ kind }: Mirrored, form: Exclude<ReadForm, { kind: "table" }>): ItemForm {
   const isPlain = form.kind === "objects" && form.item.layout === "json";
   return isPlain && hasProtobufForm(kind) ? storedForm(kind.apiVersion, kind.kind) : form.item;
 }
 
-/** The message type of whole objects of `kind`. */
+/** Returns the protobuf form of whole objects of `kind`. */
 function binaryForm(kind: MirroredKind): ItemForm {
   return protobufForm("pb", kind, ({ object }) => object);
 }
 
-/** One object as the whole body of an answer. */
+/** Returns one object as the whole body of an answer. */
 export function oneBody(
   resource: Mirrored,
   form: Exclude<ReadForm, { kind: "table" }>,
@@ -100,7 +100,7 @@ export function oneBody(
   return objectOfEntry(type, bytes);
 }
 
-/** As upstream ends every JSON body. */
+/** Appends a line end, as upstream does to every JSON body. */
 function line(json: Uint8Array): Uint8Array {
   const out = new Uint8Array(json.length + 1);
   out.set(json);
@@ -127,7 +127,7 @@ export function table(
   });
 }
 
-/** Rows of such a table, one by one. */
+/** Returns a function that makes the row of an object in such a table. */
 export function rowMaker(
   resource: Mirrored,
   form: Extract<ReadForm, { kind: "table" }>,
@@ -148,7 +148,7 @@ function partial(object: AnyObject, version: MetaVersion): AnyObject {
   return { ...partialObjectMetadata(object, `meta.k8s.io/${version}`) };
 }
 
-/** What many watches share; a quiet watch is hundreds of bytes smaller for it. */
+/** Formats shared by many watches, which saves hundreds of bytes per idle watch. */
 const wholeJson = jsonFormat("json", (cached) => cached.json);
 const wholeBinary = new WeakMap<MirroredKind, WatchFormat>();
 
@@ -185,7 +185,7 @@ export function watchFormat(clock: Clock, resource: Mirrored, form: ReadForm): W
   }
 }
 
-/** Columns go out with the first event only, so one stream has one format of its own. */
+/** Only the first event of a stream contains the columns, so each stream has a format of its own. */
 function tableFormat(
   clock: Clock,
   resource: Mirrored,

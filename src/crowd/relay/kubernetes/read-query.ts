@@ -20,9 +20,9 @@ import { compilePredicate, type Predicate } from "#watch/predicate.ts";
 import type { MirroredKind } from "../mirror/mirrored-kind.ts";
 
 export type Version =
-  /** Most recent: nothing older than the request itself. */
+  /** Most recent: at least as new as the request itself. */
   | { readonly kind: "latest" }
-  /** "0": any state. */
+  /** resourceVersion "0": any state. */
   | { readonly kind: "any" }
   | { readonly kind: "atLeast"; readonly revision: number }
   | { readonly kind: "exact"; readonly revision: number };
@@ -35,10 +35,10 @@ export interface Selectors {
 export interface ListQuery extends Selectors {
   readonly form: Negotiated;
   readonly predicate: Predicate;
-  /** No selector: what is left over can be counted, and the body shared. */
+  /** Whether the list has no selector: then the remaining items can be counted, and the body can be shared. */
   readonly plain: boolean;
   readonly version: Version;
-  /** 0: no limit. */
+  /** Maximum number of items; 0: no limit. */
   readonly limit: number;
   readonly continue: string;
 }
@@ -46,15 +46,15 @@ export interface ListQuery extends Selectors {
 export interface WatchQuery {
   readonly form: Negotiated;
   readonly predicate: Predicate;
-  /** `after`: strictly after that revision; otherwise with the state first. */
+  /** Revision strictly after which the events begin. Undefined: the watch begins with the state. */
   readonly after: number | undefined;
   readonly version: Version;
-  /** The end of the initial events is marked. */
+  /** Whether a bookmark marks the end of the initial events. */
   readonly marker: boolean;
   readonly allowBookmarks: boolean;
-  /** Bookmarks say what the view holds, to be checked: a parameter of ours, which others ignore. */
+  /** Whether bookmarks contain a checksum of the view. The parameter is Pilothouse's own; other servers ignore it. */
   readonly checksums: boolean;
-  /** At most one event per object and window: likewise. */
+  /** Whether the watch gets at most one event per object and window. The parameter is Pilothouse's own too. */
   readonly latestOnly: boolean;
   readonly timeoutSeconds: number;
 }
@@ -92,7 +92,7 @@ export function listQuery(
   };
 }
 
-/** The watch that is asked for. */
+/** Parses the query of a watch. */
 export function watchQuery(
   kind: MirroredKind,
   place: Place,
@@ -117,7 +117,7 @@ export function watchQuery(
   };
 }
 
-/** undefined: no such parameter. Of GET of one object; "latest" passes through there. */
+/** Returns the version for a GET of one object, where "latest" passes through. Undefined: the query has no such parameter. */
 export function getVersion(query: URLSearchParams): Version | Pass {
   return asked(query.get("resourceVersion"));
 }
@@ -154,7 +154,7 @@ function checkFields(kind: MirroredKind, selector: FieldSelector): FieldSelector
   return checkFieldSelector(group, resource, selector, custom?.selectableFields);
 }
 
-/** Of everything, which most informers ask for: one for all of them. */
+/** Predicate that selects everything, as most informers do; all of them share it. */
 const everything = compilePredicate({ namespace: "", namespaced: false });
 
 export function predicateOf(
@@ -171,7 +171,7 @@ function isPlain(selectors: Selectors): boolean {
   return (labels?.requirements.length ?? 0) + (fields?.requirements.length ?? 0) === 0;
 }
 
-/** One text for all ways to write the same field selector. */
+/** Returns a canonical text, equal for all spellings of the same field selector. */
 export function fieldText(selectors: Selectors): string {
   return selectors.fields === undefined ? "" : printFieldSelector(selectors.fields);
 }
@@ -206,7 +206,7 @@ function watchStart(
     const after = version.kind === "atLeast" ? version.revision : undefined;
     return { after, version: after === undefined ? version : { kind: "any" }, marker: false };
   }
-  // Without the initial events, "most recent" has no position the mirror could vouch for.
+  // Without the initial events, the mirror cannot prove any position to be the most recent one.
   if (!isTrue(initial) || match !== "NotOlderThan") return "pass";
   return { after: undefined, version, marker: isTrue(query.get("allowWatchBookmarks")) };
 }
