@@ -11,7 +11,7 @@ interface AdmissionFacts {
   readonly object: AnyObject | undefined;
   readonly oldObject: AnyObject | undefined;
   readonly dryRun: boolean;
-  /** The same object in all calls about one attempt at one write. */
+  /** The same object in all admission calls about one attempt of one write. */
   readonly attempt: object;
   readonly options?: AnyObject;
 }
@@ -27,14 +27,14 @@ export function admissionRequest(
     info: kind.resource,
     namespace: namespaceOf(context, kind, facts.name),
     user: context.user,
-    // Not its signal, which most writes never need: one that is made costs 20 us at the request's end.
+    // The context and not its signal: most writes never need a signal, and making one costs 20 us.
     ending: context,
     warn: (text) => context.warnings.add(text),
     annotate: (key, value) => context.audit?.annotate(key, value),
   };
 }
 
-/** As upstream's attributes say it to plugins, policies and webhooks alike: a Namespace is in itself. */
+/** Namespace of the attributes: a Namespace object counts as inside itself, as in upstream's attributes. */
 function namespaceOf({ place }: RequestContext, { resource }: ServedKind, name: string): string {
   return isNamespaceResource(resource) ? name : place.namespace;
 }

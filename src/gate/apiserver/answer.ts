@@ -17,10 +17,10 @@ import { includeObject, partial, tableOf } from "./table.ts";
 
 const plain: Negotiated = { mediaType: "application/json", isPretty: false };
 const newline = 0x0a;
-/** Of a column's definition: it is parsed, filled and written. */
+/** Bytes charged for a column's definition, which is parsed, filled and written. */
 const columnBytes = 100;
 
-/** Negotiated before any work is done, so that a 406 has no effect. @throws ApiError 406. */
+/** Negotiates the form of the answer. Runs before any work is done, so that a 406 has no effect. @throws ApiError 406. */
 export function formFor(context: RequestContext, kind: ServedKind): Negotiated {
   if (context.request.peer.kind === "direct") return plain;
   return negotiate(context.request.headers, context.query, transformRule(kind));
@@ -31,7 +31,7 @@ function transformRule(kind: ServedKind): TransformRule {
   return kind.printer === undefined ? "metadata" : "objects";
 }
 
-/** The form of what is no stored object. */
+/** Negotiates the form of an answer that is not a stored object. */
 export function plainForm(context: RequestContext, rule: TransformRule): Negotiated {
   if (context.request.peer.kind === "direct") return plain;
   return negotiate(context.request.headers, context.query, rule);
@@ -57,7 +57,7 @@ async function answerShown(
   cached: CachedObject,
 ): Promise<PlainResponse> {
   if (form.transform?.kind === "Table") return answerTable(context, kind, form, status, cached);
-  // What a dry run would have created is at no revision.
+  // A dry run's object has no revision, so the answer has no resourceVersion.
   if (cached.revision === 0) {
     return answerObject(context, kind, form, status, stripVersion(kind.show(cached)));
   }
@@ -71,7 +71,7 @@ async function answerShown(
   return answerObject(context, kind, form, status, kind.show(cached));
 }
 
-/** Columns by the thousand, which are parsed at their first use, and a large object are a turn of the loop each. */
+/** Answers with a table. Thousands of columns, parsed at first use, and a large object each take a turn of the event loop. */
 async function answerTable(
   context: RequestContext,
   kind: ServedKind,
@@ -95,7 +95,7 @@ async function answerTable(
   return objectResponse(context.request, status, table, form, contentHeaders(form));
 }
 
-/** The entry that lists hold, too: made once per object. */
+/** Answers in protobuf with the encoded entry that lists use too; an object is encoded once. */
 function answerBinary(kind: ServedKind, status: number, cached: CachedObject): PlainResponse {
   const { apiVersion } = kind;
   const type = { apiVersion, kind: kind.resource.kind };
@@ -116,7 +116,7 @@ function jsonLine(cached: CachedObject): Uint8Array {
   return line;
 }
 
-/** `object` in the version of the request. */
+/** Answers with `object`, which is in the version of the request. */
 export function answerObject(
   context: RequestContext,
   kind: ServedKind,
@@ -128,13 +128,13 @@ export function answerObject(
   return answerMade(context, type, form, status, object);
 }
 
-/** What an object is called in messages, and how it is shown as a table. */
+/** The type's name in messages, and its table printer. */
 interface ShownType {
   readonly goType: string;
   readonly printer: Printer | undefined;
 }
 
-/** Also for what is stored nowhere: reviews, Scale. */
+/** Answers with an object. Also serves types that are not stored: reviews, Scale. */
 export function answerMade(
   context: RequestContext,
   type: ShownType,
@@ -180,7 +180,7 @@ function notList(type: string): Error {
   return failure(406, "NotAcceptable", text);
 }
 
-/** How upstream's messages name a type: `core.Pod`, `rbac.Role`. */
+/** Name of a type in upstream's messages: `core.Pod`, `rbac.Role`. */
 function goType({ resource: info, custom }: ServedKind): string {
   if (custom !== undefined) return "unstructured.Unstructured";
   return `${info.group === "" ? "core" : info.group.split(".")[0]}.${info.kind}`;
@@ -191,7 +191,7 @@ export function contentHeaders(form: Negotiated): Headers {
   return { "content-type": form.mediaType };
 }
 
-/** 201 with a Status: what was made is no object of its own. */
+/** Answers 201 with a Status, because the created thing is not an object of its own (a binding). */
 export function answerCreated(context: RequestContext, form: Negotiated): PlainResponse {
   const status: Status = {
     kind: "Status",
@@ -203,7 +203,7 @@ export function answerCreated(context: RequestContext, form: Negotiated): PlainR
   return answerStatus(context, form, 201, status);
 }
 
-/** A Status that is no error. */
+/** Answers with a Status that does not report an error. */
 export function answerStatus(
   context: RequestContext,
   form: Negotiated,

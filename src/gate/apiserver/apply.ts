@@ -51,7 +51,7 @@ export async function handleApply(
   });
 }
 
-/** Upstream's storage of these lets a write of the status create the object. */
+/** Resources whose storage, as upstream, lets a write of the status create the object. By key: `GROUP/RESOURCE`. */
 const madeByStatus: ReadonlySet<string> = new Set([
   "/services",
   "admissionregistration.k8s.io/validatingadmissionpolicies",
@@ -61,7 +61,7 @@ function isMadeByStatus({ resource }: StoredKind, subresource: string): boolean 
   return subresource === "status" && madeByStatus.has(`${resource.group}/${resource.resource}`);
 }
 
-/** A configuration with a uid means an object that exists. */
+/** Refuses a configuration with a uid when no object exists, because a uid refers to an existing object. */
 function refuseUid(kind: StoredKind, { metadata }: AnyObject, { name }: Place): void {
   const { uid = "" } = metadata ?? {};
   if (uid === "") return;
@@ -69,13 +69,13 @@ function refuseUid(kind: StoredKind, { metadata }: AnyObject, { name }: Place): 
   throw conflict(kind.resource, name, why);
 }
 
-/** namespace/name as the configuration says them, either may be empty. */
+/** `NAMESPACE/NAME` from the configuration; either part may be empty. */
 function sentAs({ metadata }: AnyObject): string {
   const { namespace = "", name = "" } = metadata ?? {};
   return `${namespace}/${name}`;
 }
 
-/** A merge knows which scalar a field takes; ranges, formats and canonical forms are the decoder's. */
+/** Decodes the merged object: the merge checks scalar types, the decoder checks ranges, formats and canonical forms. */
 function typed(kind: StoredKind, merged: AnyObject, configuration: AnyObject): AnyObject {
   if (kind.custom !== undefined) return merged;
   try {
@@ -85,7 +85,7 @@ function typed(kind: StoredKind, merged: AnyObject, configuration: AnyObject): A
   }
 }
 
-/** What the decoder says of a merged object, as upstream: a fault of the server. Other errors as they are. */
+/** Turns a decoding error (400) of a merged object into a 500, as upstream. Other errors are returned unchanged. */
 export function conversionFault(
   error: ApiError,
   configuration: AnyObject,
@@ -98,7 +98,7 @@ export function conversionFault(
   return failure(500, "", `${what}: unable to convert unstructured object to ${gvk}: ${why}`);
 }
 
-/** Upstream's converter names no field. */
+/** Removes field names from a decoder's message, because upstream's converter does not name fields. */
 function conversionText(message: string): string {
   return message
     .replace(/^\S+ in version "[^"]*" cannot be handled as a \S+: /, "")
@@ -130,14 +130,14 @@ export function applyConfiguration({ value }: Document, expected: GroupVersionKi
   return apiVersion === canonical ? object : { ...object, apiVersion: canonical };
 }
 
-/** What is no text, or has two slashes, states nothing. */
+/** The kind in the configuration. A part that is not a text, or a version with two slashes, counts as empty. */
 function statedKind({ apiVersion, kind }: AnyObject): GroupVersionKind {
   const gv = parseApiVersion(typeof apiVersion === "string" ? apiVersion : "");
   if (gv === undefined) return { group: "", version: "", kind: "" };
   return { ...gv, kind: typeof kind === "string" ? kind : "" };
 }
 
-/** Reports repeated keys once the merge went well; it refuses unknown fields itself. */
+/** Reports repeated keys after a successful merge; the merge itself refuses unknown fields. */
 export function checkRepeats(context: RequestContext, query: WriteQuery, patch: Document): void {
   const duplicates = fieldFindings([], patch.duplicates);
   const lines = patch.repeatedKeys ?? [];

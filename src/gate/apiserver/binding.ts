@@ -56,7 +56,7 @@ export async function bindPod(
   const binding = await readTyped(context, bindingKind, deps.bodies, query.fieldValidation);
   const name = boundName(context, binding);
   const node = targetNode(binding);
-  // `bindings` names its pod in the body: one of the namespace that was authorised.
+  // A request to `bindings` names its pod in the body; the pod is in the authorised namespace.
   const inPod = { ...context, place: context.place.named(name) };
   const admitted = await admitBinding(deps, inPod, path, binding, query);
   await writeThrough(deps, inPod, pods, query, {
@@ -71,7 +71,7 @@ export async function bindPod(
   return answerCreated(context, form);
 }
 
-/** Of the Binding, as upstream: the pod's own change by it is not admitted. */
+/** Admits the Binding. The update of the pod that follows is not admitted, as upstream. */
 async function admitBinding(
   deps: ApiDeps,
   context: RequestContext,
@@ -116,7 +116,7 @@ function targetNode(binding: AnyObject): string {
   if (name === "") {
     errors.push({ reason: "FieldValueRequired", field: "target.name", message: "Required value" });
   }
-  // Upstream hands these up as plain errors: 500 without a reason.
+  // Upstream returns these as plain errors: 500 without a reason.
   const [first] = errors;
   if (first !== undefined) throw failure(500, "", `${first.field}: ${first.message}`);
   return name;
@@ -134,7 +134,7 @@ function bound(
   const parts = pod as PodParts; // a stored pod
   const annotations = { ...metadata.annotations, ...binding.metadata?.annotations };
   const labels = { ...metadata.labels, ...binding.metadata?.labels };
-  // What was hoped for is over: nobody is to count the pod at the node that was nominated.
+  // Clears the nomination: a bound pod must no longer be counted at its nominated node.
   const { nominatedNodeName: _, ...status } = parts.status ?? {};
   return {
     ...pod,
@@ -173,7 +173,7 @@ function precondition(name: string, what: string, wanted: string, actual: string
   return conflict(bindingResource, name, why);
 }
 
-/** In its place among the others; the time stays when it was so before. */
+/** Sets condition PodScheduled at its place in the list; its transition time stays if it was True before. */
 function markScheduled(conditions: readonly Condition[], nowMs: number): readonly Condition[] {
   const at = conditions.findIndex(({ type }) => type === "PodScheduled");
   const known = conditions[at];

@@ -1,4 +1,4 @@
-/** Text of a body to plain data, bounded, with repeated fields found. */
+/** Parses the text of a body into plain data, within limits, and finds repeated fields. */
 import { objectLimits } from "#api/json/object-limits.ts";
 import type { JsonScan } from "#wire/json-scan.ts";
 import { decodeUtf8, jsonFault, parseJson, parseJsonNotingDuplicates } from "#wire/json.ts";
@@ -6,31 +6,31 @@ import type { YamlReader, YamlReading } from "#wire/yaml-reader.ts";
 
 export type BodyFormat = "json" | "yaml";
 
-/** How bodies are read, and what one may hold. */
+/** The YAML reader of bodies and the maximum size of a body. */
 export interface Bodies {
   readonly bytesMax: number;
   readonly yaml: YamlReader;
 }
 
-/** What a text had that its value does not tell: keys that stood twice, a number beyond all. */
+/** Facts about a text that its parsed value does not show: repeated keys, a number out of range. */
 export interface Repeats {
   readonly duplicates?: JsonScan;
-  /** Of YAML: `line 3: key "a" already set in map`. */
+  /** Repeated keys of a YAML text: `line 3: key "a" already set in map`. */
   readonly repeatedKeys?: readonly string[];
-  /** Of a patch: findings about itself, told before those of the object. */
+  /** Findings about a patch itself, reported before those about the object. */
   readonly patchFindings?: readonly string[];
-  /** A number that nothing can hold: `1e400`. The document is refused, at the latest once its kind is checked. */
+  /** A number out of any type's range: `1e400`. The document is refused, at the latest when its kind is checked. */
   readonly overflow?: string;
 }
 
-/** A decoded document; from direct callers without any repeats. */
+/** A decoded document. A document of a direct caller has no repeats. */
 export interface Document extends Repeats {
   readonly value: unknown;
-  /** What it was read from, for messages that show it. */
+  /** The encoded bytes, for messages that show them. */
   readonly source?: Uint8Array;
 }
 
-/** Uses of YAML anchors; values and texts are bounded besides. */
+/** Maximum number of uses of YAML anchors; values and texts have limits of their own. */
 const aliasMax = 10_000;
 
 export async function parseBody(
@@ -45,7 +45,7 @@ export async function parseBody(
   const text = decodeUtf8(bytes);
   const parsed = noting ? parseJsonNotingDuplicates(text, limits) : parseJson(text, limits);
   if (parsed.kind !== "error" || isAscii(text)) return parsed;
-  // A text that nests too deep is not scanned.
+  // A text that nests too deep is not scanned for the fault.
   const fault = parsed.message === tooDeep ? undefined : jsonFault(bytes);
   return fault === undefined ? parsed : { kind: "error", message: fault };
 }

@@ -42,10 +42,10 @@ import { checkCustomKind, notAnObject, unrecognized, withKind } from "./stated-k
 import { decodeProtobuf, TooManyFieldsError } from "#forms/protobuf/decode.ts";
 import type { FieldValidation } from "./write-options.ts";
 
-/** Of a request whose body has not come yet: it has no seat to itself, so that seats do not bound how many there are. */
+/** Bytes charged for a request whose body has not arrived yet. It holds no seat, so seats do not bound such requests. */
 const waitingBytes = 16 * 1024;
 
-/** The bytes, or 413, 429. A body that is a frozen object has none. */
+/** Reads the body's bytes; a body that is a frozen object has none. @throws ApiError 413, 429. */
 async function readBytes(context: RequestContext, { bytesMax }: Bodies): Promise<Uint8Array> {
   const { request, holding } = context;
   if (request.body.kind !== "bytes") return new Uint8Array(0);
@@ -61,7 +61,7 @@ async function readBytes(context: RequestContext, { bytesMax }: Bodies): Promise
   return bytes;
 }
 
-/** Text of a body to data, or what is wrong with it. @throws ApiError 413, 429. */
+/** Parses the text of a body. @returns the data or the syntax error. @throws ApiError 413, 429. */
 export async function readText(
   context: RequestContext,
   bodies: Bodies,
@@ -96,7 +96,7 @@ async function readParsed(
   }
 }
 
-/** Direct callers send no bytes; this many values are some 10 KB. */
+/** Number of values from which an object counts as long; they are about 10 KB. Direct callers send no bytes to count. */
 const longValuesMin = 500;
 
 function notePace({ pace }: RequestContext, object: unknown): void {
@@ -122,7 +122,7 @@ export async function readDocument(
   }
   if (format === undefined) throw unsupportedMediaType(objectMediaTypes);
   const bytes = await readBytes(context, bodies);
-  // Of nothing, YAML is a document, too.
+  // An empty body is a valid YAML document.
   if (bytes.length === 0 && format !== "yaml") return undefined;
   if (format === "protobuf") return parseProtobuf(bytes, kindName);
   const read = await readParsed(bytes, format, noting, bodies);
@@ -130,7 +130,7 @@ export async function readDocument(
   return format === "json" ? withSpelling(document, kindName, bytes) : document;
 }
 
-/** A kept field is bytes to upstream's decoder: it sees no keys in there that stand twice. */
+/** Keeps the spelling of a raw field. Upstream decodes that field as bytes, so repeated keys in it are not reported. */
 function withSpelling(document: Document, kindName: string, bytes: Uint8Array): Document {
   const field = keptField(kindName);
   if (field === undefined) return document;
@@ -148,7 +148,7 @@ const bodyFormats: ReadonlyMap<string, BodyFormat | "protobuf"> = new Map([
   ["text/yaml", "yaml"],
 ]);
 
-/** Built-in kinds only: no schema says how a custom resource would travel. */
+/** Decodes protobuf of a built-in kind; custom resources have no protobuf encoding. */
 function parseProtobuf(bytes: Uint8Array, kindName: string): Document {
   try {
     const { apiVersion, kind, raw } = readEnvelope(bytes);
@@ -185,7 +185,7 @@ function parseDocument(
   throw unrecognized(kindName, format === "json" ? unreadable(message) : message, bytes);
 }
 
-/** No schema says how a custom resource would travel in protobuf. */
+/** Media types of custom resources, which have no protobuf encoding. */
 const customTypes = ["application/json", "application/yaml"];
 
 function checkCustomType(context: RequestContext, kind: ServedKind): void {
@@ -193,7 +193,7 @@ function checkCustomType(context: RequestContext, kind: ServedKind): void {
   throw unsupportedMediaType(customTypes);
 }
 
-/** The object a create or update sends: of the right kind and version, types checked, defaulted. */
+/** Reads the object of a create or update. Checks kind, version and types, and fills defaults. */
 export async function readObject(
   context: RequestContext,
   kind: ServedKind,
@@ -245,7 +245,7 @@ export async function decodeDocument(
   return defaulted;
 }
 
-/** What was found, as warnings, or as a 400 under Strict. @throws ApiError */
+/** Reports findings as warnings (Warn) or as a 400 (Strict). @throws ApiError 400. */
 function reportFindings(
   { warnings }: RequestContext,
   gvk: GroupVersionKind,
@@ -262,13 +262,13 @@ function reportFindings(
   if (all.length > 0) throw badRequest(cannotBeHandled(gvk, strictDecodingMessage(all)));
 }
 
-/** A typed field that held it has been refused with its name before. */
+/** Refuses a number out of range. In a typed field the check before has refused it already, with the field's name. */
 function refuseOverflow(gvk: GroupVersionKind, { overflow }: Repeats): void {
   if (overflow === undefined) return;
   throw badRequest(cannotBeHandled(gvk, overflowMessage(overflow, "value")));
 }
 
-/** `into`: `value`, or the field of a struct. */
+/** `into`: the Go target in the message, `value` or a struct's field. */
 export function overflowMessage(literal: string, into: string): string {
   return `json: cannot unmarshal number ${literal} into Go ${into} of type float64`;
 }

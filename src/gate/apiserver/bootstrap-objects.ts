@@ -1,19 +1,19 @@
-/** The objects a server keeps about itself and its cluster, as data (contract 1.20). */
+/** The objects that a server keeps about itself and its cluster, as data (contract 1.20). */
 import { aggregatorGroup, groupPriority, versionPriority } from "#api/schema/group-priorities.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { kubeletClientName } from "#auth/groups.ts";
 
 export interface BootstrapFacts {
-  /** Where clients reach this server. No Endpoints are made of an address that pods could not use. */
+  /** Address at which clients reach this server. Endpoints are made only if pods could use the address. */
   readonly advertise: { readonly host: string; readonly port: number };
-  /** Other servers serve the same storage: kubernetes-endpoints.ts keeps the addresses of all. */
+  /** Whether other servers serve the same storage. Then kubernetes-endpoints.ts keeps the addresses of all. */
   readonly isOneOfSeveral?: boolean;
-  /** `10.96.0.0/12`; its first address becomes Service default/kubernetes. */
+  /** Range of Service addresses, `10.96.0.0/12`; its first address becomes that of Service default/kubernetes. */
   readonly serviceCidr: string;
-  /** PEM of the authority behind client certificates, "" when there is none. */
+  /** PEM of the authority of client certificates; "" when there is none. */
   readonly clientCa: string;
-  /** For front proxies; absent: none is trusted. */
+  /** Trust settings for front proxies. Absent: no proxy is trusted. */
   readonly requestHeader?: {
     readonly clientCa: string;
     readonly allowedNames: readonly string[];
@@ -56,7 +56,7 @@ export function priorityClassObjects(): readonly AnyObject[] {
   ];
 }
 
-/** `now`: RFC 3339, when its condition became true. */
+/** `now`: the transition time of the ServiceCIDR's condition, as RFC 3339. */
 export function serviceCidrObject(facts: BootstrapFacts, now: string): AnyObject {
   return {
     apiVersion: "networking.k8s.io/v1",
@@ -107,7 +107,7 @@ export function kubernetesService(facts: BootstrapFacts): AnyObject {
   };
 }
 
-/** The first usable address of a block, whose lowest bits are zero: `10.96.0.0/12` -> `10.96.0.1`. */
+/** Returns the first usable address of a block whose lowest bits are zero: `10.96.0.0/12` -> `10.96.0.1`. */
 export function firstAddress(cidr: string): string {
   const network = cidr.split("/")[0] ?? "";
   if (network.includes(":")) return network.endsWith("::") ? `${network}1` : `${network}:1`;
@@ -119,12 +119,12 @@ function isLoopbackHost(host: string): boolean {
   return host.startsWith("127.") || host === "::1" || host === "localhost";
 }
 
-/** Whether another host may reach a server there: no loopback, and not the address that stands for all. */
+/** Whether another host may reach a server at `host`: false for loopback and for the unspecified address. */
 export function isReachable(host: string): boolean {
   return !isLoopbackHost(host) && host !== "0.0.0.0" && host !== "::";
 }
 
-/** `addresses`: of all servers. */
+/** `addresses`: the addresses of all servers. */
 export function kubernetesEndpoints(addresses: readonly string[], port: number): AnyObject {
   const ports = [{ name: "https", port, protocol: "TCP" }];
   return {
@@ -139,7 +139,7 @@ export function kubernetesEndpoints(addresses: readonly string[], port: number):
   };
 }
 
-/** `addresses`: of all servers, of one family. */
+/** `addresses`: the addresses of all servers, of one IP family. */
 export function kubernetesEndpointSlice(addresses: readonly string[], port: number): AnyObject {
   return {
     apiVersion: "discovery.k8s.io/v1",
@@ -155,7 +155,7 @@ export function kubernetesEndpointSlice(addresses: readonly string[], port: numb
   };
 }
 
-/** Since when the last use of legacy tokens is noted on their Secrets: upstream's cleaner reads it. */
+/** ConfigMap with the date since which Secrets record the last use of legacy tokens; upstream's cleaner reads it. */
 export function legacyTokenTracking(now: string): AnyObject {
   return {
     apiVersion: "v1",
@@ -168,7 +168,7 @@ export function legacyTokenTracking(now: string): AnyObject {
   };
 }
 
-/** What delegating servers read to trust the same callers. */
+/** ConfigMap that delegating servers read in order to trust the same callers. */
 export function authenticationConfigMap(facts: BootstrapFacts): AnyObject {
   const { clientCa, requestHeader: front } = facts;
   return {
@@ -209,7 +209,7 @@ export function kubeletClientBinding(): AnyObject {
   };
 }
 
-/** One APIService per built-in group-version; those of custom kinds follow the kinds (an aggregator's). */
+/** One APIService for each built-in group-version. The aggregator makes those of custom kinds. */
 export function apiServiceObjects(
   infos: readonly ResourceInfo[],
   now: string,

@@ -45,16 +45,16 @@ interface BootstrapDeps {
 }
 
 interface BootstrapOptions {
-  /** Of the controllers that run with this server, for the RBAC policy. */
+  /** Roles of the controllers that run with this server, for the RBAC policy. */
   readonly controllerRoles: readonly AccountRole[];
 }
 
-/** What to store when `current` is there: undefined to leave it. */
+/** Returns the object to store in place of `current`, or undefined to leave `current` unchanged. */
 type Reconcile = (wanted: AnyObject, current: AnyObject) => AnyObject | undefined;
 
 const keep: Reconcile = () => undefined;
 
-/** Resolves when every object is durable. Rejects with the first refusal, naming the object. */
+/** Resolves when every object is durable. Rejects with the first refusal; the object is in the log. */
 export async function bootstrap(
   deps: BootstrapDeps,
   facts: BootstrapFacts,
@@ -88,7 +88,7 @@ export async function bootstrap(
   ]);
 }
 
-/** Flow control alone: what is missing, and what must be as it was. */
+/** Ensures the flow control objects only: creates the missing ones and restores the mandatory ones. */
 export function ensureFlowControl(deps: BootstrapDeps): Promise<void> {
   return ensureAll(deps, [
     [bootstrapPriorityLevels(), reconcileFlowControl],
@@ -121,7 +121,7 @@ async function ensure(deps: BootstrapDeps, wanted: AnyObject, reconcile: Reconci
   }
 }
 
-/** Undefined when this server does not serve the kind. */
+/** @returns undefined when this server does not serve the kind. */
 function kindOf(catalog: Catalog, object: AnyObject): StoredKind | undefined {
   const gv = must(parseApiVersion(object.apiVersion ?? ""), "a bootstrap object has a version");
   const info = resourceByKind({ ...gv, kind: object.kind ?? "" });
@@ -135,7 +135,7 @@ async function create(kind: StoredKind, namespace: string, object: AnyObject): P
   try {
     await kind.store.create(namespace, object, { dryRun: false });
   } catch (error) {
-    // Another server was faster.
+    // Another server has created the object first.
     if (!(error instanceof ApiError) || error.code !== 409) throw error;
   }
   if (status === undefined) return;
@@ -163,7 +163,7 @@ async function adjust(
 
 const autoupdate = "apf.kubernetes.io/autoupdate-spec";
 
-/** Upstream re-asserts mandatory objects always, suggested ones while the annotation says so. */
+/** Restores the spec: of mandatory objects always, of suggested ones while their annotation asks for it (as upstream). */
 function reconcileFlowControl(wanted: AnyObject, current: AnyObject): AnyObject | undefined {
   const ours = current.metadata?.annotations?.[autoupdate] === "true";
   if (!ours && !isMandatory(current.metadata?.name ?? "")) return undefined;
@@ -171,13 +171,13 @@ function reconcileFlowControl(wanted: AnyObject, current: AnyObject): AnyObject 
   return { ...current, spec: wanted["spec"] };
 }
 
-/** Delegates trust what this server shows now; keys of others stay. */
+/** Sets this server's keys in the ConfigMap that delegates read; other keys stay. */
 function replaceTrust(wanted: AnyObject, current: AnyObject): AnyObject | undefined {
   const data = { ...(current["data"] as object), ...(wanted["data"] as object) };
   return jsonEqual(current["data"], data) ? undefined : ({ ...current, data } as AnyObject);
 }
 
-/** One server, one address: a restart elsewhere moves it. */
+/** Replaces the address: with a single server, a restart at another address moves the endpoint. */
 function replaceEndpoints(wanted: AnyObject, current: AnyObject): AnyObject | undefined {
   const fields = ["subsets", "endpoints", "ports", "addressType"] as const;
   const changed = fields.filter((field) => !jsonEqual(wanted[field], current[field]));

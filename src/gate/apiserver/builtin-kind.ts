@@ -1,4 +1,4 @@
-/** The served kind of a built-in resource: schemas, defaults, conversions and printers of the api room. */
+/** The served kind of a built-in resource. Schemas, defaults, conversions and printers are those of the api room. */
 import { type ApplyTypes, applyTypes } from "#api/apply/updater.ts";
 import { convert } from "#api/convert/convert.ts";
 import { cannotBeHandled, checkFields, fieldFindings } from "#api/schema/decode.ts";
@@ -62,7 +62,7 @@ function encode(object: AnyObject): Uint8Array {
   return encoder.encode(JSON.stringify(object));
 }
 
-/** Of the same kind in another version, also through the group it shares its storage with. */
+/** Schema of the same kind in another version, also in the group that it shares its storage with. */
 function schemaOfVersion(info: ResourceInfo, apiVersion: string): ObjectSchema | undefined {
   const gv = parseApiVersion(apiVersion);
   if (gv === undefined) return undefined;
@@ -84,18 +84,18 @@ function check(
   return { object: result.object, findings: fieldFindings(result.unknownFields, duplicates) };
 }
 
-/** What upstream finds when it makes its own form of what was decoded. */
+/** Returns the fault that upstream finds when it converts the decoded object to its internal version. */
 function conversionFault({ group, kind }: GroupVersionKind, object: AnyObject): string | undefined {
   return group === "apps" && kind === "DaemonSet" ? templateGenerationFault(object) : undefined;
 }
 
-/** Of a kind that is no resource and has one version. */
+/** Types of a kind that is not a resource and has one version. */
 export function typesOfKind(gvk: GroupVersionKind): ApplyTypes {
   const schema = (): ObjectSchema | undefined => schemaOfKind(gvk);
   return applyTypes({ schema, lookup: schemaOf, convert: (object) => object });
 }
 
-/** An object of a kind that is no resource (Scale, Binding, Eviction), checked the same way. */
+/** Checks an object of a kind that is not a resource (Scale, Binding, Eviction) like any other object. */
 export function checkKind(
   gvk: GroupVersionKind,
   object: AnyObject,

@@ -43,7 +43,7 @@ export class ResourceCatalog implements Catalog {
     return this.#custom?.definitions() ?? [];
   }
 
-  /** Kinds beyond the built-in ones; a built-in one always comes first. Call once. */
+  /** Adds the kinds beyond the built-in ones; a built-in kind takes precedence. Call once. */
   serveCustom(kinds: CustomKinds): void {
     this.#custom = kinds;
   }
@@ -52,12 +52,12 @@ export class ResourceCatalog implements Catalog {
     return this.#custom?.counts() ?? [];
   }
 
-  /** The custom kinds have changed: what was made from `infos` is out of date. */
+  /** Call when the custom kinds have changed: products of `infos` are out of date. */
   changed(): void {
     for (const changed of this.#listeners) changed();
   }
 
-  /** Runs after every change of custom kinds: for documents made from `infos`. */
+  /** Registers a callback for every change of custom kinds, to remake documents made from `infos`. */
   onChange(changed: () => void): void {
     this.#listeners.add(changed);
   }

@@ -16,7 +16,7 @@ import { includeObject, partial, tableOf } from "./table.ts";
 
 export interface Component {
   readonly name: string;
-  /** Undefined when well. */
+  /** Undefined: the component is healthy. */
   readonly problem: string | undefined;
 }
 
@@ -41,11 +41,11 @@ export function serveComponents(
   return objectResponse(context.request, 200, shown, form, contentHeaders(form));
 }
 
-/** As upstream names it where it is not found. */
+/** The resource as upstream names it in a 404. */
 const singular = { group: "", resource: "componentstatus" };
 const componentType = { kind: "ComponentStatus", apiVersion: "v1" };
 
-/** They have no labels, and of fields only their names. */
+/** Applies the selectors. Component statuses have no labels, and the name is their only field. */
 function selected(
   context: RequestContext,
   kind: ServedKind,

@@ -12,7 +12,7 @@ import { admissionRequest } from "./admission-request.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { ServedKind } from "./kind.ts";
 
-/** @returns the query as admission left it. @throws ApiError of the plugin that refuses. */
+/** @returns the query after admission. @throws ApiError of the plugin that refuses. */
 export async function admitStream(
   deps: ApiDeps,
   context: RequestContext,
@@ -21,7 +21,7 @@ export async function admitStream(
   return queryOf(await admitConnect(deps, context, kind));
 }
 
-/** @returns the path behind the name of the object, as admission left it. */
+/** @returns the path behind the object's name, after admission. */
 export async function admitProxy(
   deps: ApiDeps,
   context: RequestContext,
@@ -77,7 +77,7 @@ function notReadable(field: string): ApiError {
   return internalError(`admission left options that cannot be read: wrong type of ${field}`);
 }
 
-/** The kinds' fields in the query, as upstream decodes them: what is false or empty is left out. */
+/** The query's options as an object, as upstream decodes them: false and empty options are left out. */
 function connectOptions(
   { query, requestInfo: { subresource } }: RequestContext,
   { resource }: ServedKind,

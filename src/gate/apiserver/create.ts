@@ -35,14 +35,14 @@ export async function handleCreate(
   return answerCached(context, kind, form, 201, cached);
 }
 
-/** Of what the client sent itself. What a patch or admission makes is looked at by the registry. */
+/** Removes repeated owners from an object the client sent. The registry does so for results of patches and admission. */
 export function withoutRepeatedOwners({ warnings }: RequestContext, sent: AnyObject): AnyObject {
   const { object, warning } = dedupOwnerReferences(sent, "as sent");
   if (warning !== undefined) warnings.add(warning);
   return object;
 }
 
-/** Upstream's admission refuses what would outlive its own kind. */
+/** Refuses to create a custom object while its definition is terminating, as upstream's admission. */
 export function refuseWhileTerminating({ custom, resource }: StoredKind, name: string): void {
   if (custom?.isTerminating !== true) return;
   const why = "create not allowed while custom resource definition is terminating";
@@ -88,7 +88,7 @@ function nameOf(object: AnyObject | undefined): string {
   return object?.metadata?.name ?? "";
 }
 
-/** Plugins that reserved something get it back when the write does not happen. */
+/** Releases the reservations of admission plugins when the write fails. */
 async function unreserveOnError<T>(
   admission: Admission,
   request: Parameters<Admission["unreserve"]>[0],
@@ -102,7 +102,7 @@ async function unreserveOnError<T>(
   }
 }
 
-/** The namespace of the path, which the object may repeat but not contradict; none of a cluster-scoped kind. */
+/** Sets the path's namespace, which the object may repeat but not contradict; cluster-scoped objects get none. */
 export function setNamespace(object: AnyObject, kind: StoredKind, { namespace }: Place): AnyObject {
   const own = object.metadata?.namespace ?? "";
   if (!kind.resource.namespaced) {

@@ -14,17 +14,17 @@ export interface Delegate {
 }
 
 export interface Delegates {
-  /** Group-versions that others answer. */
+  /** Number of group-versions that other servers answer. */
   readonly size: number;
-  /** The server behind a group-version; undefined: this one. */
+  /** Returns the server behind a group-version. Undefined: this server. */
   find(group: string, version: string): Delegate | undefined;
-  /** For discovery, in no order. */
+  /** Group-versions of other servers for discovery, unordered. */
   versions(): readonly RemoteVersion[];
-  /** Names of their OpenAPI version 3 documents, `apis/G/V`, with the addresses that the index gives them. */
+  /** Addresses of the other servers' OpenAPI version 3 documents in the index. By name: `apis/G/V`. */
   openapiV3(): ReadonlyMap<string, string>;
-  /** Their version 2 documents, each with the paths of one group-version. */
+  /** OpenAPI version 2 documents of the other servers, each with the paths of one group-version. */
   openapiV2(): readonly JsonObject[];
-  /** Runs after every change of the three above. */
+  /** Registers a callback for every change of the three above. */
   onChange(changed: () => void): void;
 }
 

@@ -54,7 +54,7 @@ async function deleteAll(
   items: readonly CachedObject[],
 ): Promise<void> {
   let next = 0;
-  /** After a refusal nothing more is begun; what is under way ends. */
+  /** After a refusal no further deletion starts; those under way finish. */
   const stop = (error: unknown): never => {
     next = items.length;
     throw error;

@@ -50,7 +50,7 @@ function fromQuery(query: URLSearchParams): Given {
   };
 }
 
-/** Types of the fields that would be ignored silently otherwise. */
+/** Types of the fields that would otherwise be ignored silently. */
 const bodyTypes: readonly (readonly [field: string, type: string, goType: string])[] = [
   ["gracePeriodSeconds", "number", "int64"],
   ["orphanDependents", "boolean", "bool"],
@@ -96,7 +96,7 @@ function preconditions(value: unknown): Pick<Given, "preconditions"> {
   return { preconditions: found };
 }
 
-/** Negative means one second, as upstream. */
+/** A negative grace period means one second, as upstream. */
 function graceOf(seconds: number | bigint): number | bigint {
   if (seconds < 0) return 1;
   return typeof seconds === "bigint" ? seconds : Math.floor(seconds);

@@ -13,7 +13,7 @@ import { type DeleteQuery, deleteQuery } from "./delete-options.ts";
 import { notePatch } from "./request-note.ts";
 import type { StoredKind } from "./stored-kind.ts";
 
-/** Kinds whose deletion answers with the object even when it is gone. */
+/** Kinds whose deletion answers with the object even after its removal. */
 const answersWithObject = new Set([
   "csidrivers",
   "csinodes",
@@ -47,7 +47,7 @@ export async function handleDelete(
   return answerStatus(context, form, status, makeDeletedStatus(kind, result.object.object));
 }
 
-/** Pods of a Job stay behind by default, which few expect. */
+/** Warns that the pods of a Job stay by default when the Job is deleted. */
 export function warnOfOrphans(
   context: RequestContext,
   { resource: { group, resource } }: StoredKind,
@@ -67,7 +67,7 @@ export async function readDeleteQuery(
 ): Promise<DeleteQuery> {
   const document = await readDocument(context, deps.bodies, "DeleteOptions", false);
   const body = document?.value;
-  // Any JSON object will do: fields that are not of DeleteOptions are ignored, as upstream.
+  // Any JSON object is accepted: fields that are not in DeleteOptions are ignored, as upstream.
   const options = typeof body === "object" && body !== null ? (body as AnyObject) : undefined;
   if (options !== undefined) notePatch(context, { ...typeOfOptions, ...options });
   return deleteQuery(options, context.query);
@@ -76,7 +76,7 @@ export async function readDeleteQuery(
 /** Upstream records the options in its internal version. */
 const typeOfOptions = { kind: "DeleteOptions", apiVersion: "meta.k8s.io/__internal" };
 
-/** `admittedName` is what admission sees: a deletion of a collection names nothing, as upstream. */
+/** `admittedName`: the name in the admission request; empty for a deletion of a collection, as upstream. */
 export function deleteOne(
   deps: ApiDeps,
   context: RequestContext,
@@ -105,7 +105,7 @@ export function deleteOne(
   });
 }
 
-/** As admission sees them. The storage of namespaces names the one that it found, as upstream. */
+/** Options in the admission request. For a namespace they have the uid that storage found, as upstream. */
 function admittedOptions(
   { resource: { group, resource } }: StoredKind,
   { options, dryRun }: DeleteQuery,
@@ -122,7 +122,7 @@ function admittedOptions(
   };
 }
 
-/** For a request whose own admission has allowed the deletion. */
+/** Deletes an object for a request whose own admission has allowed the deletion. */
 export function deleteAdmitted(
   context: RequestContext,
   kind: StoredKind,

@@ -1,4 +1,4 @@
-/** What the verbs need besides the request: the rooms below, by their doors. */
+/** Dependencies of the verbs besides the request: the interfaces of the rooms below. */
 import type { Admission } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
@@ -13,7 +13,7 @@ import type { Bodies } from "./body-text.ts";
 import type { Catalog } from "./kind.ts";
 import type { Kubelets } from "./kubelet/deps.ts";
 
-/** Issues a service-account token: the TokenRequest with its status filled in, or ApiError. */
+/** Issues a service-account token. Returns the TokenRequest with its status filled in. @throws ApiError. */
 export type TokenMinter = (
   namespace: string,
   name: string,
@@ -26,36 +26,36 @@ export interface ApiDeps {
   readonly catalog: Catalog;
   readonly admission: Admission;
   readonly authorizer: Authorizer;
-  /** For TokenReview; absent: no token is known. */
+  /** Authenticates the tokens of TokenReview. Absent: no token is valid. */
   readonly tokens?: TokenAuthenticator;
   readonly tokenMinter?: TokenMinter;
-  /** The way to nodes, pods and Services; absent: 501. */
+  /** Connections to nodes, pods and Services. Absent: requests that need them get 501. */
   readonly kubelets?: Kubelets;
   readonly lookup: Lister;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly metrics: RequestMetrics;
-  /** What all watches share but their counts, which are per kind. */
+  /** Dependencies that all watches share. Counts are per kind and so not included. */
   readonly streams: Omit<WatchStreamDeps, "sent">;
-  /** Of open watches. */
+  /** Selectors of open watches. */
   readonly selectors: SelectorPool;
   readonly limits: ApiLimits;
   readonly bodies: Bodies;
 }
 
 export interface ApiLimits {
-  /** Bytes of one request body. */
+  /** Maximum bytes of one request body. */
   readonly bodyBytesMax: number;
-  /** A watch without timeoutSeconds lives a random time between this and twice this. */
+  /** Minimum lifetime of a watch without timeoutSeconds; the lifetime is random up to twice this. */
   readonly watchMsMin: number;
-  /** Objects of a deletecollection under deletion at once. */
+  /** Maximum number of concurrent deletions of one deletecollection. */
   readonly deletesInFlightMax: number;
-  /** Objects per page when the server lists for itself. */
+  /** Number of objects per page when the server lists for itself. */
   readonly pageItems: number;
 }
 
-/** Upstream's numbers. */
+/** The limits of upstream. */
 export const apiLimits: ApiLimits = {
   bodyBytesMax: 3 * 1024 * 1024,
   watchMsMin: 1_800_000,

@@ -42,20 +42,20 @@ const aggregatedTypes: readonly MediaType[] = [
 ];
 const fresh: ReadonlySet<string> = new Set();
 const newline = Uint8Array.of(10);
-/** Most groups have a few resources, some 10 us each in each of the forms. */
+/** Number of groups encoded per turn. Most groups have a few resources, each about 10 us per form. */
 const groupsPerTurn = 16;
 
-/** Turns of the loop between the steps of a document. */
+/** Yields to the event loop between the steps of a document. */
 type Turns = Pick<Pace, "turn">;
 
 export class DiscoveryDocuments implements Documents {
   readonly #catalog: ResourceCatalog;
   readonly #delegates: Delegates;
-  /** By path; as many as groups and versions. */
+  /** Plain documents. By path: one for each group and version. */
   readonly #plain = new Map<string, JsonObject | undefined>();
-  /** By path and media type. */
+  /** Aggregated documents. By key: path and media type. */
   readonly #aggregated = new LazyProducts<EncodedDocument>(new Makers(1));
-  /** What they are made of, as one identity: another after each change. */
+  /** Identity of the documents' sources; replaced after each change. */
   #surface = {};
 
   constructor(catalog: ResourceCatalog, delegates: Delegates) {
@@ -100,7 +100,7 @@ export class DiscoveryDocuments implements Documents {
     return objectResponse(request, 200, document, form);
   }
 
-  /** Upstream's router serves these; groups, and all of custom groups, have handlers that take any method. */
+  /** Whether upstream's router serves the path. Groups and custom groups have handlers that take any method. */
   #isRouted(path: string): boolean {
     if (path === "/api" || path === "/api/v1") return true;
     const [, group, version] = /^\/apis\/([^/]+)\/([^/]+)$/.exec(path) ?? [];
@@ -109,7 +109,7 @@ export class DiscoveryDocuments implements Documents {
       .some((info) => info.group === group && info.version === version);
   }
 
-  /** Within a group that is served upstream answers as for a resource: with a Status. */
+  /** Refuses an unknown version of a served group with a Status, as upstream does for a resource. */
   #refuseUnknownVersion(path: string): void {
     const [, group, version] = /^\/(?:api|apis\/([^/]+))\/([^/]+)$/.exec(path) ?? [];
     if (version === undefined) return;
@@ -145,14 +145,14 @@ export class DiscoveryDocuments implements Documents {
         : mergedAggregated(resources, this.#delegates.versions());
     const document = await stepsInTurns(steps, turn, groupsPerTurn);
     const inJson = await stepsInTurns(encodeJsonSteps(document), turn, groupsPerTurn);
-    // One hash for all forms, as upstream: that of the JSON.
+    // All forms have the same hash, that of the JSON, as upstream.
     if (type !== protobufType) return { ...inJson, body: textOf(document, inJson.body, type) };
     const body = await stepsInTurns(aggregatedByteSteps(document), turn, groupsPerTurn);
     return { ...inJson, body };
   }
 }
 
-/** YAML is JSON in flow style beyond some size, as everywhere; below it is made in one piece. */
+/** Encodes as text. YAML above a size limit is JSON (flow style); smaller YAML is encoded in one piece. */
 function textOf(document: AggregatedDocument, inJson: Uint8Array, type: MediaType): Uint8Array {
   if (type === "application/yaml" && inJson.length <= blockStyleMax)
     return bodyOf(document, { mediaType: type, isPretty: false });
@@ -175,7 +175,7 @@ function plainDocument(
   return apiResourceListDocument(infos, second, third);
 }
 
-/** The first clause this server can serve decides, as everywhere; undefined: the plain document. */
+/** The first Accept clause that this server can serve decides. @returns undefined for the plain document. */
 function aggregatedForm(context: RequestContext): MediaType | undefined {
   for (const clause of parseAccept(context.request.headers["accept"] ?? "")) {
     const { as, g, v } = clause.params as { as?: string; g?: string; v?: string };

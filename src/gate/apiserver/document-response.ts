@@ -1,4 +1,4 @@
-/** Answers that many clients get alike: kept bytes with an ETag, 304 when the client has them. */
+/** Answers that are the same for many clients: cached bytes with an ETag; 304 when the client has them. */
 import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
 import { bytesResponse } from "#server/respond.ts";
 import type { EncodedDocument } from "./openapi/encoded-document.ts";

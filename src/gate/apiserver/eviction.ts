@@ -25,11 +25,11 @@ import { trackSent } from "./managed.ts";
 import { type StoredKind, storedKind } from "./stored-kind.ts";
 import { writeOptions, type WriteQuery, writeQuery } from "./write-options.ts";
 
-/** Its Eviction is the same; upstream takes it still, though it serves nothing else of that version. */
+/** Its Eviction equals that of policy/v1. Upstream still accepts it, but serves no other kind of this version. */
 const olderVersion = "policy/v1beta1";
 const evictionKind = { group: "policy", version: "v1", kind: "Eviction" };
 const budgets = { group: "policy", resource: "poddisruptionbudgets" };
-/** As upstream: a budget whose controller does not confirm evictions stops them. */
+/** Maximum number of unconfirmed evictions of a budget; more are refused, as upstream. */
 const disruptedPodsMax = 2000;
 const violated = "Cannot evict pod as it would violate the pod's disruption budget.";
 
@@ -87,13 +87,13 @@ export async function evictPod(
   return answerCreated(context, form);
 }
 
-/** Before a budget is charged. The deletion that follows has no admission of its own, as upstream. */
+/** Admits the eviction before a budget is charged. The deletion that follows is not admitted, as upstream. */
 async function admitEviction(
   deps: ApiDeps,
   context: RequestContext,
   pods: StoredKind,
   eviction: AnyObject,
-  /** Of the eviction itself: a dry run of the deletion alone is none for admission. */
+  /** Query of the eviction itself: for admission, a dry run of the deletion alone is not a dry run. */
   query: WriteQuery,
 ): Promise<void> {
   const request = admissionRequest(context, pods, {
@@ -110,14 +110,14 @@ async function admitEviction(
   await deps.admission.validate({ ...request, object: withDryRun(mutated, query) });
 }
 
-/** The options of the deletion say so, too, if there are any. */
+/** Copies the dry run into the eviction's delete options, if there are any. */
 function withDryRun(eviction: AnyObject, { dryRun }: WriteQuery): AnyObject {
   const options = eviction["deleteOptions"] as object | undefined; // checked against the schema
   if (!dryRun || options === undefined) return eviction;
   return { ...eviction, deleteOptions: { ...options, dryRun: ["All"] } };
 }
 
-/** The pod that was judged is the one that goes: another of the same name is a conflict. */
+/** Pins the deletion to the checked pod's uid: another pod of the same name is a conflict. */
 function deleteUnchanged(pod: AnyObject, query: DeleteQuery): DeleteQuery {
   const uid = query.options.preconditions?.uid ?? pod.metadata?.uid;
   if (uid === undefined) return query;
@@ -160,7 +160,7 @@ async function markEvicted(
   return { ...query, options: { ...query.options, preconditions: next } };
 }
 
-/** Upstream names the kind where the resource belongs. */
+/** Upstream puts the kind in place of the resource here. */
 const podKind = { group: "", resource: "Pod" };
 
 function checkPreconditions(
@@ -191,7 +191,7 @@ function withEvicting(pod: AnyObject, nowMs: number): AnyObject {
   return { ...pod, status: { ...status, conditions: next } };
 }
 
-/** Pods that no budget protects: pending, finished, or being deleted. */
+/** Whether budgets do not protect the pod: it is pending, finished, or being deleted. */
 function outsideBudgets(pod: AnyObject): boolean {
   const phase = (pod["status"] as PodStatus | undefined)?.phase ?? "";
   if (phase === "Pending" || phase === "Succeeded" || phase === "Failed") return true;
@@ -260,7 +260,7 @@ function takeDisruption(current: AnyObject, podName: string, nowMs: number): Any
   };
 }
 
-/** A condition keeps its place, and its time as long as its status does. */
+/** Sets condition DisruptionAllowed to False at its place; its transition time stays if it was False before. */
 function exhaustedError(budget: Budget, nowMs: number): readonly object[] {
   const conditions = budget.status?.conditions ?? [];
   const at = conditions.findIndex(({ type }) => type === "DisruptionAllowed");
@@ -291,7 +291,7 @@ function checkBudget(budget: Budget, name: string): void {
   throw tooMany(`The disruption budget ${name} ${whyNone(budget)}`, 0);
 }
 
-/** Counts mean nothing after a sync that failed. */
+/** Reason of the refusal. After a failed sync the counts are meaningless, so its message is given instead. */
 function whyNone({ status = {} }: Budget): string {
   const { desiredHealthy = 0, currentHealthy = 0, conditions = [] } = status;
   const condition = conditions.find(({ type }) => type === "DisruptionAllowed");

@@ -1,4 +1,4 @@
-/** What a read is answered from, and by which index, for callers that ask (`#server/explanation.ts`). */
+/** The source and index of a read's answer, for callers that ask for them (`#server/explanation.ts`). */
 import { findRequiredValue } from "#api/selectors/field-selector.ts";
 import type { AnswerIndex, AnswerSource } from "#server/explanation.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -6,7 +6,7 @@ import { compilePredicate } from "#watch/predicate.ts";
 import type { ListQuery } from "./list-options.ts";
 import type { StoredKind } from "./stored-kind.ts";
 
-/** The field that watches are found by where a kind has it, as the registry's caches. */
+/** The field by which the registry's caches index watches, for kinds that have it. */
 const indexedField = "spec.nodeName";
 
 export function explainRead(
@@ -19,14 +19,14 @@ export function explainRead(
   explanation.index = index;
 }
 
-/** Objects lie in order of their keys. */
+/** Index of a list: objects are ordered by key. */
 export function listIndex({ place }: RequestContext, { fields }: ListQuery): AnswerIndex {
   const isNamed = fields !== undefined && findRequiredValue(fields, "metadata.name") !== undefined;
   if (isNamed) return "key";
   return place.namespace === "" ? "none" : "namespace";
 }
 
-/** As the cursors of a cache are found (`#watch/cursor-index.ts`). */
+/** Index of a watch, chosen as a cache finds its cursors (`#watch/cursor-index.ts`). */
 export function watchIndex(
   { place }: RequestContext,
   { resource }: StoredKind,

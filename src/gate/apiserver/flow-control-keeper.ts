@@ -13,7 +13,7 @@ import { ensureFlowControl } from "./bootstrap.ts";
 import { tellDangling } from "./flow-schema-status.ts";
 import type { Catalog } from "./kind.ts";
 
-/** Upstream's period. */
+/** Upstream's period in ms. */
 const everyMs = 60_000;
 const retryMs = 1_000;
 const group = "flowcontrol.apiserver.k8s.io";
@@ -41,7 +41,7 @@ export class FlowControlKeeper {
     this.#due();
   }
 
-  /** Resolves when a run under way is over. */
+  /** Resolves when a run in progress has ended. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#timer?.cancel();
@@ -59,7 +59,7 @@ export class FlowControlKeeper {
 
   /** Never rejects. */
   async #runWhileDue(): Promise<void> {
-    // A watch delivers while it opens: by then `#running` must be set.
+    // A watch delivers events while it opens, and `#running` must be set by then.
     await Promise.resolve();
     let nextMs = everyMs;
     while (this.#isDue && !this.#closed) {
@@ -79,7 +79,7 @@ export class FlowControlKeeper {
     this.#timer = this.#deps.clock.after("flowcontrol.ensure", nextMs, () => this.#due());
   }
 
-  /** A watch that ended is opened again by the next run. */
+  /** Opens the watch if it is not open; a watch that ended is reopened by the next run. */
   async #watch(resource: string): Promise<void> {
     if (this.#watches.has(resource)) return;
     const store = this.#deps.catalog.find(group, "v1", resource)?.store;

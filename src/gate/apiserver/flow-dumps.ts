@@ -14,7 +14,7 @@ import type { Documents } from "./non-resource.ts";
 
 const prefix = "/debug/api_priority_and_fairness/";
 
-/** Undefined: no such page. `path` begins with /debug/. */
+/** @returns undefined for an unknown page. `path` begins with /debug/. */
 function flowDump(
   { gate, clock }: { readonly gate: Pick<Gate, "dump">; readonly clock: Clock },
   path: string,
@@ -28,7 +28,7 @@ function flowDump(
       return dumpQueues(gate.dump());
     case "dump_requests": {
       const times = { nowMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
-      // Any text that is not empty, `0` too, as upstream.
+      // Any text that is not empty counts as true, even `0`, as upstream.
       const withDetails = (query.get("includeRequestDetails") ?? "") !== "";
       return dumpRequests(gate.dump(), times, { withDetails });
     }

@@ -9,7 +9,7 @@ import type { Catalog } from "./kind.ts";
 
 const group = "flowcontrol.apiserver.k8s.io";
 
-/** Writes only what is not so yet. */
+/** Updates the condition of each FlowSchema whose condition is out of date. */
 export async function tellDangling({
   catalog,
   clock,
@@ -42,7 +42,7 @@ async function tell(
       { subresource: "status", dryRun: false },
     );
   } catch (error) {
-    // It is gone.
+    // The FlowSchema has been deleted.
     if (!(error instanceof ApiError) || error.code !== 404) throw error;
   }
 }

@@ -1,4 +1,4 @@
-/** What lets others check service account tokens: the OIDC discovery document and the key set. */
+/** Serves the OIDC discovery document and the key set, with which others check service account tokens. */
 import { discoveryPath, jwksPath } from "#auth/oidc.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -7,7 +7,7 @@ import { bytesResponse } from "#server/respond.ts";
 import { requireGet } from "./method.ts";
 import type { Documents } from "./non-resource.ts";
 
-/** As of now: keys may come and go. */
+/** Returns the current documents; keys may be added and removed. */
 export type IssuerFacts = () => { readonly discovery: object; readonly keys: object };
 
 const keysType = "application/jwk-set+json";

@@ -1,4 +1,4 @@
-/** managedFields after mutating admission: what a plugin broke is put back, with upstream's warning. */
+/** Restores managedFields that a plugin broke in mutating admission, with upstream's warning. */
 import { managedFieldsFault } from "#api/apply/managers.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { RequestContext } from "#server/context.ts";

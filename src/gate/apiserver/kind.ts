@@ -17,7 +17,7 @@ import type { ListBlocks } from "#forms/list-body.ts";
 import type { WatchRegister } from "#server/watch-stream.ts";
 import type { CachedObject } from "#forms/cached-object.ts";
 
-/** What decoding found besides the object. */
+/** The checked object and the findings of its decoding. */
 export interface Checked {
   readonly object: AnyObject;
   /** `unknown field "spec.x"`, `duplicate field "y"`: warnings, or a 400 when strict. */
@@ -26,88 +26,88 @@ export interface Checked {
 
 export interface ServedKind {
   readonly resource: ResourceInfo;
-  /** `apps/v1`. */
+  /** Group and version: `apps/v1`. */
   readonly apiVersion: string;
-  /** Names what `fromStored` makes, in caches of encodings: another text whenever it would make another object. */
+  /** Key of the form that `fromStored` makes, in caches of encodings. It changes whenever the form would change. */
   readonly formKey: string;
-  /** Whether the stored bytes are the object as this kind shows it. */
+  /** Whether the stored bytes equal the object as this kind shows it. */
   isAsStored(cached: CachedObject): boolean;
   /** Absent for non-persisted kinds. */
   readonly store: ResourceStore | undefined;
   readonly blocks: ListBlocks;
   /** Checks types and drops unknown fields. @throws ApiError 400 when a type is wrong. */
   check(object: AnyObject, duplicates: JsonScan | undefined): Checked;
-  /** More elements in lists than an object may have, in words; undefined: not too many. */
+  /** @returns a text when the object's lists have more elements than allowed; undefined otherwise. */
   overfull(object: AnyObject): string | undefined;
   applyDefaults(object: AnyObject): AnyObject;
-  /** Schemas of all served versions, for managedFields; asked once. */
+  /** Schemas of all served versions, for managedFields; called once. */
   types(): ApplyTypes;
   toStored(object: AnyObject): AnyObject;
-  /** Leaves an object alone that is as this kind shows it. */
+  /** Converts a stored object to this kind's form. An object in that form is returned unchanged. */
   fromStored(object: AnyObject): AnyObject;
-  /** A stored object as this kind shows it; shared, never changed. */
+  /** Returns a stored object in this kind's form; it is shared and must not be changed. */
   show(cached: CachedObject): AnyObject;
-  /** The same as JSON. */
+  /** Returns a stored object in this kind's form, as JSON. */
   json(cached: CachedObject): Uint8Array;
-  /** What `show` and `json` need first. Absent: nothing. */
+  /** Prepares objects for `show` and `json`. Absent: they need no preparation. */
   readonly prepared?: Preparation;
-  /** An object of any version in another one. Absent: that takes no time, `fromStored` and `types` do it. */
+  /** Converts an object between versions. Absent: conversion needs no call, and `fromStored` and `types` do it. */
   convert?(object: AnyObject, apiVersion: string): Promise<AnyObject>;
-  /** Absent: the kind takes no strategic merge patch. */
+  /** Applies a strategic merge patch. Absent: the kind does not support it. */
   readonly strategicMerge?: (original: JsonObject, patch: unknown) => JsonValue;
   /** Absent: the kind cannot be shown as a table. */
   readonly printer?: Printer;
-  /** PUT of a missing object creates it. */
+  /** Whether a PUT of a missing object creates it. */
   readonly allowCreateOnUpdate: boolean;
-  /** Field selectors beyond the built-in table. */
+  /** Fields that field selectors may use, beyond the built-in table. */
   readonly selectableFields: readonly string[];
-  /** What a custom resource brings besides; absent for built-ins. */
+  /** Properties that only custom resources have. Absent: a built-in kind. */
   readonly custom?: CustomFacts;
 }
 
-/** Objects that take time to be shown: somebody else converts them. */
+/** Asynchronous conversion of objects before they can be shown; a webhook converts them. */
 interface Preparation {
   isReady(cached: CachedObject): boolean;
-  /** All of them are ready until the result is disposed of. Rejects with ApiError. */
+  /** Prepares all objects and keeps them ready until the result is disposed of. Rejects with ApiError. */
   hold(objects: readonly CachedObject[]): Promise<Disposable>;
 }
 
-/** What only custom resources have. */
+/** Properties that only custom resources have. */
 export interface CustomFacts {
-  /** Absent: no scale. */
+  /** Access to the scale subresource. Absent: the kind has none. */
   readonly scale?: ScaleAccess;
-  /** Of a deprecated version: for every request. */
+  /** Warning for every request to a deprecated version. Absent: the version is not deprecated. */
   readonly warning?: string;
-  /** Nothing is created while the definition goes. */
+  /** Whether the definition is being deleted; then no objects can be created. */
   readonly isTerminating: boolean;
-  /** The watches of this kind, which end with the definition they were opened under. */
+  /** Open watches of this kind. They end with the definition they were opened under. */
   readonly watches: WatchRegister;
 }
 
 export interface ScaleAccess {
-  /** Of the replicas in an object: `spec`, `replicas`. */
+  /** Path of the replicas in an object: `spec`, `replicas`. */
   readonly path: readonly string[];
-  /** The same in any version. */
+  /** Path of the replicas in an object of a given version. */
   readonly pathOf: ReplicasPath;
-  /** @throws ApiError 500, 400 when the object holds no number where its definition says. */
+  /** Reads the Scale of an object. @throws ApiError 500, 400 when the number at a defined path is not a number. */
   read(object: AnyObject): AnyObject;
-  /** The same for who writes it next: a number that is missing says so. */
+  /** Reads the Scale for an update; a missing number is an error. */
   readForUpdate(object: AnyObject): AnyObject;
   write(object: AnyObject, scale: AnyObject): AnyObject;
 }
 
-/** Kinds that are defined by objects. They change while the server runs; what is asked is answered as of now. */
+/** Kinds that are defined by objects. They change at run time, and each call answers for the current state. */
 export interface CustomKinds {
   find(group: string, version: string, resource: string): ServedKind | undefined;
   infos(): readonly ResourceInfo[];
   definitions(): readonly CustomDefinition[];
-  /** Objects in the caches there are, by `RESOURCE.GROUP`; a kind that nobody used has none. */
+  /** Number of objects in each open cache. By key: `RESOURCE.GROUP`. A kind that was never used has no cache. */
   counts(): Iterable<readonly [string, number]>;
 }
 
 /** Finds kinds by the path of a request. CRDs change, so callers must not keep the answer. */
 export interface Catalog {
   find(group: string, version: string, resource: string): ServedKind | undefined;
-  /** Every resource served now. */
+  /** All resources served at present. */
   infos(): readonly ResourceInfo[];
 }

@@ -21,7 +21,7 @@ import { storedKind } from "./stored-kind.ts";
 const periodMs = 10_000;
 const namespace = "default";
 const name = "kubernetes";
-/** What this server writes; other fields stay. */
+/** Fields that this server writes; other fields stay. */
 const fields = ["subsets", "endpoints", "ports", "addressType"] as const;
 
 interface KubernetesEndpointsDeps {
@@ -37,10 +37,10 @@ export class KubernetesEndpoints {
   #timer: Timer | undefined;
   #running: Promise<void> = Promise.resolve();
   #isClosed = false;
-  /** Only the first round writes the port: several servers with several ports would take turns. */
+  /** Whether the port is written. Only the first round writes it: servers with different ports would alternate. */
   #hasPort = false;
 
-  /** `own`: where clients reach this server. */
+  /** `own`: the address at which clients reach this server. */
   constructor(
     deps: KubernetesEndpointsDeps,
     own: { readonly host: string; readonly port: number },
@@ -55,7 +55,7 @@ export class KubernetesEndpoints {
     return this.#running;
   }
 
-  /** Resolves when this server's address is gone. */
+  /** Resolves when this server's address has been removed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();
@@ -71,7 +71,7 @@ export class KubernetesEndpoints {
     await this.#attempt(async () => {
       const { host } = this.#own;
       await this.#deps.leases.renew(host);
-      // The own lease may not be in this server's view yet.
+      // This server's own lease may not be in its view yet.
       await this.#write([...new Set([...this.#deps.leases.addresses(), host])].toSorted());
     });
     if (this.#isClosed) return;
@@ -116,7 +116,7 @@ export class KubernetesEndpoints {
         await kind.store.create(namespace, object, { dryRun: false });
         return;
       } catch (error) {
-        // Another server was faster.
+        // Another server has created the object first.
         if (!(error instanceof ApiError) || error.code !== 409) throw error;
       }
     }

@@ -22,7 +22,7 @@ export interface ListQuery {
   readonly fields?: FieldSelector;
   readonly resourceVersion: string;
   readonly resourceVersionMatch: "NotOlderThan" | "Exact" | "";
-  /** 0: no limit. */
+  /** Maximum number of objects; 0 means no limit. */
   readonly limit: number;
   readonly continue: string;
   readonly watch: boolean;
@@ -53,7 +53,7 @@ export function listQuery(
   const parsed: ListQuery = {
     ...given({ labels, fields }),
     resourceVersion: query.get("resourceVersion") ?? "",
-    // Checked below; an unknown value never leaves this function.
+    // Checked below; an invalid value is never returned.
     resourceVersionMatch: (query.get("resourceVersionMatch") ??
       "") as ListQuery["resourceVersionMatch"],
     limit: Math.max(0, integer(query, "limit") ?? 0),
@@ -68,7 +68,7 @@ export function listQuery(
   return parsed;
 }
 
-/** Empty selectors select everything, as absent ones do. */
+/** Parses a selector. An empty one selects everything, like an absent one. */
 function selector<T>(text: string | null, parse: (text: string) => T): T | undefined {
   if (text === null || text === "") return undefined;
   try {

@@ -50,7 +50,7 @@ export function pageOptions(query: ListQuery): Parameters<StoredKind["store"]["l
   };
 }
 
-/** A reference in the page, and one in the blocks that are made of it. */
+/** Bytes of two references per item: one in the page, one in its blocks. */
 const snapshotBytesPerItem = 16;
 
 export async function answerList(
@@ -95,10 +95,10 @@ function itemForm(kind: StoredKind, form: Negotiated): ItemForm {
   return { key: kind.formKey, layout: "json", bytes };
 }
 
-/** As upstream, custom objects in a list say what they are. */
+/** Form of custom objects in a list: they have their kind and version, as upstream. */
 function customForm(kind: StoredKind): ItemForm {
   const made = madeForm(kind.formKey, (cached) => kind.show(cached));
-  // Converted bytes are kept by the kind.
+  // The kind keeps converted bytes itself.
   const isKept = kind.prepared !== undefined;
   const bytes = (cached: CachedObject): Uint8Array =>
     isKept || kind.isAsStored(cached) ? kind.json(cached) : made.bytes(cached);
@@ -117,7 +117,7 @@ function binaryForm(kind: StoredKind, wanted: Negotiated["transform"]): ItemForm
   );
 }
 
-/** Items of a list of one kind do not repeat it. Direct callers get the shared objects as they are. */
+/** Removes kind and version, which items of a list of one kind do not repeat; direct callers get the objects unchanged. */
 function kindless(object: AnyObject): object {
   const { kind: _, apiVersion: __, ...rest } = object;
   return rest;
@@ -152,7 +152,7 @@ function listKindOf({ resource }: StoredKind): string {
 
 type ListMetadata = Pick<ListPage, "resourceVersion" | "continue" | "remainingItemCount">;
 
-/** Made for this answer: for direct callers, YAML, indented JSON and tables. */
+/** Answers with a list made for this request: for direct callers, YAML, indented JSON and tables. */
 async function answerWhole(
   context: RequestContext,
   kind: StoredKind,
@@ -192,7 +192,7 @@ function answerTable(
 
 interface Shown {
   readonly show: (cached: CachedObject) => object;
-  /** Its bytes, where readers of the compact list have them. */
+  /** Bytes of the object, if readers of the compact list have them. */
   readonly json?: ((cached: CachedObject) => Uint8Array) | undefined;
 }
 
@@ -204,7 +204,7 @@ async function answerEntries(
   { items }: ListPage,
   { show, json }: Shown,
 ): Promise<PlainResponse> {
-  // Indexes are within the page.
+  // Indexes are always within the page.
   const itemAt = (at: number): CachedObject => items[at] as CachedObject;
   const entries = {
     count: items.length,
@@ -216,7 +216,7 @@ async function answerEntries(
   return bytesResponse(200, body, form.mediaType, contentHeaders(form));
 }
 
-/** Objects that a direct caller is handed in one turn: each is parsed when it is first looked at. */
+/** Number of objects given to a direct caller per turn; each is parsed at first use. */
 const directPerTurn = 512;
 
 async function answerDirect(

@@ -22,7 +22,7 @@ import type { ServedKind } from "./kind.ts";
 import { listResetFields } from "./reset-fields.ts";
 import type { WriteQuery } from "./write-options.ts";
 
-/** Shapes are computed once per kind. */
+/** Types for field management, computed once per kind. */
 const typesOf = new WeakMap<ServedKind, ApplyTypes>();
 
 function management(kind: ServedKind, subresource: string): FieldManagement {
@@ -35,7 +35,7 @@ function management(kind: ServedKind, subresource: string): FieldManagement {
   return isDaemonSet ? { ...management, complete: showTemplateGeneration } : management;
 }
 
-/** `next` with updated managedFields; `live` is the stored object, undefined on create. */
+/** Returns `next` with updated managedFields. `live`: the stored object, undefined on create. */
 export function trackManagedFields(
   context: RequestContext,
   kind: ServedKind,
@@ -52,7 +52,7 @@ export function trackManagedFields(
   return converting(context, kind, (managed) => trackingUpdate(managed, update));
 }
 
-/** The applied configuration merged into the live object, in the version of the request. */
+/** Merges the applied configuration into the live object, in the version of the request. */
 export async function mergeApplied(
   context: RequestContext,
   kind: ServedKind,
@@ -71,7 +71,7 @@ export async function mergeApplied(
   return object;
 }
 
-/** Field management needs an object in the version of one of its managers. */
+/** Thrown when field management needs an object in the version of one of its managers. */
 class ConversionNeeded extends Error {
   readonly object: AnyObject;
   readonly apiVersion: string;
@@ -115,7 +115,7 @@ async function converting<T>(
   }
 }
 
-/** There is a second step only if the managers own thousands of paths. */
+/** Runs steps in turns. There is a second step only if the managers own thousands of paths. */
 async function inTurns<T>(pace: Pace, steps: Steps<T>): Promise<T> {
   for (;;) {
     const step = steps.next();
@@ -155,10 +155,10 @@ export function trackSent(
   );
 }
 
-/** By kind: one entry for each that trackSent is called with. */
+/** Types by kind: one entry for each kind that trackSent is called with. */
 const sentTypes = new Map<string, ApplyTypes>();
 
-/** `next` with the managedFields of a write that the server makes itself. */
+/** Returns `next` with the managedFields of a write that the server itself makes. */
 export function trackServerWrite(
   kind: ServedKind,
   write: {

@@ -1,4 +1,4 @@
-/** 405 in upstream's words, and which verbs a kind or subresource takes. */
+/** Answers 405 in upstream's words; lists the verbs of a kind or subresource. */
 import { qualifiedResource } from "#api/object.ts";
 import { failure } from "#api/status.ts";
 import type { PlainRequest } from "#platform/http.ts";
@@ -6,7 +6,7 @@ import type { ServedKind } from "./kind.ts";
 
 const text = "the server does not allow this method on the requested resource";
 
-/** Of documents; upstream's router has no HEAD either. @throws ApiError 405. */
+/** Allows only GET for documents; upstream's router has no HEAD for them either. @throws ApiError 405. */
 export function requireGet(request: PlainRequest): void {
   if (request.method !== "GET") throw failure(405, "MethodNotAllowed", text, {});
 }

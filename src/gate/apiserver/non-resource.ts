@@ -1,4 +1,4 @@
-/** Paths that are no resources: index, version, health, metrics, documents, and 404 for the rest. */
+/** Serves paths that are not resources: index, version, health, metrics, documents; 404 for all others. */
 import type { PlainResponse } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -10,9 +10,9 @@ import { requireForm } from "#forms/negotiate.ts";
 import { bytesResponse, compressBody, objectResponse, textResponse } from "#server/respond.ts";
 import type { VersionInfo } from "#server/version.ts";
 
-/** Discovery, OpenAPI and the like: answers what is its own, undefined for the rest. */
+/** Discovery, OpenAPI and similar documents. `serve` returns undefined for a path of another. */
 export interface Documents {
-  /** For the index at `/`. */
+  /** Paths for the index at `/`. */
   paths(): readonly string[];
   serve(context: RequestContext): PlainResponse | undefined | Promise<PlainResponse | undefined>;
 }
@@ -20,9 +20,9 @@ export interface Documents {
 interface NonResourceDeps {
   readonly health: Health;
   readonly metrics: MetricSet;
-  /** Absent: of `metrics`. */
+  /** Makes the page /metrics. Absent: the page shows `metrics`. */
   readonly metricsPage?: () => Promise<readonly Uint8Array[]>;
-  /** Of the health checks. */
+  /** Metrics of the health checks. */
   readonly slis: MetricSet;
   readonly version: VersionInfo;
   readonly documents: readonly Documents[];

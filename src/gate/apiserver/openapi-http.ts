@@ -16,7 +16,7 @@ import { OpenapiDocuments } from "./openapi/openapi.ts";
 
 const json = "application/json";
 const protobufV2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-/** Client-go still asks with the spelling that is no valid media type. */
+/** The old spelling, which client-go still sends, is not a valid media type. */
 const protobufV2Old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const protobufV3 = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
 const protobufV3Old = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
@@ -24,10 +24,10 @@ const indexType = "text/plain; charset=utf-8";
 const yearMs = 365 * 24 * 3_600_000;
 const etagOnly = { vary: "Accept" };
 const v2Headers = { vary: ["Accept-Encoding", "Accept"] };
-/** Clients keep what they have read, and ask with its hash: a document is rarely read twice in a row. */
+/** Idle time after which documents are dropped. Clients cache them by hash, so one is rarely read again soon. */
 const idleMs = 300_000;
 
-/** As upstream: these refusals say nothing. */
+/** These refusals have an empty body, as upstream. */
 const notFound: PlainResponse = { kind: "bytes", status: 404, headers: {}, body: [] };
 const notAcceptable: PlainResponse = { kind: "bytes", status: 406, headers: etagOnly, body: [] };
 
@@ -69,7 +69,7 @@ export class OpenapiHttp implements Documents {
     this.#forgetWhenIdle();
     if (path === "/openapi/v2") return this.#v2(context);
     if (path === "/openapi/v3") {
-      // Whatever is asked for, as upstream: the index is JSON and is called text.
+      // The index is JSON with a text media type, whatever the client accepts, as upstream.
       return documentResponse(request, await this.#v3Index(context), indexType, {});
     }
     if (!path.startsWith("/openapi/v3/")) return undefined;
@@ -77,7 +77,7 @@ export class OpenapiHttp implements Documents {
     return this.#remoteV3(context, name) ?? this.#v3(context, name);
   }
 
-  /** With the documents of other servers, which say by themselves under which hash. */
+  /** Index of this server's documents and of other servers', which supply their own addresses with hashes. */
   async #v3Index(context: RequestContext): Promise<EncodedDocument> {
     const own = await this.#documents.v3Index(context.pace);
     const remote = this.#delegates.openapiV3();
@@ -90,14 +90,14 @@ export class OpenapiHttp implements Documents {
     return merged;
   }
 
-  /** Passed on: who has it already asks with its tag, and the other server answers 304. */
+  /** Passes the request on. The other server answers 304 to a client that has the document. */
   #remoteV3(context: RequestContext, name: string): Promise<PlainResponse> | undefined {
     if (!this.#delegates.openapiV3().has(name)) return undefined;
     const [, group = "", version = ""] = name.split("/");
     return this.#delegates.find(group, version)?.serve(context);
   }
 
-  /** One timer at a time: it is armed again for as long as somebody asks. */
+  /** Drops the documents when idle. A single timer is rearmed as long as requests arrive. */
   #forgetWhenIdle(): void {
     this.#askedMs = this.#clock.monotonicMs();
     if (this.#isForgetting) return;
@@ -150,7 +150,7 @@ function surfaceOf(catalog: ResourceCatalog, version: string): ApiSurface {
   return { version, resources: catalog.infos(), custom: catalog.definitions() };
 }
 
-/** Undefined: none of them is asked for. */
+/** @returns undefined when the client accepts none of them. */
 function chooseMediaType(context: RequestContext, types: readonly string[]): string | undefined {
   const header = context.request.headers["accept"] ?? "";
   if (header === "") return json;

@@ -14,9 +14,9 @@ type PatchForm = "json" | "merge" | "strategic";
 type Path = readonly (string | number)[];
 
 interface PatchFindings {
-  /** Told first. */
+  /** Findings about the patch itself, reported first. */
   readonly own: readonly string[];
-  /** What came into the object twice with a value of the patch. */
+  /** Repeated keys that came into the object with a value of the patch. */
   readonly duplicates: JsonScan;
 }
 
@@ -40,7 +40,7 @@ function unknownFields(operation: unknown, at: number): readonly Path[] {
     .map((key) => [at, key]);
 }
 
-/** The operation's path in front of the place in its value. */
+/** Paths of repeated keys in the object: the operation's path, then the path in its value. */
 function duplicatesWithin(operations: readonly unknown[], scan: JsonScan | undefined): Path[] {
   return (scan?.duplicates ?? []).flatMap(({ path: [at, field, ...rest] }) => {
     const operation = operations[Number(at)];
@@ -58,7 +58,7 @@ function pathOf(pointer: string): Path {
   });
 }
 
-/** @throws ApiError 400 for what is no object; null is refused by the merge. */
+/** @throws ApiError 400 for a patch that is not an object; the merge refuses null. */
 export function checkMergePatch(patch: unknown): void {
   if (patch === null || isRecord(patch)) return;
   const what = `json: cannot unmarshal ${jsonKind(patch)} into Go value of type map[string]interface {}`;

@@ -64,7 +64,7 @@ export function isTakenPatch({ request }: RequestContext, kind: ServedKind): boo
   return listPatchTypes(kind).some((type) => patchTypes[type] === given);
 }
 
-/** Of built-in kinds refused by upstream's router, not by its decoder: hence another text than for a PUT. */
+/** Answers 415. For built-in kinds upstream's router refuses, not its decoder, so the text differs from a PUT's. */
 export function unsupportedPatchError(kind: StoredKind): Error {
   if (kind.custom !== undefined) {
     return unsupportedMediaType([patchTypes.json, patchTypes.merge, patchTypes.apply]);
@@ -101,7 +101,7 @@ export async function readPatch(
   throw unreadable(type, parsed.message, noting);
 }
 
-/** Who decodes first, and what it makes of the decoder's message. */
+/** Error of an unreadable patch. The text depends on the decoder that upstream calls first. */
 function unreadable(type: PatchType, message: string, noting: boolean): Error {
   if (type === "apply") {
     return badRequest(`error decoding YAML: error converting YAML to JSON: ${message}`);
@@ -138,7 +138,7 @@ function patchThrough(
   });
 }
 
-/** The operations of a long JSON patch give way to others between them. */
+/** Applies a patch; a long JSON patch yields to other requests between its operations. */
 export async function patchedInSteps(
   pace: Pace,
   kind: Pick<StoredKind, "strategicMerge">,

@@ -26,7 +26,7 @@ interface Patched {
   readonly type: "json" | "merge" | "strategic";
 }
 
-/** In steps between which others go on. @throws ApiError 400 when the name was changed, 422. */
+/** Decodes a patch's result in steps, yielding between them. @throws ApiError 400 for a changed name, 422. */
 export async function decodePatched(
   context: RequestContext,
   kind: StoredKind,
@@ -74,14 +74,14 @@ function repeatsOf(type: Patched["type"], patch: Document): Repeats {
   };
 }
 
-/** A strategic merge makes an object of the kind, whatever the patch says of it. */
+/** Sets kind and version: a strategic merge keeps the kind, whatever kind the patch has. */
 function typedResult(kind: ServedKind, patched: AnyObject, type: Patched["type"]): AnyObject {
   if (kind.custom !== undefined) return checkCustomKind(patched, kind);
   if (type !== "strategic") return withKind(patched, kind);
   return { ...patched, apiVersion: kind.apiVersion, kind: kind.resource.kind };
 }
 
-/** What is wrong with a result of a patch, as a fault of the patch; other errors as they are. */
+/** Turns a 400 about a patch's result into a 422 about the patch; other errors are returned unchanged. */
 export function asPatchFault(
   error: unknown,
   { patched, patch, type }: Omit<Patched, "original">,
@@ -96,7 +96,7 @@ export function asPatchFault(
   ]);
 }
 
-/** Strategic merges work on values, not on text: upstream's converter has words of its own. */
+/** Text of a wrong value in a strategic merge: upstream's converter, which has values and no text, words it differently. */
 function valueFault(said: string): string {
   const [, found = "", type = ""] =
     /^json: cannot unmarshal (\w+)(?: \S+)? into Go struct field \S+ of type (\S.*)$/.exec(said) ??
@@ -111,7 +111,7 @@ function valueFault(said: string): string {
     : `unrecognized type: ${type}`;
 }
 
-/** Go's kinds of what a patch was decoded to. */
+/** Go's names of the types that a patch is decoded to. */
 const sourceTypes: ReadonlyMap<string, string> = new Map([
   ["object", "map"],
   ["array", "slice"],
@@ -121,7 +121,7 @@ const sourceTypes: ReadonlyMap<string, string> = new Map([
 const decodingOf =
   /^(?:\S+ in version "[^"]*" cannot be handled as a \S+: |the object provided is unrecognized \(must be of type [^)]*\): )/;
 
-/** Upstream finds it twice: once with the metadata, once with the kind. */
+/** Refuses a changed uid. The error is reported twice, as upstream: for the metadata and for the kind. */
 export function checkUid(kind: StoredKind, next: AnyObject, old: AnyObject | undefined): void {
   const { uid = "", name = "" } = next.metadata ?? {};
   if (uid === "" || uid === old?.metadata?.uid) return;

@@ -10,7 +10,7 @@ const status: Paths = [["status"]];
 const spec: Paths = [["spec"]];
 const specAndMetadata: Paths = [["spec"], ["metadata"]];
 
-/** Endpoints that differ from `status` for the object and `spec` for its status, by `resource/subresource.group`. */
+/** Endpoints other than `status` for the object and `spec` for its status. By key: `resource/subresource.group`. */
 const special: ReadonlyMap<string, Paths> = new Map(
   Object.entries({
     "namespaces/finalize": status,
@@ -29,7 +29,7 @@ const special: ReadonlyMap<string, Paths> = new Map(
   }),
 );
 
-/** Groups whose status endpoints leave the metadata as it was. */
+/** Groups whose status endpoints leave the metadata unchanged. */
 const metadataKept: ReadonlySet<string> = new Set([
   "admissionregistration.k8s.io",
   "flowcontrol.apiserver.k8s.io",
@@ -39,7 +39,7 @@ const metadataKept: ReadonlySet<string> = new Set([
   "storagemigration.k8s.io",
 ]);
 
-/** By field path. */
+/** Paths of the fields that a write to an endpoint resets. */
 export function listResetFields({ resource }: ServedKind, subresource: string): Paths {
   const { group } = resource;
   if (resource.isCustom === true && subresource !== "") {

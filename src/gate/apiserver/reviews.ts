@@ -70,7 +70,7 @@ export async function createReview(
   return answerObject(context, kind, form, 201, { ...object, metadata, status });
 }
 
-/** None but the local review has a place: of the others a namespace is dropped. @throws ApiError 400. */
+/** Sets the namespace. Only the local review has one; others lose theirs. @throws ApiError 400. */
 function placed({ place }: RequestContext, { resource }: ServedKind, read: AnyObject): AnyObject {
   if (read.metadata === undefined) return read;
   const { namespace: _, name, ...rest } = read.metadata;
@@ -80,13 +80,13 @@ function placed({ place }: RequestContext, { resource }: ServedKind, read: AnyOb
   return { ...read, metadata: { ...given({ name }), namespace, ...rest } };
 }
 
-/** Go writes an answer that is not given yet as the refusal that it would be. */
+/** Adds the status that Go writes before there is an answer: a refusal. */
 function unanswered({ resource }: ServedKind, object: AnyObject): AnyObject {
   if (!resource.resource.endsWith("accessreviews")) return object;
   return { ...object, status: { allowed: false } };
 }
 
-/** Questions pass the admission chain as any object that is created: webhooks may match them. */
+/** Admits a review like any created object, because webhooks may match it. */
 async function admitted(
   { admission }: ApiDeps,
   context: RequestContext,
@@ -109,7 +109,7 @@ async function admitted(
   return mutated;
 }
 
-/** Upstream treats one of the reviews as an object that is made, and none but the local one has a place. */
+/** Metadata of the answer. SelfSubjectReview has a creation time, as upstream; only the local review has a namespace. */
 function reviewMetadata({ place, nowMs }: RequestContext, kind: ServedKind): ObjectMeta {
   if (kind.resource.resource === "selfsubjectreviews")
     return { creationTimestamp: formatTime(nowMs) };
@@ -146,7 +146,7 @@ function accessReview(deps: ApiDeps, object: AnyObject, user: UserInfo): Promise
 
 function refuse(errors: readonly FieldError[]): void {
   if (errors.length === 0) return;
-  // Upstream leaves the kind and the name out.
+  // The error has no kind and no name, as upstream.
   throw invalid({ group: "authorization.k8s.io", kind: "" }, "", errors);
 }
 
@@ -160,7 +160,7 @@ async function decided(deps: ApiDeps, spec: AccessSpec, user: UserInfo): Promise
   };
 }
 
-/** A review is no object that is kept: its metadata says nothing. */
+/** Refuses metadata: a review is not stored. */
 function metadataFaults(object: AnyObject, detail: string): readonly FieldError[] {
   const { managedFields: _, namespace, ...rest } = object.metadata ?? {};
   const isPlaced = detail.includes("namespace");
@@ -256,7 +256,7 @@ async function tokenReview(
   if ((spec.token ?? "") === "") {
     throw badRequest("token is required for TokenReview in authentication");
   }
-  // As if it came in a header: what stands behind a space is not looked at, and behind two there is no token.
+  // The token is read as in a header: text after a space is ignored, and after two spaces there is no token.
   const carried = tokenOfHeader(`Bearer ${spec.token ?? ""}`);
   if (carried.kind !== "token") return invalidToken;
   const result = await deps.tokens?.authenticateToken(carried.token, spec.audiences ?? []);

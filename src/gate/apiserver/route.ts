@@ -1,4 +1,4 @@
-/** From request info to the code that serves it: kinds by the catalog, verbs by name. */
+/** Routes a request to the code that serves it: kinds by the catalog, verbs by name. */
 import { ownEntry } from "#base/own.ts";
 import { badRequest, noSuchPath, notFound } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
@@ -35,7 +35,7 @@ export async function serveResource(
   if (trace === undefined) return routed(deps, context);
   const admission = tracedAdmission(deps.admission, trace);
   const response = await routed({ ...deps, admission }, context);
-  // From the last call of store or admission on.
+  // The span starts at the last call of store or admission.
   trace.sinceLast("Encode answer");
   return response;
 }
@@ -46,9 +46,9 @@ async function routed(deps: RouteDeps, context: RequestContext): Promise<PlainRe
   if (kind === undefined) throw noSuchPath();
   if (kind.custom !== undefined) checkScope(context, kind);
   if (isNameOfNothing(context, kind)) throw noSuchPath();
-  // The path says watch: of other methods upstream's router knows none there.
+  // Upstream's router has only GET for paths with watch.
   if (info.hasVerbInPath && context.request.method !== "GET") throw methodNotAllowed(kind);
-  // Upstream routes GET only; a proxied HEAD is the container's business.
+  // Upstream has no route for HEAD, except that a proxied HEAD is passed on.
   if (context.request.method === "HEAD" && info.subresource !== "proxy")
     throw methodNotAllowed(kind);
   warnOfDeprecation(deps, context, kind);
@@ -66,25 +66,25 @@ function tracedKind(
   return { ...kind, store: tracedStore(kind.store, trace) };
 }
 
-/** The place was made by the scope its kind had then: a definition may have gone and come back since. */
+/** Checks the scope again: the definition may have been deleted and recreated since the path was parsed. */
 function checkScope({ place }: RequestContext, { resource }: ServedKind): void {
   const isNowhere = place.namespace === "" && place.name !== "";
   if (resource.namespaced ? isNowhere : place.namespace !== "") throw noSuchPath();
 }
 
-/** Reviews and bindings are only created: upstream has no path of one of them, for whatever method. */
+/** Whether the path names a review or binding. They can only be created, so upstream has no such path. */
 function isNameOfNothing({ place }: RequestContext, { store, resource }: ServedKind): boolean {
   return store === undefined && place.name !== "" && resource.resource !== "componentstatuses";
 }
 
-/** Upstream finds it where it makes the key of the object. */
+/** Refuses an invalid name. Upstream does so where it makes the object's key. @throws ApiError 400. */
 function checkName({ place }: RequestContext): void {
   const problem = pathSegmentProblem(place.name);
   if (problem === undefined) return;
   throw badRequest(`Name parameter invalid: ${JSON.stringify(place.name)}: ${problem}`);
 }
 
-/** Versions on their way out, of those served by default: by resource of the core group. */
+/** Warnings for deprecated versions that are served by default. By key: resource of the core group. */
 const deprecated: Readonly<Record<string, string>> = {
   endpoints: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
   componentstatuses: "v1 ComponentStatus is deprecated in v1.19+",
@@ -98,7 +98,7 @@ function warnOfDeprecation({ metrics }: ApiDeps, context: RequestContext, kind: 
   }
   const { group, resource } = kind.resource;
   if (group !== "" || context.requestInfo.subresource !== "") return;
-  // Upstream's router refuses such a patch before anybody looks at the version.
+  // Upstream's router refuses such a patch before it checks for deprecation.
   if (context.requestInfo.verb === "patch" && !isTakenPatch(context, kind)) return;
   const text = Object.hasOwn(deprecated, resource) ? ownEntry(deprecated, resource) : undefined;
   if (text === undefined) return;
@@ -120,7 +120,7 @@ function subresource(
     if (kind.custom !== undefined) throw notFound(kind.resource, context.place.name);
     throw noSuchPath();
   }
-  // A proxy passes OPTIONS on; it has no verb.
+  // A proxy also passes on OPTIONS, a method without a verb.
   const isProxied = name === "proxy" && context.request.method === "OPTIONS";
   if (!isProxied && !row.verbs.some((allowed) => allowed === verb)) {
     throw methodNotAllowed(kind, kind.custom === undefined ? "" : verb);
@@ -130,11 +130,11 @@ function subresource(
   return serveSubresource(deps, context, storedKind(kind));
 }
 
-/** Their answers have forms of their own. */
+/** Subresources whose answers are not negotiated. */
 const connects = new Set(["attach", "exec", "portforward", "proxy"]);
 const logTypes = ["text/plain", ...objectMediaTypes];
 
-/** As upstream's router, which custom resources do not pass: before anything is read. @throws ApiError 406. */
+/** Negotiates before anything is read, as upstream's router, which custom resources bypass. @throws ApiError 406. */
 function requireRoute(
   { request }: RequestContext,
   kind: ServedKind,
@@ -151,7 +151,7 @@ async function serveNonPersisted(
 ): Promise<PlainResponse> {
   const { verb } = context.requestInfo;
   const { namespace } = context.place;
-  // Reviews and bindings over all namespaces: upstream has no such path.
+  // Upstream has no path for reviews and bindings across all namespaces.
   if (kind.resource.namespaced && namespace === "") throw noSuchPath();
   if (!kind.resource.verbs.some((allowed) => allowed === verb)) throw methodNotAllowed(kind);
   requireRoute(context, kind, verb === "list" ? listMediaTypes : objectMediaTypes);
@@ -175,7 +175,7 @@ function servePersisted(
   const { namespace, name } = place;
   const allowed = kind.resource.verbs.some((candidate) => candidate === verb);
   if (!allowed) throw methodNotAllowed(kind);
-  // Across all namespaces there is only reading; reviews and bindings: `serveNonPersisted`.
+  // Only reads work across all namespaces. For reviews and bindings see `serveNonPersisted`.
   const everywhere = kind.resource.namespaced && namespace === "";
   if (everywhere && verb !== "list" && verb !== "watch") {
     throw kind.custom === undefined ? methodNotAllowed(kind) : noSuchPath();

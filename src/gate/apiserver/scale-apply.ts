@@ -20,14 +20,14 @@ const replicasPath = ["spec", "replicas"];
 type Entries = readonly ManagedFieldsEntry[] | undefined;
 
 interface ScaleToApply {
-  /** The object, as it is stored. */
+  /** The stored object. */
   readonly current: AnyObject;
-  /** Its Scale. */
+  /** Scale of the stored object. */
   readonly before: AnyObject;
   readonly configuration: AnyObject;
 }
 
-/** The Scale that is to be, and the managedFields of its object. @throws ApiError 400, 409, 500. */
+/** Returns the new Scale and the managedFields of its object. @throws ApiError 400, 409, 500. */
 export function applyToScale(
   context: RequestContext,
   query: WriteQuery,
@@ -62,7 +62,7 @@ function decoded(merged: AnyObject, configuration: AnyObject): AnyObject {
   }
 }
 
-/** Built-in kinds have their replicas in one place, whatever the version. */
+/** Path of the replicas by version. In built-in kinds it is the same in all versions of the group. */
 function replicasPathOf({ custom, resource }: StoredKind): ReplicasPath {
   if (custom?.scale !== undefined) return custom.scale.pathOf;
   const { group } = resource;

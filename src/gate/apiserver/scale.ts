@@ -1,4 +1,4 @@
-/** The scale subresource: an autoscaling/v1 Scale read from an object and written back to it. */
+/** The scale subresource: reads an autoscaling/v1 Scale from an object and writes it back. */
 import type { Scale } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { printerFor } from "#api/printers/printers.ts";
@@ -133,7 +133,7 @@ function scaleBefore(kind: StoredKind, current: AnyObject): AnyObject {
   return kind.custom?.scale?.readForUpdate(current) ?? scaleOf(kind, current);
 }
 
-/** `scale`: checked, or made from one. @throws ApiError 422. */
+/** Writes a checked Scale into the object. @throws ApiError 422. */
 function withScale(kind: StoredKind, current: AnyObject, scale: AnyObject): AnyObject {
   const { group, resource } = kind.resource;
   const own = kind.custom?.scale?.write(current, scale);
@@ -141,13 +141,13 @@ function withScale(kind: StoredKind, current: AnyObject, scale: AnyObject): AnyO
   return withUid(must(scaled, `${resource} has a scale`), scale);
 }
 
-/** A uid in a whole Scale is a precondition of the object's update. */
+/** Copies the Scale's uid into the object, as a precondition of its update. */
 function withUid(object: AnyObject, { metadata }: AnyObject): AnyObject {
   const { uid = "" } = metadata ?? {};
   return uid === "" ? object : { ...object, metadata: { ...object.metadata, uid } };
 }
 
-/** A patch may not name another uid; that of a custom object's Scale counts for nothing. @throws ApiError 409. */
+/** Refuses a patch with another uid; the uid in a custom object's Scale is ignored. @throws ApiError 409. */
 function withoutUid({ custom, resource }: StoredKind, scale: AnyObject, old: AnyObject): AnyObject {
   const { uid = "", ...metadata } = scale.metadata ?? {};
   const { uid: oldUid = "" } = old.metadata ?? {};

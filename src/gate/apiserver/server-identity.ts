@@ -52,7 +52,7 @@ export class ServerIdentity {
     this.#running = this.#round();
   }
 
-  /** Resolves when the lease is gone. */
+  /** Resolves when the lease has been deleted. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#timer?.cancel();
@@ -147,7 +147,7 @@ export class ServerIdentity {
   }
 }
 
-/** `apiserver-` and 26 characters of the host's name, as upstream makes them. */
+/** Lease name: `apiserver-` and 26 characters derived from the host's name, as upstream. */
 export function identityName(hostname: string): string {
   const parts = [hostname, identity].map((text) => {
     const bytes = Buffer.from(text);
@@ -157,7 +157,7 @@ export function identityName(hostname: string): string {
   return `apiserver-${base32Text(digest)}`;
 }
 
-/** Without padding. */
+/** Encodes in base32 without padding. */
 function base32Text(bytes: Uint8Array): string {
   const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, "0")).join("");
   const groups = bits.match(/.{1,5}/g) ?? [];

@@ -60,46 +60,46 @@ interface ApiServerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Charged with what requests and answers hold. */
+  /** Accounts for the memory of requests and answers. */
   readonly ledger: Ledger;
-  /** The request metrics are added to it; /metrics shows all of it. */
+  /** Receives the request metrics; /metrics shows the whole set. */
   readonly metrics: MetricSet;
-  /** /metrics, where it shows more than this thread's. Absent: it shows `metrics`. */
+  /** Makes the page /metrics with the metrics of all threads. Absent: it shows `metrics`. */
   readonly metricsPage?: () => Promise<readonly Uint8Array[]>;
   readonly version: VersionInfo;
-  /** Shown at /flagz; absent: none are. */
+  /** Flags shown at /flagz. Absent: none are shown. */
   readonly flags?: ShownFlags;
   readonly tokens?: TokenAuthenticator;
   readonly tokenMinter?: TokenMinter;
-  /** The way to nodes, pods and Services; absent: 501. */
+  /** Connections to nodes, pods and Services. Absent: requests that need them get 501. */
   readonly kubelets?: Kubelets;
   readonly gate?: Gate;
-  /** What of each request is kept, and where; absent: nothing. */
+  /** Records requests in the audit log. Absent: no audit. */
   readonly audit?: Audit;
-  /** By which it is found out which request held the loop; absent: it is not. */
+  /** Measures which request blocks the event loop. Absent: not measured. */
   readonly turnTimes?: TurnTimes;
-  /** Spans of requests; absent: none are made. */
+  /** Makes the spans of requests. Absent: no spans. */
   readonly tracer?: Tracer;
-  /** What must be done at the start; shown by healthz, livez and readyz. Absent: nothing more. */
+  /** Checks of work to be done at the start, in healthz, livez and readyz. Absent: no more checks. */
   readonly startChecks?: readonly HealthCheck[];
-  /** Of what requests need and a restart would not mend; shown by healthz and readyz. Absent: nothing more. */
+  /** Checks that a restart would not repair, in healthz and readyz. Absent: no more checks. */
   readonly readinessChecks?: readonly HealthCheck[];
-  /** Why each store does not answer, undefined when it does; the first has what is in none of the others. */
+  /** Each returns a store's problem, or undefined. The first store has the resources that no other store has. */
   readonly storeProblems?: readonly (() => string | undefined)[];
-  /** What runs in this process beside the API: `scheduler`, `controller-manager`. Absent: nothing. */
+  /** Components in this process beside the API: `scheduler`, `controller-manager`. Absent: none. */
   readonly runsBeside?: readonly string[];
-  /** Where the keys of service account tokens are published; absent: they are not. */
+  /** The published keys of service account tokens. Absent: they are not published. */
   readonly issuer?: IssuerFacts;
-  /** How YAML bodies are read; absent: on this thread, however long they are. */
+  /** Reads YAML bodies. Absent: this thread reads them, regardless of their length. */
   readonly yaml?: YamlReader;
-  /** Further documents, asked after discovery and OpenAPI. */
+  /** Further documents, tried after discovery and OpenAPI. */
   readonly documents?: (catalog: ResourceCatalog) => readonly Documents[];
-  /** Other servers that answer parts of the API; absent: none. */
+  /** Other servers that answer parts of the API. Absent: none. */
   readonly delegates?: Delegates;
 }
 
 interface ApiServerOptions {
-  /** Short requests take at most this; upstream's is a minute. */
+  /** Maximum duration of short requests; upstream's is a minute. */
   readonly requestTimeoutMs: number;
   readonly limits: ApiLimits;
 }
@@ -107,14 +107,14 @@ interface ApiServerOptions {
 export interface ApiServer {
   readonly handler: PlainHandler;
   readonly catalog: ResourceCatalog;
-  /** Resolves when every cache has its first snapshot; /readyz is well from then on. */
+  /** Resolves when every cache has its first snapshot; from then on /readyz succeeds. */
   ready(): Promise<void>;
-  /** For the HTTP rim: a request that it refused itself, for the audit trail. */
+  /** Records, for the audit trail, a request that the HTTP layer itself refused. */
   refused(request: RefusedRequest): void;
-  /** For the HTTP rim: little more may be held for clients. */
+  /** The memory account, for the HTTP layer. */
   readonly ledger: Ledger;
   shutdown(): void;
-  /** Ends all watches cleanly; registry and store are their owners' to close. */
+  /** Ends all watches cleanly. The owners of registry and store close those. */
   close(): void;
 }
 
@@ -208,7 +208,7 @@ function scopeOf(
   return kind.resource.namespaced ? "namespaced" : "cluster";
 }
 
-/** Of another server's resources, and as a subresource, any text may come. */
+/** Whether this server serves the resource. Resources of other servers and unknown subresources may have any name. */
 function isServed(catalog: ResourceCatalog, delegates: Delegates, info: RequestInfo): boolean {
   const { path, group, version, resource, subresource } = info;
   if (delegateOf(delegates, path) !== undefined) return false;
@@ -266,7 +266,7 @@ function routeDeps(
   };
 }
 
-/** In upstream's order. What runs in this process is well while it answers. */
+/** Components in upstream's order. A component in this process is healthy while the process answers. */
 function componentsOf({ runsBeside = [], storeProblems }: ApiServerDeps): readonly Component[] {
   const stores = storeProblems ?? [() => undefined];
   return [
@@ -299,7 +299,7 @@ function healthOf(deps: ApiServerDeps, life: Life, audit: AuditTrail | undefined
   return { healthz: [...alive, ...needed, ...started], livez: live, readyz: ready };
 }
 
-/** Upstream's: etcd, etcd-override-0, etcd-readiness, etcd-override-readiness-0. */
+/** Upstream's name of a check: etcd, etcd-override-0, etcd-readiness, etcd-override-readiness-0. */
 function storeCheckName(what: "" | "readiness", at: number): string {
   const parts = ["etcd", at === 0 ? "" : "override", what, at === 0 ? "" : String(at - 1)];
   return parts.filter((part) => part !== "").join("-");
@@ -310,7 +310,7 @@ function storageMetrics(deps: ApiServerDeps, catalog: ResourceCatalog): void {
   deps.metrics.gaugeOf("apiserver_storage_objects", help, ["resource"], function* () {
     const seen = new Set<string>();
     for (const { group, version, resource, storage, isCustom } of catalog.infos()) {
-      // To look at the store of a custom kind would make its cache.
+      // Custom kinds are counted below: access to their store would create its cache.
       if (storage === undefined || isCustom === true) continue;
       const name = storage.group === "" ? storage.resource : `${storage.resource}.${storage.group}`;
       if (seen.has(name)) continue;

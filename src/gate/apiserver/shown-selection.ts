@@ -24,10 +24,10 @@ import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
 import type { ListQuery } from "./list-options.ts";
 import type { StoredKind } from "./stored-kind.ts";
 
-/** Selectors that only the shown object answers. */
+/** Selectors that must be evaluated on the object in the request's version. */
 interface ShownSelection {
   matches(cached: CachedObject): boolean;
-  /** What the store may still select by. */
+  /** Selectors that the store can still evaluate. */
   readonly stored: Pick<ListQuery, "fields">;
 }
 
@@ -35,7 +35,7 @@ type Selectors = Pick<ListQuery, "labels" | "fields">;
 
 const keyFields: ReadonlySet<string> = new Set(["metadata.name", "metadata.namespace"]);
 
-/** undefined: the store selects. `keep`: of a watch, as `WatchOptions` has it. */
+/** @returns undefined when the store can select. `keep`: as in `WatchOptions`, for watches. */
 export function shownSelection(
   kind: StoredKind,
   query: Selectors,
@@ -46,7 +46,7 @@ export function shownSelection(
   const isOfKey = ({ field }: FieldRequirement): boolean => keyFields.has(field);
   const own = { requirements: fields.requirements.filter((one) => !isOfKey(one)) };
   const hasLabels = (labels?.requirements.length ?? 0) > 0;
-  // Only a webhook changes labels.
+  // Only a conversion webhook can change labels.
   if (own.requirements.length === 0 && !(hasLabels && kind.prepared !== undefined)) {
     return undefined;
   }
@@ -62,10 +62,10 @@ export function shownSelection(
   };
 }
 
-/** Objects that are converted, and looked at, in one step. */
+/** Number of objects that are converted and matched per step. */
 const stepObjects = 250;
 
-/** One page as the store makes it, or of what matches in the version asked for. */
+/** Returns a page from the store, or one of the objects that match in the requested version. */
 export async function listPage(
   kind: StoredKind,
   namespace: string,
@@ -75,7 +75,7 @@ export async function listPage(
   const selection = shownSelection(kind, query);
   if (selection === undefined) return kind.store.list(namespace, options);
   const { labels: _, fields: __, ...rest } = options;
-  // As the store has it: a list of any version takes no limit.
+  // The limit is ignored for resourceVersion 0, as in the store.
   const limit = options.resourceVersion === "0" ? 0 : (options.limit ?? 0);
   const found: CachedObject[] = [];
   let asked: ListOptions = { ...rest, ...selection.stored };
@@ -95,7 +95,7 @@ export async function listPage(
   }
 }
 
-/** @returns the first object that matches when there is no room for it. */
+/** @returns the first matching object beyond the limit, if any. */
 async function takeMatches(
   found: CachedObject[],
   kind: StoredKind,
@@ -117,9 +117,9 @@ async function takeMatches(
   return undefined;
 }
 
-/** Between the store's watch of the scope and a stream that wants the selection. */
+/** A sink between the store's watch of the scope and a stream with selectors. */
 export class ShownSelectionSink implements WatchSink {
-  /** Each object is converted. */
+  /** True, because each object is converted. */
   readonly isMaking = true;
   readonly #kind: StoredKind;
   readonly #selection: ShownSelection;
@@ -134,7 +134,7 @@ export class ShownSelectionSink implements WatchSink {
     this.#stream = stream;
   }
 
-  /** The watch of the store that fills this sink, closed with it. */
+  /** Attaches the store's watch that fills this sink. Closing the result closes both. */
   async attach(opening: Promise<ResourceWatch>): Promise<ResourceWatch> {
     const source = await opening;
     this.#source = source;
@@ -167,7 +167,7 @@ export class ShownSelectionSink implements WatchSink {
     this.#drop();
   }
 
-  /** @returns whether the batch has to wait for its objects; it is asked for again when they are there. */
+  /** @returns whether the batch must wait for its objects; it is requested again when they are ready. */
   #awaits(items: readonly WatchItem[]): boolean {
     const { prepared } = this.#kind;
     if (prepared === undefined) return false;
@@ -201,7 +201,7 @@ export class ShownSelectionSink implements WatchSink {
   #select(item: WatchItem): WatchItem | undefined {
     const { object, change } = item;
     const selection = this.#selection;
-    // A checksum is that of the scope.
+    // The checksum of the scope does not hold for the selection, so it is removed.
     if (object === undefined) return item.view === undefined ? item : { ...item, view: undefined };
     const sees = selection.matches(object);
     if (change === undefined || item.type !== "MODIFIED") return sees ? item : undefined;

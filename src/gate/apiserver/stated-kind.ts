@@ -23,7 +23,7 @@ interface NamedKind {
   readonly resource: { readonly kind: string };
 }
 
-/** `value` as an object of `kind`: what it does not say of itself is filled in, a lie is a 400. */
+/** Returns `value` as an object of `kind`. Fills in a missing kind or version. @throws ApiError 400 for a wrong one. */
 export function withKind(value: unknown, kind: NamedKind, source?: Uint8Array): AnyObject {
   const expected = { ...gvOf(kind.apiVersion), kind: kind.resource.kind };
   const object = objectOf(value, expected.kind, source);
@@ -40,7 +40,7 @@ export function withKind(value: unknown, kind: NamedKind, source?: Uint8Array): 
   return { ...object, apiVersion, kind: expected.kind };
 }
 
-/** A custom object says itself what it is; that its kind is the right one is validation's to say. */
+/** Requires kind and version of a custom object; validation checks that the kind is the right one. */
 export function checkCustomKind(value: unknown, kind: NamedKind, source?: Uint8Array): AnyObject {
   const expected = kind.resource.kind;
   const object = objectOf(value, expected, source);
@@ -67,7 +67,7 @@ export function notAnObject(value: unknown): string {
   return `json: cannot unmarshal ${jsonKind(value)} into Go value of type ${type}`;
 }
 
-/** @throws ApiError 400 when one of the two is no text, or the version has two slashes. */
+/** @throws ApiError 400 when kind or version is not a text, or the version has two slashes. */
 function statedKind(
   object: AnyObject,
   expected: string,
@@ -92,7 +92,7 @@ function textField(
   throw unrecognized(expected, `couldn't get version/kind; json parse error: ${said}`, source);
 }
 
-/** The last one that is called so. */
+/** Value of the last key that equals `name` in any case. */
 function fieldInAnyCase(object: AnyObject, name: string): unknown {
   const names = Object.keys(object).filter((key) => key.length === name.length);
   const found = names.findLast((key) => key.toLowerCase() === name.toLowerCase());
@@ -123,7 +123,7 @@ function wrongKind(
   return handled(stated, expected.kind, said);
 }
 
-/** The scheme has a name in upstream's text: the line of code where it is made. */
+/** Text for an unknown kind. Upstream names the scheme by the line of code that creates it. */
 export function noSuchKind(kind: string, apiVersion: string): string {
   const said = `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}`;
   return `${said} in scheme "pkg/runtime/scheme.go:111"`;
@@ -150,19 +150,19 @@ function missing(
   return handled(stated, expected, `Object '${field}' is missing in '${text}'`);
 }
 
-/** Of a body that is repeated in a message; upstream repeats all of it. */
+/** Maximum bytes of a body repeated in a message; upstream repeats the whole body. */
 const originalLengthMax = 64 * 1024;
 
 function originalOf(object: AnyObject, source: Uint8Array | undefined): string {
   return decodeUtf8(bytesOf(object, source).subarray(0, originalLengthMax));
 }
 
-/** Of an object that came without a text, the one that it would have. */
+/** Bytes of a body; an object that came without a text is encoded. */
 function bytesOf(object: AnyObject, source: Uint8Array | undefined): Uint8Array {
   return source ?? new TextEncoder().encode(JSON.stringify(object));
 }
 
-/** 400 of a body that no decoder took. `source`: absent where nothing is shown of it. */
+/** Returns a 400 for an unreadable body. `source`: the bytes for an excerpt; undefined for none. */
 export function unrecognized(
   kindName: string,
   said: string,
@@ -172,10 +172,10 @@ export function unrecognized(
   return badRequest(source === undefined ? text : `${text} (${excerpt(source)})`);
 }
 
-/** How much of a body that is no object is shown. */
+/** Maximum bytes of an unreadable body in a message. */
 const excerptBytesMax = 30;
 
-/** What looks like JSON is shown as text, anything else in hexadecimal. */
+/** Start of a body: as text if it looks like JSON, otherwise in hexadecimal. */
 function excerpt(bytes: Uint8Array): string {
   if (bytes.length === 0) return "<empty>";
   const start = bytes.subarray(0, excerptBytesMax);

@@ -1,4 +1,4 @@
-/** A served kind that has a store: what the ordinary verbs work on. */
+/** A served kind that has a store; the ordinary verbs work on these. */
 import { methodNotAllowed } from "./method.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";
 import type { ServedKind } from "./kind.ts";

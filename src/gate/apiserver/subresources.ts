@@ -1,4 +1,4 @@
-/** Which code serves which subresource. Those not named here are parts of the object: get, put, patch. */
+/** Maps subresources to the code that serves them. All others are parts of the object: get, put, patch. */
 import { ownEntry } from "#base/own.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -18,7 +18,7 @@ import { handleUpdate } from "./update.ts";
 
 type Serve = (deps: ApiDeps, context: RequestContext, kind: StoredKind) => Promise<PlainResponse>;
 
-/** Of the core group, as `pods/log`. `serveSubresource` finds those of other groups and of any kind, as `scale`. */
+/** Subresources of the core group, as `pods/log`. `serveSubresource` finds those of other groups and `scale`. */
 const own: Readonly<Record<string, Serve>> = {
   "pods/binding": bindPod,
   "pods/eviction": evictPod,

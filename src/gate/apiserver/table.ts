@@ -22,7 +22,7 @@ import type { ServedKind } from "./kind.ts";
 
 export type MetaVersion = "v1" | "v1beta1";
 
-/** @throws ApiError 400 for an unknown policy. */
+/** Parses the policy. @throws ApiError 400 for an unknown one. */
 export function includeObject(query: URLSearchParams): IncludeObject {
   const text = query.get("includeObject") ?? "";
   const policy = parseIncludeObject(text);
@@ -30,7 +30,7 @@ export function includeObject(query: URLSearchParams): IncludeObject {
   throw badRequest(`unrecognized includeObject value: ${JSON.stringify(text)}`);
 }
 
-/** `objects` in the version of the request. The kind has a printer: negotiation saw to it. */
+/** Table of `objects`, which are in the request's version. The kind has a printer: negotiation checked that. */
 export function tableOf(
   { printer }: { readonly printer?: Printer | undefined },
   version: MetaVersion,
@@ -41,7 +41,7 @@ export function tableOf(
   return tableFor(printer, objects, { ...options, apiVersion: `meta.k8s.io/${version}` });
 }
 
-/** Rows of such a table, one by one. */
+/** Returns a function that makes single rows of such a table. */
 export function rowMaker(
   kind: ServedKind,
   version: MetaVersion,
@@ -53,17 +53,17 @@ export function rowMaker(
   return (object) => tableRow(printer, object, all);
 }
 
-/** Metadata only, as an object of kind PartialObjectMetadata. */
+/** Returns the metadata as an object of kind PartialObjectMetadata. */
 export function partial(object: AnyObject, version: MetaVersion): AnyObject {
   return { ...partialObjectMetadata(object, `meta.k8s.io/${version}`) };
 }
 
-/** The metadata of a stored object: conversion changes only a custom object's. */
+/** Returns the metadata of a stored object; only a custom object must be converted for it. */
 export function partialOf(kind: ServedKind, cached: CachedObject, version: MetaVersion): AnyObject {
   return partial(kind.custom === undefined ? cached.object : kind.show(cached), version);
 }
 
-/** Names this form of an object in caches: a custom object's metadata may be another in each version. */
+/** Key of this form in caches; a custom object's metadata may differ between versions. */
 export function metadataKey({ custom, formKey }: ServedKind, version: MetaVersion): string {
   return custom === undefined ? `pom.${version}` : `pom.${version}.${formKey}`;
 }

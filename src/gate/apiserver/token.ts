@@ -1,4 +1,4 @@
-/** POST serviceaccounts/NAME/token: admission, then the injected minter, which checks and signs. */
+/** POST serviceaccounts/NAME/token: admission, then the injected minter checks and signs. */
 import type { AnyObject } from "#api/object.ts";
 import { failure } from "#api/status.ts";
 import { formatTime } from "#api/values/time.ts";
@@ -44,12 +44,12 @@ export async function mintToken(
   return answerMade(context, tokenType, form, 201, minted);
 }
 
-/** Go writes an empty status, whatever the client sent as one. */
+/** Replaces the client's status by an empty one, as Go writes it. */
 function unanswered(request: AnyObject): AnyObject {
   return { ...request, status: { token: "", expirationTimestamp: null } };
 }
 
-/** As validating admission sees it: named after its account. */
+/** The request for validating admission: it has the name and uid of its account. */
 function ofAccount(
   { nowMs }: RequestContext,
   { metadata: { name = "", uid = "" } = {} }: AnyObject,

@@ -1,4 +1,4 @@
-/** Admission and store of one request that is traced: each call is a span. Requests that are not never come here. */
+/** Admission and store of a traced request: each call is a span. Untraced requests do not use this. */
 import type { Admission } from "#admission/admission.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";
 import type { Trace } from "#server/trace.ts";
@@ -11,7 +11,7 @@ export function tracedAdmission(admission: Admission, trace: Trace): Admission {
   };
 }
 
-/** Names and places of objects are in no span: the audit log has them. */
+/** Traces a store. Spans have no names or namespaces of objects; those are in the audit log. */
 export function tracedStore(store: ResourceStore, trace: Trace): ResourceStore {
   const { group, resource } = store.info;
   const attributes = [

@@ -44,22 +44,22 @@ export async function handleUpdate(
 }
 
 interface NextObject {
-  /** In the version of the request. */
+  /** The object in the version of the request. */
   readonly object: AnyObject;
-  /** managedFields are already right, or this write does not count. */
+  /** Whether managedFields are already right or need no update. */
   readonly tracked: boolean;
 }
 
 interface Write {
   readonly subresource: string;
   readonly createIfMissing: boolean;
-  /** Admission has judged the request that asks for this write: a Binding. */
+  /** Whether admission has already allowed the request that causes this write: a Binding. */
   readonly isAdmitted?: boolean;
-  /** Called again after a conflicting write. `current` is the stored object, frozen. */
+  /** Makes the next object; called again after a conflict. `current`: the stored object, frozen. */
   next(current: AnyObject | undefined): NextObject | Promise<NextObject>;
 }
 
-/** Next object -> managedFields -> mutating admission -> registry (strategy, validating admission). */
+/** Writes an object: next object -> managedFields -> mutating admission -> registry (strategy, validating admission). */
 export async function writeThrough(
   deps: ApiDeps,
   context: RequestContext,
@@ -100,10 +100,10 @@ export async function writeThrough(
   }
 }
 
-/** Of each byte stored: the object as data, the next one, the same with its managed fields, and its bytes. */
+/** Copies per stored byte: the object as data, the next one, the same with managed fields, and its bytes. */
 const copiesPerByte = 4;
 
-/** Each attempt takes the place of the one before. The registry reads the object; a patch of a few bytes has copies of it, too. */
+/** Charges for the copies of the object that the registry reads, even for a tiny patch. Each attempt replaces the last. */
 function copiesChargedTo(holding: Holding): (bytes: number) => void {
   let charged = 0;
   return (bytes) => {
@@ -114,7 +114,7 @@ function copiesChargedTo(holding: Holding): (bytes: number) => void {
   };
 }
 
-/** Admission of one update over its attempts: an attempt that gave way to the next is abandoned. */
+/** Admission of one update over its attempts; an attempt that is repeated is abandoned. */
 class Attempts {
   readonly #admission: Admission;
   readonly #request: (old: AnyObject | undefined, next: AnyObject | undefined) => AdmissionRequest;
@@ -163,14 +163,14 @@ class Attempts {
   }
 }
 
-/** A write that creates needs the right to create. */
+/** Requires the permission to create for a write that creates. */
 async function authorizeCreate(deps: ApiDeps, context: RequestContext): Promise<void> {
   const attributes = { ...context.attributes, verb: "create" };
   const decision = await deps.authorizer.authorize(attributes);
   if (!decision.allowed) throw authorizationError(attributes, decision.reason);
 }
 
-/** The body must name the object of the path; what it says of the namespace is looked at first. */
+/** Requires the body to name the path's object. The namespace is checked first. @throws ApiError 400. */
 export function requireSameName(object: AnyObject, kind: StoredKind, place: Place): AnyObject {
   const placed = setNamespace(object, kind, place);
   const { name } = place;

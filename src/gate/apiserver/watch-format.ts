@@ -61,7 +61,7 @@ function encode(object: object): Uint8Array {
   return encoder.encode(JSON.stringify(object));
 }
 
-/** Columns go out with the first event only, so one stream has one format of its own. */
+/** Format of tables. Only the first event has the columns, so each stream has its own format. */
 function tableFormat(
   clock: Clock,
   context: RequestContext,
@@ -121,7 +121,7 @@ interface MadeRow {
   readonly frame: Uint8Array;
 }
 
-/** By object, then by format and type: at most one frame each. */
+/** Frames by object, then by format and type: at most one frame each. */
 const madeRows = new WeakMap<CachedObject, Map<string, MadeRow>>();
 
 function madeRow(

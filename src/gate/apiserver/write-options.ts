@@ -7,12 +7,12 @@ export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
 export interface WriteQuery {
   readonly dryRun: boolean;
-  /** "" when the client named none. */
+  /** Name of the field manager; "" when the client named none. */
   readonly fieldManager: string;
   readonly fieldValidation: FieldValidation;
-  /** fieldValidation as the client gave it, "" when it did not. */
+  /** Value of fieldValidation in the query; "" when absent. */
   readonly given: string;
-  /** Server-side apply only; undefined when absent. */
+  /** Value of force, for server-side apply only; undefined when absent. */
   readonly force: boolean | undefined;
 }
 
@@ -21,7 +21,7 @@ type OptionsKind = "CreateOptions" | "UpdateOptions" | "PatchOptions";
 const managerBytesMax = 128;
 const validations: readonly string[] = ["", "Ignore", "Strict", "Warn"];
 
-/** @throws ApiError 422 named after `kind`. `patchType` only for PatchOptions. */
+/** Parses the query. `patchType`: only for PatchOptions. @throws ApiError 422 named after `kind`. */
 export function writeQuery(
   kind: OptionsKind,
   query: URLSearchParams,
@@ -46,7 +46,7 @@ export function writeQuery(
   };
 }
 
-/** The options of a write as an object, as admission sees them. A patch is an update, too. */
+/** Options of a write as the object that admission gets. A patch has UpdateOptions. */
 export function writeOptions(
   kind: "CreateOptions" | "UpdateOptions",
   query: WriteQuery,

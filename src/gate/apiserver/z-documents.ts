@@ -11,15 +11,15 @@ import type { Documents } from "./non-resource.ts";
 interface ZDeps {
   readonly clock: Clock;
   readonly version: VersionInfo;
-  /** Undefined: it was started by a program, without a command line. */
+  /** Flags of the command line. Undefined: a program started the server, without a command line. */
   readonly flags: ShownFlags | undefined;
 }
 
 const component = "apiserver";
-/** Of the endpoints for people and probes, those that are here. */
+/** Paths shown at /statusz: the endpoints for people and probes. */
 const listed = ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"];
 
-/** To be made at the start of the server. */
+/** Makes the documents; call it at the start of the server. */
 export function zDocuments({ flags = {}, ...facts }: ZDeps): Documents {
   const pages: ReadonlyMap<string, ZPage> = new Map([
     ["/flagz", flagzPage(component, flags)],

@@ -51,7 +51,7 @@ export interface AggregatedDocument {
 
 const encoder = new TextEncoder();
 
-/** The whole answer, envelope included; a step for each group. */
+/** The whole answer with its envelope; one step per group. */
 export function* aggregatedByteSteps(document: AggregatedDocument): Steps<Uint8Array> {
   const parts = [field(1, encodeDefinition(listMetaDefinition, document.metadata))];
   for (const { metadata, versions } of document.items) {
@@ -62,7 +62,7 @@ export function* aggregatedByteSteps(document: AggregatedDocument): Steps<Uint8A
   return envelope(document, concatBytes(parts));
 }
 
-/** A field with `body`; or, with `rest`, a message of `body` as its field 1 and of the rest. */
+/** Encodes a field with `body`. With `rest`: a message with `body` as its field 1, followed by the rest. */
 function field(number: number, body: Uint8Array, rest?: readonly Uint8Array[]): Uint8Array {
   const whole = rest === undefined ? body : concatBytes([field(1, body), ...rest]);
   return concatBytes([Uint8Array.of(number * 8 + 2, ...varint(whole.length)), whole]);

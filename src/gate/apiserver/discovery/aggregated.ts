@@ -9,7 +9,7 @@ import { type ServedGroup, servedGroups } from "./served-groups.ts";
 
 interface AggregatedInput {
   readonly resources: readonly ResourceInfo[];
-  /** `<group>/<version>` of versions whose list may be out of date. */
+  /** `<group>/<version>` of versions whose resource list may be out of date. */
   readonly stale: ReadonlySet<string>;
 }
 
@@ -17,17 +17,17 @@ type Group = AggregatedDocument["items"][number];
 type Resource = Group["versions"][number]["resources"][number];
 type Subresource = NonNullable<Resource["subresources"]>[number];
 
-/** `/api`: the core group. */
+/** Document of `/api`: the core group. */
 export function aggregatedCore(input: AggregatedInput): Steps<AggregatedDocument> {
   return documentOf(input, (name) => name === "");
 }
 
-/** `/apis`: all other groups. */
+/** Document of `/apis`: all other groups. */
 export function aggregatedGroups(input: AggregatedInput): Steps<AggregatedDocument> {
   return documentOf(input, (name) => name !== "");
 }
 
-/** A step for each group. */
+/** Makes the document; one step per group. */
 function* documentOf(
   input: AggregatedInput,
   isWanted: (group: string) => boolean,
@@ -76,7 +76,7 @@ function resourceItem(row: ResourceInfo): Resource {
   };
 }
 
-/** Empty: those of the list it stands in. Upstream says them of custom resources only. */
+/** Group and version of a resource; empty unless custom, as upstream, because the enclosing list has them. */
 function ownGroupVersion({ isCustom, group, version }: ResourceInfo): {
   readonly group: string;
   readonly version: string;

@@ -11,7 +11,7 @@ import type { ResourceInfo, SubresourceInfo } from "#api/schema/resource-info.ts
 import { given } from "#base/given.ts";
 import { storageVersionHash } from "./storage-version-hash.ts";
 
-/** `/api`. `serverAddress` is the host and port that clients reach this server by. */
+/** Document of `/api`. `serverAddress`: the host and port at which clients reach this server. */
 export function apiVersionsDocument(
   resources: readonly ResourceInfo[],
   serverAddress: string,
@@ -23,7 +23,7 @@ export function apiVersionsDocument(
   };
 }
 
-/** `/api/v1` and `/apis/G/V`; undefined for a group-version that is not served. */
+/** Document of `/api/v1` or `/apis/G/V`. @returns undefined for a group-version that is not served. */
 export function apiResourceListDocument(
   resources: readonly ResourceInfo[],
   group: string,
@@ -49,7 +49,7 @@ export function versionsOf(resources: readonly ResourceInfo[], group: string): r
   return [...versions].sort((a, b) => compareVersions(group, a, b));
 }
 
-/** Resources of a group-version by name. */
+/** Resources of a group-version, sorted by name. */
 function resourcesOf(
   resources: readonly ResourceInfo[],
   group: string,

@@ -28,9 +28,9 @@ export interface RemoteVersion {
   readonly version: string;
   readonly groupPriority: number;
   readonly versionPriority: number;
-  /** As last seen; none when it never answered. */
+  /** Resources at the last answer; empty when the server has never answered. */
   readonly resources: readonly RemoteResource[];
-  /** It did not answer when it was asked last. */
+  /** Whether the server failed to answer the last request. */
   readonly isStale: boolean;
 }
 
@@ -46,7 +46,7 @@ interface Group {
   readonly versions: readonly Row[];
 }
 
-/** `/apis`. */
+/** Document of `/apis`. */
 export function mergedGroupList(
   resources: readonly ResourceInfo[],
   remote: readonly RemoteVersion[],
@@ -55,7 +55,7 @@ export function mergedGroupList(
   return { kind: "APIGroupList", apiVersion: "v1", groups };
 }
 
-/** `/apis/G`; undefined for a group that nobody serves. */
+/** Document of `/apis/G`. @returns undefined for a group that no server serves. */
 export function mergedGroup(
   resources: readonly ResourceInfo[],
   remote: readonly RemoteVersion[],
@@ -66,7 +66,7 @@ export function mergedGroup(
   return { kind: "APIGroup", apiVersion: "v1", ...groupEntry(group) };
 }
 
-/** The aggregated `/apis`. */
+/** The aggregated document of `/apis`. */
 export function* mergedAggregated(
   resources: readonly ResourceInfo[],
   remote: readonly RemoteVersion[],

@@ -7,17 +7,17 @@ import type { ResourceInfo } from "#api/schema/resource-info.ts";
 
 interface ServedVersion {
   readonly version: string;
-  /** By name. */
+  /** Resources, sorted by name. */
   readonly resources: readonly ResourceInfo[];
 }
 
 export interface ServedGroup {
   readonly name: string;
-  /** Preferred first. */
+  /** Versions, the preferred one first. */
   readonly versions: readonly ServedVersion[];
 }
 
-/** The core group, whose name is empty, is among them; in upstream's order. */
+/** Served groups in upstream's order, including the core group, whose name is empty. */
 export function servedGroups(resources: readonly ResourceInfo[]): readonly ServedGroup[] {
   return [...Map.groupBy(resources, ({ group }) => group)]
     .sort(([a], [b]) => compareGroups(a, b))

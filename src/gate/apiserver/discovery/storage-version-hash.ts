@@ -1,4 +1,4 @@
-/** `storageVersionHash`: changes when a resource's storage version changes, so that clients notice. */
+/** `storageVersionHash` changes with a resource's storage version, so that clients notice the change. */
 import { createHash } from "node:crypto";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 

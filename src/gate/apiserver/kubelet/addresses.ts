@@ -1,7 +1,7 @@
-/** Which addresses a request may be proxied to: upstream's rule, Go's net.IP.IsGlobalUnicast. */
+/** Decides which addresses a request may be proxied to. Upstream's rule: Go's net.IP.IsGlobalUnicast. */
 import { BlockList, isIP } from "node:net";
 
-/** IPv4 rules match IPv4-mapped IPv6 addresses too. */
+/** Reserved ranges. IPv4 rules match IPv4-mapped IPv6 addresses too. */
 const special = new BlockList();
 special.addAddress("0.0.0.0");
 special.addAddress("255.255.255.255");
@@ -13,10 +13,10 @@ special.addAddress("::1", "ipv6");
 special.addSubnet("fe80::", 10, "ipv6");
 special.addSubnet("ff00::", 8, "ipv6");
 
-/** Private addresses are; loopback, link-local (the metadata service), multicast and unspecified are not. */
+/** Whether an address is global unicast. Private ones are; loopback, link-local (metadata), multicast, unspecified are not. */
 export function isGlobalUnicast(address: string): boolean {
   const family = isIP(address);
-  // An address with a zone is of one link.
+  // An address with a zone is valid on one link only.
   if (family === 0 || address.includes("%")) return false;
   return !special.check(address, family === 4 ? "ipv4" : "ipv6");
 }

@@ -1,16 +1,16 @@
-/** The body of an answer without its compression, so that its links can be changed. */
+/** Decompresses the body of an answer, so that its links can be rewritten. */
 import { createGunzip, createInflateRaw } from "node:zlib";
 import type { ByteResponse } from "#platform/byte-transport.ts";
 import type { TakeChunk } from "#platform/http.ts";
 
 type Source = Pick<ByteResponse, "stream">;
 
-/** Undefined: an encoding that is not known here (br); then the body stays as it is, as upstream's. */
+/** @returns undefined for an unsupported encoding (br); the body then stays unchanged, as upstream. */
 export function decoded(response: ByteResponse): Source | undefined {
   const encoding = response.headers["content-encoding"] ?? "";
   if (encoding === "") return response;
   if (encoding === "gzip") return { stream: (take) => through(response, createGunzip(), take) };
-  // Go's "deflate" is the raw format, too.
+  // Go's "deflate" is the raw format as well.
   if (encoding === "deflate")
     return { stream: (take) => through(response, createInflateRaw(), take) };
   return undefined;
@@ -18,7 +18,7 @@ export function decoded(response: ByteResponse): Source | undefined {
 
 type Decompressor = ReturnType<typeof createGunzip>;
 
-/** A body of some kilobytes may be gigabytes: it is inflated at the pace of `take`, never held. */
+/** Inflates a body at the pace of `take`, without holding it: a few kilobytes may inflate to gigabytes. */
 async function through(source: Source, inflate: Decompressor, take: TakeChunk): Promise<void> {
   const fed = source
     .stream((chunk) => feed(inflate, chunk))

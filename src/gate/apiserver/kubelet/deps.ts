@@ -1,27 +1,27 @@
-/** What reaches kubelets, pods and Services, and within which limits. */
+/** The transports to kubelets, pods and Services, and their limits. */
 import type { HostsTransport } from "#platform/byte-transport.ts";
 import type { OpenStreams } from "./open-streams.ts";
 
 export interface Kubelets {
-  /** Shows this server's client certificate and checks the kubelet's, where an authority is given. */
+  /** Presents this server's client certificate, and verifies the kubelet's if an authority is configured. */
   readonly verified: HostsTransport;
-  /** Shows this server's client certificate and checks nothing: `insecureSkipTLSVerifyBackend`. */
+  /** Presents this server's client certificate and verifies nothing: `insecureSkipTLSVerifyBackend`. */
   readonly unverified: HostsTransport;
-  /** To pods, endpoints and other ports of nodes. Shows no certificate and checks none, as upstream. */
+  /** For pods, endpoints and other ports of nodes. Presents and verifies no certificate, as upstream. */
   readonly backends: HostsTransport;
   readonly streams: OpenStreams;
   readonly options: KubeletOptions;
 }
 
 interface KubeletOptions {
-  /** The first of these that a node has is the address of its kubelet. */
+  /** Address types in order of preference; the first that a node has is its kubelet's address. */
   readonly addressTypes: readonly string[];
-  /** Where a node's status names no port. */
+  /** Port of kubelets whose node's status names none. */
   readonly port: number;
 }
 
 export const kubeletDefaults: KubeletOptions = {
-  /** kubeadm's order: names of nodes are often known to nobody but their cluster. */
+  /** kubeadm's order: the names of nodes often resolve only inside their cluster. */
   addressTypes: ["InternalIP", "ExternalIP", "Hostname", "InternalDNS", "ExternalDNS"],
   port: 10_250,
 };

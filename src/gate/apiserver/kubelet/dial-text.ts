@@ -1,4 +1,4 @@
-/** Why a server could not be reached, in the words that Go's net/http has for it: users search for them. */
+/** Explains a failed connection in the words of Go's net/http, because users search for them. */
 import { ownEntry } from "#base/own.ts";
 import { ByteTransportError, type Host } from "#platform/byte-transport.ts";
 
@@ -29,7 +29,7 @@ function isCertificateProblem(error: ByteTransportError): boolean {
   );
 }
 
-/** @throws what is not the network's. */
+/** Text of a network error. @throws any other error unchanged. */
 export function dialText(error: unknown, { name, port, address }: Host): string {
   if (!(error instanceof ByteTransportError)) throw error;
   const { code } = error;
@@ -45,7 +45,7 @@ export function dialText(error: unknown, { name, port, address }: Host): string 
   return `tls: failed to verify certificate: x509: ${fault}`;
 }
 
-/** `10.0.0.1:80`, `[fd00::1]:80` */
+/** Host and port: `10.0.0.1:80`, `[fd00::1]:80` */
 export function joinHostPort(host: string, port: number): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -1,4 +1,4 @@
-/** What runs at a node cannot be tried without an effect. */
+/** Refuses dry runs of requests that run at a node, because they always have an effect. */
 import { badRequest } from "#api/status.ts";
 import type { RequestContext } from "#server/context.ts";
 

@@ -27,7 +27,7 @@ import type { WebSocketPeer } from "./websocket-peer.ts";
 const Channel = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 const statusBytesMax = 65_536;
 
-/** The kubelet was not reached or refused. */
+/** Ends the stream with a Status when the kubelet could not be reached or refused. */
 export async function refuseExec(peer: WebSocketPeer, status: Status): Promise<void> {
   const left = peer.receive(() => {});
   sendStatus(peer, status);
@@ -48,13 +48,13 @@ export class ExecTranslation {
   readonly #kubelet: ByteDuplex;
   readonly #options: StreamOptions;
   readonly #frames = new SpdyReader();
-  /** SPDY streams by channel; a channel that was ended by the client is gone. */
+  /** SPDY streams by channel, without the channels that the client has ended. */
   readonly #streams = new Map<number, number>();
-  /** Channels the kubelet has not ended yet, by stream. */
+  /** Channels that the kubelet has not ended yet, by stream. */
   readonly #open = new Map<number, number>();
   readonly #status: Uint8Array[] = [];
   #statusBytes = 0;
-  /** Of the client's message under way; undefined: its first byte is to come. */
+  /** Channel of the client's current message. Undefined: its first byte has not arrived. */
   #channel: number | undefined;
   #isFinished = false;
 
@@ -64,7 +64,7 @@ export class ExecTranslation {
     this.#options = options;
   }
 
-  /** Resolves when both connections are over. */
+  /** Resolves when both connections have ended. */
   async run(): Promise<void> {
     this.#openStreams();
     this.#greet();
@@ -75,7 +75,7 @@ export class ExecTranslation {
     await this.#peer.receive((piece) => this.#takePiece(piece));
     this.#isFinished = true;
     this.#kubelet.abort();
-    // A client that only ended its half is let go, too.
+    // Closes the connection of a client that has ended only its own direction.
     this.#peer.close(CloseCode.normal);
     await kubeletEnded;
   }
@@ -96,7 +96,7 @@ export class ExecTranslation {
     if (tty) open(Channel.resize, "resize");
   }
 
-  /** An empty message on the lowest channel the client reads: the connection stands. */
+  /** Sends an empty message on the lowest channel the client reads, to show that the connection is open. */
   #greet(): void {
     const { stdout, stderr } = this.#options;
     const channel = stdout ? Channel.stdout : stderr ? Channel.stderr : Channel.error;
@@ -122,7 +122,7 @@ export class ExecTranslation {
     return untilDrained(this.#kubelet, this.#kubelet.write(dataFrames(stream, bytes)));
   }
 
-  /** `channel`: what follows the close signal, one byte. */
+  /** `channel`: the single byte after the close signal. */
   #endChannel([channel = 0, ...more]: Uint8Array): undefined {
     if (more.length > 0 || channel > Channel.resize) {
       this.#peer.close(CloseCode.protocolError);
@@ -137,7 +137,7 @@ export class ExecTranslation {
   #takeFrames(events: readonly SpdyEvent[]): Promise<void> | undefined {
     let held: Promise<void> | undefined;
     for (const event of events) {
-      // The Status is sent: the rest concerns nobody.
+      // The Status has been sent, so further events are ignored.
       if (this.#isFinished) return undefined;
       held = this.#takeFrame(event) ?? held;
     }
@@ -152,7 +152,7 @@ export class ExecTranslation {
         this.#endStream(event.stream);
         return undefined;
       case "ping":
-        // Even ones are the kubelet's; odd ones would be answers to ours.
+        // Even ids are pings of the kubelet; odd ids would be answers to this server's pings.
         if (event.id % 2 !== 0) return undefined;
         return untilDrained(this.#kubelet, this.#kubelet.write([pingFrame(event.id)]));
       case "opened":
@@ -181,7 +181,7 @@ export class ExecTranslation {
   #keepStatus(bytes: Uint8Array): void {
     this.#statusBytes += bytes.length;
     if (this.#statusBytes > statusBytesMax) return this.#fail("the status is too long");
-    // A copy: the chunk is larger.
+    // Copied, because the slice would keep the whole chunk in memory.
     this.#status.push(bytes.slice());
   }
 

@@ -47,7 +47,7 @@ function isStatus(opened: ByteDuplex | Status): opened is Status {
   return "metadata" in opened;
 }
 
-/** A request of our own, with nothing of the client's headers. */
+/** Sends this server's own request, without any header of the client. */
 async function openSpdy(request: PlainRequest, upgrade: Upgrade): Promise<ByteDuplex | Status> {
   const { host } = upgrade;
   const headers = {

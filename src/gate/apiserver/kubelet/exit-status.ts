@@ -1,4 +1,4 @@
-/** What the error stream of a kubelet says when a command has ended, as the Status upstream makes of it. */
+/** Converts the error stream of a kubelet, sent when a command has ended, to upstream's Status. */
 import { internalError } from "#api/status.ts";
 
 interface SaidStatus {
@@ -10,7 +10,7 @@ interface SaidStatus {
   };
 }
 
-/** `text`: "" is success, as in the protocols before v4. */
+/** `text`: the error stream's content; "" is success, as in the protocols before v4. */
 export function exitStatus(text: string): object {
   if (text === "") return success;
   const said = parsed(text);
@@ -23,7 +23,7 @@ export function exitStatus(text: string): object {
   if (said.reason !== "NonZeroExitCode")
     return internalError(typeof said.message === "string" ? said.message : "").status;
   const causes = said.details?.causes;
-  // Of a kubelet, so not trusted to be of its type.
+  // Comes from a kubelet, so its type is not trusted.
   const list = Array.isArray(causes) ? causes : [];
   const code: unknown = list.find((cause) => cause?.reason === "ExitCode")?.message;
   if (typeof code !== "string" || !/^\d{1,3}$/.test(code) || Number(code) > 255)

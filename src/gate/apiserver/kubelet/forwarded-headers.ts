@@ -30,13 +30,13 @@ const notForward: ReadonlySet<string> = new Set([
   "expect",
 ]);
 const identityPrefixes = ["impersonate-", "x-remote-"];
-/** A backend does not decide what other origins may do with this server; as upstream. */
+/** CORS headers, which a backend must not set for this server's origin, as upstream. */
 const crossOrigin = ["credentials", "headers", "methods", "origin"].map(
   (name) => `access-control-allow-${name}`,
 );
 const notBack: ReadonlySet<string> = new Set([...ofOneConnection, ...crossOrigin, "set-cookie"]);
 
-/** `more` replaces what the client sent. */
+/** Headers of the request to the backend. `more` replaces the client's headers. */
 export function forwardedHeaders(
   request: PlainRequest,
   more: Readonly<Record<string, string>> = {},
@@ -59,7 +59,7 @@ export function forwardedHeaders(
   return Object.assign(headers, more);
 }
 
-/** Without Content-Length: the body may leave in other pieces. */
+/** Headers of the answer, without Content-Length, because the body may be sent in other pieces. */
 export function returnedHeaders(
   response: ByteResponse,
 ): Record<string, string | readonly string[]> {
@@ -73,7 +73,7 @@ export function returnedHeaders(
   return headers;
 }
 
-/** Of a 101: the head as it came, but for its framing. */
+/** Headers of a 101, unchanged except for its framing. */
 export function switchedHeaders(response: ByteResponse): Headers {
   const { "content-length": _length, "transfer-encoding": _encoding, ...rest } = response.headers;
   return rest;

@@ -7,10 +7,10 @@
 import type { Clock } from "#platform/clock.ts";
 import type { ByteDuplex, ByteSink } from "#platform/http.ts";
 
-/** Time for what is on its way to a slow reader. */
+/** Time for data in flight to reach a slow reader. */
 export const lingerMs = 30_000;
 
-/** `done`: called once, when both directions have ended. */
+/** Joins two connections in both directions. `done`: called once, when both directions have ended. */
 export function join(clock: Clock, client: ByteDuplex, server: ByteDuplex, done: () => void): void {
   const cut = (): void => {
     client.abort();
@@ -42,7 +42,7 @@ async function oneWay(
   }
 }
 
-/** What a reader of chunks returns to hold its source back; undefined when there is room. */
+/** @returns a promise that holds the source back until the sink drains; undefined when the sink has room. */
 export function untilDrained(sink: ByteSink, hasRoom: boolean): Promise<void> | undefined {
   if (hasRoom || sink.closed) return undefined;
   return new Promise((resolve) => sink.onDrain(resolve));

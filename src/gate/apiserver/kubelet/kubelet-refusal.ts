@@ -1,11 +1,11 @@
-/** A kubelet that refuses to give a log: its answer as a Status, with upstream's reasons and texts. */
+/** Converts a kubelet's refusal of a log to a Status with upstream's reasons and texts. */
 import { badRequest, failure, internalError, type StatusReason } from "#api/status.ts";
 import { type ByteResponse, ByteTransportError } from "#platform/byte-transport.ts";
 
-/** Upstream's number; what is longer is left out. */
+/** Upstream's limit; a longer refusal is left out. */
 const refusalBytesMax = 50_000;
 
-/** 200 to 206 is a log. `url`: what was asked, for the text. @throws ApiError for everything else. */
+/** Accepts statuses 200 to 206. `url`: the requested URL, for messages. @throws ApiError for all others. */
 export async function checkStatus(response: ByteResponse, url: string, pod: string): Promise<void> {
   const { status } = response;
   if (status >= 200 && status <= 206) return;
@@ -29,7 +29,7 @@ async function refusalText(response: ByteResponse): Promise<string> {
 
 interface StatusText {
   readonly reason: StatusReason;
-  /** "": the kubelet's own. */
+  /** Text of the Status; "" means the kubelet's own text. */
   readonly message: string;
 }
 

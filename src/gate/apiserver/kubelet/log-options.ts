@@ -11,17 +11,17 @@ import { forbiddenField, invalidValue, notSupported } from "#api/validation/erro
 import { isTrue } from "#server/request-info.ts";
 
 interface LogOptions {
-  /** "": the only one. */
+  /** Name of the container; "" means the only one. */
   readonly container: string;
   readonly follow: boolean;
   readonly skipsVerification: boolean;
-  /** For the kubelet. */
+  /** Query of the request to the kubelet. */
   readonly query: string;
 }
 
 const streams = ["All", "Stderr", "Stdout"];
 
-/** `pod`: its name, for the 422. @throws ApiError 400, 422. */
+/** `pod`: the pod's name, for the 422. @throws ApiError 400, 422. */
 export function logOptions(query: URLSearchParams, pod: string): LogOptions {
   const follow = isTrue(query.get("follow"));
   const sinceSeconds = int64(query, "sinceSeconds");
@@ -73,19 +73,19 @@ function atLeastOne(field: string, value: bigint | undefined): FieldError[] {
   return [invalidValue(field, shownNumber(value), "must be greater than 0")];
 }
 
-/** Only numbers below 1 are shown, and what a double cannot hold is not worth a printer of its own. */
+/** Number in a message. Only numbers below 1 are shown; a loss of precision beyond 2^53 is accepted. */
 function shownNumber(value: bigint): number {
   return Number(value);
 }
 
-/** As strconv.ParseInt(text, 10, 64). */
+/** Parses like strconv.ParseInt(text, 10, 64). @throws ApiError 400. */
 function int64(query: URLSearchParams, name: string): bigint | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
   const quoted = JSON.stringify(text);
   if (!/^[+-]?\d+$/.test(text))
     throw badRequest(`strconv.ParseInt: parsing ${quoted}: invalid syntax`);
-  // 2^63 has 19 digits; a text of a megabyte is not worth a number.
+  // 2^63 has 19 digits; longer texts are not parsed, because they may be megabytes.
   const digits = text.replace(/^[+-]?0*(?=\d)/, "");
   const magnitude = digits.length > 19 ? int64Max + 2n : BigInt(digits);
   const isNegative = text.startsWith("-");
@@ -94,7 +94,7 @@ function int64(query: URLSearchParams, name: string): bigint | undefined {
   return isNegative ? -magnitude : magnitude;
 }
 
-/** Milliseconds. As metav1.Time reads a query: "" and null are the zero time. */
+/** Time in ms, parsed like metav1.Time in a query: "" and `null` are the zero time. */
 function timeOf(text: string | null): number | undefined {
   if (text === null) return undefined;
   if (text === "" || text === "null") return zeroTime;

@@ -32,7 +32,7 @@ const protocols = ["binary.k8s.io", "base64.binary.k8s.io"];
 
 export async function podLog(deps: ApiDeps, context: RequestContext): Promise<PlainResponse> {
   const { namespace, name } = context.place;
-  // Whatever a log looks like: upstream asks for the form of an object first.
+  // Logs have no negotiated form, but upstream negotiates the form of an object first.
   plainForm(context, "metadata");
   const options = logOptions(context.query, name);
   const pod = findPod(deps, namespace, name);
@@ -63,7 +63,7 @@ function hollowLog(node: string, container: string, where: string): PlainRespons
   return textResponse(200, text, { "content-type": "text/plain" });
 }
 
-/** Ends with the request, or by its own hand. */
+/** A controller that aborts with the request, or when its owner aborts it. */
 function endingWith({ request }: RequestContext): AbortController {
   const ending = new AbortController();
   request.signal.addEventListener("abort", () => ending.abort(), { once: true });
@@ -121,7 +121,7 @@ function refused(ending: AbortController, release: Release, status: number): Pla
   return refuseHandshake(status);
 }
 
-/** An empty message first, as upstream: the client knows that the log is open. */
+/** Sends the log as messages. The first is empty, as upstream, to show that the log is open. */
 async function sendMessages(
   response: ByteResponse,
   peer: WebSocketPeer,

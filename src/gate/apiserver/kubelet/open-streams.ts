@@ -15,9 +15,9 @@ export interface StreamLimits {
 }
 
 export interface Release {
-  /** Gives the place back; further calls do nothing. */
+  /** Releases the place; further calls do nothing. */
   (): void;
-  /** The client's end, once the request has become a tunnel. */
+  /** The client's connection, once the request has become a tunnel. */
   client?: ByteDuplex;
 }
 
@@ -34,7 +34,7 @@ export class OpenStreams {
     return this.#open.size;
   }
 
-  /** @throws ApiError 429. */
+  /** Takes a place for a request to `host`. @throws ApiError 429. */
   enter(host: string): Release {
     const ofHost = this.#ofHost.get(host) ?? 0;
     if (this.#open.size >= this.#limits.openMax)
@@ -49,7 +49,7 @@ export class OpenStreams {
     return release;
   }
 
-  /** Ends all tunnels: the server stops. Other answers are ended where they are sent. */
+  /** Ends all tunnels when the server stops. Other answers are ended by their senders. */
   cutTunnels(): void {
     for (const { client } of this.#open) client?.abort();
   }

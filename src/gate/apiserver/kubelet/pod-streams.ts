@@ -94,7 +94,7 @@ function switchTo(
     : passUpgrade(deps, request, upgrade);
 }
 
-/** Upstream's feature gate AuthorizePodWebsocketUpgradeCreatePermission, on since 1.35. */
+/** Requires the verb create, as upstream's feature gate AuthorizePodWebsocketUpgradeCreatePermission, on since 1.35. */
 async function checkCreate(
   { authorizer }: ApiDeps,
   { attributes, place }: RequestContext,

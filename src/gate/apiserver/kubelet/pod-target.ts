@@ -13,7 +13,7 @@ import type { ApiDeps } from "../deps.ts";
 import type { Kubelets } from "./deps.ts";
 
 const hollowAnnotation = "pilothouse.dev/hollow";
-/** Hollow nodes whose process answers as their kubelet. */
+/** Annotation of hollow nodes whose process serves as their kubelet. */
 const kubeletAnnotation = "pilothouse.dev/hollow-kubelet";
 
 interface Container {
@@ -45,7 +45,7 @@ interface NodeStatus {
 
 interface NodeKubelet {
   readonly host: Host;
-  /** The kubelet translates WebSocket streams itself (feature ExtendWebSocketsToKubelet, declared). */
+  /** Whether the kubelet accepts WebSocket streams (it declares feature ExtendWebSocketsToKubelet). */
   readonly speaksWebSocket: boolean;
 }
 
@@ -68,12 +68,12 @@ export function podTarget(deps: ApiDeps, context: RequestContext, pod: AnyObject
   return { pod, spec, namespace, name, nodeName, isHollow: isHollow(deps, nodeName) };
 }
 
-/** The container that was asked for, or the only one. @throws ApiError 400. */
+/** Name of the requested container, or of the only one. @throws ApiError 400. */
 export function containerOf(pod: AnyObject, wanted: string): string {
   const spec = specOf(pod);
   const name = pod.metadata?.name ?? "";
   const containers = spec.containers ?? [];
-  // Upstream lists them in this order.
+  // The order in which upstream lists them.
   const groups = [spec.initContainers, spec.containers, spec.ephemeralContainers];
   const all = groups.flatMap((group) => (group ?? []).map((one) => one.name ?? ""));
   if (wanted !== "") {
@@ -93,7 +93,7 @@ export function isHollow(deps: ApiDeps, node: string): boolean {
 
 const nodes = { group: "", resource: "nodes" };
 
-/** @throws ApiError 404 without the node; a plain error, as upstream, when it has no address of ours. */
+/** @throws ApiError 404 without the node; 500 without a reason, as upstream, when it has no usable address. */
 export function kubeletOf(deps: ApiDeps, kubelets: Kubelets, nodeName: string): NodeKubelet {
   const node = deps.lookup.get(nodes, "", nodeName);
   if (node === undefined) throw notFound(nodes, nodeName);
@@ -116,7 +116,7 @@ function noAddress(known: readonly string[]): Error {
   return failure(500, "", `no preferred addresses found; known addresses: [${known.join(" ")}]`);
 }
 
-/** The 501 of a server that was not given a way to nodes. */
+/** @throws ApiError 501 when this server has no transports to kubelets. */
 export function requireKubelets({ kubelets }: ApiDeps, what: string): Kubelets {
   if (kubelets !== undefined) return kubelets;
   const text = `${what} is not served: this server was not given a way to kubelets`;

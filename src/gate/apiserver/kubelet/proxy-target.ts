@@ -25,7 +25,7 @@ interface ProxyId {
   readonly id: string;
   readonly scheme: "" | "http" | "https";
   readonly name: string;
-  /** As it was given: a number, a name, "" for none. */
+  /** Port from the path: a number, a name, or "" for none. */
   readonly port: string;
 }
 
@@ -55,7 +55,7 @@ export async function proxyTarget(
   }
 }
 
-/** `name`, `name:port` or `scheme:name:port`. */
+/** Parses `name`, `name:port` or `scheme:name:port`. */
 export function splitId(id: string): ProxyId | undefined {
   const parts = id.split(":");
   const [scheme = "", name = "", port = ""] = parts.length === 3 ? parts : ["", ...parts];
@@ -117,7 +117,7 @@ function podHost(deps: ApiDeps, namespace: string, split: ProxyId): Host {
   return { scheme, name: address, port: port === "" ? standard : portOf(port) };
 }
 
-/** @throws ApiError 503, in Go's words. */
+/** Parses a port number. @throws ApiError 503, in Go's words. */
 function portOf(port: string): number {
   const value = Number(port);
   if (/^\d{1,5}$/.test(port) && value <= 65_535) return value;

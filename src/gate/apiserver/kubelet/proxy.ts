@@ -29,7 +29,7 @@ import { type ProxiedPage, rewriteUrl } from "./rewrite-url.ts";
 import { streamed } from "./streamed.ts";
 import { passUpgrade } from "./upgrades.ts";
 
-/** Of a body that cannot be streamed; bodies of sockets can. */
+/** Maximum bytes of a body that cannot be streamed; bodies of sockets can be streamed. */
 const wholeBodyBytesMax = 3 * 1024 * 1024;
 
 export async function proxyTo(
@@ -66,7 +66,7 @@ function isRead(method: string): boolean {
   return method === "GET" || method === "HEAD";
 }
 
-/** Relative links of the backend's first page need the slash. */
+/** Redirects to the path with a slash, which relative links of the backend's first page need. */
 function toRoot({ request }: RequestContext): PlainResponse {
   const query = request.query === "" ? "" : `?${request.query}`;
   const location = `${escapedPath(request.path)}/${query}`;
@@ -102,7 +102,7 @@ async function exchange(
   }
 }
 
-/** As it comes. */
+/** Body of the request, streamed if possible. @throws ApiError 413, 429. */
 async function bodyOf({
   request: { body },
   holding,

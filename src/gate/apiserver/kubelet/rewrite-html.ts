@@ -39,7 +39,7 @@ const urlAttributes: Readonly<Record<string, readonly string[]>> = {
   video: ["poster", "src"],
 };
 
-/** Within these nothing is a tag until their end tag. */
+/** Elements whose content is not parsed for tags until their end tag. */
 const rawElements: ReadonlySet<string> = new Set(
   "iframe noembed noframes noscript plaintext script style textarea title xmp".split(" "),
 );
@@ -48,11 +48,11 @@ const attribute = /[\s/]*([^\s/>=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]*)))
 
 export class HtmlRewriter implements Rewriter {
   readonly #rewrite: (url: string) => string;
-  /** As latin1: one character a byte. */
+  /** Pending input as latin1: one character per byte. */
   #pending = "";
-  /** What ends the raw part that is under way: `-->`, `</script`; "": none. */
+  /** End of the current raw part: `-->`, `</script`; "" outside a raw part. */
   #rawEnd = "";
-  /** Of a tag under way: how far it was looked at, and within which quotes. */
+  /** Number of scanned characters of the current tag; `#quote` is its open quote. */
   #scanned = 0;
   #quote = "";
 
@@ -73,7 +73,7 @@ export class HtmlRewriter implements Rewriter {
     return bytesOf([rest]);
   }
 
-  /** @returns false: more is needed. */
+  /** @returns false when more input is needed. */
   #step(out: string[]): boolean {
     if (this.#rawEnd !== "") return this.#passRaw(out);
     const start = this.#pending.indexOf("<");
@@ -83,7 +83,7 @@ export class HtmlRewriter implements Rewriter {
     }
     if (this.#pending.startsWith("<!--")) {
       this.#rawEnd = "-->";
-      // `<!-->` is a whole comment.
+      // Passes only `<!`, because `<!-->` is a complete comment.
       this.#pass(2, out);
       return true;
     }
@@ -115,7 +115,7 @@ export class HtmlRewriter implements Rewriter {
     this.#scanned = 0;
     this.#quote = "";
     if (end === undefined) {
-      // All of it: looking for tags within would take the square of its length.
+      // Passes the whole input: a search for tags in it would take quadratic time.
       this.#pass(this.#pending.length, out);
       return true;
     }

@@ -8,9 +8,9 @@
 import { cleanPath } from "./proxy-path.ts";
 
 export interface ProxiedPage {
-  /** `/api/v1/namespaces/n/services/s/proxy` */
+  /** Path prefix of the proxy: `/api/v1/namespaces/n/services/s/proxy` */
   readonly prefix: string;
-  /** `10.0.0.1:80`, as the backend was reached. */
+  /** Address used to reach the backend: `10.0.0.1:80`. */
   readonly backendHost: string;
   /** The client's Host header. */
   readonly requestHost: string;

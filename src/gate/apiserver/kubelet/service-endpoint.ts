@@ -33,7 +33,7 @@ const services = { group: "", resource: "services" };
 const slices = { group: "discovery.k8s.io", resource: "endpointslices" };
 const serviceNameLabel = "kubernetes.io/service-name";
 
-/** `port`: a number or a name of the Service's, "" for the nameless one. @throws ApiError 404, 503. */
+/** `port`: number or name of a Service's port, "" for the unnamed one. @throws ApiError 404, 503. */
 export function endpointOf(
   deps: ApiDeps,
   namespace: string,
@@ -55,7 +55,7 @@ export function endpointOf(
   throw usable.length > 0 ? hollow(name) : none(id);
 }
 
-/** A port that is a number stands for the name it has in the Service. */
+/** Name of a port in the Service; a port given as a number is looked up there. */
 function portNameOf(service: AnyObject, port: string, name: string): string {
   if (!/^[+-]?\d+$/.test(port)) return port;
   const { ports = [] } = (service["spec"] ?? {}) as {

@@ -1,4 +1,4 @@
-/** The options of exec, attach and port-forward: from a client's query to the kubelet's. */
+/** Converts the options of exec, attach and port-forward from a client's query to the kubelet's. */
 import { badRequest } from "#api/status.ts";
 import { isTrue } from "#server/request-info.ts";
 
@@ -20,7 +20,7 @@ export function streamOptions(query: URLSearchParams): StreamOptions {
   };
 }
 
-/** The kubelet's names, sorted as Go sorts them. @throws ApiError 400 for a port that does not parse. */
+/** Query with the kubelet's names, sorted as Go sorts them. @throws ApiError 400 for an invalid port. */
 export function kubeletQuery(kind: StreamKind, query: URLSearchParams): string {
   const sent = new URLSearchParams();
   if (kind === "portforward") {

@@ -9,7 +9,7 @@ import type { ByteSink, Headers, PlainResponse } from "#platform/http.ts";
 import type { Release } from "./open-streams.ts";
 import { untilDrained } from "./join.ts";
 
-/** Bytes in pieces; changes them on their way, and may have some left when they end. */
+/** Rewrites bytes as they pass through; some may remain at the end. */
 export interface Rewriter {
   write(chunk: Uint8Array): readonly Uint8Array[];
   end(): readonly Uint8Array[];
@@ -28,7 +28,7 @@ export function streamed(
   return { kind: "stream", ...head, open };
 }
 
-/** @returns its closer. */
+/** @returns a function that ends the flow. */
 function flow(
   response: Pick<ByteResponse, "stream">,
   sink: ByteSink,

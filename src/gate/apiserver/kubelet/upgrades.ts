@@ -14,7 +14,7 @@ import { forwardedHeaders, returnedHeaders, switchedHeaders } from "./forwarded-
 import { join } from "./join.ts";
 import type { Release } from "./open-streams.ts";
 
-/** A refusal of a backend is passed on up to this. */
+/** Maximum bytes of a backend's refusal; a longer body is left out. */
 const refusalBytesMax = 65_536;
 
 export interface Upgrade {
@@ -26,7 +26,7 @@ export interface Upgrade {
   readonly release: Release;
 }
 
-/** The client's own upgrade, byte for byte. */
+/** Passes the client's upgrade on unchanged. */
 export async function passUpgrade(
   deps: ApiDeps,
   request: PlainRequest,
@@ -43,7 +43,7 @@ export async function passUpgrade(
   return { kind: "tunnel", status: 101, headers: switchedHeaders(response), open };
 }
 
-/** @throws ApiError 500 when the backend is not reached; then the place is released. */
+/** @throws ApiError 500 when the backend cannot be reached; the place is released before. */
 export async function sendUpgrade(
   request: Pick<PlainRequest, "signal">,
   { transport, host, target, protocol, release }: Upgrade,
@@ -59,7 +59,7 @@ export async function sendUpgrade(
   }
 }
 
-/** The backend's own words, when it refuses. */
+/** Answers with the backend's own refusal. */
 export async function refusal(response: ByteResponse, release: Release): Promise<PlainResponse> {
   const { status } = response;
   try {
@@ -72,7 +72,7 @@ export async function refusal(response: ByteResponse, release: Release): Promise
   }
 }
 
-/** As upstream's WebSocket library answers a handshake it does not take. */
+/** Refuses a handshake as upstream's WebSocket library does. */
 export function refuseHandshake(status: number): PlainResponse {
   const headers = status === 400 ? { "sec-websocket-version": "13" } : {};
   return bytesResponse(status, [], "text/plain", headers);

@@ -15,7 +15,7 @@ import {
 import { CloseCode, closeFrame, messageFrame, pongFrame } from "#wire/websocket/frames.ts";
 import { lingerMs, untilDrained } from "./join.ts";
 
-/** A promise holds the client back until it settles. */
+/** A returned promise pauses reading from the client until it settles. */
 type TakePiece = (piece: WebSocketPiece) => void | Promise<void>;
 
 export class WebSocketPeer {
@@ -23,7 +23,7 @@ export class WebSocketPeer {
   readonly #duplex: ByteDuplex;
   readonly #reader = new WebSocketReader();
   #isClosing = false;
-  /** Nothing more comes from the client. */
+  /** Whether the client sends nothing more. */
   #hasEnded = false;
   #linger: Timer | undefined;
   #stop: () => void = () => {};
@@ -39,7 +39,7 @@ export class WebSocketPeer {
     return untilDrained(this.#duplex, this.#duplex.write(messageFrame(isBinary, payload)));
   }
 
-  /** Resolves when the client closed, was closed, or its connection ended or broke. */
+  /** Resolves when either side closed, or when the client's connection ended or broke. */
   receive(take: TakePiece): Promise<void> {
     const stopped = new Promise<void>((resolve) => (this.#stop = resolve));
     const read = this.#duplex
@@ -62,7 +62,7 @@ export class WebSocketPeer {
     this.#linger = this.#clock.after("kubelet.end", lingerMs, () => this.#duplex.abort());
   }
 
-  /** All events of a chunk, in order; then the client is not read until there is room for what they made. */
+  /** Takes all events of a chunk in order. Resolves when the sinks of their output have room again. */
   #takeAll(events: readonly WebSocketEvent[], take: TakePiece): Promise<void> | undefined {
     const held = events
       .map((event) => this.#takeOne(event, take))

@@ -22,7 +22,7 @@ export function reference(definition: string, version: OpenApiVersion): JsonObje
   return { $ref: prefixes[version] + definition };
 }
 
-/** Undefined for a name that is no built-in definition. */
+/** @returns undefined for a name that is not a built-in definition. */
 export function builtinDefinition(name: string, version: OpenApiVersion): JsonObject | undefined {
   const text = textOf(name);
   const schema = schemaOf(name);
@@ -123,7 +123,7 @@ const formatTargets: Readonly<Record<string, string>> = {
   "int-or-string": intOrString,
 };
 
-/** The definition a field refers to; undefined for what is written out in place. */
+/** Name of the definition a field refers to. Undefined: the field's schema is inline. */
 function targetOf(field: FieldSchema): string | undefined {
   return (
     field.ref ?? (field.format === undefined ? undefined : ownEntry(formatTargets, field.format))

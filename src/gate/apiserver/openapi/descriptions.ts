@@ -16,13 +16,13 @@ export interface DefinitionText {
     readonly discriminator?: string;
     readonly fields: Readonly<Record<string, string>>;
   };
-  /** Scalar definitions only: those have no schema in the structure table. */
+  /** Shape of a scalar definition, which has no schema in the structure table. */
   readonly shape?: "any" | "object" | "string" | "date-time" | "int-or-string";
 }
 
 let texts: Readonly<Record<string, DefinitionText>> | undefined;
 
-/** Synchronous: 0.8 MB, about 5 ms, once in the life of a process. */
+/** Reads the texts synchronously: 0.8 MB, about 5 ms, once per process. */
 export function textOf(definition: string): DefinitionText | undefined {
   texts ??= readTexts();
   return Object.hasOwn(texts, definition) ? texts[definition] : undefined;
@@ -50,6 +50,6 @@ const usual: Readonly<Record<string, string>> = {
 
 function readTexts(): Readonly<Record<string, DefinitionText>> {
   const file = new URL("../../../core/api/gen/descriptions.json", import.meta.url);
-  // The generator writes exactly this shape.
+  // The generator writes exactly this type.
   return JSON.parse(readFileSync(file, "utf8")) as Readonly<Record<string, DefinitionText>>;
 }

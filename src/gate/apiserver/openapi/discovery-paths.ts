@@ -1,4 +1,4 @@
-/** The paths of discovery and of `/version`, which are published beside those of resources. */
+/** The paths of discovery and of `/version`, which are published together with those of resources. */
 import { apiVersionOf, type GroupVersion } from "#api/object.ts";
 import type { PathModel } from "./model.ts";
 import { groupWord } from "./operations.ts";
@@ -10,7 +10,7 @@ const discoveryTypes = [
   "application/vnd.kubernetes.protobuf",
 ];
 
-/** `/api/v1/` or `/apis/apps/v1/`. */
+/** Path of a group-version: `/api/v1/` or `/apis/apps/v1/`. */
 export function groupVersionPath(gv: GroupVersion): PathModel {
   const version = gv.version.slice(0, 1).toUpperCase() + gv.version.slice(1);
   return discoveryPath(
@@ -22,7 +22,7 @@ export function groupVersionPath(gv: GroupVersion): PathModel {
   );
 }
 
-/** `/apis/apps/`; the core group's is `/api/`. */
+/** Path of a group: `/apis/apps/`; that of the core group is `/api/`. */
 export function groupPath(group: string): PathModel {
   if (group === "") {
     const words = "get available API versions";

@@ -25,7 +25,7 @@ import type { ApiSurface, CustomDefinition, PathModel } from "./model.ts";
 import { resourcePaths, type KindNames } from "./operations.ts";
 import { renderPath, sortedPaths } from "./render.ts";
 
-/** Names of all version 3 documents: `api/v1`, `apis/apps/v1`, `apis/apps`, `version` ... sorted. */
+/** Sorted names of all version 3 documents: `api/v1`, `apis/apps/v1`, `apis/apps`, `version` ... */
 export function openapiV3Names(surface: ApiSurface): readonly string[] {
   return [...pathsByDocument(surface).keys()].sort();
 }
@@ -34,7 +34,7 @@ export function hasOpenapiV3(surface: ApiSurface, name: string): boolean {
   return pathsByDocument(surface).has(name);
 }
 
-/** A step for each path and definition. @returns undefined for a name not in `openapiV3Names`. */
+/** Makes a document, one step per path and definition. @returns undefined for a name not in `openapiV3Names`. */
 export function* openapiV3Steps(surface: ApiSurface, name: string): Steps<JsonObject | undefined> {
   const document = pathsByDocument(surface).get(name);
   if (document === undefined) return undefined;
@@ -54,7 +54,7 @@ export function* openapiV3Steps(surface: ApiSurface, name: string): Steps<JsonOb
   };
 }
 
-/** In some thousand steps. */
+/** Makes the version 2 document in a few thousand steps. */
 export function* openapiV2Steps(surface: ApiSurface): Steps<JsonObject> {
   const paths: PathModel[] = [];
   for (const { make } of pathsByDocument(surface).values()) {
@@ -90,17 +90,17 @@ const bearerToken = {
   type: "apiKey",
 };
 
-/** As upstream has them: of each group-version of custom resources. */
+/** Upstream's info of the document of a group-version of custom resources. */
 const customInfo = { title: "Kubernetes CRD Swagger", version: "v0.1.0" };
 
 interface DocumentPaths {
-  /** Made when asked: a caller of one document does not pay for the others. */
+  /** Makes the paths on demand, so that a request for one document does not pay for the others. */
   readonly make: () => readonly PathModel[];
-  /** Of custom resources alone: upstream publishes no discovery of them. */
+  /** Whether it has custom resources only; upstream publishes no discovery paths of those. */
   readonly isCustom: boolean;
 }
 
-/** Once per surface: with a thousand definitions it is a list of thousands. */
+/** Paths by document, made once per surface: a thousand definitions have thousands of them. */
 const documentPaths = new WeakMap<ApiSurface, ReadonlyMap<string, DocumentPaths>>();
 
 function pathsByDocument(surface: ApiSurface): ReadonlyMap<string, DocumentPaths> {
@@ -166,7 +166,7 @@ function customByName(surface: ApiSurface): ReadonlyMap<string, CustomDefinition
   return made;
 }
 
-/** All definitions the paths lead to, sorted by name. */
+/** All definitions that the paths refer to, directly or not, sorted by name. */
 function* definitionSteps(
   paths: JsonObject,
   surface: ApiSurface,
@@ -179,7 +179,7 @@ function* definitionSteps(
     visitReferences(path, (name) => seen.add(name));
     yield;
   }
-  // A set is walked in the order of its making, with what is added on the way.
+  // The loop also visits names that are added to the set during the iteration.
   for (const name of seen) {
     const definition = custom.get(name)?.[version] ?? builtinDefinition(name, version);
     if (definition === undefined) continue;

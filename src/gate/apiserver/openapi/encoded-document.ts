@@ -1,4 +1,4 @@
-/** A document that is sent to many: its bytes, and the hash that names them. */
+/** A document for many clients: its bytes, and the hash that identifies them. */
 import { createHash } from "node:crypto";
 import { isJsonObject } from "#api/json/json-value.ts";
 import type { JsonObject } from "#api/object.ts";
@@ -17,7 +17,7 @@ export function encodeJson(document: object): EncodedDocument {
   return withHash(encoder.encode(JSON.stringify(document)));
 }
 
-/** The same bytes in some thousand steps: of a thousand definitions they are 27 MB. */
+/** Encodes to the same bytes in a few thousand steps: a thousand definitions take 27 MB. */
 export function* encodeJsonSteps(document: object): Steps<EncodedDocument> {
   const hash = createHash("sha512");
   const pieces: Uint8Array[] = [];
@@ -30,7 +30,7 @@ export function* encodeJsonSteps(document: object): Steps<EncodedDocument> {
   return { body: concatBytes(pieces), hash: hash.digest("hex").toUpperCase() };
 }
 
-/** The members of the document, and where one is an object or a list, what is in it one by one. */
+/** Yields the document's JSON: each member on its own, objects and lists element by element. */
 function* jsonPieces(document: object): Generator<string> {
   let before = "{";
   for (const [name, value] of Object.entries(document as JsonObject)) {

@@ -35,7 +35,7 @@ export function partOfV2(document: JsonObject, path: string): JsonObject {
   const definitions = dictionary<JsonValue>();
   const wanted = new Set<string>();
   visitReferences(paths, (name) => wanted.add(name));
-  // A set is walked in the order of its making, with what is added on the way.
+  // The loop also visits names that are added to the set during the iteration.
   for (const name of wanted) {
     const definition = all[name];
     if (definition === undefined) continue;
@@ -45,7 +45,7 @@ export function partOfV2(document: JsonObject, path: string): JsonObject {
   return { paths, definitions };
 }
 
-/** A path item has a list of parameters, and so has each of its operations. */
+/** Writes out the shared parameters in a path item's list and in the lists of its operations. */
 function withParameters(item: JsonValue, shared: Readonly<Record<string, JsonValue>>): JsonValue {
   const out = listWrittenOut(copied(item), shared);
   for (const [key, operation] of Object.entries(out)) {
@@ -95,7 +95,7 @@ function mergeOne(
   }
 }
 
-/** Its own name when that is free or means the same. */
+/** Returns `name` if it is free or has the same definition; otherwise `name` with a number. */
 function freeName(
   definitions: Readonly<Record<string, JsonValue>>,
   name: string,
@@ -140,7 +140,7 @@ function visitReferences(value: JsonValue | undefined, visit: (name: string) => 
   }
 }
 
-/** @throws TypeError when it is no object. */
+/** @throws TypeError when the value is not an object. */
 function copied(value: JsonValue | undefined): Record<string, JsonValue> {
   if (value === undefined) return dictionary();
   if (typeof value !== "object" || value === null || Array.isArray(value))

@@ -11,7 +11,7 @@ export interface ParameterModel {
   readonly description: string;
 }
 
-/** What a body or a response holds: a definition by name, or plain text. */
+/** Content of a body or a response: a definition by name, or plain text. */
 export type Content = { readonly definition: string } | "text";
 
 export type Method = "get" | "put" | "post" | "delete" | "options" | "head" | "patch";
@@ -24,11 +24,11 @@ export interface OperationModel {
   readonly consumes: readonly string[];
   readonly produces: readonly string[];
   readonly body?: { readonly definition: string; readonly required: boolean };
-  /** Without those in the path and without the body. */
+  /** Query parameters; those in the path and the body are not included. */
   readonly parameters: readonly ParameterModel[];
-  /** Status code -> content; 401 is added by the renderers. */
+  /** Content by status code; the renderers add 401. */
   readonly responses: Readonly<Record<string, Content>>;
-  /** `x-kubernetes-action` and `-group-version-kind`; absent for discovery paths. */
+  /** `x-kubernetes-action`; `gvk` is its group-version-kind. Absent: a discovery path. */
   readonly action?: string;
   readonly gvk?: GroupVersionKind;
 }
@@ -40,21 +40,21 @@ export interface PathModel {
   readonly operations: readonly OperationModel[];
 }
 
-/** A kind that is not built in. */
+/** The definition of a kind that is not built in. */
 export interface CustomDefinition {
-  /** `com.example.stable.v1.CronTab`. */
+  /** Name of the definition: `com.example.stable.v1.CronTab`. */
   readonly name: string;
-  /** Whose schema it is. */
+  /** Kinds that have this schema. */
   readonly kinds: readonly GroupVersionKind[];
   /** OpenAPI v3 schema, complete with its x-kubernetes extensions. */
   readonly v3: JsonObject;
-  /** The same within what v2 can say. */
+  /** The same schema, limited to OpenAPI v2. */
   readonly v2: JsonObject;
 }
 
-/** Everything that is published; documents are functions of this. */
+/** The published API; all documents are derived from it. */
 export interface ApiSurface {
-  /** `v1.36.0`: stands in the info of each document. */
+  /** `v1.36.0`: the version in each document's info. */
   readonly version: string;
   readonly resources: readonly ResourceInfo[];
   /** Definitions of custom kinds and their lists, found by their x-kubernetes-group-version-kind. */

@@ -20,25 +20,25 @@ import type { ApiSurface } from "./model.ts";
 import { openapiV2ProtobufSteps } from "./proto-v2.ts";
 import { openapiV3ProtobufSteps } from "./proto-v3.ts";
 
-/** A step takes up to 0.2 ms. */
+/** Number of steps per turn; a step takes up to 0.2 ms. */
 const stepsPerTurn = 64;
 
-/** Documents that are made at a time: each holds what it renders until it is encoded. */
+/** Maximum number of documents made at once; each is held in memory until it is encoded. */
 const makersMax = 2;
 
 type DocumentForm = "json" | "protobuf";
 
-/** Turns of the loop between the steps of a document. */
+/** Yields to the event loop between the steps of a document. */
 type Turns = Pick<Pace, "turn">;
 
 export class OpenapiDocuments {
   readonly #readSurface: () => ApiSurface;
-  /** Undefined: it changed, and nobody has asked since. */
+  /** Undefined: the surface has changed, and no document has been requested since. */
   #known: ApiSurface | undefined;
   #others: readonly JsonObject[] = [];
   readonly #v2: LazyProducts<EncodedDocument>;
   readonly #v3: LazyProducts<EncodedDocument>;
-  /** Not one of the makers of bodies: it waits for them. */
+  /** The index has a maker of its own, because it waits for the makers of bodies. */
   readonly #index = new LazyProducts<EncodedDocument>(new Makers(1));
 
   constructor(readSurface: () => ApiSurface) {
@@ -65,12 +65,12 @@ export class OpenapiDocuments {
     return surface;
   }
 
-  /** Version 2 documents of other servers, merged into this one's. */
+  /** Sets the version 2 documents of other servers, which are merged into this server's. */
   setOthers(others: readonly JsonObject[]): void {
     this.#others = others;
   }
 
-  /** What is asked for again is made again. The index stays: it is small, and needs all documents to be made. */
+  /** Drops the bodies; requests make them again. The index stays: it is small and needs all documents. */
   forgetBodies(): void {
     this.#v2.forget();
     this.#v3.forget();
@@ -80,7 +80,7 @@ export class OpenapiDocuments {
     return hasOpenapiV3(this.#surface, name);
   }
 
-  /** `/openapi/v3`: paths with their hashes. */
+  /** Document of `/openapi/v3`: paths with their hashes. */
   v3Index(pace: Turns): Promise<EncodedDocument> {
     return this.#index.get("index", {
       sources: () => [this.#surface],
@@ -92,7 +92,7 @@ export class OpenapiDocuments {
     const paths: [string, object][] = [];
     for (const name of openapiV3Names(this.#surface)) {
       const document = await this.v3(name, "json", pace);
-      // Gone meanwhile: this index is not kept.
+      // The document was removed meanwhile, so this index will not be kept.
       if (document === undefined) continue;
       paths.push([name, { serverRelativeURL: `/openapi/v3/${name}?hash=${document.hash}` }]);
       await pace.turn();
@@ -116,7 +116,7 @@ export class OpenapiDocuments {
     const turn = (): Promise<void> => pace.turn();
     const sources = this.#madeOf(name);
     const steps = openapiV3Steps(this.#surface, name);
-    // A name that went while this waited for a free maker: nobody reads it again.
+    // Empty if the name was removed while this waited for a free maker; the product is not read again.
     const document = (await stepsInTurns(steps, turn, stepsPerTurn)) ?? {};
     const inJson =
       this.#v3.kept(keyOf(name)("json"), sources)?.value ??
@@ -126,7 +126,7 @@ export class OpenapiDocuments {
     return { body, hash: inJson.hash };
   }
 
-  /** `/openapi/v2`; protobuf is gnostic's. */
+  /** Document of `/openapi/v2`; its protobuf form is that of gnostic. */
   v2(form: DocumentForm, pace: Turns): Promise<EncodedDocument> {
     return this.#v2.get(form, {
       sources: () => [this.#surface, this.#others],
@@ -156,7 +156,7 @@ function keyOf(name: string): (form: DocumentForm) => string {
   return (form) => `${form} ${name}`;
 }
 
-/** Rows and definitions each document is made of, once per surface. */
+/** The rows and definitions that each document is made of, found once per surface. */
 const sources = new WeakMap<ApiSurface, ReadonlyMap<string, readonly object[]>>();
 
 function sourcesOf(surface: ApiSurface): ReadonlyMap<string, readonly object[]> {

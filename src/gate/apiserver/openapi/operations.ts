@@ -34,27 +34,27 @@ const patchTypes = ["application/json-patch+json", "application/merge-patch+json
 const strategicPatch = "application/strategic-merge-patch+json";
 const applyPatch = "application/apply-patch+yaml";
 
-/** Definition names of kinds, and which of them are custom (no protobuf, no strategic merge). */
+/** Definition names of kinds, and whether a definition is custom (no protobuf, no strategic merge). */
 export interface KindNames {
   definitionOf(gvk: GroupVersionKind): string | undefined;
   isCustom(definition: string): boolean;
 }
 
-/** One resource with the texts every operation needs. */
+/** A resource with the texts that every operation needs. */
 interface Subject {
   readonly info: ResourceInfo;
   readonly names: KindNames;
   readonly definition: string;
-  /** `/apis/apps/v1`. */
+  /** Path of the group-version: `/apis/apps/v1`. */
   readonly base: string;
-  /** `AppsV1`. */
+  /** Group and version in operation names: `AppsV1`. */
   readonly scope: string;
   readonly tag: string;
-  /** `Namespaced` or nothing. */
+  /** `Namespaced`, or "" for cluster-scoped resources. */
   readonly namespaced: string;
   readonly objectTypes: readonly string[];
   readonly streamTypes: readonly string[];
-  /** Upstream describes custom resources elsewhere (controller/openapi/builder), and in places otherwise. */
+  /** Upstream has separate code for custom resources (controller/openapi/builder), with some differences. */
   readonly isCustom: boolean;
 }
 
@@ -67,7 +67,7 @@ export function resourcePaths(info: ResourceInfo, names: KindNames): readonly Pa
     ...collectionPaths(subject),
     ...(hasItem(info) ? [itemPath(subject)] : []),
     ...info.subresources.flatMap((sub) => subresourcePaths(subject, sub)),
-    // Upstream publishes no such paths of custom resources.
+    // Upstream does not publish these paths for custom resources.
     ...(info.verbs.includes("watch") && info.isCustom !== true ? watchPaths(subject) : []),
   ].filter((path) => path.operations.length > 0);
 }
@@ -93,7 +93,7 @@ function streamType(mediaType: string): string {
   return `${mediaType};stream=watch`;
 }
 
-/** `rbac.authorization.k8s.io` -> `RbacAuthorization`, for names of operations and tags. */
+/** Word for a group in names of operations and tags: `rbac.authorization.k8s.io` -> `RbacAuthorization`. */
 export function groupWord(group: string, first: "Upper" | "lower"): string {
   const parts = (group === "" ? "core" : group.replace(/\.k8s\.io$/, "")).split(/[.-]/);
   const word = parts.map(capital).join("");
@@ -439,7 +439,7 @@ function watchOperation(subject: Subject, id: string, action: string): Operation
   });
 }
 
-/** `a Pod`, `an Ingress`, `Endpoints`. */
+/** Returns the kind with its article: `a Pod`, `an Ingress`, `Endpoints`. */
 function withArticle(kind: string): string {
   if (/[^s]s$/.test(kind) && !/(?:ss|us)$/.test(kind)) return kind;
   return `${/^[AEIOU]/.test(kind) ? "an" : "a"} ${kind}`;

@@ -1,4 +1,4 @@
-/** The query and path parameters of API operations, once each. */
+/** The query and path parameters of API operations, each defined once. */
 import type { ParameterModel } from "./model.ts";
 
 type Type = ParameterModel["type"];

@@ -26,14 +26,14 @@ import {
 } from "./proto-values.ts";
 import { ProtobufWriter } from "./protobuf-writer.ts";
 
-/** About what the built-in document takes; more grows the buffer. */
+/** Initial size of the buffer, about that of the built-in document; the buffer grows if needed. */
 const initialBytes = 2 * 1024 * 1024;
 
 export function encodeOpenapiV2(document: JsonObject): Uint8Array {
   return allSteps(openapiV2ProtobufSteps(document));
 }
 
-/** The same, a step for each definition and path. */
+/** Encodes the document, one step per definition and path. */
 export function* openapiV2ProtobufSteps(document: JsonObject): Steps<Uint8Array> {
   const w = new ProtobufWriter(initialBytes);
   securityDefinitions(w, objectAt(document, "securityDefinitions"));
@@ -142,7 +142,7 @@ function plainParameter(w: ProtobufWriter, p: JsonObject): void {
   });
 }
 
-/** Highest number first: the writer works backwards. */
+/** Fields, highest number first, because the writer works backwards. */
 const schemaFields: readonly (readonly [
   key: string,
   write: (w: ProtobufWriter, value: JsonValue) => void,

@@ -26,10 +26,10 @@ import {
 } from "./proto-values.ts";
 import { ProtobufWriter } from "./protobuf-writer.ts";
 
-/** Most documents take less; more grows the buffer. */
+/** Initial size of the buffer. Most documents need less; the buffer grows if needed. */
 const initialBytes = 128 * 1024;
 
-/** A step for each schema and path. */
+/** Encodes the document, one step per schema and path. */
 export function* openapiV3ProtobufSteps(document: JsonObject): Steps<Uint8Array> {
   const w = new ProtobufWriter(initialBytes);
   const { schemas, securitySchemes } = objectAt(document, "components");
@@ -140,7 +140,7 @@ function schemaOrReference(w: ProtobufWriter, value: JsonObject): void {
 
 type WriteField = (w: ProtobufWriter, value: JsonValue) => void;
 
-/** Highest number first: the writer works backwards. */
+/** Fields, highest number first, because the writer works backwards. */
 const schemaFields: readonly (readonly [key: string, write: WriteField])[] = [
   ["format", (w, v) => w.string(35, asText(v))],
   ["description", (w, v) => w.string(34, asText(v))],

@@ -21,7 +21,7 @@ export function any(w: ProtobufWriter, value: JsonValue): void {
   w.string(2, `${JSON.stringify(value)}\n`);
 }
 
-/** As `writeNamed`, an element a step. */
+/** Writes like `writeNamed`, one step per element. */
 export function* namedSteps(
   w: ProtobufWriter,
   { field, element }: { readonly field: number; readonly element: number },
@@ -39,7 +39,7 @@ export function* namedSteps(
   w.end(field, begun);
 }
 
-/** A message that holds nothing but a list of (name, value). */
+/** Writes a message that consists of a list of (name, value). */
 export function writeNamed(
   w: ProtobufWriter,
   field: number,

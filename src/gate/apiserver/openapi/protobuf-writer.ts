@@ -9,7 +9,7 @@ const encoder = new TextEncoder();
 
 export class ProtobufWriter {
   #bytes: Uint8Array;
-  /** Everything from here to the end is written. */
+  /** Start of the written bytes, which extend to the end of the buffer. */
   #start: number;
 
   constructor(capacity: number) {
@@ -17,12 +17,12 @@ export class ProtobufWriter {
     this.#start = capacity;
   }
 
-  /** The message; given. The writer must not be used afterwards. */
+  /** Returns the message. The writer must not be used afterwards. */
   finish(): Uint8Array {
     return this.#bytes.subarray(this.#start);
   }
 
-  /** Nothing for undefined and for "", which is the default of proto3. */
+  /** Writes nothing for undefined and for "", the default of proto3. */
   string(field: number, value: string | undefined): void {
     if (value !== undefined && value !== "") this.oneofString(field, value);
   }
@@ -32,7 +32,7 @@ export class ProtobufWriter {
     this.#tag(field, 2);
   }
 
-  /** An element of a repeated string may be empty. */
+  /** Writes a repeated string; elements may be empty. */
   strings(field: number, values: readonly string[] | undefined): void {
     for (const value of [...(values ?? [])].reverse()) this.oneofString(field, value);
   }
@@ -41,13 +41,13 @@ export class ProtobufWriter {
     if (value === true) this.oneofBool(field, value);
   }
 
-  /** A member of a oneof is written whatever its value: else nothing says which member it is. */
+  /** Writes a member of a oneof, even the default value, because the field number selects the member. */
   oneofBool(field: number, value: boolean): void {
     this.#varint(value ? 1 : 0);
     this.#tag(field, 0);
   }
 
-  /** Non-negative. */
+  /** Writes a non-negative integer. */
   integer(field: number, value: number | undefined): void {
     if (value === undefined || value === 0) return;
     this.#varint(value);
@@ -70,7 +70,7 @@ export class ProtobufWriter {
     this.end(field, end);
   }
 
-  /** A message whose fields are written until `end` is called with what this returns. */
+  /** Begins a message; its fields are written until `end` is called with the returned position. */
   begin(): number {
     return this.#bytes.length - this.#start;
   }
@@ -107,7 +107,7 @@ export class ProtobufWriter {
     this.#bytes[at] = rest;
   }
 
-  /** Makes room before what is written and returns where the room begins. */
+  /** Makes room in front of the written bytes and returns the room's start. */
   #reserve(size: number): number {
     if (size > this.#start) this.#grow(size);
     this.#start -= size;

@@ -1,4 +1,4 @@
-/** IPAddress objects of Services: made before their Service, deleted after it. */
+/** IPAddress objects of Services. They are created before their Service and deleted after it. */
 import type { AddressObjects, ServiceName } from "#admission/address-ranges.ts";
 import type { IPAddress } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
@@ -10,7 +10,7 @@ import type { Registry, ResourceStore } from "#registry/resource-store.ts";
 
 const managedBy = "ipaddress.kubernetes.io/managed-by";
 const familyLabel = "ipaddress.kubernetes.io/ip-family";
-/** Upstream's name of the allocator: a stock server repairs objects that carry it. */
+/** Upstream's name of the allocator; a stock server repairs the objects with this label. */
 const allocator = "ipallocator.k8s.io";
 
 interface IpAddressesDeps {
@@ -56,7 +56,7 @@ export class IpAddresses implements AddressObjects {
     }
   }
 
-  /** Deletes this very object; one that is gone, or another of its name, is left alone. */
+  /** Deletes exactly this object. Does nothing if it is gone or another has its name. */
   async delete({ metadata }: IPAddress): Promise<void> {
     const { name = "", uid = "" } = metadata ?? {};
     try {
@@ -68,7 +68,7 @@ export class IpAddresses implements AddressObjects {
 }
 
 function asAddress(object: AnyObject | undefined): IPAddress | undefined {
-  // The store of addresses holds nothing else.
+  // This store has only IPAddress objects.
   return object as IPAddress | undefined;
 }
 

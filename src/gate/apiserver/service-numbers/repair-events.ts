@@ -21,7 +21,7 @@ interface RepairEventsDeps {
   readonly log: Log;
 }
 
-/** What is wrong with the numbers of an object. */
+/** A fault in the numbers of an object. */
 export interface Finding {
   readonly about: KubeObject;
   readonly kind: "address" | "port";
@@ -34,7 +34,7 @@ const controllers = {
   port: { action: "PortAllocation", name: "portallocator-repair-controller" },
 } as const;
 const perRound = 100;
-/** The name must leave room for a time, as upstream's. */
+/** Maximum length of the name, which leaves room for a time, as upstream's. */
 const nameMax = 200;
 
 export class RepairEvents {
@@ -60,7 +60,7 @@ export class RepairEvents {
     if (this.#left <= 0) return;
     this.#left--;
     const event = this.#eventOf(finding);
-    // Go writes them so: an Event is the one kind whose empty times are kept.
+    // Go writes empty times as null in an Event, and only in an Event are they kept.
     const stored = { ...event, firstTimestamp: null, lastTimestamp: null };
     try {
       const namespace = event.metadata?.namespace ?? "";

@@ -40,18 +40,18 @@ interface RepairDeps {
 
 const serviceResource = { group: "", resource: "services" };
 const periodMs = 180_000;
-/** Longest time between an address and its Service: kube-apiserver's request timeout. */
+/** Maximum time between the creation of an address and of its Service: kube-apiserver's request timeout. */
 const graceMs = 60_000;
-/** While the Service exists without the address: a refused creation of the same name takes it back within this. */
+/** Grace if the Service exists without the address: a refused creation of that name releases it within this time. */
 const refusedGraceMs = 5_000;
 const leakRounds = 3;
-/** Objects that are written at a time. */
+/** Maximum number of concurrent writes. */
 const batchMax = 64;
 
 export class Repair {
   readonly #deps: RepairDeps;
   readonly #range: PortRange;
-  /** Ports without a Service, and the rounds that they have left. */
+  /** Ports without a Service, with the number of rounds until they are freed. */
   #leaks = new Map<number, number>();
   #portFindings: Finding[] = [];
   #timer: Timer | undefined;
@@ -75,7 +75,7 @@ export class Repair {
     await this.#running;
   }
 
-  /** Rejects when the storage refuses. */
+  /** Rejects when the storage refuses a write. */
   async run(): Promise<void> {
     const { lookup, addresses, allocation, events } = this.#deps;
     events.beginRound();
@@ -83,7 +83,7 @@ export class Repair {
     await inBatches(services, (service) => this.#repairService(service));
     await inBatches(addresses.list(), (address) => this.#repairAddress(address));
     await allocation.repair((data) => this.#rebuild(data));
-    // Of the try that counted: a conflict makes the ports be counted again.
+    // Findings of the successful try: after a conflict, ports are counted again.
     await inBatches(this.#portFindings, (finding) => events.tell(finding));
   }
 
@@ -135,7 +135,7 @@ export class Repair {
       wrong === undefined
         ? `Cluster IP ${shown(address)} is not allocated; repairing`
         : `the ClusterIP ${shown(address)} for Service ${owner.namespace}/${owner.name} has a wrong reference; repairing`;
-    // Labels alone are mended without a word, as upstream's; the first server's own Service is given its address.
+    // Repairs without an event: labels, as upstream, and the first address of Service default/kubernetes.
     const isGiven = wrong === undefined && isKubernetes(owner);
     if (!isGiven && (wrong === undefined || !isOf(wrong, owner))) {
       await this.#tell(service, "ClusterIPNotAllocated", text);
@@ -166,12 +166,12 @@ export class Repair {
     return this.#deps.lookup.get(serviceResource, namespace, name) as Service | undefined;
   }
 
-  /** The ports of all services; what is wrong with them goes into `#portFindings`. */
+  /** Takes the ports of all services; faults are added to `#portFindings`. */
   #takeAll(stored: ReadonlySet<number>): PortSet {
     const rebuilt = new PortSet(this.#range);
     this.#portFindings = [];
     for (const service of this.#deps.lookup.list(serviceResource, "") as readonly Service[]) {
-      // One port may serve two protocols of a Service.
+      // A Service may use one port for two protocols.
       for (const port of new Set(portsOf(service.spec))) {
         const wrong = this.#takePort(rebuilt, stored, port);
         if (wrong !== undefined)
@@ -199,7 +199,7 @@ export class Repair {
     return { reason: "PortNotAllocated", message: `Port ${port} is not allocated; repairing` };
   }
 
-  /** Ports of all services, and those that may belong to one that is being written. */
+  /** Returns the ports of all services, and those that may belong to a service being written. */
   #rebuild(data: Uint8Array | undefined): Uint8Array {
     const stored = PortSet.fromBytes(this.#range, data ?? new Uint8Array()).ports;
     const rebuilt = this.#takeAll(stored);
@@ -219,7 +219,7 @@ function isKubernetes({ namespace, name }: ServiceName): boolean {
   return namespace === "default" && name === "kubernetes";
 }
 
-/** As upstream writes an address in most of its events. */
+/** Text of an address as in most of upstream's events. */
 function shown(address: string): string {
   return `[${familyOf(address)}]: ${address}`;
 }

@@ -54,7 +54,7 @@ export function openServiceNumbers(
   return { addresses, ports, repair };
 }
 
-/** Numbers of a stored service that it no longer has. */
+/** Releases the numbers that a stored service no longer has. */
 async function release(
   { addresses, ports }: ServiceNumbers,
   old: Service,

@@ -1,4 +1,4 @@
-/** A whole API server over a memory store, allow-all, on virtual time; and how tests talk to it. */
+/** A whole API server for tests: memory store, allow-all, virtual time; and functions to send requests. */
 import { parseExactJson } from "#base/exact-json.ts";
 import { createAdmission } from "#admission/chain.ts";
 import type { AdmissionPlugin } from "#admission/admission.ts";
@@ -53,15 +53,15 @@ export interface Plane extends RunningPlane {
 interface PlaneOptions {
   readonly plugins?: readonly AdmissionPlugin[];
   readonly authorizer?: Authorizer;
-  /** Absent: everybody is `tester`. */
+  /** Absent: every request is authenticated as `tester`. */
   readonly authenticator?: Authenticator;
-  /** Put between the handlers and the registry, to see what they reach for. */
+  /** Wraps the registry, to observe the calls of handlers. */
   readonly around?: (registry: Registry) => Registry;
-  /** Components of the cluster that are said to run in this process; absent: none. */
+  /** Components of the cluster reported as running in this process. Absent: none. */
   readonly runsBeside?: readonly string[];
-  /** Absent: one with room for everything a test does. */
+  /** Absent: a ledger with enough room for any test. */
   readonly ledger?: Ledger;
-  /** Absent: the strategies of `api`. */
+  /** Absent: the strategies of room `api`. */
   readonly strategyFor?: (info: ResourceInfo) => Strategy;
   /** Other servers that answer parts of the API. */
   readonly delegates?: (deps: {
@@ -82,7 +82,7 @@ const everybodyIsTester: Authenticator = {
   authenticate: () => Promise.resolve({ kind: "user", user: tester }),
 };
 
-/** On virtual time. */
+/** Opens a server on virtual time. */
 export async function openPlane(options: PlaneOptions = {}): Promise<Plane> {
   const clock = new FakeClock();
   return { ...(await openPlaneOn(clock, options)), clock };
@@ -136,18 +136,18 @@ export interface Answer {
   readonly headers: Headers;
   readonly text: string;
   readonly bytes: Buffer;
-  /** Parsed body; {} when it is no JSON. */
+  /** Parsed body; {} when it is not JSON. */
   readonly json: AnyObject;
 }
 
 export interface Ask {
   readonly headers?: Readonly<Record<string, string>>;
-  /** An object is sent as JSON, a text or bytes as they are. */
+  /** Body of the request: an object is sent as JSON, text and bytes unchanged. */
   readonly body?: object | string | Uint8Array;
   readonly type?: string;
 }
 
-/** One request as a socket would send it. */
+/** Sends one request as a socket would. */
 export async function ask(
   plane: RunningPlane,
   method: string,
@@ -203,7 +203,7 @@ interface Watching {
   readonly response: PlainResponse;
   events(): readonly { readonly type: string; readonly object: AnyObject }[];
   readonly ended: boolean;
-  /** What the socket would say to the next write. */
+  /** Result of the next write to the socket: whether there is room. */
   room: boolean;
   drain(): void;
   close(): void;

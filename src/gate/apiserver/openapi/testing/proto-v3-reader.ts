@@ -30,7 +30,7 @@ function readMessage(bytes: Uint8Array, rules: Message): JsonObject {
     if (rule === undefined) throw new Error(`unknown field ${field.number}`);
     const [key, read, isList] = rule;
     const value = read(field);
-    // Extensions stand beside the other keys.
+    // Extensions are placed beside the other keys.
     if (key === "") Object.assign(out, value);
     else
       out[key] = isList === "list" ? [...((out[key] ?? []) as readonly JsonValue[]), value] : value;
@@ -38,7 +38,7 @@ function readMessage(bytes: Uint8Array, rules: Message): JsonObject {
   return out;
 }
 
-/** A oneof of messages or scalars: whatever is there. */
+/** Reads a oneof of messages or scalars: the member that is present. */
 function either(members: () => Readonly<Record<number, Read>>): Read {
   return ({ bytes }) => {
     let found: JsonValue = null;
@@ -49,7 +49,7 @@ function either(members: () => Readonly<Record<number, Read>>): Read {
   };
 }
 
-/** One element of a map: { name, value }. */
+/** Reads one element of a map: { name, value }. */
 function named(read: Read): Read {
   return ({ bytes }) => {
     let name = "";

@@ -1,4 +1,4 @@
-/** OpenAPI documents all at once, as tests compare them; the server makes them in turns. */
+/** Makes OpenAPI documents in one go for tests; the server makes them in turns. */
 import { allSteps } from "#base/steps.ts";
 import type { JsonObject } from "#api/object.ts";
 import { openapiV2Steps, openapiV3Steps } from "../documents.ts";
