@@ -1,8 +1,8 @@
-/** Authentication and authorization of requests as metrics, by upstream's names, labels and buckets. */
+/** Metrics of authentication and authorization, with upstream's names, labels and buckets. */
 import type { CounterCell, HistogramCell, MetricSet } from "#metrics/metric-set.ts";
 import type { Clock } from "#platform/clock.ts";
 
-/** 1 ms, doubled 14 times. */
+/** Bounds from 1 ms, doubled 14 times. */
 const secondsBounds = Array.from({ length: 15 }, (_, power) =>
   Number((0.001 * 2 ** power).toFixed(3)),
 );

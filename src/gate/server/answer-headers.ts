@@ -7,9 +7,9 @@
 import type { Headers, PlainHandler, PlainResponse } from "#platform/http.ts";
 
 export interface AnswerHeaders {
-  /** Whether a page of this origin may read answers; absent: none may. */
+  /** Whether a page of this origin may read answers. Absent: no page may. */
   readonly allowsOrigin?: (origin: string) => boolean;
-  /** Value of Strict-Transport-Security; absent: it is not sent. */
+  /** Value of Strict-Transport-Security. Absent: the header is not sent. */
   readonly transportSecurity?: string;
 }
 
@@ -21,7 +21,7 @@ const corsHeaders = {
   "access-control-allow-credentials": "true",
 };
 
-/** A longer one belongs to no browser, and is not matched. */
+/** Maximum length of an origin. Browsers send none that long; a longer one is not matched. */
 const originBytesMax = 4_096;
 
 export function withAnswerHeaders(handler: PlainHandler, wanted: AnswerHeaders): PlainHandler {
@@ -50,7 +50,7 @@ function originHeaders(
   return { "access-control-allow-origin": origin, ...corsHeaders };
 }
 
-/** What an answer says itself stays. */
+/** Adds headers; headers that the answer already has stay. */
 function withHeaders(answer: PlainResponse, headers: Headers): PlainResponse {
   if (answer.kind !== "bytes" && answer.kind !== "stream") return answer;
   return { ...answer, headers: { ...headers, ...answer.headers } };

@@ -1,4 +1,4 @@
-/** What the authorizer is asked about a request. */
+/** The attributes of a request for the authorizer. */
 import { type FieldSelector, parseFieldSelector } from "#api/selectors/field-selector.ts";
 import type { Attributes } from "#auth/auth.ts";
 import type { UserInfo } from "#platform/http.ts";
@@ -27,10 +27,10 @@ export function attributesOf(
   };
 }
 
-/** One that does not parse is as good as none here; the handler answers it with 400. */
+/** @returns undefined for an invalid selector, which the handler answers with 400. */
 function selectorOf(info: RequestInfo, query: URLSearchParams): FieldSelector | undefined {
   const text = query.get("fieldSelector");
-  // As upstream: the prefixed watch of one object takes no selector.
+  // The prefixed watch of one object has no selector, as upstream.
   if (text === null || text === "" || info.hasVerbInPath || !selective.has(info.verb))
     return undefined;
   try {

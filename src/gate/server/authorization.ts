@@ -1,12 +1,12 @@
-/** What an authorizer's decision is for the audit event, and for a caller that is refused. */
+/** Records an authorizer's decision in the audit event, and makes the error for a refused caller. */
 import type { Attributes, Decision } from "#auth/auth.ts";
 import type { AuditEvent } from "./audit/event.ts";
 import { authorizationError } from "#auth/forbidden.ts";
 
-/** Answered as plain text. */
+/** An error that is answered as plain text. */
 export class AuthorizationFailure extends Error {}
 
-/** An authorizer that could not be asked has decided nothing, as upstream tells it. */
+/** Annotates the decision. A failed authorizer has made no decision, as upstream. */
 export function annotateDecision(
   audit: AuditEvent | undefined,
   { allowed, reason, error }: Decision,
@@ -17,7 +17,7 @@ export function annotateDecision(
   audit.annotate("authorization.k8s.io/reason", isDecided ? reason : "internal error");
 }
 
-/** Where an authorizer could not be asked, nobody knows whether the request may pass: 500, as upstream. */
+/** Error of a request that is not allowed; 500 if an authorizer failed, as upstream. */
 export function notAllowed(
   path: string,
   attributes: Attributes,

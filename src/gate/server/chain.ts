@@ -75,19 +75,19 @@ interface ChainDeps {
   readonly log: Log;
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
-  /** Absent: every request passes. */
+  /** Limits concurrent requests. Absent: every request passes. */
   readonly gate?: Gate;
   readonly metrics: RequestMetrics;
   readonly accessMetrics: AccessMetrics;
   readonly ledger: Ledger;
   readonly audit?: AuditTrail;
-  /** Absent: nobody asks which request held the loop. */
+  /** Finds requests that block the event loop. Absent: not measured. */
   readonly longTurns?: LongTurns;
-  /** Spans of requests; absent: none are made. */
+  /** Makes the spans of requests. Absent: no spans. */
   readonly tracer?: Tracer;
-  /** Of the kind the path leads to; undefined: this server has none. */
+  /** Returns the scope of the kind in the path. Undefined: this server does not serve it. */
   readonly scopeOf: (info: RequestInfo) => Reach | undefined;
-  /** Whether this server itself has the resource and the subresource: then they become labels of metrics. */
+  /** Whether this server itself serves the resource and subresource; then they become labels of metrics. */
   readonly isServed: (info: RequestInfo) => boolean;
 }
 
@@ -122,7 +122,7 @@ export function createChain(
   };
 }
 
-/** Before the answer leaves: sinks that block hold it back. */
+/** Audits the answer before it is sent; sinks in blocking mode delay it. */
 async function auditAnswer(
   deps: ChainDeps,
   trail: AuditTrail,
@@ -229,7 +229,7 @@ async function runChain(
   }
 }
 
-/** While the request waits, others may have its seat. */
+/** Pace of the handler. While the request waits, other requests may use its seat. */
 function paceOf(
   { clock, longTurns }: ChainDeps,
   state: RequestState,
@@ -245,7 +245,7 @@ function paceOf(
   });
 }
 
-/** A seat that is not given back when this fails would be lost. */
+/** Opens the explanation. If that fails, it releases the seat, which would be lost otherwise. */
 async function explain(
   { authorizer }: ChainDeps,
   state: RequestState,
@@ -326,13 +326,13 @@ async function runChainImpersonate(
   }
 }
 
-/** Whose turn the connection's next request takes. */
+/** Notes the user, in whose turn the connection's next request is read. */
 function noteCaller({ peer }: PlainRequest, { name }: UserInfo): void {
   if (peer.kind !== "socket" || peer.connection === undefined || name === anonymousName) return;
   peer.connection.caller = name;
 }
 
-/** What the request asks for, as the authorizer sees it. */
+/** The attributes that the authorizer checks. */
 function askedBy(deps: ChainDeps, state: RequestState, user: UserInfo): Attributes {
   const { info, query } = state;
   const target = targetOf(info, info.isResourceRequest ? deps.scopeOf(info) : undefined);
@@ -378,7 +378,7 @@ function answerError(deps: ChainDeps, state: RequestState, error: unknown): Plai
   return response;
 }
 
-/** What the answer holds is charged before it leaves; a caller that holds too much gets 429 instead. */
+/** Charges the memory of the answer before it is sent; a caller over its limit gets 429 instead. */
 function chargeAnswer(
   deps: ChainDeps,
   options: ChainOptions,
@@ -468,7 +468,7 @@ function finishRequest(
   }
 }
 
-/** Wraps a stream's opener: the sample and the audit line are due when it closes. */
+/** Wraps a stream's opener: the sample and the audit event are recorded when the stream closes. */
 function openWithSample<S>(
   deps: ChainDeps,
   state: RequestState,
@@ -498,7 +498,7 @@ function auditEnd({ audit: trail }: ChainDeps, { audit }: RequestState): void {
   if (audit !== undefined) void trail?.stage(audit, "ResponseComplete");
 }
 
-/** What is held for a tunnel is closed with its connection. */
+/** Audits the end of a tunnel, which is when its connection closes its holding. */
 function auditedTunnel(
   deps: ChainDeps,
   state: RequestState,

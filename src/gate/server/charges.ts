@@ -39,26 +39,26 @@ import type { MetricSet } from "#metrics/metric-set.ts";
  * that object's bytes. Measured at 1.4 bytes per byte of JSON for data; texts of one byte a character.
  */
 const objectBytesPerByte = 4;
-/** A cursor, a stream, its frames' format and what the transport keeps of a stream. */
+/** Bytes of a watch: a cursor, a stream, its frames' format, and the transport's state. */
 const watchBytes = 4 * 1024;
-/** A requirement of three characters (`!a,`) is an object and its texts. */
+/** Bytes of a watch per byte of query: a requirement of three characters (`!a,`) is an object with its texts. */
 const watchBytesPerQueryByte = 48;
-/** What a query without a long selector has: it is in `watchBytes`. */
+/** Bytes of a query without a long selector; `watchBytes` includes them. */
 const plainQueryBytes = 512;
-/** A second is enough for a client that reads. */
+/** One second is enough for a client that reads its answers. */
 const retryAfterSeconds = 1;
 
-/** Who asks, and where. */
+/** The caller to charge, and the namespace of the request. */
 export interface Charged {
   readonly peer: Peer;
   readonly user: UserInfo | undefined;
-  /** "": none. */
+  /** Namespace of the request; "" for none. */
   readonly namespace: string;
-  /** Of its query: selectors are kept as long as a watch is open. */
+  /** Bytes of the request's query; its selectors are kept as long as the watch is open. */
   readonly queryBytes: number;
 }
 
-/** Open until its owner closes it. */
+/** Opens a holding, the caller's memory account for one request. Its owner must close it. */
 export function openHolding(ledger: Ledger, { peer, user, namespace }: Charged): Holding {
   if (peer.kind === "direct") return uncharged;
   if (user === undefined || user.name === anonymousName)
@@ -66,7 +66,7 @@ export function openHolding(ledger: Ledger, { peer, user, namespace }: Charged):
   return ledger.open(`user:${user.name}`, namespace === "" ? ownNamespace(user) : namespace);
 }
 
-/** A user of a namespace can make any number of service accounts there: together they are one tenant. */
+/** Namespace of a service account. All accounts of a namespace are one tenant, because its users can create any number. */
 function ownNamespace({ name }: UserInfo): string {
   if (!name.startsWith(accountPrefix)) return "";
   return name.slice(accountPrefix.length).split(":", 1)[0] ?? "";
@@ -94,12 +94,12 @@ export async function charged<T>(
   }
 }
 
-/** The body's bytes have been read: what will be made of them. @throws ApiError 429 or 413. */
+/** Charges for the products of a body whose bytes have been read. @throws ApiError 429 or 413. */
 export function chargeDecoding(holding: Holding, bodyBytes: number): void {
   charge(holding, "object", bodyBytes * objectBytesPerByte);
 }
 
-/** Of the last `take` that was refused. */
+/** Error for the last refused `take`. */
 export function refused({ refusal }: Holding): ApiError {
   if (refusal === undefined) return tooManyRequests("too much is held for this caller", 1);
   const text = refusalText(refusal);
@@ -124,10 +124,10 @@ function inUnits(bytes: number): string {
   return `${Math.ceil(bytes / 2 ** 20)} MiB`;
 }
 
-/** Shorter answers fit into what the kernel takes at once: their seats are free when they are made. */
+/** Minimum bytes of a long answer. The kernel takes shorter ones at once, so their seats are free when they are made. */
 const seatAnswerBytesMin = 64 * 1024;
 
-/** Long enough that its seat is kept while it is on its way. */
+/** Whether an answer is long enough to keep its seat while it is being sent. */
 export function isLongAnswer({ peer }: PlainRequest, response: PlainResponse): boolean {
   if (peer.kind === "direct") return false;
   if (response.kind === "stream") return response.begins !== undefined;
@@ -162,7 +162,7 @@ export function chargedAnswer(
   return { ...answer, left: leave, moved: () => seat.moved() };
 }
 
-/** Its pieces, and what the transport has copied of them. */
+/** Bytes of the answer's pieces, and of the transport's copies of them. */
 function answerBytes({ body, isShared }: BytesAnswer, limits: LedgerLimits): number {
   const bytes = bodyBytes(body);
   const own = isShared === true ? Math.min(bytes, limits.sharedAnswerBytesMax) : bytes;
@@ -175,7 +175,7 @@ export function bodyBytes(body: readonly Uint8Array[]): number {
   return bytes;
 }
 
-/** For a stream that is about to open. @throws ApiError 429 or 413. */
+/** Charges for a stream that is about to open. @throws ApiError 429 or 413. */
 export function openStream(ledger: Ledger, charged: Charged): Holding {
   const holding = openHolding(ledger, charged);
   const selector = Math.max(0, charged.queryBytes - plainQueryBytes);
@@ -187,7 +187,7 @@ export function openStream(ledger: Ledger, charged: Charged): Holding {
 
 export type OpenAnswer = Extract<PlainResponse, { kind: "stream" | "tunnel" }>;
 
-/** The answer with what it holds, which the stream's closer closes; a tunnel's, the rim. */
+/** Attaches a holding to an answer. The stream's closer closes it; for a tunnel, the HTTP layer does. */
 export function heldStream(answer: OpenAnswer, held: Holding): OpenAnswer {
   if (answer.kind === "tunnel") return { ...answer, held };
   const open = (sink: ByteSink): (() => void) => {
@@ -203,7 +203,7 @@ export function heldStream(answer: OpenAnswer, held: Holding): OpenAnswer {
   return { ...answer, held, open };
 }
 
-/** The same holding, and `f` is called once it is closed. */
+/** Wraps a holding so that `f` is called once when it is closed. */
 export function closedWith(held: Holding, f: () => void): Holding {
   let isClosed = false;
   return {
@@ -225,7 +225,7 @@ export function closedWith(held: Holding, f: () => void): Holding {
   };
 }
 
-/** A stream or tunnel that will not be opened must be closed by its maker. */
+/** Releases an answer that will not be sent: streams and tunnels are closed by opening them on a closed sink. */
 export function closeUnopened(answer: PlainResponse): void {
   if (answer.kind === "stream") answer.open(closedSink)();
   if (answer.kind === "bytes") answer.left?.();
@@ -240,7 +240,7 @@ const closedDuplex = {
   abort: () => {},
 };
 
-/** What is held, by kind, and what was refused, by whose limit. */
+/** Metrics of the bytes held by kind, and of the refusals by limit. */
 export function describeLedger(metrics: MetricSet, ledger: Ledger): void {
   const held = "Bytes held for callers, by what they are.";
   metrics.gaugeOf("pilothouse_held_bytes", held, ["kind"], function* () {

@@ -1,4 +1,4 @@
-/** One request on its way through the chain, as every handler sees it. */
+/** The state of one request in the chain, as every handler gets it. */
 import type { Attributes } from "#auth/auth.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { Holding } from "#platform/ledger.ts";
@@ -10,37 +10,37 @@ import type { RequestInfo } from "./request-info.ts";
 import type { Trace } from "./trace.ts";
 import type { Warnings } from "./warnings.ts";
 
-/** Request info without what could be taken for a place: handlers act at `RequestContext.place` only. */
+/** Request info without fields that could be mistaken for a place: handlers use `RequestContext.place` only. */
 type HandlerInfo = Omit<RequestInfo, "namespace" | "isInNamespace" | "name" | "pathName" | "parts">;
 
 export interface RequestContext {
   readonly request: PlainRequest;
   readonly requestInfo: HandlerInfo;
-  /** Where the request acts: made with `attributes` from one value (place.ts). */
+  /** Place that the request acts on, made together with `attributes` (place.ts). */
   readonly place: Place;
-  /** What the authorizer was asked, and allowed. */
+  /** Attributes that the authorizer has allowed. */
   readonly attributes: Attributes;
   readonly query: URLSearchParams;
   readonly auditId: string;
   /** The acting user, after impersonation. */
   readonly user: UserInfo;
   readonly warnings: Warnings;
-  /** What a handler adds to the audit event; undefined: the policy keeps none. */
+  /** Audit event, to which handlers add. Undefined: the policy records none. */
   readonly audit: AuditEvent | undefined;
-  /** For those who ask what their answer was made of; undefined: nobody asks. */
+  /** Explanation of the answer's source. Undefined: the caller did not ask for it. */
   readonly explanation: Explanation | undefined;
-  /** Of which a handler may make parts; undefined: the request is not sampled. */
+  /** Trace, to which handlers add spans. Undefined: the request is not sampled. */
   readonly trace?: Trace | undefined;
-  /** Aborts when the client goes away or the deadline passes. */
+  /** Aborts when the client disconnects or the deadline passes. */
   readonly signal: AbortSignal;
-  /** Monotonic; when the request was received. */
+  /** Monotonic time when the request was received. */
   readonly receivedMs: number;
-  /** Monotonic; when it is answered at the latest; undefined: it may take as long as it likes, as a watch. */
+  /** Monotonic deadline of the answer. Undefined: none, as for a watch. */
   readonly deadlineMs?: number | undefined;
-  /** Wall clock at the same moment; ages in tables are relative to it. */
+  /** Wall-clock time of the same moment; ages in tables are relative to it. */
   readonly nowMs: number;
-  /** Whom memory is charged to until the handler ends (charges.ts). */
+  /** Account charged for memory until the handler ends (charges.ts). */
   readonly holding: Holding;
-  /** Gives way to others between the steps of long work. */
+  /** Yields to other requests between the steps of long work. */
   readonly pace: Pace;
 }

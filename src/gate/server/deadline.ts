@@ -3,7 +3,7 @@ import { parseGoDuration } from "#api/go/go-duration.ts";
 import { badRequest, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 
-/** ?timeout= as a Go duration, never more than the server's own limit. @throws ApiError 400. */
+/** Timeout from ?timeout=, a Go duration, limited by the server's own. @throws ApiError 400. */
 export function allowedTimeoutMs(query: URLSearchParams, limitMs: number): number {
   const text = query.get("timeout");
   if (text === null || text === "") return limitMs;
@@ -16,7 +16,7 @@ export function allowedTimeoutMs(query: URLSearchParams, limitMs: number): numbe
   return wished <= 0 ? limitMs : Math.min(wished, limitMs);
 }
 
-/** A request's end. The AbortSignal is made on first use: most requests never need one. */
+/** The end of a request. The AbortSignal is made on first use: most requests never need one. */
 interface Leaving {
   readonly signal: AbortSignal;
 }
@@ -51,10 +51,10 @@ export function runWithDeadline<T>(
   });
 }
 
-/** One for all: a reason of Node's own costs 10 us. */
+/** One reason for all aborts: Node's default reason costs 10 us each. */
 const ended = new Error("the request has ended");
 
-/** Aborts at the deadline or with `gone`. Most requests end before either. */
+/** A signal that aborts at the deadline or with `gone`. Most requests end before either. */
 class Ending implements Leaving {
   readonly #gone: Leaving;
   #inner: AbortController | undefined;
@@ -79,7 +79,7 @@ class Ending implements Leaving {
     this.#inner?.abort(ended);
   }
 
-  /** A direct caller's signal may serve many requests: none of them stays on it. */
+  /** Removes the listener: a direct caller's signal may serve many requests. */
   forget(): void {
     if (this.#inner !== undefined) this.#gone.signal.removeEventListener("abort", this.#abort);
   }

@@ -1,7 +1,7 @@
 /** Streams of callers in this process. */
 import type { ObjectEventSink } from "#platform/http.ts";
 
-/** A direct stream has no transport whose close would tell that the server ended it. */
+/** Opens a stream and closes it when the server ends it, because there is no transport to do so. */
 export function openUntilEnd(
   open: (sink: ObjectEventSink) => () => void,
   sink: ObjectEventSink,

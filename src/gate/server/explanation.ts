@@ -16,12 +16,12 @@ const askingHeader = "x-pilothouse-explain";
 const path = "/debug/api_priority_and_fairness/explain";
 const denied = `denied; needs=${encodeURIComponent(`get ${path}`)}`;
 
-/** `server`: the process itself, for paths that are no resources. */
+/** Source of an answer. `server`: the process itself, for paths that are not resources. */
 export type AnswerSource = "cache" | "store" | "server" | "delegate" | "relay" | "upstream";
-/** By which the objects of an answer, or the events of a watch, are found. `none`: each one is looked at. */
+/** Index that finds the objects of an answer or the events of a watch. `none`: each one is checked. */
 export type AnswerIndex = "key" | "field" | "label" | "namespace" | "none";
 
-/** Filled on the way down, shown on the way up. */
+/** Explanation of an answer: filled while the request is handled, shown in the answer's header. */
 export class Explanation {
   readonly #allowed: boolean;
   gate: GateExplanation | undefined;
@@ -51,7 +51,7 @@ export function isAsked({ headers }: PlainRequest): boolean {
   return headers[askingHeader] === "1";
 }
 
-/** For a caller that is who it says. An authorizer that cannot be asked allows nothing. */
+/** Opens an explanation for an authenticated caller. If an authorizer fails, it is not allowed. */
 export async function openExplanation(
   authorizer: Authorizer,
   user: UserInfo,

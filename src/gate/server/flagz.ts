@@ -6,7 +6,7 @@
  */
 import type { ZPage } from "./z-page.ts";
 
-/** Values as upstream's flags print them. */
+/** Values of flags as upstream's flags print them. */
 export type ShownFlags = Readonly<Record<string, string>>;
 
 const classified = "CLASSIFIED";
@@ -23,12 +23,12 @@ export function flagzPage(component: string, flags: ShownFlags): ZPage {
   };
 }
 
-/** `https://user:password@host` */
+/** Removes the credentials of `https://user:password@host`. */
 function withoutCredentials(value: string): string {
   return value.replaceAll(/(:\/\/)[^/?#,\s]*@/g, `$1${classified}@`);
 }
 
-/** A value with line ends would look like further flags. */
+/** Removes line ends, because the value would look like several flags. */
 function oneLine(value: string): string {
   return /[\r\n]/.test(value) ? JSON.stringify(value) : value;
 }

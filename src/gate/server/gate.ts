@@ -16,28 +16,28 @@ interface GateRequest {
 }
 
 export type GateAnswer =
-  /** `release` is called exactly once: when the answer has left; for a watch, when its initial events are sent. */
+  /** `release` is called exactly once: when the answer has been sent; for a watch, when its initial events are. */
   | {
       readonly kind: "seated";
       readonly headers: Headers;
       release(): void;
-      /** A long answer is made: whether it may keep the seat while its client takes it. */
+      /** Call when a long answer is made. @returns whether it may keep the seat while its client reads it. */
       linger(): boolean;
-      /** Of a seat that lingers: its reader stands still. `release` still follows. At most once. */
+      /** Call when the reader of a lingering seat stalls, at most once. `release` still follows. */
       stall(): void;
-      /** Of a watch: it is over. Idempotent. */
+      /** Call when a watch has ended. Idempotent. */
       readonly forget: () => void;
       explain(): GateExplanation;
-      /** The request waits: until it goes on, others may have its seat. */
+      /** Call when the request waits: until `goOn`, other requests may use its seat. */
       rest(waitsFor: WaitsFor): void;
       goOn(): void;
     }
-  /** 429 as plain text. */
+  /** Answered with 429 as plain text. */
   | {
       readonly kind: "rejected";
       readonly headers: Headers;
       readonly retryAfterSeconds: number;
-      /** Absent: the usual one. */
+      /** Absent: the default message. */
       readonly message?: string;
       explain(): GateExplanation;
     };

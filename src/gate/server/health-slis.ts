@@ -24,7 +24,7 @@ export class HealthSlis {
     );
   }
 
-  /** As `health`, and counts. */
+  /** Returns the same checks, with their results counted. */
   counted(health: Health): Health {
     const { healthz, livez, readyz } = health;
     return {

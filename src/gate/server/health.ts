@@ -12,11 +12,11 @@ const encoder = new TextEncoder();
 const plainText = "text/plain; charset=utf-8";
 
 export interface HealthCheck {
-  /** `ping`, `etcd`, `informer-sync`, `poststarthook/...`. */
+  /** Name of the check: `ping`, `etcd`, `informer-sync`, `poststarthook/...`. */
   readonly name: string;
-  /** Shown, and failing at its own path; the group does not fail by it. */
+  /** Whether the check is only informational: it is shown and fails at its own path, but never fails its group. */
   readonly isInformational?: true;
-  /** Undefined when well, else why not. */
+  /** @returns the problem, or undefined when healthy. */
   check(): string | undefined;
 }
 
@@ -28,10 +28,10 @@ export interface Health {
 
 export const ping: HealthCheck = { name: "ping", check: () => undefined };
 
-/** Well by being asked: log lines are written by the loop that answers, so that a blocked log is no answer. */
+/** Always healthy: the loop that answers also writes the log, so a blocked log means no answer. */
 export const logging: HealthCheck = { name: "log", check: () => undefined };
 
-/** The answer to a health path, or undefined when `path` is none. */
+/** Answers a health path. @returns undefined for any other path. */
 export function healthResponse(
   health: Health,
   path: string,

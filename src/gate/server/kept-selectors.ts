@@ -5,7 +5,7 @@ import { tooManyRequests } from "#api/status.ts";
 import type { Predicate } from "#watch/predicate.ts";
 import type { KeptSelector, SelectorLimits, SelectorPool } from "#watch/selector-pool.ts";
 
-/** 20 watches with selectors as long as a request may be, and as many callers who have as many. */
+/** Room per caller for 20 watches with the longest possible selectors, and for 16 such callers in total. */
 export const selectorLimits: SelectorLimits = {
   callerBytesMax: 4 * 2 ** 20,
   bytesMax: 64 * 2 ** 20,
@@ -14,7 +14,7 @@ export const selectorLimits: SelectorLimits = {
 const retryAfterSeconds = 10;
 const full = "too many long selectors are held by watches, please try again later";
 
-/** Of one watch of `caller`. */
+/** The kept selectors of one watch of `caller`. */
 export class KeptSelectors implements Disposable {
   readonly #pool: SelectorPool;
   readonly #caller: string;
@@ -25,7 +25,7 @@ export class KeptSelectors implements Disposable {
     this.#caller = caller;
   }
 
-  /** @throws 429 when the caller, or all together, hold as much as they may. */
+  /** @throws ApiError 429 when the caller, or all callers together, have reached their limit. */
   keep(predicate: Predicate): Predicate {
     const kept = this.#pool.keep(this.#caller, predicate);
     if (kept === undefined) throw tooManyRequests(full, retryAfterSeconds);

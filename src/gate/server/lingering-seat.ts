@@ -8,7 +8,7 @@
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 
-/** Two round trips around the world. A reader that stands still keeps a seat from others no longer. */
+/** Two round trips around the world. After this time a stalled reader no longer keeps its seat. */
 const stillMs = 500;
 
 interface Seat {
@@ -24,7 +24,7 @@ export class LingeringSeat {
   #hasMoved = false;
   #isOver = false;
 
-  /** `untilMs`: monotonic. */
+  /** `untilMs`: monotonic time at which the seat is released. */
   constructor(clock: Clock, seat: Seat, untilMs: number) {
     this.#clock = clock;
     this.#seat = seat;
@@ -32,12 +32,12 @@ export class LingeringSeat {
     this.#timer = this.#look();
   }
 
-  /** A part was taken. */
+  /** Call when the client has taken a part of the answer. */
   moved(): void {
     this.#hasMoved = true;
   }
 
-  /** The answer has left, or will not. Idempotent. */
+  /** Call when the answer has been sent, or never will be. Idempotent. */
   left(): void {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -8,10 +8,10 @@ import { type LongTurn, TurnLog, type TurnTimes } from "#platform/turn-log.ts";
 import type { Counter, MetricSet } from "#metrics/metric-set.ts";
 import type { RequestInfo } from "./request-info.ts";
 
-/** Where a request is in the chain. */
+/** Stage of a request in the chain. */
 type Stage = "authentication" | "fairness" | "authorization" | "handler" | "answer";
 
-/** As far as it is known. */
+/** The facts about a request that are known so far. */
 interface Marked {
   readonly info: RequestInfo;
   readonly user: UserInfo | undefined;
@@ -21,12 +21,12 @@ interface LongTurnsDeps {
   readonly times: TurnTimes;
   readonly metrics: MetricSet;
   readonly log: Log;
-  /** Whether the resource of a path is one of this server: others make no series. */
+  /** Whether the resource of a path is one of this server's; other resources get no series. */
   readonly isKnown: (info: RequestInfo) => boolean;
 }
 
 const tellEveryMs = 10_000;
-/** After a start code is cold, and caches are filled: that is no caller's doing. */
+/** Time after a start in which long turns are not recorded: cold code and empty caches cause them, not callers. */
 const quietAfterStartMs = 60_000;
 const pathLengthMax = 256;
 
@@ -92,7 +92,7 @@ function told({ info, user }: Marked): Readonly<Record<string, string>> {
   return { user: user?.name ?? "", verb: verbOf(info), path };
 }
 
-/** Over HTTP/2 a client chooses any method. */
+/** Verb of a request, limited because an HTTP/2 client may send any method. */
 function verbOf({ verb }: RequestInfo): string {
   return /^[a-z]{1,16}$/.test(verb) ? verb : "other";
 }

@@ -1,4 +1,4 @@
-/** What the metrics of a request cost: begin and end, for a mix of kinds, verbs and codes. `node src/gate/server/metrics.bench.ts` */
+/** Measures the metrics of a request: begin and end, for a mix of kinds, verbs and codes. `node src/gate/server/metrics.bench.ts` */
 import { MetricSet } from "#metrics/metric-set.ts";
 import { RequestMetrics } from "./metrics.ts";
 import { requestInfo } from "./request-info.ts";

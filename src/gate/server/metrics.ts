@@ -21,7 +21,7 @@ const secondsBounds = [
 ];
 const sliSecondsBounds = secondsBounds.slice(2);
 const responseBytesBounds = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
-/** 1 KiB, doubled seven times. */
+/** Bounds from 1 KiB, doubled seven times. */
 const eventBytesBounds = Array.from({ length: 8 }, (_, power) => 1024 * 2 ** power);
 const readVerbs = new Set(["get", "list", "watch", "head", "options"]);
 const sizedVerbs = new Set(["GET", "LIST"]);
@@ -46,7 +46,7 @@ interface Row {
   readonly labels: readonly string[];
   readonly isLongRunning: boolean;
   readonly seconds: HistogramCell;
-  /** Made with the first observation, as upstream's series are. */
+  /** Created at the first observation, as upstream's series are. */
   sliSeconds: HistogramCell | undefined;
   bytes: HistogramCell | undefined;
   readonly byCode: Map<number, CounterCell>;
@@ -121,13 +121,13 @@ export class RequestMetrics {
     );
   }
 
-  /** @returns what to call when the answer is ready. Long-running requests are counted by `openStream`. */
+  /** @returns a function to call when the answer is ready. Long-running requests are counted by `openStream`. */
   begin(info: RequestInfo): () => void {
     if (isLongRunning(info)) return () => {};
     return this.#inflight.enter(readVerbs.has(info.verb) ? "readOnly" : "mutating");
   }
 
-  /** None of the APIs that are served has a release that removes it. */
+  /** Records the use of a deprecated API. No served API has a release that removes it. */
   deprecatedUsed({
     group,
     version,
@@ -187,7 +187,7 @@ export class RequestMetrics {
   }
 }
 
-/** Separated by a character that no path segment holds. Of paths that are no resources it has the verb and the first segment. */
+/** Key of a row, joined by a character that no path segment has. Other paths: the verb and the first segment. */
 function keyOf(info: RequestInfo, verb: string, known: boolean, dryRun: boolean): string {
   const dry = dryRun ? "/dry" : "/";
   if (!info.isResourceRequest || !known) {
@@ -208,7 +208,7 @@ function dryRunLabel(dryRun: boolean): string {
 
 type InflightKind = "readOnly" | "mutating";
 
-/** Requests in flight: at each scrape the most there were at once since the scrape before. */
+/** Requests in flight: each scrape shows the maximum since the scrape before. */
 class InflightPeaks {
   readonly #now = { readOnly: 0, mutating: 0 };
   readonly #peak = { readOnly: 0, mutating: 0 };

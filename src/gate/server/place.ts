@@ -15,7 +15,7 @@ import { isNamespaceResource } from "#api/object.ts";
 import type { RequestInfo } from "./request-info.ts";
 
 type Scope = "namespaced" | "cluster";
-/** Or another server's: what its paths mean is its own to say, and no handler here acts on an object of it. */
+/** `delegated`: another server's resource. That server interprets its path, and no handler here acts on it. */
 export type Reach = Scope | "delegated";
 
 export class Place {
@@ -27,20 +27,20 @@ export class Place {
     this.#name = name;
   }
 
-  /** "" for cluster-scoped kinds, and for a list or watch over all namespaces. */
+  /** Namespace; "" for cluster-scoped kinds, and for a list or watch over all namespaces. */
   get namespace(): string {
     return this.#namespace;
   }
 
-  /** "" for a collection. */
+  /** Name of the object; "" for a collection. */
   get name(): string {
     return this.#name;
   }
 
-  /** Of requests that are about no object. */
+  /** Place of requests that concern no object. */
   static readonly none = new Place("", "");
 
-  /** An object of the same collection, which a body or a list named. */
+  /** Place of an object in the same collection, whose name is from a body or a list. */
   named(name: string): Place {
     return new Place(this.#namespace, name);
   }
@@ -52,7 +52,7 @@ export class Place {
       const isFree = info.namespace === "" && !info.isInNamespace;
       return isFree || isNamespaceItself(info) ? new Place("", name) : undefined;
     }
-    // `namespaces/NAME` is never an object of a namespaced kind, whatever its group.
+    // `namespaces/NAME` never names an object of a namespaced kind, whatever its group.
     if (!info.isInNamespace && info.namespace !== "") return undefined;
     const isNowhere = info.namespace === "" && name !== "";
     return isNowhere ? undefined : new Place(info.namespace, name);
@@ -60,13 +60,13 @@ export class Place {
 }
 
 export interface Target {
-  /** What the authorizer is asked. A field selector may name the object of a list. */
+  /** Namespace and name for the authorizer. A field selector may name the object of a list. */
   readonly asked: { readonly namespace: string; readonly name: string };
-  /** Where the handler acts; undefined: nowhere. */
+  /** Place that the handler acts on. Undefined: the path is not served. */
   readonly place: Place | undefined;
 }
 
-/** `scope`: undefined when no such resource is served. */
+/** `scope` is undefined when the resource is not served. */
 export function targetOf(info: RequestInfo, scope: Reach | undefined): Target {
   const { namespace, name } = info;
   const asked = { namespace, name };
@@ -74,21 +74,21 @@ export function targetOf(info: RequestInfo, scope: Reach | undefined): Target {
   return { asked, place: scope === undefined ? undefined : Place.of(info, scope) };
 }
 
-/** The only cluster-scoped kind whose path says a namespace: its own name. */
+/** Whether this is a Namespace, the only cluster-scoped kind whose path has a namespace: its own name. */
 function isNamespaceItself(info: RequestInfo): boolean {
   return !info.isInNamespace && isNamespaceResource(info);
 }
 
-/** RESOURCE, RESOURCE/NAME, RESOURCE/NAME/SUBRESOURCE, and anything below a proxy. */
+/** Whether the path is RESOURCE, RESOURCE/NAME, RESOURCE/NAME/SUBRESOURCE, or below a proxy. */
 function hasServedShape(info: RequestInfo): boolean {
   const { parts, path, prefix, subresource, verb } = info;
-  // Upstream trims slashes to authorise, and routes the path as it came.
+  // Upstream trims slashes for authorization, but routes the path unchanged.
   if (!path.startsWith(`/${prefix}/`)) return false;
-  // `/api/v1/proxy/...` is authorised and no longer served.
+  // `/api/v1/proxy/...` is still authorized, but no longer served.
   if (verb === "proxy") return false;
   const isProxied = subresource === "proxy" && parts[1] !== "";
   if (isProxied) return parts[0] !== "";
-  // The prefix names collections and objects, never a part of one.
+  // The prefix is for collections and objects, never for a subresource.
   if (parts.length > (info.hasVerbInPath ? 2 : 3)) return false;
   return parts.every((part) => part !== "");
 }

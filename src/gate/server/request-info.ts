@@ -14,28 +14,28 @@ import { parseFieldSelector } from "#api/selectors/field-selector.ts";
 export interface RequestInfo {
   readonly isResourceRequest: boolean;
   readonly path: string;
-  /** get, list, watch, create, update, patch, delete, deletecollection, proxy; else the method, lower case. */
+  /** get, list, watch, create, update, patch, delete, deletecollection, proxy; otherwise the method in lower case. */
   readonly verb: string;
-  /** The verb is `watch` or `proxy` because the path says so, whatever the method. */
+  /** Whether the verb is `watch` or `proxy` because of the path, whatever the method. */
   readonly hasVerbInPath: boolean;
   /** "api", "apis", or "" for other paths. */
   readonly prefix: string;
   readonly group: string;
   readonly version: string;
   readonly namespace: string;
-  /** The path is `namespaces/NAMESPACE/RESOURCE...`; false for `namespaces/NAME[/status|/finalize]`. */
+  /** Whether the path is `namespaces/NAMESPACE/RESOURCE...`; false for `namespaces/NAME[/status|/finalize]`. */
   readonly isInNamespace: boolean;
   readonly resource: string;
   readonly subresource: string;
-  /** From the path, or from a single-object field selector on list and watch. */
+  /** Name from the path, or from a single-object field selector on list and watch. */
   readonly name: string;
-  /** From the path only. */
+  /** Name from the path only. */
   readonly pathName: string;
   /** Path segments from the resource on: `["pods", "x", "proxy", "a", "b"]`. */
   readonly parts: readonly string[];
 }
 
-/** A Map, because HTTP/2 lets a client choose any method, `constructor` too. */
+/** A Map, because HTTP/2 lets a client send any method, even `constructor`. */
 const methodVerbs = new Map([
   ["POST", "create"],
   ["GET", "get"],
@@ -61,7 +61,7 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
   const rest = segments.slice(prefix === "api" ? 2 : 3);
   const special = prefixVerbs.has(rest[0] ?? "") && rest.length > 1;
   const verb = special ? (rest[0] ?? "") : (methodVerbs.get(method) ?? "");
-  // As upstream: only a plain GET reads its selector; the prefixed forms have no use for one.
+  // The selector is read only for a plain GET, not for the prefixed forms, as upstream.
   const selects = !special && verb === "get" ? query : undefined;
   return resourceInfo(
     { path, prefix, group, version, verb, hasVerbInPath: special },
@@ -70,7 +70,7 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
   );
 }
 
-/** As a loop: a pattern of slashes at the end takes quadratic time on a path full of them. */
+/** A loop and not a pattern: a pattern would take quadratic time on a path full of slashes. */
 function trimSlashes(path: string): string {
   let start = 0;
   let end = path.length;
@@ -107,7 +107,7 @@ interface Head {
   readonly hasVerbInPath: boolean;
 }
 
-/** `selects`: the query of a request whose field selector may name its object. */
+/** `selects`: the query of a request whose field selector may name its object; undefined for others. */
 function resourceInfo(
   head: Head,
   rest: readonly string[],
@@ -161,12 +161,12 @@ function selectedName(query: URLSearchParams): string {
   }
 }
 
-/** Upstream ignores the selector of options it cannot read. */
+/** Whether the list options are readable. Upstream ignores the selector of unreadable ones. */
 function listOptionsParse(query: URLSearchParams): boolean {
   return ["limit", "timeoutSeconds"].every((name) => /^-?\d*$/.test(query.get(name) ?? ""));
 }
 
-/** Why a name cannot be a segment of a path, in upstream's words. */
+/** Reason why a name cannot be a path segment, in upstream's words. Undefined: it can. */
 export function pathSegmentProblem(name: string): string | undefined {
   if (name === "." || name === "..") return `may not be '${name}'`;
   const wrong = ["/", "%"].find((character) => name.includes(character));
@@ -179,7 +179,7 @@ export function isTrue(value: string | null | undefined): boolean {
   return value.toLowerCase() !== "false" && value !== "0";
 }
 
-/** Requests without deadline: watches, and the streams of a container. */
+/** Whether a request has no deadline: watches, and the streams of a container. */
 export function isLongRunning(info: Pick<RequestInfo, "verb" | "subresource">): boolean {
   if (info.verb === "watch" || info.verb === "proxy") return true;
   return longRunningSubresources.has(info.subresource);

@@ -29,9 +29,9 @@ const verbNames: Readonly<Record<string, string>> = {
   proxy: "CONNECT",
 };
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
-/** A request to one of these becomes a connection to a node. */
+/** Subresources whose requests become connections to a node. */
 const connects = new Set(["attach", "exec", "portforward", "proxy"]);
-/** First segments of the paths that are no resources, and their names upstream. */
+/** Upstream's names of paths that are not resources. By key: the first segment. */
 const paths: Readonly<Record<string, string>> = {
   healthz: "/healthz",
   livez: "/livez",
@@ -51,7 +51,7 @@ export function requestVerb(info: RequestInfo, method: string, isApply: boolean)
   return ownEntry(verbNames, info.verb) ?? "other";
 }
 
-/** A resource that this server does not know is counted by its verb alone. */
+/** Labels of a request. A resource that this server does not serve is counted by its verb alone. */
 export function requestLabels(info: RequestInfo, verb: string, known: boolean): readonly string[] {
   if (!info.isResourceRequest) return [verb, "", "", "", pathName(info.path), "", "apiserver"];
   if (!known) return [verb, "", "", "", "", "", "apiserver"];

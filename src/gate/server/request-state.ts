@@ -1,4 +1,4 @@
-/** What the chain learns of a request on the way down and needs on the way up. */
+/** The state of a request that the chain collects before the handler and needs after it. */
 import type { Clock } from "#platform/clock.ts";
 import type { Headers, PlainRequest, UserInfo } from "#platform/http.ts";
 import type { Holding } from "#platform/ledger.ts";
@@ -19,28 +19,28 @@ export interface RequestState {
   readonly receivedMs: number;
   readonly receivedWallMs: number;
   readonly warnings: Warnings;
-  /** Monotonic; undefined: none. */
+  /** Monotonic time; undefined for no deadline. */
   deadlineMs: number | undefined;
   user: UserInfo | undefined;
-  /** Of the user's credential, for its audit event. */
+  /** Annotation about the user's credential, for the audit event. */
   note: { readonly key: string; readonly value: string } | undefined;
-  /** Undefined: its user is not known yet, or it is not sampled. */
+  /** Undefined: the user is not known yet, or the request is not sampled. */
   trace: Trace | undefined;
-  /** Undefined: not begun yet, or the policy keeps none. */
+  /** Undefined: not begun yet, or the policy records none. */
   audit: AuditEvent | undefined;
   isAuditBegun: boolean;
   gateHeaders: Headers;
-  /** Of an answer that is given back when it has left, or of a watch's initial events. */
+  /** Seat of an answer that keeps it until it is sent, or of a watch's initial events. */
   seat: Seat | undefined;
-  /** Of a watch: it is over. Idempotent. */
+  /** Call when a watch has ended. Idempotent. */
   forgetWatch: (() => void) | undefined;
-  /** Asked for by the caller. */
+  /** Explanation that the caller has asked for. */
   explanation: Explanation | undefined;
-  /** Of a watch, from before its handler on. */
+  /** Holding of a watch, opened before its handler runs. */
   stream: Holding | undefined;
-  /** The answer was made: a handler that ends later is not listened to. */
+  /** Whether the answer was made; the result of a handler that ends later is ignored. */
   finished: boolean;
-  /** Set while the chain itself decides: its refusals of a known user carry nosniff, as upstream's do. */
+  /** Whether the chain itself decides now. Its refusals of a known user have nosniff, as upstream's. */
   refusing: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Answers: objects and Status as bytes (`#forms/body.ts`) or, for direct callers, as they are. gzip only past 128 KiB. */
+/** Makes answers: objects and Status as bytes (`#forms/body.ts`), unencoded for direct callers; gzip only above 128 KiB. */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
@@ -11,7 +11,7 @@ import type { Negotiated } from "#forms/negotiate.ts";
 const compress = promisify(gzip);
 const encoder = new TextEncoder();
 
-/** A whole object as the answer. Direct callers get it frozen and by reference. */
+/** Answers with a whole object. Direct callers get it frozen and by reference. */
 export function objectResponse(
   request: PlainRequest,
   status: number,
@@ -37,7 +37,7 @@ export function textResponse(status: number, text: string, headers: Headers = {}
   return bytesResponse(status, [encoder.encode(text)], "text/plain; charset=utf-8", plain);
 }
 
-/** The same answer compressed, where the client takes gzip and the body is long enough. @throws ApiError 429, 413. */
+/** Compresses an answer if the client accepts gzip and the body is long enough. @throws ApiError 429, 413. */
 export async function compressBody(
   request: PlainRequest,
   response: PlainResponse,
@@ -48,7 +48,7 @@ export async function compressBody(
   }
   const length = bodyBytes(response.body);
   if (length < gzipBytesMin || !acceptsGzip(request.headers["accept-encoding"])) return response;
-  // Of many pieces a copy in one is made, and what it is packed to; of one piece both are kept with it.
+  // Several pieces are first copied into one, and then packed; a single piece keeps its packed form.
   const isShared = response.body.length === 1 && response.isShared === true;
   if (response.body.length > 1) charge(holding, "answer", length);
   const packed = await packedBody(response.body);
@@ -56,7 +56,7 @@ export async function compressBody(
   return { ...response, headers, body: [packed], isShared };
 }
 
-/** Compressed forms of bodies that are sent again and again (OpenAPI); they die with the body. */
+/** Compressed forms of bodies that are sent repeatedly (OpenAPI); each is freed with its body. */
 const packedBodies = new WeakMap<Uint8Array, Promise<Uint8Array>>();
 
 function packedBody(body: readonly Uint8Array[]): Promise<Uint8Array> {

@@ -1,4 +1,4 @@
-/** `/statusz`: what a person asks first of a component: since when it runs, and which version. */
+/** `/statusz`: the start time and the version of a component, for people. */
 import type { Clock } from "#platform/clock.ts";
 import type { VersionInfo } from "./version.ts";
 import type { ZPage } from "./z-page.ts";
@@ -7,11 +7,11 @@ interface StatuszDeps {
   readonly clock: Clock;
   readonly version: VersionInfo;
   readonly component: string;
-  /** The endpoints for people and probes, in order. */
+  /** Paths of the endpoints for people and probes, in order. */
   readonly paths: readonly string[];
 }
 
-/** To be made at the start of the component. */
+/** Makes the page; call it at the start of the component. */
 export function statuszPage({ clock, version, component, paths }: StatuszDeps): ZPage {
   const startMs = clock.nowMs();
   const uptimeSeconds = (): number => Math.max(0, Math.floor((clock.nowMs() - startMs) / 1000));
@@ -38,7 +38,7 @@ export function statuszPage({ clock, version, component, paths }: StatuszDeps): 
   };
 }
 
-/** `1.36.0` of `v1.36.0+pilothouse.0.1.0`. */
+/** Version without prefix and suffix: `1.36.0` of `v1.36.0+pilothouse.0.1.0`. */
 function binaryVersion({ gitVersion }: VersionInfo): string {
   return gitVersion.replace(/^v/, "").replace(/[+-].*$/, "");
 }
@@ -48,7 +48,7 @@ function uptimeText(seconds: number): string {
   return `${Math.floor(seconds / 3600)} hr ${two((seconds / 60) % 60)} min ${two(seconds % 60)} sec`;
 }
 
-/** `Sat Nov  7 01:56:12 UTC 2026` */
+/** Date in the format of Unix: `Sat Nov  7 01:56:12 UTC 2026` */
 function unixDate(ms: number): string {
   const [weekday = "", day = "", month = "", year = "", time = ""] = new Date(ms)
     .toUTCString()

@@ -15,18 +15,18 @@ import type { TurnTimes } from "#platform/turn-log.ts";
 import { Rotation, TurnQueue } from "#platform/turn-queue.ts";
 
 const turnMs = 10;
-/** The rest is for events that come in the turn: who got everything so far does not wait for those behind. */
+/** Time for waiting streams in a turn. The rest is for new events, so that streams without backlog do not wait. */
 const firstMs = 6;
 
 export class StreamTurns {
   readonly #clock: Clock;
   readonly #cpuMs: () => number;
   readonly #queue = new TurnQueue(() => new Rotation());
-  /** Of the turn in which something was sent; undefined: nothing was. */
+  /** Start of the turn in which a batch was sent. Undefined: none was. */
   #startedMs: number | undefined;
   #startedCpuMs = 0;
 
-  /** `times`: absent: all time counts, also that which other processes took. */
+  /** `times`: CPU time of this process. Absent: all time counts, including time that other processes took. */
   constructor(clock: Clock, times?: Pick<TurnTimes, "cpuMs">) {
     this.#clock = clock;
     this.#cpuMs = () => times?.cpuMs() ?? clock.monotonicMs();
@@ -40,7 +40,7 @@ export class StreamTurns {
     return this.#cpuMs() - this.#startedCpuMs < turnMs;
   }
 
-  /** Calls `f` in a turn that has time. One `f` of a stream waits. */
+  /** Calls `f` in a turn that has time. A stream has at most one waiting `f`. */
   later(stream: object, caller: string, f: () => void): void {
     this.#queue.add(caller, stream, f);
     if (this.#startedMs === undefined) this.#begin(this.#clock.monotonicMs());

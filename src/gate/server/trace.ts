@@ -13,16 +13,16 @@ import { readTraceparent, type RemoteSpan } from "./traceparent.ts";
 export type AttributeValue = string | number | boolean;
 
 export interface Span {
-  /** 16 and 8 bytes. */
+  /** Ids: 16 bytes for a trace, 8 for a span. */
   readonly traceId: Uint8Array;
   readonly spanId: Uint8Array;
   readonly parentId: Uint8Array | undefined;
-  /** The client's vendors' part; empty: none. */
+  /** The client's `tracestate` header; empty for none. */
   readonly traceState: string;
   readonly link: RemoteSpan | undefined;
   readonly name: string;
   readonly isServer: boolean;
-  /** Wall clock. */
+  /** Wall-clock time in ms. */
   readonly startMs: number;
   readonly endMs: number;
   readonly attributes: readonly (readonly [string, AttributeValue])[];
@@ -31,9 +31,9 @@ export interface Span {
 
 interface TracerDeps {
   readonly random: Random;
-  /** Monotonic, in parts of a millisecond. */
+  /** Returns the monotonic time with fractions of a millisecond. */
   readonly nowMs: () => number;
-  /** Takes the spans of a request that ended. Returns at once. */
+  /** Takes the spans of a finished request. Returns at once. */
   readonly export: (spans: readonly Span[]) => void;
 }
 
@@ -44,7 +44,7 @@ interface TracedRequest {
   readonly info: RequestInfo;
   readonly user: UserInfo;
   readonly auditId: string;
-  /** When it was received, on both clocks. */
+  /** Time when the request was received, on both clocks. */
   readonly receivedMs: number;
   readonly receivedWallMs: number;
 }
@@ -57,13 +57,13 @@ export class Tracer {
   readonly #deps: TracerDeps;
   readonly #perMillion: number;
 
-  /** `perMillion`: of requests whose client does not decide. */
+  /** `perMillion`: sampling rate of requests whose client does not decide. */
   constructor(deps: TracerDeps, perMillion: number) {
     this.#deps = deps;
     this.#perMillion = perMillion;
   }
 
-  /** Undefined: it is not sampled. */
+  /** @returns undefined when the request is not sampled. */
   begin(request: TracedRequest): Trace | undefined {
     const remote = readTraceparent(request.headers["traceparent"]);
     const isParent = remote !== undefined && isPrivileged(request.user);
@@ -82,7 +82,7 @@ export class Trace {
   readonly #remote: RemoteSpan | undefined;
   readonly #isParent: boolean;
   readonly #spans: Span[] = [];
-  /** When the last child ended; monotonic. */
+  /** Monotonic time when the last child ended. */
   #lastMs: number;
 
   constructor(
@@ -118,12 +118,12 @@ export class Trace {
     }
   }
 
-  /** A child from the end of the last one, or of the request's arrival, until now. */
+  /** Adds a child span from the end of the last one, or from the request's arrival, until now. */
   sinceLast(name: string): void {
     this.#add(name, this.#lastMs, [], undefined);
   }
 
-  /** The answer was made. Called once. */
+  /** Ends the trace when the answer was made. Call once. */
   end(status: number): void {
     const { info, method, path, auditId, receivedMs, headers } = this.#request;
     const root: Span = {
@@ -178,7 +178,7 @@ export class Trace {
   }
 }
 
-/** No name of an object or namespace, as upstream: few different names. */
+/** Name of the root span, without names of objects or namespaces, as upstream, to keep few distinct names. */
 function rootName(method: string, info: RequestInfo): string {
   if (!info.isResourceRequest) return method;
   const { prefix, group, version, namespace, resource, name, subresource } = info;
@@ -198,7 +198,7 @@ function isPrivileged({ groups }: UserInfo): boolean {
   return groups.some((group) => group === "system:masters" || group === "system:monitoring");
 }
 
-/** OpenTelemetry's ratio by trace id: servers with one rate sample the same traces. */
+/** OpenTelemetry's ratio by trace id: servers with the same rate sample the same traces. */
 function isWithin(traceId: Uint8Array, perMillion: number): boolean {
   const half = new DataView(traceId.buffer, traceId.byteOffset + 8, 8).getBigUint64(0) >> 1n;
   return half < (BigInt(perMillion) << 63n) / 1_000_000n;
@@ -208,7 +208,7 @@ function cut(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, max);
 }
 
-/** `work` as a child span of a request that is traced. */
+/** Runs `work` as a child span if the request is traced. */
 export function spanned<T>(
   trace: Trace | undefined,
   name: string,

@@ -1,4 +1,4 @@
-/** The header `traceparent` of W3C Trace Context: which span of another program a request belongs to. */
+/** The header `traceparent` of W3C Trace Context: the span of another program that a request belongs to. */
 
 export interface RemoteSpan {
   readonly traceId: Uint8Array;
@@ -6,11 +6,11 @@ export interface RemoteSpan {
   readonly isSampled: boolean;
 }
 
-/** The format's 55 characters, and what a later version may add. */
+/** Maximum length: the format's 55 characters, plus room for additions of later versions. */
 const textMax = 256;
 const traceparent = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
-/** Of the header, undefined where it says nothing that can be read. */
+/** Parses the header. @returns undefined when it is absent or invalid. */
 export function readTraceparent(text: string | undefined): RemoteSpan | undefined {
   if (text === undefined || text.length > textMax) return undefined;
   const [, version = "", trace = "", span = "", flags = "", more] = traceparent.exec(text) ?? [];

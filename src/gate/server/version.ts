@@ -11,13 +11,13 @@ export interface VersionInfo {
   readonly gitCommit: string;
   readonly gitTreeState: string;
   readonly buildDate: string;
-  /** What runs the server; clients only print it. */
+  /** Version of the server's runtime; clients only print it. */
   readonly goVersion: string;
   readonly compiler: string;
   readonly platform: string;
 }
 
-/** The Kubernetes version this server claims; `build` says which build and host it is. */
+/** The Kubernetes version that this server claims. `build`: facts about the build and its host. */
 export function versionInfo(build: {
   readonly productVersion: string;
   readonly commit: string;

@@ -14,7 +14,7 @@ export class Warnings {
     if (this.#texts.size < totalMax) this.#texts.add(text);
   }
 
-  /** Header values; empty when nothing was said. */
+  /** Header values; empty without warnings. */
   headers(): readonly string[] {
     if (this.#texts.size === 0) return [];
     const texts = [...this.#texts];
@@ -29,7 +29,7 @@ function fitting(texts: readonly string[]): readonly string[] {
   return texts.filter((text) => (total += text.length) <= totalMax);
 }
 
-/** A quoted string after RFC 7234 5.5; control characters would break the header, so they go. */
+/** Quotes a string after RFC 7234 5.5. Control characters are replaced, because they would break the header. */
 function warningHeader(text: string): string {
   // oxlint-disable-next-line no-control-regex -- these are the characters a header cannot hold
   const clean = text.replace(/[\u0000-\u001f\u007f]/g, " ").toWellFormed();

@@ -37,26 +37,26 @@ import {
 } from "#forms/watch-frames.ts";
 import type { StreamTurns } from "./stream-turns.ts";
 
-/** What a watch of the registry offers to its reader. */
+/** The interface of a registry's watch for its reader. */
 interface StreamSource {
   resume(): void;
   bookmark(): void;
   close(): void;
 }
 
-/** What all streams of one frontend share. */
+/** Dependencies that all streams of one frontend share. */
 export interface WatchStreamDeps {
   readonly deadlines: Deadlines;
   readonly joiner: FrameJoiner;
   readonly turns: StreamTurns;
-  /** Every open stream, so that a closing server can end them. */
+  /** All open streams, so that a closing server can end them. */
   readonly open: WatchRegister;
-  /** Counts what was sent. */
+  /** Counters of sent events and bytes. */
   readonly sent: { readonly events: CounterCell; readonly bytes: SentBytes };
 }
 
 interface SentBytes {
-  /** `bytes` is the size of `count` events. */
+  /** `bytes`: total size of `events` events. */
   observeTogether(bytes: number, events: number): void;
 }
 
@@ -68,39 +68,39 @@ export interface WatchRegister {
 interface WatchStreamOptions {
   readonly apiVersion: string;
   readonly kind: string;
-  /** Whose time it takes; absent: of nobody known. */
+  /** Name of the caller whose time the stream uses. Absent: no known caller. */
   readonly caller?: string;
   readonly timeoutMs: number;
   readonly allowBookmarks: boolean;
-  /** A bookmark with `initialEventsEnd` follows the state it begins with. */
+  /** Whether the initial state ends with a bookmark with `initialEventsEnd`. */
   readonly hasEndOfInitialEvents?: boolean;
-  /** Its format is not the stored bytes: what is sent is made of each object (`WatchSink`). */
+  /** Whether the format differs from the stored bytes, so that each object is encoded (`WatchSink`). */
   readonly isMaking?: boolean;
-  /** Turns stored objects into the version asked for; for direct callers. */
+  /** Converts stored objects to the requested version, for direct callers. */
   readonly convert: (cached: CachedObject) => AnyObject;
-  /** What objects need before they can be shown. Absent: nothing. */
+  /** Prepares objects before they can be shown. Absent: they need no preparation. */
   readonly prepared?: {
     isReady(cached: CachedObject): boolean;
     hold(objects: readonly CachedObject[]): Promise<Disposable>;
   };
 }
 
-/** As upstream: a bookmark this long before the stream ends by its timeout. */
+/** Time of the last bookmark before a stream ends by its timeout, as upstream. */
 const lastBookmarkMs = 2_000;
 
-/** The deadlines of a server's streams; a watch may last this much longer than it asked for. */
+/** The deadlines of a server's streams. A watch may last up to one step longer than requested. */
 export function streamDeadlines(clock: Clock): Deadlines {
   return new Deadlines(clock, { name: "server.watch", stepMs: 50 });
 }
 
-/** Batches of an initial state have 250 objects; live batches rarely have half as many. */
+/** Number of items from which a batch counts as long. Initial batches have 250; live ones rarely have 125. */
 const longBatchItems = 125;
 
-/** One end of a stream; a class each for bytes and objects, so that the hot call knows two shapes. */
+/** The output of a stream. Bytes and objects have a class each, so that the hot call stays fast with two shapes. */
 interface Outlet {
-  /** Sending takes long: bytes are encrypted and copied. */
+  /** Whether sending takes long, because bytes are encrypted and copied. */
   readonly takesTurns: boolean;
-  /** False when full. */
+  /** @returns false when full. */
   send(items: readonly StreamItem[]): boolean;
   fail(error: unknown): void;
   end(): void;
@@ -114,14 +114,14 @@ export class WatchStream implements Expiring {
   #source: StreamSource | undefined;
   #outlet: Outlet | undefined;
   #state: "waiting" | "flowing" | "full" | "ended" = "waiting";
-  /** Set when registry ended the watch before the rim opened the stream. */
+  /** Set when the registry ended the watch before the HTTP layer opened the stream. */
   #early: { readonly error: unknown } | undefined;
   #deadline: DeadlineStep | undefined;
-  /** Objects that were made ready for the batch that comes next. */
+  /** Prepared objects of the next batch. */
   #held: Disposable | undefined;
-  /** Hears of the initial events until they are sent. */
+  /** Listener for the progress of the initial events; undefined once they are sent. */
   #beginning: BeginningListener | undefined;
-  /** What is due at the deadline. */
+  /** Action at the deadline. */
   #due: "bookmark" | "end" = "end";
 
   constructor(deps: WatchStreamDeps, options: WatchStreamOptions) {
@@ -133,7 +133,7 @@ export class WatchStream implements Expiring {
     return this.#options.isMaking === true;
   }
 
-  /** For registry: false means nothing was kept. */
+  /** Called by the registry. @returns false when the batch was not accepted. */
   deliver(items: readonly StreamItem[]): boolean {
     if (this.#state !== "flowing" || this.#outlet === undefined) return this.#state === "ended";
     if (this.#options.prepared !== undefined && this.#awaits(items)) return false;
@@ -145,13 +145,13 @@ export class WatchStream implements Expiring {
       if (this.#held !== undefined) this.#drop();
       if (this.#beginning !== undefined) this.#began(items);
     } catch (error) {
-      // An object that cannot be shown in this form ends this stream, with an ERROR event, and no other.
+      // An object that cannot be shown in this form ends only this stream, with an ERROR event.
       this.#finish(error);
     }
     return true;
   }
 
-  /** @returns whether the batch has to wait for its objects; it is asked for again when they are there. */
+  /** @returns whether the batch must wait for its objects; it is requested again when they are ready. */
   #awaits(items: readonly StreamItem[]): boolean {
     const { prepared } = this.#options;
     const objects = items.flatMap(({ object }) => object ?? []);
@@ -169,7 +169,7 @@ export class WatchStream implements Expiring {
     return true;
   }
 
-  /** Bookmarks are small, and a refused one is not asked for again. */
+  /** @returns whether the batch must wait for a turn. Bookmarks never wait: they are small and not requested again. */
   #awaitsTurn(items: readonly StreamItem[]): boolean {
     if (items[0]?.type === "BOOKMARK" || this.#deps.turns.hasTime()) return false;
     this.#state = "full";
@@ -182,7 +182,7 @@ export class WatchStream implements Expiring {
     this.#held = undefined;
   }
 
-  /** The next batch comes in another turn of the loop: an initial state may be a hundred of them. */
+  /** Leaves the next batch to another turn of the loop: an initial state may have a hundred batches. */
   #rest(): void {
     if (this.#state === "ended") return;
     this.#state = "full";
@@ -195,7 +195,7 @@ export class WatchStream implements Expiring {
     this.#resume();
   }
 
-  /** What the source has is sent when it leaves the stream flowing; of a list of events the bookmark says so. */
+  /** Resumes the source. If the stream then still flows, the initial events are sent; otherwise a bookmark marks their end. */
   #resume(): void {
     this.#source?.resume();
     if (this.#beginning === undefined || this.#options.hasEndOfInitialEvents === true) return;
@@ -212,7 +212,7 @@ export class WatchStream implements Expiring {
     this.#beginning = undefined;
   }
 
-  /** For registry: the watch is over, with an ERROR event when `error` is given. */
+  /** Called by the registry when the watch has ended; sends an ERROR event when `error` is given. */
   end(error?: unknown): void {
     if (this.#state === "waiting") this.#early = { error };
     else this.#finish(error);
@@ -231,12 +231,12 @@ export class WatchStream implements Expiring {
     return true;
   }
 
-  /** The registry's watch, once it exists. */
+  /** Attaches the registry's watch. */
   attach(source: StreamSource): void {
     this.#source = source;
   }
 
-  /** The answer for sockets. 101: its client asked for a WebSocket (websocket-stream.ts). */
+  /** The answer for sockets. Status 101 is for clients that asked for a WebSocket (websocket-stream.ts). */
   byteResponse(format: WatchFormat, headers: Headers, status: 200 | 101 = 200): PlainResponse {
     const open = (sink: ByteSink): (() => void) =>
       this.#open(new ByteOutlet(this.#deps, this.#options, format, sink));
@@ -244,7 +244,7 @@ export class WatchStream implements Expiring {
     return { kind: "stream", status, headers, begins, open };
   }
 
-  /** The answer for direct callers: frozen objects, nothing encoded. */
+  /** The answer for direct callers: frozen objects, not encoded. */
   eventResponse(): PlainResponse {
     const open = (sink: ObjectEventSink): (() => void) =>
       this.#open(new EventOutlet(this.#deps, this.#options, sink));
@@ -268,7 +268,7 @@ export class WatchStream implements Expiring {
     this.#deadline = this.#deps.deadlines.add(this, delayMs);
   }
 
-  /** For the deadlines. */
+  /** Called at the deadline. */
   expire(): void {
     if (this.#state === "ended") return;
     if (this.#due === "end") return this.#finish(undefined);
@@ -280,7 +280,7 @@ export class WatchStream implements Expiring {
 
   #fill(outlet: Outlet, isLong: boolean): void {
     this.#state = "full";
-    // A socket that takes a block at once says so before its turn of the loop ends.
+    // A socket that takes a block at once drains within the same turn of the loop.
     outlet.onDrain(() => (isLong ? this.#rest() : this.#flow()));
   }
 
@@ -419,7 +419,7 @@ class EventOutlet implements Outlet {
     this.#sink.end();
   }
 
-  /** Never full. */
+  /** Does nothing: an object stream is never full. */
   onDrain(): void {}
 
   #event(item: StreamItem): ObjectEvent {

@@ -11,7 +11,7 @@ import { isBearerProtocol } from "#platform/bearer-token.ts";
 
 type Handshake =
   | { readonly kind: "none" }
-  /** `headers` of the 101. */
+  /** `headers`: headers of the 101. */
   | { readonly kind: "agreed"; readonly headers: Readonly<Record<string, string>> }
   | { readonly kind: "refused"; readonly response: PlainResponse };
 
@@ -19,7 +19,7 @@ export function isWebSocket({ upgrade }: PlainRequest): boolean {
   return upgrade?.toLowerCase() === "websocket";
 }
 
-/** "none": the request does not ask for a WebSocket. */
+/** Checks the handshake. "none": the request does not ask for a WebSocket. */
 export function handshakeOf(request: PlainRequest): Handshake {
   if (!isWebSocket(request)) return { kind: "none" };
   const { headers } = request;
@@ -35,12 +35,12 @@ export function handshakeOf(request: PlainRequest): Handshake {
   return { kind: "agreed", headers: handshakeAnswer(key, protocols[0] ?? "") };
 }
 
-/** An absolute URI or an absolute path: `null`, which browsers send of opaque origins, is none. */
+/** Whether the text is an absolute URI or path; `null`, which browsers send for opaque origins, is neither. */
 function isOrigin(text: string): boolean {
   return /^(?:\/|[a-z][a-z\d+.-]*:)[^\s]*$/i.test(text);
 }
 
-/** Words of upstream's library, which says no type. */
+/** Refusal with the text of upstream's library, which sends no content type. */
 function refused(
   status: number,
   text = "",

@@ -19,7 +19,7 @@ const frameBytesMax = 32 * 1024 * 1024;
 const restMsMax = 1_000;
 const lingerMs = 10_000;
 
-/** Other answers pass unchanged. */
+/** Turns a stream with status 101 into a WebSocket; other answers pass unchanged. */
 export function switched(clock: Clock, response: PlainResponse): PlainResponse {
   if (response.kind !== "stream" || response.status !== 101) return response;
   const { headers } = response;
@@ -68,7 +68,7 @@ class MessageSink implements ByteSink {
     this.#client.abort();
   }
 
-  /** Resolves when the client has closed, broke the protocol, or is gone. */
+  /** Resolves when the client has closed, violated the protocol, or disconnected. */
   async untilLeft(): Promise<void> {
     try {
       await this.#client.stream((chunk) => this.#take(this.#reader.read(chunk)));
@@ -90,7 +90,7 @@ class MessageSink implements ByteSink {
   #takeOne(event: WebSocketEvent): void {
     switch (event.kind) {
       case "ping":
-        // A client that does not read is not waiting for this.
+        // A client that does not read gets no pong.
         if (this.#hasRoom) this.write(pongFrame(event.bytes));
         return;
       case "close":

@@ -11,28 +11,28 @@ import { stringify } from "yaml";
 import { charge } from "./charges.ts";
 import type { Negotiated } from "#forms/negotiate.ts";
 
-/** Weighed by what an entry takes: some 10 µs as JSON, 150 as YAML. */
+/** Number of entries per turn, by their cost: about 10 µs each as JSON, 150 as YAML. */
 const entriesPerTurn = { json: 256, yaml: 32 } as const;
-/** Some take much longer: a row of a definition with many columns some milliseconds. No further one begins then. */
+/** Time after which no further entry begins in a turn: a row with many columns may take some milliseconds. */
 const turnMsMax = 5;
-/** Beyond it an entry is the last of its turn: some 2 ms. */
+/** Number of characters after which a turn ends, about 2 ms. */
 const charactersPerTurn = 128 * 1024;
-/** Items of half a megabyte, as they are rare, come in small numbers. */
+/** Number of items whose size is checked. Lists with items of half a megabyte are rare and short. */
 const looksMax = 16;
 const encoder = new TextEncoder();
-/** Of entries in an indented list. */
+/** Indentation level of entries in an indented list. */
 const entryLevel = 2;
 const firstEntry = encoder.encode("\n    ");
 const nextEntry = encoder.encode(",\n    ");
-/** A turn of smaller entries is one piece: a copy costs less than hundreds of pieces do on their way. */
+/** Entries of a turn below this size are joined: one copy costs less than sending hundreds of pieces. */
 const joinedBytesMax = 256 * 1024;
 
 interface Entries {
   readonly count: number;
-  /** See `isLongList`. */
+  /** Whether the list is long: see `isLongList`. */
   readonly isLong: boolean;
   entry(index: number): object;
-  /** Its compact JSON, where that is kept for all readers: indented lists are made of it. */
+  /** Compact JSON of an entry, if that is kept for all readers; indented lists are made from it. */
   readonly json?: (index: number) => Uint8Array;
 }
 
@@ -56,7 +56,7 @@ export async function wholeList(
   const perTurn = entriesPerTurn[mediaType === "application/yaml" ? "yaml" : "json"];
   const { before, after } = around(head, field, form);
   const chunks: Uint8Array[] = [encoder.encode(before)];
-  // Large ones that are asked for together begin one after the other.
+  // Long lists requested at the same time start one after the other.
   if (entries.isLong) await pace.turn();
   for (let at = 0; at < entries.count;) {
     const end = Math.min(at + perTurn, entries.count);
@@ -73,13 +73,13 @@ export async function wholeList(
   return chunks.length <= 3 ? [concatBytes(chunks)] : chunks;
 }
 
-/** What a turn made, up to `at`. */
+/** Product of a turn: the entries before `at`. */
 interface Made {
   readonly chunks: readonly Uint8Array[];
   readonly at: number;
 }
 
-/** Chunks of the entries before `at`. */
+/** Makes the chunks of one turn, beginning with entry `at`. */
 type MakeTurn = (at: number, isOver: (next: number, size: number) => boolean) => Made;
 
 function textTurn(entries: Entries, { mediaType, isPretty }: Negotiated): MakeTurn {
@@ -93,7 +93,7 @@ function textTurn(entries: Entries, { mediaType, isPretty }: Negotiated): MakeTu
   };
 }
 
-/** Nothing but the answer is made: no object, and no text of it. */
+/** Indents the kept JSON directly, without an object or a text in between. */
 function indentedTurn(json: (index: number) => Uint8Array): MakeTurn {
   return (from, isOver) => {
     let at = from;
@@ -113,7 +113,7 @@ function sizeOf(chunks: readonly Uint8Array[]): number {
   return chunks.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** Whether to make a list of these takes longer than a request should hold the loop. Looks at the sizes of a few of them. */
+/** Whether making the list blocks the loop too long for one request. Checks the sizes of a few items. */
 export function isLongList(items: readonly { readonly bytes: number }[]): boolean {
   const bytes = items.slice(0, looksMax).reduce((sum, { bytes: one }) => sum + one, 0);
   return bytes >= charactersPerTurn;
@@ -124,7 +124,7 @@ function around(
   field: string,
   form: Negotiated,
 ): { readonly before: string; readonly after: string } {
-  // Not a name of the lists that are made here; as an entry it marks where entries stand.
+  // Marks the position of the entries; no name in such a list has this value.
   const mark = "mark-of-entries";
   const text = new TextDecoder().decode(bodyOf({ ...head, [field]: [mark] }, form));
   const marked = form.mediaType === "application/yaml" ? `- ${mark}\n` : `"${mark}"`;
@@ -142,7 +142,7 @@ function prettyEntry(entry: object, at: number): string {
   return at === 0 ? `\n    ${text}` : `,\n    ${text}`;
 }
 
-/** A list below a field is not indented. */
+/** Entry of a YAML list; a list below a field is not indented. */
 function yamlEntry(entry: object): string {
   return stringify([entry], yamlOptions);
 }

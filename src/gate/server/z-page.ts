@@ -12,11 +12,11 @@ import { bytesResponse } from "./respond.ts";
 
 export interface ZPage {
   readonly kind: "Statusz" | "Flagz";
-  /** As upstream calls it: `apiserver`, `kube-scheduler`. */
+  /** Upstream's name of the component: `apiserver`, `kube-scheduler`. */
   readonly component: string;
-  /** Behind the title and its warning. */
+  /** Text after the title and its warning. */
   readonly text: () => string;
-  /** Besides kind, version and name. */
+  /** Fields besides kind, version and name. */
   readonly fields: () => object;
 }
 
@@ -53,7 +53,7 @@ function warned({ version }: { readonly version: string }, kind: string): { warn
   return { warning: `299 - "${text}"` };
 }
 
-/** The first clause that can be served decides. @throws ApiError 406. */
+/** The first Accept clause that can be served decides. @throws ApiError 406. */
 function formOf(accept: string, kind: string): Form {
   if (accept.trim() === "") return { kind: "text" };
   for (const clause of parseAccept(accept)) {

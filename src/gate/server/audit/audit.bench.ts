@@ -1,4 +1,4 @@
-/** What the audit of a request costs at level Metadata: one event (without RequestReceived) and both, to nowhere and to a file. */
+/** Measures the audit of a request at level Metadata: one event (no RequestReceived) and both, to no sink and to a file. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -23,18 +23,18 @@ const bodyBytesMax = 4 * 1024 * 1024;
 const decoder = new TextDecoder();
 const unpack = promisify(gunzip);
 
-/** Of a write. Its names count at every level. */
+/** Records the object of a write. Its names are recorded at every level. */
 export function takeRequestObject(event: AuditEvent, object: AnyObject, holding: Holding): void {
   const { namespace, name, uid, resourceVersion } = object.metadata ?? {};
   event.names ??= { namespace, name, uid, resourceVersion };
   takeRequestBody(event, object, holding);
 }
 
-/** A patch or options, which have no names. */
+/** Records a patch or options, which have no names. */
 export function takeRequestBody(event: AuditEvent, value: unknown, holding: Holding): void {
   if (!hasRequest(event)) return;
   const shown = isRecord(value) ? withoutManagers(value, event) : value;
-  // Kept fields have a spelling of their own.
+  // Raw fields keep their own spelling.
   const text = isRecord(shown) ? objectText(shown) : JSON.stringify(shown);
   if (text.length <= bodyBytesMax && holding.take("object", text.length))
     event.requestObject = text;
@@ -45,7 +45,7 @@ function hasRequest({ config: { level } }: AuditEvent): boolean {
   return level === "Request" || level === "RequestResponse";
 }
 
-/** What is answered, where the level wants it and the answer is an object. */
+/** Records the answer, if the level requires it and the answer is an object. */
 export async function takeResponse(
   event: AuditEvent,
   response: PlainResponse,
@@ -67,13 +67,13 @@ export async function takeResponse(
   else event.responseObject = text;
 }
 
-/** Resources and discovery, whose answers are objects; a proxied answer is another server's. */
+/** Whether the path is that of a resource or of discovery; a proxied answer is that of another server. */
 function isOfApi({ facts: { info } }: AuditEvent): boolean {
   if (info.isResourceRequest) return info.subresource !== "proxy" && info.verb !== "proxy";
   return /^\/apis?(\/|$)/.test(info.path);
 }
 
-/** Whether an answer is an object or a Status, and not a text or a container's business. */
+/** Whether an answer is an object or a Status, not a text or a stream of a container. */
 export function isObjectAnswer(response: PlainResponse): boolean {
   return response.kind === "object" || objectTypes.has(mediaType(response));
 }
@@ -110,7 +110,7 @@ function decoded(bytes: Uint8Array): Fields {
   return { kind, apiVersion, ...decodeProtobuf({ ...gv, kind }, raw) };
 }
 
-/** Of an object, of a list's items, and of a table's rows. */
+/** Removes managedFields from an object, a list's items, and a table's rows, if the policy omits them. */
 function withoutManagers(object: Fields, { config }: AuditEvent): Fields {
   if (!config.omitManagedFields) return object;
   const { items, rows } = object;

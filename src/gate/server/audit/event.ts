@@ -13,15 +13,15 @@ import type { Status } from "#api/status.ts";
 import type { RequestInfo } from "../request-info.ts";
 import type { AuditConfig, Level, Stage } from "./policy.ts";
 
-/** What is known when a request has been received. */
+/** Facts that are known when a request has been received. */
 export interface AuditFacts {
   readonly auditId: string;
-  /** Wall clock, milliseconds. */
+  /** Wall-clock time in ms. */
   readonly receivedMs: number;
-  /** As sent: path and query. */
+  /** Path and query as sent. */
   readonly requestUri: string;
   readonly info: RequestInfo;
-  /** Absent when authentication failed. */
+  /** Undefined: authentication failed. */
   readonly user: UserInfo | undefined;
   readonly sourceIps: readonly string[];
   readonly userAgent: string;
@@ -29,11 +29,11 @@ export interface AuditFacts {
 
 interface Impersonated {
   readonly user: UserInfo;
-  /** The verb of the constrained mode that granted it; "": plain impersonation. */
+  /** Verb of the constrained mode that allowed it; "" for plain impersonation. */
   readonly constraint: string;
 }
 
-/** What the object of a write says of itself. */
+/** Names in the object of a write. */
 interface ObjectNames {
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
@@ -41,7 +41,7 @@ interface ObjectNames {
   readonly resourceVersion?: string | undefined;
 }
 
-/** What responseStatus shows of a Status. */
+/** The fields of a Status in responseStatus. */
 interface ShownStatus {
   readonly status?: Status["status"] | undefined;
   readonly message?: string | undefined;
@@ -50,17 +50,17 @@ interface ShownStatus {
   readonly code?: number | undefined;
 }
 
-/** An event on its way to the sinks: texts are made now, because the request goes on to change. */
+/** An event on its way to the sinks. Its texts are fixed now, because the request's state changes later. */
 export interface StagedEvent {
   readonly stage: Stage;
   readonly level: Level;
-  /** Without braces and without kind and apiVersion. */
+  /** JSON of the event, without braces and without kind and apiVersion. */
   json(): string;
-  /** Without the bodies of request and response, and marked so. */
+  /** The same JSON without the bodies of request and response, marked as truncated. */
   truncatedJson(): string;
-  /** Upstream's format "legacy". */
+  /** Text in upstream's format "legacy". */
   legacy(): string;
-  /** Whose request it is: of a stranger its address. */
+  /** Author of the request: the user's name, or the address of an unauthenticated caller. */
   readonly writer: { readonly name: string; readonly isStranger: boolean };
 }
 
@@ -70,12 +70,12 @@ const userAgentMax = 1_024;
 const itemsMax = 128;
 const cutMark = "...TRUNCATED";
 const patchPrefix = "patch.webhook.admission.k8s.io/";
-/** Of one request, so that a webhook cannot fill the audit log. */
+/** Maximum number of annotations per request, so that a webhook cannot fill the audit log. */
 const annotationsMax = 256;
 const annotationBytesMax = 256 * 1024;
-/** In the order of their keys. */
+/** Keys of the usual annotations, sorted. */
 const plainAnnotations = ["authorization.k8s.io/decision", "authorization.k8s.io/reason"];
-/** Users are kept by connection and token: their texts are made once. */
+/** JSON of users, made once per user object, because those are kept by connection and token. */
 const userTexts = new WeakMap<UserInfo, string>();
 export const truncatedAnnotation = "audit.k8s.io/truncated";
 
@@ -87,7 +87,7 @@ export class AuditEvent {
   impersonated: Impersonated | undefined;
   names: ObjectNames | undefined;
   status: ShownStatus | undefined;
-  /** JSON. */
+  /** Bodies as JSON. */
   requestObject: string | undefined;
   responseObject: string | undefined;
   readonly #textMax: number;
@@ -100,7 +100,7 @@ export class AuditEvent {
     this.#textMax = isStranger(facts.user) ? strangerTextMax : textMax;
   }
 
-  /** The first value of a key stays, as upstream. What holds a part of a body is of the levels that ask for bodies. */
+  /** Adds an annotation; the first value of a key stays, as upstream. Patches need a level that records bodies. */
   annotate(key: string, value: string): void {
     if (this.config.level === "Metadata" && key.startsWith(patchPrefix)) return;
     const bytes = key.length + value.length + this.#annotationBytes;
@@ -242,7 +242,7 @@ export class AuditEvent {
     return `,"annotations":${JSON.stringify(Object.fromEntries(sorted))}`;
   }
 
-  /** What nearly every request has, and no more. */
+  /** Text of the annotations of most requests, which have only these. */
   #plainAnnotationsText(): string {
     const fields = plainAnnotations.map(
       (key) => `"${key}":${JSON.stringify(this.#annotations.get(key))}`,
@@ -277,17 +277,17 @@ export class AuditEvent {
   }
 }
 
-/** Nobody vouches for the caller. */
+/** Whether the caller is not authenticated. */
 function isStranger(user: UserInfo | undefined): boolean {
   return user === undefined || user.name === anonymousName;
 }
 
-/** Of well-formed text the cut leaves well-formed text. */
+/** Truncates a text; well-formed text stays well-formed. */
 function cut(text: string, max: number): string {
   return text.length <= max ? text : `${text.slice(0, max).toWellFormed()}${cutMark}`;
 }
 
-/** As Go writes a MicroTime: six digits. The clock knows milliseconds. The text of a second is made once. */
+/** Formats like Go's MicroTime: six digits, of which the clock fills three. The text of a second is made once. */
 function microTime(ms: number): string {
   const whole = Math.floor(ms / 1000);
   if (whole !== second.at) {

@@ -18,9 +18,9 @@ export type AuditMode = (typeof auditModes)[number];
 interface LogBackendOptions {
   readonly mode: AuditMode;
   readonly format: "json" | "legacy";
-  /** Absent: events are written whole. */
+  /** Absent: events are not truncated. */
   readonly truncate?: TruncateLimits;
-  /** For messages. */
+  /** Path of the file, for messages. */
   readonly path: string;
 }
 
@@ -86,7 +86,7 @@ export class LogBackend implements AuditBackend {
     this.#tell();
   }
 
-  /** Said once when it begins and once when it ends. */
+  /** Logs a failure once when it begins and once when it ends. */
   #tell(): void {
     const { problem, droppedCount } = this.#file;
     if ((problem !== undefined) === this.#isFailing) return;

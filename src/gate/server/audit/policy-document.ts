@@ -58,7 +58,7 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** As Go's aggregate of several errors. */
+/** Text of several errors, like Go's aggregate. */
 function aggregate(findings: readonly string[]): string {
   const distinct = [...new Set(findings)];
   return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
@@ -92,7 +92,7 @@ function groupOf(reader: Reader, document: unknown, path: string): GroupResource
   };
 }
 
-/** Takes fields by their types; the first that has another one is what is wrong. */
+/** Reads fields by type. `wrong` describes the first field with another type. */
 class Reader {
   wrong: string | undefined;
   readonly unknown: string[] = [];

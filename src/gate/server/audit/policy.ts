@@ -20,18 +20,18 @@ export interface AuditPolicy {
   readonly omitManagedFields: boolean;
 }
 
-/** An empty list matches everything. */
+/** A rule of the policy. An empty list matches everything. */
 export interface PolicyRule {
   readonly level: Level;
   readonly users: readonly string[];
   readonly userGroups: readonly string[];
   readonly verbs: readonly string[];
   readonly resources: readonly GroupResources[];
-  /** "" is that of a resource without one. */
+  /** Namespaces; "" matches resources without a namespace. */
   readonly namespaces: readonly string[];
   readonly nonResourceURLs: readonly string[];
   readonly omitStages: readonly Stage[];
-  /** Absent: as the policy says. */
+  /** Undefined: the setting of the policy applies. */
   readonly omitManagedFields: boolean | undefined;
 }
 
@@ -60,7 +60,7 @@ const emptyRule: PolicyRule = {
   omitManagedFields: undefined,
 };
 
-/** Every request once or twice, without a body: what `--audit-log` writes where no policy is given. */
+/** Records each request once or twice, without bodies. Used by `--audit-log` when no policy is given. */
 export const metadataPolicy: AuditPolicy = {
   rules: [{ ...emptyRule, level: "Metadata" }],
   omitStages: ["RequestReceived"],
@@ -83,7 +83,7 @@ export class PolicyEvaluator {
     this.#otherwise = { level: "None", omitStages: new Set(omitStages), omitManagedFields };
   }
 
-  /** `user` undefined: authentication failed. */
+  /** `user` is undefined when authentication failed. */
   configOf(user: UserInfo | undefined, info: RequestInfo): AuditConfig {
     for (const { rule, config } of this.#rules) if (isMatch(rule, user, info)) return config;
     return this.#otherwise;

@@ -1,4 +1,4 @@
-/** The audit of one request on its way through the chain: its event, where the policy keeps one. */
+/** The audit of one request in the chain: its event, if the policy records one. */
 import { ApiError, toStatus } from "#api/status.ts";
 import type { PlainRequest, PlainResponse, UserInfo } from "#platform/http.ts";
 import type { Holding } from "#platform/ledger.ts";
@@ -12,7 +12,7 @@ export interface Received {
   readonly request: PlainRequest;
   readonly info: RequestInfo;
   readonly auditId: string;
-  /** Wall clock. */
+  /** Wall-clock time in ms. */
   readonly receivedMs: number;
 }
 
@@ -31,7 +31,7 @@ export function factsOf(
   };
 }
 
-/** As Go writes a path whose escapes it has read: what needs none has none. */
+/** Path and query, escaped as Go writes a decoded path: only where needed. */
 function requestUri({ path, query }: Pick<PlainRequest, "path" | "query">): string {
   const isPlain = /^[\w\-./~$&+:=@,;!*'()]*$/.test(path);
   const escaped = isPlain ? path : path.toWellFormed().split("/").map(escapeSegment).join("/");
@@ -44,7 +44,7 @@ function escapeSegment(segment: string): string {
   );
 }
 
-/** What the request was refused with, or undefined. */
+/** Records the error that a request was refused with. */
 export function noteError(event: AuditEvent, error: unknown): void {
   const { status, message, reason, details, code } = toStatus(error);
   event.status = isBug(error)
@@ -57,12 +57,12 @@ export function noteError(event: AuditEvent, error: unknown): void {
     : { status, message, reason, details, code };
 }
 
-/** What a panic is upstream. */
+/** Whether the error would be a panic upstream. */
 export function isBug(error: unknown): boolean {
   return !(error instanceof ApiError);
 }
 
-/** The answer is made: events of the stages that this means. A promise is to be awaited before it leaves. */
+/** Records the stages that a finished answer reaches. Await it before the answer is sent. */
 export async function answered(
   trail: AuditTrail,
   event: AuditEvent,
@@ -79,12 +79,12 @@ export async function answered(
   if (!isOpen(response)) await trail.stage(event, "ResponseComplete");
 }
 
-/** It ends later: a watch, the streams of a container. */
+/** Whether the answer ends later: a watch, the streams of a container. */
 function isOpen({ kind }: PlainResponse): boolean {
   return kind === "stream" || kind === "events" || kind === "tunnel";
 }
 
-/** Refused before anybody knew who asks: one event, as upstream. */
+/** Records a request that was refused before authentication: one event, as upstream. */
 export async function refusedEarly(
   trail: AuditTrail,
   received: Received,

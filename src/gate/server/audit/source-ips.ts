@@ -1,8 +1,8 @@
-/** Where a request came from, as upstream lists it: what proxies claim, then the address of the connection. */
+/** Source addresses of a request, as upstream lists them: those that proxies claim, then that of the connection. */
 import { isIP } from "node:net";
 import type { PlainRequest } from "#platform/http.ts";
 
-/** Of the claims, which anybody can send. */
+/** Maximum number of claimed addresses, which any client can send. */
 const claimsMax = 16;
 
 export function sourceIps({

@@ -19,17 +19,17 @@ import { requestInfo, type RequestInfo } from "../request-info.ts";
 import { AuditEvent, type AuditFacts, type StagedEvent } from "./event.ts";
 import { type AuditPolicy, type Level, levels, PolicyEvaluator, type Stage } from "./policy.ts";
 
-/** Which plugin lost an event (upstream's names: log, webhook, buffered, truncate), and of whom. */
+/** Counts a lost event: the plugin (upstream's names: log, webhook, buffered, truncate), and whether unauthenticated. */
 export type TakeLost = (plugin: string, ofStranger: boolean) => void;
 
-/** Keeps events. */
+/** Stores events. */
 export interface AuditBackend {
   /**
    * False, or a promise of it: the event is not stored and its request must not go on. A promise is waited for.
    * May throw: the trail counts it.
    */
   take(event: StagedEvent, lost: TakeLost): boolean | Promise<boolean>;
-  /** Why events cannot be stored now; undefined when they can. */
+  /** Reason why events cannot be stored now. Undefined: they can. */
   problem?(): string | undefined;
 }
 
@@ -44,7 +44,7 @@ interface TrailDeps extends Audit {
   readonly log: Log;
 }
 
-/** Of a target that no handler saw, so much is kept. */
+/** Maximum recorded length of the target of a request that reached no handler. */
 const targetLengthMax = 1_024;
 
 export class AuditTrail {
@@ -73,7 +73,7 @@ export class AuditTrail {
     this.#dropped = dropped;
   }
 
-  /** Undefined: the policy keeps nothing of this request. `facts` is asked only when it keeps something. */
+  /** @returns undefined when the policy records nothing of this request. `facts` is called only if it does. */
   begin(
     user: UserInfo | undefined,
     info: RequestInfo,
@@ -84,7 +84,7 @@ export class AuditTrail {
     return config.level === "None" ? undefined : new AuditEvent(facts(), config);
   }
 
-  /** @throws ApiError 500 when it is not stored and must be. */
+  /** Records the arrival. @throws ApiError 500 when a required event could not be stored. */
   async received(event: AuditEvent): Promise<void> {
     const stored = this.stage(event, "RequestReceived");
     if (stored === true || (await stored)) return;

@@ -1,16 +1,16 @@
-/** Events that are too large for their sink: bodies go first, then the event itself, as upstream's plugin truncate. */
+/** Shrinks events that are too large for their sink: first without bodies, then not at all, as upstream's plugin truncate. */
 import type { StagedEvent } from "./event.ts";
 import type { TakeLost } from "./trail.ts";
 
 export interface TruncateLimits {
-  /** Bytes of one event. */
+  /** Maximum bytes of one event. */
   readonly eventBytesMax: number;
 }
 
-/** What upstream's size counts beside the text: kind, apiVersion, braces and the end of the line. */
+/** Bytes that upstream counts in addition to the text: kind, apiVersion, braces and the line end. */
 const headBytes = 54;
 
-/** The event's fields; undefined: it is too large without its bodies, too, and is lost. */
+/** The event's fields. @returns undefined when it is too large even without bodies; then it is lost. */
 export function truncated(
   event: StagedEvent,
   limits: TruncateLimits | undefined,

@@ -24,14 +24,14 @@ export interface WebhookOptions {
   readonly mode: AuditMode;
   /** Path of the POST. */
   readonly target: string;
-  /** Authorization and the like, asked for each POST. */
+  /** Headers such as Authorization, obtained for each POST. */
   readonly headers: () => Readonly<Record<string, string>>;
   readonly bufferBytesMax: number;
   readonly bufferLinesMax: number;
   readonly batchLinesMax: number;
   readonly batchBytesMax: number;
   readonly waitMs: number;
-  /** Absent: as fast as batches come. */
+  /** Rate limit of POSTs. Absent: no limit. */
   readonly throttle?: { readonly qps: number; readonly burst: number };
   readonly backoffMs: number;
   readonly truncate?: TruncateLimits;
@@ -45,7 +45,7 @@ interface WebhookDeps {
 }
 
 const postsMax = 8;
-/** Upstream's: five tries, each wait half as long again, and up to a fifth more. */
+/** Upstream's retries: five tries, each wait 1.5 times the last, plus a random part of up to a fifth. */
 const tries = 5;
 const factor = 1.5;
 const jitter = 0.2;
@@ -57,7 +57,7 @@ export class WebhookBackend implements AuditBackend {
   readonly #deps: WebhookDeps;
   readonly #options: WebhookOptions;
   readonly #buffer: LineBuffer;
-  /** One for each line of the batch that is taken: whether it is of a stranger. */
+  /** For each line of the batch being taken: whether its request was unauthenticated. */
   #leaving: boolean[] = [];
   #posts = new Set<Promise<void>>();
   #timer: Timer | undefined;
@@ -109,7 +109,7 @@ export class WebhookBackend implements AuditBackend {
     this.#deps.transport.close();
   }
 
-  /** A full batch leaves as soon as it may, another one after the wait. */
+  /** Schedules the next POST: a full batch as soon as allowed, any other after the wait. */
   #schedule(): void {
     const { batchLinesMax, waitMs } = this.#options;
     const isFull = this.#buffer.count >= batchLinesMax;

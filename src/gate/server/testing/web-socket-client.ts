@@ -1,7 +1,7 @@
-/** For tests: the client of a WebSocket that a handler opened, without a socket; and how it asks for one. */
+/** For tests: the client of a WebSocket that a handler opened, without a socket; and its request headers. */
 import type { ByteDuplex, PlainResponse, TakeChunk } from "#platform/http.ts";
 
-/** As fabric8's clients send them. */
+/** Request headers as fabric8's clients send them. */
 export const webSocketHeaders: Readonly<Record<string, string>> = {
   upgrade: "websocket",
   connection: "Upgrade",
@@ -17,7 +17,7 @@ interface Message {
 
 export class WebSocketClient implements ByteDuplex {
   readonly chunks: Uint8Array[] = [];
-  /** Whether a write finds room. */
+  /** Result of a write: whether there is room. */
   room = true;
   isEnded = false;
   isAborted = false;
@@ -67,12 +67,12 @@ export class WebSocketClient implements ByteDuplex {
     return new Promise((resolve, reject) => (this.#over = { resolve, reject }));
   }
 
-  /** @returns what holds the client back, if anything does. */
+  /** @returns a promise while the handler holds the client back. */
   send(bytes: Uint8Array): void | Promise<void> {
     return this.#take(bytes);
   }
 
-  /** The client ends its half. */
+  /** Ends the client's direction. */
   leave(): void {
     this.#over.resolve();
   }
@@ -85,7 +85,7 @@ export function opened(response: PlainResponse): WebSocketClient {
   return client;
 }
 
-/** Frames of a server: unmasked, each a whole message. */
+/** Parses frames of a server: unmasked, one whole message each. */
 export function messagesOf(bytes: Buffer): readonly Message[] {
   const messages: Message[] = [];
   for (let at = 0; at < bytes.length;) {

@@ -1,8 +1,8 @@
-/** An audit trail whose events stay in memory, for tests that read them. */
+/** An audit trail for tests that keeps its events in memory. */
 import { type AuditPolicy, metadataPolicy } from "../policy.ts";
 import type { Audit } from "../trail.ts";
 
-/** What tests read of an event. */
+/** The fields of an event that tests read. */
 export interface KeptEvent {
   readonly level: string;
   readonly auditID: string;
@@ -34,7 +34,7 @@ interface KeptAudit {
   readonly events: KeptEvent[];
 }
 
-/** `seen` is called with each event as it comes. */
+/** `seen` is called with each event. */
 export function keptAudit(
   policy: AuditPolicy = metadataPolicy,
   seen: (event: KeptEvent) => void = () => {},
