@@ -5,7 +5,7 @@
  */
 import type { TokenAuthenticator, UserTokens } from "./auth.ts";
 
-/** `apiAudiences`: those of the API server, which tokens without audiences are good for. */
+/** Returns the `apiAudiences` of the API server, for which tokens without audiences are valid. */
 export function forApiServer(
   tokens: UserTokens,
   apiAudiences: readonly string[],

@@ -12,9 +12,9 @@ interface AuditNote {
 
 export type AuthenticationResult =
   | { readonly kind: "user"; readonly user: UserInfo; readonly note?: AuditNote }
-  /** No credential of a kind this authenticator knows: the next one is asked, anonymous last. */
+  /** The request has no credential that this authenticator knows. The next authenticator is asked, anonymous last. */
   | { readonly kind: "none" }
-  /** A credential was given and is bad: 401, even where anonymous is allowed. */
+  /** The request has a bad credential: 401, even where anonymous requests are allowed. */
   | { readonly kind: "rejected"; readonly message: string };
 
 export interface Authenticator {
@@ -22,39 +22,45 @@ export interface Authenticator {
 }
 
 export type TokenResult =
-  /** `audiences`: those of the wanted ones the token is good for. */
+  /** `audiences`: those wanted audiences for which the token is valid. */
   | {
       readonly kind: "user";
       readonly user: UserInfo;
       readonly audiences: readonly string[];
       readonly note?: AuditNote;
-      /** The answer of this moment to the same question, from memory; undefined: ask anew. Absent: always ask. */
+      /**
+       * Answers the same question now, from memory. Returns undefined when the token must be authenticated again.
+       * Absent: the token must be authenticated for each request.
+       */
       readonly again?: () => TokenResult | undefined;
     }
   | { readonly kind: "none" }
   | { readonly kind: "rejected"; readonly message: string };
 
-/** An answer at once from memory, or later from another server: a request that needs none waits for none. */
+/** An answer, or the promise of an answer. An answer from memory is given at once, so that its request does not wait. */
 export type Soon<T> = T | Promise<T>;
 
-/** Knows one kind of bearer token. */
+/** Authenticates one kind of bearer token. */
 export interface TokenAuthenticator {
-  /** `audiences` empty: the API server's own. Never rejects: a server that cannot be asked is a rejection. */
+  /** Empty `audiences` mean those of the API server. Never rejects: an unreachable server yields the result `rejected`. */
   authenticateToken(token: string, audiences: readonly string[]): Soon<TokenResult>;
 }
 
-/** Knows tokens that say nothing of audiences: static and bootstrap tokens. */
+/** Authenticates tokens that name no audiences: static and bootstrap tokens. */
 export interface UserTokens {
   userOf(token: string): UserInfo | undefined;
 }
 
-/** What is asked of an authorizer; field names as in SubjectAccessReview. */
+/** Attributes of a request that an authorizer decides about. Field names are as in SubjectAccessReview. */
 export interface Attributes {
   readonly user: UserInfo;
-  /** get, list, watch, create, update, patch, delete, deletecollection, or any custom verb; lower-case HTTP method for non-resource paths. */
+  /**
+   * get, list, watch, create, update, patch, delete, deletecollection, or any custom verb. For paths that are no
+   * resource: the HTTP method in lower case.
+   */
   readonly verb: string;
   readonly path: string;
-  /** False for `/healthz` and the like: only verb and path count then. */
+  /** False for `/healthz` and similar paths: then only verb and path matter. */
   readonly isResourceRequest: boolean;
   readonly group: string;
   readonly version: string;
@@ -71,11 +77,14 @@ export interface Attributes {
 
 export interface Decision {
   readonly allowed: boolean;
-  /** True stops the chain with a no; false leaves it to the next authorizer. */
+  /** Whether the chain of authorizers ends with a denial. False: the next authorizer decides. */
   readonly denied: boolean;
-  /** For people: `RBAC: allowed by ClusterRoleBinding "cluster-admin" of ClusterRole ...`. */
+  /** Reason as text for people: `RBAC: allowed by ClusterRoleBinding "cluster-admin" of ClusterRole ...`. */
   readonly reason: string;
-  /** Somebody could not be asked. Where nobody allows it, the request fails with it and is not just refused. */
+  /**
+   * Error of an authorizer that could not decide. If no authorizer allows the request, it fails with this error
+   * instead of a plain refusal.
+   */
   readonly error?: string;
 }
 
@@ -87,11 +96,11 @@ export interface ResourceRule {
   readonly nonResourceURLs?: readonly string[];
 }
 
-/** What an authorizer knows of a user's rights in a namespace; for SelfSubjectRulesReview. */
+/** Rights of a user in a namespace as far as an authorizer knows them, for SelfSubjectRulesReview. */
 export interface Rules {
   readonly rules: readonly ResourceRule[];
   readonly incomplete: boolean;
-  /** Why rules are missing, for people. Absent: none is. */
+  /** Why rules are missing, as text for people. Absent: no rule is missing. */
   readonly error?: string;
 }
 

@@ -19,11 +19,14 @@ import type {
 import { ConnectionMemory } from "./connection-memory.ts";
 import { anonymousName, groups, withAuthenticated } from "./groups.ts";
 
-/** The server's authenticator; TokenReview asks its tokens directly. */
+/** The server's authenticator. TokenReview uses its `authenticateToken` directly. */
 export type ServerAuthenticator = Authenticator & TokenAuthenticator;
 
 interface AuthenticateOptions {
-  /** Where a request without a credential is system:anonymous, whom the authorizer decides about; elsewhere it is 401. */
+  /**
+   * Whether a request to the path may come without a credential. It is then system:anonymous and the authorizer
+   * decides. Otherwise the answer is 401.
+   */
   readonly mayBeAnonymous: (path: string) => boolean;
 }
 
@@ -33,7 +36,7 @@ const anonymous: UserInfo = { name: anonymousName, groups: [groups.unauthenticat
 export function createAuthenticator(
   deps: {
     readonly certificates: Authenticator;
-    /** Front proxies that name the user; absent: none is believed. */
+    /** Authenticates front proxies that name the user in headers. Absent: no front proxy is trusted. */
     readonly requestHeaders?: Authenticator;
     readonly tokens: readonly TokenAuthenticator[];
   },
@@ -71,7 +74,7 @@ function namedBy({ user, note }: Extract<TokenResult, { kind: "user" }>): Authen
 
 type AuthenticateToken = TokenAuthenticator["authenticateToken"];
 
-/** The header's token, and with none or a bad one, that of the subprotocols. */
+/** Authenticates the token of the Authorization header. If it is absent or bad, authenticates the token of the WebSocket subprotocols. */
 async function authenticateCarried(
   request: PlainRequest,
   authenticateToken: AuthenticateToken,
@@ -94,7 +97,7 @@ async function authenticateBearer(
 ): Promise<TokenResult> {
   if (carried.kind === "none") return none;
   if (carried.kind === "unreadable") return { kind: "rejected", message: carried.message };
-  // Bytes that are no text are nobody's token.
+  // A token whose bytes are no text is valid for no user.
   const result = carried.token.isWellFormed() ? await authenticateToken(carried.token, []) : none;
   if (result.kind === "user") return result;
   // An unknown token is a bad credential, not the absence of one.
@@ -103,7 +106,7 @@ async function authenticateBearer(
 
 const invalidToken = "invalid bearer token";
 
-/** A rejection does not end the round: another issuer may know the token. */
+/** Returns the result of the first authenticator that knows the token. A rejection does not end the search: another issuer may know it. */
 async function firstToken(
   authenticators: readonly TokenAuthenticator[],
   token: string,
@@ -117,11 +120,11 @@ async function firstToken(
     if (result.kind === "rejected") refusals.push(result.message);
   }
   if (refusals.length === 0) return { kind: "none" };
-  // Upstream asks for its own token first, and that authenticator says the same of every other.
+  // Upstream asks the authenticator of its own tokens first, which rejects every other token with this message.
   return { kind: "rejected", message: aggregateText([invalidToken, ...refusals]) };
 }
 
-/** Paths that end in `/` cover what lies below. */
+/** Returns whether a path is one of `paths`. An entry that ends in `/` covers all paths below it. */
 export function anonymousAt(paths: readonly string[] | "all"): (path: string) => boolean {
   if (paths === "all") return () => true;
   return (path) =>

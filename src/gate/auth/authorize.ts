@@ -6,7 +6,7 @@ import type { UserInfo } from "#platform/http.ts";
 import type { Attributes, Authorizer, Decision, Soon } from "./auth.ts";
 import { groups } from "./groups.ts";
 
-/** The reasons of all authorizers without opinion are joined, one per line, as upstream. */
+/** Joins the reasons of all authorizers without an opinion, one per line, as upstream. */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
   return {
     authorize: (attributes: Attributes) => askFrom(authorizers, 0, attributes, noOpinions()),
@@ -22,7 +22,7 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
   };
 }
 
-/** At once as long as each answers at once: most requests ask only what is in memory. */
+/** Returns the decision synchronously as long as each authorizer does. Most requests need only data in memory. */
 function askFrom(
   authorizers: readonly Authorizer[],
   from: number,
@@ -45,7 +45,7 @@ function askFrom(
   return errors.length === 0 ? none : { ...none, error: aggregateText(errors) };
 }
 
-/** What those said that did not decide. */
+/** Reasons and errors of the authorizers that had no opinion. */
 interface NoOpinions {
   readonly reasons: string[];
   readonly errors: string[];
@@ -55,7 +55,7 @@ function noOpinions(): NoOpinions {
   return { reasons: [], errors: [] };
 }
 
-/** Undefined: it has no opinion, and what it said is kept. */
+/** Returns the decision if it allows or denies. Otherwise keeps its reason and error, and returns undefined. */
 function concluded(decision: Decision, { reasons, errors }: NoOpinions): Decision | undefined {
   if (decision.allowed || decision.denied) return decision;
   if (decision.reason !== "") reasons.push(decision.reason);
@@ -63,7 +63,7 @@ function concluded(decision: Decision, { reasons, errors }: NoOpinions): Decisio
   return undefined;
 }
 
-/** system:masters may do everything, independent of bindings: the way in when those are broken. */
+/** Allows everything to system:masters, independent of bindings, so that broken bindings can be repaired. */
 export const mastersAuthorizer: Authorizer = {
   authorize: ({ user }) => ({
     allowed: user.groups.includes(groups.masters),
@@ -85,7 +85,7 @@ export const allowingAuthorizer: Authorizer = {
   }),
 };
 
-/** Upstream's AlwaysDeny, which has no opinion: those that follow it are asked, too. */
+/** Upstream's AlwaysDeny. It has no opinion, so the authorizers after it are asked, too. */
 export const denyingAuthorizer: Authorizer = {
   authorize: () => ({ allowed: false, denied: false, reason: "Everything is forbidden." }),
   rulesFor: () => ({ rules: [], incomplete: false }),

@@ -182,7 +182,7 @@ system:volume-scheduler
   get,list,patch,update,watch | core | persistentvolumeclaims
 `;
 
-/** Upstream adds these where its gate GenericWorkload is on. */
+/** Upstream adds these rules where its feature gate GenericWorkload is on. */
 export const podGroupRules = `
 system:aggregate-to-edit
   write | scheduling.k8s.io | podgroups,workloads

@@ -32,7 +32,7 @@ service-controller
   events
 `;
 
-/** `namespace/name`. */
+/** Rules of roles in namespaces. Each role is named as `namespace/name`. */
 export const namespaceRoleRules = `
 kube-public/system:controller:bootstrap-signer
   read | core | configmaps

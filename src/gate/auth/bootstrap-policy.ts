@@ -29,7 +29,7 @@ const verbSets: Readonly<Record<string, readonly string[]>> = {
   readwrite: ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
 };
 
-/** Which role gathers which others, in the order the rules end up in. */
+/** Aggregated roles with the roles whose rules they collect, in the order in which the rules are stored. */
 const aggregated = [
   { name: "edit", label: "edit", from: ["system:aggregate-to-edit", "view"], goesInto: "admin" },
   { name: "view", label: "view", from: ["system:aggregate-to-view"], goesInto: "edit" },
@@ -59,7 +59,7 @@ const clusterBindings: Readonly<Record<string, readonly Subject[]>> = {
   "system:kube-dns": [account("kube-dns")],
   "system:kube-scheduler": [user("system:kube-scheduler")],
   "system:monitoring": [group("system:monitoring")],
-  // Bound to no subject: the node authorizer grants these rules.
+  // This role is bound to no subject, because the node authorizer grants its rules.
   "system:node": [],
   "system:node-proxier": [user("system:kube-proxy")],
   "system:public-info-viewer": [group(groups.authenticated), group(groups.unauthenticated)],
@@ -70,7 +70,7 @@ const clusterBindings: Readonly<Record<string, readonly Subject[]>> = {
 const leaderLocking = "system::leader-locking-";
 const controllerPrefix = "system:controller:";
 
-/** namespace/binding -> role of that namespace and subjects. */
+/** By `namespace/binding`: role of the same namespace, and its subjects. */
 const namespaceBindings: readonly {
   readonly namespace: string;
   readonly name: string;
@@ -113,7 +113,7 @@ const namespaceBindings: readonly {
   },
 ];
 
-/** What a controller declares beside its code: the rules of its service account, one per text. */
+/** Rules of a controller's service account, one per text. The controller declares them beside its code. */
 export interface AccountRole {
   readonly account: string;
   readonly rules: readonly string[];
@@ -147,7 +147,7 @@ export function bootstrapPolicy(
   ];
 }
 
-/** The rules of one bootstrap ClusterRole; the node authorizer uses those of `system:node`. */
+/** Returns the rules of a bootstrap ClusterRole. The node authorizer uses those of `system:node`. */
 export function bootstrapClusterRoleRules(name: string): readonly PolicyRule[] {
   return must(parseRoles(clusterRoleRules).get(name), `${name} is a bootstrap role`);
 }
@@ -173,7 +173,7 @@ export function reconcilePolicy(
   return { ...next, metadata: { ...current.metadata, labels, annotations } };
 }
 
-/** Aggregated roles get their rules from the aggregation controller: only the selectors are ours. */
+/** Adds the missing rules. The aggregation controller sets the rules of aggregated roles, so only their selectors are set here. */
 function withRules(wanted: AnyObject, current: AnyObject): AnyObject {
   if (wanted["aggregationRule"] !== undefined) {
     if (current["aggregationRule"] !== undefined) return current;
@@ -181,13 +181,13 @@ function withRules(wanted: AnyObject, current: AnyObject): AnyObject {
   }
   const have = (current["rules"] ?? []) as readonly PolicyRule[];
   const rules = (wanted["rules"] ?? []) as readonly PolicyRule[];
-  // The product's own roles: no client has a hand in their size.
+  // These roles are the product's own, so no client can make them large.
   const limits = { stepsMax: Number.POSITIVE_INFINITY, missingMax: Number.POSITIVE_INFINITY };
   const { missing } = uncoveredParts(have, rules, limits);
   return missing.length === 0 ? current : { ...current, rules: [...have, ...missing] };
 }
 
-/** A binding to another role cannot be changed in place, so it is left to the operator. */
+/** Adds the missing subjects. A binding to another role is left to the operator, because a role cannot be changed in place. */
 function withSubjects(wanted: AnyObject, current: AnyObject): AnyObject {
   if (!jsonEqual(wanted["roleRef"], current["roleRef"])) return current;
   const have = (current["subjects"] ?? []) as readonly Subject[];
@@ -206,7 +206,7 @@ function sameSize(a: object, b: object | undefined): boolean {
   return Object.keys(a).length === Object.keys(b ?? {}).length;
 }
 
-/** account -> rules, by name: upstream's order. */
+/** Returns the rules by account, sorted by name as upstream. */
 function assembleControllers(
   running: readonly AccountRole[],
 ): ReadonlyMap<string, readonly PolicyRule[]> {
@@ -218,11 +218,11 @@ function assembleControllers(
   return new Map([...roles].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** name -> rules, in the order of the text. */
+/** Returns the rules by name of the role, in the order of the text. */
 function parseRoles(text: string): ReadonlyMap<string, readonly PolicyRule[]> {
   const roles = new Map<string, PolicyRule[]>();
   let current: PolicyRule[] = [];
-  // A line indented by six goes on with the one above.
+  // A line that is indented by six spaces continues the line above.
   for (const line of text.replaceAll(/\n {6}/g, "").split("\n")) {
     if (line === "") continue;
     if (line.startsWith("  ")) current.push(parseRule(line.trim()));

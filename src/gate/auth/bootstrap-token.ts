@@ -33,7 +33,7 @@ export class BootstrapTokens implements UserTokens {
     return withAuthenticated(user);
   }
 
-  /** The usable secret's values, decoded, "" where absent. */
+  /** Returns a reader of the secret's decoded values, which yields "" for an absent key. Undefined: the secret is not usable. */
   #tokenData(id: string): ((key: string) => string) | undefined {
     const secrets = { group: "", resource: "secrets" };
     const object = this.#lookup.get(secrets, "kube-system", `bootstrap-token-${id}`);
@@ -42,7 +42,7 @@ export class BootstrapTokens implements UserTokens {
     const values = (object["data"] ?? {}) as Readonly<Record<string, string>>;
     const data = (key: string): string => Buffer.from(values[key] ?? "", "base64").toString();
     const expiration = data("expiration");
-    // An expiration that does not parse counts as passed.
+    // An expiration that cannot be parsed counts as past.
     const endMs = expiration === "" ? Infinity : (parseTime(expiration) ?? -Infinity);
     return endMs > this.#clock.nowMs() && data("usage-bootstrap-authentication") === "true"
       ? data

@@ -13,7 +13,7 @@ import { type DerValue, derChildren, derRead, Tag } from "./der.ts";
 export interface AlternativeNames {
   readonly dns: readonly string[];
   readonly emails: readonly string[];
-  /** 4 or 16 octets each. */
+  /** IP addresses of 4 or 16 octets each. */
   readonly addresses: readonly Uint8Array[];
   readonly uris: readonly string[];
 }
@@ -22,7 +22,7 @@ type AlternativeNamesReading =
   | { readonly kind: "read"; readonly names: AlternativeNames }
   | { readonly kind: "unreadable"; readonly fault: string };
 
-/** Contents of 1.2.840.113549.1.9.14 and 2.5.29.17. */
+/** Content octets of the OIDs 1.2.840.113549.1.9.14 and 2.5.29.17. */
 const extensionRequest = Buffer.from("2a864886f70d01090e", "hex");
 const subjectAltName = Buffer.from("551d11", "hex");
 
@@ -43,12 +43,12 @@ export function requestedNames(attributes: DerValue | undefined): AlternativeNam
 
 const none: AlternativeNames = { dns: [], emails: [], addresses: [], uris: [] };
 
-/** By the hex of their OIDs. */
+/** Returns the requested extensions by the hex of their OIDs. */
 function requestedExtensions(attributes: DerValue | undefined): ReadonlyMap<string, Uint8Array> {
   const found = new Map<string, Uint8Array>();
   for (const attribute of (attributes && derChildren(attributes.content)) ?? []) {
     const [type, values, ...rest] = derChildren(attribute.content) ?? [];
-    // As upstream, attributes of another form are ignored.
+    // Attributes of another form are ignored, as upstream.
     if (type?.tag !== Tag.oid || values?.tag !== Tag.set || rest.length > 0) continue;
     if (!extensionRequest.equals(type.content)) continue;
     for (const { id, value } of extensionsOf(values)) {
@@ -94,7 +94,7 @@ function namesOf(value: Uint8Array): AlternativeNames {
   };
 }
 
-/** Without control characters, at some of which readers in C end a name. */
+/** Returns the text, and refuses control characters: some readers in C end a name at one. */
 function plainText(bytes: Uint8Array, kind: string): string {
   const isPlain = bytes.every((octet) => octet >= 0x20 && octet < 0x7f);
   if (isPlain) return Buffer.from(bytes).toString("latin1");

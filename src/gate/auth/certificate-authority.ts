@@ -1,21 +1,21 @@
-/** What a signer must know of its own certificate, straight from DER. */
+/** Facts that a signer needs from its own certificate, read directly from DER. */
 import { X509Certificate } from "node:crypto";
 import { must } from "#base/assert.ts";
 import { given } from "#base/given.ts";
 import { der, derChildren, derRead, type DerValue, Tag } from "./der.ts";
 
 interface AuthorityFacts {
-  /** Its name as it stands there: the issuer of what it signs. */
+  /** Name of the authority as its certificate encodes it. It becomes the issuer of the certificates it signs. */
   readonly subject: Uint8Array;
   /** Absent: the certificate has no subject key identifier. */
   readonly keyId?: Uint8Array;
 }
 
-/** Content of 2.5.29.14. */
+/** Content octets of the OID 2.5.29.14. */
 const subjectKeyId = Buffer.from("551d0e", "hex");
 const extensionsTag = 0xa3;
 
-/** `pem` is a certificate that node:crypto has read: its structure is sound. */
+/** Reads the facts. node:crypto has read the certificate `pem` before, so its structure is sound. */
 export function authorityFacts(pem: string): AuthorityFacts {
   const whole = derRead(new X509Certificate(pem).raw, 0);
   const body = whole && childrenOf(childrenOf(whole)[0]);

@@ -7,15 +7,15 @@
 import type { KeyObject } from "node:crypto";
 import { type DerValue, derChildren, Tag } from "./der.ts";
 
-/** Contents of the OIDs in hex. */
+/** Content octets of the OIDs, in hex. */
 const keyOids = { rsa: "2a864886f70d010101", ec: "2a8648ce3d0201", ed25519: "2b6570" } as const;
 
-/** P-224, P-256, P-384, P-521. */
+/** OIDs of P-224, P-256, P-384 and P-521. */
 const curveOids = new Set(["2b81040021", "2a8648ce3d030107", "2b81040022", "2b81040023"]);
 const uncompressedPoint = 4;
 const rsaBitsMin = 1024;
 
-/** Why a SubjectPublicKeyInfo cannot be read; undefined: it can, or its algorithm is not known. */
+/** Returns why a SubjectPublicKeyInfo cannot be read. Undefined: it can be read, or its algorithm is not known. */
 export function publicKeyFault(info: DerValue): string | undefined {
   const [algorithm, bits] = derChildren(info.content) ?? [];
   const [oid, parameters] = (algorithm && derChildren(algorithm.content)) ?? [];
@@ -44,7 +44,7 @@ function curveFault(parameters: DerValue | undefined, bits: DerValue): string | 
     : "ecdsa: invalid uncompressed public key";
 }
 
-/** Why nothing signed by this key counts. */
+/** Returns why a key is too weak, so that no signature by it is accepted. */
 export function weakKeyFault(key: KeyObject): string | undefined {
   const bits = key.asymmetricKeyDetails?.modulusLength;
   if (bits === undefined || bits >= rsaBitsMin) return undefined;

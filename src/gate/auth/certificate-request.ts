@@ -18,12 +18,12 @@ import type { DerValue } from "./der.ts";
 export interface CertificateRequest {
   readonly commonName: string;
   readonly organizations: readonly string[];
-  /** Values of the subject by the hex of their types' OIDs, in their order. */
+  /** By hex of the attribute type's OID: values in the subject, in their order. */
   readonly subject: ReadonlyMap<string, readonly string[]>;
   readonly alternatives: AlternativeNames;
   /** SubjectPublicKeyInfo as DER. */
   readonly publicKey: Uint8Array;
-  /** Why the signature is not the key's; undefined when it is. Checked when asked: large keys cost milliseconds. */
+  /** Returns why the signature does not match the key. Undefined: it matches. Only computed when called: large keys cost milliseconds. */
   signatureFault(): string | undefined;
 }
 
@@ -32,12 +32,12 @@ type CertificateRequestReading =
   | { readonly kind: "unreadable"; readonly fault: string };
 
 interface Algorithm {
-  /** node:crypto's name of the key's type: it would verify some keys with another algorithm's name. */
+  /** Key type as node:crypto names it. It is compared because node:crypto verifies some keys under another algorithm's name. */
   readonly key: string;
-  /** For node:crypto; null where the algorithm has its own hash. */
+  /** Hash for node:crypto. Null: the algorithm has its own hash. */
   readonly hash: string | null;
   readonly fault: string;
-  /** Go's name of an algorithm whose signatures prove nothing. */
+  /** Go's name of an insecure algorithm, whose signatures prove nothing. */
   readonly insecure?: string;
 }
 
@@ -45,7 +45,7 @@ const rsa = { key: "rsa", fault: "crypto/rsa: verification error" };
 const ecdsa = { key: "ec", fault: "x509: ECDSA verification failure" };
 const ed25519 = { key: "ed25519", fault: "x509: Ed25519 verification failure" };
 
-/** By OID contents in hex. RSA-PSS is absent: no client of Kubernetes signs requests with it. */
+/** By content octets of the OID in hex. RSA-PSS is absent: no client of Kubernetes signs requests with it. */
 const algorithms: ReadonlyMap<string, Algorithm> = new Map<string, Algorithm>([
   ["2a864886f70d010104", { ...rsa, hash: "md5", insecure: "MD5-RSA" }],
   ["2a864886f70d010105", { ...rsa, hash: "sha1" }],
@@ -81,7 +81,7 @@ const malformed = {
   fault: "asn1: structure error: malformed certificate request",
 } as const;
 
-/** 32 KiB hold some 2,500 names, read in 2 to 10 ms on two busy cores; real requests take about 1 KiB. */
+/** Maximum size. 32 KiB hold some 2,500 names, read in 2 to 10 ms on two busy cores; real requests take about 1 KiB. */
 const bytesMax = 32_768;
 
 const begin = "-----BEGIN CERTIFICATE REQUEST-----";
@@ -116,7 +116,7 @@ function readWhole(whole: DerValue): CertificateRequestReading | undefined {
   const alternatives = requestedNames(attributes);
   if (alternatives.kind === "unreadable") return alternatives;
   const facts = {
-    // The last common name counts, as upstream.
+    // The last common name is used, as upstream.
     commonName: subject.get(subjectOids.commonName)?.at(-1) ?? "",
     organizations: subject.get(subjectOids.organization) ?? [],
     subject,
@@ -127,10 +127,10 @@ function readWhole(whole: DerValue): CertificateRequestReading | undefined {
   return { kind: "read", facts };
 }
 
-/** Contents of 2.5.4.3 and 2.5.4.10. */
+/** Content octets of the OIDs 2.5.4.3 and 2.5.4.10. */
 const subjectOids = { commonName: "550403", organization: "55040a" } as const;
 
-/** RDNSequence: a sequence of sets of (type, value). */
+/** Reads an RDNSequence: a sequence of sets of (type, value). */
 function subjectValues(subject: DerValue): ReadonlyMap<string, readonly string[]> | undefined {
   const values = new Map<string, string[]>();
   for (const set of sequence(subject) ?? []) {
@@ -155,7 +155,7 @@ function isPlainName(value: DerValue): boolean {
   return asciiTags.has(value.tag) && isAscii(value.content);
 }
 
-/** NumericString, PrintableString, IA5String. */
+/** Tags of NumericString, PrintableString and IA5String. */
 const asciiTags = new Set([0x12, 0x13, 0x16]);
 
 function textOf({ content }: DerValue): string {
@@ -180,7 +180,7 @@ function signatureFault(
     return `x509: cannot verify signature: insecure algorithm ${known.insecure}`;
   }
   try {
-    // info is the first value of the outer sequence, so its bytes start there.
+    // `info` is the first value of the outer sequence, so its bytes start where the sequence's content starts.
     const signed = whole.content.subarray(0, info.end);
     const spki = rawBytes(info, key);
     const publicKey = createPublicKey({ key: spki, format: "der", type: "spki" });
@@ -190,12 +190,12 @@ function signatureFault(
     const bits = signature.content.subarray(1);
     return verify(known.hash, signed, publicKey, bits) ? undefined : known.fault;
   } catch {
-    // A key that cannot be read.
+    // The key cannot be read.
     return otherKey;
   }
 }
 
-/** `value` with its tag and length, of the children of `parent`. */
+/** Returns the bytes of `value`, with tag and length, where `value` is a child of `parent`. */
 function rawBytes(parent: DerValue, value: DerValue): Buffer {
   const siblings = derChildren(parent.content) ?? [];
   const at = siblings.findIndex((each) => each.end === value.end);

@@ -32,15 +32,15 @@ import {
 import { type IssuedCertificate, pemBlock } from "./pki.ts";
 
 interface SigningOrder {
-  /** `digital signature`, `client auth`. */
+  /** Usages of the certificate, such as `digital signature` and `client auth`. */
   readonly usages: readonly string[];
   readonly ttlMs: number;
   readonly nowMs: number;
-  /** A positive number, big-endian. */
+  /** Serial number: positive, big-endian. */
   readonly serial: Uint8Array;
 }
 
-/** The authority cannot sign now; the message is upstream's. */
+/** The authority cannot sign at present. The message is upstream's. */
 export class SigningError extends Error {
   constructor(message: string) {
     super(message);
@@ -49,7 +49,10 @@ export class SigningError extends Error {
 }
 
 const backdateMs = 5 * 60_000;
-/** A certificate for less does not lose the time that its start was moved back by. */
+/**
+ * A certificate with a shorter lifetime has its full lifetime from now on. A longer lifetime also counts the time by
+ * which the start was moved back.
+ */
 const shortMs = 8 * 3_600_000;
 
 export function signRequest(
@@ -100,7 +103,7 @@ function certificateBody(
   );
 }
 
-/** Tag and length. */
+/** Number of bytes of an empty name: tag and length. */
 const emptyNameBytes = 2;
 
 function validity(
@@ -122,11 +125,11 @@ function validity(
 
 interface SignatureAlgorithm {
   readonly identifier: Uint8Array;
-  /** For node:crypto; null where the algorithm has its own. */
+  /** Hash for node:crypto. Null: the algorithm has its own hash. */
   readonly hash: string | null;
 }
 
-/** By node:crypto's name of the curve. */
+/** By node:crypto's name of the curve: OID of the signature algorithm, and hash. */
 const curveAlgorithms: ReadonlyMap<string, readonly [oid: string, hash: string]> = new Map([
   ["secp224r1", ["1.2.840.10045.4.3.2", "sha256"]],
   ["prime256v1", ["1.2.840.10045.4.3.2", "sha256"]],
@@ -134,7 +137,7 @@ const curveAlgorithms: ReadonlyMap<string, readonly [oid: string, hash: string]>
   ["secp521r1", ["1.2.840.10045.4.3.4", "sha512"]],
 ]);
 
-/** The one upstream picks for a key of the authority. Throws SigningError. */
+/** Returns the algorithm that upstream uses for a key of the authority. Throws SigningError. */
 function algorithmOf(key: KeyObject): SignatureAlgorithm {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
   if (type === "rsa") {
@@ -156,7 +159,7 @@ function algorithmOf(key: KeyObject): SignatureAlgorithm {
 const subjectOrder = ["06", "08", "07", "09", "11", "0a", "0b", "03", "05"].map((last) => ({
   hex: `5504${last}`,
   dotted: `2.5.4.${Number.parseInt(last, 16)}`,
-  /** Of these the last one counts, and an empty one is none. */
+  /** Whether only the last value is used. If it is empty, there is no value. */
   isSingle: last === "03" || last === "05",
 }));
 
@@ -171,7 +174,7 @@ function encodeSubject(values: ReadonlyMap<string, readonly string[]>): Uint8Arr
   return der(Tag.sequence, ...sets);
 }
 
-/** PrintableString where every character is of it, else UTF8String. */
+/** Encodes a PrintableString if all characters are permitted in it, otherwise a UTF8String. */
 function nameText(text: string): Uint8Array {
   const isPrintable = /^[A-Za-z0-9 '()+,\-./:=?]*$/.test(text);
   return isPrintable ? der(Tag.printable, new TextEncoder().encode(text)) : derText(text);
@@ -207,7 +210,7 @@ function authorityKeyExtension(keyId: Uint8Array): Uint8Array {
   return extension(oids.authorityKeyId, "plain", der(Tag.sequence, der(0x80, keyId)));
 }
 
-/** Critical where they are the only names (RFC 5280 4.2.1.6). */
+/** Encodes the alternative names, as critical when the certificate has no other name (RFC 5280 4.2.1.6). */
 function alternativeExtension(names: AlternativeNames, isOnlyName: boolean): readonly Uint8Array[] {
   const text = (tag: number) => (value: string) => der(tag, Buffer.from(value, "latin1"));
   const values = [
@@ -223,7 +226,7 @@ function alternativeExtension(names: AlternativeNames, isOnlyName: boolean): rea
 
 const mappedPrefix = Buffer.from("00000000000000000000ffff", "hex");
 
-/** IPv4 addresses in IPv6 form are written as IPv4. */
+/** Returns an IPv4 address in IPv6 form as plain IPv4, other addresses unchanged. */
 function shortAddress(address: Uint8Array): Uint8Array {
   const isMapped = address.length === 16 && mappedPrefix.equals(address.subarray(0, 12));
   return isMapped ? address.subarray(12) : address;

@@ -11,7 +11,7 @@ import { type DerValue, Tag } from "./der.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** T.61 is read as Latin-1, as all of the field does. */
+/** T.61 is read as Latin-1, as other implementations do. */
 const readers = new Map<number, (bytes: Uint8Array) => string | undefined>([
   [Tag.utf8, (bytes) => utf8.decode(bytes)],
   [Tag.printable, (bytes) => matching(/^[A-Za-z0-9 '()+,\-./:=?*&]*$/, bytes)],
@@ -39,7 +39,7 @@ function matching(pattern: RegExp, bytes: Uint8Array): string | undefined {
   return pattern.test(text) ? text : undefined;
 }
 
-/** UCS-2, big-endian: two octets a character, no surrogates and no noncharacters. */
+/** Reads UCS-2, big-endian: two octets per character, no surrogates and no noncharacters. */
 function bmpText(bytes: Uint8Array): string | undefined {
   if (bytes.length % 2 !== 0) return undefined;
   let text = "";

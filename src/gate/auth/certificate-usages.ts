@@ -1,6 +1,6 @@
-/** Usages of a certificate: their names in certificates.k8s.io, as bits and OIDs of X.509. */
+/** Usages of a certificate by their names in certificates.k8s.io, as X.509 bits and OIDs. */
 
-/** Bit of KeyUsage, counted from the most significant (RFC 5280 4.2.1.3). */
+/** By name: bit of KeyUsage, counted from the most significant (RFC 5280 4.2.1.3). */
 const bitOf: ReadonlyMap<string, number> = new Map([
   ["signing", 0],
   ["digital signature", 0],
@@ -14,7 +14,7 @@ const bitOf: ReadonlyMap<string, number> = new Map([
   ["decipher only", 8],
 ]);
 
-/** In the order upstream writes them in. */
+/** Extended usages, in the order in which upstream writes them. */
 const extendedUsages: readonly (readonly [oid: string, ...names: readonly string[]])[] = [
   ["2.5.29.37.0", "any"],
   ["1.3.6.1.5.5.7.3.1", "server auth"],
@@ -30,7 +30,7 @@ const extendedUsages: readonly (readonly [oid: string, ...names: readonly string
   ["2.16.840.1.113730.4.1", "netscape sgc"],
 ];
 
-/** One octet, or two where a bit of the second is set. */
+/** Returns one octet, or two if a bit of the second octet is set. */
 export function usageBits(usages: readonly string[]): Uint8Array {
   const octets = new Uint8Array(2);
   for (const usage of usages) {

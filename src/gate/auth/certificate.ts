@@ -14,13 +14,13 @@ import type { DerValue } from "./der.ts";
 interface CertificateIdentity {
   readonly commonName: string;
   readonly organizations: readonly string[];
-  /** Kubernetes' own attribute 1.3.6.1.4.1.57683.2; absent on most certificates. */
+  /** Value of the Kubernetes attribute 1.3.6.1.4.1.57683.2, which most certificates do not have. */
   readonly uid?: string;
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
 }
 
-/** OID contents in hex: comparing octets needs no decoder. */
+/** Content octets of OIDs in hex, so that comparing them needs no decoder. */
 const attributeOids = {
   commonName: "550403",
   organization: "55040a",
@@ -68,7 +68,7 @@ interface SubjectAttribute {
   readonly text: string;
 }
 
-/** RDNSequence: a sequence of sets of (type, value). */
+/** Reads an RDNSequence: a sequence of sets of (type, value). */
 function subjectAttributes(subject: DerValue): readonly SubjectAttribute[] | undefined {
   const sets = derChildren(subject.content);
   if (sets === undefined) return undefined;

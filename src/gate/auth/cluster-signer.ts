@@ -25,7 +25,7 @@ interface RequestNames {
 interface ClusterSignerDeps {
   readonly clock: Clock;
   readonly random: Random;
-  /** Of a signer. Throws SigningError where there is none to sign with now. */
+  /** Returns the authority of a signer. Throws SigningError if it has none at present. */
   readonly authority: (signer: string) => IssuedCertificate;
   /** Signers that have an authority; absent: all. */
   readonly signers?: ReadonlySet<string>;
@@ -44,7 +44,7 @@ export class ClusterSigner {
     this.#deps = deps;
   }
 
-  /** What a request asks for, or why it cannot be read; `request` is base64 of PEM. */
+  /** Returns the names that a request asks for, or why it cannot be read. `request` is PEM in base64. */
   readRequest(request: string): RequestNames | { readonly fault: string } {
     const result = readCertificateRequest(request);
     if (result.kind === "unreadable") return { fault: result.fault };
@@ -63,7 +63,7 @@ export class ClusterSigner {
     return this.#deps.signers?.has(signer) ?? true;
   }
 
-  /** PEM. Throws SigningError. */
+  /** Returns the certificate as PEM. Throws SigningError. */
   sign(request: string, { signer, usages, ttlMs }: SignatureOrder): string {
     const result = readCertificateRequest(request);
     if (result.kind === "unreadable") throw new SigningError(result.fault);
@@ -77,7 +77,7 @@ export class ClusterSigner {
     return signRequest(authority(signer), result.facts, order);
   }
 
-  /** When the first certificate of a PEM text ends; undefined where there is none to read. */
+  /** Returns when the first certificate of a PEM text ends. Undefined: there is no readable certificate. */
   endMs(certificate: string): number | undefined {
     try {
       return new X509Certificate(certificate).validToDate.getTime();
@@ -92,7 +92,7 @@ export interface SigningFiles {
   readonly keyFile: string;
 }
 
-/** The pair in two files, as they are now. Throws SigningError: which file, and what is wrong with it. */
+/** Reads certificate and key from their files. Throws SigningError, which names the file and its fault. */
 export function readSigningFiles({ certificateFile, keyFile }: SigningFiles): IssuedCertificate {
   const certificate = readText("cert", certificateFile);
   const privateKey = readText("key", keyFile);
@@ -114,7 +114,7 @@ function readText(kind: "cert" | "key", file: string): string {
   }
 }
 
-/** What node:crypto says of a key it cannot read may name a part of it: its text stays inside. */
+/** Checks that the pair is usable. Errors never quote node:crypto, because its message may contain a part of the key. */
 function checkPair(files: SigningFiles, certificate: string, privateKey: string): void {
   const { certificateFile, keyFile } = files;
   const parsed = attempt(() => new X509Certificate(certificate));

@@ -12,7 +12,7 @@ import type { PlainRequest } from "#platform/http.ts";
 import type { TokenResult } from "./auth.ts";
 
 interface Known {
-  /** The whole value of the Authorization header. */
+  /** Complete value of the Authorization header. */
   readonly header: string;
   readonly again: () => TokenResult | undefined;
 }
@@ -20,7 +20,7 @@ interface Known {
 export class ConnectionMemory {
   readonly #known = new WeakMap<object, Known>();
 
-  /** Undefined: it is to be authenticated as if it were the first. */
+  /** Returns the remembered result. Undefined: the request must be authenticated like the first of its connection. */
   recall(request: PlainRequest): TokenResult | undefined {
     const connection = connectionOf(request);
     const known = connection && this.#known.get(connection);
@@ -28,7 +28,7 @@ export class ConnectionMemory {
     return known.again();
   }
 
-  /** `result` is about the token in the header of `request`. */
+  /** Remembers `result`, which is about the token in the header of `request`. */
   remember(request: PlainRequest, result: TokenResult): void {
     const connection = connectionOf(request);
     const header = request.headers["authorization"];
@@ -38,7 +38,10 @@ export class ConnectionMemory {
   }
 }
 
-/** A certificate counts before a token, and is looked at each time. */
+/**
+ * Returns the connection, unless its peer has shown a certificate. A certificate takes precedence over a token and is
+ * checked each time.
+ */
 function connectionOf({ peer }: PlainRequest): object | undefined {
   if (peer.kind !== "socket") return undefined;
   const { certificate, proxyCertificate, certificateProblem } = peer;

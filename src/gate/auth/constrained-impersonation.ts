@@ -14,7 +14,7 @@ import type { UserInfo } from "#platform/http.ts";
 import type { Attributes, Authorizer } from "./auth.ts";
 import { groups, nodeNameOf, serviceAccountGroups, splitServiceAccount } from "./groups.ts";
 
-/** The user that the headers name, with nothing added. */
+/** The user that the headers name, with nothing added to it. */
 export interface Wanted {
   readonly name: string;
   readonly uid: string;
@@ -23,7 +23,7 @@ export interface Wanted {
 }
 
 type Granted =
-  /** `groups`: of a node and a service account, those it always has. */
+  /** `groups`: for a node or a service account, the groups that it always has. */
   | { readonly kind: "granted"; readonly groups: readonly string[]; readonly constraint: string }
   | { readonly kind: "refused"; readonly attributes: Attributes; readonly reason: string };
 
@@ -32,7 +32,7 @@ type Refused = Extract<Granted, { readonly kind: "refused" }>;
 const authenticationGroup = "authentication.k8s.io";
 const nodeNameKey = "authentication.kubernetes.io/node-name";
 const keysKey = "authentication.kubernetes.io/associated-node-keys";
-/** From here on the right to all of them is asked for first. */
+/** From this number of checks on, the right to all values is checked first. */
 const manyChecks = 4;
 
 interface Mode {
@@ -71,7 +71,10 @@ function isOnNode(requestor: UserInfo, name: string): boolean {
   return values.length === 1 && values[0] === node;
 }
 
-/** `request`: what is asked for, by the real user. The first refusal when no mode grants it; undefined: none applies. */
+/**
+ * Checks the modes in turn. `request`: attributes of the request by the real user. Returns the first refusal when no
+ * mode grants the impersonation. Undefined: no mode applies.
+ */
 export async function grantConstrained(
   wanted: Wanted,
   request: Attributes,
@@ -97,7 +100,7 @@ function granted(mode: string, wanted: Wanted): Granted {
   return { kind: "granted", groups: own, constraint };
 }
 
-/** Of one mode. */
+/** Checks of one mode. */
 class Check {
   readonly #mode: string;
   readonly #request: Attributes;
@@ -107,11 +110,11 @@ class Check {
     this.#mode = mode;
     this.#authorizer = authorizer;
     const isAssociated = mode === "associated-node";
-    // Its right is that of all of the account's pods, wherever they run: what tells them apart is left out.
+    // This right belongs to all of the account's pods on any node, so the extra fields that tell pods apart are removed.
     this.#request = isAssociated ? { ...request, user: withoutExtra(request.user) } : request;
   }
 
-  /** undefined: granted. */
+  /** Runs the checks. Returns the refusal. Undefined: granted. */
   async run(wanted: Wanted): Promise<Refused | undefined> {
     const verb = `impersonate-on:${this.#mode}:${this.#request.verb}`;
     return (
@@ -205,7 +208,7 @@ function withoutExtra(user: UserInfo): UserInfo {
 const extraKey =
   /^(?=[^/]{1,253}\/)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/[a-z0-9/\-._~%!$&'()*+,;=:]+$/;
 
-/** Keys are domain-prefixed paths in small letters; keys and values are not empty. */
+/** Checks that keys are domain-prefixed paths in lower case, and that keys and values are not empty. */
 function extraFault(extra: Wanted["extra"]): string | undefined {
   for (const [key, values] of Object.entries(extra)) {
     if (key === "") return "impersonating the empty string key in extra is not allowed";

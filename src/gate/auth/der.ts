@@ -8,7 +8,7 @@
  * the subset is a page, and node:crypto's X509Certificate checks the result in the tests.
  */
 
-/** Tag numbers of the universal types in use; constructed ones carry bit 6. */
+/** Tag numbers of the universal types in use. Bit 6 is set in constructed ones. */
 export const Tag = {
   boolean: 0x01,
   integer: 0x02,
@@ -30,13 +30,13 @@ export const Tag = {
 
 export interface DerValue {
   readonly tag: number;
-  /** The content octets; shares memory with the input. */
+  /** Content octets. They share memory with the input. */
   readonly content: Uint8Array;
-  /** Offset just after this value in the input. */
+  /** Offset of the first byte after this value in the input. */
   readonly end: number;
 }
 
-/** Reads the value at `offset`, or undefined when the bytes there are not a whole DER value. */
+/** Reads the value at `offset`. Undefined: the bytes there are not a complete DER value. */
 export function derRead(bytes: Uint8Array, offset: number): DerValue | undefined {
   const tag = bytes[offset];
   const first = bytes[offset + 1];
@@ -45,7 +45,7 @@ export function derRead(bytes: Uint8Array, offset: number): DerValue | undefined
   let start = offset + 2;
   if (first >= 0x80) {
     const octets = first & 0x7f;
-    // Four octets are 4 GiB: more can only be nonsense. 0x80 (indefinite) is not DER.
+    // Four octets are 4 GiB: a longer length is certainly invalid. 0x80 (indefinite length) is not DER.
     if (octets === 0 || octets > 4) return undefined;
     length = 0;
     for (let i = 0; i < octets; i++) length = length * 256 + (bytes[start + i] ?? 0);
@@ -55,7 +55,7 @@ export function derRead(bytes: Uint8Array, offset: number): DerValue | undefined
   return { tag, content: bytes.subarray(start, start + length), end: start + length };
 }
 
-/** The values inside a constructed value, or undefined when they do not fill it exactly. */
+/** Returns the values inside a constructed value. Undefined: they do not fill it exactly. */
 export function derChildren(content: Uint8Array): readonly DerValue[] | undefined {
   const children: DerValue[] = [];
   for (let offset = 0; offset < content.length;) {
@@ -87,7 +87,7 @@ function derHead(tag: number, length: number): Uint8Array {
   return Uint8Array.of(tag, 0x83, length >> 16, (length >> 8) & 0xff, length & 0xff);
 }
 
-/** An unsigned big-endian number as INTEGER: minimal, with a zero octet where the top bit is set. */
+/** Encodes an unsigned big-endian number as minimal INTEGER, with a leading zero octet if the top bit is set. */
 export function derInteger(magnitude: Uint8Array): Uint8Array {
   let start = 0;
   while (start < magnitude.length - 1 && magnitude[start] === 0) start++;
@@ -96,7 +96,7 @@ export function derInteger(magnitude: Uint8Array): Uint8Array {
   return der(Tag.integer, ...padded);
 }
 
-/** `1.2.840.10045.4.3.2` as OBJECT IDENTIFIER. */
+/** Encodes a dotted OID such as `1.2.840.10045.4.3.2` as OBJECT IDENTIFIER. */
 export function derOid(dotted: string): Uint8Array {
   const arcs = dotted.split(".").map(Number);
   const [first = 0, second = 0, ...rest] = arcs;
@@ -111,7 +111,7 @@ function derOidArc(arc: number): number[] {
   return out;
 }
 
-/** Named bits, most significant first: trailing zero bits are not part of the value. */
+/** Encodes named bits, most significant first. Trailing zero bits are not part of the value. */
 export function derNamedBits(bits: Uint8Array): Uint8Array {
   const last = bits.at(-1) ?? 0;
   return derBitString(bits, last === 0 ? 0 : Math.clz32(last & -last) ^ 31);
@@ -125,7 +125,7 @@ export function derBitString(bytes: Uint8Array, unusedBits = 0): Uint8Array {
   return der(Tag.bitString, Uint8Array.of(unusedBits), bytes);
 }
 
-/** UTCTime before 2050, GeneralizedTime after, as RFC 5280 4.1.2.5 asks; whole seconds. */
+/** Encodes whole seconds as UTCTime before 2050, as GeneralizedTime from then on (RFC 5280 4.1.2.5). */
 export function derTime(ms: number): Uint8Array {
   const digits = new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, "");
   const before2050 = Number(digits.slice(0, 4)) < 2050;
@@ -133,7 +133,7 @@ export function derTime(ms: number): Uint8Array {
   return der(before2050 ? Tag.utcTime : Tag.generalizedTime, new TextEncoder().encode(text));
 }
 
-/** Milliseconds since 1970 of a UTCTime or GeneralizedTime in Zulu form, or undefined. */
+/** Returns the milliseconds since 1970 of a UTCTime or GeneralizedTime that ends in Z, or undefined. */
 export function derTimeMs(value: DerValue): number | undefined {
   const text = new TextDecoder().decode(value.content);
   const whole = value.tag === Tag.utcTime ? derCentury(text) + text : text;
@@ -143,7 +143,7 @@ export function derTimeMs(value: DerValue): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** Two-digit years from 50 on are 19xx (RFC 5280 4.1.2.5.1). */
+/** Returns the century of a two-digit year. From 50 on it is 19 (RFC 5280 4.1.2.5.1). */
 function derCentury(text: string): string {
   return Number(text.slice(0, 2)) >= 50 ? "19" : "20";
 }

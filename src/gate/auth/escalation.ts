@@ -19,22 +19,22 @@ const rbacGroup = "rbac.authorization.k8s.io";
 
 interface PolicyWrite {
   readonly user: UserInfo;
-  /** roles, clusterroles, rolebindings or clusterrolebindings. */
+  /** Resource: roles, clusterroles, rolebindings or clusterrolebindings. */
   readonly resource: string;
-  /** "" for the cluster-wide two. */
+  /** Namespace, or "" for the two cluster-wide resources. */
   readonly namespace: string;
   readonly object: AnyObject;
   readonly oldObject: AnyObject | undefined;
 }
 
 interface EscalationDeps {
-  /** The whole chain: `escalate` and `bind` may be allowed by anyone. */
+  /** The whole chain, because any authorizer may allow `escalate` and `bind`. */
   readonly authorizer: Authorizer;
-  /** What the user holds, and what roles hold. */
+  /** Knows the rules that the user holds and the rules of roles. */
   readonly rbac: RbacAuthorizer;
 }
 
-/** The refusal of a write that would hand out more than its writer has, or undefined. */
+/** Returns the refusal of a write that would grant more rights than its user has, or undefined. */
 export async function escalationError(
   deps: EscalationDeps,
   write: PolicyWrite,
@@ -45,7 +45,7 @@ export async function escalationError(
   return binding ? bindingError(deps, write) : roleError(deps, write);
 }
 
-/** Only metadata differs: finalizers and owners may be changed by the garbage collector. */
+/** Returns whether only metadata differs. The garbage collector may change finalizers and owners. */
 function grantsSame(a: AnyObject, b: AnyObject): boolean {
   const essence = (object: AnyObject): string =>
     JSON.stringify([
@@ -78,7 +78,7 @@ function hasAggregationRule(role: AnyObject | undefined): boolean {
   return (rule?.clusterRoleSelectors?.length ?? 0) > 0;
 }
 
-/** An aggregated role can gather anything, so its writer must hold everything. */
+/** An aggregated role can collect any rule, so its writer must hold all rights. */
 const fullAuthority: readonly PolicyRule[] = [
   { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
   { verbs: ["*"], nonResourceURLs: ["*"] },
@@ -90,7 +90,7 @@ async function bindingError(
 ): Promise<ApiError | undefined> {
   const { object, user, namespace, resource } = write;
   const roleRef = object["roleRef"] as RoleRef | undefined;
-  // A binding without a role is validation's to refuse.
+  // Validation refuses a binding without a role.
   if (roleRef === undefined) return undefined;
   const roleResource = roleRef.kind === "ClusterRole" ? "clusterroles" : "roles";
   if (await mayDo(deps, write, "bind", roleResource, roleRef.name)) return undefined;
@@ -122,7 +122,7 @@ async function mayDo(
   return decision.allowed;
 }
 
-/** Some 20 ms of work, and a message of some 200 KB: upstream would go on until its request times out. */
+/** Limits to some 20 ms of work and a message of some 200 KB. Upstream continues until its request times out. */
 const limits: CoverLimits = { stepsMax: 1_000_000, missingMax: 5000 };
 const notAllLooked = "(not all of the rules were looked at: there are too many)";
 

@@ -1,9 +1,9 @@
-/** The 403 of a request no authorizer allowed, worded as kubectl users know it. */
+/** The 403 answer to a request that no authorizer allowed, in the words that kubectl users know. */
 import type { ApiError } from "#api/status.ts";
 import { failure, forbidden } from "#api/status.ts";
 import type { Attributes } from "./auth.ts";
 
-/** `User "u" cannot get resource "pods" in API group "" in the namespace "n"`. */
+/** Returns a text such as `User "u" cannot get resource "pods" in API group "" in the namespace "n"`. */
 function forbiddenMessage(attributes: Attributes): string {
   const user = JSON.stringify(attributes.user.name);
   const { verb, path, group, namespace, subresource } = attributes;
@@ -13,7 +13,7 @@ function forbiddenMessage(attributes: Attributes): string {
   return `User ${user} cannot ${verb} resource "${resource}" in API group "${group}" ${scope}`;
 }
 
-/** `reason`: what the authorizers said, "" when nothing. */
+/** `reason`: the reasons of the authorizers, or "" if they gave none. */
 export function authorizationError(attributes: Attributes, reason: string): ApiError {
   const message = forbiddenMessage(attributes) + (reason === "" ? "" : `: ${reason}`);
   if (!attributes.isResourceRequest) return failure(403, "Forbidden", `forbidden: ${message}`, {});

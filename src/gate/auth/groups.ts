@@ -1,4 +1,4 @@
-/** The names Kubernetes gives to users and groups of its own. */
+/** Names that Kubernetes gives to its own users and groups. */
 import type { UserInfo } from "#platform/http.ts";
 
 export const groups = {
@@ -11,7 +11,7 @@ export const groups = {
 } as const;
 
 export const anonymousName = "system:anonymous";
-/** Of the certificate that this server shows to kubelets: kubeadm's name. */
+/** Common name of the certificate that this server shows to kubelets, as kubeadm names it. */
 export const kubeletClientName = "kube-apiserver-kubelet-client";
 const nodeUserPrefix = "system:node:";
 const serviceAccountPrefix = "system:serviceaccount:";
@@ -25,7 +25,7 @@ export function serviceAccountGroups(namespace: string): readonly string[] {
 }
 
 const namespaceName = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-/** A DNS subdomain: of accounts, and of nodes. */
+/** Name of a service account or a node: a DNS subdomain. */
 const accountName =
   /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
@@ -42,20 +42,20 @@ export function splitServiceAccount(
   return isAccount ? { namespace, name } : undefined;
 }
 
-/** Of the user name of a node; undefined for any other. */
+/** Returns the node's name from the user name of a node, undefined for any other user name. */
 export function nodeNameOf(user: string): string | undefined {
   if (!user.startsWith(nodeUserPrefix)) return undefined;
   const name = user.slice(nodeUserPrefix.length);
   return accountName.test(name) ? name : undefined;
 }
 
-/** Adds system:authenticated, as every successful authentication does; anonymous stays as it is. */
+/** Adds system:authenticated, as every successful authentication does. The anonymous user stays unchanged. */
 export function withAuthenticated(user: UserInfo): UserInfo {
   if (user.name === anonymousName || user.groups.includes(groups.authenticated)) return user;
   return { ...user, groups: [...user.groups, groups.authenticated] };
 }
 
-/** The node a user identifies: `system:node:NAME` in system:nodes. "" when it names none. */
+/** Returns the node that a user is: `system:node:NAME` in system:nodes. The name is "" if the user name contains none. */
 export function nodeIdentity(user: UserInfo): { readonly isNode: boolean; readonly name: string } {
   if (!user.name.startsWith(nodeUserPrefix)) return { isNode: false, name: "" };
   const isNode = user.groups.includes(groups.nodes);

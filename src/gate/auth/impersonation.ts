@@ -18,29 +18,29 @@ import {
 } from "./groups.ts";
 
 type Impersonation =
-  /** No such header: the request goes on as it is. */
+  /** The request has no such header and continues as it is. */
   | { readonly kind: "none" }
-  /** `constraint`: the verb of the mode that granted it; "" for plain impersonation. */
+  /** `constraint`: the verb of the mode that granted the impersonation. "": plain impersonation. */
   | { readonly kind: "user"; readonly user: UserInfo; readonly constraint: string }
-  /** 403 for `attributes`. */
+  /** The answer is 403 for `attributes`. */
   | { readonly kind: "forbidden"; readonly attributes: Attributes; readonly reason: string }
-  /** 400. */
+  /** The answer is 400. */
   | { readonly kind: "bad-request"; readonly message: string };
 
 interface Part {
   readonly kind: "ServiceAccount" | "User" | "Group" | "UserExtra" | "UID";
   readonly namespace: string;
   readonly name: string;
-  /** For UserExtra: the key. */
+  /** Key of a UserExtra. */
   readonly key: string;
 }
 
 const authenticationGroup = "authentication.k8s.io";
 const extraPrefix = "impersonate-extra-";
-/** Every part is one authorisation; a request has no use for more. */
+/** Maximum number of parts. Each costs one authorization; no real request needs more. */
 const partsMax = 512;
 
-/** `asked`: the request itself, by the real user; called once where somebody is meant. */
+/** `asked`: returns the attributes of the request by the real user. Called once, and only if the headers name a user. */
 export async function impersonate(
   request: PlainRequest,
   user: UserInfo,
@@ -77,7 +77,7 @@ function isText({ namespace, name, key }: Part): boolean {
   return [namespace, name, key].every((text) => text.isWellFormed());
 }
 
-/** The user first, when there is one. */
+/** Lists the parts that the headers request, the user first if there is one. */
 function listRequestedParts(request: PlainRequest): readonly Part[] {
   const { headers } = request;
   const parts: Part[] = [];
@@ -105,18 +105,18 @@ function linesOf({ headers, impersonateLines }: PlainRequest, header: string): r
   return impersonateLines?.[header] ?? joined.split(",").map((entry) => entry.trim());
 }
 
-/** Of a header that has one value: the first line counts, as upstream. */
+/** Returns the value of a single-valued header. Its first line is used, as upstream. */
 function firstLine({ headers, impersonateLines }: PlainRequest, header: string): string {
   return impersonateLines?.[header]?.[0] ?? headers[header] ?? "";
 }
 
-/** Keys are percent-encoded in the header name; one that is not well formed is taken as it is. */
+/** Decodes a percent-encoded key of a header name. A key that is not well-formed is used unchanged. */
 function unescapeKey(key: string): string {
   if (/%(?![0-9a-f]{2})/i.test(key)) return key;
   try {
     return decodeURIComponent(key);
   } catch {
-    // Encoded bytes that are no UTF-8: a text that is not well-formed, which `isText` refuses.
+    // The encoded bytes are not UTF-8. The returned text is not well-formed, so `isText` refuses it.
     return `${key}\udfff`;
   }
 }
@@ -161,7 +161,7 @@ function wantedOf(parts: readonly Part[]): Wanted {
   };
 }
 
-/** Those that were asked for, or a service account's own. */
+/** Returns the requested groups, or those of a service account if none was requested. */
 function plainGroups({ name, groups: given }: Wanted): readonly string[] {
   const account = splitServiceAccount(name);
   if (given.length > 0 || account === undefined) return given;
@@ -177,7 +177,7 @@ function buildUser({ name, uid, extra }: Wanted, own: readonly string[]): UserIn
   };
 }
 
-/** system:authenticated, unless the caller said otherwise; anonymous is never authenticated. */
+/** Adds system:authenticated unless the caller requested one of the two groups. The anonymous user gets system:unauthenticated. */
 function withStanding(name: string, given: readonly string[]): readonly string[] {
   const { authenticated, unauthenticated } = groups;
   if (name === anonymousName) {
@@ -187,7 +187,7 @@ function withStanding(name: string, given: readonly string[]): readonly string[]
   return said ? given : [...given, authenticated];
 }
 
-/** As Go prints a user. */
+/** Prints a user as Go does. */
 function printWanted({ name, uid, groups: given, extra }: Wanted): string {
   const list = (values: readonly string[]): string =>
     values.length === 0 ? "[]string(nil)" : `[]string{${values.map(quoted).join(", ")}}`;

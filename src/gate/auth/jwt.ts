@@ -20,11 +20,11 @@ export interface SigningKey extends VerifyKey {
   readonly privateKey: KeyObject;
 }
 
-/** Claims as found: anything may be missing or of another type. */
+/** Claims as the token contains them: any claim may be missing or of another type. */
 export type RawClaims = Readonly<Record<string, unknown>>;
 
 const tokenLengthMax = 16_384;
-/** Throws where bytes are no text. */
+/** Decoder that throws if the bytes are no UTF-8. */
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export function verifyKey(publicKeyPem: string): VerifyKey {
@@ -55,19 +55,19 @@ export function signToken(key: SigningKey, claims: object): string {
   return `${signed}.${signature.toString("base64url")}`;
 }
 
-/** JOSE wants r and s side by side where crypto's default is DER; RSA keys ignore the option. */
+/** JOSE needs r and s concatenated, while crypto's default is DER. RSA keys ignore the option. */
 function signatureKey(key: KeyObject): { key: KeyObject; dsaEncoding: "ieee-p1363" } {
   return { key, dsaEncoding: "ieee-p1363" };
 }
 
-/** The claims of a token, unverified: to see whether it is one of ours at all. */
+/** Returns the unverified claims of a token, to see whether this server may have issued it. */
 export function peekClaims(token: string): RawClaims | undefined {
   if (token.length > tokenLengthMax) return undefined;
   const parts = token.split(".");
   return parts.length === 3 ? parseObject(parts[1] ?? "") : undefined;
 }
 
-/** True when one of `keys` signed `token`. A key id in the header narrows the choice, as upstream. */
+/** Returns whether one of `keys` signed `token`. A key id in the header restricts the keys, as upstream. */
 export function hasValidSignature(token: string, keys: readonly VerifyKey[]): boolean {
   const [header = "", claims = "", signature = ""] = token.split(".");
   const keyId = parseObject(header)?.["kid"];

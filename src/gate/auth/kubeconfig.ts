@@ -1,8 +1,8 @@
-/** A kubeconfig with everything embedded, as kubectl and client libraries read it. */
+/** A kubeconfig with all certificates and keys embedded, as kubectl and client libraries read it. */
 import { createPrivateKey } from "node:crypto";
 
 interface KubeconfigOptions {
-  /** `https://127.0.0.1:6443`. */
+  /** URL of the server, such as `https://127.0.0.1:6443`. */
   readonly server: string;
   /** PEM texts. */
   readonly ca: string;
@@ -12,7 +12,10 @@ interface KubeconfigOptions {
   readonly cluster: string;
 }
 
-/** Holds a private key: the caller writes it with mode 0600. Names are quoted as JSON, which is YAML. */
+/**
+ * Returns a kubeconfig. It contains a private key, so the caller writes it with mode 0600. Names are quoted as JSON,
+ * which is valid YAML.
+ */
 export function kubeconfigYaml(options: KubeconfigOptions): string {
   const quote = (text: string): string => JSON.stringify(text);
   const base64 = (pem: string): string => Buffer.from(pem).toString("base64");

@@ -33,7 +33,7 @@ export function legacyClaims({ namespace, account, secretName }: LegacyClaims): 
   };
 }
 
-/** Undefined when one of them is missing, or the subject is another account's. */
+/** Reads the claims. Undefined: a claim is missing, or the subject is another account's. */
 export function readLegacyClaims(raw: RawClaims): LegacyClaims | undefined {
   const text = (name: string): string => {
     const value = raw[prefix + name];
@@ -49,7 +49,7 @@ export function readLegacyClaims(raw: RawClaims): LegacyClaims | undefined {
   return { namespace, account, secretName };
 }
 
-/** Why the token is not good, or undefined while it is. */
+/** Returns why the token is not valid. Undefined: it is valid. */
 export function legacyFault(
   claims: LegacyClaims,
   token: string,
@@ -74,7 +74,7 @@ export function legacyFault(
   return `the token in secret ${namespace}/${secretName} for service account ${namespace}/${account.name} has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the '${invalidSince}' label from the secret to temporarily allow use of this token`;
 }
 
-/** A Secret of another type says nothing about tokens, whatever it holds. */
+/** Returns whether the Secret contains the token. A Secret of another type never counts, whatever its data. */
 function holds(secret: KubeObject, token: string): boolean {
   const { type, data } = secret as { readonly type?: string; readonly data?: object };
   if (type !== "kubernetes.io/service-account-token") return false;

@@ -28,7 +28,7 @@ type Check = (node: string, attributes: Attributes) => Decision;
 
 export class NodeAuthorizer implements Authorizer {
   readonly #relations: NodeRelations;
-  /** Rules of ClusterRole system:node, for everything not divided by node. */
+  /** Rules of ClusterRole system:node, for all resources that are not divided by node. */
   readonly #rules: readonly PolicyRule[];
   readonly #checks: ReadonlyMap<string, Check>;
 
@@ -63,7 +63,7 @@ export class NodeAuthorizer implements Authorizer {
     return when(this.#rules.some((rule) => ruleAllows(rule, attributes)));
   }
 
-  /** A node's rights depend on its pods, so they cannot be listed. */
+  /** Returns no rules: a node's rights depend on its pods, so they cannot be listed. */
   rulesFor(user: UserInfo): Rules {
     if (!nodeIdentity(user).isNode) return { rules: [], incomplete: false };
     const error = "node authorizer does not support user rule resolution";
@@ -89,7 +89,7 @@ export class NodeAuthorizer implements Authorizer {
     return noOpinion("can only list/watch pods with spec.nodeName field selector");
   };
 
-  /** Get, list and watch of single objects. */
+  /** Returns the check for get, list and watch of single objects. */
   #readsOf(kind: RelatedKind): Check {
     return (node, attributes) => {
       const { verb, subresource, namespace } = attributes;
@@ -200,7 +200,7 @@ const checkLease: Check = (node, { verb, namespace, name }) => {
   if (namespace !== leaseNamespace) {
     return noOpinion(`can only access leases in the "${leaseNamespace}" system namespace`);
   }
-  // On create the name is still in the unread body.
+  // On create the name is in the body, which has not been read yet.
   if (verb === "create" || name === node) return allow;
   return noOpinion("can only access node lease with the same name as the requesting node");
 };

@@ -22,7 +22,7 @@ const attachments = { group: "storage.k8s.io", resource: "volumeattachments" };
 const slices = { group: "resource.k8s.io", resource: "resourceslices" };
 const certificateRequests = { group: "certificates.k8s.io", resource: "podcertificaterequests" };
 
-/** What a question is about; the fields of `PodReferences` are referred to by pods. */
+/** Kind of object that may belong to a node. Objects of the kinds in `PodReferences` belong to it through the pods that refer to them. */
 export type RelatedKind =
   | keyof PodReferences
   | "pods"
@@ -43,7 +43,7 @@ export class NodeRelations {
     this.#lookup = deps.lookup;
   }
 
-  /** True when the object of that kind, namespace and name belongs to `node`. */
+  /** Returns whether the object of that kind, namespace and name belongs to `node`. */
   isRelated(node: string, kind: RelatedKind, namespace: string, name: string): boolean {
     switch (kind) {
       case "pods":
@@ -65,7 +65,7 @@ export class NodeRelations {
     }
   }
 
-  /** The object names the node in spec.nodeName. */
+  /** Returns whether the object names the node in spec.nodeName. */
   #names(
     node: string,
     resource: { readonly group: string; readonly resource: string },

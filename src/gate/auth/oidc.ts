@@ -1,10 +1,10 @@
-/** What lets others check our service-account tokens: the discovery document and the key set. */
+/** Discovery document and key set, with which other parties verify this server's service-account tokens. */
 import type { VerifyKey } from "./jwt.ts";
 
 export const jwksPath = "/openid/v1/jwks";
 export const discoveryPath = "/.well-known/openid-configuration";
 
-/** `keysUrl`: where clients get the key set; absent: at `jwksPath` of the issuer. */
+/** `keysUrl`: URL of the key set for clients. Absent: `jwksPath` below the issuer. */
 export function discoveryDocument(
   issuer: string,
   keysUrl: string | undefined,
@@ -19,7 +19,7 @@ export function discoveryDocument(
   };
 }
 
-/** RFC 7517 key set; public halves only. */
+/** Returns the RFC 7517 key set. It contains only public keys. */
 export function keySet(keys: readonly VerifyKey[]): { readonly keys: readonly object[] } {
   return {
     keys: keys.map((key) => ({

@@ -31,41 +31,41 @@ import type { IssuedCertificate, IssueOptions, KeyPair, SubjectName } from "./pk
 export interface Pki {
   readonly authority: IssuedCertificate;
   readonly server: IssuedCertificate;
-  /** kubernetes-admin in system:masters. */
+  /** Client certificate of kubernetes-admin in system:masters. */
   readonly admin: IssuedCertificate;
   readonly scheduler: IssuedCertificate;
   readonly controllerManager: IssuedCertificate;
-  /** Signs for, and is trusted by, aggregated API servers only. */
+  /** Authority that signs client certificates for aggregated API servers. Only these servers trust it. */
   readonly frontProxyAuthority: IssuedCertificate;
   readonly frontProxyClient: IssuedCertificate;
   readonly serviceAccount: TokenKeys;
-  /** File names made or renewed by this call; for one log line. */
+  /** Names of the files that this call made or renewed, for one log line. */
   readonly written: readonly string[];
 }
 
-/** What replicas share, and one serving certificate each. */
+/** Files that replicas share, and one serving certificate for each replica. */
 export interface ReplicatedPki extends Omit<Pki, "server"> {
   readonly servers: readonly IssuedCertificate[];
-  /** What replicas show to kubelets. */
+  /** Client certificate that replicas show to kubelets. */
   readonly kubeletClient: IssuedCertificate;
 }
 
-/** What signs service-account tokens, and what their signatures are checked by. */
+/** Key that signs service-account tokens, and keys that verify their signatures. */
 interface TokenKeys extends KeyPair {
-  /** PEM, newest first: keys that signed before; their tokens are good for as long as these are here. */
+  /** PEM, newest first: public keys of earlier signing keys. Their tokens are valid as long as the keys are in the list. */
   readonly olderPublicKeys: readonly string[];
 }
 
 export interface PkiOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** Names and addresses beyond `standardHosts`. */
+  /** Names and addresses in addition to `standardHosts`. */
   readonly extraHosts: readonly string[];
   /** First address of the service range. */
   readonly serviceAddress: string;
 }
 
-/** A file of the directory cannot be used; the message is for the operator. */
+/** A file of the directory cannot be used. The message is for the operator. */
 export class PkiError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -74,12 +74,12 @@ export class PkiError extends Error {
 }
 
 const dayMs = 86_400_000;
-/** kubeadm's lifetimes: authorities ten years, leaves one. */
+/** Lifetimes as in kubeadm: authorities ten years, leaf certificates one year. */
 const authorityDays = 3650;
 const leafDays = 365;
-/** A leaf with less than this left is renewed at start. */
+/** A leaf certificate with fewer days left is renewed at start. */
 const renewDays = 30;
-/** Peers whose clocks are behind ours still accept a fresh certificate. */
+/** Certificates start earlier by this time, so that peers whose clocks are behind accept a new one. */
 const backdateMs = 3_600_000;
 
 function standardHosts(serviceAddress: string): readonly string[] {
@@ -95,7 +95,7 @@ function standardHosts(serviceAddress: string): readonly string[] {
   ];
 }
 
-/** Makes `directory` whole and returns its contents. Synchronous: runs once, at start. */
+/** Makes the missing files of `directory` and returns its contents. Synchronous, because it runs once, at start. */
 export function ensurePki(directory: string, options: PkiOptions): Pki {
   const files = openPki(directory, { ...options, renewsLeaves: false });
   const { authority, ...shared } = sharedPki(files);
@@ -103,7 +103,7 @@ export function ensurePki(directory: string, options: PkiOptions): Pki {
 }
 
 interface ReplicatedPkiOptions extends Omit<PkiOptions, "extraHosts"> {
-  /** Of each replica: names and addresses beyond `standardHosts`. */
+  /** Names and addresses of each replica in addition to `standardHosts`. */
   readonly hosts: readonly (readonly string[])[];
 }
 
@@ -153,7 +153,7 @@ function sharedPki(files: PkiDirectory): Omit<Pki, "server"> {
 }
 
 interface DirectoryOptions extends Omit<PkiOptions, "extraHosts"> {
-  /** Leaves are replaced whatever they hold. */
+  /** Whether leaf certificates are replaced in any case. */
   readonly renewsLeaves: boolean;
 }
 
@@ -205,7 +205,7 @@ class PkiDirectory {
     );
   }
 
-  /** sa.key signs; sa.pub holds its public half first, then the public keys from before rotations. */
+  /** Returns the token keys. sa.key signs. sa.pub contains its public key first, then the public keys from before rotations. */
   serviceAccount(): TokenKeys {
     const privateKey = this.#read("sa.key");
     const published = this.#read("sa.pub");
@@ -221,7 +221,7 @@ class PkiDirectory {
     const publicKey = this.#derivePublicKey(privateKey);
     const known = this.#publicKeys(published ?? "");
     const olderPublicKeys = known.filter((key) => key !== publicKey);
-    // The public half follows from the private one: a copy that is missing is made, none is taken away.
+    // The public key follows from the private key, so a missing copy is added. No key is removed.
     if (known.length === olderPublicKeys.length) {
       this.#write("sa.pub", [publicKey, ...olderPublicKeys].join(""), 0o644);
     }
@@ -350,7 +350,7 @@ function sameHosts(a: readonly string[], b: readonly string[]): boolean {
   return normal(a) === normal(b);
 }
 
-/** One spelling per host: certificates print IPv6 addresses in full. */
+/** Returns one spelling per host, because certificates print IPv6 addresses in full. */
 function normalHost(host: string): string {
   return isIPv6(host) ? Buffer.from(ipv6Bytes(host)).toString("hex") : host.toLowerCase();
 }

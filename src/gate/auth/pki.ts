@@ -42,7 +42,7 @@ export interface SubjectName {
 
 export interface IssueOptions {
   readonly validity: Validity;
-  /** 16 random bytes; the top bit is cleared so that the number is positive. */
+  /** Serial number: 16 random bytes. The top bit is cleared so that the number is positive. */
   readonly serial: Uint8Array;
 }
 
@@ -60,10 +60,10 @@ const oids = {
   clientAuth: "1.3.6.1.5.5.7.3.2",
 } as const;
 
-/** KeyUsage bits, most significant first, and how many low bits of the octet are unused. */
+/** KeyUsage bits, most significant first, and number of unused low bits of the octet. */
 const keyUsage = {
   digitalSignature: { bits: 0x80, unused: 7 },
-  /** keyCertSign + cRLSign. */
+  /** keyCertSign and cRLSign. */
   certificateSigning: { bits: 0x06, unused: 1 },
 } as const;
 
@@ -93,7 +93,7 @@ export function makeAuthority(commonName: string, options: IssueOptions): Issued
   });
 }
 
-/** A serving certificate for `hosts` (names and addresses become subject alternative names). */
+/** Makes a serving certificate for `hosts`, whose names and addresses become subject alternative names. */
 export function makeServerCertificate(
   authority: IssuedCertificate,
   commonName: string,
@@ -106,7 +106,7 @@ export function makeServerCertificate(
   ]);
 }
 
-/** A client certificate: Kubernetes reads the common name as the user, organizations as groups. */
+/** Makes a client certificate. Kubernetes reads the common name as the user, organizations as groups. */
 export function makeClientCertificate(
   authority: IssuedCertificate,
   subject: SubjectName,
@@ -117,7 +117,7 @@ export function makeClientCertificate(
   ]);
 }
 
-/** The names and addresses a certificate is valid for, as makeServerCertificate was given them. */
+/** Returns the names and addresses that a certificate is valid for, in the form that makeServerCertificate takes. */
 export function certificateHosts(pem: string): readonly string[] {
   const text = new X509Certificate(pem).subjectAltName ?? "";
   if (text === "") return [];
@@ -145,7 +145,7 @@ function issueLeaf(
   });
 }
 
-/** Authorities of ours have exactly a common name; pki-files refuses any other. */
+/** This server's authorities have a common name and nothing else. pki-files refuses any other. */
 function commonNameOf(certificate: X509Certificate): string {
   const match = /^CN=(.+)$/.exec(certificate.subject);
   assert(match !== null, "the authority's subject is one common name", {
@@ -191,7 +191,7 @@ function keyIdExtensions(order: Issue): readonly Uint8Array[] {
   return [extension(oids.subjectKeyId, own), extension(oids.authorityKeyId, authority)];
 }
 
-/** Verifiers must understand basic constraints and key usage, so they are critical. */
+/** Encodes a critical extension. Verifiers must understand basic constraints and key usage. */
 function extension(oid: string, value: Uint8Array): Uint8Array {
   const critical = oid === oids.basicConstraints || oid === oids.keyUsage;
   const flag = critical ? [der(Tag.boolean, Uint8Array.of(0xff))] : [];
@@ -213,7 +213,7 @@ function encodeName(name: SubjectName): Uint8Array {
   return der(Tag.sequence, ...sets);
 }
 
-/** GeneralName: [7] address, [2] DNS name. */
+/** Encodes a GeneralName: [7] for an address, [2] for a DNS name. */
 function encodeHost(host: string): Uint8Array {
   if (isIPv4(host)) return der(0x87, Uint8Array.from(host.split(".").map(Number)));
   if (isIPv6(host)) return der(0x87, ipv6Bytes(host));
@@ -234,7 +234,7 @@ function spkiOf(publicKeyPem: string): Uint8Array {
   return createPublicKey(publicKeyPem).export({ type: "spki", format: "der" });
 }
 
-/** SHA-1 over the key: an identifier that joins certificate and issuer (RFC 5280 4.2.1.2), no secret. */
+/** Returns the SHA-1 of the key: an identifier that links certificate and issuer (RFC 5280 4.2.1.2), not a secret. */
 function keyId(spki: Uint8Array): Uint8Array {
   return createHash("sha1").update(spki).digest();
 }

@@ -27,9 +27,9 @@ interface Subject {
   readonly namespace?: string;
 }
 
-/** What one subject of one binding gives. */
+/** Role that one binding gives to one of its subjects. */
 interface Grant {
-  /** "" for a ClusterRoleBinding: everywhere. */
+  /** Namespace of the binding. "": a ClusterRoleBinding, which applies everywhere. */
   readonly namespace: string;
   readonly bindingName: string;
   readonly roleRef: RoleRef;
@@ -55,9 +55,9 @@ export class RbacAuthorizer implements Authorizer {
   #bindings: ReadonlySet<AnyObject> = new Set();
   /** By namespace of the binding; "" for a ClusterRoleBinding. */
   readonly #grants = new Map<string, SubjectGrants>();
-  /** Of this version of the policy. */
+  /** Indexed rules of roles in this version of the policy. */
   #roles = new Map<string, RuleIndex | undefined>();
-  /** Of grants that have allowed something. */
+  /** Decisions of grants that have allowed a request. */
   readonly #decisions = new WeakMap<Grant, Decision>();
   readonly #indexes = new WeakMap<readonly PolicyRule[], RuleIndex>();
 
@@ -81,7 +81,7 @@ export class RbacAuthorizer implements Authorizer {
     return { allowed: false, denied: false, reason: missingReason([...missing]) };
   }
 
-  /** The first grant in force at `at` that allows it. Roles that do not exist go to `missing`, once each. */
+  /** Returns the first grant at `at` that allows the request. Adds each role that does not exist to `missing` once. */
   #allowingIn(at: string, attributes: Attributes, missing: Set<string>): Grant | undefined {
     const grants = this.#grants.get(at);
     if (grants === undefined) return undefined;
@@ -110,7 +110,7 @@ export class RbacAuthorizer implements Authorizer {
     return undefined;
   }
 
-  /** Its text is made once: the same few grants allow most requests. */
+  /** Returns the decision of a grant. It is made once, because the same few grants allow most requests. */
   #allowed(grant: Grant): Decision {
     const known = this.#decisions.get(grant);
     if (known !== undefined) return known;
@@ -128,7 +128,7 @@ export class RbacAuthorizer implements Authorizer {
     return { rules: lists.flat(), incomplete: false };
   }
 
-  /** The rules behind a reference made in `namespace`, or undefined when the role does not exist. */
+  /** Returns the rules of the role that a reference in `namespace` names. Undefined: the role does not exist. */
   rulesOfRole(roleRef: RoleRef, namespace: string): readonly PolicyRule[] | undefined {
     const role =
       roleRef.kind === "ClusterRole"
@@ -148,7 +148,7 @@ export class RbacAuthorizer implements Authorizer {
     return index;
   }
 
-  /** Cluster-wide grants and those of `namespace`, of the user and all of the groups. */
+  /** Yields the cluster-wide grants and those of `namespace`, for the user and all of the user's groups. */
   *#grantsOf(user: UserInfo, namespace: string): Generator<Grant> {
     this.#refresh();
     const inForce = new Set(["", namespace]);
@@ -174,7 +174,7 @@ export class RbacAuthorizer implements Authorizer {
     this.#update();
   }
 
-  /** Only bindings that changed are read again. */
+  /** Reads the changed bindings again, and only these. */
   #update(): void {
     this.#roles = new Map();
     const now = new Set(
@@ -218,7 +218,7 @@ export class RbacAuthorizer implements Authorizer {
 
 const noRules: readonly PolicyRule[] = [];
 
-/** What the bindings of one namespace give, by subject and binding. */
+/** Grants of the bindings of one namespace, by subject and binding. */
 interface SubjectGrants {
   readonly users: Map<string, Map<AnyObject, Grant>>;
   readonly groups: Map<string, Map<AnyObject, Grant>>;
@@ -228,7 +228,7 @@ function subjectsOf(binding: AnyObject): readonly Subject[] {
   return (binding["subjects"] ?? []) as readonly Subject[];
 }
 
-/** Undefined for a subject that nobody is. */
+/** Returns where a grant is filed. Undefined: no user can match the subject. */
 function placeOf(
   subject: Subject,
   bindingNamespace: string,

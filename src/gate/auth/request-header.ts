@@ -12,9 +12,9 @@ import { certificateIdentity } from "./certificate.ts";
 import { withAuthenticated } from "./groups.ts";
 
 export interface RequestHeaderOptions {
-  /** Common names; empty: any that the authority signed. */
+  /** Accepted common names. Empty: any that the authority signed. */
   readonly allowedNames: readonly string[];
-  /** Names of headers in any case; the first that has a value names the user. */
+  /** Names of headers in any case. The first header that has a value names the user. */
   readonly usernameHeaders: readonly string[];
   readonly uidHeaders: readonly string[];
   readonly groupHeaders: readonly string[];
@@ -81,7 +81,7 @@ function withoutProxy(peer: Peer & { kind: "socket" }): AuthenticationResult {
   return { kind: "rejected", message: "x509: certificate signed by unknown authority" };
 }
 
-/** One line where the transport kept none apart: it keeps them of every peer with such a certificate. */
+/** Returns the lines of a header, or its value as one line. The transport keeps separate lines for every peer with a proxy certificate. */
 function linesOf({ headers, headerLines }: PlainRequest, header: string): readonly string[] {
   const single = ownEntry(headers, header);
   return ownEntry(headerLines ?? {}, header) ?? (single === undefined ? [] : [single]);
@@ -102,7 +102,7 @@ function extraOf(
   return Object.fromEntries(extra);
 }
 
-/** A key that is not well escaped is taken as it is, as upstream. */
+/** Decodes a key. A key that is not well escaped is used unchanged, as upstream. */
 function unescapedKey(key: string): string {
   try {
     return decodeURIComponent(key);

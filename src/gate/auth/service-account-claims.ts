@@ -24,16 +24,16 @@ export interface ServiceAccountClaims {
   readonly pod?: BoundReference;
   readonly secret?: BoundReference;
   readonly node?: BoundReference;
-  /** Seconds since 1970, before `expiresAt`: its client should have fetched another one by then. */
+  /** Seconds since 1970, before `expiresAt`. The client should have fetched a new token by then. */
   readonly warnAfter?: number;
 }
 
-/** go-jose's leeway: also for how long something deleted stays good. */
+/** Leeway of go-jose. A deleted object also keeps its tokens valid for this time. */
 const leewaySeconds = 60;
 
 const core = (resource: string): GroupResource => ({ group: "", resource });
 
-/** Reads claims, or undefined when they are not those of a bound service-account token. */
+/** Reads the claims. Undefined: they are not those of a bound service-account token. */
 export function readClaims(raw: RawClaims): ServiceAccountClaims | undefined {
   const kubernetes = asObject(raw["kubernetes.io"]);
   const namespace = kubernetes?.["namespace"];
@@ -86,7 +86,7 @@ function asObject(value: unknown): RawClaims | undefined {
   return typeof value === "object" && value !== null ? (value as RawClaims) : undefined;
 }
 
-/** Why the token is no longer good, or undefined while it is. */
+/** Returns why the token is no longer valid. Undefined: it is valid. */
 export function claimsFault(
   claims: ServiceAccountClaims,
   lookup: Lister,
@@ -122,7 +122,7 @@ function boundFault(
   const fault = (resource: string, namespace: string, what: string, ref?: BoundReference) =>
     ref && referenceFault(lookup.get(core(resource), namespace, ref.name), what, ref, nowMs);
   const { namespace, secret, pod, node } = claims;
-  // The node of a pod-bound token is information, not a binding.
+  // The node of a pod-bound token is only information: the token is not bound to it.
   const boundNode = pod === undefined ? node : undefined;
   return (
     fault("secrets", namespace, "secret", secret) ??
@@ -145,7 +145,7 @@ function referenceFault(
   return `${title} UID (${uid}) does not match service account ${what} ref claim (${reference.uid})`;
 }
 
-/** Deleted longer ago than the leeway; what is only terminating still speaks. */
+/** Returns whether the object's deletion is longer ago than the leeway. An object that is still terminating counts as present. */
 function isGone(object: KubeObject, nowMs: number): boolean {
   const deleted = object.metadata?.deletionTimestamp;
   return deleted !== undefined && Date.parse(deleted) < nowMs - leewaySeconds * 1000;

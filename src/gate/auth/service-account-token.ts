@@ -34,24 +34,24 @@ interface TokenOrder {
   readonly pod?: BoundReference;
   readonly secret?: BoundReference;
   readonly node?: BoundReference;
-  /** Less than `expirationSeconds`: a use after it is noted. Absent: none is. */
+  /** Less than `expirationSeconds`. Each use of the token after this time is noted. Absent: no use is noted. */
   readonly warnAfterSeconds?: number;
 }
 
 interface ServiceAccountTokenOptions {
-  /** `https://kubernetes.default.svc.cluster.local`: of new tokens. */
+  /** Issuer of new tokens, such as `https://kubernetes.default.svc.cluster.local`. */
   readonly issuer: string;
-  /** Issuers of tokens that are still good, as while the issuer changes. Absent: none but `issuer`. */
+  /** Issuers whose tokens are still valid, as while the issuer changes. Absent: only `issuer`. */
   readonly olderIssuers?: readonly string[];
-  /** What the API server itself answers to; usually the issuer. Never empty. */
+  /** Audiences of the API server; usually the issuer. Never empty. */
   readonly apiAudiences: readonly string[];
-  /** PEM; signs. */
+  /** PEM of the signing key. */
   readonly privateKey: string;
-  /** PEM; older keys whose tokens are still good. A function: asked with each token, and another list is another set of keys. */
+  /** PEM of older keys whose tokens are still valid. A function is called for each token: another array means a changed set of keys. */
   readonly olderPublicKeys: readonly string[] | (() => readonly string[]);
   /** Called with each use of a legacy token. Returns at once. */
   readonly legacyUsed?: (namespace: string, secretName: string) => void;
-  /** Called with each use of a token that lives longer than was asked for; `isStale`: that time is over. */
+  /** Called with each use of a token with an extended lifetime. `isStale`: whether the requested lifetime is over. */
   readonly extendedUsed?: (isStale: boolean) => void;
 }
 
@@ -62,7 +62,7 @@ interface StaleNote {
 
 const verifiedTokensMax = 10_000;
 
-/** A token whose signature was checked. One user for all of its requests: what others remember of a user, they remember by it. */
+/** A token with a valid signature. All of its requests get the same `user` object, because caches use it as their key. */
 interface Verified {
   readonly claims: ServiceAccountClaims;
   readonly user: UserInfo;
@@ -81,7 +81,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   readonly #legacyUsed: (namespace: string, secretName: string) => void;
   readonly #extendedUsed: (isStale: boolean) => void;
   readonly apiAudiences: readonly string[];
-  /** What `#keys` are made of. */
+  /** PEM texts from which `#keys` were made. */
   #olderPems: readonly string[];
   #keys: readonly VerifyKey[];
 
@@ -104,13 +104,13 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     this.#keys = [this.#key, ...this.#olderPems.map(verifyKey)];
   }
 
-  /** Signing key first; what JWKS publishes. Another list when they have changed. */
+  /** Keys that JWKS publishes, the signing key first. Another array when they have changed. */
   get keys(): readonly VerifyKey[] {
     const pems = this.#olderPublicKeys();
     if (pems === this.#olderPems) return this.#keys;
     this.#olderPems = pems;
     this.#keys = [this.#key, ...pems.map(verifyKey)];
-    // What a key has verified that is gone is not good any more.
+    // Tokens that a removed key has verified are no longer valid.
     this.#verified = new BoundedCache({ entriesMax: verifiedTokensMax });
     this.#verifiedLegacy = new BoundedCache({ entriesMax: verifiedTokensMax });
     return this.#keys;
@@ -138,7 +138,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     return { token, issuedAtMs: issuedAt * 1000 };
   }
 
-  /** A token without an end, for the Secret of this name to hold. */
+  /** Issues a token without an end, which the Secret of this name will store. */
   issueLegacy(claims: LegacyClaims): string {
     return signToken(this.#key, legacyClaims(claims));
   }
@@ -157,7 +157,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     return this.#answer(known, good, this.keys);
   }
 
-  /** Of a token whose signature is good: what it names, as of now. */
+  /** Returns the current result for a token whose signature is valid. */
   #answer(
     { claims, user }: Verified,
     audiences: readonly string[],
@@ -172,7 +172,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     return note === undefined ? answer : { ...answer, note };
   }
 
-  /** Upstream's annotation of a use after the time that was asked for. */
+  /** Returns upstream's audit annotation of a use after the requested lifetime. */
   #staleNote({ warnAfter, namespace, account }: ServiceAccountClaims): StaleNote | undefined {
     if (warnAfter === undefined) return undefined;
     const seconds = Math.floor(this.#clock.nowMs() / 1_000) - warnAfter;
@@ -185,7 +185,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     };
   }
 
-  /** They name no audience: they are for the API server's. */
+  /** Authenticates a legacy token. It names no audience, so it is valid for the API server's audiences. */
   #authenticateLegacy(token: string, audiences: readonly string[]): TokenResult {
     const claims = this.#verifyLegacy(token);
     if (claims === undefined) return { kind: "rejected", message: "invalid bearer token" };

@@ -1,4 +1,4 @@
-/** Fakes for this room's tests: a lookup over a list of objects, requests. */
+/** Fakes for the tests of this room: a lookup over a list of objects, and requests. */
 import type { AnyObject } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
 import type { Lister } from "#api/lister.ts";

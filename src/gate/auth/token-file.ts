@@ -39,7 +39,7 @@ function digest(token: string): string {
   return hash("sha256", token, "base64");
 }
 
-/** One CSV record: fields may be quoted, quotes inside are doubled. */
+/** Splits one CSV record. Fields may be quoted, quotes inside are doubled. */
 function splitCsv(line: string): readonly string[] {
   const fields = line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g);
   return Array.from(fields, ([, quoted, plain]) =>

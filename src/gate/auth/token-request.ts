@@ -28,27 +28,27 @@ interface TokenRequestDeps {
   readonly clock: Clock;
   readonly lookup: Lister;
   readonly tokens: ServiceAccountTokens;
-  /** Absent: a token ends when its request says. */
+  /** Limits of lifetimes. Absent: a token ends when its request says. */
   readonly lifetimes?: TokenLifetimes;
-  /** A warning of the answer. */
+  /** Adds a warning to the answer. */
   readonly warn: (text: string) => void;
 }
 
-/** --service-account-max-token-expiration and --service-account-extend-token-expiration. */
+/** Values of --service-account-max-token-expiration and --service-account-extend-token-expiration. */
 export interface TokenLifetimes {
-  /** Longer ones are shortened, with a warning; 0: none is. */
+  /** Maximum lifetime. A longer one is shortened, with a warning. 0: no lifetime is shortened. */
   readonly maxSeconds: number;
-  /** Tokens of pods for this server live a year; their use after the time that was asked for is noted. */
+  /** Whether tokens of pods for this server are valid for a year. Their use after the requested lifetime is noted. */
   readonly extend: boolean;
 }
 
 const group = "authentication.k8s.io";
 const kind = { group, kind: "TokenRequest" };
 const secondsDefault = 3600;
-/** Upstream's bounds: ten minutes, and what fits 32 bits of seconds. */
+/** Upstream's bounds: ten minutes, and the largest number of seconds in 32 bits. */
 const secondsMin = 600;
 const secondsMax = 2 ** 32;
-/** What the admission of service accounts asks for in each pod: who asks for this can be warned. */
+/** Lifetime that service account admission requests for each pod. A client that requests it can be warned. */
 const extendedSeconds = 3607;
 const yearSeconds = 365 * 24 * 3600;
 
@@ -87,7 +87,7 @@ export function serveTokenRequest(
       creationTimestamp: iso(deps.clock.nowMs()),
     },
     spec: { ...spec, audiences, expirationSeconds },
-    // A client refreshes by the time that it asked for.
+    // The answer contains the requested expiration, so that the client refreshes the token by then.
     status: { token, expirationTimestamp: iso(issuedAtMs + expirationSeconds * 1_000) },
   };
 }
@@ -99,7 +99,7 @@ function shortened({ lifetimes, warn }: TokenRequestDeps, asked: number): number
   return maxSeconds;
 }
 
-/** As upstream extends: pods' tokens, of the lifetime that admission gives them, for this server alone. */
+/** Extends the same lifetimes as upstream: of tokens for pods and this server alone, with the lifetime that admission requests. */
 function lifetimeOf(
   { lifetimes, tokens }: TokenRequestDeps,
   asked: number,
@@ -185,7 +185,7 @@ function splitApiVersion(apiVersion: string): readonly [string, string] {
   return slash < 0 ? ["", apiVersion] : [apiVersion.slice(0, slash), apiVersion.slice(slash + 1)];
 }
 
-/** A pod's token also says on which node it runs, as information. */
+/** Binds a token to a pod. It also names the pod's node, as information. */
 function bindPod(
   deps: TokenRequestDeps,
   namespace: string,

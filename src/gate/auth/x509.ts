@@ -14,15 +14,15 @@ import { BoundedCache } from "./bounded-cache.ts";
 import { certificateIdentity } from "./certificate.ts";
 import { withAuthenticated } from "./groups.ts";
 
-/** About 1 KB each; nodes are the largest crowd with certificates. */
+/** Maximum number of known certificates, of about 1 KB each. Nodes are the largest group of clients with certificates. */
 const certificatesMax = 65_536;
 
 interface KnownCertificate {
-  /** SHA-256, in hex. */
+  /** SHA-256 of the certificate, in hex. */
   readonly fingerprint: string;
-  /** Absent: without a common name. */
+  /** User of the certificate. Absent: the certificate has no common name. */
   readonly user?: UserInfo;
-  /** Upstream ends the handshake; a bad credential is not the absence of one. */
+  /** Whether the certificate cannot be read. Upstream ends the handshake: this is a bad credential, not a missing one. */
   readonly unreadable?: true;
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
@@ -30,9 +30,9 @@ interface KnownCertificate {
 
 interface CertificateDeps {
   readonly clock: Clock;
-  /** What is left of the lifetime of a certificate that a request came with; negative: it ended. */
+  /** Observes the remaining lifetime of a certificate that a request came with. Negative: it has expired. */
   readonly observeLeft?: (seconds: number) => void;
-  /** By fingerprint: a certificate of this server's own, which nobody else may come with. Absent: none is. */
+  /** Whether the fingerprint is that of this server's own certificate, which no client may use. Absent: no certificate is. */
   readonly isOwn?: (fingerprint: string) => boolean;
 }
 
@@ -60,7 +60,7 @@ export class CertificateAuthenticator implements Authenticator {
     return Promise.resolve(this.#decide(known));
   }
 
-  /** Whether the certificate of this connection names its user still; undefined: none does. */
+  /** Returns a check whether the certificate of this connection still names its user. Undefined: no certificate names a user. */
   recall({ peer }: PlainRequest): (() => boolean) | undefined {
     if (peer.kind !== "socket" || peer.certificate === undefined) return undefined;
     const known = this.#known(peer.certificate);
@@ -71,7 +71,7 @@ export class CertificateAuthenticator implements Authenticator {
     if (known.unreadable === true) {
       return { kind: "rejected", message: "x509: the certificate's names cannot be read" };
     }
-    // A request of ours that was led back here, or somebody who has stolen the key.
+    // The request is this server's own and was redirected back here, or its sender has stolen the key.
     if (this.#isOwn(known.fingerprint)) {
       return { kind: "rejected", message: "x509: the certificate is this server's own" };
     }
@@ -97,7 +97,7 @@ export class CertificateAuthenticator implements Authenticator {
   }
 }
 
-/** One that no authority of clients vouches for is a bad credential, not the lack of one. */
+/** Returns the result for a certificate that no authority of clients has signed: a bad credential, not a missing one. */
 function unverified(problem: string | undefined): AuthenticationResult {
   return problem === undefined ? { kind: "none" } : { kind: "rejected", message: problem };
 }

@@ -1,4 +1,4 @@
-/** AuthenticationConfiguration of apiserver.config.k8s.io, as a file or as the --oidc-* flags say it. */
+/** AuthenticationConfiguration of apiserver.config.k8s.io, read from a file or from the --oidc-* flags. */
 import { decodeConfiguration, type Shape } from "./shape.ts";
 
 export interface AuthenticationConfiguration {
@@ -9,11 +9,11 @@ export interface AuthenticationConfiguration {
 
 interface AnonymousConfiguration {
   readonly enabled: boolean;
-  /** Exact paths; none: all. */
+  /** Exact paths. Empty: all paths. */
   readonly conditions: readonly { readonly path: string }[];
 }
 
-/** Texts that are absent are "". */
+/** Absent texts are "". */
 export interface JwtConfiguration {
   readonly issuer: IssuerConfiguration;
   readonly claimValidationRules: readonly ClaimRule[];
@@ -24,7 +24,7 @@ export interface JwtConfiguration {
 export interface IssuerConfiguration {
   readonly url: string;
   readonly discoveryURL: string;
-  /** PEM; "": the host's. */
+  /** PEM. "": the authorities that the host trusts. */
   readonly certificateAuthority: string;
   readonly audiences: readonly string[];
   readonly audienceMatchPolicy: string;

@@ -1,18 +1,18 @@
-/** AuthorizationConfiguration of apiserver.config.k8s.io, as a file or as the --authorization-* flags say it. */
+/** AuthorizationConfiguration of apiserver.config.k8s.io, read from a file or from the --authorization-* flags. */
 import { decodeConfiguration, type Shape } from "./shape.ts";
 
 export interface AuthorizationConfiguration {
   readonly authorizers: readonly AuthorizerConfiguration[];
 }
 
-/** Texts that are absent are "". */
+/** Absent texts are "". */
 export interface AuthorizerConfiguration {
   readonly type: string;
   readonly name: string;
   readonly webhook: WebhookConfiguration | undefined;
 }
 
-/** Times in milliseconds; absent: upstream's default, or none where there is no default. */
+/** Times are in milliseconds. Absent: upstream's default, or no value where upstream has no default. */
 export interface WebhookConfiguration {
   readonly authorizedTTL: number | undefined;
   readonly cacheAuthorizedRequests: boolean | undefined;

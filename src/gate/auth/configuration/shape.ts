@@ -9,7 +9,7 @@ import { isRecord } from "#base/is-record.ts";
 import { dictionary } from "#base/own.ts";
 import { parseGoDuration } from "#api/go/go-duration.ts";
 
-/** A configuration that cannot be used; the text is for the operator. */
+/** The configuration cannot be used. The message is for the operator. */
 export class ConfigurationError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -19,16 +19,16 @@ export class ConfigurationError extends Error {
 
 export type Shape =
   | "text"
-  /** Absent stays apart from "". */
+  /** A text whose absence differs from "". */
   | "maybe-text"
   | "flag"
   | "maybe-flag"
-  /** In milliseconds; absent: undefined. */
+  /** A duration in milliseconds. Absent: undefined. */
   | "duration"
   | { readonly list: Shape }
-  /** `struct`: the name of upstream's Go type, which its messages show. */
+  /** `struct`: name of upstream's Go type, which error messages contain. */
   | { readonly struct: string; readonly fields: Readonly<Record<string, Shape>> }
-  /** Absent: undefined. */
+  /** An optional value. Absent: undefined. */
   | { readonly maybe: Shape };
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -75,7 +75,7 @@ function checkKind(value: Fields, { group, versions, kind }: KindShape): void {
   }
 }
 
-/** `owner`: the Go struct that a field is in; messages name it and the path without indexes. */
+/** `owner`: the Go struct of a field. Messages contain it and the path without indexes. */
 interface At {
   readonly path: string;
   readonly owner: string;
@@ -162,7 +162,7 @@ function goType(shape: Shape): string {
   return "string";
 }
 
-/** As Go's decoder names what it found. */
+/** Returns the type of a value as Go's JSON decoder names it. */
 function nameOf(value: unknown): string {
   if (Array.isArray(value)) return "array";
   if (value === null) return "null";

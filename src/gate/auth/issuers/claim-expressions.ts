@@ -43,10 +43,10 @@ export interface Expression {
 
 type Compiled =
   | { readonly kind: "expression"; readonly expression: Expression }
-  /** Upstream's detail of the finding. */
+  /** `detail`: detail of upstream's finding. */
   | { readonly kind: "error"; readonly detail: string };
 
-/** @param wanted "bool" for rules; "any" for mappings, whose results are looked at when they are there. */
+/** @param wanted "bool" for rules; "any" for mappings, whose results are checked when an expression is evaluated. */
 export function compileExpression(
   source: string,
   variable: Variable,
@@ -61,21 +61,21 @@ export function compileExpression(
   return { kind: "expression", expression: { text: source, program } };
 }
 
-/** The variable of claims expressions. */
+/** Returns the variable `claims` of claims expressions. */
 export function claimsVariable(claims: object): ReadonlyMap<string, Value> {
   return new Map([["claims", dynValue(claims)]]);
 }
 
-/** The variable of user rules. */
+/** Returns the variable `user` of user rules. */
 export function userVariable({ name, uid = "", groups, extra = {} }: UserInfo) {
   const user = { username: name, uid, groups, extra };
   return new Map([["user", jsonValue(user, userNode)]]);
 }
 
-/** What a token says, or does not say, that makes it no user. */
+/** The claims of a token, or a missing claim, make it invalid as a user. */
 export class ClaimError extends Error {}
 
-/** @throws ClaimError in upstream's words. */
+/** @throws ClaimError with upstream's message. */
 export function evaluate(
   { text: source, program }: Expression,
   variables: ReadonlyMap<string, Value>,
@@ -87,7 +87,7 @@ export function evaluate(
 
 const notTexts = "expression must return a string or a list of strings";
 
-/** A text, a list of them, or null; empty ones count as absent. @throws ClaimError */
+/** Returns the texts of a text, a list of texts, or null. Empty texts count as absent. @throws ClaimError */
 export function textsOf(value: Value): readonly string[] {
   if (value === null) return [];
   if (typeof value === "string") return value === "" ? [] : [value];
@@ -99,7 +99,7 @@ export function textsOf(value: Value): readonly string[] {
   });
 }
 
-/** Whether `claims.FIELD` or `claims.?FIELD` stands anywhere in it. */
+/** Returns whether `claims.FIELD` or `claims.?FIELD` occurs anywhere in the expression. */
 export function readsClaim({ program }: Expression, field: string): boolean {
   return selects(program.checked.expr, field);
 }

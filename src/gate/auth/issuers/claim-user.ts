@@ -20,7 +20,7 @@ import type { CompiledIssuer } from "./validation.ts";
 
 type Variables = ReturnType<typeof claimsVariable>;
 
-/** Without system:authenticated. @throws ClaimError */
+/** Returns the user that the claims name, without system:authenticated. @throws ClaimError */
 export function userOfClaims(issuer: CompiledIssuer, raw: RawClaims): UserInfo {
   const { claims: compiled } = issuer;
   refuseDistributed(issuer, raw);
@@ -38,7 +38,7 @@ export function userOfClaims(issuer: CompiledIssuer, raw: RawClaims): UserInfo {
   return user;
 }
 
-/** Groups that stand at another server would be left out, and with them what binds or refuses the user. */
+/** Refuses groups that another server stores. Without them, bindings or denials for these groups would not apply to the user. */
 function refuseDistributed({ configuration }: CompiledIssuer, raw: RawClaims): void {
   const { claim } = configuration.claimMappings.groups;
   const names = raw["_claim_names"];
@@ -49,7 +49,7 @@ function refuseDistributed({ configuration }: CompiledIssuer, raw: RawClaims): v
   throw new ClaimError(`oidc: could not expand distributed claims: ${why}`);
 }
 
-/** @throws ClaimError with `what`. */
+/** Prefixes the messages of ClaimErrors from `run` with `what`. @throws ClaimError */
 function within<T>(what: string, run: () => T): T {
   try {
     return run();
@@ -93,7 +93,7 @@ function usernameOf(
   return prefix + named(name);
 }
 
-/** A nameless user would be everybody whose token lacks the name. */
+/** Refuses an empty name. All users whose tokens lack the name would otherwise be the same user. */
 function named(name: string): string {
   if (name !== "") return name;
   throw new ClaimError("oidc: the username is empty");
@@ -125,7 +125,7 @@ function groupsOf(
   return within(what, () => textsOf(evaluate(groups, variables)));
 }
 
-/** One text stands for a list of one. */
+/** Returns a list of texts. A single text is a list of one. */
 function textList(value: unknown): readonly string[] {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value ?? ""];
   return list.map((each) => {
@@ -178,7 +178,7 @@ function checkRequired(required: ReadonlyMap<string, string>, raw: RawClaims): v
 
 function checkRules(rules: readonly Rule[], variables: Variables, what: string): void {
   within(what, () => {
-    // All are evaluated before any is judged, as upstream.
+    // All rules are evaluated before any result is checked, as upstream.
     const results = rules.map(({ expression }) => evaluate(expression, variables));
     for (const [at, { expression, message }] of rules.entries()) {
       if (results[at] === true) continue;

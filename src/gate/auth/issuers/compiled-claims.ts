@@ -20,10 +20,10 @@ export interface Rule {
   readonly message: string;
 }
 
-/** Absent: a claim names it, or nothing does. */
+/** Compiled expressions of an issuer. An undefined expression: the configuration names a claim instead, or nothing. */
 export interface CompiledClaims {
   readonly claimRules: readonly Rule[];
-  /** Claims that must be there, with their values. */
+  /** By name: required value of a claim that the token must have. */
   readonly requiredClaims: ReadonlyMap<string, string>;
   readonly username: Expression | undefined;
   readonly groups: Expression | undefined;

@@ -13,14 +13,14 @@ import type { Log } from "#platform/log.ts";
 import type { IssuerKey } from "./jws.ts";
 import { readKeySet } from "./key-set.ts";
 
-/** GET of a JSON document from an issuer; the size is bounded. Rejects with what went wrong. */
+/** Gets a JSON document of bounded size from an issuer. Rejects with an error that says what went wrong. */
 export type FetchDocument = (url: string, signal: AbortSignal) => Promise<unknown>;
 
 interface IssuerKeysDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly fetch: FetchDocument;
-  /** After a fetch of the key set. */
+  /** Called after each fetch of the key set. */
   readonly fetched?: (outcome: "success" | "failure") => void;
 }
 
@@ -44,19 +44,19 @@ export class IssuerKeys {
   #waiters = 0;
   #generation = 0;
 
-  /** @param discoveryUrl "": below the issuer's own. */
+  /** @param discoveryUrl URL of the discovery document; "": below the issuer's own URL. */
   constructor(deps: IssuerKeysDeps, issuer: string, discoveryUrl: string) {
     this.#deps = deps;
     this.#issuer = issuer;
     this.#discoveryUrl = discoveryUrl === "" ? issuer.replace(/\/$/, "") + wellKnown : discoveryUrl;
   }
 
-  /** Undefined: none were fetched yet. */
+  /** Keys of the issuer. Undefined: they have not been fetched yet. */
   get keys(): readonly IssuerKey[] | undefined {
     return this.#keys;
   }
 
-  /** Changes with each set of keys. */
+  /** Number that changes with each set of keys. */
   get generation(): number {
     return this.#generation;
   }
@@ -65,14 +65,14 @@ export class IssuerKeys {
     return this.#keys?.some((key) => key.keyId === keyId) ?? false;
   }
 
-  /** Fetches anew in the background when the keys are old. */
+  /** Fetches the keys again in the background when they are old. */
   keepFresh(): void {
     const { clock } = this.#deps;
     if (this.#keys === undefined || clock.monotonicMs() - this.#fetchedMs < staleMs) return;
     void this.refresh();
   }
 
-  /** Resolves when a fetch has ended, at once when none may be made now. Never rejects. */
+  /** Resolves when a fetch has ended, or at once if no fetch is permitted now. Never rejects. */
   async refresh(): Promise<void> {
     const now = this.#deps.clock.monotonicMs();
     if (this.#flight === undefined) {
@@ -98,7 +98,7 @@ export class IssuerKeys {
       this.#generation++;
       fetched?.("success");
     } catch (error) {
-      // It may have moved.
+      // The key set may have moved, so its URL is looked up again.
       this.#keysUrl = undefined;
       fetched?.("failure");
       const why = error instanceof Error ? error.message : String(error);

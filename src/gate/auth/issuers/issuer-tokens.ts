@@ -22,31 +22,31 @@ import { isSignedBy, parseToken, type SignedToken } from "./jws.ts";
 import { checkAudience, checkSubject, checkTimes } from "./token-claims.ts";
 import type { CompiledIssuer } from "./validation.ts";
 
-/** Counters by upstream's meaning; each may be absent. */
+/** Counters with upstream's meaning. Each may be absent. */
 export interface IssuerObserver {
-  /** apiserver_authentication_jwt_authenticator_latency_seconds */
+  /** Observes apiserver_authentication_jwt_authenticator_latency_seconds. */
   readonly authenticated?: (issuer: string, result: "success" | "failure", seconds: number) => void;
-  /** Fetches of key sets. */
+  /** Counts fetches of key sets. */
   readonly fetched?: (issuer: string, outcome: "success" | "failure") => void;
 }
 
 interface IssuerTokensDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** @param authority PEM; "": the host's. */
+  /** @param authority PEM; "": the authorities that the host trusts. */
   readonly open: (authority: string) => FetchDocument;
-  /** The same value until the configuration changes. */
+  /** Returns the issuers: the same array until the configuration changes. */
   readonly issuers: () => readonly CompiledIssuer[];
   readonly observer?: IssuerObserver;
 }
 
 interface IssuerTokensOptions {
-  /** Those of the API server: tokens of issuers are good for no others. */
+  /** Audiences of the API server. Tokens of issuers are valid for no other audience. */
   readonly apiAudiences: readonly string[];
   readonly algorithms: readonly string[];
 }
 
-/** Upstream's token cache holds 4,096. */
+/** Maximum number of remembered tokens. Upstream's token cache holds 4,096. */
 const rememberedMax = 10_000;
 
 interface Issuer {
@@ -73,7 +73,7 @@ export class IssuerTokens implements TokenAuthenticator {
     this.#options = options;
   }
 
-  /** Fetches the keys of all issuers, so that the first token need not wait. Never rejects. */
+  /** Fetches the keys of all issuers, so that the first token does not wait for them. Never rejects. */
   async warmUp(): Promise<void> {
     this.#look();
     await Promise.all([...this.#issuers.values()].map(({ keys }) => keys.refresh()));
@@ -107,7 +107,7 @@ export class IssuerTokens implements TokenAuthenticator {
     );
   }
 
-  /** What a token that was verified names, unless its time, its keys or the configuration are other ones now. */
+  /** Returns the remembered user of a verified token. Undefined: the token has expired, or its keys or the configuration have changed. */
   #again(digest: string, audiences: readonly string[]): TokenResult | undefined {
     this.#look();
     const user = this.#recall(digest);
@@ -115,7 +115,7 @@ export class IssuerTokens implements TokenAuthenticator {
     return { kind: "user", user, audiences, again: () => this.#again(digest, audiences) };
   }
 
-  /** Takes a changed configuration. */
+  /** Adopts a changed configuration. */
   #look(): void {
     const configured = this.#deps.issuers();
     if (configured === this.#configured) return;
@@ -143,7 +143,7 @@ export class IssuerTokens implements TokenAuthenticator {
     return keys.generation === known.generation ? known.user : undefined;
   }
 
-  /** A ClaimError is the answer, not a failure. */
+  /** Authenticates a token of a known issuer. A ClaimError becomes a rejection, not a failure. */
   async #authenticate(
     issuer: Issuer,
     token: SignedToken,
@@ -155,7 +155,7 @@ export class IssuerTokens implements TokenAuthenticator {
       const { url } = issuer.compiled.configuration.issuer;
       observer?.authenticated?.(url, result, (clock.monotonicMs() - startMs) / 1_000);
     };
-    // Another configuration may come while it waits for keys: what the old one says is not remembered then.
+    // The configuration may change while this waits for keys. Then a result under the old configuration is not remembered.
     const remembered = this.#remembered;
     try {
       const { endsMs, generation } = await this.#verify(issuer, token);
@@ -170,7 +170,7 @@ export class IssuerTokens implements TokenAuthenticator {
     }
   }
 
-  /** @returns when the token ends, and the generation of the keys that it was verified with. @throws ClaimError */
+  /** @returns when the token ends, and the generation of the keys that verified it. @throws ClaimError */
   async #verify(
     { compiled, keys }: Issuer,
     token: SignedToken,
@@ -200,7 +200,7 @@ export class IssuerTokens implements TokenAuthenticator {
   }
 }
 
-/** Keys are fetched anew for a key id that nobody knows, never for a signature that is wrong. */
+/** Checks the signature. Fetches the keys again if the token's key id is unknown, but never for a wrong signature. */
 async function requireSignature(token: SignedToken, keys: IssuerKeys): Promise<number> {
   keys.keepFresh();
   if (isSignedBy(token, keys.keys ?? [])) return keys.generation;
@@ -210,13 +210,13 @@ async function requireSignature(token: SignedToken, keys: IssuerKeys): Promise<n
   throw new ClaimError("failed to verify signature: failed to verify id token signature");
 }
 
-/** Keys are the same while these are. */
+/** Returns a text that identifies the keys. Equal texts mean equal keys. */
 function keysName({ configuration }: CompiledIssuer): string {
   const { url, discoveryURL, certificateAuthority } = configuration.issuer;
   return JSON.stringify([url, discoveryURL, certificateAuthority]);
 }
 
-/** Google's tokens name it in two ways. */
+/** Returns the issuer of a token. Google's tokens name it in two ways. */
 function issuerOf({ claims }: SignedToken): string {
   const { iss } = claims as { readonly iss?: unknown };
   if (iss === "accounts.google.com") return "https://accounts.google.com";

@@ -3,7 +3,7 @@ import type { FieldError } from "#api/status.ts";
 import { invalidValue } from "#api/validation/errors.ts";
 import { type GoUrl, parseReference, UrlError } from "#cel/libraries/go-url.ts";
 
-/** Upstream's findings, in its order. */
+/** Returns upstream's findings, in its order. */
 export function issuerUrlFaults(
   text: string,
   disallowed: readonly string[],
@@ -27,7 +27,7 @@ export function issuerUrlFaults(
   return out;
 }
 
-/** A text: why it is no URL. */
+/** Parses a URL. A text as result says why it is no URL. */
 function parsed(text: string): GoUrl | string {
   try {
     return parseReference(text);

@@ -28,7 +28,7 @@ type SigningAlgorithm = (typeof signingAlgorithms)[number];
 /** One key of a key set. */
 export interface IssuerKey {
   readonly keyId: string;
-  /** "": any of its kind. */
+  /** Algorithm of the key. "": any algorithm that fits the key type. */
   readonly algorithm: string;
   readonly key: KeyObject;
 }
@@ -42,10 +42,10 @@ export interface SignedToken {
 }
 
 const tokenLengthMax = 16_384;
-/** Throws where bytes are no text. */
+/** Decoder that throws if the bytes are no UTF-8. */
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Undefined: no token in compact form. Nothing of it is verified. */
+/** Parses a token without verifying any part of it. Undefined: it is no token in compact form. */
 export function parseToken(token: string): SignedToken | undefined {
   if (token.length > tokenLengthMax) return undefined;
   const [header, payload, end, more] = token.split(".", 4);
@@ -55,7 +55,7 @@ export function parseToken(token: string): SignedToken | undefined {
   const fields = parsePart(header);
   const claims = parsePart(payload);
   const signature = bytesOf(end);
-  // An extension that must be understood is not: `crit`, and `b64` with it.
+  // `crit` names extensions that a reader must understand, such as `b64`. None of them is supported.
   if (fields === undefined || claims === undefined || signature === undefined || "crit" in fields) {
     return undefined;
   }
@@ -81,7 +81,7 @@ function parsePart(text: string): RawClaims | undefined {
   }
 }
 
-/** Undefined unless it is the one spelling of its bytes: a token has no second text that is as good. */
+/** Decodes base64url. Undefined: the text is not the canonical encoding of its bytes, so that a token has only one valid text. */
 function bytesOf(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "base64url");
   return bytes.toString("base64url") === text ? bytes : undefined;
@@ -91,7 +91,7 @@ export function isSigningAlgorithm(text: string): text is SigningAlgorithm {
   return signingAlgorithms.some((known) => known === text);
 }
 
-/** Whether one of `keys` signed it: those that its key id names; all where it names none. */
+/** Returns whether one of `keys` signed the token. A key id in the token selects keys; without it all keys are tried. */
 export function isSignedBy(token: SignedToken, keys: readonly IssuerKey[]): boolean {
   const { algorithm, keyId } = token;
   if (!isSigningAlgorithm(algorithm)) return false;
@@ -126,7 +126,7 @@ function verifies(
     case "ES":
       return verify(hash, signed, { key, dsaEncoding: "ieee-p1363" }, signature);
     case "PS": {
-      // RFC 7518 3.5: the salt is as long as the digest.
+      // RFC 7518 3.5: the salt has the length of the digest.
       const { RSA_PKCS1_PSS_PADDING: padding, RSA_PSS_SALTLEN_DIGEST: saltLength } = constants;
       return verify(hash, signed, { key, padding, saltLength }, signature);
     }

@@ -9,10 +9,10 @@ import { createPublicKey } from "node:crypto";
 import { isRecord } from "#base/is-record.ts";
 import { type IssuerKey, isSigningAlgorithm } from "./jws.ts";
 
-/** Issuers publish one to a dozen. */
+/** Maximum number of keys. Issuers publish between one and a dozen. */
 const keysMax = 256;
 
-/** @throws Error when it is no key set. */
+/** @throws Error if the document is no key set. */
 export function readKeySet(document: unknown): readonly IssuerKey[] {
   const keys = isRecord(document) ? document["keys"] : undefined;
   if (!Array.isArray(keys)) throw new Error("oidc: failed to decode keys: no key set");
@@ -27,7 +27,7 @@ function readKey(value: unknown): IssuerKey | undefined {
   const algorithm = typeof alg === "string" ? alg : "";
   if (algorithm !== "" && !isSigningAlgorithm(algorithm)) return undefined;
   try {
-    // The public part alone is read, whatever stands there.
+    // Only the public part is read, even if private members are present.
     const { n = "", e = "", crv = "", x = "", y = "" } = value as Readonly<Record<string, string>>; // else it throws
     const key = createPublicKey({
       key: kty === "RSA" ? { kty, n, e } : { kty, crv, x, y },

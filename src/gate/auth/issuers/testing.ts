@@ -1,4 +1,4 @@
-/** An issuer for tests: keys and tokens made by `jose`, documents served from memory. */
+/** A token issuer for tests: keys and tokens made by `jose`, documents served from memory. */
 import { exportJWK, generateKeyPair, type GenerateKeyPairResult, type JWK, SignJWT } from "jose";
 import { readAuthentication } from "../configuration/authentication.ts";
 import type { FetchDocument } from "./issuer-keys.ts";
@@ -11,14 +11,14 @@ interface MadeKey extends GenerateKeyPairResult {
 
 export class TestIssuer {
   readonly url: string;
-  /** What is asked of it, in order. */
+  /** URLs that were requested from the issuer, in order. */
   readonly asked: string[] = [];
-  /** Published; what is not in it is withdrawn. */
+  /** Published keys. A key that is removed from the list is withdrawn. */
   published: JWK[] = [];
-  /** Fetches wait for it. */
+  /** Fetches wait for this promise. */
   gate: Promise<void> = Promise.resolve();
   isDown = false;
-  /** What the discovery document says of itself. */
+  /** Issuer that the discovery document names. */
   claimedIssuer: string;
   jwksUri: string;
 
@@ -36,7 +36,7 @@ export class TestIssuer {
     return { issuer: this.claimedIssuer, jwks_uri: this.jwksUri };
   };
 
-  /** `more`: other members of the published key. */
+  /** `more`: additional members of the published key. */
   async addKey(keyId: string, algorithm = "ES256", more: object = {}): Promise<MadeKey> {
     const pair = await generateKeyPair(algorithm, { extractable: true });
     const jwk = await exportJWK(pair.publicKey);
@@ -44,7 +44,7 @@ export class TestIssuer {
     return { ...pair, keyId, algorithm };
   }
 
-  /** A token for audience `kubernetes` that ends in 2100, unless the claims say otherwise. */
+  /** Makes a token for audience `kubernetes` that ends in 2100, unless the claims say otherwise. */
   token(key: MadeKey, claims: object = {}, header: object = {}): Promise<string> {
     const said = { iss: this.url, aud: "kubernetes", sub: "jane", exp: 4_102_444_800, ...claims };
     return new SignJWT(said)
@@ -58,7 +58,7 @@ interface Given {
   readonly [field: string]: unknown;
 }
 
-/** As of a file with one issuer, whose fields `more` replaces. */
+/** Compiles a configuration file with the given issuers. Given fields replace the defaults. */
 export function configured(...all: readonly Given[]): readonly CompiledIssuer[] {
   const jwt = all.map(({ issuer, ...more }) => ({
     issuer: { url: "https://issuer.example", audiences: ["kubernetes"], ...issuer },

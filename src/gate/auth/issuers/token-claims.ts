@@ -6,7 +6,7 @@
 import type { RawClaims } from "../jwt.ts";
 import { ClaimError } from "./claim-expressions.ts";
 
-/** go-oidc's, for `nbf` alone. */
+/** Leeway of go-oidc, which applies to `nbf` only. */
 const leewaySeconds = 60;
 
 /** @throws ClaimError */
@@ -30,7 +30,7 @@ export function checkAudience(claims: RawClaims, accepted: readonly string[]): v
   throw new ClaimError(`oidc: expected audience ${expected} got ${list(found)}`);
 }
 
-/** @returns when the token ends, in milliseconds. @throws ClaimError */
+/** @returns when the token ends, in milliseconds since 1970. @throws ClaimError */
 export function checkTimes(claims: RawClaims, nowMs: number): number {
   const expires = secondsOf(claims, "exp");
   const notBefore = secondsOf(claims, "nbf");
@@ -53,7 +53,7 @@ function secondsOf(claims: RawClaims, name: "exp" | "nbf"): number | undefined {
   throw new ClaimError(`oidc: failed to unmarshal claims: ${name} is no number`);
 }
 
-/** The subject is a text, whether it names the user or not. @throws ClaimError */
+/** Checks that the subject is a text, even if another claim names the user. @throws ClaimError */
 export function checkSubject({ sub = "" }: { readonly sub?: unknown }): void {
   if (typeof sub !== "string" && sub !== null) throw unreadable("sub", sub, "string");
 }
@@ -63,7 +63,7 @@ function unreadable(field: string, value: unknown, type: string): ClaimError {
   return new ClaimError(`oidc: failed to unmarshal claims: ${what} of type ${type}`);
 }
 
-/** As Go's decoder names it. */
+/** Returns the type of a value as Go's JSON decoder names it. */
 export function jsonType(value: unknown): string {
   if (Array.isArray(value)) return "array";
   return typeof value === "boolean" ? "bool" : typeof value;

@@ -35,7 +35,7 @@ export interface CompiledAuthentication {
 
 const issuersMax = 64;
 
-/** `disallowed`: issuers of service account tokens, which are this server's own. @throws ConfigurationError with all findings. */
+/** `disallowed`: issuers of this server's own service account tokens. @throws ConfigurationError with all findings. */
 export function compileAuthentication(
   { jwt, anonymous }: AuthenticationConfiguration,
   disallowed: readonly string[],
@@ -141,7 +141,10 @@ function hasCertificate(pem: string): boolean {
   }
 }
 
-/** Upstream takes both; they choose between proxies of --egress-selector-config-file, which is not served here. */
+/**
+ * Refuses egress selectors. Upstream accepts two of them. They select proxies of --egress-selector-config-file, which
+ * this server does not support.
+ */
 function checkEgress(out: FieldError[], type: string, field: string): void {
   if (type === "") return;
   const isKnown = type === "controlplane" || type === "cluster";

@@ -1,4 +1,4 @@
-/** An authorizer that allows everything, for tests of what comes after authorization. */
+/** An authorizer that allows everything, for tests of the steps after authorization. */
 import type { Authorizer, ResourceRule } from "../auth.ts";
 
 const everything: readonly ResourceRule[] = [

@@ -19,7 +19,7 @@ const object = (properties: Readonly<Record<string, Schema>>): Schema => ({
 const requirement = object({ key: text, operator: text, values: texts });
 const selector = object({ rawSelector: text, requirements: { type: "array", items: requirement } });
 
-/** Upstream names the parts of it by types of their own, which no expression can tell. */
+/** Schema of the spec. Upstream has named types for its parts, which expressions cannot distinguish from these. */
 const specNode = must(
   schemaNode(
     object({
@@ -59,7 +59,7 @@ export interface AccessSpec {
   readonly uid?: string;
 }
 
-/** As JSON goes to the webhook: what is empty is left out. */
+/** Returns the spec as JSON for the webhook, without empty fields. */
 export function accessSpec(attributes: Attributes): AccessSpec {
   const { user, isResourceRequest, path, verb } = attributes;
   const { name, groups, extra = {}, uid = "" } = user;
@@ -98,7 +98,7 @@ interface Condition {
   readonly program: Program;
 }
 
-/** Undefined: why it does not compile, as the detail of a finding. */
+/** Compiles a condition. A text as result says why it does not compile: the detail of a finding. */
 export function compileCondition(source: string): Condition | string {
   const compiled = environment.compile(source);
   if (compiled.kind === "errors") return compiled.message;
@@ -112,7 +112,7 @@ type MatchOutcome =
   | { readonly kind: "no-match" }
   | { readonly kind: "error"; readonly message: string };
 
-/** A condition that is false wins over one that fails. */
+/** Evaluates all conditions. A false condition takes precedence over one that fails. */
 export function matchesAll(conditions: readonly Condition[], spec: AccessSpec): MatchOutcome {
   if (conditions.length === 0) return { kind: "match" };
   const variables = new Map([["request", jsonValue(shownSpec(spec), specNode)]]);
@@ -140,7 +140,10 @@ const emptyResource = {
   name: "",
 };
 
-/** Expressions find every text, empty ones too; which kind of attributes there are, they ask with has(). */
+/**
+ * Returns the spec for expressions. All texts are present, even empty ones. Which kind of attributes is present,
+ * expressions test with has().
+ */
 function shownSpec(spec: AccessSpec): object {
   const { resourceAttributes: resource, nonResourceAttributes: path } = spec;
   return {

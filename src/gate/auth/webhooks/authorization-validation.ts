@@ -23,7 +23,7 @@ import { ConfigurationError } from "../configuration/shape.ts";
 import { compileCondition } from "./access-review.ts";
 import type { WebhookAuthorizerOptions } from "./webhook-authorizer.ts";
 
-/** Of upstream's modes, those that ask nobody. */
+/** Upstream's modes that call no other server. */
 type LocalMode = "AlwaysAllow" | "AlwaysDeny" | "Node" | "RBAC";
 
 export type CompiledAuthorizer =
@@ -36,7 +36,7 @@ export type CompiledAuthorizer =
       readonly options: WebhookAuthorizerOptions;
     };
 
-/** Why a kubeconfig file cannot be read, as upstream's finding; undefined: it is a file. */
+/** Returns why a kubeconfig file cannot be read, as upstream's finding. Undefined: it can be read. */
 type FileFault = (path: string) => string | undefined;
 
 const modes = ["ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"];
@@ -139,7 +139,7 @@ function compileWebhook(
   return [{ type: "Webhook", name, kubeConfigFile: file, timeoutMs: timeout, options }];
 }
 
-/** Zero is the default, as upstream fills it in. */
+/** Checks a duration of the cache. Zero means the default, as upstream fills it in. */
 function checkTtl(out: FieldError[], ttlMs: number | undefined, field: string): void {
   if (ttlMs === undefined || ttlMs >= 0) return;
   out.push(invalidValue(field, goDuration(ttlMs), "must be > 0s"));
@@ -209,7 +209,7 @@ function compileConditions(
   return compiled;
 }
 
-/** As Go prints a duration of whole milliseconds. */
+/** Prints a duration of whole milliseconds as Go does. */
 function goDuration(ms: number): string {
   const sign = ms < 0 ? "-" : "";
   const seconds = Math.abs(ms) / 1_000;

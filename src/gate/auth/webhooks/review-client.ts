@@ -10,14 +10,14 @@ import { type Clock, sleep } from "#platform/clock.ts";
 
 interface ReviewAnswer {
   readonly status: number;
-  /** Parsed; undefined: no JSON. */
+  /** Parsed body. Undefined: it is no JSON. */
   readonly value: unknown;
 }
 
-/** Rejects with what went wrong; the size of the answer is bounded. */
+/** Sends a review. The size of the answer is bounded. Rejects with an error that says what went wrong. */
 export type SendReview = (body: Uint8Array, signal: AbortSignal) => Promise<ReviewAnswer>;
 
-/** Why there is no answer. */
+/** Why the webhook gave no usable answer. */
 export class ReviewError extends Error {
   readonly kind: "timeout" | "error";
 
@@ -96,7 +96,7 @@ class StatusError extends Error {
   }
 }
 
-/** One that failed. */
+/** An attempt that failed. */
 class Attempt {
   readonly error: ReviewError;
   readonly mayHelp: boolean;
@@ -117,7 +117,7 @@ function failureOf(error: unknown): Attempt {
   return new Attempt(new ReviewError(message, "error", { cause: error }), mayHelp);
 }
 
-/** What is no review decides nothing. @throws ReviewError */
+/** Returns the status of a review. An answer that is no review decides nothing. @throws ReviewError */
 function statusOf(value: unknown): Readonly<Record<string, unknown>> {
   const { status } = (value ?? {}) as { readonly status?: unknown };
   if (typeof status === "object" && status !== null) return status as Record<string, unknown>;

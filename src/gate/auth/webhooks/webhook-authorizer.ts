@@ -14,7 +14,7 @@ import type { Log } from "#platform/log.ts";
 import { accessSpec, type AccessSpec, type compileCondition, matchesAll } from "./access-review.ts";
 import { type ReviewClient, ReviewError } from "./review-client.ts";
 
-/** By upstream's meaning; each may be absent. */
+/** Observer with the meaning of upstream's metrics. Each member may be absent. */
 export interface AuthorizerObserver {
   readonly evaluated?: (
     name: string,
@@ -38,9 +38,9 @@ interface WebhookAuthorizerDeps {
 
 export interface WebhookAuthorizerOptions {
   readonly name: string;
-  /** Of SubjectAccessReview. */
+  /** Version of SubjectAccessReview. */
   readonly version: "v1" | "v1beta1";
-  /** 0: not remembered. */
+  /** Lifetime of a remembered decision that allows. 0: it is not remembered. */
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
   readonly failurePolicy: "NoOpinion" | "Deny";
@@ -58,7 +58,7 @@ export class WebhookAuthorizer implements Authorizer {
     readonly decision: Decision;
     readonly untilMs: number;
   }>({ entriesMax: rememberedMax });
-  /** By question; as many as the client takes. */
+  /** By question: the call in progress. The client bounds their number. */
   readonly #asking = new Map<string, Promise<Decision>>();
 
   constructor(deps: WebhookAuthorizerDeps, options: WebhookAuthorizerOptions) {
@@ -88,7 +88,7 @@ export class WebhookAuthorizer implements Authorizer {
     return { rules: [], incomplete: true, error };
   }
 
-  /** Undefined: the webhook is to be asked. */
+  /** Returns the decision if the conditions exclude the request. Undefined: the webhook must be called. */
   #excluded(spec: AccessSpec): Decision | undefined {
     const { conditions, name } = this.#options;
     if (conditions.length === 0) return undefined;
@@ -135,7 +135,7 @@ export class WebhookAuthorizer implements Authorizer {
   #review(spec: AccessSpec): object {
     const { version } = this.#options;
     const { groups, ...rest } = spec;
-    // v1beta1 calls them by another name.
+    // v1beta1 calls the groups `group`.
     const own = version === "v1" || groups === undefined ? spec : { ...rest, group: groups };
     return {
       kind: "SubjectAccessReview",
@@ -153,7 +153,7 @@ function isShort(attributes: Attributes): boolean {
   return all.reduce((sum, each) => sum + each.length, 0) < questionLengthMax;
 }
 
-/** Only `true` allows, and what is both is a denial. @throws ReviewError for an answer of another form. */
+/** Reads the decision. Only `true` allows; allowed and denied together is a denial. @throws ReviewError for an answer of another form. */
 function decisionOf(status: Readonly<Record<string, unknown>>): Decision {
   const { allowed = false, denied = false, reason = "" } = status;
   if (typeof allowed !== "boolean" || typeof denied !== "boolean" || typeof reason !== "string") {

@@ -16,10 +16,10 @@ import { BoundedCache } from "../bounded-cache.ts";
 import { withAuthenticated } from "../groups.ts";
 import { type ReviewClient, ReviewError } from "./review-client.ts";
 
-/** By the meaning of upstream's token cache; each may be absent. */
+/** Observer with the meaning of upstream's token cache metrics. Each member may be absent. */
 export interface TokenObserver {
   readonly requested?: (status: "hit" | "miss", seconds: number) => void;
-  /** @returns call it with what came of it. */
+  /** @returns a function to call with the outcome. */
   readonly fetching?: () => (status: "ok" | "error") => void;
 }
 
@@ -31,9 +31,9 @@ interface WebhookTokensDeps {
 }
 
 interface WebhookTokensOptions {
-  /** Of TokenReview. */
+  /** Version of TokenReview. */
   readonly version: "v1" | "v1beta1";
-  /** 0: nothing is remembered. */
+  /** Lifetime of a remembered answer. 0: no answer is remembered. */
   readonly cacheTtlMs: number;
   readonly apiAudiences: readonly string[];
 }
@@ -48,7 +48,7 @@ export class WebhookTokens implements TokenAuthenticator {
     readonly result: TokenResult;
     readonly untilMs: number;
   }>({ entriesMax: rememberedMax });
-  /** By question; as many as the client takes. */
+  /** By question: the call in progress. The client bounds their number. */
   readonly #asking = new Map<string, Promise<TokenResult>>();
 
   constructor(deps: WebhookTokensDeps, options: WebhookTokensOptions) {
