@@ -1,11 +1,11 @@
-/** A JSON patch that a policy or a webhook made: its steps give way to others. */
+/** Applies a JSON patch from a policy or a webhook. Other work may run between its steps. */
 import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
 import { JsonPatchRun } from "#api/patch/json-patch.ts";
 import { hasValues } from "#api/json/value-count.ts";
 import type { Clock } from "#platform/clock.ts";
 import { nextTurn } from "#platform/pace.ts";
 
-/** The object is not changed. @throws ApiError */
+/** Returns a patched copy. @throws ApiError */
 export async function patchedInTurns(
   clock: Clock,
   object: AnyObject,
@@ -21,10 +21,10 @@ export async function patchedInTurns(
   return patched;
 }
 
-/** A step over an object of 500 values takes up to a millisecond. */
+/** Number of values that make an object large: a step over 500 values takes up to a millisecond. */
 const longValuesMin = 500;
 
-/** Between two steps over an object: when it is large, the loop serves others. */
+/** Lets other work run between two steps if the object is large. */
 export async function giveWay(clock: Clock, object: AnyObject): Promise<void> {
   if (hasValues(object, longValuesMin)) await nextTurn(clock);
 }

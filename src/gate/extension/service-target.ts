@@ -21,7 +21,7 @@ interface ServiceReference {
   readonly port: number;
 }
 
-/** Why a Service leads nowhere, in upstream's words. */
+/** Why a Service has no usable target, in upstream's words. */
 export class ServiceTargetError extends Error {
   constructor(message: string) {
     super(message);
@@ -30,13 +30,13 @@ export class ServiceTargetError extends Error {
 }
 
 interface ServiceTarget {
-  /** An address, or the name an ExternalName Service gives. */
+  /** An IP address, or the name of an ExternalName Service. */
   readonly address: string;
   readonly port: number;
 }
 
 export interface ServiceTargets {
-  /** One of the endpoints, by chance. @throws ServiceTargetError */
+  /** Returns a random endpoint. @throws ServiceTargetError */
   resolve(service: ServiceReference): ServiceTarget;
 }
 
@@ -67,7 +67,7 @@ interface Endpoint {
 interface ServiceTargetDeps {
   readonly lookup: Lister;
   readonly random: Random;
-  /** Changes whenever a Service or an EndpointSlice may have changed. */
+  /** Number that changes whenever a Service or an EndpointSlice may have changed. */
   readonly version: () => number;
 }
 
@@ -96,7 +96,7 @@ export function serviceTargets(deps: ServiceTargetDeps): ServiceTargets {
   };
 }
 
-/** At least one. @throws ServiceTargetError */
+/** Returns at least one target. @throws ServiceTargetError */
 function find(deps: ServiceTargetDeps, reference: ServiceReference): readonly ServiceTarget[] {
   const { namespace, name, port } = reference;
   const service = deps.lookup.get(services, namespace, name);

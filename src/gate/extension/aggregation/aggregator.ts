@@ -87,7 +87,7 @@ export class Aggregator implements Delegates {
     this.#unavailableTotal = this.#declareMetrics(metrics);
   }
 
-  /** Call when the custom kinds of the store are served. Resolves when each remote is routed. */
+  /** Starts the aggregator, once the custom kinds of the store are served. Resolves when each remote is routed. */
   async start(): Promise<void> {
     const { catalog } = this.#deps;
     const changed = (object: AnyObject, isGone: boolean): void => this.#changed(object, isGone);
@@ -103,7 +103,7 @@ export class Aggregator implements Delegates {
     await this.#registrar.settled();
   }
 
-  /** Ends tunnels and connections; resolves when nothing runs any more. */
+  /** Ends tunnels and connections. Resolves when no task is running any more. */
   async close(): Promise<void> {
     for (const feed of this.#feeds) feed.close();
     this.#streams.cutTunnels();
@@ -116,7 +116,7 @@ export class Aggregator implements Delegates {
     return this.#table.size;
   }
 
-  /** For tests: requests to remotes that hold a place. */
+  /** Number of requests to remotes that hold a place, for tests. */
   get open(): number {
     return this.#streams.open;
   }
@@ -217,7 +217,7 @@ export class Aggregator implements Delegates {
     for (const rounds of Object.values(this.#rounds)) rounds.forget(name);
   }
 
-  /** Between two watches objects may be deleted without an event. */
+  /** Removes remotes whose objects were deleted between two watches, where no event reports a deletion. */
   #forgetGone(): void {
     for (const name of this.#available.keys()) {
       if (this.#store.peek("", name) !== undefined) continue;
@@ -226,7 +226,7 @@ export class Aggregator implements Delegates {
     }
   }
 
-  /** Services and their endpoints are many: they are watched only where somebody depends on them. */
+  /** Starts to watch Services and their endpoints. There are many, so they are only watched once a remote depends on one. */
   #watchBehind(): void {
     if (this.#isBehindWatched) return;
     this.#isBehindWatched = true;
@@ -268,7 +268,7 @@ export class Aggregator implements Delegates {
     return verdict.reason !== "FailedDiscoveryCheck";
   }
 
-  /** Only what differs is written, and only of the spec that was checked. */
+  /** Writes the verdict if it differs from the condition and the spec is still the one that was checked. */
   async #write(name: string, checked: unknown, verdict: Verdict): Promise<void> {
     const { clock } = this.#deps;
     const seen = this.#store.peek("", name)?.object;

@@ -1,4 +1,4 @@
-/** An APIService as the aggregator sees it: whom it leads to, and the condition that says whether it answers. */
+/** An APIService as the aggregator sees it: the server it leads to, and the condition that says whether that server answers. */
 import type { AnyObject } from "#api/object.ts";
 import { groupPriority } from "#api/schema/group-priorities.ts";
 import { formatTime } from "#api/values/time.ts";
@@ -11,16 +11,16 @@ export interface ServiceReference {
   readonly port: number;
 }
 
-/** A group-version that another server answers. */
+/** A group-version that another server serves. */
 export interface RemoteSpec {
-  /** `v1alpha1.wardle.example.com` */
+  /** Name of the APIService, such as `v1alpha1.wardle.example.com`. */
   readonly name: string;
   readonly group: string;
   readonly version: string;
   readonly groupPriority: number;
   readonly versionPriority: number;
   readonly service: ServiceReference;
-  /** PEM; "" for the host's authorities. */
+  /** PEM. "": the authorities that the host trusts. */
   readonly caBundle: string;
   readonly skipsVerification: boolean;
 }
@@ -28,7 +28,7 @@ export interface RemoteSpec {
 interface Condition {
   readonly type: "Available";
   readonly status: "True" | "False" | "Unknown";
-  /** Seconds, RFC 3339. */
+  /** Time in RFC 3339, in whole seconds. */
   readonly lastTransitionTime: string;
   readonly reason: string;
   readonly message: string;
@@ -84,7 +84,7 @@ export function availableCondition(object: AnyObject): Condition | undefined {
   return conditions.find(({ type }) => type === "Available");
 }
 
-/** The object with the verdict as its condition; undefined when it says so already. */
+/** Returns the object with the verdict as its condition. Undefined: the condition is the same already. */
 export function withVerdict(
   object: AnyObject,
   verdict: Verdict,

@@ -19,7 +19,7 @@ import type { ResourceInfo } from "#api/schema/resource-info.ts";
 
 const managedLabel = "kube-aggregator.kubernetes.io/automanaged";
 
-/** By name. */
+/** Returns the wanted APIServices by name. */
 export function wantedApiServices(infos: readonly ResourceInfo[]): ReadonlyMap<string, AnyObject> {
   const wanted = new Map<string, AnyObject>();
   for (const { group, version } of infos.filter((info) => info.group !== aggregatorGroup)) {
@@ -45,14 +45,14 @@ function wantedApiService(name: string, group: string, version: string): AnyObje
 }
 
 interface Known {
-  /** Of this name something was done, or nothing had to be, since the start. */
+  /** Whether the APIService of this name has been brought up to date since the start. */
   readonly hasSynced: boolean;
   readonly wasThereAtStart: boolean;
 }
 
 type Action = "nothing" | "create" | "update" | "delete";
 
-/** Upstream's table: rows are the object that is there, columns the one that is wanted. */
+/** Decides as upstream's table, whose rows are the existing object and whose columns are the wanted object. */
 export function actionFor(
   wanted: AnyObject | undefined,
   current: AnyObject | undefined,

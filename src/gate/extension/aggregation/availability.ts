@@ -13,7 +13,7 @@ import { authorityOf, type Remote } from "./remote.ts";
 import { isReady, services, type Slice, slicesOf } from "./service-resolver.ts";
 
 const passed: Verdict = { status: "True", reason: "Passed", message: "all checks passed" };
-/** May always read discovery, as upstream's. */
+/** User of the aggregator's own requests. It may always read discovery, as upstream's. */
 export const aggregatorUser = { name: "system:kube-aggregator", groups: ["system:masters"] };
 
 interface CheckDeps {
@@ -53,7 +53,7 @@ interface CheckedService {
   readonly ports?: readonly { readonly name?: string; readonly port?: number }[];
 }
 
-/** Undefined: the objects are well, as far as they tell. */
+/** Checks the Service and its endpoints. Undefined: they show no fault. */
 function checkObjects(lookup: Lister, { service: reference }: RemoteSpec): Verdict | undefined {
   const { namespace, name, port } = reference;
   const where = `service/${name} in ${JSON.stringify(namespace)}`;

@@ -1,9 +1,9 @@
-/** Who a request is from, told to the server behind by this front proxy's headers (X-Remote-*), as upstream writes them. */
+/** Headers of this front proxy (X-Remote-*) that name the request's user to the remote server, as upstream writes them. */
 import type { UserInfo } from "#platform/http.ts";
 
 const encoder = new TextEncoder();
 
-/** One value per line: groups may hold commas. */
+/** Returns one value per line, because groups may contain commas. */
 export function identityHeaders(user: UserInfo): Record<string, string | readonly string[]> {
   const headers: Record<string, string | readonly string[]> = { "x-remote-user": user.name };
   if (user.uid !== undefined && user.uid !== "") headers["x-remote-uid"] = user.uid;
@@ -14,7 +14,7 @@ export function identityHeaders(user: UserInfo): Record<string, string | readonl
   return headers;
 }
 
-/** What may stand in a header's name (RFC 9110 token) but for the percent sign, which escapes the rest. */
+/** Characters permitted in a header's name (RFC 9110 token), except the percent sign, which escapes all others. */
 const legal = /[!#$&'*+\-.0-9A-Z^_`a-z|~]/;
 
 function escapedKey(key: string): string {

@@ -8,16 +8,16 @@ import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { ResourceWatch } from "#registry/resource-store.ts";
 
-/** A watch ends when its history is gone; the next one starts from the state. */
+/** Time until a new watch opens. A watch ends when its history is compacted; the next one starts from the current state. */
 const reopenMs = 1_000;
 
 interface FeedDeps {
   readonly catalog: Catalog;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called for each object at the start, then for each change. Never throws. */
+  /** Called for each object at the start, then for each change. It never throws. */
   readonly changed: (object: AnyObject, isGone: boolean) => void;
-  /** Called before a watch opens: deletions since the last one ended are not delivered. */
+  /** Called before a watch opens. Deletions since the previous watch ended are not delivered. */
   readonly opened?: () => void;
 }
 
@@ -40,7 +40,7 @@ export class ObjectFeed {
     this.#kind = kind;
   }
 
-  /** Resolves when all objects were delivered, or the watch could not start yet. */
+  /** Opens the watch. Resolves when all objects were delivered, or when the watch cannot start yet. */
   open(): Promise<void> {
     this.#opening ??= this.#openNow();
     return this.#opening;

@@ -51,7 +51,7 @@ export async function passOn(
   return upgrade === undefined ? exchange.pass() : exchange.passUpgrade(upgrade);
 }
 
-/** A server behind that cleans paths must not find another one than was authorized here. */
+/** Refuses empty and dot segments. A remote server that normalizes paths could otherwise serve another path than the authorized one. */
 function checkPath(path: string): void {
   const segments = path.split("/").slice(1);
   const isOpen = segments.at(-1) === "";
@@ -68,7 +68,7 @@ function hostOf(remote: Remote): Host | undefined {
   }
 }
 
-/** Plain text with a line's end, as Go's http.Error. */
+/** Returns plain text with a final newline, as Go's http.Error. */
 function plainError(status: number, text: string): PlainResponse {
   return textResponse(status, `${text}\n`);
 }
@@ -169,7 +169,7 @@ class Exchange {
     };
   }
 
-  /** Of a watch there is none; of `/apis/G/V`, which every client asks for, a short one. */
+  /** Limits the time of a request: not for a watch, and short for `/apis/G/V`, which every client requests. */
   #limitTime(): void {
     const { requestInfo, receivedMs } = this.#context;
     if (isLongRunning(requestInfo)) return;
@@ -231,7 +231,7 @@ class Exchange {
   }
 }
 
-/** As it comes; an object of a caller in this process as JSON. */
+/** Returns the body as received. An object of a caller in this process is encoded as JSON. */
 function bodyOf({ request: { body }, holding }: RequestContext): Partial<ByteRequest> {
   if (body.kind === "none") return {};
   if (body.kind === "object")
@@ -242,7 +242,7 @@ function bodyOf({ request: { body }, holding }: RequestContext): Partial<ByteReq
   return { bodyStream: { bytes: declaredBytes, stream: whole } };
 }
 
-/** Of a body that cannot be streamed; bodies of sockets can. */
+/** Maximum size of a body that cannot be streamed. Bodies from sockets can be streamed. */
 const wholeBodyBytesMax = 3 * 1024 * 1024;
 
 function wholeBody(

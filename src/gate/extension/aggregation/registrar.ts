@@ -17,7 +17,7 @@ import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { actionFor, wantedApiServices } from "./autoregister.ts";
 
 const retryMs = 1_000;
-/** Writes under way at once: a start may find a thousand custom groups. */
+/** Maximum number of concurrent writes. At its start a server may find a thousand custom groups. */
 const writesAtOnce = 64;
 
 interface RegistrarDeps {
@@ -60,7 +60,7 @@ export class Registrar {
     this.#run();
   }
 
-  /** Resolves when nothing is left to be done, or a refused write waits. For the start and for tests. */
+  /** Resolves when no work is left, or when a refused write waits for its retry. For the start and for tests. */
   async settled(): Promise<void> {
     await this.#running;
   }
@@ -78,9 +78,9 @@ export class Registrar {
     });
   }
 
-  /** Never rejects. */
+  /** Writes until no name is due. Never rejects. */
   async #runWhileDue(): Promise<void> {
-    // Many kinds change in one turn.
+    // Waits for the end of the turn, because many kinds change in one turn.
     await Promise.resolve();
     while (this.#state === "started" && (this.#areKindsChanged || this.#pending.size > 0)) {
       if (this.#areKindsChanged) this.#lookAtKinds();
@@ -104,7 +104,7 @@ export class Registrar {
       await this.#act(name);
       this.#synced.add(name);
     } catch (error) {
-      // Another server was faster; the change itself makes it due again.
+      // Another server has written first. The event of its write makes this name due again.
       if (error instanceof ApiError && (error.code === 404 || error.code === 409)) return;
       this.#deps.log.warn("an APIService was not kept", { name, error: String(error) });
       this.#retry(name);
@@ -115,7 +115,7 @@ export class Registrar {
     this.#pending.delete(name);
     this.#timer?.cancel();
     this.#timer = this.#deps.clock.after("aggregation.register", retryMs, () => {
-      // Those of earlier failures, too: all that is wanted or was there is looked at again.
+      // All wanted names become due again, so that earlier failures are retried, too.
       for (const each of [name, ...this.#wanted.keys()]) this.#pending.add(each);
       this.#run();
     });

@@ -12,7 +12,7 @@ import type { Fetched, Remote } from "./remote.ts";
 
 export interface Discovered {
   readonly resources: readonly RemoteResource[];
-  /** "" when the answer had none. */
+  /** ETag of the answer, or "" if it had none. */
   readonly etag: string;
 }
 
@@ -88,7 +88,7 @@ function kindOf(value: unknown): RemoteResource["responseKind"] {
   return { group: text(group), version: text(version), kind: text(kind) };
 }
 
-/** Of an APIResourceList: `flunders` and `flunders/status` become one resource with a subresource. */
+/** Reads an APIResourceList: `flunders` and `flunders/status` become one resource with a subresource. */
 function ofPlainList(document: Fields, group: string, version: string): readonly RemoteResource[] {
   const rows = list(document["resources"]).map(record);
   const kind = (row: Fields): RemoteResource["responseKind"] => ({

@@ -13,12 +13,12 @@ import type { AggregationLimits } from "./limits.ts";
 import type { FetchOptions, Remote } from "./remote.ts";
 
 export interface RemoteOpenapi {
-  /** Absent: the server has none. */
+  /** Document of version 2. Absent: the server has none. */
   readonly v2?: JsonObject;
-  /** Of the whole answer, for the bound of all that are kept. */
+  /** Size of the answer with version 2. It counts towards the bound of all kept documents. */
   readonly v2Bytes: number;
   readonly v2Etag: string;
-  /** `/openapi/v3/apis/G/V?hash=...`; "" when the server has none. */
+  /** `/openapi/v3/apis/G/V?hash=...`, or "" if the server has no version 3. */
   readonly v3Url: string;
 }
 

@@ -43,7 +43,7 @@ export class RemoteTable {
     return this.#byName.get(name)?.remote;
   }
 
-  /** Names of those that a Service stands behind. */
+  /** Yields the names of the remotes that the Service leads to. */
   *behind(service: Pick<ServiceReference, "namespace" | "name">): Iterable<string> {
     for (const [name, { remote }] of this.#byName) {
       const one = remote.spec.service;
@@ -51,7 +51,7 @@ export class RemoteTable {
     }
   }
 
-  /** @returns what is new of it. */
+  /** @returns which part of the remote has changed. */
   set(spec: RemoteSpec, isAvailable: boolean): "nothing" | "availability" | "spec" {
     const known = this.#byName.get(spec.name);
     const isSame = known !== undefined && jsonEqual({ ...known.remote.spec }, { ...spec });
@@ -81,7 +81,7 @@ export class RemoteTable {
     return this.#byName.get(name)?.discovered;
   }
 
-  /** `found` undefined: it did not answer; what it said before stays, marked as stale. */
+  /** Sets the discovered resources. Undefined `found`: the remote did not answer, and its earlier resources stay, marked as stale. */
   setDiscovered(name: string, found: Discovered | undefined): void {
     const entry = this.#byName.get(name);
     if (entry === undefined) return;
@@ -97,7 +97,7 @@ export class RemoteTable {
     return this.#byName.get(name)?.openapi;
   }
 
-  /** @returns false when there is no room for its version 2 document, which is then left out. */
+  /** @returns false if there is no space for the version 2 document, which is then omitted. */
   setOpenapi(name: string, openapi: RemoteOpenapi): boolean {
     const entry = this.#byName.get(name);
     if (entry === undefined) return true;

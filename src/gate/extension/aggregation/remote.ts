@@ -16,7 +16,7 @@ import type { RemoteSpec } from "./api-service.ts";
 import { identityHeaders } from "./identity-headers.ts";
 import type { ResolveService } from "./service-resolver.ts";
 
-/** `ca`: PEM; undefined: nothing is checked. */
+/** `ca`: PEM of the trusted authorities. Undefined: the server's certificate is not checked. */
 export type MakeTransport = (ca: string | undefined) => HostsTransport;
 
 export interface RemoteDeps {
@@ -37,16 +37,16 @@ export interface FetchOptions {
   readonly user: UserInfo;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** Of the body. */
+  /** Maximum size of the body. */
   readonly bytesMax: number;
-  /** A longer body is dropped: only the status is wanted. Else it is an error. */
+  /** Whether a longer body is dropped, because only the status is needed. Absent: a longer body is an error. */
   readonly dropsLongBody?: true;
   readonly signal: AbortSignal;
 }
 
 export class Remote {
   readonly spec: RemoteSpec;
-  /** As its condition says. */
+  /** Whether the APIService's condition says that the server is available. */
   readonly isAvailable: boolean;
   readonly #deps: RemoteDeps;
   readonly #tls: TlsState;
@@ -60,12 +60,12 @@ export class Remote {
     this.#tls = isKept ? before.#tls : openTls(deps, spec);
   }
 
-  /** Why no connection can be made: the caBundle holds no certificate. */
+  /** Why no connection is possible: the caBundle contains no certificate. */
   get problem(): string | undefined {
     return this.#tls.problem;
   }
 
-  /** @throws Error when the Service leads nowhere. */
+  /** Returns the host to connect to. @throws Error if the Service has no usable target. */
   host(): Host {
     const { service } = this.spec;
     const { host, port } = this.#deps.resolve(service);
@@ -77,7 +77,7 @@ export class Remote {
     };
   }
 
-  /** @throws ApiError 429 when too many requests are open. */
+  /** Takes a place for a request. @throws ApiError 429 if too many requests are open. */
   enter(host: Host): Release {
     return this.#deps.streams.enter(authorityOf(host));
   }
@@ -88,7 +88,7 @@ export class Remote {
     return transport.send(host, request);
   }
 
-  /** A whole document, in the server's own name. Rejects with an Error whose message is for people. */
+  /** Fetches a whole document as the aggregator's own user. Rejects with an Error whose message is for people. */
   async fetch(options: FetchOptions): Promise<Fetched> {
     const { path, user, headers, timeoutMs, signal } = options;
     const host = this.host();
@@ -108,7 +108,7 @@ export class Remote {
       return { status: response.status, headers: response.headers, body };
     } catch (error) {
       const isLate = ending.signal.aborted && !signal.aborted;
-      // A good answer leaves its connection for the next one.
+      // Only a failed request aborts its connection. After a good answer the connection is reused.
       ending.abort();
       throw new Error(isLate ? lateText : failureText(error, host), { cause: error });
     } finally {
@@ -132,14 +132,14 @@ async function wholeBody(
   throw new Error(`its answer has more than ${bytesMax} bytes`);
 }
 
-/** Go's words for a client whose time is over. */
+/** Go's message for a client's timeout. */
 const lateText = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
 
 export function authorityOf({ name, address = name, port }: Host): string {
   return joinHostPort(address, port);
 }
 
-/** Of what is no network failure, its own words. */
+/** Returns the text of a network failure, or the error's own message for any other error. */
 export function failureText(error: unknown, host: Host): string {
   try {
     return dialText(error, host);

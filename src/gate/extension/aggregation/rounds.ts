@@ -9,7 +9,7 @@ import type { Clock, Timer, TimerName } from "#platform/clock.ts";
 
 interface RoundsDeps {
   readonly clock: Clock;
-  /** @returns false to be tried again soon. Never rejects. */
+  /** Runs the check of a key. @returns false if it must be retried soon. Never rejects. */
   readonly run: (key: string, signal: AbortSignal) => Promise<boolean>;
 }
 
@@ -17,7 +17,7 @@ interface RoundsOptions {
   readonly timer: TimerName;
   readonly atOnceMax: number;
   readonly everyMs: number;
-  /** Doubled with each failure in a row, up to `retryMsMax`. */
+  /** Delay of the first retry. Doubled with each consecutive failure, up to `retryMsMax`. */
   readonly retryMs: number;
   readonly retryMsMax: number;
 }
@@ -53,14 +53,14 @@ export class Rounds {
     this.#start();
   }
 
-  /** A run under way ends by itself; its key is not run again. */
+  /** Forgets a key, which is not run again. A run that has started ends by itself. */
   forget(key: string): void {
     this.#entries.get(key)?.timer?.cancel();
     this.#entries.delete(key);
     this.#waiting.delete(key);
   }
 
-  /** Resolves when no run is under way. */
+  /** Stops all runs. Resolves when the last one has ended. */
   async close(): Promise<void> {
     this.#ending.abort();
     for (const key of this.#entries.keys()) this.forget(key);

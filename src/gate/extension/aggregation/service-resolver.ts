@@ -17,7 +17,7 @@ interface Endpoint {
   readonly port: number;
 }
 
-/** @throws Error whose message says what is missing. */
+/** @throws Error whose message names the missing part. */
 export type ResolveService = (reference: ServiceReference) => Endpoint;
 
 interface ServiceSpec {
@@ -49,7 +49,7 @@ export const endpointSlices = { group: "discovery.k8s.io", resource: "endpointsl
 export const serviceNameLabel = "kubernetes.io/service-name";
 const routable = ["ClusterIP", "LoadBalancer", "NodePort"];
 
-/** As kube-apiserver without `--enable-aggregator-routing`: something else routes cluster IPs. */
+/** Resolves to the cluster IP, as kube-apiserver without `--enable-aggregator-routing`. Another component routes cluster IPs. */
 export function clusterIpResolver(lookup: Lister): ResolveService {
   return (reference) => {
     const {
@@ -67,7 +67,7 @@ export function clusterIpResolver(lookup: Lister): ResolveService {
   };
 }
 
-/** As kube-apiserver with `--enable-aggregator-routing`: this server reaches the endpoints itself. */
+/** Resolves to an endpoint, as kube-apiserver with `--enable-aggregator-routing`. This server connects to endpoints directly. */
 export function endpointResolver(lookup: Lister, random: Random): ResolveService {
   return (reference) => {
     const { type = "ClusterIP", ports = [], ipFamilies = [] } = specOf(lookup, reference);
@@ -108,7 +108,7 @@ function unsupported(type: string): Error {
   return new Error(`unsupported service type ${JSON.stringify(type)}`);
 }
 
-/** Those of the Service's first IP family come first; among equals any. */
+/** Returns the slices of the Service's first IP family first, otherwise in rotated order. */
 function slicesInOrder(
   lookup: Lister,
   reference: ServiceReference,

@@ -17,7 +17,7 @@ interface FakeAnswer {
 
 export interface FakeTransport extends HostsTransport {
   readonly sent: { readonly host: Host; readonly request: ByteRequest }[];
-  /** "refused", "silent" (until the request ends), or an answer. */
+  /** Returns an answer, "refused", or "silent", which lasts until the request ends. */
   answer: (path: string) => FakeAnswer | "refused" | "silent";
 }
 
@@ -57,7 +57,7 @@ function response({ status, headers = {}, body = "" }: FakeAnswer): ByteResponse
   };
 }
 
-/** By resource. */
+/** Makes a lister of objects by resource. */
 export function listerOf(objects: Readonly<Record<string, readonly AnyObject[]>>): Lister {
   const of = (resource: string, namespace: string): readonly AnyObject[] =>
     (Object.hasOwn(objects, resource) ? (objects[resource] ?? []) : []).filter(

@@ -1,6 +1,6 @@
-/** Work on many items, a few at once. */
+/** Applies an asynchronous function to many items, a few at a time. */
 
-/** Results in order. The first failure ends it: batches that have not begun are not asked for. */
+/** Returns the results in order. The first failure ends the work: items that have not begun are skipped. */
 export async function inLanes<T, R>(
   items: readonly T[],
   lanes: number,

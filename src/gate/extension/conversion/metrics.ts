@@ -1,7 +1,7 @@
 /** Metrics of conversion webhooks, by upstream's names, labels and buckets. */
 import type { Counter, Histogram, MetricSet } from "#metrics/metric-set.ts";
 
-/** Upstream's `failure_type`. */
+/** Values of upstream's label `failure_type`. */
 export type ConversionFailure =
   | "conversion_webhook_call_failure"
   | "conversion_webhook_malformed_response_failure"
@@ -9,7 +9,7 @@ export type ConversionFailure =
   | "conversion_webhook_invalid_converted_object_failure";
 
 interface Conversion {
-  /** `crontabs.stable.example.com`. */
+  /** Name of the definition, such as `crontabs.stable.example.com`. */
   readonly definition: string;
   readonly fromVersion: string;
   readonly toVersion: string;
@@ -18,7 +18,7 @@ interface Conversion {
 }
 
 const callBuckets = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60];
-/** 1 ms, doubled 14 times. */
+/** Buckets from 1 ms, doubled 14 times. */
 const definitionBuckets = Array.from({ length: 15 }, (_, power) => 0.001 * 2 ** power);
 
 export class ConversionMetrics {
@@ -47,7 +47,7 @@ export class ConversionMetrics {
     );
   }
 
-  /** One call, of all objects in it. */
+  /** Counts one call with all of its objects. */
   called({ definition, fromVersion, toVersion, seconds, failure }: Conversion): void {
     const labels = [failure === undefined ? "success" : "failure", failure ?? ""];
     this.#requests.add(labels);

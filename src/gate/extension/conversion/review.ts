@@ -15,11 +15,11 @@ import type { ConversionFailure } from "./metrics.ts";
 
 export type ReviewVersion = "v1" | "v1beta1";
 
-/** What is wrong with an answer: the text behind `conversion webhook for <kind> `. */
+/** A fault of an answer. The message follows after `conversion webhook for <kind> `. */
 export class ConversionError extends Error {
-  /** Upstream words some without saying whose fault it is. */
+  /** Whether the message is complete without that text before it, as some of upstream are. */
   readonly isWhole: boolean;
-  /** For metrics: the step that failed. */
+  /** Step that failed, for metrics. */
   failure: ConversionFailure = "conversion_webhook_call_failure";
 
   constructor(message: string, isWhole = false) {
@@ -32,7 +32,7 @@ interface Asked {
   readonly version: ReviewVersion;
   readonly uid: string;
   readonly apiVersion: string;
-  /** At least one. */
+  /** Objects to convert, at least one. */
   readonly objects: readonly AnyObject[];
 }
 
@@ -42,14 +42,14 @@ export function conversionQuestion({ version, uid, apiVersion, objects }: Asked)
   return new TextEncoder().encode(JSON.stringify({ ...type, request }));
 }
 
-/** The first version that both sides know; undefined: there is none. */
+/** Returns the first version that both sides know. Undefined: there is none. */
 export function reviewVersionOf(versions: readonly string[]): ReviewVersion | undefined {
   return versions.find((version) => version === "v1" || version === "v1beta1");
 }
 
-/** As many objects as were asked for, in their order. @throws ConversionError */
+/** Returns the converted objects, equal in number and order to the requested ones. @throws ConversionError */
 export function readConverted(bytes: Uint8Array, asked: Asked): readonly AnyObject[] {
-  // Upstream's client decodes the answer as a part of the call.
+  // Upstream's client decodes the answer as a part of the call, so this failure counts as one of the call.
   const review = during("conversion_webhook_call_failure", () => parse(bytes));
   const malformed = "conversion_webhook_malformed_response_failure";
   const converted = during(malformed, () => convertedOf(review, asked));
@@ -59,7 +59,7 @@ export function readConverted(bytes: Uint8Array, asked: Asked): readonly AnyObje
   return during(invalid, () => checkedAll(converted, asked));
 }
 
-/** Says of a ConversionError where it came from. */
+/** Runs a step and marks its ConversionErrors with the failure. */
 function during<T>(failure: ConversionFailure, step: () => T): T {
   try {
     return step();
@@ -95,7 +95,7 @@ function parse(bytes: Uint8Array): JsonObject {
   throw new ConversionError("failed: the answer is no JSON object");
 }
 
-/** v1beta1 checks neither the answer's kind nor its UID, as upstream. */
+/** Returns the converted objects. For v1beta1 neither the answer's kind nor its UID is checked, as upstream. */
 function convertedOf(review: JsonObject, { version, uid }: Asked): readonly JsonValue[] {
   if (version === "v1") checkType(review);
   const { response } = review;
@@ -126,7 +126,7 @@ function checkType(review: JsonObject): void {
   throw new ConversionError(`failed: expected webhook response of ${wanted}, got ${given}`);
 }
 
-/** Worded as for one object: upstream converts those of a list one by one. */
+/** Checks one object. Messages are worded as for a single object, because upstream converts a list object by object. */
 function checked(
   original: AnyObject,
   value: JsonValue | undefined,
@@ -171,7 +171,7 @@ function identityError(original: ObjectMeta, converted: JsonObject): string | un
   return undefined;
 }
 
-/** The original's metadata, with the labels and annotations of the converted object. */
+/** Returns the original's metadata, with the labels and annotations of the converted object. */
 function restoredMetadata(
   original: AnyObject,
   converted: JsonValue | undefined,
@@ -228,7 +228,7 @@ function refuse(errors: readonly FieldError[], where: string): void {
   throw new ConversionError(`${where}: ${said}`);
 }
 
-/** As Go prints the type of decoded JSON. */
+/** Returns the type of decoded JSON as Go prints it. */
 function goTypeOf(value: JsonValue): string {
   if (value === null) return "<nil>";
   if (Array.isArray(value)) return "[]interface {}";

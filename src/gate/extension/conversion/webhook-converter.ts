@@ -40,7 +40,7 @@ interface ConverterDeps {
   readonly metrics: ConversionMetrics;
 }
 
-/** Upstream's. */
+/** Upstream's timeout. */
 const timeoutMs = 30_000;
 
 export function webhookConverters(deps: ConverterDeps, limits: BatchLimits): ConverterOf {
@@ -58,7 +58,7 @@ function webhookConverter(
   const { clientConfig = {}, conversionReviewVersions = [] } = spec.conversion?.webhook ?? {};
   const { caBundle = "" } = clientConfig;
   const { name = "" } = metadata ?? {};
-  // Of white space alone: none, as upstream.
+  // A bundle of white space only counts as absent, as upstream.
   const isBlank = Buffer.from(caBundle, "base64").toString().trim() === "";
   const target: CallTarget = {
     id: `conversion/${name}`,
@@ -85,7 +85,7 @@ function webhookConverter(
   };
 }
 
-/** In order; a single object that exceeds the bytes goes alone. */
+/** Splits the objects into batches, in order. An object larger than the limit of bytes is a batch alone. */
 function batchesOf(objects: readonly AnyObject[], limits: BatchLimits): readonly AnyObject[][] {
   const batches: AnyObject[][] = [];
   let batch: AnyObject[] = [];
@@ -106,7 +106,7 @@ function batchesOf(objects: readonly AnyObject[], limits: BatchLimits): readonly
 }
 
 interface Batch {
-  /** Its name. */
+  /** Name of the definition. */
   readonly definition: string;
   readonly version: ReviewVersion;
   readonly apiVersion: string;
@@ -150,7 +150,7 @@ function versionOf(apiVersion: string): string {
   return parseApiVersion(apiVersion)?.version ?? "";
 }
 
-/** As upstream words an error that is no API status. */
+/** Returns an error in the form in which upstream reports one that is no API status. */
 function failed(text: string): ApiError {
   return failure(500, "", text);
 }

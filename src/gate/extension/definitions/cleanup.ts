@@ -26,16 +26,16 @@ interface CleanupDeps {
   readonly write: Write;
 }
 
-/** Instances with finalizers of their own are looked at again this soon. */
+/** Interval at which instances that have finalizers are checked again. */
 const lookMs = 1_000;
-/** After this long the status says that they are still there. */
+/** Time after which the status reports instances that still exist. */
 const patienceMs = 60_000;
-/** Deletions at once. */
+/** Maximum number of concurrent deletions. */
 const batchSize = 64;
 
 export class Cleanup {
   readonly #deps: CleanupDeps;
-  /** When it began, by name; monotonic. */
+  /** By name of the definition: monotonic time at which the cleanup began. */
   readonly #sinceMs = new Map<string, number>();
 
   constructor(deps: CleanupDeps) {
@@ -46,7 +46,7 @@ export class Cleanup {
     this.#sinceMs.delete(name);
   }
 
-  /** @returns when to look again; undefined: there is nothing to do. */
+  /** @returns the time until the next check. Undefined: no work is left. */
   async run(definition: Definition): Promise<number | undefined> {
     const { name = "", deletionTimestamp, finalizers = [] } = definition.metadata ?? {};
     if (deletionTimestamp === undefined || !finalizers.includes(cleanupFinalizer)) return undefined;
@@ -81,7 +81,7 @@ export class Cleanup {
     return store.size === 0 ? completed : waiting;
   }
 
-  /** Straight at the store, as upstream: no admission may hold back the end of a kind. */
+  /** Deletes directly in the store, as upstream: admission must not prevent the end of a kind. */
   async #deleteAll(store: ResourceStore): Promise<readonly string[]> {
     const failures: string[] = [];
     const going = store

@@ -7,7 +7,7 @@ import { type Condition, type Definition, findCondition } from "./definition.ts"
 
 export type Said = Pick<Condition, "type" | "status" | "reason" | "message">;
 
-/** The same definition when nothing changes. */
+/** Returns the same definition if the condition does not change. */
 export function withCondition(definition: Definition, said: Said, nowMs: number): Definition {
   const old = findCondition(definition, said.type);
   const isSame =
@@ -40,9 +40,9 @@ export function withStatus(
   return { ...definition, status: { ...definition.status, ...status } };
 }
 
-/** Costs a compilation of every schema: asked once per generation. */
+/** Returns the condition NonStructuralSchema. Compiles every schema, so it is called once per generation. */
 export function structuralCondition(definition: Definition): Said | undefined {
-  // A validated definition holds plain JSON.
+  // A validated definition contains only plain JSON.
   const found = nonStructuralCondition(definition as unknown as JsonObject);
   return found === undefined ? undefined : { type: "NonStructuralSchema", ...found };
 }
@@ -51,7 +51,7 @@ const approval = "api-approved.kubernetes.io";
 const protectedSuffixes = ["k8s.io", "kubernetes.io"];
 const proposal = "see https://github.com/kubernetes/enhancements/pull/1111";
 
-/** Undefined: the group is nobody's. */
+/** Returns the condition about the API's approval. Undefined: the group is not protected. */
 export function approvalCondition({ metadata, spec }: Definition): Said | undefined {
   const isProtected = protectedSuffixes.some(
     (suffix) => spec.group === suffix || spec.group.endsWith(`.${suffix}`),

@@ -10,14 +10,14 @@ import { failure } from "#api/status.ts";
 import type { Definition } from "./definition.ts";
 
 export interface Converter {
-  /** As many objects, in their order, each in `apiVersion`. Rejects with ApiError. */
+  /** Returns equally many objects, in the same order, each in `apiVersion`. Rejects with ApiError. */
   convertMany(objects: readonly AnyObject[], apiVersion: string): Promise<readonly AnyObject[]>;
 }
 
-/** Absent result: the strategy is None. */
+/** Returns the converter of a definition. Undefined: its strategy is None. */
 export type ConverterOf = (definition: Definition) => Converter | undefined;
 
-/** For servers that call no webhooks: objects of such a definition are served in the version they are stored in. */
+/** Refuses conversions, on servers that call no webhooks. Such objects are only served in the version in which they are stored. */
 export const refusingConverter: ConverterOf = ({ spec }) => {
   if (spec.conversion?.strategy !== "Webhook") return undefined;
   const { group, names } = spec;
@@ -31,7 +31,7 @@ export const refusingConverter: ConverterOf = ({ spec }) => {
   };
 };
 
-/** Strategy None. */
+/** Converts an object with strategy None. */
 export function withApiVersion(object: AnyObject, apiVersion: string): AnyObject {
   return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
 }

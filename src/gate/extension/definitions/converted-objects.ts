@@ -14,15 +14,15 @@ import type { CachedObject } from "#forms/cached-object.ts";
 import { inLanes } from "../conversion/lanes.ts";
 import type { MemoHolder, MemoPool } from "#forms/memo-pool.ts";
 
-/** Converts as many objects, in their order. Rejects with ApiError. */
+/** Converts objects into equally many, in the same order. Rejects with ApiError. */
 type Convert = (objects: readonly CachedObject[]) => Promise<readonly AnyObject[]>;
 
-/** As the pool charges parsed objects of `forms/shared-object.ts`. */
+/** Factor with which the pool also charges parsed objects of `forms/shared-object.ts`. */
 const heapBytesPerJsonByte = 1.4;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** What is parsed and encoded in one turn of the loop: 10 ms for objects of 2 KB. */
+/** Maximum number of objects parsed and encoded in one turn of the loop: 10 ms for objects of 2 KB. */
 const partObjectsMax = 250;
 const partsAtOnce = 4;
 
@@ -52,7 +52,7 @@ class Converted implements MemoHolder {
     return this.#of.deref();
   }
 
-  /** Shared, never changed. */
+  /** Parsed object. It is shared and never changed. */
   get object(): AnyObject {
     if (this.#object === undefined) {
       this.#object = JSON.parse(decoder.decode(this.json)) as AnyObject; // made by `stringify`
@@ -78,7 +78,7 @@ export class ConvertedObjects {
   readonly #pool: MemoPool;
   readonly #convert: Convert;
   readonly #known = new WeakMap<CachedObject, Converted>();
-  /** In the pool. */
+  /** Conversions that the pool contains. */
   readonly #charged = new Set<Converted>();
   readonly #underWay = new Map<CachedObject, Promise<Batch>>();
 
@@ -87,14 +87,14 @@ export class ConvertedObjects {
     this.#convert = convert;
   }
 
-  /** Of a held object, or one that happens to be there. */
+  /** Returns the conversion of an object if it is held or still in memory. */
   find(cached: CachedObject): Converted | undefined {
     const known = this.#known.get(cached);
     if (known !== undefined) known.memoUsed = true;
     return known;
   }
 
-  /** Converts what is not there yet; all are there until the result is disposed of. */
+  /** Converts the objects whose conversion is missing. All conversions stay in memory until the result is disposed of. */
   async hold(objects: readonly CachedObject[]): Promise<Disposable> {
     const held: Converted[] = [];
     try {
@@ -107,7 +107,7 @@ export class ConvertedObjects {
     return { [Symbol.dispose]: () => this.#release(held.splice(0)) };
   }
 
-  /** The definition has changed: what nobody holds goes. */
+  /** Drops the conversions that are not held, because the definition has changed. */
   clear(): void {
     for (const one of this.#charged) {
       this.#pool.release(one);
@@ -115,14 +115,14 @@ export class ConvertedObjects {
     }
   }
 
-  /** For `Converted`. */
+  /** Adds a conversion to the pool; called by `Converted`. */
   charge(one: Converted, bytes: number): void {
     one.isCharged = true;
     this.#charged.add(one);
     this.#pool.add(one, bytes);
   }
 
-  /** For `Converted`: the pool has dropped it. */
+  /** Forgets a conversion that the pool has dropped; called by `Converted`. */
   forget(one: Converted): void {
     this.#charged.delete(one);
     if (one.holders === 0 && one.of !== undefined) this.#known.delete(one.of);
@@ -167,7 +167,7 @@ export class ConvertedObjects {
     return one;
   }
 
-  /** It is known while it is held, even if the pool has dropped it meanwhile. */
+  /** Holds a conversion. It can be found while it is held, even if the pool has dropped it. */
   #take(held: Converted[], one: Converted | undefined): boolean {
     if (one === undefined) return false;
     one.holders++;

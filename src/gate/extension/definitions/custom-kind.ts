@@ -38,7 +38,7 @@ interface KindDeps {
   /** Schemas of all versions, compiled once for all kinds of the definition. */
   readonly schemas: Schemas;
   readonly converter: Converter | undefined;
-  /** Keeps what a converter made. */
+  /** Memory for converted objects. */
   readonly convertedObjects: MemoPool;
   readonly rulesOf: RulesOf;
 }
@@ -162,7 +162,7 @@ class LazyParts {
   }
 }
 
-/** null: served without a schema. undefined: not served. */
+/** Returns the schema of a version. Null: the version is served without a schema. Undefined: it is not served. */
 function schemaOfVersion(deps: KindDeps, apiVersion: string): Structural | null | undefined {
   const gv = parseApiVersion(apiVersion);
   if (gv === undefined || gv.group !== deps.definition.spec.group) return undefined;
@@ -170,7 +170,7 @@ function schemaOfVersion(deps: KindDeps, apiVersion: string): Structural | null 
   return deps.schemas.of(gv.version) ?? null;
 }
 
-/** Duplicates first, as upstream: the text is decoded before it is pruned. */
+/** Returns duplicate fields first, as upstream: the text is decoded before unknown fields are pruned. */
 function findingsOf(
   unknown: readonly string[],
   duplicates: JsonScan | undefined,

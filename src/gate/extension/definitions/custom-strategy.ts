@@ -15,13 +15,13 @@ import type { RuleCheck, RuleFindings } from "./rules/rule-check.ts";
 import { validateScale } from "./scale-paths.ts";
 
 interface CustomRules {
-  /** Of objects that were validated: findings of rules that do not refuse the write. */
+  /** By validated object: findings of rules that do not refuse the write. */
   readonly tolerated: WeakMap<AnyObject, readonly string[]>;
   readonly kind: string;
   readonly apiVersion: string;
   readonly subresources: DefinedVersion["subresources"];
   readonly structural: () => Structural | undefined;
-  /** Absent: the schema has no rules. */
+  /** Returns the check of rules. Undefined: the schema has no rules. */
   readonly checkRules: () => RuleCheck | undefined;
 }
 
@@ -83,7 +83,7 @@ function withGeneration(object: AnyObject, generation: number): AnyObject {
   return { ...object, metadata: { ...object.metadata, generation } };
 }
 
-/** Everything is as it was, but the status and who manages its fields. */
+/** Returns the old object with the new status and the new managedFields. */
 function prepareStatus(next: AnyObject, old: AnyObject): AnyObject {
   const { managedFields: _, ...before } = old.metadata ?? {};
   const { managedFields } = next.metadata ?? {};
@@ -137,7 +137,7 @@ function schemaErrors(
     : validateCustomObject(data, schema, before);
 }
 
-/** Findings after which rules are not evaluated: they could meet values of another type than declared. */
+/** Findings after which rules are not evaluated, because a value may have another type than declared. */
 const blocking: ReadonlySet<string> = new Set([
   "FieldValueNotSupported",
   "FieldValueRequired",
@@ -174,7 +174,7 @@ const standardFinalizers: ReadonlySet<string> = new Set([
   "kubernetes",
 ]);
 
-/** Of finalizers that are new with this write. */
+/** Returns warnings about finalizers that this write adds. */
 function finalizerWarnings(next: AnyObject, old: AnyObject | undefined): readonly string[] {
   const before = new Set(old?.metadata?.finalizers);
   const added = new Set((next.metadata?.finalizers ?? []).filter((name) => !before.has(name)));

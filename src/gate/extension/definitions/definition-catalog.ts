@@ -32,14 +32,14 @@ interface CatalogDeps {
 export class DefinitionCatalog implements CustomKinds {
   readonly #deps: DefinitionDeps;
   readonly #registry: OpenRegistry;
-  /** `group/version` and `group/resource` that belong to built-in kinds. */
+  /** `group/version` (below: `group/resource`) of built-in kinds. */
   readonly #builtinVersions: ReadonlySet<string>;
   readonly #builtinStorage: ReadonlySet<string>;
-  /** By name: `crontabs.stable.example.com`. */
+  /** By name, such as `crontabs.stable.example.com`. */
   readonly #definitions = new Map<string, ServedDefinition>();
   readonly #byGroup = new Map<string, Map<string, ServedDefinition>>();
   readonly #listeners = new Set<(names: readonly string[]) => void>();
-  /** Of all of them; undefined: one has changed since it was made. */
+  /** Resources of all definitions. Undefined: a definition has changed since the list was made. */
   #infos: readonly ResourceInfo[] | undefined;
 
   constructor({ builtins, ...deps }: CatalogDeps) {
@@ -53,13 +53,13 @@ export class DefinitionCatalog implements CustomKinds {
     );
   }
 
-  /** Reads what is stored and follows it from then on. Call once, before the server is ready. */
+  /** Reads the stored definitions and follows their changes. Call once, before the server is ready. */
   start(): void {
     this.#registry.follow(definitionsResource, (keys) => this.#changed(keys));
     this.#changed("all");
   }
 
-  /** Called in the turn of a change, after the entries are replaced. */
+  /** Calls `changed` in the turn of a change, after the entries are replaced. */
   onChange(changed: (names: readonly string[]) => void): void {
     this.#listeners.add(changed);
   }
@@ -73,17 +73,17 @@ export class DefinitionCatalog implements CustomKinds {
     return this.#definitions.keys();
   }
 
-  /** Definitions of a group, by name. */
+  /** Returns the definitions of a group, by name. */
   inGroup(group: string): Iterable<ServedDefinition> {
     return this.#byGroup.get(group)?.values() ?? [];
   }
 
-  /** Where the objects of a definition are; undefined: nowhere yet. */
+  /** Returns the store of a definition's objects. Undefined: it has none yet. */
   instances(name: string): ResourceStore | undefined {
     return this.#definitions.get(name)?.instances();
   }
 
-  /** Its objects would lie where those of a built-in kind do. */
+  /** Returns whether the objects would be stored in the place of a built-in kind's objects. */
   overlapsBuiltin({ group, resource }: GroupResource): boolean {
     return this.#builtinStorage.has(`${group}/${resource}`);
   }

@@ -45,9 +45,9 @@ const retryMs = 1_000;
 export class DefinitionController {
   readonly #deps: ControllerDeps;
   readonly #cleanup: Cleanup;
-  /** In the order in which they are looked at. At most the definitions there are. */
+  /** Names of definitions to process, in order. At most one entry per definition. */
   readonly #due = new Set<string>();
-  /** What the schemas of a definition's generation were found to be, by name. */
+  /** By name: condition found for the schemas of a definition's generation. */
   readonly #judged = new Map<string, Judged>();
   readonly #timers = new Map<string, Timer>();
   #running: Promise<void> | undefined;
@@ -67,7 +67,7 @@ export class DefinitionController {
     this.#enqueue([...definitions.names()]);
   }
 
-  /** Resolves when the write under way is over. */
+  /** Stops the controller. Resolves when its current write has ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#due.clear();
@@ -84,9 +84,9 @@ export class DefinitionController {
     });
   }
 
-  /** Never rejects. */
+  /** Processes all due definitions. Never rejects. */
   async #run(): Promise<void> {
-    // A listener runs while the caches apply a change: nothing is written in that turn.
+    // Waits for the next turn: listeners run while the caches apply a change, and that turn must not write.
     await Promise.resolve();
     for (const name of this.#due) {
       if (this.#isClosed) return;
@@ -115,7 +115,7 @@ export class DefinitionController {
     if (definition === undefined) {
       this.#cleanup.forget(name);
       this.#judged.delete(name);
-      // Its names are free again.
+      // The names of the deleted definition are free again.
       this.#enqueueGroup(name, name.slice(name.indexOf(".") + 1));
       return;
     }
@@ -156,7 +156,7 @@ export class DefinitionController {
     return withCondition(definition, said, nowMs);
   }
 
-  /** @returns the definition as it is then; undefined: it is gone. */
+  /** @returns the definition after the write. Undefined: it no longer exists. */
   async #write(
     name: string,
     change: (current: Definition) => Definition,

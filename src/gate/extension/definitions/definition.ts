@@ -1,4 +1,4 @@
-/** A CustomResourceDefinition as this room reads it, and the questions that are asked of one. */
+/** A CustomResourceDefinition as this room reads it, with functions that answer questions about one. */
 import type {
   CustomResourceDefinition,
   CustomResourceDefinitionCondition,
@@ -12,14 +12,14 @@ export const definitionsResource = {
   resource: "customresourcedefinitions",
 } as const;
 
-/** Instances go before their definition does. */
+/** Finalizer that keeps a definition until its instances are deleted. */
 export const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
 
 export type Definition = CustomResourceDefinition;
 export type Condition = CustomResourceDefinitionCondition;
 export type DefinedVersion = CustomResourceDefinitionVersion;
 
-/** A stored definition has passed the validation of its kind. */
+/** Casts a stored object, which has passed the validation of its kind. */
 export function asDefinition(object: AnyObject): Definition {
   return object as unknown as Definition;
 }
@@ -32,12 +32,12 @@ export function hasCondition(definition: Definition, type: string): boolean {
   return findCondition(definition, type)?.status === "True";
 }
 
-/** "" for a definition without one, which validation refuses. */
+/** Returns the storage version, or "" for a definition without one, which validation refuses. */
 export function storageVersionOf(definition: Definition): string {
   return definition.spec.versions.find(({ storage }) => storage)?.name ?? "";
 }
 
-/** The Warning of a deprecated version; undefined: it is not deprecated. */
+/** Returns the Warning of a deprecated version. Undefined: it is not deprecated. */
 export function deprecationWarning(
   { spec }: Definition,
   version: DefinedVersion,

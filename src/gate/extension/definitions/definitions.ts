@@ -15,21 +15,21 @@ interface DefinitionsDeps {
   readonly catalog: ResourceCatalog;
   readonly clock: Clock;
   readonly log: Log;
-  /** Conversion webhooks; absent: such a version is refused. */
+  /** Makes converters that call webhooks. Absent: conversions by webhook are refused. */
   readonly converterOf?: ConverterOf;
-  /** Bytes of converted objects that are kept, of all definitions together. */
+  /** Maximum bytes of converted objects in memory, for all definitions together. */
   readonly convertedBytesMax: number;
-  /** x-kubernetes-validations; absent: they are not evaluated. */
+  /** Makes the checks of x-kubernetes-validations. Absent: they are not evaluated. */
   readonly rulesOf?: RulesOf;
 }
 
 export interface Definitions {
   readonly definitions: DefinitionCatalog;
-  /** Ends the controller; the kinds stay served. */
+  /** Stops the controller. The kinds remain served. */
   close(): Promise<void>;
 }
 
-/** Everything defined is served when this returns. The controller's first writes come in a later turn. */
+/** Serves all defined kinds before it returns. The controller's first writes follow in a later turn. */
 export function serveDefinitions(
   deps: DefinitionsDeps,
   builtins: readonly ResourceInfo[],

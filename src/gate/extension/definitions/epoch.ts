@@ -16,9 +16,9 @@ export class Epoch implements WatchRegister {
   readonly #resource: GroupResource;
   readonly #streams = new Set<WatchStream>();
   readonly #endings: (() => void)[] = [];
-  /** Objects up to this revision may have been written under another definition. */
+  /** Revision up to which objects may have been written under another definition. */
   #since: number;
-  /** Writes on their way to the store: of this epoch, and of those before it. */
+  /** Number of writes of this epoch that have not ended, and below: of earlier epochs. */
   #writes = 0;
   #olderWrites = 0;
   #next: Epoch | undefined;
@@ -42,12 +42,12 @@ export class Epoch implements WatchRegister {
     this.#isTerminating = isTerminating;
   }
 
-  /** The stored bytes of an object at `revision` are as this epoch's schemas make them. */
+  /** Returns whether the stored bytes of an object at `revision` are what this epoch's schemas produce. */
   isSettled(revision: number): boolean {
     return this.#olderWrites === 0 && revision > this.#since;
   }
 
-  /** @throws ApiError 503 when the definition has changed, 403 for a new object while it goes. */
+  /** @throws ApiError 503 if the definition has changed, 403 for a new object while the definition is being deleted. */
   beginWrite(isCreation: boolean): (revision: number) => void {
     if (this.#hasEnded) throw this.changed();
     if (isCreation && this.#isTerminating) throw refuseCreation(this.#resource, "");
@@ -66,7 +66,7 @@ export class Epoch implements WatchRegister {
     this.#next?.olderWriteEnded(revision);
   }
 
-  /** Ends its watches; `next` is what the definition is now, undefined when it is gone. */
+  /** Ends the epoch and its watches. `next`: epoch of the changed definition; undefined if the definition is deleted. */
   end(next: Epoch | undefined): void {
     this.#hasEnded = true;
     this.#next = next;
@@ -75,7 +75,7 @@ export class Epoch implements WatchRegister {
     for (const ending of this.#endings.splice(0)) ending();
   }
 
-  /** One per version of the definition. */
+  /** Registers a callback for the end of the epoch: one per version of the definition. */
   onEnd(ending: () => void): void {
     this.#endings.push(ending);
   }
@@ -89,7 +89,7 @@ export class Epoch implements WatchRegister {
     this.#streams.delete(stream);
   }
 
-  /** What is answered to a request that an ended epoch cannot answer any more. */
+  /** Returns the error for a request that cannot be answered because its epoch has ended. */
   changed(): Error {
     const { group, resource } = this.#resource;
     const text = `the definition of ${resource}.${group} changed while the request was handled, try again`;

@@ -29,7 +29,7 @@ interface FormsDeps {
   readonly definition: Definition;
   readonly epoch: Epoch;
   readonly schemas: Schemas;
-  /** Absent: strategy None. */
+  /** Converter of the definition. Undefined: its strategy is None. */
   readonly converter: Converter | undefined;
   readonly convertedObjects: MemoPool;
 }
@@ -40,9 +40,9 @@ export class Forms {
   readonly #deps: FormsDeps;
   readonly #apiVersion: string;
   readonly #storedApiVersion: string;
-  /** Strategy None, of a stored object, and of what was made of it: itself. */
+  /** With strategy None: by stored object, the object in this version. A result is also mapped to itself. */
   readonly #shown = new WeakMap<AnyObject, AnyObject>();
-  /** Whether the bytes of a stored object have the defaults of its status. */
+  /** Whether the bytes of a stored object contain the defaults of its status. */
   readonly #complete = new WeakMap<CachedObject, boolean>();
   readonly #converted: ConvertedObjects;
   #statusDefaults: boolean | undefined;
@@ -63,7 +63,7 @@ export class Forms {
     return this.#isOwn(cached.revision) && this.#hasItsStatus(cached);
   }
 
-  /** In this version, and written under this epoch. */
+  /** Returns whether the object is stored in this version and was written under this epoch. */
   #isOwn(revision: number): boolean {
     return this.#apiVersion === this.#storedApiVersion && this.#deps.epoch.isSettled(revision);
   }
@@ -86,12 +86,12 @@ export class Forms {
     return withDefaults(object, this.#schemaOf(this.#apiVersion));
   }
 
-  /** `show` and `json` can answer at once. */
+  /** Returns whether `show` and `json` can return the object at once. */
   isReady(cached: CachedObject): boolean {
     return !this.#needsConverter(cached) || this.#converted.find(cached) !== undefined;
   }
 
-  /** All of them are ready until the result is disposed of. */
+  /** Makes all objects ready, until the result is disposed of. */
   hold(objects: readonly CachedObject[]): Promise<Disposable> {
     return this.#converted.hold(objects.filter((cached) => this.#needsConverter(cached)));
   }
@@ -107,7 +107,7 @@ export class Forms {
     return encoder.encode(JSON.stringify(this.#made(cached.object)));
   }
 
-  /** With a converter: of objects in this version only. */
+  /** Completes a stored object. With a converter it must be in this version already. */
   fromStored(object: AnyObject): AnyObject {
     if (this.#deps.converter !== undefined) {
       const { apiVersion } = object;
@@ -118,7 +118,7 @@ export class Forms {
     return this.#fillsStatus ? this.#filled(object) : object;
   }
 
-  /** With a converter: an object of any version of the definition in another one. */
+  /** Converts an object of any version of the definition to another one. Needs a converter. */
   async convert(object: AnyObject, to: string): Promise<AnyObject> {
     const converter = must(this.#deps.converter, "nobody converts");
     const [made] = await converter.convertMany([object], to);
@@ -145,7 +145,7 @@ export class Forms {
 
   #needsConverter(cached: CachedObject): boolean {
     if (this.#deps.converter === undefined || this.#isOwn(cached.revision)) return false;
-    // Settled objects are in the stored version, and need not be parsed to see it.
+    // Settled objects are in the stored version, which need not be verified by parsing.
     if (this.#deps.epoch.isSettled(cached.revision)) return true;
     return cached.object.apiVersion !== this.#apiVersion;
   }
@@ -173,13 +173,13 @@ export class Forms {
     return shown;
   }
 
-  /** As the schema of the object's own version has it. */
+  /** Prunes the object and adds defaults, by the schema of the object's own version. */
   #normalise(object: AnyObject): AnyObject {
     const structural = this.#schemaOf(object.apiVersion);
     return withDefaults(decode(object, structural, true).object, structural);
   }
 
-  /** A converted object: only what the wanted version knows. */
+  /** Removes the fields that the requested version does not know from a converted object. */
   #settle(object: AnyObject, from: string | undefined): AnyObject {
     if (from === this.#apiVersion) return object;
     return decode(object, this.#schemaOf(this.#apiVersion), true).object;
@@ -196,7 +196,7 @@ interface Decoded {
   readonly error: string | undefined;
 }
 
-/** The object's own metadata, the object, then the metadata of what is embedded. */
+/** Orders the fields: the object's own metadata, the rest of the object, then the metadata of embedded objects. */
 function inUpstreamsOrder(
   ofMetadata: readonly string[],
   pruned: readonly string[],
@@ -215,7 +215,7 @@ export function decode(
   const coerced = coerceMetadata(data, structural, { dropInvalid, isResourceRoot: true });
   if (coerced.error !== undefined) {
     const { field, message } = coerced.error;
-    // Of the object's own metadata the decoder says what is wrong, not with what.
+    // For the object's own metadata, the decoder's message does not contain the value.
     const isOwn = field === "metadata" || field.startsWith("metadata.");
     const own = message.replace(/^Invalid value: [^]*?: (?=json: )/, "");
     return { object, unknown: [], error: isOwn ? own : `${field}: ${message}` };

@@ -9,7 +9,7 @@ import { conversionBundleFault } from "#api/validation/ca-bundle.ts";
 import { established, type Said, withCondition, withStatus } from "./conditions.ts";
 import { type Definition, findCondition, hasCondition } from "./definition.ts";
 
-/** Names that definitions of one group have been given. */
+/** Accepted names of the definitions in one group. */
 interface TakenNames {
   readonly resources: ReadonlySet<string>;
   readonly kinds: ReadonlySet<string>;
@@ -33,7 +33,7 @@ export function takenNames(
 
 const noNames: CustomResourceDefinitionNames = { plural: "", kind: "" };
 
-/** The same definition when its names are settled. `taken` holds its own, too. */
+/** Returns the same definition if its names are settled. `taken` includes its own names. */
 export function settleNames(definition: Definition, taken: TakenNames, nowMs: number): Definition {
   const wanted = definition.spec.names;
   const had = definition.status?.acceptedNames ?? noNames;
@@ -53,13 +53,13 @@ export function settleNames(definition: Definition, taken: TakenNames, nowMs: nu
   return settleEstablished(judged, nowMs);
 }
 
-/** Once established, a definition stays so. */
+/** Sets the condition Established. An established definition remains established. */
 function settleEstablished(definition: Definition, nowMs: number): Definition {
   if (hasCondition(definition, "Established")) return definition;
   if (!hasCondition(definition, "NamesAccepted")) {
     return withCondition(definition, notAccepted, nowMs);
   }
-  // A validated definition holds plain JSON.
+  // A validated definition contains only plain JSON.
   const fault = conversionBundleFault(definition.spec as unknown as JsonObject);
   return withCondition(definition, fault === undefined ? established : badBundle, nowMs);
 }
@@ -80,7 +80,7 @@ const notAccepted: Said = {
 
 interface Chosen {
   readonly names: CustomResourceDefinitionNames;
-  /** The last name that somebody else has. */
+  /** Condition that reports the last name that another definition has. */
   readonly conflict: Said | undefined;
 }
 
@@ -136,7 +136,7 @@ function inUse(name: string): string {
   return `${JSON.stringify(name)} is already in use`;
 }
 
-/** As Go's aggregate of errors: each text once. */
+/** Joins errors as Go's aggregate: each text once. */
 function aggregate(texts: readonly string[]): string {
   const distinct = [...new Set(texts)];
   return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;

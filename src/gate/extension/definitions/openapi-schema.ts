@@ -10,7 +10,7 @@ import { reference, type OpenApiVersion } from "#apiserver/openapi/definitions.t
 type Open = Record<string, JsonValue | undefined>;
 
 const objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
-/** Version 2 has no word for these, or older clients none. */
+/** Fields that OpenAPI version 2, or an older client of it, does not know. */
 const unsaid: ReadonlySet<string> = new Set([
   "allOf",
   "anyOf",
@@ -31,7 +31,7 @@ export function publishedSchema(schema: JsonObject, form: OpenApiVersion): JsonO
   if (form === "v2") leaveOut(out, schema);
   const isOpen = schema["x-kubernetes-preserve-unknown-fields"] === true;
   const isEmbedded = schema["x-kubernetes-embedded-resource"] === true;
-  // In version 2 kubectl would refuse every field that is not named.
+  // In version 2 kubectl refuses every field that the schema does not list, so an open object lists no field.
   if (isEmbedded && !(form === "v2" && isOpen)) sayEmbedded(out, form);
   return { ...out };
 }
@@ -57,7 +57,7 @@ function sayIntOrString(out: Open, form: OpenApiVersion): void {
   if (form === "v3") out["anyOf"] ??= [{ type: "integer" }, { type: "string" }];
 }
 
-/** What may be null or anything has no type that version 2 could name. */
+/** Removes the types that version 2 cannot express: of nullable and of untyped values. */
 function leaveOut(out: Open, schema: JsonObject): void {
   const isNullable = schema["nullable"] === true;
   const isOpen = schema["x-kubernetes-preserve-unknown-fields"] === true;

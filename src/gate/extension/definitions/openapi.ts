@@ -12,7 +12,7 @@ import { publishedSchema } from "./openapi-schema.ts";
 
 const meta = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/** `com.example.stable.v1.CronTab` */
+/** Name of the definition, such as `com.example.stable.v1.CronTab`. */
 function definitionName({ group, version, kind }: ResourceInfo): string {
   return [...group.split(".").reverse(), version, kind].join(".");
 }
@@ -65,11 +65,11 @@ function objectSchema(
   version: DefinedVersion | undefined,
   form: OpenApiVersion,
 ): JsonObject {
-  // A validated definition holds plain JSON.
+  // A validated definition contains only plain JSON.
   const given = version?.schema?.openAPIV3Schema as unknown as JsonObject | undefined;
   const tag = [{ group: row.group, kind: row.kind, version: row.version }];
   const tags = { "x-kubernetes-group-version-kind": tag, ...selectable(version) };
-  // Any object: kubectl would refuse every field that a list of some does not name.
+  // An open object becomes any object: kubectl refuses every field that a partial list of fields does not name.
   const isOpen = form === "v2" && given?.["x-kubernetes-preserve-unknown-fields"] === true;
   if (given === undefined || isOpen) return { type: "object", ...tags };
   const schema = publishedSchema(given, form);

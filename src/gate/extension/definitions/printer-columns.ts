@@ -61,7 +61,7 @@ function ageColumn(): GivenColumn {
 function header(column: GivenColumn): TableColumnDefinition {
   const { name, format = "", priority = 0, description = "" } = column;
   const said = `Custom resource definition column (in JSONPath format): ${column.jsonPath}`;
-  // One of the five types: validated with the definition.
+  // Validation of the definition has checked that the type is one of the five.
   const type = column.type as TableColumnDefinition["type"];
   return { name, type, format, description: description === "" ? said : description, priority };
 }

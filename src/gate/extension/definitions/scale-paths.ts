@@ -17,11 +17,11 @@ import type { DefinedVersion } from "./definition.ts";
 
 type ScalePaths = NonNullable<NonNullable<DefinedVersion["subresources"]>["scale"]>;
 
-/** Says that the number was not set before: the smallest int32. */
+/** Marks a number of replicas that was not set before: the smallest int32. */
 const unsetReplicas = -2_147_483_648;
 const replicasMax = 2_147_483_647;
 
-/** `pathsOf`: of another version, by its name. */
+/** `pathsOf`: returns the paths of another version, by its name. */
 export function scaleAccess(
   group: string,
   paths: ScalePaths,
@@ -113,7 +113,7 @@ function withResourceVersion(object: AnyObject, scale: AnyObject): AnyObject {
   return { ...object, metadata: { ...object.metadata, resourceVersion } };
 }
 
-/** `part`: a status write is not judged by the specification. */
+/** Validates the replicas. `part`: a write of the status does not check the replicas of the specification. */
 export function validateScale(
   object: AnyObject,
   paths: ScalePaths | undefined,

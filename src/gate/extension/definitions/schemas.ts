@@ -1,4 +1,4 @@
-/** The structural schemas of a definition's versions, each compiled when first asked for. */
+/** Structural schemas of a definition's versions, each compiled when first used. */
 import type { JsonObject } from "#api/object.ts";
 import { compileStructural, type Structural, trustStructural } from "#api/structural/structural.ts";
 import { internalError } from "#api/status.ts";
@@ -15,18 +15,18 @@ export class Schemas {
     this.#isStructural = findCondition(definition, "NonStructuralSchema") === undefined;
   }
 
-  /** undefined: the version has no schema, and nothing of its objects is known. */
+  /** Returns the schema of a version. Undefined: it has none, so the fields of its objects are unknown. */
   of(version: string): Structural | undefined {
     if (this.#made.has(version)) return this.#made.get(version);
     const schema = this.#versions.get(version)?.schema?.openAPIV3Schema;
-    // A validated definition holds plain JSON.
+    // A validated definition contains only plain JSON.
     const data = schema as unknown as JsonObject | undefined;
     const made = data === undefined ? undefined : this.#compile(data);
     this.#made.set(version, made);
     return made;
   }
 
-  /** A definition that an older release stored may not be structural: nothing is served by guesses. */
+  /** Compiles a schema. One that an older release stored may not be structural: then it fails instead of guessing. */
   #compile(schema: JsonObject): Structural {
     if (this.#isStructural) return trustStructural(schema);
     const { structural } = compileStructural(schema);

@@ -27,11 +27,11 @@ export interface DefinitionDeps {
   readonly converterOf: ConverterOf;
   readonly convertedObjects: MemoPool;
   readonly rulesOf: RulesOf;
-  /** The definition as it is stored now; undefined: it is gone. */
+  /** Returns the definition as it is stored now. Undefined: it no longer exists. */
   readonly read: (name: string) => Definition | undefined;
 }
 
-/** In upstream's order. */
+/** Verbs, in upstream's order. */
 const verbs: readonly Verb[] = [
   "delete",
   "deletecollection",
@@ -48,15 +48,15 @@ const partVerbs: readonly Verb[] = ["get", "patch", "update"];
 export class ServedDefinition {
   readonly name: string;
   readonly group: string;
-  /** Another text whenever objects would be read or written in another way. */
+  /** Text that changes whenever the definition changes how objects are read or written. */
   readonly identity: string;
   readonly acceptedNames: CustomResourceDefinitionNames | undefined;
-  /** Somebody else has a name that it wants. */
+  /** Whether another definition has a name that this one wants. */
   readonly isWaitingForNames: boolean;
   readonly epoch: Epoch;
-  /** By version: what serves requests. Empty until the names are accepted. */
+  /** By version: resource under which requests are served. Empty until the names are accepted. */
   readonly rows: ReadonlyMap<string, ResourceInfo>;
-  /** What discovery shows. Empty until the definition is established. */
+  /** Resources in discovery. Empty until the definition is established. */
   readonly shown: readonly ResourceInfo[];
   readonly #deps: DefinitionDeps;
   readonly #kinds = new Map<string, ServedKind>();
@@ -81,7 +81,7 @@ export class ServedDefinition {
     this.shown = isGoing ? rows.map((row) => ({ ...row, verbs: verbsWhileGoing })) : rows;
   }
 
-  /** Takes over what was made under the same identity. */
+  /** Takes over kinds and schemas from an entry with the same identity. */
   adopt(before: ServedDefinition): void {
     for (const [version, kind] of before.#kinds) {
       if (this.rows.has(version)) this.#kinds.set(version, kind);
@@ -97,13 +97,13 @@ export class ServedDefinition {
     return known ?? this.#makeKind(version, row);
   }
 
-  /** Of its objects, in any version. */
+  /** Returns the store of the definition's objects, in any version. */
   instances(): ResourceStore | undefined {
     const [version] = this.rows.keys();
     return version === undefined ? this.#storedOnly() : this.kind(version)?.store;
   }
 
-  /** No version is served any more: what is stored can still be deleted. */
+  /** Returns the store when no version is served any more, so that stored objects can still be deleted. */
   #storedOnly(): ResourceStore | undefined {
     const definition = this.#deps.read(this.name);
     const version = definition?.spec.versions.find(({ storage }) => storage);
@@ -111,7 +111,7 @@ export class ServedDefinition {
     return this.#deps.registry.store(rowOf(definition, version));
   }
 
-  /** Made anew only when the identity changes. */
+  /** Returns the published definitions. They are only made again when the identity changes. */
   definitions(): readonly CustomDefinition[] {
     this.#openapi ??= [...this.rows.values()].flatMap((row) =>
       openapiDefinitions(row, () => this.#version(row.version)),
@@ -139,7 +139,10 @@ export class ServedDefinition {
   }
 }
 
-/** Found when it was to be established: nobody could convert its objects. */
+/**
+ * Returns whether the conversion webhook's bundle was invalid when the definition was to be established. Its objects
+ * could not be converted.
+ */
 function hasBadBundle(definition: Definition): boolean {
   return findCondition(definition, "Established")?.reason === "InvalidCABundle";
 }
@@ -169,7 +172,7 @@ function rowOf(definition: Definition, version: DefinedVersion): ResourceInfo {
   };
 }
 
-/** A served definition has accepted names. */
+/** Returns the accepted names. A served definition has them. */
 function namesOf({ spec, status }: Definition): CustomResourceDefinitionNames {
   const accepted = status?.acceptedNames;
   return accepted === undefined || accepted.plural === "" ? spec.names : accepted;

@@ -1,4 +1,4 @@
-/** What a thread does with a question about a policy. */
+/** Answers a question about a policy on a thread. */
 import { parseExactJson } from "#base/exact-json.ts";
 import { must } from "#base/assert.ts";
 import type { AnyObject } from "#api/object.ts";
@@ -20,7 +20,7 @@ import type {
   PolicyTask,
 } from "./policy-tasks.ts";
 
-/** An expression asks for access that the task does not know. */
+/** An expression needs a check of access whose answer the task does not contain. */
 class AccessNeeded extends Error {
   readonly check: AccessCheck;
 
@@ -76,7 +76,7 @@ function answer(
   }
 }
 
-/** The last one compiled: the same is asked about again and again. */
+/** Remembers the last compiled value, because consecutive questions often have the same text. */
 class Last<T> {
   readonly #compile: (data: unknown) => T;
   #known: { readonly text: string; readonly compiled: T } | undefined;

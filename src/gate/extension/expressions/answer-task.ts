@@ -1,4 +1,4 @@
-/** What a thread does with a task. Holds: it is pure, and answers what the first try on the loop would have. */
+/** Runs a task on a thread. Guarantee: it is pure, and its answer equals that of the first try on the loop. */
 import { parseExactJson } from "#base/exact-json.ts";
 import type { AnyObject, JsonObject } from "#api/object.ts";
 import { trustStructural } from "#api/structural/structural.ts";
@@ -35,7 +35,7 @@ function read(text: string): AnyObject {
   return parseExactJson(text) as AnyObject; // printed from one
 }
 
-/** Of the task before: who writes many objects writes them of one kind. */
+/** Rules of the previous task. A client that writes many objects writes objects of one kind. */
 let last: { readonly schema: string; readonly rules: Rules } | undefined;
 
 function rulesAbout(schema: string): Rules {

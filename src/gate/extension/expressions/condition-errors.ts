@@ -1,8 +1,8 @@
-/** What is wrong with the matchConditions of webhooks, in upstream's words. */
+/** Errors of the matchConditions of webhooks, in upstream's words. */
 import type { ConditionError, MatchCondition } from "../matching/conditions.ts";
 import { compileConditions } from "../policies/compile-conditions.ts";
 
-/** By webhook. */
+/** Returns the errors by webhook. */
 export function conditionErrors(
   lists: readonly (readonly MatchCondition[])[],
 ): readonly (readonly ConditionError[])[] {

@@ -11,11 +11,11 @@ import type { Decision } from "../policies/validating-decision.ts";
 export type PolicyQuestion =
   | { readonly what: "decision"; readonly policy: string }
   | { readonly what: "match"; readonly policy: string }
-  /** `at`: position of the mutation. */
+  /** `at`: position of the mutation in the policy. */
   | { readonly what: "mutation"; readonly policy: string; readonly at: number }
   | { readonly what: "webhook"; readonly conditions: string };
 
-/** What `authorizer` answered, as a thread cannot ask it. */
+/** A known answer of `authorizer`, which a thread cannot call itself. */
 export interface KnownAccess {
   readonly check: AccessCheck;
   readonly decision: AccessDecision;
@@ -24,7 +24,7 @@ export interface KnownAccess {
 export interface PolicyTask {
   readonly kind: "policy";
   readonly question: PolicyQuestion;
-  /** `PlainScope` of policies. */
+  /** JSON of the policies' `PlainScope`. */
   readonly scope: string;
   readonly known: readonly KnownAccess[];
 }
@@ -38,5 +38,5 @@ export interface PolicyAnswers {
 
 export type PolicyAnswer =
   | { readonly kind: "policy"; readonly answer: PolicyAnswers[keyof PolicyAnswers] }
-  /** The task is to be given again with the answer to this. */
+  /** The task must be repeated with the answer to `check`. */
   | { readonly kind: "access"; readonly check: AccessCheck };

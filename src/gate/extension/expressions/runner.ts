@@ -14,7 +14,7 @@ import type { ExpressionAnswer, ExpressionTask, FindingAnswer, FindingTask } fro
 
 type ConditionLists = readonly (readonly MatchCondition[])[];
 
-/** Some 5 ms; 20 before the code is compiled. */
+/** Maximum effort on the loop: some 5 ms, or 20 ms before the code is compiled. */
 export const effortMax = 25_000;
 
 export type ExpressionThread = Offload<ExpressionTask, ExpressionAnswer>;
@@ -22,7 +22,7 @@ export type ExpressionThread = Offload<ExpressionTask, ExpressionAnswer>;
 export class ExpressionRunner {
   readonly #thread: ExpressionThread | undefined;
 
-  /** @param thread undefined: everything runs at once (tests, tools). */
+  /** @param thread undefined: all work runs on the loop at once (tests, tools). */
   constructor(thread: ExpressionThread | undefined) {
     this.#thread = thread;
   }
@@ -31,7 +31,7 @@ export class ExpressionRunner {
     return this.#thread !== undefined;
   }
 
-  /** @returns undefined: it takes longer than the loop may be held. */
+  /** @returns undefined if the work takes longer than it may block the loop. */
   tryHere<T>(
     run: () => T,
     effort = effortMax,
@@ -77,7 +77,7 @@ export class ExpressionRunner {
   }
 }
 
-/** A finding for each that the thread counted: only the first are shown. */
+/** Returns as many errors as the thread has counted. Only the first ones are shown. */
 export function errorsOf({ errors, more }: FindingAnswer): FindingAnswer["errors"] {
   const last = errors.at(-1);
   return last === undefined ? errors : [...errors, ...Array.from({ length: more }, () => last)];

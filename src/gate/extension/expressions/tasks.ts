@@ -10,27 +10,27 @@ import type { PolicyAnswer, PolicyTask } from "./policy-tasks.ts";
 
 interface Written {
   readonly next: string;
-  /** Absent: the object is new. */
+  /** Old object. Absent: the object is new. */
   readonly old?: string;
 }
 
-/** The rules of a schema about an object. */
+/** Evaluates the rules of a schema for an object. */
 interface RulesTask extends Written {
   readonly kind: "rules";
   readonly schema: string;
 }
 
-/** What is wrong with an object that holds expressions. */
+/** Finds the errors of an object that contains expressions. */
 interface FindingsTask extends Written {
   readonly kind: "findings";
   readonly resource: GroupResource;
-  /** Findings of its other fields, too. */
+  /** Whether errors of its other fields are included. */
   readonly isWhole: boolean;
 }
 
 export type FindingTask = RulesTask | FindingsTask;
 
-/** Whether matchConditions compile; `lists`: by webhook. */
+/** Checks whether matchConditions compile. `lists`: conditions by webhook. */
 interface ConditionsTask {
   readonly kind: "conditions";
   readonly lists: string;
@@ -39,12 +39,12 @@ interface ConditionsTask {
 export type ExpressionTask = FindingTask | ConditionsTask | PolicyTask;
 
 export interface FindingAnswer {
-  /** As many as a Status shows. */
+  /** The first errors: as many as a Status shows. */
   readonly errors: readonly FieldError[];
-  /** Errors besides those. */
+  /** Number of further errors. */
   readonly more: number;
   readonly warnings: readonly string[];
 }
 
-/** By the kind of the task. */
+/** Answer, by the kind of the task. */
 export type ExpressionAnswer = FindingAnswer | ConditionErrors | PolicyAnswer;

@@ -1,4 +1,4 @@
-/** The program of a thread that runs expressions. */
+/** Program of a thread that evaluates expressions. */
 import { parentPort } from "node:worker_threads";
 import { answerTask } from "./answer-task.ts";
 import type { ExpressionTask } from "./tasks.ts";

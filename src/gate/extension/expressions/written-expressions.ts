@@ -24,13 +24,16 @@ type Find = (
 /** A definition of 2,000 values is validated in some 5 ms, 15 while the code is cold. */
 const largeValuesMin = 2_000;
 
-/** Of one that is validated here: definitions are written once, and what is tried here is done again by the thread. */
+/**
+ * Maximum effort for a definition that is validated on the loop. Definitions are written rarely, and a failed try
+ * here is repeated on the thread.
+ */
 const triedEffort = 8_000;
 
-/** Compiled in some 5 ms. */
+/** Patterns with this number of steps compile in some 5 ms. */
 const largeStepsMin = 4_000;
 
-/** Of all fields called `pattern`: of a definition's schemas. The depth is that of a request. */
+/** Returns the steps of all fields called `pattern` in a definition's schemas. The limits of requests bound the depth. */
 function patternStepsOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   let steps = 0;
@@ -49,7 +52,7 @@ function finderOf({ group, resource }: GroupResource): Find | undefined {
   return isDefinition ? definitionRuleErrors : expressionFindings({ group, resource });
 }
 
-/** What is wrong with the expressions of an object; `isWhole`: and with all else of it, first. */
+/** Returns the errors of an object's expressions. `isWhole`: preceded by the errors of all its other fields. */
 export function findingsOf(
   at: GroupResource,
   next: AnyObject,
@@ -69,12 +72,12 @@ function ownFindings(
   return old === undefined ? strategy.validate(next) : strategy.validateUpdate(next, old);
 }
 
-/** Strategies of built-in resources. Those of `api` cannot compile expressions: these do. */
+/** Returns strategies of built-in resources that compile expressions, which those of `api` cannot. */
 export function strategiesWithExpressions(
   runner: ExpressionRunner,
 ): (info: ResourceInfo) => Strategy {
   return (info) => {
-    // By its own group: events.k8s.io is stricter with the events that it shares with the core group.
+    // The request's own group counts: events.k8s.io is stricter with the events that it shares with the core group.
     const { group, resource, gates } = info;
     const base = strategyFor(group, resource, gates);
     const find = finderOf({ group, resource });

@@ -1,4 +1,4 @@
-/** matchConditions: CEL expressions that all must be true of a request. The evaluator is injected. */
+/** matchConditions: CEL expressions that must all be true for a request. The evaluator is injected. */
 import type { AdmissionRequest } from "#admission/admission.ts";
 import type { AnyObject } from "#api/object.ts";
 
@@ -7,20 +7,20 @@ export interface MatchCondition {
   readonly expression: string;
 }
 
-/** The variables of an expression, in the version that the rule names. */
+/** Variables of an expression, in the version that the rule names. */
 export interface ConditionInput {
   readonly object: AnyObject | undefined;
   readonly oldObject: AnyObject | undefined;
   /** An AdmissionRequest of admission.k8s.io/v1 without object and oldObject. */
   readonly request: object;
-  /** Of the request: what `authorizer` checks. */
+  /** User of the request, whose access `authorizer` checks. */
   readonly user: AdmissionRequest["user"];
 }
 
 type ConditionResult =
   | { readonly kind: "match" }
   | { readonly kind: "no-match" }
-  /** One failed and none was false: the request is refused. */
+  /** A condition failed and none was false. The request is refused. */
   | { readonly kind: "error"; readonly message: string };
 
 export interface CompiledConditions {
@@ -28,9 +28,9 @@ export interface CompiledConditions {
 }
 
 export interface ConditionEvaluator {
-  /** Errors of conditions by webhook and index, in upstream's words. */
+  /** Returns the errors of conditions by webhook and index, in upstream's words. */
   errors(lists: readonly (readonly MatchCondition[])[]): ConditionErrors | Promise<ConditionErrors>;
-  /** One that does not compile is an error of the evaluation. */
+  /** Compiles the conditions. One that does not compile is an error when it is evaluated. */
   open(conditions: readonly MatchCondition[]): CompiledConditions;
 }
 

@@ -16,15 +16,15 @@ import { type ResourceRule, ruleCovers, type RuleSubject } from "./rules.ts";
 
 export interface RuleEntry {
   readonly rules: readonly ResourceRule[];
-  /** matchPolicy Exact: no other version of the resource. */
+  /** Whether matchPolicy is Exact: other versions of the resource do not match. */
   readonly isExact: boolean;
 }
 
 export interface Candidate<T extends RuleEntry> {
   readonly entry: T;
-  /** The resource in the version that the rule names; the request's own where that is covered. */
+  /** Resource in the version that the rule names, or in the request's own version if a rule covers it. */
   readonly info: ResourceInfo;
-  /** Of the object in that version; of a subresource's own kind where it has one. */
+  /** Kind of the object in that version, or the subresource's own kind if it has one. */
   readonly kind: GroupVersionKind;
 }
 
@@ -61,7 +61,7 @@ export class RuleIndex<T extends RuleEntry> {
     return found;
   }
 
-  /** The served resources changed: equivalents must be found anew. */
+  /** Forgets the equivalents, because the served resources have changed. */
   forget(): void {
     this.#covers.clear();
   }
@@ -81,7 +81,7 @@ export class RuleIndex<T extends RuleEntry> {
 
 const none: readonly never[] = [];
 
-/** Earlier rules first, as upstream. */
+/** Returns the resource that a rule covers, by the order of the rules as upstream. */
 function coveredAs(
   { rules, isExact }: RuleEntry,
   info: ResourceInfo,
@@ -99,7 +99,7 @@ function coveredAs(
   return undefined;
 }
 
-/** Other resources with the same storage that have the subresource, too. */
+/** Returns the other resources with the same storage that also have the subresource. */
 function equivalents(
   info: ResourceInfo,
   subresource: string,
@@ -117,7 +117,7 @@ function equivalents(
   );
 }
 
-/** Of the objects that a request for `subresource` sends: `autoscaling/v1 Scale` of `deployments/scale`. */
+/** Returns the kind of the objects that a request for `subresource` sends, such as `autoscaling/v1 Scale` for `deployments/scale`. */
 export function kindOf(info: ResourceInfo, subresource: string): GroupVersionKind {
   const { group, version, kind } = info;
   const own = info.subresources.find(({ name }) => name === subresource);

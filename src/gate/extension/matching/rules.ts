@@ -18,12 +18,12 @@ export interface ResourceRule {
   readonly scope?: string;
 }
 
-/** What of a request a rule looks at. */
+/** The facts of a request that a rule matches. */
 export interface RuleSubject extends GroupVersion {
   readonly operation: Operation;
   readonly resource: string;
   readonly subresource: string;
-  /** The request is about an object of a namespace; not about a Namespace itself. */
+  /** Whether the request is about an object in a namespace. False for a Namespace itself. */
   readonly isInNamespace: boolean;
 }
 
@@ -70,7 +70,7 @@ const registrationKinds: ReadonlySet<string> = new Set([
   "MutatingAdmissionPolicyBinding",
 ]);
 
-/** Objects that configure admission are never subject to it: a mistake in one could not be mended. */
+/** Returns whether admission skips the object. It skips its own configuration, because a mistake there could not be corrected otherwise. */
 export function isExempt({ info }: Pick<AdmissionRequest, "info">): boolean {
   return info.group === "admissionregistration.k8s.io" && registrationKinds.has(info.kind);
 }

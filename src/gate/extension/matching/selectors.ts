@@ -1,4 +1,4 @@
-/** namespaceSelector and objectSelector of webhooks and admission policies. */
+/** Evaluates namespaceSelector and objectSelector of webhooks and admission policies. */
 import type { AdmissionRequest } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";
 import { type AnyObject, isNamespaceResource } from "#api/object.ts";
@@ -12,17 +12,17 @@ import { notFound } from "#api/status.ts";
 
 const namespaces = { group: "", resource: "namespaces" };
 
-/** Undefined: everything matches, and no labels need be looked up. */
+/** A compiled selector. Undefined: it matches everything, so labels are not looked up. */
 export type Selection = LabelSelector | undefined;
 
-/** Absent or empty selects everything. @throws SelectorError */
+/** Compiles a selector. An absent or empty one selects everything. @throws SelectorError */
 export function selectionOf(spec: LabelSelectorSpec | null | undefined): Selection {
   if (spec === undefined || spec === null) return undefined;
   const selector = selectorFromLabelSelector(spec);
   return selector.requirements.length === 0 ? undefined : selector;
 }
 
-/** @throws ApiError 404 when the namespace is not there. */
+/** @throws ApiError 404 if the namespace does not exist. */
 export function namespaceSelected(
   selection: Selection,
   request: AdmissionRequest,
@@ -42,7 +42,7 @@ function namespaceLabels(
 ): Readonly<Record<string, string>> | undefined {
   const { operation } = request;
   const isItself = isNamespaceResource(request.info) && request.subresource === "";
-  // The cache does not have the newest labels yet; a DELETE changes none.
+  // The cache does not contain the new labels yet. A DELETE does not change labels.
   if (isItself && (operation === "CREATE" || operation === "UPDATE"))
     return request.object?.metadata?.labels;
   const namespace = lookup.get(namespaces, "", name);
@@ -50,7 +50,7 @@ function namespaceLabels(
   return namespace.metadata?.labels;
 }
 
-/** The new object or the old one is selected, so that nothing slips by when it changes its labels. */
+/** Returns whether the new or the old object is selected, so that a change of labels cannot evade the selector. */
 export function objectSelected(selection: Selection, request: AdmissionRequest): boolean {
   if (selection === undefined) return true;
   return isSelected(selection, request.object) || isSelected(selection, request.oldObject);

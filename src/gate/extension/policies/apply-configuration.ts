@@ -40,7 +40,7 @@ function list(findings: readonly string[]): string {
   return findings.length === 1 ? (findings[0] ?? "") : `errors:\n  ${findings.join("\n  ")}`;
 }
 
-/** Paths of what would be replaced as a whole. */
+/** Returns the paths of values that would be replaced as a whole. */
 function listAtomics(value: MutableJson, shape: Shape, path: string): string[] {
   if (Array.isArray(value)) return listItems(value, shape, path);
   if (!isJsonObject(value)) return [];

@@ -1,4 +1,4 @@
-/** matchConditions of a webhook, compiled; what does not compile keeps its error. */
+/** Compiles the matchConditions of a webhook. A condition that does not compile keeps its error. */
 import type { MatchCondition } from "../matching/conditions.ts";
 import { PolicyCompiler, results } from "./compiler.ts";
 import type { Expression } from "./expression.ts";

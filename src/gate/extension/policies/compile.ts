@@ -1,4 +1,4 @@
-/** Stored policies as programs: upstream's compilePolicy of both types. What does not compile keeps its error. */
+/** Compiles stored policies, as upstream's compilePolicy of both types. An expression that does not compile keeps its error. */
 import type { AnyObject } from "#api/object.ts";
 import { type Fields, has, items, part, text } from "#api/validation/fields.ts";
 import { type Declared, PolicyCompiler, results } from "./compiler.ts";

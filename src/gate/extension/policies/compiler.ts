@@ -17,13 +17,13 @@ import { mutationType } from "./mutation-types.ts";
 import { namespaceNode, requestNode } from "./request-variables.ts";
 import { LazyVariables, variablesType } from "./lazy-variables.ts";
 
-/** What an expression may name besides the objects. */
+/** Names that an expression may use in addition to the objects. */
 export interface Declared {
   readonly hasParams: boolean;
   readonly hasAuthorizer: boolean;
-  /** `Object{...}` and `JSONPatch{...}`. */
+  /** Whether `Object{...}` and `JSONPatch{...}` are declared. */
   readonly hasPatchTypes?: boolean;
-  /** Absent: yes. */
+  /** Whether `variables` is declared. Absent: it is. */
   readonly hasVariables?: boolean;
 }
 
@@ -38,12 +38,12 @@ export const results = {
 const builtin = schemaTypes([requestNode, namespaceNode]);
 
 export class PolicyCompiler {
-  /** Types of the variables declared so far. */
+  /** Types of the variables that are declared so far. */
   readonly #variables = new Map<string, Type>();
   readonly #environments = new Map<string, Environment>();
   readonly #objects: readonly SchemaNode[];
 
-  /** @param objects the type of `object` and `oldObject`; absent: any. */
+  /** @param objects type of `object` and `oldObject`. Absent: any type. */
   constructor(objects?: SchemaNode) {
     this.#objects = objects === undefined ? [] : [objects];
   }
@@ -66,7 +66,7 @@ export class PolicyCompiler {
     };
   }
 
-  /** Compiles it and declares `variables.name` for what comes later. */
+  /** Compiles a variable and declares `variables.name` for later expressions. */
   compileVariable(name: string, text: string, declared: Declared): Expression {
     const expression = this.compile(text, declared);
     this.#variables.set(name, expression.type ?? dynType);

@@ -14,7 +14,7 @@ import { type Declared, PolicyCompiler, results } from "./compiler.ts";
 
 const group = "admissionregistration.k8s.io";
 
-/** Undefined: objects of the resource have no expressions of policies. */
+/** Returns the finder of errors. Undefined: objects of the resource contain no expressions of policies. */
 export function expressionFindings(info: GroupResource): Finder | undefined {
   return info.group === group ? finders.get(info.resource) : undefined;
 }

@@ -8,30 +8,30 @@
 
 import type { Type } from "#cel/type.ts";
 
-/** A CEL value, or why there is none. */
+/** A CEL value, or the reason for its absence. */
 export type Outcome =
   | { readonly kind: "value"; readonly value: unknown }
   | { readonly kind: "error"; readonly message: string };
 
-/** The variables of one evaluation, by name. */
+/** Variables of one evaluation, by name. */
 export type Scope = ReadonlyMap<string, unknown>;
 
 interface Ran {
   readonly outcome: Outcome;
-  /** Cost units used, of the variables it read first as well. */
+  /** Cost units used, including those of variables that were evaluated for it. */
   readonly cost: number;
 }
 
 export interface Expression {
   readonly text: string;
-  /** Why it is no expression of these variables and this result type. */
+  /** Why the expression does not compile with these variables and this result type. Undefined: it compiles. */
   readonly compileError: string | undefined;
-  /** Undefined: it did not compile. */
+  /** Type of the result. Undefined: the expression did not compile. */
   readonly type: Type | undefined;
   run(scope: Scope): Ran;
 }
 
-/** No further expression of the list is evaluated. */
+/** The budget is used up. No further expression of the list is evaluated. */
 export class OutOfBudget extends Error {
   constructor() {
     super(
@@ -41,7 +41,7 @@ export class OutOfBudget extends Error {
   }
 }
 
-/** Cost units, shared by the expressions of one list. */
+/** Cost units that the expressions of one list share. */
 export class Budget {
   #left: number;
 

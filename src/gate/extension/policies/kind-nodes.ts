@@ -21,13 +21,13 @@ export function kindNode(catalog: Definitions, kind: GroupVersionKind): SchemaNo
   return nodeOfSchema(found, kind.kind, find);
 }
 
-/** What `#/components/schemas/NAME` refers to. */
+/** Returns the schema to which `#/components/schemas/NAME` refers. */
 type FindSchema = (name: string) => JsonObject | undefined;
 
-/** Objects of a schema with its references resolved; a Pod has some 5,000. */
+/** Maximum number of parts of a schema with resolved references. A Pod has some 5,000. */
 const partsMax = 100_000;
 
-/** Undefined: it is too large, or no schema. */
+/** Returns the type of a schema. Undefined: the schema is too large or invalid. */
 export function nodeOfSchema(
   schema: JsonObject,
   kind: string,
@@ -52,7 +52,7 @@ function definitionOf(catalog: Definitions, kind: GroupVersionKind): JsonObject 
 
 const prefix = "#/components/schemas/";
 
-/** A reference with siblings stands in `allOf`. */
+/** Returns the name to which a schema refers. A reference with siblings is in `allOf`. */
 function referenceOf(schema: JsonObject): string | undefined {
   const { $ref, allOf } = schema;
   if (typeof $ref === "string") return $ref.slice(prefix.length);
@@ -64,7 +64,7 @@ function isText(value: string | undefined): value is string {
   return value !== undefined;
 }
 
-/** References in the place of what they refer to. */
+/** Replaces references by the schemas to which they refer. */
 class Population {
   readonly #find: FindSchema;
   #left = partsMax;
@@ -73,7 +73,7 @@ class Population {
     this.#find = find;
   }
 
-  /** `path`: definitions that this one is part of. Throws RangeError when there are too many parts. */
+  /** Resolves the references of a schema. `path`: names of the enclosing definitions. Throws RangeError if there are too many parts. */
   populated(schema: JsonObject, path: ReadonlySet<string>): JsonObject {
     if (this.#left-- <= 0) throw new RangeError("the schema has too many parts");
     const name = referenceOf(schema);
@@ -100,7 +100,7 @@ class Population {
   }
 }
 
-/** Whether the schema says type and metadata itself; otherwise expressions see names alone. */
+/** Returns whether the schema declares the fields of metadata itself. Otherwise expressions see only the names in it. */
 function hasMeta({ properties }: JsonObject): boolean {
   if (!isJsonObject(properties)) return false;
   const metadata = properties["metadata"];

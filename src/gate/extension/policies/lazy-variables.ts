@@ -25,7 +25,7 @@ export class LazyVariables extends ObjectValue {
     this.#scope = scope;
   }
 
-  /** Cost units spent since it was last asked. */
+  /** Returns the cost units used since the previous call. */
   takeCost(): number {
     const cost = this.#cost;
     this.#cost = 0;

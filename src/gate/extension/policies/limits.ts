@@ -1,13 +1,13 @@
 /** Limits of admission expressions. Source: k8s.io/apiserver pkg/apis/cel/config.go, 1.36. */
 export const limits = {
-  /** Cost units of one evaluation of one expression. */
+  /** Maximum cost units of one evaluation of one expression. */
   callCost: 1_000_000,
-  /** Cost units of all expressions of one policy about one request. */
+  /** Maximum cost units of all expressions of one policy for one request. */
   policyCost: 10_000_000,
-  /** Cost units of all matchConditions of one policy or webhook. */
+  /** Maximum cost units of all matchConditions of one policy or webhook. */
   matchConditionsCost: 2_500_000,
-  /** Bytes of a message that messageExpression made; a longer one is not used. */
+  /** Maximum bytes of a message from messageExpression. A longer one is not used. */
   messageBytes: 5 * 1024,
-  /** Bytes of the value of an audit annotation; the rest is cut. */
+  /** Maximum bytes of an audit annotation's value. The rest is cut off. */
   annotationBytes: 10 * 1024,
 } as const;

@@ -21,7 +21,7 @@ import { Budget, evaluate, OutOfBudget, type Scope } from "./expression.ts";
 import { limits } from "./limits.ts";
 import type { Mutation } from "./mutating-program.ts";
 
-/** `json` is a text: the digits of its integers are all there, wherever it was made. */
+/** Result of a mutation. `json` is text, so that all digits of its integers are preserved between threads. */
 export type MadeMutation =
   | { readonly kind: "patch" | "configuration"; readonly json: string }
   | { readonly kind: "error"; readonly message: string };
@@ -38,7 +38,7 @@ export function makeMutation({ type, expression }: Mutation, scope: Scope): Made
   }
 }
 
-/** The expression made what is no patch. */
+/** The expression's result is no patch. */
 class MutationError extends Error {}
 
 function isRefusal(error: unknown): error is Error {
@@ -73,7 +73,7 @@ function operationOf(value: Value): JsonObject {
   return operation;
 }
 
-/** `Object.spec{...}` may stand at field `spec` of an `Object` only. */
+/** Checks that `Object.spec{...}` is used only at field `spec` of an `Object`. */
 function checkNames(value: Value, expected: string | undefined): void {
   if (value instanceof ListValue) {
     for (const item of value.items) checkNames(item, expected);

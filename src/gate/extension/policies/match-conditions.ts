@@ -10,7 +10,7 @@ import { Budget, evaluate, type Expression, OutOfBudget, type Scope } from "./ex
 export type MatchResult =
   | { readonly kind: "match" }
   | { readonly kind: "no-match" }
-  /** failurePolicy is Fail, and no condition was false. */
+  /** A condition failed, none was false, and failurePolicy is Fail. */
   | { readonly kind: "error"; readonly message: string };
 
 const match: MatchResult = { kind: "match" };
@@ -24,7 +24,7 @@ export function matchConditions(
   const errors: string[] = [];
   const budget = new Budget(limits.matchConditionsCost);
   try {
-    // All are evaluated before any is judged, as upstream: the budget is one for the list.
+    // All conditions are evaluated before a result is used, as upstream, because the list has one budget.
     const outcomes = conditions.map((condition) => evaluate(condition, scope, budget));
     for (const outcome of outcomes) {
       if (outcome.kind === "error") errors.push(outcome.message);

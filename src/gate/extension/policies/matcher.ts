@@ -33,7 +33,7 @@ export interface MatchResources {
   readonly objectSelector?: LabelSelectorSpec;
 }
 
-/** The resource and the kind that an expression is to see. */
+/** Resource and kind that an expression sees. */
 export interface Covered {
   readonly info: ResourceInfo;
   readonly kind: GroupVersionKind;
@@ -47,7 +47,7 @@ const everything: readonly NamedRule[] = [
   { operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"] },
 ];
 
-/** All rules at once, for an index over many policies: one that is not its candidate does not match. */
+/** Returns all rules as one entry for an index over many policies. A policy that is no candidate there does not match. */
 export function indexEntry(resources: MatchResources | undefined): RuleEntry {
   const { resourceRules = [] } = resources ?? {};
   const rules = resourceRules.length === 0 ? everything : resourceRules;
@@ -74,7 +74,7 @@ export class ResourceMatcher {
     this.#objects = selectionOf(resources.objectSelector);
   }
 
-  /** @throws ApiError 404 when the namespace to select by is not there. */
+  /** @throws ApiError 404 if the namespace for the selector does not exist. */
   cover(request: AdmissionRequest, lookup: Lister): Covered | undefined {
     if (!objectSelected(this.#objects, request)) return undefined;
     if (choose(this.#excluded, request) !== undefined) return undefined;
@@ -93,7 +93,7 @@ function coveredItself({ info, subresource }: AdmissionRequest): Covered {
   return { info, kind: kindOf(info, subresource) };
 }
 
-/** Rules for the version of the request come before rules for another. */
+/** Returns the covered resource. Rules for the request's version take precedence over rules for another version. */
 function choose(index: RuleIndex<NamedEntry>, request: AdmissionRequest): Covered | undefined {
   if (index.isEmpty) return undefined;
   const named = index.candidates(request).filter((one) => isNamed(one, request.name));

@@ -5,7 +5,7 @@ import type { Counter, Histogram, MetricSet } from "#metrics/metric-set.ts";
 const bounds = [0.0000005, 0.001, 0.01, 0.1, 1];
 const labels = ["policy", "policy_binding", "error_type"];
 
-/** Checks of one type of policies. */
+/** Metrics of the checks of one type of policies. */
 export class PolicyMetrics {
   readonly #clock: Clock;
   readonly #checks: Counter;
@@ -26,7 +26,7 @@ export class PolicyMetrics {
     );
   }
 
-  /** Call it where the check begins; the answer, where it is known what came of it. */
+  /** Starts to measure a check. Returns a function to call when its outcome is known. */
   start(): (policy: string, binding: string, error: string | undefined, action?: string) => void {
     const began = this.#clock.monotonicMs();
     return (policy, binding, error, action) => {

@@ -1,4 +1,4 @@
-/** A MutatingAdmissionPolicy, compiled. */
+/** A compiled MutatingAdmissionPolicy. */
 import type { Expression } from "./expression.ts";
 
 export interface Mutation {

@@ -58,7 +58,7 @@ async function mutate(
   return change.conclude();
 }
 
-/** One policy, binding and parameter object. */
+/** One policy with one binding and one parameter object. */
 interface Invocation {
   readonly compiled: CompiledPolicy<MutatingProgram>;
   readonly covered: Covered;
@@ -71,7 +71,7 @@ interface Refused {
   readonly reason: "Forbidden" | "Invalid";
 }
 
-/** All policies about one request. */
+/** Application of all policies to one request. */
 class Change {
   readonly #deps: MutatingDeps;
   readonly #request: AdmissionRequest;

@@ -1,4 +1,4 @@
-/** The types that mutations make: `Object`, `Object.spec` and so on with fields of any type, and `JSONPatch`. */
+/** Types of mutations: `Object`, `Object.spec` and so on with fields of any type, and `JSONPatch`. */
 import type { ObjectDeclaration } from "#cel/declarations.ts";
 import { types } from "#cel/libraries/library.ts";
 import { dynType, objectType, type Type } from "#cel/type.ts";
@@ -10,7 +10,7 @@ const patchFields: ReadonlyMap<string, Type> = new Map([
   ["value", dynType],
 ]);
 
-/** What upstream says a field has that JSONPatch has not: no value is of it. */
+/** Type of a field that JSONPatch does not have, as upstream reports it. No value has this type. */
 const nothing = objectType("");
 
 export function mutationType(name: string): ObjectDeclaration | undefined {

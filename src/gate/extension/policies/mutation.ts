@@ -16,14 +16,14 @@ import type { ObjectView } from "../webhooks/object-view.ts";
 import { applyConfiguration } from "./apply-configuration.ts";
 import type { MadeMutation } from "./made-mutation.ts";
 
-/** The object of a request as the policy wants it, and back. */
+/** Conversion of a request's object to the form that the policy sees, and back. */
 export interface MutationTarget {
   readonly view: ObjectView;
-  /** Undefined: objects of the kind have no schema that says how to merge. */
+  /** Returns the merge schema. Undefined: objects of the kind have none. */
   readonly shape: () => StructShape | undefined;
 }
 
-/** Characters of what an expression made; more are read and applied in a turn of their own. */
+/** Maximum characters of a short result. A longer one is read and applied in a separate turn. */
 const shortMax = 8 * 1024;
 
 /** @throws Error in upstream's words, ApiError. */

@@ -13,17 +13,17 @@ import {
   selectorFromLabelSelector,
 } from "#api/selectors/label-selector.ts";
 
-/** A served kind as parameters are read from it. */
+/** A served kind from which parameters are read. */
 export interface ParamSource {
   readonly namespaced: boolean;
   get(namespace: string, name: string): Waited<AnyObject | undefined>;
-  /** `namespace` "" lists all namespaces. */
+  /** Lists the objects of a namespace. "": of all namespaces. */
   list(namespace: string): Waited<readonly AnyObject[]>;
 }
 
 type Waited<T> = T | Promise<T>;
 
-/** Finds the source of `paramKind`; undefined: no such kind is served. */
+/** Finds the source of `paramKind`. Undefined: this kind is not served. */
 export type FindParams = (apiVersion: string, kind: string) => ParamSource | undefined;
 
 type Params =
@@ -45,7 +45,7 @@ export function collectParams(
   const kind = text(paramKind, "kind");
   const source = findParams(apiVersion, kind);
   if (source === undefined) {
-    // As Go prints the generated message of ParamKind.
+    // ParamKind as Go prints the generated message.
     return failed(
       `paramKind kind \`&ParamKind{APIVersion:${apiVersion},Kind:${kind},}\` not known`,
     );

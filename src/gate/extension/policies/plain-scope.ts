@@ -1,4 +1,4 @@
-/** What expressions see of a request: as data that can go to a thread, and as values. */
+/** Variables of a request for expressions: as data that can be sent to a thread, and as values. */
 import type { JsonObject } from "#api/object.ts";
 import { dynValue, jsonValue } from "#cel/json-values.ts";
 import {
@@ -12,14 +12,14 @@ import type { NamedExpression } from "./policy-index.ts";
 import { namespaceNode, requestNode } from "./request-variables.ts";
 import type { Scopes } from "./validating-decision.ts";
 
-/** JSON data; null where there is none. */
+/** JSON data. Null: there is no value. */
 export interface PlainScope {
   readonly object: unknown;
   readonly oldObject: unknown;
   readonly params: unknown;
   readonly request: JsonObject;
   readonly namespaceObject: JsonObject | null;
-  /** Of the request: what `authorizer.requestResource` is about. */
+  /** Resource of the request, to which `authorizer.requestResource` refers. */
   readonly resource: Parameters<typeof requestResourceValue>[1];
 }
 

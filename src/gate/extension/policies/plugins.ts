@@ -28,14 +28,14 @@ interface PoliciesDeps {
   readonly clock: Clock;
   readonly metrics: MetricSet;
   readonly runner: ExpressionRunner;
-  /** Change whenever a policy or a binding of that type may have changed. */
+  /** Numbers that change whenever a policy or a binding of that type may have changed. */
   readonly versions: { readonly mutating: () => number; readonly validating: () => number };
 }
 
 export interface Policies {
   readonly mutating: AdmissionPlugin;
   readonly validating: AdmissionPlugin;
-  /** Before the first request: the catalog is made after admission. */
+  /** Sets the catalog before the first request. The catalog is made after admission. */
   serve(catalog: ResourceCatalog): void;
 }
 
@@ -95,10 +95,10 @@ export function createPolicies(deps: PoliciesDeps): Policies {
   };
 }
 
-/** Compiling 10,000 characters of expressions takes some 10 ms, and happens once. */
+/** Maximum effort on the loop. Compiling 10,000 characters of expressions takes some 10 ms, and happens once. */
 const compileEffortMax = 50_000;
 
-/** Undefined for a policy that takes longer. */
+/** Compiles a policy on the loop. Undefined: it takes longer. */
 function whileShort<T>(
   runner: ExpressionRunner,
   compile: (policy: AnyObject) => T,
@@ -146,10 +146,10 @@ function paramsOf(
   };
 }
 
-/** What webhooks made of stored objects, as long as these are held and their definition is the same. */
+/** Conversions of stored objects by webhooks. They live as long as the stored objects, and while the definition is unchanged. */
 const converted = new WeakMap<ServedKind, WeakMap<AnyObject, Promise<AnyObject>>>();
 
-/** A stored object in the version of the kind. */
+/** Returns a stored object in the version of the kind. */
 function shownAs(form: ServedKind, stored: AnyObject): AnyObject | Promise<AnyObject> {
   if (form.convert === undefined || stored.apiVersion === form.apiVersion) {
     return form.fromStored(stored);
@@ -158,7 +158,7 @@ function shownAs(form: ServedKind, stored: AnyObject): AnyObject | Promise<AnyOb
   converted.set(form, known);
   const made = known.get(stored) ?? form.convert(stored, form.apiVersion);
   known.set(stored, made);
-  // A failure is tried again by the next request.
+  // The next request retries after a failure.
   made.catch(() => known.delete(stored));
   return made;
 }

@@ -1,4 +1,4 @@
-/** What policies cost a request: those that do not match, and one that does. */
+/** Cost of policies for a request: of policies that do not match, and of one that matches. */
 import { createAdmission } from "#admission/chain.ts";
 import { fakeRequest } from "#admission/testing.ts";
 import type { AnyObject } from "#api/object.ts";

@@ -20,10 +20,10 @@ export interface NamedExpression {
   readonly expression: Expression;
 }
 
-/** What compiling a policy gives besides its own program. */
+/** Result of compiling a policy: its own program and its variables. */
 export interface Compiled<P> {
   readonly program: P;
-  /** In order; each may use those before it. */
+  /** Variables in order. Each may use those before it. */
   readonly variables: readonly NamedExpression[];
 }
 
@@ -43,7 +43,7 @@ interface CompiledBinding extends Matching {
 
 export interface CompiledPolicy<P> extends Matching, RuleEntry {
   readonly name: string;
-  /** Compiled when first asked; undefined: it is so large that only a thread compiles it. */
+  /** Compiles the policy on first use. Undefined: it is so large that only a thread compiles it. */
   readonly compiled: () => Compiled<P> | undefined;
   readonly failsClosed: boolean;
   readonly policy: AnyObject;
@@ -54,17 +54,17 @@ interface PolicySource {
   readonly lookup: Lister;
   readonly policies: GroupResource;
   readonly bindings: GroupResource;
-  /** Another number after each change of either. */
+  /** Number that changes whenever a policy or a binding changes. */
   readonly version: () => number;
-  /** Resources that are served now; another list after a change. */
+  /** Resources that are served now. Another array after a change. */
   readonly served: () => readonly ResourceInfo[];
 }
 
 export class PolicyIndex<P> {
   readonly #source: PolicySource;
-  /** Undefined: it takes too long. */
+  /** Compiles a policy. Undefined: it takes too long. */
   readonly #compile: (policy: AnyObject) => Compiled<P> | undefined;
-  /** By the policy object itself, which is another one after each change. */
+  /** By policy object, which is replaced with each change. */
   readonly #compiled = new WeakMap<AnyObject, { readonly compiled: Compiled<P> | undefined }>();
   #index: RuleIndex<CompiledPolicy<P>>;
   #version = Number.NaN;
@@ -75,7 +75,7 @@ export class PolicyIndex<P> {
     this.#index = new RuleIndex<CompiledPolicy<P>>([], source.served);
   }
 
-  /** Policies one of whose rules may cover the request, in order of name. */
+  /** Returns the policies with a rule that may cover the request, in order of name. */
   candidates(request: AdmissionRequest): readonly CompiledPolicy<P>[] {
     const version = this.#source.version();
     if (version !== this.#version) {
@@ -85,7 +85,7 @@ export class PolicyIndex<P> {
     return this.#index.candidates(request).map(({ entry }) => entry);
   }
 
-  /** The served resources changed. */
+  /** Forgets the equivalents, because the served resources have changed. */
   forget(): void {
     this.#version = Number.NaN;
   }
@@ -153,7 +153,7 @@ const registrationPolicies: ReadonlySet<string> = new Set([
   "mutatingadmissionpolicybindings",
 ]);
 
-/** Reviews are asked by every part of a cluster: a policy about them could lock everybody out. */
+/** Resources that policies never cover. Every part of a cluster creates reviews, so a policy about them could lock out everyone. */
 const reviews: ReadonlySet<string> = new Set([
   "authentication.k8s.io/selfsubjectreviews",
   "authentication.k8s.io/tokenreviews",
@@ -163,7 +163,7 @@ const reviews: ReadonlySet<string> = new Set([
   "authorization.k8s.io/subjectaccessreviews",
 ]);
 
-/** Whether policies are asked about the resource at all (upstream: admission/exclusion). */
+/** Returns whether policies apply to the resource at all (upstream: admission/exclusion). */
 export function isJudged({ info: { group, resource } }: Pick<AdmissionRequest, "info">): boolean {
   if (group === "admissionregistration.k8s.io") return !registrationPolicies.has(resource);
   return !reviews.has(`${group}/${resource}`);

@@ -12,9 +12,9 @@ import { effortMax, type ExpressionRunner } from "../expressions/runner.ts";
 import type { PlainScope } from "./plain-scope.ts";
 import { AccessPending, type RecordedAccess } from "./recorded-access.ts";
 
-/** What a policy costs besides its expressions: matching, scopes, a sample of its time. */
+/** Effort of a policy in addition to its expressions: matching, scopes, a sample of its time. */
 const effortPerPolicy = 200;
-/** Checks that a task may ask for; each costs a third of an evaluation's budget. */
+/** Maximum number of access checks of a task. Each costs a third of an evaluation's budget. */
 const roundsMax = 64;
 
 interface RunDeps {
@@ -42,7 +42,7 @@ export class PolicyRun {
     this.#access = access;
   }
 
-  /** @param here undefined: it takes too long. @throws ApiError 429, 504. */
+  /** @param here the work on the loop. Undefined: it takes too long. @throws ApiError 429, 504. */
   async run<W extends keyof PolicyAnswers>(
     here: (() => PolicyAnswers[W]) | undefined,
     elsewhere: () => Asked<W>,
@@ -52,13 +52,13 @@ export class PolicyRun {
       await this.spend(tried.effort);
       return tried.result;
     }
-    // The first try has held the loop already.
+    // The first try has blocked the loop, so other work runs first.
     await nextTurn(this.#deps.clock);
     this.#effort = 0;
     return this.#ask(elsewhere());
   }
 
-  /** Again with each answer that another server had to be asked for. */
+  /** Tries on the loop. Retries with each answer that another server must give first. */
   async #tryHere<T>(here: () => T): Promise<Tried<T> | undefined> {
     for (let round = 0; round < roundsMax; round++) {
       try {
@@ -71,7 +71,7 @@ export class PolicyRun {
     throw tooManyChecks();
   }
 
-  /** Gives way to others when much was done since the last time. */
+  /** Lets other work run if much effort was spent since the last time. */
   async spend(effort: number): Promise<void> {
     this.#effort += effort + effortPerPolicy;
     if (this.#effort < effortMax || !this.#deps.runner.hasThread) return;

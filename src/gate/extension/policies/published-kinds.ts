@@ -19,7 +19,7 @@ import {
   typeWarnings,
 } from "./type-check.ts";
 
-/** Undefined: there is no such document. Rejects when the server does not answer, or with more than it may. */
+/** Reads a document. Undefined: it does not exist. Rejects if the server does not answer, or if the answer is too long. */
 export type ReadDocument = (
   path: string,
   accept: string,
@@ -32,14 +32,14 @@ const typesMax = 64;
 
 export class PublishedKinds {
   readonly #read: ReadDocument;
-  /** By the document's address, which holds its hash, and the kind. */
+  /** By address of the document, which contains its hash, and kind. */
   readonly #types = new Map<string, SchemaNode | undefined>();
 
   constructor(read: ReadDocument) {
     this.#read = read;
   }
 
-  /** As `policyTypeChecker`, after the documents have come. */
+  /** Checks a policy as `policyTypeChecker` does, after it has fetched the documents. */
   async check(
     policy: AnyObject,
     signal: AbortSignal,
@@ -62,7 +62,7 @@ export class PublishedKinds {
     return served;
   }
 
-  /** Addresses of documents, by `apis/apps/v1`. */
+  /** Returns the addresses of documents, by path such as `apis/apps/v1`. */
   async #documents(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
     const index = await this.#read("/openapi/v3", plainJson, signal);
     const found = new Map<string, string>();
@@ -94,7 +94,7 @@ function nameOf({ group, version, kind }: GroupVersionKind): string {
   return `${group}/${version}/${kind}`;
 }
 
-/** Of an APIGroupDiscoveryList. */
+/** Yields the resources of an APIGroupDiscoveryList. */
 function* resourcesOf(list: JsonValue | undefined): Iterable<CheckedKind> {
   for (const one of itemsAt(list, "items")) {
     const group = textAt(objectAt(one, "metadata"), "name");

@@ -15,7 +15,7 @@ import type { KnownAccess } from "../expressions/policy-tasks.ts";
 
 type User = AdmissionRequest["user"];
 
-/** Thrown through an evaluation: `learn(check)`, and evaluate again. */
+/** Interrupts an evaluation. The caller calls `learn(check)` and evaluates again. */
 export class AccessPending extends Error {
   readonly check: AccessCheck;
 
@@ -39,7 +39,7 @@ export class RecordedAccess {
     const known = this.#known.get(key);
     if (known !== undefined) return known.decision;
     const answer = this.#ask(check);
-    // It is asked once more by `learn`, and answers then from what it remembers or is asking already.
+    // `learn` repeats the call. The authorizer then answers from memory, or with the request that is already in progress.
     if (answer instanceof Promise) throw new AccessPending(check);
     return this.#keep(key, check, answer);
   };

@@ -12,12 +12,12 @@ export class Reinvoked {
   #ran = new Set<string>();
   #left: AnyObject | undefined;
 
-  /** `key` ran, and wants to run again after a later change. */
+  /** Notes that `key` ran, and must run again after a later change. */
   add(key: string): void {
     this.#ran.add(key);
   }
 
-  /** The object changed: whatever ran so far is due. */
+  /** Makes all keys due that ran so far, because the object has changed. */
   requireAll(): void {
     for (const key of this.#ran) this.#due.add(key);
     this.#ran = new Set();
@@ -27,12 +27,12 @@ export class Reinvoked {
     return this.#due.has(key);
   }
 
-  /** The pass ends with `object`. */
+  /** Ends the pass with `object` as its result. */
   finish(object: AnyObject): void {
     this.#left = object;
   }
 
-  /** The second pass begins with `object`, which other plugins may have changed. */
+  /** Begins the second pass with `object`, which other plugins may have changed. */
   resume(object: AnyObject): void {
     if (!jsonEqual(this.#left, object)) this.requireAll();
   }

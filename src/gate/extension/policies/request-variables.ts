@@ -50,7 +50,7 @@ const userSchema = objectSchema(
   [],
 );
 
-/** Of `request`; objects are variables of their own, and the uid is of no use inside the process. */
+/** Schema of `request`. Objects are separate variables, and the uid has no use inside the process. */
 const requestSchema: Schema = objectSchema(
   {
     kind: kindSchema,
@@ -108,7 +108,7 @@ const namespaceSchema: Schema = objectSchema(
   [],
 );
 
-/** Options are of several kinds, so they have no type. */
+/** Type of `request`. Its options have no type, because they are of several kinds. */
 export const requestNode: SchemaNode = withOptions(nodeOf(requestSchema, "AdmissionRequest"));
 export const namespaceNode: SchemaNode = nodeOf(namespaceSchema, "Namespace");
 
@@ -117,7 +117,7 @@ function nodeOf(schema: Schema, name: string): SchemaNode {
   return { ...unescaped(node), isNullable: true };
 }
 
-/** These types have their fields as they are: `request.namespace`, though that is a reserved word. */
+/** Restores unescaped names of fields: `request.namespace` is valid, although `namespace` is a reserved word. */
 function unescaped(node: SchemaNode): SchemaNode {
   const fields = [...node.fields.values()].map(
     ({ name, node: child }) => [name, { name, node: unescaped(child) }] as const,
@@ -133,7 +133,7 @@ function withOptions(node: SchemaNode): SchemaNode {
   };
 }
 
-/** `request` of one admission request; fields that Go omits when empty are left out. */
+/** Returns `request` for an admission request. Empty fields that Go omits are absent. */
 export function describeRequest(
   request: AdmissionRequest,
   matched: ResourceInfo,
@@ -191,7 +191,7 @@ const keptMetadata = [
   "finalizers",
 ] as const;
 
-/** `namespaceObject`: the namespace without what expressions may not see (managers, owners). */
+/** Returns `namespaceObject`: the namespace without fields that expressions may not see (managers, owners). */
 export function describeNamespace(namespace: AnyObject): JsonObject {
   const { metadata = {}, spec, status } = namespace;
   const kept = dictionary<JsonValue>();

@@ -21,13 +21,13 @@ import { dynType, type Type } from "#cel/type.ts";
 import { variablesType } from "./lazy-variables.ts";
 import { namespaceNode, requestNode } from "./request-variables.ts";
 
-/** As upstream's ExpressionWarning. */
+/** Same fields as upstream's ExpressionWarning. */
 export interface ExpressionWarning {
   readonly fieldRef: string;
   readonly warning: string;
 }
 
-/** A resource that is served, as far as the rules of a policy name it. */
+/** The fields of a served resource that the rules of a policy refer to. */
 export type CheckedKind = Pick<
   ResourceInfo,
   "group" | "version" | "resource" | "singular" | "kind"
@@ -35,11 +35,11 @@ export type CheckedKind = Pick<
 
 interface CheckedKinds {
   served(): readonly CheckedKind[];
-  /** The type of a kind's objects; undefined: no schema is known. */
+  /** Returns the type of a kind's objects. Undefined: no schema is known. */
   nodeOf(kind: GroupVersionKind): SchemaNode | undefined;
 }
 
-/** Upstream's maxTypesToCheck. */
+/** Maximum number of kinds: upstream's maxTypesToCheck. */
 const kindsMax = 10;
 
 export function* typeWarnings(policy: AnyObject, kinds: CheckedKinds): Steps<ExpressionWarning[]> {
@@ -78,7 +78,7 @@ function* expressionWarning(
   return found.join("\n");
 }
 
-/** One for each kind, with the variables of the policy. */
+/** Makes an environment for each kind, with the variables of the policy. */
 function* environmentsOf(spec: Fields, kinds: CheckedKinds): Steps<readonly KindEnvironment[]> {
   const made: KindEnvironment[] = [];
   const paramKind = maybe(spec, "paramKind");
@@ -143,7 +143,7 @@ function withVariables(
   return { find: (name) => (name === variablesType.name ? own : objects.find(name)) };
 }
 
-/** All whose types the check of a policy asks for. */
+/** Returns all kinds whose types the check of a policy needs. */
 export function checkedKinds(
   policy: AnyObject,
   served: readonly CheckedKind[],
@@ -154,7 +154,7 @@ export function checkedKinds(
   return [...kindsToCheck(spec, served), ...params];
 }
 
-/** In order of group, version and kind. */
+/** Returns the kinds in order of group, version and kind. */
 function kindsToCheck(spec: Fields, served: readonly CheckedKind[]): readonly GroupVersionKind[] {
   const found = new Map<string, GroupVersionKind>();
   for (const rule of items(part(spec, "matchConstraints"), "resourceRules")) {
@@ -165,7 +165,7 @@ function kindsToCheck(spec: Fields, served: readonly CheckedKind[]): readonly Gr
   );
 }
 
-/** @returns whether there are as many as are checked. */
+/** @returns whether the maximum number of kinds is reached. */
 function addRule(
   found: Map<string, GroupVersionKind>,
   rule: Fields,
@@ -203,7 +203,7 @@ interface Named {
   readonly resource: string;
 }
 
-/** As a RESTMapper: the empty group stands for any, singular names count. */
+/** Resolves a name as a RESTMapper: the empty group means any group, and singular names match. */
 function resolve(
   served: readonly CheckedKind[],
   { group, version, resource }: Named,

@@ -1,4 +1,4 @@
-/** The type check of policies over the kinds that a server serves now. */
+/** Checks the types of policies over the kinds that the server currently serves. */
 import type { AnyObject } from "#api/object.ts";
 import type { ResourceCatalog } from "#apiserver/catalog.ts";
 import type { Steps } from "#base/steps.ts";

@@ -35,19 +35,19 @@ export interface ValidatingProgram {
   readonly annotations: readonly AuditAnnotation[];
 }
 
-/** The variables of one request; messages are made without the authorizer. */
+/** Variables of one request. Messages are evaluated without the authorizer. */
 export interface Scopes {
   readonly full: Scope;
   readonly withoutAuthorizer: Scope;
-  /** matchConditions do not see the namespace. */
+  /** Variables of matchConditions, without the namespace. */
   readonly conditions: Scope;
 }
 
 interface Denial {
   readonly message: string;
-  /** "" for errors: the status says Invalid. */
+  /** Reason of the denial. "" for errors: the status then has the reason Invalid. */
   readonly reason: string;
-  /** Position of the validation. */
+  /** Position of the validation in the policy. */
   readonly at: number;
 }
 
@@ -92,7 +92,7 @@ function judge({ validations, failsClosed }: ValidatingProgram, scopes: Scopes):
   });
 }
 
-/** A text or an error for each validation; an error without a position of its own counts for all. */
+/** Returns a text or an error for each validation. An error without a position applies to all validations. */
 function messagesOf(
   validations: readonly Validation[],
   scope: Scope,
@@ -125,7 +125,7 @@ function denialOf(
   };
 }
 
-/** The evaluated message if it is usable, else the written one, else the expression. */
+/** Returns the evaluated message if it is usable, otherwise the written message, otherwise the expression. */
 function chooseMessage(validation: Validation, made: Outcome | undefined): string {
   const text = made?.kind === "value" && typeof made.value === "string" ? made.value.trim() : "";
   if (text !== "" && !text.includes("\n") && Buffer.byteLength(text) <= limits.messageBytes) {
@@ -149,7 +149,7 @@ function annotate({ annotations, failsClosed }: ValidatingProgram, scope: Scope)
   });
 }
 
-/** Go cuts bytes; a cut character would not be UTF-8, so it goes whole. */
+/** Cuts a value at a number of bytes, as Go. A character that is cut is removed, because the rest would not be UTF-8. */
 function cut(value: string): string {
   const bytes = Buffer.from(value);
   if (bytes.length <= limits.annotationBytes) return value;

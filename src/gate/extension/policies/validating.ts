@@ -53,7 +53,7 @@ async function judge(
   judgement.conclude();
 }
 
-/** All policies about one request. */
+/** Application of all policies to one request. */
 class Judgement {
   readonly #deps: ValidatingDeps;
   readonly #request: AdmissionRequest;
@@ -122,7 +122,7 @@ class Judgement {
     }));
   }
 
-  /** @throws ApiError of the first denial. */
+  /** @throws ApiError for the first denial. */
   conclude(): void {
     const [first] = this.#denied;
     if (first !== undefined) throw denialError(this.#request, first);
@@ -179,7 +179,7 @@ class Judgement {
     }
   }
 
-  /** Distinct values of several bindings or parameters stand in one annotation. */
+  /** Adds the annotations. Distinct values of several bindings or parameters are joined in one annotation. */
   #publish(policy: string, annotations: ReadonlyMap<string, ReadonlySet<string>>): void {
     for (const [key, values] of annotations) {
       this.#request.annotate?.(`${policy}/${key}`, [...values].join(", "));
@@ -189,7 +189,7 @@ class Judgement {
 
 const failureAnnotation = "validation.policy.admission.k8s.io/validation_failure";
 
-/** JSON with the fields in upstream's order. */
+/** Returns JSON with the fields in upstream's order. */
 function describeFailure(message: string, expressionIndex: number, binding: AnyObject): string {
   const spec = part(binding, "spec");
   const failure = {

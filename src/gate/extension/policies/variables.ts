@@ -27,7 +27,7 @@ export interface VariableDeps {
 
 const namespaces = { group: "", resource: "namespaces" };
 
-/** The objects of a request in the version of a policy. */
+/** Objects of a request in the version of a policy. */
 type Base = Pick<PlainScope, "object" | "oldObject" | "request" | "resource">;
 
 export class RequestVariables {
@@ -41,7 +41,7 @@ export class RequestVariables {
     this.#request = request;
   }
 
-  /** @throws ApiError when an object cannot be converted. */
+  /** @throws ApiError if an object cannot be converted. */
   async scope(covered: Covered, param: AnyObject | null): Promise<PlainScope> {
     const namespaceObject = this.#namespaceObject();
     return { ...(await this.#base(covered)), params: param, namespaceObject };

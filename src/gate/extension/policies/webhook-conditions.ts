@@ -1,4 +1,4 @@
-/** matchConditions of webhooks: the expressions of policies, without parameters and variables. */
+/** Evaluates matchConditions of webhooks as expressions of policies, without parameters and variables. */
 import type { Clock } from "#platform/clock.ts";
 import { type Fields, isFields, part, text } from "#api/validation/fields.ts";
 import type { JsonObject } from "#api/object.ts";
@@ -35,7 +35,7 @@ export function webhookConditionEvaluator(deps: EvaluatorDeps): ConditionEvaluat
   };
 }
 
-/** Compiled when they are first evaluated. */
+/** Returns the conditions, which are compiled when they are first evaluated. */
 function openConditions(
   { authorizer, ...run }: EvaluatorDeps,
   conditions: readonly MatchCondition[],

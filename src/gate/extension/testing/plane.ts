@@ -1,4 +1,4 @@
-/** An API server that serves custom resources, over a memory store, on virtual time. */
+/** An API server that serves custom resources, on a memory store and virtual time. */
 import { builtinResources } from "#api/schema/resources.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ask, openPlane, type Plane } from "#apiserver/testing/plane.ts";
@@ -50,7 +50,7 @@ export async function withCustomPlane(f: (plane: CustomPlane) => Promise<void>):
 export const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 export const cronTabs = "/apis/stable.example.com/v1/namespaces/default/crontabs";
 
-/** `crontabs.stable.example.com` with one version; `version` and `spec` are laid over it. */
+/** Returns `crontabs.stable.example.com` with one version. Fields of `version` and `spec` replace its own. */
 export function cronTabDefinition(version: object = {}, spec: object = {}): AnyObject {
   const one = { name: "v1", served: true, storage: true, schema: cronTabSchema, ...version };
   const names = { plural: "crontabs", singular: "crontab", kind: "CronTab", shortNames: ["ct"] };
@@ -86,7 +86,7 @@ export function cronTab(name: string, spec: object = { cronSpec: "* * * * *" }):
   return { apiVersion: "stable.example.com/v1", kind: "CronTab", metadata: { name }, spec };
 }
 
-/** Creates it, and waits until it is established. */
+/** Creates a definition, and waits until it is established. */
 export async function define(plane: CustomPlane, definition: AnyObject): Promise<void> {
   const { name = "" } = definition.metadata ?? {};
   const created = await ask(plane, "POST", definitionsPath, { body: definition });
@@ -94,7 +94,7 @@ export async function define(plane: CustomPlane, definition: AnyObject): Promise
   await settled(plane, name, (stored) => conditionOf(stored, "Established") === "True");
 }
 
-/** Turns of the loop until the stored definition is as wanted. */
+/** Runs turns of the loop until the stored definition is as wanted. */
 export async function settled(
   plane: CustomPlane,
   name: string,

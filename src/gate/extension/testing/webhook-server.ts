@@ -1,4 +1,4 @@
-/** A webhook server of the tests: HTTPS on a port of loopback, with an authority of its own. */
+/** A webhook server for tests: HTTPS on a loopback port, with its own authority. */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { createSecureServer, type Http2SecureServer } from "node:http2";
 import { createServer, type Server } from "node:https";
@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import type { AnyObject } from "#api/object.ts";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
 
-/** `request` of an AdmissionReview. */
+/** Field `request` of an AdmissionReview. */
 interface ReviewRequest {
   readonly uid: string;
   readonly operation: string;
@@ -18,7 +18,7 @@ interface ReviewRequest {
   readonly [field: string]: unknown;
 }
 
-/** The `response` to a request, without its uid. */
+/** Returns the `response` to a request, without its uid. */
 type Respond = (request: ReviewRequest) => object | Promise<object>;
 type Handle = (request: IncomingMessage, response: ServerResponse, body: Buffer) => void;
 
@@ -26,13 +26,13 @@ export interface WebhookServer {
   readonly port: number;
   /** PEM in base64. */
   readonly caBundle: string;
-  /** Requests that came to a path. */
+  /** Requests received so far, of all paths. */
   readonly asked: ReviewRequest[];
-  /** Connections so far. */
+  /** Number of connections so far. */
   readonly connections: () => number;
-  /** Answers reviews at `path`. */
+  /** Registers a handler of reviews at `path`. */
   on(path: string, respond: Respond): void;
-  /** Answers anything at `path`. */
+  /** Registers a handler of any request at `path`. */
   raw(path: string, handle: Handle): void;
   url(path: string): string;
   close(): Promise<void>;

@@ -33,9 +33,9 @@ interface Question {
   readonly type: HookType;
   readonly request: AdmissionRequest;
   readonly candidate: Candidate<Hook>;
-  /** All of the review but its uid (review.ts). */
+  /** Bytes of the review after its uid (review.ts). */
   readonly tail: Uint8Array;
-  /** Does the caller's part with an allowing verdict; a CallError it throws is the webhook's failure. */
+  /** Applies an allowing verdict. If it throws a CallError, the webhook has failed. */
   readonly use: (verdict: Verdict) => void | Promise<void>;
 }
 
@@ -63,7 +63,7 @@ export async function askWebhook(deps: AskDeps, question: Question): Promise<"us
   }
 }
 
-/** The webhook said no. */
+/** The webhook refused the request. */
 class Refusal extends Error {
   readonly status: ApiError;
 
@@ -73,7 +73,7 @@ class Refusal extends Error {
   }
 }
 
-/** Reading such an answer takes up to a millisecond; a longer one is worked on in turns. */
+/** Size of a long answer. Reading one of this size takes up to a millisecond; a longer one is processed in turns. */
 const longBytesMin = 8 * 1024;
 
 async function askOnce(
@@ -123,7 +123,7 @@ function afterFailure(
   return "ignored";
 }
 
-/** The request itself has ended: nobody is there for the answer. */
+/** Returns the error for a request that itself has ended, so that its client receives no answer. */
 export function timedOut(): ApiError {
   const text = "Timeout: request did not complete within requested timeout";
   return failure(504, "Timeout", text, {});

@@ -1,4 +1,4 @@
-/** What goes wrong with a call to a webhook. Texts as upstream's: users search for them. */
+/** Errors of calls to webhooks. The texts are upstream's, because users search for them. */
 import {
   ApiError,
   badRequest,
@@ -8,9 +8,9 @@ import {
   type StatusReason,
 } from "#api/status.ts";
 
-/** The webhook could not be asked, or its answer cannot be used: failurePolicy decides what follows. */
+/** The webhook could not be called, or its answer cannot be used. failurePolicy decides what follows. */
 export class CallError extends Error {
-  /** For metrics: the HTTP status, or 503. */
+  /** HTTP status, or 503. For metrics. */
   readonly code: number;
 
   constructor(message: string, code = 503) {
@@ -28,7 +28,7 @@ export function noDryRun(hook: string): ApiError {
   return badRequest(`admission webhook ${JSON.stringify(hook)} does not support dry run`);
 }
 
-/** Of an answer's status; absent fields are filled, a code or status of success is none of a refusal. */
+/** Returns the refusal from an answer's status. Absent fields are filled in. A code or status of success is not used for a refusal. */
 export function denied(hook: string, result: Partial<Status> | undefined): ApiError {
   const { code = 0, message = "", reason = "" } = result ?? {};
   const said = message === "" ? reason : message;

@@ -32,7 +32,7 @@ export interface CallerDeps {
   readonly clock: Clock;
   readonly services: ServiceTargets;
   readonly open: OpenTransport;
-  /** Of a host and port, from the operator's kubeconfig; absent: none is ever shown. */
+  /** Returns the credentials for a host and port, from the operator's kubeconfig. Absent: calls have no credentials. */
   readonly credentials?: (hostPort: string) => Credentials | undefined;
 }
 
@@ -40,26 +40,26 @@ export interface CallerLimits extends SeatLimits {
   readonly answerBytesMax: number;
 }
 
-/** Who is called: a webhook of admission, or of conversion. */
+/** Target of a call: a webhook of admission, or of conversion. */
 export interface CallTarget {
-  /** Calls in flight are counted by it. */
+  /** Key by which calls in flight are counted. */
   readonly id: string;
   readonly target: HookTarget;
   readonly timeoutMs: number;
 }
 
-/** The request that a call is made for: it ends the call, too, and the webhook is told by when. */
+/** Request for which a call is made. Its end also ends the call, and the webhook receives its deadline. */
 interface Asking {
   readonly signal: AbortSignal;
-  /** Monotonic; absent: it has none. */
+  /** Monotonic time. Absent: the request has no deadline. */
   readonly deadlineMs?: number | undefined;
 }
 
 interface Place {
-  /** As upstream prints it. */
+  /** URL as upstream prints it. */
   readonly url: string;
   readonly path: string;
-  /** Without an address for a Service: it is resolved for each call. */
+  /** Host. For a Service it has no address, which is resolved for each call. */
   readonly host: Host;
   readonly hostPort: string;
 }
@@ -67,7 +67,7 @@ interface Place {
 /** client-go's maxRetries. */
 const retriesMax = 10;
 
-/** Ends a call whose time is up. */
+/** Ends a call whose timeout has passed. */
 class TimeUp extends Error {}
 
 export class WebhookCaller {
@@ -83,7 +83,7 @@ export class WebhookCaller {
     this.#seats = new Seats(limits);
   }
 
-  /** Webhooks with calls in flight, and how many. */
+  /** Yields the webhooks with calls in flight, and the number of these calls. */
   inFlight(): Iterable<readonly [readonly string[], number]> {
     return this.#seats.inFlight();
   }
@@ -156,7 +156,7 @@ const sentHeaders = {
   "user-agent": "kube-apiserver-admission",
 } as const;
 
-/** @throws CallError for a configuration that names no place: validation lets none through. */
+/** @throws CallError for a configuration that names no target. Validation refuses such configurations. */
 function placeOf(target: HookTarget, timeoutMs: number): Place {
   const query = `timeout=${Math.ceil(timeoutMs / 1000)}s`;
   const { service } = target;
@@ -191,12 +191,12 @@ function joinedPath(path: string): string {
   return escapedPath(clean.length > 1 && clean.endsWith("/") ? clean.slice(0, -1) : clean);
 }
 
-/** As it is written: URL would take a backslash for a slash. */
+/** Returns the path as written, because URL would convert a backslash to a slash. */
 function pathOf(url: string): string {
   return /^[^:/?#]+:\/\/[^/?#]*([^?#]*)/.exec(url)?.[1] ?? "";
 }
 
-/** What is badly escaped stays as it is. */
+/** Decodes the path. A badly escaped path stays unchanged. */
 function unescaped(path: string): string {
   try {
     return decodeURIComponent(path);
@@ -231,14 +231,14 @@ async function sendAgain(
   }
 }
 
-/** The network's errors in Go's words; what `signal` ended keeps its reason. */
+/** Returns network errors in Go's words. An error by the abort of `signal` keeps its reason. */
 function dialled(error: unknown, host: Host, signal: AbortSignal): Error {
   if (signal.aborted) return signal.reason as Error;
   if (!(error instanceof ByteTransportError)) return error as Error;
   return new Error(dialText(error, host), { cause: error });
 }
 
-/** @returns undefined: the server did not ask to try again. */
+/** @returns the time after which the server wants a retry. Undefined: it does not ask for one. */
 function retryAfterMs({ status, headers, upgraded }: ByteResponse): number | undefined {
   const { "retry-after": seconds = "" } = headers;
   if (upgraded !== undefined || (status !== 429 && status < 500)) return undefined;
@@ -277,7 +277,7 @@ const statusTexts: ReadonlyMap<number, string> = new Map([
   ],
 ]);
 
-/** As client-go words an answer that is no API object. */
+/** Returns client-go's text for an answer that is no API object. */
 function statusText(status: number, said: string): string {
   const known = statusTexts.get(status);
   if (known !== undefined) return known;
@@ -291,7 +291,7 @@ function callError(error: unknown, { url }: Place, signal: AbortSignal): CallErr
   if (error instanceof CallError) return error;
   const isOurs = error instanceof ServiceTargetError || error instanceof ByteTransportError;
   const reason = signal.aborted ? (signal.reason as Error) : (error as Error);
-  // A bug is not a webhook's failure: it must not fail open.
+  // A bug in this server is not a failure of the webhook, so failurePolicy must not ignore it.
   if (!signal.aborted && !isOurs && reason.cause === undefined) throw reason;
   const isCanceled = signal.aborted && !(signal.reason instanceof TimeUp);
   const text = `failed to call webhook: Post ${JSON.stringify(url)}: ${reason.message}`;

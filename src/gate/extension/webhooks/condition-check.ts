@@ -26,7 +26,7 @@ export function webhookConditions(evaluator: ConditionEvaluator | undefined): Ad
       const conditions = conditionsOf(object);
       if (conditions.every(({ length }) => length === 0)) return;
       if (evaluator === undefined) throw notEvaluated(request);
-      // As upstream: what is stored may stay as it is.
+      // Unchanged conditions are permitted even if they are invalid, as upstream.
       if (JSON.stringify(conditions) === JSON.stringify(conditionsOf(oldObject ?? {}))) return;
       return refuseFaulty(evaluator, request, conditions);
     },

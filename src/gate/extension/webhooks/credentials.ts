@@ -8,7 +8,7 @@ import type { Credentials } from "./trusts.ts";
 
 export interface CredentialUsers {
   readonly users: ReadonlyMap<string, Credentials>;
-  /** The user of the current context. */
+  /** User of the current context, for all other hosts. */
   readonly otherwise?: Credentials;
 }
 
@@ -26,7 +26,7 @@ export function credentialsFor(
   return name === undefined ? otherwise : users.get(name);
 }
 
-/** `a.b.svc`, `*.b.svc`, `*.svc`. */
+/** Returns the names to look up, such as `a.b.svc`, `*.b.svc`, `*.svc`. */
 function namesOf(target: string): readonly string[] {
   const steps = target.split(".");
   return [target, ...steps.slice(1).map((_step, at) => `*.${steps.slice(at + 1).join(".")}`)];

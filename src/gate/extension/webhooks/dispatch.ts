@@ -1,4 +1,4 @@
-/** What both types of webhooks do before one is asked: which of them the request concerns. */
+/** Common steps of both types of webhooks before a call: which webhooks match the request. */
 import type { AdmissionRequest } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
@@ -21,7 +21,7 @@ export interface WebhookDeps extends AskDeps {
 
 const none: readonly Candidate<Hook>[] = [];
 
-/** By rules alone; empty for most requests. */
+/** Returns the webhooks whose rules match. Empty for most requests. */
 export function candidatesOf(
   source: HookSource,
   request: AdmissionRequest,
@@ -31,7 +31,10 @@ export function candidatesOf(
   return hooks.candidates(request);
 }
 
-/** Selectors and conditions, too; at once where there are no conditions. @throws ApiError 404 for an unknown namespace, 403 for a failed condition. */
+/**
+ * Returns whether selectors and conditions match, too: synchronously if there are no conditions. @throws ApiError 404
+ * for an unknown namespace, 403 for a failed condition.
+ */
 export function isCalled(
   { lookup }: WebhookDeps,
   request: AdmissionRequest,
@@ -39,7 +42,7 @@ export function isCalled(
   objects: () => Promise<ViewedObjects>,
 ): boolean | Promise<boolean> {
   const hook = candidate.entry;
-  // An unselected object is not of the webhook's concern, even if its namespace cannot be found.
+  // An unselected object is not subject to the webhook, even if its namespace cannot be found.
   if (!objectSelected(hook.objects, request)) return false;
   if (!namespaceSelected(hook.namespaces, request, lookup)) return false;
   if (hook.conditions === undefined) return true;
@@ -64,10 +67,10 @@ async function areMet(
   throw forbidden({ group, resource }, request.name, result.message);
 }
 
-/** The objects of one request in one version, as data and as bytes; each made once, when first needed. */
+/** Objects of one request in one version, as data and as bytes. Each is made once, on first use. */
 class VersionedObjects {
   readonly #view: ObjectView;
-  /** Of the replicas, where webhooks see who manages them: a mutating webhook of a scale. */
+  /** Path of the replicas, if webhooks see their field managers: for a mutating webhook of a scale. */
   readonly #managedReplicas: readonly string[] | undefined;
   readonly #request: AdmissionRequest;
   readonly #candidate: Candidate<Hook>;
@@ -88,7 +91,7 @@ class VersionedObjects {
     this.#managedReplicas = served?.custom?.scale?.path ?? ["spec", "replicas"];
   }
 
-  /** @throws ApiError 500 when a custom object cannot be converted. */
+  /** @throws ApiError 500 if a custom object cannot be converted. */
   objects(): Promise<ViewedObjects> {
     this.#objects ??= this.#makeObjects();
     return this.#objects;
@@ -101,7 +104,7 @@ class VersionedObjects {
     return this.#tail;
   }
 
-  /** The object of the request, after a patch, in its stored version. */
+  /** Returns the object of the request after a patch, in its stored version. */
   async fromView(patched: AnyObject): Promise<AnyObject> {
     return await this.#view.fromView(patched, this.#request.object ?? {});
   }
@@ -124,7 +127,7 @@ class VersionedObjects {
   }
 }
 
-/** Versions of one request that webhooks ask for: nearly always one. */
+/** Versions of one request that webhooks need: nearly always one. */
 export class VersionCache {
   readonly #catalog: Pick<Catalog, "find">;
   readonly #request: AdmissionRequest;

@@ -19,7 +19,7 @@ import { type Selection, selectionOf } from "../matching/selectors.ts";
 
 export type HookType = "mutating" | "validating";
 
-/** Where a webhook is, as its configuration says. */
+/** Location of a webhook, as its configuration gives it. */
 export interface HookTarget {
   readonly url?: string;
   readonly service?: {
@@ -28,28 +28,28 @@ export interface HookTarget {
     readonly path?: string;
     readonly port?: number;
   };
-  /** PEM in base64; absent or "": the authorities that the host trusts. */
+  /** PEM in base64. Absent or "": the authorities that the host trusts. */
   readonly caBundle?: string;
 }
 
 export interface Hook extends RuleEntry {
   readonly name: string;
   readonly configuration: string;
-  /** Tells hooks of one name apart: configuration, name, index. */
+  /** Distinguishes webhooks of the same name: configuration, name, index. */
   readonly id: string;
   readonly target: HookTarget;
   readonly timeoutMs: number;
-  /** failurePolicy Ignore. */
+  /** Whether failurePolicy is Ignore. */
   readonly failsOpen: boolean;
-  /** sideEffects None or NoneOnDryRun. */
+  /** Whether sideEffects is None or NoneOnDryRun. */
   readonly allowsDryRun: boolean;
-  /** reinvocationPolicy IfNeeded. */
+  /** Whether reinvocationPolicy is IfNeeded. */
   readonly isReinvocable: boolean;
-  /** The first version of AdmissionReview that both sides know; undefined: none. */
+  /** First version of AdmissionReview that both sides know. Undefined: there is none. */
   readonly reviewVersion: "v1" | "v1beta1" | undefined;
   readonly namespaces: Selection;
   readonly objects: Selection;
-  /** Undefined: there are none. An error stands for conditions that cannot be evaluated. */
+  /** Compiled conditions. Undefined: there are none. Conditions that cannot be evaluated yield an error. */
   readonly conditions: CompiledConditions | undefined;
 }
 
@@ -70,7 +70,7 @@ interface Webhook {
 
 interface HookDeps {
   readonly lookup: Lister;
-  /** Changes whenever a configuration may have changed. */
+  /** Number that changes whenever a configuration may have changed. */
   readonly version: () => number;
   /** Resources that are served now. */
   readonly served: () => readonly ResourceInfo[];
@@ -85,7 +85,7 @@ const resources = {
   },
 } as const;
 
-/** The hooks of one type, as they are now. */
+/** Current webhooks of one type. */
 export class HookSource {
   readonly #deps: HookDeps;
   readonly #type: HookType;
@@ -108,7 +108,7 @@ export class HookSource {
     return this.#index;
   }
 
-  /** The resources that are served changed. */
+  /** Forgets the index, because the served resources have changed. */
   forget(): void {
     this.#index.forget();
   }
@@ -120,7 +120,7 @@ function compile(configuration: AnyObject, evaluator: ConditionEvaluator | undef
   return webhooks.map((webhook, at) => hookOf(webhook, name, at, evaluator));
 }
 
-/** Values are there: defaults and validation have seen the configuration. */
+/** Reads a webhook. All values are present, because the configuration has been defaulted and validated. */
 function hookOf(
   webhook: Webhook,
   configuration: string,

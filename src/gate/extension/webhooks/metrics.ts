@@ -10,12 +10,12 @@ export interface Call {
   readonly type: HookType;
   readonly operation: AdmissionRequest["operation"];
   readonly seconds: number;
-  /** 200 when it allowed; 0 when this server is at fault. */
+  /** Status code: 200 if the webhook allowed the request, 0 for a fault of this server. */
   readonly code: number;
   readonly rejected: boolean;
 }
 
-/** Upstream's labels. */
+/** Values of upstream's label for the type. */
 const typeLabels = { mutating: "admit", validating: "validating" } as const;
 const codeMost = 600;
 

@@ -38,13 +38,13 @@ export function mutatingWebhooks(deps: WebhookDeps, source: HookSource): Admissi
   };
 }
 
-/** Of one attempt at a write. */
+/** State of the two passes of one attempt at a write. */
 interface Rounds {
-  /** Asked in the first pass, by id: would be asked again if the object changes. */
+  /** Ids of webhooks that were called in the first pass and must be called again if the object changes. */
   readonly asked: Set<string>;
-  /** To be asked in the second pass. */
+  /** Ids of webhooks to call in the second pass. */
   readonly again: Set<string>;
-  /** After the last webhook of the first pass. */
+  /** Object after the last webhook of the first pass. */
   output: AnyObject | undefined;
 }
 
@@ -87,12 +87,12 @@ function inVersion(versions: VersionCache, candidate: Candidate<Hook>) {
   return { objects: () => versions.of(candidate).objects() };
 }
 
-/** All that were asked so far have not seen the newest object. */
+/** Marks all webhooks called so far, because they have not seen the changed object. */
 function changed({ asked, again }: Rounds): void {
   for (const id of asked) again.add(id);
 }
 
-/** @returns the same object when the webhook changed nothing. */
+/** @returns the same object if the webhook changed nothing. */
 async function mutateOnce(
   deps: WebhookDeps,
   request: AdmissionRequest,
@@ -139,7 +139,7 @@ function annotate(
   request.annotate(`${patchPrefix}${round}`, text);
 }
 
-/** @throws ApiError 500: the webhook's patch is at fault, not the client. */
+/** @throws ApiError 500, because the fault is in the webhook's patch, not in the client's request. */
 async function patchedObject(
   clock: Clock,
   object: AnyObject,
@@ -165,7 +165,7 @@ function isSame(a: AnyObject | undefined, b: AnyObject | undefined): boolean {
   );
 }
 
-/** An operation without an object: a webhook may refuse it; a patch has nothing to apply to. */
+/** Calls webhooks for an operation without an object. They may refuse it, but a patch applies to no object. */
 async function judgeBy(
   deps: WebhookDeps,
   request: AdmissionRequest,

@@ -21,11 +21,11 @@ type Waited<T> = T | Promise<T>;
 
 export interface ObjectView {
   toView(object: AnyObject): Waited<AnyObject>;
-  /** `view`: as a webhook's patch left it. Decoded, defaulted. @throws when it is no object of the kind. */
+  /** Decodes and defaults `view` after a webhook's patch. @throws if it is no object of the kind. */
   fromView(view: AnyObject, object: AnyObject): Waited<AnyObject>;
 }
 
-/** `info` and `kind` of a candidate (matching/rule-index.ts). */
+/** Makes the view for `info` and `kind` of a candidate (matching/rule-index.ts). */
 export function objectView(
   catalog: Pick<Catalog, "find">,
   info: ResourceInfo,
@@ -49,7 +49,7 @@ export function objectView(
   };
 }
 
-/** Custom objects are in the version of the request, not in the one that is stored. */
+/** Makes the view of custom objects, which are in the version of the request, not in the stored one. */
 function customView(served: ServedKind, read: (view: AnyObject) => AnyObject): ObjectView {
   return {
     toView: (object) => converted(served, object, served.apiVersion),
@@ -106,7 +106,7 @@ function ownKindView(kind: GroupVersionKind): ObjectView {
   };
 }
 
-/** A patch may not make another kind of the object. */
+/** Checks that a patch has not changed the object's kind. */
 function checkType(view: AnyObject, kind: GroupVersionKind): void {
   const apiVersion = apiVersionOf(kind);
   if (view.apiVersion === apiVersion && view.kind === kind.kind) return;

@@ -1,4 +1,4 @@
-/** The two webhook plugins of a server, over one caller. */
+/** The two webhook plugins of a server, with their callers. */
 import { given } from "#base/given.ts";
 import type { AdmissionPlugin } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";
@@ -21,7 +21,7 @@ export interface WebhooksDeps {
   readonly log: Log;
   readonly lookup: Lister;
   readonly metrics: MetricSet;
-  /** Change whenever a configuration of that type may have changed. */
+  /** Numbers that change whenever a configuration of that type may have changed. */
   readonly versions: {
     readonly mutating: () => number;
     readonly validating: () => number;
@@ -32,18 +32,18 @@ export interface WebhooksDeps {
     readonly mutating?: CallerDeps["credentials"];
     readonly validating?: CallerDeps["credentials"];
   };
-  /** Absent: configurations with matchConditions are refused. */
+  /** Evaluates matchConditions. Absent: configurations with matchConditions are refused. */
   readonly evaluator?: ConditionEvaluator;
 }
 
 export interface Webhooks {
   readonly mutating: AdmissionPlugin;
   readonly validating: AdmissionPlugin;
-  /** Judges the configurations themselves. */
+  /** Checks the webhook configurations themselves. */
   readonly conditions: AdmissionPlugin;
-  /** Before the first request: the catalog is made after admission. */
+  /** Sets the catalog before the first request. The catalog is made after admission. */
   serve(catalog: ResourceCatalog): void;
-  /** Ends idle connections. */
+  /** Closes idle connections. */
   close(): void;
 }
 
@@ -78,7 +78,7 @@ export function createWebhooks(deps: WebhooksDeps, limits: CallerLimits): Webhoo
   };
 }
 
-/** Of our own: upstream has no limit to watch. */
+/** Adds a metric of this server's own. Upstream has no limit to observe. */
 function inFlight(metrics: MetricSet, callers: Readonly<Record<string, WebhookCaller>>): void {
   const name = "pilothouse_admission_webhook_calls_in_flight";
   metrics.gaugeOf(name, "Calls to webhooks under way.", ["webhook", "type"], function* () {

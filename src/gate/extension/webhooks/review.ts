@@ -13,13 +13,13 @@ import type { Hook } from "./hook.ts";
 
 const encoder = new TextEncoder();
 
-/** The objects of a request in the version of a candidate. */
+/** Objects of a request in the version of a candidate. */
 export interface ViewedObjects {
   readonly object: AnyObject | undefined;
   readonly oldObject: AnyObject | undefined;
 }
 
-/** `request` of an AdmissionReview without uid, object and oldObject. */
+/** Returns `request` of an AdmissionReview without uid, object and oldObject. */
 export function reviewFields(request: AdmissionRequest, candidate: Candidate<Hook>): object {
   const { info, subresource, namespace, name, user } = request;
   const { group, version, resource } = candidate.info;
@@ -47,13 +47,13 @@ export function reviewFields(request: AdmissionRequest, candidate: Candidate<Hoo
   };
 }
 
-/** All of a question but its uid and version: shared by the webhooks that are asked about one version. */
+/** Returns the bytes of a review after its version and uid. All webhooks for one version share them. */
 export function reviewTail(fields: object, { object, oldObject }: ViewedObjects): Uint8Array {
   const objects = `"object":${JSON.stringify(object ?? null)},"oldObject":${JSON.stringify(oldObject ?? null)}`;
   return encoder.encode(`,${objects},${JSON.stringify(fields).slice(1)}}`);
 }
 
-/** The whole question. */
+/** Returns the whole review. */
 export function reviewBody(version: "v1" | "v1beta1", uid: string, tail: Uint8Array): Uint8Array {
   const apiVersion = apiVersionOf({ group: "admission.k8s.io", version });
   const head = encoder.encode(

@@ -5,7 +5,7 @@
 import { getField, isJsonObject } from "#api/json/json-value.ts";
 import type { AnyObject, ManagedFieldsEntry } from "#api/object.ts";
 
-/** `path`: of the replicas in `object`, whose scale it is. */
+/** Adds the managers of the replicas. `path`: path of the replicas in `object`, to which the scale belongs. */
 export function withScaleManagers(
   scale: AnyObject,
   { metadata = {} }: AnyObject,

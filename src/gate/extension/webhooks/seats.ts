@@ -24,12 +24,12 @@ export class Seats {
     this.#limits = limits;
   }
 
-  /** Webhooks with calls under way, and how many. */
+  /** Yields the webhooks with calls in progress, and the number of these calls. */
   *inFlight(): Iterable<readonly [readonly string[], number]> {
     for (const [id, { calls }] of this.#halls) yield [[id], calls];
   }
 
-  /** Resolves to the release; call it once. Rejects with CallError, or with what `signal` aborts with. */
+  /** Resolves to the release, which must be called once. Rejects with CallError, or with the reason of `signal`. */
   async enter(id: string, signal: AbortSignal): Promise<() => void> {
     const hall = this.#halls.get(id) ?? { calls: 0, waiting: new Set<() => void>() };
     this.#halls.set(id, hall);
@@ -58,7 +58,7 @@ export class Seats {
     });
   }
 
-  /** The seat goes to who waits, or is free. */
+  /** Passes the seat to the next waiting call, or frees it. */
   #leave(id: string, hall: Hall): void {
     const [next] = hall.waiting;
     if (next !== undefined) {

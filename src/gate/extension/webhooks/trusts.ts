@@ -6,23 +6,23 @@
  */
 import type { HostsTransport } from "#platform/byte-transport.ts";
 
-/** What this server shows and believes. */
+/** Credentials that this server shows, and authorities that it trusts. */
 interface Trust {
-  /** PEM in base64, "": the authorities of the host. */
+  /** PEM in base64. "": the authorities that the host trusts. */
   readonly caBundle: string;
   readonly credentials: Credentials | undefined;
 }
 
-/** From the kubeconfig of an AdmissionConfiguration; nothing else gives a webhook credentials. */
+/** Credentials from the kubeconfig of an AdmissionConfiguration, the only source of credentials for webhooks. */
 export interface Credentials {
   readonly certificate?: string;
   readonly key?: string;
-  /** The value of an Authorization header. */
+  /** Returns the value of an Authorization header. */
   readonly authorization?: () => string;
 }
 
 export type OpenTransport = (trust: {
-  /** PEM; undefined: the authorities of the host. */
+  /** PEM. Undefined: the authorities that the host trusts. */
   readonly ca: string | undefined;
   readonly certificate?: string;
   readonly key?: string;

@@ -10,7 +10,7 @@ import { candidatesOf, isCalled, VersionCache, type WebhookDeps } from "./dispat
 import type { Candidate } from "../matching/rule-index.ts";
 import type { Hook, HookSource } from "./hook.ts";
 
-/** Of one request at once; upstream asks all of them, which nobody has. */
+/** Maximum number of concurrent calls for one request. Upstream calls all webhooks at once, but no cluster has this many. */
 const callsPerRequestMax = 64;
 const failedOpenPrefix = "failed-open.validating.webhook.admission.k8s.io/";
 

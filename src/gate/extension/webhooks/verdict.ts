@@ -12,7 +12,7 @@ import type { HookType } from "./hook.ts";
 
 export interface Verdict {
   readonly allowed: boolean;
-  /** Decoded JSON patch; undefined: the object stays as it is. */
+  /** Decoded JSON patch. Undefined: the object stays unchanged. */
   readonly patch: JsonValue | undefined;
   readonly result: Partial<Status> | undefined;
   readonly warnings: readonly string[];
@@ -94,7 +94,7 @@ function checkPatchType(isPatched: boolean, patchType: JsonValue | undefined): v
   throw new CallError(`unsupported patch type ${JSON.stringify(patchType)}`, 400);
 }
 
-/** Base64 of a JSON patch. `JSON.parse` of what is no patch fails when it is applied. */
+/** Decodes the base64 of a JSON patch. Values that are no patch operations fail when the patch is applied. */
 function decodePatch(patch: JsonValue): JsonValue | undefined {
   try {
     if (typeof patch !== "string") throw new Error("json: cannot unmarshal into a byte slice");
@@ -112,7 +112,7 @@ function invalid(why: string): CallError {
   return new CallError(`received invalid webhook response: ${why}`);
 }
 
-/** Fields of other types are dropped: they end in an answer to the client. */
+/** Returns the status without fields of other types, because it is sent to the client. */
 function statusOf(value: JsonValue | undefined): Partial<Status> | undefined {
   if (!isJsonObject(value)) return undefined;
   const { code, message, reason, details } = value;

@@ -17,7 +17,7 @@ import { createWebhooks } from "./plugins.ts";
 
 const encoder = new TextEncoder();
 
-/** Answers from the uid of the question, as cheaply as can be. */
+/** Answers with the uid of the review, with the least possible work. */
 function answer({ body }: ByteRequest): ByteResponse {
   const uid = new TextDecoder().decode(body?.subarray(0, 160)).split('"uid":"')[1]?.slice(0, 36);
   const text = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"${uid}","allowed":true}}`;

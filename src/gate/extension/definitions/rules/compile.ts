@@ -31,20 +31,20 @@ interface CompiledExpression {
 export interface CompiledRule extends CompiledExpression {
   readonly text: RuleText;
   readonly usesOldSelf: boolean;
-  /** Empty: the rule has no messageExpression, or did not compile itself. */
+  /** Compiled messageExpression. Empty: the rule has none, or the rule itself did not compile. */
   readonly message: CompiledExpression;
   readonly messageUsesOldSelf: boolean;
-  /** Below the level; "" is the level itself. */
+  /** Path below the level. "": the level itself. */
   readonly fieldPath: string;
 }
 
-/** Name that types of a schema begin with; upstream's has a number that changes. */
+/** Prefix of the names of a schema's types. Upstream's prefix contains a number that changes. */
 export const selfTypeName = "selfType";
 
-/** Takes one of the level's `x-kubernetes-validations`. */
+/** Compiles one of the level's `x-kubernetes-validations`. */
 export type RuleCompiler = (rule: Fields) => CompiledRule;
 
-/** @param schema of the level. */
+/** @param schema the level's schema. */
 export function ruleCompiler(
   schema: JsonObject,
   { type }: SchemaNode,
@@ -111,7 +111,7 @@ function usesOldSelf({ checked }: Program): boolean {
   return mentions(checked.expr, "oldSelf");
 }
 
-/** `.spec['a.b']` -> `spec.a.b`; keys of a map are shown in brackets. */
+/** Converts `.spec['a.b']` to `spec.a.b`. Keys of a map are shown in brackets. */
 function fieldPathOf(path: string, schema: JsonObject): string {
   if (path === "") return "";
   const found = findField(path, schema, true);

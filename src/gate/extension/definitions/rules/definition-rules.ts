@@ -37,10 +37,10 @@ import {
 } from "./rule-cost.ts";
 import { hasRules, ruleTree } from "./tree.ts";
 
-/** Compiled in some 0.5 s. */
+/** Maximum length of all expressions, which compile in some 0.5 s. */
 const expressionsMax = 500_000;
 
-/** @param found what else is wrong with the definition. */
+/** @param found all other errors of the definition. */
 export function definitionRuleErrors(
   definition: AnyObject,
   old: AnyObject | undefined,
@@ -80,7 +80,7 @@ interface SchemaPlace {
   readonly schema: JsonObject;
 }
 
-/** A schema that all versions have is looked at once, beside the versions, as upstream. */
+/** Returns the schemas to check. A schema that all versions share is checked once, under a common path, as upstream. */
 function placesOf(versions: readonly VersionSchema[]): readonly SchemaPlace[] {
   const [first] = versions;
   if (first?.schema !== undefined) {
@@ -111,7 +111,7 @@ interface Checking {
   readonly schema: JsonObject;
   readonly path: string;
   readonly found: readonly FieldError[];
-  /** Of this version: a rule that was too expensive before may stay. */
+  /** Whether this version's schema is unchanged. Then a rule that was too expensive before is permitted. */
   readonly isUnchanged: boolean;
 }
 
@@ -138,7 +138,7 @@ function checkSchemaRules(out: FieldError[], checking: Checking): void {
   out.push(forbiddenField(path, costText(name, total.total, definitionCostMax)));
 }
 
-/** At the path or below it. */
+/** Returns whether there are findings at the path or below it. */
 function hasFindings(found: readonly FieldError[], path: string): boolean {
   return found.some(({ field }) => {
     if (!field.startsWith(path)) return false;
@@ -147,7 +147,7 @@ function hasFindings(found: readonly FieldError[], path: string): boolean {
   });
 }
 
-/** Otherwise upstream does not look at rules at all. */
+/** Returns whether the schema is sound. Upstream does not check the rules of any other schema. */
 function isSound(schema: JsonObject, path: string): boolean {
   if (unsupportedField(schema) !== undefined || structuralErrors(schema, path).length > 0) {
     return false;
@@ -193,14 +193,14 @@ interface Level {
   readonly path: string;
   readonly cardinality: Cardinality;
   readonly isResource: boolean;
-  /** Set at and below the first level with rules: the types of all that is below it. */
+  /** Types of everything below. Set at the first level with rules and below it. */
   readonly scope: TypeProvider | undefined;
   readonly typeFromParent: SchemaNode | undefined;
-  /** The nearest level whose old and new parts cannot be told apart. */
+  /** Path of the nearest level whose old and new parts cannot be matched to each other. */
   readonly uncorrelated: string | undefined;
 }
 
-/** Levels below come first, as upstream. */
+/** Checks the levels below first, as upstream. */
 function checkLevel(context: LevelContext, schema: JsonObject, level: Level): void {
   if (!hasRules(schema)) return;
   const rules = rulesIn(schema);

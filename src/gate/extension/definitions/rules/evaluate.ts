@@ -22,20 +22,20 @@ import type { SchemaNode } from "#cel/schema-types.ts";
 import type { CompiledRule, RuleText } from "./compile.ts";
 import type { RuleLevel } from "./tree.ts";
 
-/** Source: pkg/apis/cel/config.go (RuntimeCELCostBudget). */
+/** Maximum cost of all rules of an object. Source: pkg/apis/cel/config.go (RuntimeCELCostBudget). */
 export const objectCostMax = 10_000_000;
-/** Bytes of a text that a messageExpression makes. */
+/** Maximum bytes of a text from a messageExpression. */
 const messageBytesMax = 5 * 1024;
 
 interface Judgement {
   readonly errors: FieldError[];
-  /** Findings about values that were as wrong before. */
+  /** Findings about values that were equally wrong before. */
   readonly warnings: string[];
-  /** Negative: the walk ended early. */
+  /** Remaining cost. Negative: the evaluation ended early. */
   costLeft: number;
 }
 
-/** `old` undefined or null: there is nothing to compare with. */
+/** Evaluates the rules. `old` is undefined or null if there is no old value to compare with. */
 export function evaluateRules(
   level: RuleLevel,
   value: JsonValue,
@@ -49,7 +49,7 @@ export function evaluateRules(
   return judgement;
 }
 
-/** `current` absent: the value has no old one; `parent` is the nearest around it that has. */
+/** Old values of a value. Absent `current`: it has none. `parent`: the nearest enclosing value that has one. */
 interface Correlation {
   readonly current?: Correlated | undefined;
   readonly parent?: Correlated | undefined;
@@ -94,7 +94,7 @@ function checkFields(out: Judgement, level: RuleLevel, place: Place): void {
 
 function correlationOfField({ current, parent }: Correlation, name: string): Correlation {
   if (current === undefined) return { parent };
-  // Both objects were converted to one version, so a change of these cannot be seen.
+  // Both objects were converted to one version, so changes of apiVersion and kind are not visible.
   if (parent === undefined && (name === "apiVersion" || name === "kind")) return {};
   return { current: current.field(name), parent: current };
 }
@@ -117,7 +117,7 @@ function checkItems(out: Judgement, level: RuleLevel, place: Place): void {
   }
 }
 
-/** The level's values as its rules see them; made once for all of them. */
+/** Values of a level as its rules see them. Made once for all rules. */
 interface Scope {
   readonly plain: ReadonlyMap<string, Value>;
   readonly optional: ReadonlyMap<string, Value>;
@@ -253,7 +253,7 @@ function findingFor(
 
 const encoder = new TextEncoder();
 
-/** `text` "": the expression made none that can be shown, and the rule's own text stands in. */
+/** Returns the message of a rule. `text` "": the expression yields no usable text, so the rule's own text is shown. */
 function messageOf(
   out: Judgement,
   { text, message, messageUsesOldSelf }: CompiledRule,

@@ -1,4 +1,4 @@
-/** x-kubernetes-validations as custom kinds see them: the rules of a schema, injected. */
+/** Interface of x-kubernetes-validations for custom kinds: the rules of a schema are injected. */
 import type { AnyObject } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";
 import type { Structural } from "#api/structural/structural.ts";
@@ -9,11 +9,11 @@ export interface RuleFindings {
   readonly warnings: readonly string[];
 }
 
-/** `old` undefined: the object is new. A promise: the rules take long and are evaluated on another thread. */
+/** Checks the rules. `old` is undefined for a new object. The result is a promise if the rules take long and run on another thread. */
 export type RuleCheck = (
   object: AnyObject,
   old: AnyObject | undefined,
 ) => RuleFindings | Promise<RuleFindings>;
 
-/** Undefined: the schema has no rules. */
+/** Returns the check of a schema's rules. Undefined: the schema has none. */
 export type RulesOf = (structural: Structural) => RuleCheck | undefined;

@@ -20,7 +20,7 @@ export function costOf(program: Program, self: SchemaNode): number {
   return estimateCost(program.checked, schemaSizes(self)).max;
 }
 
-/** How often a level may be there; undefined: no bound is declared around it. */
+/** Maximum number of values at a level. Undefined: an enclosing list or map declares no bound. */
 export type Cardinality = number | undefined;
 
 export function cardinalityBelow(schema: Fields, around: Cardinality): Cardinality {
@@ -48,7 +48,7 @@ export function costText(name: string, cost: number, most: number): string {
   return `${name} exceeds budget by factor of ${shown}x (${hint})`;
 }
 
-/** The costs of all expressions of one version. */
+/** Sum of the costs of all expressions of one version. */
 export class TotalCost {
   total = 0;
   #largest: { readonly path: string; readonly cost: number }[] = [];

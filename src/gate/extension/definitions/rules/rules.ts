@@ -1,4 +1,4 @@
-/** The door to x-kubernetes-validations of custom objects. */
+/** Public interface of x-kubernetes-validations of custom objects. */
 import type { AnyObject, JsonObject } from "#api/object.ts";
 import type { Structural } from "#api/structural/structural.ts";
 import { errorsOf, type ExpressionRunner } from "../../expressions/runner.ts";
@@ -6,7 +6,7 @@ import { evaluateRules } from "./evaluate.ts";
 import type { RuleFindings, RulesOf } from "./rule-check.ts";
 import { hasRules, type RuleLevel, ruleTree } from "./tree.ts";
 
-/** The rules of a schema, compiled level by level, when an object first has a value there. */
+/** Rules of a schema. Each level is compiled when an object first has a value there. */
 export interface Rules {
   readonly check: (object: AnyObject, old: AnyObject | undefined) => RuleFindings;
 }
@@ -22,7 +22,7 @@ export function rulesOf(structural: Structural): Rules {
   };
 }
 
-/** Rules about an object that take long are evaluated on another thread. */
+/** Makes checks of rules. Rules that take long are evaluated on another thread. */
 export function rulesWith(runner: ExpressionRunner): RulesOf {
   return (structural) => {
     if (!hasRules(structural.schema)) return undefined;

@@ -23,7 +23,7 @@ import {
 
 export class RuleLevel {
   readonly node: Structural;
-  /** Undefined: expressions cannot see such values, and rules about them are refused. */
+  /** Type of the level's values. Undefined: expressions cannot see such values, and rules about them are refused. */
   readonly type: SchemaNode | undefined;
   items: RuleLevel | undefined;
   additional: RuleLevel | undefined;
@@ -45,7 +45,7 @@ export class RuleLevel {
     return this.#rules.length > 0;
   }
 
-  /** Each is kept as soon as it is compiled: an evaluation that ends here before the last goes on with it next time. */
+  /** Compiled rules. Each is kept as soon as it is compiled, so that an interrupted evaluation continues with the next one. */
   get rules(): readonly CompiledRule[] {
     if (this.type === undefined) return [];
     this.#compile ??= ruleCompiler(this.node.schema, this.type, this.#types);
@@ -74,7 +74,7 @@ function typedPlace(schema: JsonObject, isResource: boolean): TypedPlace {
   return { type, types: schemaTypes(type === undefined ? [] : [type]) };
 }
 
-/** As upstream looks for rules at first: not in `allOf`. */
+/** Returns whether the schema has rules where upstream looks for them first: not in `allOf`. */
 export function hasRules(schema: unknown): boolean {
   if (!isRecord(schema)) return false;
   if (rulesIn(schema).length > 0) return true;
@@ -84,7 +84,7 @@ export function hasRules(schema: unknown): boolean {
   return isRecord(properties) && Object.values(properties).some(hasRules);
 }
 
-/** Notes every schema with rules at or below it. */
+/** Adds every schema with rules at or below it to `out`. Returns whether it found rules. */
 function mark(schema: unknown, out: Set<object>): boolean {
   if (!isRecord(schema)) return false;
   let found = rulesIn(schema).length > 0;
@@ -102,7 +102,7 @@ interface Building {
   readonly mentioning: ReadonlySet<object>;
 }
 
-/** @param rules where the rules stand: the node's own schema, or an alternative of `allOf`. */
+/** @param rules the schema that contains the rules: the node's own, or an alternative of `allOf`. */
 function build(
   building: Building,
   rules: Fields,
