@@ -24,26 +24,26 @@ interface BinderDeps {
   readonly client: Client;
   readonly cache: Cache;
   readonly queue: SchedulingQueue;
-  /** By the Pod's profile. */
+  /** Returns the event recorder of the Pod's profile. */
   readonly eventsOf: (info: PodInfo) => EventRecorder;
   readonly log: Log;
   readonly clock: Clock;
-  /** Of the bind alone, without what came before it. */
+  /** `bindMs`: duration of the bind alone, without the steps before the bind, in milliseconds. */
   readonly onBound?: (pod: QueuedPod, bindMs: number) => void;
-  /** Before the Pod is forgotten and goes back to the queue. */
+  /** Called before the Pod is forgotten and returns to the queue. */
   readonly onFailed?: (pod: QueuedPod, nodeName: string) => void;
-  /** What binds the Pod in our place; undefined: we do. */
+  /** Returns the extender that binds the Pod. Undefined: this scheduler binds the Pod. */
   readonly extenderOf?: (info: PodInfo) => Extender | undefined;
 }
 
-/** Pods that wait for their volumes at once; one more is tried again after backoff. */
+/** Maximum number of Pods that wait for their volumes; one more Pod is tried again after its backoff. */
 const preparingMax = 4_096;
 
 const confirmedWithinMs = 30_000;
-/** Requests at once; binds of a group may be more, and wait for one another. */
+/** Maximum number of concurrent bind requests; further binds, for example of a group, wait for a free place. */
 const postsMax = 256;
 
-/** A decision as it is to be carried out. */
+/** A placement decision that is to be carried out. */
 interface BindOrder {
   readonly pod: QueuedPod;
   readonly nodeName: string;
@@ -51,7 +51,7 @@ interface BindOrder {
 }
 
 interface PrepareFailure {
-  /** Undefined: it failed for the sake of another Pod of the group. */
+  /** Plugin whose `preBind` failed. Undefined: the bind was given up because another Pod of the group failed. */
   readonly plugin: string | undefined;
   readonly error: unknown;
 }
@@ -62,29 +62,29 @@ export class Binder {
   readonly #deps: BinderDeps;
   readonly #ended: () => void;
   readonly #waiters: (() => void)[] = [];
-  /** Of Pods in `preBind`, by uid. */
+  /** By Pod uid: abort controllers of the Pods in `preBind`. */
   readonly #preparing = new Map<string, AbortController>();
-  /** Pods that an extender bound, by uid; at most as many as Pods come in `confirmedWithinMs`. */
+  /** By uid: timers of the Pods that an extender bound; at most the Pods that arrive within `confirmedWithinMs`. */
   readonly #confirming = new Map<string, Timer>();
   #posts = 0;
-  /** Binds that wait for a request to end. */
+  /** Binds that wait until a running request ends. */
   readonly #backlog: (() => void)[] = [];
   inFlight = 0;
   bound = 0;
   errors = 0;
 
-  /** `ended` is called whenever a bind has ended: there is room for another. */
+  /** `ended` is called after each bind, because one more bind can start then. */
   constructor(deps: BinderDeps, hooks: { ended: () => void }) {
     this.#deps = deps;
     this.#ended = hooks.ended;
   }
 
-  /** Whether one more Pod may wait for what its bind needs. */
+  /** Whether one more Pod may wait for the prerequisites of its bind. */
   get canPrepare(): boolean {
     return this.#preparing.size < preparingMax;
   }
 
-  /** The Pod must be assumed on `nodeName`. */
+  /** Binds a Pod. The Pod must be assumed on `nodeName`. */
   bind(pod: QueuedPod, nodeName: string, reservations: readonly Reservation[]): void {
     const isAssumed = this.#deps.cache.isAssumed(pod.info.uid);
     assert(isAssumed, "a Pod is assumed before its bind", { pod: pod.info.key });
@@ -134,7 +134,7 @@ export class Binder {
     await Promise.all(waited.map(({ pod }) => writeExpectedNode(this.#deps, pod.info, undefined)));
   }
 
-  /** `all` is aborted when it fails. */
+  /** Prepares the bind of one Pod of a group. Aborts `all` when the preparation fails. */
   async #prepareMember(
     { nodeName, pod, reservations }: BindOrder,
     all: AbortController,
@@ -142,7 +142,7 @@ export class Binder {
     const own = new AbortController();
     this.#preparing.set(pod.info.uid, own);
     const signal = AbortSignal.any([own.signal, all.signal]);
-    // The Pod is deleted: the group is decided anew, without it.
+    // A deletion of the Pod aborts the whole group, which is then decided anew without that Pod.
     own.signal.addEventListener("abort", () => all.abort(), { once: true });
     if (reservations.length > 0) await writeExpectedNode(this.#deps, pod.info, nodeName);
     for (const reservation of reservations) {
@@ -157,7 +157,7 @@ export class Binder {
     return undefined;
   }
 
-  /** The Pod is gone, or the scheduler stops: nothing is waited for any more. */
+  /** Stops all waits for the Pod, because the Pod was deleted or the scheduler stops. */
   cancel(uid: string): void {
     this.#preparing.get(uid)?.abort();
     this.#confirming.get(uid)?.cancel();
@@ -246,7 +246,7 @@ export class Binder {
     }
   }
 
-  /** Until the server shows the Pod bound, an extender's word is no more than that. */
+  /** Waits for the server to show the Pod bound; the answer of an extender alone does not prove the bind. */
   #confirmLater(pod: QueuedPod, nodeName: string, reservations: readonly Reservation[]): void {
     const { cache, clock } = this.#deps;
     const { uid } = pod.info;
@@ -268,7 +268,7 @@ export class Binder {
     });
   }
 
-  /** `plugin`: the one whose `preBind` failed; undefined when the bind did. */
+  /** `plugin`: plugin whose `preBind` failed. Undefined: the bind itself failed. */
   #failed(
     pod: QueuedPod,
     nodeName: string,
@@ -284,7 +284,7 @@ export class Binder {
     const message = error instanceof Error ? error.message : String(error);
     log.debug("bind failed", { pod: pod.info.key, node: nodeName, error: message });
     const code = error instanceof ApiError ? error.status.code : undefined;
-    // Deleted, or bound by another scheduler: not an error.
+    // A Pod that was deleted or bound by another scheduler is not an error.
     if (code === 404 || code === 409) return;
     const step =
       plugin === undefined ? 'Bind plugin "DefaultBinder"' : `PreBind plugin "${plugin}"`;

@@ -21,7 +21,7 @@ import type { NamespaceLabels } from "./selection.ts";
 interface Placed extends PlacedPod {
   readonly info: PodInfo;
   readonly nodeName: string;
-  /** -1 while the node is not known: its Pods may be seen first. */
+  /** Slot of the node; -1 while the node is unknown, because a Pod may be seen before its node. */
   slot: number;
   assumed: boolean;
 }
@@ -35,9 +35,9 @@ export class Cache {
   readonly #waiting = new Map<string, Set<Placed>>();
   readonly #ports = new Map<number, HostPort[]>();
   readonly #volumeUsers = new Map<number, Map<string, PodInfo>>();
-  /** Grows when something changed that may let a Pod fit that did not: nodes, or Pods leaving. */
+  /** Grows with each change that may let a refused Pod fit: a changed node, or a Pod that leaves a node. */
   loosened = 0;
-  /** Grows with every change. */
+  /** Grows with each change. */
   version = 0;
 
   constructor(deps: { namespaces: NamespaceLabels }) {
@@ -53,7 +53,7 @@ export class Cache {
     return this.#placed.size;
   }
 
-  /** Walks all placed Pods. */
+  /** Counts the assumed Pods by a walk over all placed Pods. */
   countAssumed(): number {
     let count = 0;
     for (const { assumed } of this.#placed.values()) if (assumed) count++;
@@ -90,12 +90,12 @@ export class Cache {
     this.#place(info, nodeName, true);
   }
 
-  /** The bind failed. Without effect when the server showed the Pod bound meanwhile. */
+  /** Forgets an assumed Pod whose bind failed. No effect when the server has shown the Pod bound meanwhile. */
   forget(uid: string): void {
     if (this.#placed.get(uid)?.assumed === true) this.removePod(uid);
   }
 
-  /** The server shows the Pod on this node; what was held of it gives way. */
+  /** Places the Pod on the node that the server shows; replaces the earlier assumption about this Pod. */
   confirm(info: PodInfo, nodeName: string): void {
     const known = this.#placed.get(info.uid);
     if (known?.info === info && known.nodeName === nodeName) {
@@ -115,7 +115,7 @@ export class Cache {
     else this.#unwait(placed);
   }
 
-  /** For what-ifs within one cycle: takes a Pod off its node; `putBack` must follow, or the reverse. */
+  /** Takes a Pod off its node for a what-if within one cycle; `putBack` must undo it. For an added Pod, `lift` undoes `putBack`. */
   lift(info: PodInfo, slot: number): void {
     this.#count(this.#placed.get(info.uid) ?? guest(info, slot), -1);
   }
@@ -137,7 +137,7 @@ export class Cache {
     return slot;
   }
 
-  /** Which resources devices stand for may have changed: what is known of room does not hold any more. */
+  /** Discards the cached room, because the set of resources that devices provide may have changed. */
   classesChanged(): void {
     this.nodes.touchRoom();
     this.loosened++;
@@ -208,13 +208,13 @@ export class Cache {
     if (waiting?.size === 0) this.#waiting.delete(placed.nodeName);
   }
 
-  /** By node, so that a what-if counts as it stands: without Pods lifted, with those put on. */
+  /** Yields the Pods by node, so that a what-if counts: without lifted Pods, with the Pods that were put on. */
   *#counted(): Generator<PlacedPod> {
     for (const onNode of this.#bySlot) if (onNode !== undefined) yield* onNode.values();
   }
 }
 
-/** A Pod that is not placed, put on a node for the length of a question. */
+/** Returns an unplaced Pod as placed on a node, for the duration of one what-if. */
 function guest(info: PodInfo, slot: number): Placed {
   return { info, slot, nodeName: "", assumed: true };
 }
@@ -235,7 +235,7 @@ function samePort(a: HostPort, b: HostPort): boolean {
   return a.port === b.port && a.protocol === b.protocol && a.ip === b.ip;
 }
 
-/** Two Pods cannot both have these: same port and protocol on an address they share. */
+/** Whether two host ports exclude each other: same port and protocol on an address that they share. */
 export function portsClash(a: HostPort, b: HostPort): boolean {
   if (a.port !== b.port || a.protocol !== b.protocol) return false;
   return a.ip === b.ip || a.ip === "0.0.0.0" || b.ip === "0.0.0.0";

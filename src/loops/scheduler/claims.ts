@@ -1,4 +1,4 @@
-/** The PersistentVolumeClaims of a Pod, and the objects that decide about them. */
+/** The PersistentVolumeClaims of a Pod, and the lookup of the objects that scheduling by volumes depends on. */
 import type {
   CSIDriver,
   CSINode,
@@ -12,38 +12,38 @@ import type {
   VolumeAttachment,
 } from "#api/gen/types.ts";
 
-/** What is known of volumes, with what is assumed of them: see volumes.ts. */
+/** Volume objects as the scheduler sees them, with its assumptions applied: see volumes.ts. */
 export interface VolumeLookup {
   claim(namespace: string, name: string): PersistentVolumeClaim | undefined;
   volume(name: string): PersistentVolume | undefined;
   storageClass(name: string): StorageClass | undefined;
   csiDriver(name: string): CSIDriver | undefined;
-  /** What drivers say of the node of that name. */
+  /** Returns the CSINode of the node of that name: the facts that CSI drivers report about the node. */
   csiNode(name: string): CSINode | undefined;
   attachmentsTo(nodeName: string): readonly VolumeAttachment[];
   storageCapacities(className: string): readonly CSIStorageCapacity[];
-  /** The volume that the claim would get on the node, without those `taken`. */
+  /** Returns the volume that the claim would get on the node, without the volumes in `taken`. */
   bestVolume(
     claim: PersistentVolumeClaim,
     node: Node,
     taken: ReadonlySet<string>,
   ): PersistentVolume | undefined;
-  /** True when a placed Pod other than `uid` uses the claim. */
+  /** Whether a placed Pod other than `uid` uses the claim. */
   claimInUse(namespace: string, name: string, uid: string): boolean;
   readonly binding: VolumeWrites;
 }
 
-/** How a chosen volume becomes the claim's. */
+/** Writes that bind a chosen volume to a claim. */
 export interface VolumeWrites {
-  /** Counts from now on, until the server shows a newer version or `restore`. */
+  /** Uses this version from now on, until the server shows a newer version or `restoreVolume` is called. */
   assumeVolume(volume: PersistentVolume): void;
   assumeClaim(claim: PersistentVolumeClaim): void;
-  /** Forgets what is assumed of the objects. */
+  /** Drops the assumption about the object. */
   restoreVolume(name: string): void;
   restoreClaim(namespace: string, name: string): void;
   updateVolume(volume: PersistentVolume): Promise<PersistentVolume>;
   updateClaim(claim: PersistentVolumeClaim): Promise<PersistentVolumeClaim>;
-  /** What the server shows, without what is assumed. */
+  /** Returns the object as the server shows it, without assumptions. */
   shownVolume(name: string): PersistentVolume | undefined;
   shownClaim(namespace: string, name: string): PersistentVolumeClaim | undefined;
   csiNode(name: string): CSINode | undefined;
@@ -56,11 +56,11 @@ export interface VolumeWrites {
 
 export interface ClaimUse {
   readonly name: string;
-  /** The claim is made for this Pod and is its own. */
+  /** Whether the claim was made for this Pod and belongs to it. */
   readonly isEphemeral: boolean;
 }
 
-/** The claims a Pod's volumes name; a generic ephemeral volume's is called after Pod and volume. */
+/** Returns the claims of a Pod's volumes. A generic ephemeral volume's claim is named after Pod and volume. */
 export function claimUses(pod: Pod): ClaimUse[] {
   const uses: ClaimUse[] = [];
   for (const volume of pod.spec?.volumes ?? []) {
@@ -80,12 +80,12 @@ function claimName(pod: Pod, volume: Volume): string | undefined {
   return `${pod.metadata?.name ?? ""}-${volume.name}`;
 }
 
-/** What two Pods must have in common to be judged alike by their claims; "" without claims. */
+/** Returns a signature of the claims: Pods with equal signatures get equal verdicts. "" without claims. */
 export function signClaims({ namespace, claims }: ClaimUser): string {
   return claims.length === 0 ? "" : JSON.stringify([namespace, ...claims]);
 }
 
-/** Of a Pod as the scheduler reads it. */
+/** The fields of a Pod that a signature of its claims needs. */
 interface ClaimUser {
   readonly namespace: string;
   readonly claims: readonly string[];

@@ -17,7 +17,7 @@ interface PodVerdict {
   /** Unschedulable or SchedulerError. */
   readonly reason: string;
   readonly message: string;
-  /** Absent: leave what is there. */
+  /** Absent: the nominated node name in the status is left unchanged. */
   readonly nominatedNodeName?: string;
 }
 
@@ -45,7 +45,7 @@ export class Conditions {
     this.#send();
   }
 
-  /** The Pod found a node or is gone: what waits to be written is no longer true. */
+  /** Discards the pending write, because the Pod was placed or deleted and the condition is no longer true. */
   cancel(uid: string): void {
     this.#waiting.delete(uid);
   }

@@ -20,7 +20,7 @@ export interface PlacedPod {
 interface Counter {
   readonly selection: Selection;
   readonly tally: Tally;
-  /** The last age in which somebody asked. */
+  /** Age in which the counter was last requested. */
   usedAt: number;
 }
 
@@ -31,7 +31,7 @@ export class SelectionCounts {
   readonly #placed: () => Iterable<PlacedPod>;
   readonly #namespaces: NamespaceLabels;
   readonly #nodes: NodeTable;
-  /** In order of use: the first is the least recently used. */
+  /** In order of use: the first counter is the least recently used one. */
   readonly #counters = new Map<string, Counter>();
   readonly #byHint = new Map<string, Set<Counter>>();
   #age = 0;
@@ -46,7 +46,7 @@ export class SelectionCounts {
     this.#namespaces = deps.namespaces;
   }
 
-  /** Read-only for callers. */
+  /** Returns the tally of a selection; callers must not change it. */
   at(selection: Selection): Tally {
     const known = this.#counters.get(selection.key);
     if (known !== undefined) {
@@ -62,7 +62,7 @@ export class SelectionCounts {
     return this.#counters.size;
   }
 
-  /** Lets go of selections that nobody asked about since the last call. */
+  /** Drops the selections that were not requested since the last call. */
   age(): void {
     for (const counter of this.#counters.values()) {
       if (counter.usedAt === this.#age) break;
@@ -78,7 +78,7 @@ export class SelectionCounts {
     }
   }
 
-  /** Labels of a namespace changed: selections by them are worked out again when next asked. */
+  /** Drops the selections by namespace labels after such labels changed; they are computed again at the next request. */
   forgetNamespaceSelections(): void {
     for (const counter of this.#counters.values()) {
       if (counter.selection.byNamespaceLabels) this.#forget(counter);

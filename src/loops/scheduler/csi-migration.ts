@@ -19,7 +19,7 @@ const translatedPlugins = new Set([
   "kubernetes.io/portworx-volume",
 ]);
 
-/** Written by a node's kubelet: plugins whose volumes a driver mounts there, comma separated. */
+/** Annotation by the node's kubelet: plugins whose volumes a CSI driver mounts on the node, comma separated. */
 const migratedPlugins = "storage.alpha.kubernetes.io/migrated-plugins";
 
 export function schedulable(volume: PersistentVolume): PersistentVolume {
@@ -28,21 +28,24 @@ export function schedulable(volume: PersistentVolume): PersistentVolume {
 
 const noDisks: readonly InlineDisk[] = [];
 
-/** What the Pod's volumes name without a claim. */
+/** Returns the disks that the Pod's volumes name directly, without a claim. */
 export function disksOf({ spec }: Pod): readonly InlineDisk[] {
   const disks = (spec?.volumes ?? []).flatMap((volume) => inlineDisk(volume) ?? []);
   const found = disks.filter(({ plugin }) => translatedPlugins.has(plugin));
   return found.length === 0 ? noDisks : found;
 }
 
-/** Of a provisioner; its own name when no driver does its work. */
+/** Returns the CSI driver of a provisioner; the provisioner's own name when no driver replaces it. */
 export function schedulableDriver(provisioner: string): string {
   return translatedPlugins.has(provisioner)
     ? (csiDriverOf(provisioner) ?? provisioner)
     : provisioner;
 }
 
-/** Topology keys of the driver stand on nodes that have it; on others the volume is looked at as it is. */
+/**
+ * Returns the volume in CSI form on a node where the driver replaces its plugin; on other nodes, unchanged. Only the
+ * former nodes have the driver's topology keys.
+ */
 export function asOnNode(
   volume: PersistentVolume,
   node: Node,
@@ -54,7 +57,7 @@ export function asOnNode(
   return isMigrated ? schedulable(volume) : volume;
 }
 
-/** A driver does the plugin's work on that node. */
+/** Whether a CSI driver replaces the in-tree plugin on that node. */
 export function isMigratedOn(node: CSINode | undefined, plugin: string): boolean {
   const { annotations } = node?.metadata ?? {};
   return (annotations?.[migratedPlugins] ?? "").split(",").includes(plugin);

@@ -19,20 +19,20 @@ export class Cycle {
   readonly podClass: PodClass;
   readonly feasible: Int32Array;
   count: number;
-  /** Slots where taking Pods away might help. */
+  /** Slots of refused nodes that preemption might make feasible. */
   readonly resolvable: number[] = [];
   readonly #considered: number;
-  /** Reason ids by slot, where somebody wants to know which node was refused for what. */
+  /** By slot: reason ids of the refusals. Undefined: no trace was requested. */
   readonly #trace: Map<number, number[]> | undefined;
   #last = -1;
-  /** Nodes by reason id, without those of `#run`. */
+  /** By reason id: number of refused nodes, without the nodes of `#run`. */
   readonly #reasons = new Map<number, number>();
-  /** Most nodes are refused for the reason of the one before: these are counted apart. */
+  /** Consecutive nodes with the same refusal reason, the most frequent case; counted apart from `#reasons`. */
   #run = { reason: -1, nodes: 0, isResolvable: false };
-  /** Reasons beyond the first of their slot. */
+  /** Number of reasons beyond the first reason of each slot. */
   #furtherReasons = 0;
 
-  /** `slots[0..count)` are the nodes in question; given, and narrowed in place. */
+  /** `slots[0..count)` are the nodes to filter. The cycle takes the array over and narrows it in place. */
   constructor(
     deps: { cache: Cache; classes: PodClasses; trace?: Map<number, number[]> },
     info: PodInfo,
@@ -49,7 +49,7 @@ export class Cycle {
     this.#considered = count;
   }
 
-  /** Nodes by reason id. */
+  /** By reason id: number of refused nodes. */
   get reasons(): ReadonlyMap<number, number> {
     this.#endRun(-1);
     return this.#reasons;
@@ -68,7 +68,7 @@ export class Cycle {
     this.count = kept;
   }
 
-  /** As `keep`, of verdicts by domain; `without` is that on nodes that are in none. */
+  /** Like `keep`, with verdicts by domain. `without` is the verdict on nodes that are in no domain. */
   keepByDomain(ids: Int32Array, verdicts: Int32Array, without: number): void {
     const { feasible } = this;
     let kept = 0;
@@ -91,7 +91,7 @@ export class Cycle {
     this.#trace.set(slot, [reason]);
   }
 
-  /** A further reason for a slot that `refuse` or `keep` has refused. */
+  /** Adds a further reason for the slot that `refuse` or `keep` refused last. */
   alsoRefuse(reason: number): void {
     this.#furtherReasons++;
     this.#trace?.get(this.#last)?.push(reason);
@@ -106,7 +106,7 @@ export class Cycle {
     this.#run = { reason: next, nodes: 0, isResolvable };
   }
 
-  /** Every node in question is either feasible or was refused, by one plugin; `after` is the last one. */
+  /** Asserts that each node is either feasible or was refused by one plugin. `after`: the plugin that ran last. */
   assertWhole(after: string): void {
     let refused = -this.#furtherReasons;
     for (const nodes of this.reasons.values()) refused += nodes;

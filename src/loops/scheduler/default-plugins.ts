@@ -25,7 +25,7 @@ export const defaultPlugins: readonly PluginFactory[] = [
   nodeUnschedulable,
   taintToleration,
   nodeAffinity,
-  // Upstream's last one; filters of nodes alone come before the others here.
+  // Upstream's last plugin; here the filters that look only at the node come first.
   nodeDeclaredFeatures,
   nodePorts,
   nodeResourcesFit,

@@ -9,18 +9,18 @@ import { labelsInclude } from "#api/selectors/node-match.ts";
 import { defaultSpreads, type PodInfo, type Spread } from "./pod-info.ts";
 import { type Selection, spreadSelection } from "./selection.ts";
 
-/** Their selectors are the Pods': they say none themselves. */
+/** Default constraints; they have no selectors of their own, selectors are derived from the Pod. */
 export type DefaultConstraints = "built-in" | readonly TopologySpreadConstraint[];
 
-/** The Services of a namespace. */
+/** Returns the Services of a namespace. */
 export type ServicesOf = (namespace: string) => readonly Service[];
 
 interface DefaultSpreads {
-  /** A node without one of the keys scores 0. */
+  /** Whether a node that lacks one of the topology keys scores 0. */
   readonly areStrict: boolean;
   hardOf(info: PodInfo): readonly Spread[];
   softOf(info: PodInfo): readonly Spread[];
-  /** What hard constraints of two Pods depend on; "" when there are none. */
+  /** Returns a signature: Pods with equal signatures have equal hard constraints. "" without hard constraints. */
   sign(info: PodInfo): string;
 }
 
@@ -68,7 +68,7 @@ function spreadOf(constraint: TopologySpreadConstraint, selection: Selection): S
   };
 }
 
-/** Pods with the labels that all Services of this Pod ask for; undefined: no Service selects it. */
+/** Selects the Pods with all labels that the Pod's Services require. Undefined: no Service selects this Pod. */
 function selectionByServices(info: PodInfo, services: ServicesOf): Selection | undefined {
   const { labels, namespace } = info;
   const asked = services(namespace).flatMap(({ spec }) => {

@@ -8,7 +8,10 @@ import type { PodInfo } from "./pod-info.ts";
 
 const pods = { group: "", version: "v1", resource: "pods" } as const;
 
-/** `nodeName` undefined: it is not going there after all. Never rejects: the bind does not depend on it. */
+/**
+ * Writes the expected node into the Pod's status. Undefined `nodeName`: the Pod is not placed there. Never rejects:
+ * the bind does not depend on it.
+ */
 export async function writeExpectedNode(
   { client, log }: { readonly client: Client; readonly log: Log },
   { name, namespace, pod, uid }: PodInfo,

@@ -12,13 +12,13 @@ import type { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 export interface Explanation {
   readonly pod: string;
   readonly schedulerName: string;
-  /** Where it is; undefined: it waits. */
+  /** Node of the Pod. Undefined: the Pod is pending. */
   readonly nodeName: string | undefined;
   readonly gates: readonly string[];
-  /** What its group waits for; absent: it has none. */
+  /** What the Pod's group waits for. Absent: the Pod has no group. */
   readonly group?: string;
   readonly nodes: number;
-  /** Set when no node was looked at. */
+  /** Set when the Pod was refused before any node was examined. */
   readonly whole: { readonly plugin: string; readonly text: string } | undefined;
   readonly refusals: readonly Refusal[];
   /** Best first, at most `shownMax`; the Pod's own node is always among them. */
@@ -31,7 +31,7 @@ interface Refusal {
   readonly text: string;
   readonly nodes: number;
   readonly examples: readonly string[];
-  /** Taking Pods of lower priority away could help. */
+  /** Whether preemption of Pods of lower priority could help. */
   readonly preemptionMayHelp: boolean;
   readonly remedy: string;
 }
@@ -125,7 +125,7 @@ function remedyOf(cache: Cache, requests: Requests, { plugin, text, slots }: Why
   }
 }
 
-/** Of the node that comes closest. */
+/** Returns the remedy for the node that comes closest to fitting. */
 function roomRemedy(
   { nodes }: Cache,
   requests: Requests,

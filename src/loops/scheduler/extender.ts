@@ -13,25 +13,25 @@ import type { Preemption } from "./preemption-candidate.ts";
 import type { PodInfo } from "./pod-info.ts";
 
 export interface ExtenderSpec {
-  /** What messages call it, too. */
+  /** Base URL of the extender; also its name in messages. */
   readonly urlPrefix: string;
-  /** Undefined: the extender is not asked. */
+  /** Undefined: the extender is not asked to filter. */
   readonly filterVerb: string | undefined;
   readonly prioritizeVerb: string | undefined;
   readonly preemptVerb: string | undefined;
   readonly bindVerb: string | undefined;
   readonly weight: number;
-  /** It knows the nodes: it is sent names, not objects. */
+  /** Whether the extender has its own node cache, so that it receives node names instead of objects. */
   readonly isNodeCacheCapable: boolean;
-  /** Extended resources; empty: it is asked about every Pod. */
+  /** Extended resources that the extender manages. Empty: the extender is asked about every Pod. */
   readonly managedResources: readonly { readonly name: string }[];
   readonly isIgnorable: boolean;
 }
 
-/** Posts JSON to `urlPrefix/verb`. Rejects past its time or bytes, and unless the answer is 200 and JSON. */
+/** Posts JSON to `urlPrefix/verb`. Rejects past its time or byte limit, and unless the answer is 200 and JSON. */
 export type ExtenderPost = (verb: string, body: object, signal: AbortSignal) => Promise<unknown>;
 
-/** A node's refusal. */
+/** Refusal of a node. */
 export interface Failure {
   readonly text: string;
   readonly resolvable: boolean;
@@ -39,13 +39,13 @@ export interface Failure {
 
 export interface Filtered {
   readonly kept: readonly Node[];
-  /** By node name. */
+  /** By node name: refusals. */
   readonly failures: ReadonlyMap<string, Failure>;
 }
 
-/** Of a text that ends up in events and conditions. */
+/** Maximum length of a text from an extender, which may appear in events and conditions. */
 const textMax = 1_024;
-/** Upstream's MaxNodeScore over MaxExtenderPriority. */
+/** Upstream's MaxNodeScore divided by MaxExtenderPriority. */
 const scoreScale = 10;
 
 export class Extender {
@@ -79,7 +79,7 @@ export class Extender {
     return { kept: this.#keptOf(answer, nodes), failures };
   }
 
-  /** What it adds to the score of nodes by name. */
+  /** Returns the extender's additions to node scores, by node name. */
   async prioritize(
     pod: Pod,
     nodes: readonly Node[],
@@ -99,7 +99,7 @@ export class Extender {
     return scores;
   }
 
-  /** Fewer nodes, or other victims of them. `podsOn`: undefined for a node that is not known. */
+  /** Returns the extender's choice: fewer nodes, or other victims. `podsOn` returns undefined for an unknown node. */
   async preempt(
     info: PodInfo,
     candidates: readonly Preemption[],
@@ -224,7 +224,7 @@ function nameIn(node: unknown): unknown {
   return fieldOf(fieldOf(node, "metadata"), "name");
 }
 
-/** Go's decoder takes the names of fields in any case. */
+/** Returns a field by its name in any letter case, as Go's JSON decoder does. */
 function fieldOf(value: unknown, name: string): unknown {
   if (typeof value !== "object" || value === null) return undefined;
   const fields = value as Readonly<Record<string, unknown>>;

@@ -10,7 +10,7 @@ import type { Extender, Failure, Filtered } from "./extender.ts";
 import type { PodInfo } from "./pod-info.ts";
 import type { Preemption } from "./preemption-candidate.ts";
 
-/** The name under which refusals of extenders count. */
+/** Plugin name under which refusals by extenders are counted. */
 export const extenderName = "Extender";
 
 export class Extenders {
@@ -22,14 +22,14 @@ export class Extenders {
     this.#log = log;
   }
 
-  /** Those to ask about the Pod; undefined: none. */
+  /** Returns the extenders to ask about the Pod. Undefined: no extender is interested in the Pod. */
   for(info: PodInfo): Extenders | undefined {
     if (this.#extenders.length === 0) return undefined;
     const interested = this.#extenders.filter((one) => one.isInterestedIn(info.pod));
     return interested.length === 0 ? undefined : new Extenders(interested, this.#log);
   }
 
-  /** Rejects when one that may not be ignored fails. */
+  /** Rejects when an extender fails that is not ignorable. */
   async filter(info: PodInfo, nodes: readonly Node[], signal: AbortSignal): Promise<Filtered> {
     let kept = nodes;
     const failures = new Map<string, Failure>();
@@ -44,7 +44,7 @@ export class Extenders {
     return { kept, failures };
   }
 
-  /** By node name. Never rejects: without an extender's scores the others decide. */
+  /** Returns score additions by node name. Never rejects: without an extender's scores the other scores decide. */
   async prioritize(
     info: PodInfo,
     nodes: readonly Node[],
@@ -83,12 +83,12 @@ export class Extenders {
     return left;
   }
 
-  /** The one that binds in our place; undefined: none does. */
+  /** The extender that binds the Pod. Undefined: the scheduler binds the Pod. */
   get binder(): Extender | undefined {
     return this.#extenders.find(({ spec }) => spec.bindVerb !== undefined);
   }
 
-  /** Undefined: it failed, and may be ignored. */
+  /** Undefined: the extender failed, and it is ignorable. */
   async #tried<T>(extender: Extender, ask: () => Promise<T>): Promise<T | undefined> {
     try {
       return await ask();

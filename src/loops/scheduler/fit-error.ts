@@ -1,13 +1,13 @@
-/** Why no node took a Pod, in upstream's words: what people read in `kubectl describe pod`. */
+/** The reasons why no node fits a Pod, in upstream's words, as `kubectl describe pod` shows them. */
 import { reasonOf } from "./reasons.ts";
 
 export interface FitError {
   readonly nodeCount: number;
-  /** Nodes by reason id. */
+  /** By reason id: number of refused nodes. */
   readonly counts: ReadonlyMap<number, number>;
-  /** Set when the Pod was refused as a whole, before any node was looked at. */
+  /** Set when the Pod was refused as a whole, before any node was examined. */
   readonly whole: string | undefined;
-  /** The plugins whose word must change before it is worth trying again. */
+  /** The plugins that refused the Pod; a retry is useful only after one of their verdicts may have changed. */
   readonly plugins: ReadonlySet<string>;
 }
 
@@ -20,7 +20,7 @@ export function fitErrorText(error: FitError): string {
   return `${head}: ${reasonTexts(error.counts).join(", ")}.`;
 }
 
-/** `2 Insufficient cpu`, sorted as texts, as upstream does. */
+/** Returns texts such as `2 Insufficient cpu`, sorted as strings, as upstream does. */
 function reasonTexts(counts: ReadonlyMap<number, number>): string[] {
   // Two reasons may say the same: only one of them leaves hope for preemption.
   const byText = new Map<string, number>();

@@ -29,13 +29,13 @@ export interface PreFilterRefusal {
 }
 
 export class Framework {
-  /** What PodClasses keep by class and node. */
+  /** The rules whose results PodClasses keeps by class and node. */
   readonly classRules: ClassRules;
   readonly #byName: ReadonlyMap<string, Plugin>;
   readonly #plugins: readonly Plugin[];
-  /** Those of `#plugins` with a `preFilter`. */
+  /** Plugins of `#plugins` that have a `preFilter`. */
   readonly #preFiltering: readonly Plugin[];
-  /** Those with a `filter` or `score`. */
+  /** Plugins that have a `filter` or `score`. */
   readonly #perDecision: readonly Plugin[];
   readonly #filters: readonly FilterStep[];
 
@@ -64,7 +64,7 @@ export class Framework {
     return undefined;
   }
 
-  /** Node objects, requests and sums decide alone. */
+  /** Whether the decision depends only on node objects, requests and sums. */
   isDecidedByClass(info: PodInfo, cache: Cache): boolean {
     return this.#perDecision.every(({ isIdle }) => isIdle?.(info, cache) === true);
   }
@@ -79,7 +79,7 @@ export class Framework {
     cycle.assertWhole(last);
   }
 
-  /** What the plugins take for the Pod on its node, in their order. */
+  /** Returns the plugins' reservations for the Pod on its node, in the order of the plugins. */
   runReserve(info: PodInfo, node: Node): readonly Reservation[] {
     return this.#plugins.flatMap((plugin) => plugin.reserve?.(info, node) ?? []);
   }
@@ -89,10 +89,10 @@ export class Framework {
     return texts.filter((text) => text !== "").join(", ");
   }
 
-  /** The weighted sum of all scores by slot, in `total`. `scores` is scratch of the same length. */
+  /** Writes the weighted sum of all scores by slot into `total`. `scores` is scratch space of the same length. */
   runScores(cycle: Cycle, total: Float64Array, scores: Float64Array): void {
     const { feasible, count, podClass } = cycle;
-    // The room filters have brought these up to date for every feasible slot.
+    // The room filters have already updated `roomScore` for every feasible slot.
     for (let i = 0; i < count; i++) {
       const slot = feasible[i] ?? 0;
       total[slot] = podClass.roomScore[slot] ?? 0;
@@ -105,7 +105,7 @@ export class Framework {
     }
   }
 
-  /** What each plugin adds to the scores of the feasible slots, by slot and with its weight. For people, not for decisions. */
+  /** Returns each plugin's weighted contribution to the scores of the feasible slots. For explanations, not for decisions. */
   scoreParts(cycle: Cycle): ReadonlyMap<string, Float64Array> {
     const parts = new Map<string, Float64Array>();
     const { nodes } = cycle.cache;
@@ -128,7 +128,7 @@ export class Framework {
     return parts;
   }
 
-  /** Whether the refusals of all these plugins hold for the Pod's class, not just for the Pod. */
+  /** Whether the refusals of all these plugins hold for the Pod's whole class, not just for the Pod. */
   areSharedByClass(names: Iterable<string>): boolean {
     for (const name of names) {
       const { preFilter, filter, isSharedByClass } = this.#plugin(name);
@@ -138,7 +138,7 @@ export class Framework {
     return true;
   }
 
-  /** Equal for two Pods of a class that every plugin judges alike. */
+  /** Returns a signature: every plugin judges two Pods of one class alike when their signatures are equal. */
   sign(info: PodInfo): string {
     let signature = "";
     for (const plugin of this.#plugins) {
@@ -148,17 +148,17 @@ export class Framework {
     return signature;
   }
 
-  /** Whether the event may let a Pod fit that these plugins refused; `passes` asks all filters. */
+  /** Whether the event may let a Pod fit that these plugins refused. `passes` runs all filters on one node. */
   mayHelp(
     event: ClusterEvent,
     info: PodInfo,
     rejectors: ReadonlySet<string>,
     passes: (info: PodInfo, slot: number) => boolean,
   ): boolean {
-    // Without a node there was nobody to refuse the Pod.
+    // Without nodes, no plugin refused the Pod, and any new node may help.
     let ifFits = rejectors.size === 0 && event.kind === "node";
     for (const name of rejectors) {
-      // Extenders give no hints: any event may help.
+      // Extenders have no hints, so any event may help.
       if (name === extenderName) return true;
       const hint = this.#plugin(name).hint?.(event, info) ?? "queue";
       if (hint === "queue") return true;
@@ -178,7 +178,7 @@ function nodeFiltersFirst(plugins: readonly Plugin[]): Plugin[] {
   return [...plugins.filter(hasNodeFilter), ...plugins.filter((one) => !hasNodeFilter(one))];
 }
 
-/** Node filters first, as one step; all room filters as one step where the first of them stands. */
+/** Returns the filter steps: node filters first, as one step; room filters as one step at the first one's place. */
 function filterSteps(plugins: readonly Plugin[]): FilterStep[] {
   const steps: FilterStep[] = [{ name: "node filters", run: filterByNode }];
   let hasRoomStep = false;
@@ -196,7 +196,7 @@ function filterSteps(plugins: readonly Plugin[]): FilterStep[] {
 
 function filterByNode(cycle: Cycle): void {
   const { classes, podClass } = cycle;
-  // A what-if about one node must not bring the verdicts on all of them up to date.
+  // A what-if about one node must not update the verdicts on all nodes.
   if (cycle.count === 1) cycle.keep((slot) => classes.verdict(podClass, slot));
   else if (!classes.check(podClass).allFit) keepFitting(cycle, podClass.verdict);
 }
@@ -219,7 +219,7 @@ function filterByRoom(cycle: Cycle): void {
   cycle.count = kept;
 }
 
-/** Gives every reason that the node lacks room for; one without hope leaves the node none. */
+/** Refuses the slot for each resource that the node lacks; one unresolvable reason makes the slot unresolvable. */
 function refuseForRoom(cycle: Cycle, slot: number): void {
   const lack = cycle.classes.lackOf(cycle.info.requests, slot);
   const hopeless = lack.find((reason) => !reasonOf(reason).resolvable);

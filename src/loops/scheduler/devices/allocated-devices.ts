@@ -11,7 +11,7 @@ import { type Amounts, nanosOf } from "./consumable-capacity.ts";
 interface Use {
   readonly id: string;
   readonly pool: string;
-  /** Absent: the whole device. */
+  /** Consumed capacity. Absent: the claim has the whole device. */
   readonly consumed: Amounts | undefined;
 }
 
@@ -21,33 +21,33 @@ interface Shared {
 }
 
 export class AllocatedDevices {
-  /** By claim uid. */
+  /** By claim uid: devices in use by the claim. */
   readonly #claims = new Map<string, readonly Use[]>();
-  /** How many claims have the whole device: one, but for what another scheduler did. */
+  /** By device id: number of claims that have the whole device; above 1 only by another scheduler's allocations. */
   readonly #whole = new Map<string, number>();
   readonly #shared = new Map<string, Shared>();
-  /** Pools of which something is given away. */
+  /** By pool id: pools with at least one allocated device. */
   readonly #pools = new Map<string, { version: number; uses: number }>();
   readonly #changed: (pool: string) => void;
   #version = 0;
 
-  /** `changed` hears of each pool of which something is given away or back. */
+  /** `changed` is called with each pool in which a device is allocated or released. */
   constructor(changed: (pool: string) => void) {
     this.#changed = changed;
   }
 
-  /** Of what is given away of the pool `driver/pool`: a number stands for one state for good, 0 for nothing. */
+  /** Returns the version of the pool's allocations. A version is never reused; 0: the pool has no allocation. */
   poolVersion(pool: string): number {
     return this.#pools.get(pool)?.version ?? 0;
   }
 
-  /** Nothing of it can be given: one that is not shared, or not any more, is given away with the first share of it. */
+  /** Whether the device cannot be allocated. One share is enough when the device does not allow several allocations. */
   isTaken(id: string, { allowMultipleAllocations }: Device): boolean {
     if (this.#whole.has(id)) return true;
     return allowMultipleAllocations !== true && this.#shared.has(id);
   }
 
-  /** Undefined: nothing of it is shared out. */
+  /** Returns the consumed capacity of a shared device. Undefined: no claim has a share of it. */
   consumedOf(id: string): Amounts | undefined {
     return this.#shared.get(id)?.amounts;
   }
@@ -56,7 +56,7 @@ export class AllocatedDevices {
     return this.#whole.has(id) || this.#shared.has(id);
   }
 
-  /** `allocation` undefined: the claim has no devices. @returns whether that is a change. */
+  /** Records a claim's allocation. Undefined: the claim has no devices. @returns whether that is a change. */
   set(uid: string, allocation: AllocationResult | undefined): boolean {
     const before = this.#claims.get(uid) ?? [];
     const after = usesOf(allocation);

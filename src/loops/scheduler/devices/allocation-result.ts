@@ -1,4 +1,4 @@
-/** The result of an allocation as a claim's status has it: devices, configuration, the nodes it is good for. */
+/** The result of an allocation as in a claim's status: devices, configuration, and the nodes that can use them. */
 import type {
   AllocationResult,
   DeviceAllocationConfiguration,
@@ -14,7 +14,7 @@ import { AllocationError, type Alternative, type Wanted } from "./requests.ts";
 export interface Taken {
   readonly device: PoolDevice;
   readonly alternative: Alternative;
-  /** Of a device that several claims share. */
+  /** Consumed capacity of a shared device. */
   readonly consumed: Amounts | undefined;
 }
 
@@ -56,7 +56,7 @@ function textsOf(amounts: Amounts) {
   return { consumedCapacity: Object.fromEntries(texts) };
 }
 
-/** Those of the classes first, each class once, then those of the claim. */
+/** Returns the configurations of the classes, each class once, followed by the configurations of the claim. */
 function configOf(
   { claim, requests }: Wanted,
   taken: readonly Taken[],
@@ -92,7 +92,7 @@ function chosenOf(
   return alternatives.find((one) => taken.some(({ alternative }) => alternative === one));
 }
 
-/** Undefined: the devices can be used from every node. */
+/** Returns the nodes that can use the devices. Undefined: every node can use them. */
 function nodeSelectorOf(
   { claim }: Wanted,
   taken: readonly Taken[],

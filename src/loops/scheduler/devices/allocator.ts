@@ -31,11 +31,11 @@ import {
 } from "./requests.ts";
 import { CountersTaken } from "./shared-counters.ts";
 
-/** What a decision may still do, over all nodes. */
+/** Remaining work that one decision may do over all nodes. */
 export interface Budget {
-  /** Steps: devices looked at. */
+  /** Remaining steps; a step examines one device. */
   left: number;
-  /** Units of CEL for selectors that were never asked of a device; below 0: too many. */
+  /** Remaining CEL cost for selectors not yet evaluated on a device. Below 0: the budget is exceeded. */
   celLeft: number;
 }
 
@@ -50,7 +50,7 @@ export type Allocation =
   | { readonly kind: "found"; readonly results: readonly AllocationResult[] }
   | { readonly kind: "none"; readonly reason: string };
 
-/** Throws AllocationError for claims that are wrong, StepsExceeded. `shareId` names a share of a device. */
+/** @throws AllocationError for wrong claims, and StepsExceeded. `shareId` returns an id for a share of a device. */
 export function allocate(
   inventory: Inventory,
   { node, pools, claims }: Scene,
@@ -90,7 +90,7 @@ class Search {
   readonly #candidates: Candidates;
   readonly #constraints: readonly (readonly Constraint[])[];
   readonly #taken: readonly Taken[][];
-  /** Whole devices in use by this search: the claims that have them. */
+  /** By device id: indexes of the claims to which this search gives the whole device. */
   readonly #whole = new Map<string, Set<number>>();
   readonly #shared = new Map<string, Map<string, bigint>[]>();
   readonly #counters = new CountersTaken();
@@ -118,7 +118,7 @@ class Search {
     return this.#fromClaim(0);
   }
 
-  /** "All" of what is there is looked up for each alternative first: a pool that changes refuses the node. */
+  /** Checks the number of devices. Resolves "All" for each alternative first: a changing pool refuses the node. */
   #checkSize({ claim, requests }: Wanted): void {
     let least = 0;
     for (const alternatives of requests) {
@@ -166,7 +166,7 @@ class Search {
     return false;
   }
 
-  /** Devices in rising order: of equal choices only one is tried. */
+  /** Takes devices in rising order, so that only one of several equivalent choices is tried. */
   #takeCount(pick: Pick, from: number): boolean {
     const { alternative, claim, count, next } = pick;
     if (count === 0) return next();
@@ -217,7 +217,7 @@ class Search {
     this.#giveCountersBack(device);
   }
 
-  /** Admin access sees devices in use, but a claim has each only once. */
+  /** Whether the device is in use. Admin access ignores other users, but a claim gets each device only once. */
   #isInUse({ id, device }: PoolDevice, { isAdmin }: Alternative, claim: number): boolean {
     const users = this.#whole.get(id);
     if (isAdmin) return device.allowMultipleAllocations !== true && users?.has(claim) === true;
@@ -242,7 +242,7 @@ class Search {
     if (this.#countsNow(device)) this.#counters.giveBack(device.device, device.pool);
   }
 
-  /** The first share of a device takes its counters. */
+  /** Whether the device consumes its counters now: of a shared device, only the first share consumes them. */
   #countsNow({ id, device }: PoolDevice): boolean {
     if ((device.consumesCounters ?? []).length === 0) return false;
     if (device.allowMultipleAllocations !== true) return true;
@@ -292,7 +292,7 @@ class Search {
 interface Pick {
   readonly alternative: Alternative;
   readonly claim: number;
-  /** Still to be taken. */
+  /** Number of devices that are still to be taken. */
   readonly count: number;
   readonly next: () => boolean;
 }

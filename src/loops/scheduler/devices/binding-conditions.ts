@@ -1,4 +1,4 @@
-/** Binding conditions: what a driver must report of a device before the Pod is bound. */
+/** Binding conditions: the conditions that a driver must report for a device before the Pod is bound. */
 import type {
   AllocatedDeviceStatus,
   DeviceRequestAllocationResult,
@@ -10,7 +10,7 @@ export function hasBindingConditions({ status }: ResourceClaim): boolean {
   return resultsOf(status).some(({ bindingConditions = [] }) => bindingConditions.length > 0);
 }
 
-/** Throws, in upstream's words, once a driver has reported that it failed. */
+/** Whether all binding conditions are true. @throws with upstream's text once a driver has reported a failure. */
 export function isReady({ metadata, status }: ResourceClaim): boolean {
   if (status?.allocation === undefined) return false;
   for (const result of resultsOf(status)) {
@@ -32,7 +32,7 @@ export function isReady({ metadata, status }: ResourceClaim): boolean {
   return true;
 }
 
-/** Allocated already, and failed or too late to become ready: the Pod has to be placed anew. */
+/** Whether an allocated claim has failed or missed its time limit, so that the Pod must be placed anew. */
 export function isHopeless(claim: ResourceClaim, nowMs: number): boolean {
   try {
     if (isReady(claim)) return false;

@@ -26,7 +26,7 @@ export class Candidates {
     this.#charge = charge;
   }
 
-  /** Without those that were given away before the search began. */
+  /** Returns the candidates of an alternative, without the devices that were allocated before the search began. */
   of(alternative: Alternative): CandidateList {
     const known = this.#lists.get(alternative);
     if (known !== undefined) return known;
@@ -39,7 +39,7 @@ export class Candidates {
     return list;
   }
 
-  /** Throws AllocationError when a pool that may have some of them cannot be used. */
+  /** Returns all matching devices with room. @throws AllocationError when a pool of the node is unusable. */
   allOf(alternative: Alternative, claim: ResourceClaim, step: () => void): readonly PoolDevice[] {
     const known = this.#all.get(alternative);
     if (known !== undefined) return known;
@@ -79,7 +79,7 @@ interface Listed {
   readonly charge: Charge;
 }
 
-/** Of one alternative. */
+/** The candidate devices of one alternative. */
 class CandidateList {
   readonly #inventory: Selectors;
   readonly #alternative: Alternative;
@@ -102,7 +102,7 @@ class CandidateList {
     return must(this.#devices[index], "a candidate's index");
   }
 
-  /** Of those from `index` on, how many have the value that this one has; at most so many can join it. */
+  /** Returns how many devices from `index` on have the value of the device at `index`: the upper bound of a match. */
   countLike(index: number, constraint: Constraint): number {
     const known = this.#counts.get(constraint) ?? this.#countSuffixes(constraint);
     this.#counts.set(constraint, known);
@@ -122,7 +122,7 @@ class CandidateList {
     return counts;
   }
 
-  /** The class's selectors, then the request's. Throws AllocationError. */
+  /** Evaluates the selectors of the class, then the selectors of the request. @throws AllocationError */
   matches(index: number, claim: ResourceClaim): boolean {
     const { deviceClass, selectors } = this.#alternative;
     const device = this.at(index);

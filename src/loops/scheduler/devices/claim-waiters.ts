@@ -17,7 +17,7 @@ export class ClaimWaiters {
     this.#clock = clock;
   }
 
-  /** Call after claims changed. */
+  /** Checks all waiting Pods; to be called after claims changed. */
   ask(): void {
     for (const { isDone, end } of this.#waiters) {
       try {

@@ -11,10 +11,10 @@ export class Constraint {
   readonly isMatch: boolean;
   readonly #attribute: string;
   readonly #requests: ReadonlySet<string>;
-  /** Of the devices taken so far, in order. */
+  /** Attribute values of the devices taken so far, in the order in which they were taken. */
   readonly #values: string[] = [];
 
-  /** `where`: `claim a/b, constraint #0`, for errors. */
+  /** `where`: prefix of error messages, such as `claim a/b, constraint #0`. */
   constructor({ matchAttribute, distinctAttribute, requests }: DeviceConstraint, where: string) {
     const attribute = matchAttribute ?? distinctAttribute;
     if (attribute === undefined) {
@@ -29,12 +29,12 @@ export class Constraint {
     return this.#requests.size === 0 || this.#requests.has(base) || this.#requests.has(name);
   }
 
-  /** Undefined: the device has no such attribute. Equal texts are equal values. */
+  /** Returns the attribute as text; equal texts are equal values. Undefined: the device lacks the attribute. */
   valueOf(device: PoolDevice): string | undefined {
     return valueText(attributeOf(device, this.#attribute));
   }
 
-  /** @returns false when the device does not go with those before it; it is then not counted. */
+  /** @returns false, and does not record the device, when it conflicts with the devices taken before. */
   add(device: PoolDevice): boolean {
     const value = this.valueOf(device);
     if (value === undefined) return false;
@@ -49,7 +49,7 @@ export class Constraint {
   }
 }
 
-/** A name without a domain is of the device's driver. */
+/** Returns an attribute. A name without a domain belongs to the domain of the device's driver. */
 function attributeOf({ device, pool }: PoolDevice, name: string): DeviceAttribute | undefined {
   const attributes = device.attributes ?? {};
   const whole = ownEntry(attributes, name);

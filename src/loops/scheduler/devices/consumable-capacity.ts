@@ -19,7 +19,7 @@ type Requests = CapacityRequirements["requests"];
 
 const unit = 1_000_000_000n;
 const parsed = new Map<string, bigint>();
-/** Texts kept parsed: a cluster has few different ones, an attacker many. */
+/** Maximum number of parsed texts kept: a cluster has few different ones, an attacker can send many. */
 const parsedMax = 4_096;
 
 export function nanosOf(text: string): bigint {
@@ -35,7 +35,7 @@ export function textOfNanos(nanos: bigint): string {
   return formatQuantity({ nanos, format: "BinarySI" });
 }
 
-/** What the request takes of each capacity of the device; undefined: its policy or size forbids it. */
+/** Returns the amount that the request consumes of each capacity. Undefined: the device's policy or size forbids it. */
 export function consumption(
   { capacity = {} }: Device,
   requests: Requests = {},
@@ -75,7 +75,7 @@ function roundUp(wanted: bigint, { min, step }: CapacityRequestPolicyRange): big
   return (base + each * steps) * unit;
 }
 
-/** As Quantity.Value: rounded up to whole units. */
+/** Rounds up to whole units, as upstream's Quantity.Value does. */
 function whole(nanos: bigint): bigint {
   return nanos / unit + (nanos % unit > 0n ? 1n : 0n);
 }

@@ -23,14 +23,14 @@ import { unwrittenName } from "./extended-resources.ts";
 import type { DeviceLookup } from "./lookup.ts";
 import { claimKey } from "./requests.ts";
 
-/** As upstream's retry.DefaultRetry: steps at a conflict. */
+/** Maximum number of attempts at a conflict, as in upstream's retry.DefaultRetry. */
 const triesMax = 5;
 
 type Mappings = readonly ContainerExtendedResourceRequest[];
 
 interface ClaimChoice {
   readonly claim: ResourceClaim;
-  /** Undefined: the claim has its devices already. */
+  /** Undefined: the claim is already allocated. */
   readonly allocation: AllocationResult | undefined;
 }
 
@@ -40,12 +40,12 @@ export class DeviceReservation implements Reservation {
   readonly #pod: Pod;
   readonly #choices: readonly ClaimChoice[];
   readonly #mappings: Mappings | undefined;
-  /** As it was created for extended resources. */
+  /** The claim that was created for extended resources, as the server returned it. */
   #created: ResourceClaim | undefined;
-  /** Claims whose writes were answered. */
+  /** Claims that were written successfully. */
   readonly #written: ResourceClaim[] = [];
 
-  /** `mappings`: the last of `choices` is a claim for extended resources, which is created before it is bound. */
+  /** With `mappings`, the last claim of `choices` is for extended resources; it is created before it is allocated. */
   constructor(
     lookup: DeviceLookup,
     pod: Pod,
@@ -77,11 +77,11 @@ export class DeviceReservation implements Reservation {
     }
     const uid = this.#pod.metadata?.uid ?? "";
     for (const claim of this.#written) {
-      // What is not taken back here, the claim controller takes back when the Pod goes.
+      // The claim controller removes any remaining reservation when the Pod is deleted.
       const isOwn = claim.metadata?.uid === this.#created?.metadata?.uid;
       if (!isOwn) this.#lookup.removeReservation(claim, uid).catch(() => undefined);
     }
-    // What stays is found and removed when the Pod is tried again, and goes with the Pod at the latest.
+    // A claim that remains is removed at the Pod's next attempt, or with the Pod at the latest.
     if (this.#created !== undefined) this.#lookup.remove(this.#created).catch(() => undefined);
   }
 
@@ -100,7 +100,7 @@ export class DeviceReservation implements Reservation {
     const created = await this.#lookup.create({ ...choice.claim, metadata });
     this.#created = created;
     const { namespace = "", name = "" } = created.metadata ?? {};
-    // What is written of it counts only once the claim is known here.
+    // Writes of the claim are taken into account only once the informer has the claim.
     await this.#lookup.waiters.until(
       () => this.#lookup.claim(namespace, name) !== undefined,
       signal,
@@ -168,7 +168,7 @@ export class DeviceReservation implements Reservation {
     return { ...claim, status: { ...claim.status, allocation: timed, reservedFor } };
   }
 
-  /** Before the allocation, so that a claim with devices cannot vanish. */
+  /** Adds the finalizer before the allocation, so that a claim with devices cannot vanish. */
   async #protect(claim: ResourceClaim): Promise<ResourceClaim> {
     const finalizers = claim.metadata?.finalizers ?? [];
     if (finalizers.includes(deleteProtection)) return claim;
@@ -181,7 +181,7 @@ export class DeviceReservation implements Reservation {
   }
 }
 
-/** A conflict is left as it is: it is tried again. */
+/** Adds `text` to an error. A conflict stays unchanged, because the write is tried again. */
 function asWorded(error: unknown, text: string): unknown {
   if (isConflict(error)) return error;
   return new Error(`${text}: ${textOf(error)}`, { cause: error });

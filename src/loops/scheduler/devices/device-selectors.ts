@@ -18,14 +18,14 @@ import { isDyn, objectType, type Type } from "#cel/type.ts";
 
 const expressionsMax = 512;
 const costMax = 1_000_000;
-/** Of an expression that is compiled, and of each of its characters, in units of CEL: about the time that they take. */
+/** CEL cost of a compilation, in total and per character of the expression; roughly proportional to its time. */
 const compileCost = { each: 1_000, character: 50 };
 
 export type Charge = (cost: number) => void;
 
 type SelectorAnswer =
   | { readonly kind: "answer"; readonly matches: boolean }
-  /** `compile`: of the expression; `runtime`: of this device. */
+  /** `compile`: the expression is wrong. `runtime`: its evaluation on this device failed. */
   | { readonly kind: "error"; readonly step: "compile" | "runtime"; readonly message: string };
 
 const anyType = objectType("google.protobuf.Any");
@@ -46,7 +46,7 @@ const environment = new Environment({
   },
 });
 
-/** A domain that a device has nothing of is an empty one; `in` still tells the two apart. */
+/** Returns an empty map for a domain without attributes of the device; `in` still tells the two cases apart. */
 class Domains extends MapValue {
   override get(key: Value): Value {
     return super.get(key) ?? none;
@@ -65,7 +65,7 @@ interface Selector {
 }
 
 export class DeviceSelectors {
-  /** In order of use. */
+  /** In order of use: the first selector is the least recently used one. */
   readonly #selectors = new Map<string, Selector>();
   readonly #values = new WeakMap<Device, Value>();
 

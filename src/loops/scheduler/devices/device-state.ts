@@ -19,21 +19,21 @@ import { type Verdict, VerdictColumns } from "./verdict-columns.ts";
 
 const stepsPerNode = 20_000;
 export const stepsPerDecision = 200_000;
-/** Of selectors in CEL: a few that are as expensive as they may be, or a hundred thousand plain ones. */
+/** CEL budget of one decision: a few selectors of the maximum cost, or a hundred thousand simple ones. */
 export const celPerDecision = 4_000_000;
-/** Shapes of claims whose verdicts a node keeps; the oldest go. */
+/** Maximum number of claim shapes whose verdicts are kept per node; the oldest are dropped. */
 const shapesMax = 16;
 
-/** Shapes known by number; past it all are numbered anew. */
+/** Maximum number of numbered claim shapes; beyond it, all numbers are discarded and assigned anew. */
 const shapeIdsMax = 1_024;
 
-/** Upstream's, without the node: a reason is counted over nodes. */
+/** Upstream's text without the node name, because refusals are counted by reason over all nodes. */
 const timedOut = "timed out trying to allocate devices";
 
-/** A node table, as far as it is asked. */
+/** The part of the node table that this file reads. */
 interface SlotNodes {
   readonly capacity: number;
-  /** By slot; changes with the labels of a node. */
+  /** By slot: generation of the node, which changes with the node's labels. */
   readonly generation: Float64Array;
   node(slot: number): Node;
 }
@@ -62,7 +62,7 @@ export class DeviceState {
   readonly #shapes = new Map<string, number>();
   #lastShape = 0;
   readonly #inventory: Inventory;
-  /** By node; each as long as the node's view stays. */
+  /** By node name: verdicts, kept as long as the node's view stays the same. */
   readonly #nodes = new Map<string, KeptNode>();
 
   constructor() {
@@ -78,7 +78,7 @@ export class DeviceState {
     return this.#classes.get(name);
   }
 
-  /** The class whose devices an extended resource is made of. */
+  /** Returns the class whose devices provide an extended resource. */
   classBehind(resource: string): DeviceClass | undefined {
     return this.#extended.classOf(resource);
   }
@@ -95,7 +95,7 @@ export class DeviceState {
     this.#extended.delete(name);
   }
 
-  /** Claims of equal shapes have equal verdicts. A number, because every node is asked for it. */
+  /** Returns the number of the claims' shape; claims of equal shape get equal verdicts. A number is cheap to look up. */
   shapeOf(claims: readonly ResourceClaim[]): number {
     const text = JSON.stringify(claims.map(({ spec }) => spec.devices ?? {}));
     const known = this.#shapes.get(text);
@@ -105,7 +105,7 @@ export class DeviceState {
     return this.#lastShape;
   }
 
-  /** As `judge`, of nodes by their slots: those that did not change since they were asked last are not looked at. */
+  /** Like `judge`, for nodes by their slots. Nodes that did not change since their last verdict are not examined. */
   judgeSlots(
     nodes: SlotNodes,
     claims: readonly ResourceClaim[],
@@ -127,7 +127,7 @@ export class DeviceState {
     };
   }
 
-  /** Throws AllocationError. `shape` is that of the claims. */
+  /** Returns the verdict of one node. `shape` is the shape of the claims. @throws AllocationError */
   judge(
     node: Node,
     claims: readonly ResourceClaim[],
@@ -140,7 +140,7 @@ export class DeviceState {
     const isShort = budget.left < stepsPerNode;
     const verdict = this.#judgeNow(node, claims, pools, budget);
     const isCut = isShort || budget.celLeft < 0;
-    // The decision ran out of its budget, not this node: the next one may go on here.
+    // The decision's budget ran out, not the node's. The verdict is not kept, so that the next decision can continue.
     if (isCut && verdict.kind === "refused" && verdict.reason === timedOut) return verdict;
     const versions = pools.map(({ id }) => this.allocated.poolVersion(id));
     kept.delete(shape);
@@ -171,7 +171,7 @@ export class DeviceState {
     return { kept: verdicts, pools: view.pools };
   }
 
-  /** What the claims get on a node that fits; throws when it does not. */
+  /** Returns the allocations of the claims on a node that fits. @throws when the node does not fit. */
   allocateOn(
     node: Node,
     claims: readonly ResourceClaim[],
@@ -230,7 +230,7 @@ export class DeviceState {
   }
 }
 
-/** Every request wants a device: where nothing is published, nothing needs to be asked. */
+/** Whether some request needs at least one device; such claims are refused on a node without pools. */
 function needsDevices(claims: readonly ResourceClaim[]): boolean {
   return claims.some(({ spec }) =>
     (spec.devices?.requests ?? []).some(
@@ -242,7 +242,7 @@ function needsDevices(claims: readonly ResourceClaim[]): boolean {
 /** Upstream's FirstAvailableDeviceRequestMaxSize. */
 const choicesMax = 8;
 
-/** As upstream's computeScore, of claims and what each has or gets. */
+/** Returns upstream's computeScore of the claims and their existing or new allocations. */
 export function scoreOf(
   claims: readonly ResourceClaim[],
   results: readonly AllocationResult[],

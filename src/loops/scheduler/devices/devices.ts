@@ -53,11 +53,11 @@ export class Devices implements DeviceLookup {
   readonly #claims: Informer<ResourceClaim>;
   readonly #slices: Informer<ResourceSlice>;
   readonly #classes: Informer<DeviceClass>;
-  /** By claim key: as written by us, until the server shows that version or a later one. */
+  /** By claim key: claims as this scheduler wrote them, until the server shows that version or a later one. */
   readonly #assumed = new Map<string, ResourceClaim>();
-  /** Claims for extended resources, by the uid of their Pod. */
+  /** By Pod uid: claims for extended resources. */
   readonly #extended = new Map<string, ResourceClaim>();
-  /** By claim uid. */
+  /** By claim uid: allocations whose writes have not been answered yet. */
   readonly #inFlight = new Map<string, AllocationResult>();
 
   constructor(deps: DevicesDeps) {
@@ -72,7 +72,10 @@ export class Devices implements DeviceLookup {
     return [this.#claims.synced, this.#slices.synced, this.#classes.synced];
   }
 
-  /** `happened` hears of changes in batches, `classesChanged` of those of classes at once. Call once. @returns the removers of its handlers. */
+  /**
+   * `happened` receives changes in batches, `classesChanged` changes of classes at once. Call once. @returns the
+   * removers of its handlers.
+   */
   subscribe(
     happened: (event: ClusterEvent) => void,
     classesChanged: () => void,
@@ -145,7 +148,7 @@ export class Devices implements DeviceLookup {
 
   assume(claim: ResourceClaim): void {
     const shown = this.#claims.getByKey(keyOf(claim));
-    // Gone, or made again meanwhile: the server has said so already.
+    // The server has already shown that the claim was deleted, or deleted and created again.
     if (shown === undefined || shown.metadata?.uid !== claim.metadata?.uid) return;
     if (!isNewer(claim, shown)) return;
     this.#assumed.set(keyOf(claim), claim);
@@ -212,7 +215,7 @@ export class Devices implements DeviceLookup {
     this.state.allocated.set(claim.metadata?.uid ?? "", undefined);
   }
 
-  /** What is given away for the claim: as in flight, else as assumed, else as the server shows. */
+  /** Records the claim's allocation: the one in flight, else the assumed one, else the one that the server shows. */
   #recount({ metadata }: ResourceClaim): void {
     const { namespace = "", name = "", uid = "" } = metadata ?? {};
     const known = this.claim(namespace, name);
@@ -233,13 +236,13 @@ interface Change {
   readonly object: ResourceClaim;
 }
 
-/** Undefined: nothing that a Pod could be waiting for. */
+/** Returns the event for a batch of changes. Undefined: no change that a Pod could be waiting for. */
 function eventOf(changes: readonly Change[]): ClusterEvent | undefined {
   const claims = new Set<string>();
   for (const { kind, old, object } of changes) {
     const had = kind === "delete" ? object : old;
     const isFreed = kind === "delete" || object.status?.allocation === undefined;
-    // Its devices are there for every Pod.
+    // The claim's devices were released, which may help every Pod.
     if (had?.status?.allocation !== undefined && isFreed) return { kind: "devices" };
     if (kind === "delete" || (old !== undefined && jsonEqual(old.status, object.status))) continue;
     claims.add(keyOf(object));

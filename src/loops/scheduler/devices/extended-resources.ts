@@ -16,15 +16,15 @@ import type {
 } from "#api/gen/types.ts";
 import { amountOf } from "../amounts.ts";
 
-/** On the claims that are made for Pods. */
+/** Annotation of the claims that the scheduler makes for the extended resources of Pods. */
 const annotation = "resource.kubernetes.io/extended-resource-claim";
-/** Every class stands behind the resource of this prefix and its own name. */
+/** Every class provides the resource whose name is this prefix and the class name. */
 const implicitPrefix = "deviceclass.resource.kubernetes.io/";
-/** Of a claim that is not written yet; not a valid name. */
+/** Name of a claim that is not created yet; not a valid object name. */
 export const unwrittenName = "<extended-resources>";
 
 export class ExtendedResources {
-  /** By resource: the classes that name it. */
+  /** By resource: the classes that name the resource explicitly. */
   readonly #explicit = new Map<string, DeviceClass[]>();
   readonly #byName = new Map<string, DeviceClass>();
 
@@ -59,13 +59,13 @@ function newestFirst({ metadata: a = {} }: DeviceClass, { metadata: b = {} }: De
   return (a.name ?? "") < (b.name ?? "") ? -1 : 1;
 }
 
-/** The uid of the Pod whose extended resources the claim stands for; undefined: it is any other claim. */
+/** Returns the uid of the Pod whose extended resources the claim represents. Undefined: any other claim. */
 export function extendedClaimOwner({ metadata }: ResourceClaim): string | undefined {
   if (metadata?.annotations?.[annotation] !== "true") return undefined;
   return metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid;
 }
 
-/** As it is created, but for name and uid, which count until then. */
+/** Returns the claim to create, with the name and uid that identify it until its creation. */
 export function newExtendedClaim(
   { metadata: { name = "", namespace = "", uid: podUid = "" } = {} }: Pod,
   uid: string,
@@ -88,13 +88,13 @@ export function newExtendedClaim(
 
 interface Asked {
   readonly requests: readonly DeviceRequest[];
-  /** Which request a container's resource is satisfied by. */
+  /** Assigns a request of the claim to each extended resource of a container. */
   readonly mappings: readonly ContainerExtendedResourceRequest[];
 }
 
 type ClassOf = (resource: string) => DeviceClass | undefined;
 
-/** `resources` are those that a node gives by devices. */
+/** Returns the requests for `resources`: the resources that the node provides by devices. */
 export function requestsOf(pod: Pod, resources: readonly string[], classOf: ClassOf): Asked {
   const requests: DeviceRequest[] = [];
   const mappings: ContainerExtendedResourceRequest[] = [];
@@ -155,7 +155,7 @@ function requestsOfOne({ spec }: Pod, resource: string, className: string): Aske
   return { requests: wanted.map((one) => requestOf(one, className)), mappings };
 }
 
-/** Of later containers, as many requests as are enough for `count`. */
+/** Returns as many requests of later containers as are enough for `count`. */
 function reusable(later: readonly (Wanted | undefined)[], count: number) {
   const used: Wanted[] = [];
   let sum = 0;
@@ -172,7 +172,7 @@ function countOf({ resources }: Container, resource: string): number {
   return text === undefined ? 0 : amountOf(resource, text);
 }
 
-/** Named by the container's place and the resource's among those it asks for, sorted. */
+/** The request's name contains the index of the container and the index of the resource in its sorted resources. */
 function wantedOf(
   container: Container,
   at: number,

@@ -1,4 +1,4 @@
-/** What an allocation is made of, besides the node's pools and the claims. */
+/** The inputs of an allocation, besides the node's pools and the claims. */
 import type { DeviceClass } from "#api/gen/types.ts";
 import type { AllocatedDevices } from "./allocated-devices.ts";
 import type { DeviceSelectors } from "./device-selectors.ts";

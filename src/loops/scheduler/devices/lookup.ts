@@ -1,4 +1,4 @@
-/** What the plugin needs to know of devices and claims, and how it writes; `Devices` is it in production. */
+/** The reads and writes of devices and claims that the plugin needs; `Devices` implements them in production. */
 import type {
   AllocationResult,
   Pod,
@@ -11,26 +11,26 @@ import type { DeviceState } from "./device-state.ts";
 export interface DeviceLookup {
   readonly state: DeviceState;
   readonly waiters: Pick<ClaimWaiters, "until">;
-  /** With what is assumed. */
+  /** Returns the claim with assumptions applied. */
   claim(namespace: string, name: string): ResourceClaim | undefined;
-  /** The claim that was made for extended resources of the Pod of this uid. */
+  /** Returns the claim that was made for the extended resources of the Pod with this uid. */
   extendedClaimOf(podUid: string): ResourceClaim | undefined;
   newShareId(): string;
-  /** Milliseconds since 1970. */
+  /** Current time in milliseconds since 1970. */
   now(): number;
-  /** Another decision's allocation of the claim is on its way to the server. */
+  /** Whether another decision's allocation of the claim is being written to the server. */
   isInFlight(uid: string): boolean;
   setInFlight(claim: ResourceClaim, allocation: AllocationResult): void;
   endInFlight(claim: ResourceClaim): void;
-  /** `claim` is the server's answer to a write. */
+  /** Uses `claim`, the server's answer to a write, until the server shows that version or a later one. */
   assume(claim: ResourceClaim): void;
   get(claim: ResourceClaim): Promise<ResourceClaim>;
   update(claim: ResourceClaim): Promise<ResourceClaim>;
   updateStatus(claim: ResourceClaim): Promise<ResourceClaim>;
   create(claim: ResourceClaim): Promise<ResourceClaim>;
-  /** Resolves when it is gone or going; takes off what protects it first. */
+  /** Removes the claim's protection and deletes it. Resolves when the claim is deleted or being deleted. */
   remove(claim: ResourceClaim): Promise<void>;
-  /** Writes the Pod's status. */
+  /** Writes the extended resource claim into the Pod's status. */
   noteExtended(pod: Pod, status: PodExtendedResourceClaimStatus): Promise<void>;
   removeReservation(claim: ResourceClaim, podUid: string): Promise<void>;
 }

@@ -1,11 +1,11 @@
-/** Which claims a Pod uses, as upstream's scheduler looks for them, or why it has to wait for them. */
+/** The claims of a Pod, found as upstream's scheduler finds them, or the reason why the Pod must wait for them. */
 import type { Pod, PodResourceClaim, ResourceClaim } from "#api/gen/types.ts";
 import { claimOf } from "#api/pods/resource-claims.ts";
 import { isControlledBy } from "#client/owner.ts";
 
 type PodClaims =
   | { readonly kind: "claims"; readonly claims: readonly ResourceClaim[] }
-  /** In upstream's words. */
+  /** `reason` is upstream's text. */
   | { readonly kind: "refused"; readonly reason: string };
 
 type Lookup = (namespace: string, name: string) => ResourceClaim | undefined;
@@ -20,7 +20,7 @@ export function claimsOfPod(pod: Pod, lookup: Lookup): PodClaims {
   return { kind: "claims", claims };
 }
 
-/** Undefined: the entry needs no claim. A text: why there is none yet. */
+/** Returns the claim of an entry. Undefined: the entry needs no claim. A text: why no claim exists yet. */
 function claimOfEntry(
   pod: Pod,
   entry: PodResourceClaim,

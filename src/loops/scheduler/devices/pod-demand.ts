@@ -13,16 +13,16 @@ import { claimsOfPod } from "./pod-claims.ts";
 export interface Demand {
   readonly allocated: readonly ResourceClaim[];
   readonly open: readonly ResourceClaim[];
-  /** Extended resources of the Pod that a class stands behind. */
+  /** Extended resources of the Pod that a device class provides. */
   readonly extended: readonly string[];
-  /** Of an earlier try: it has to go before the Pod can be placed. */
+  /** Claim of an earlier attempt, which must be deleted before the Pod can be placed. */
   readonly stale: ResourceClaim | undefined;
 }
 
-/** What is to be allocated on a node. */
+/** The claims to allocate on one node. */
 interface NodeDemand {
   readonly open: readonly ResourceClaim[];
-  /** The last of `open`, when there is one for extended resources. */
+  /** The claim for extended resources, when there is one; it is the last claim of `open`. */
   readonly extended:
     | {
         readonly claim: ResourceClaim;
@@ -59,7 +59,7 @@ export function demandOf(info: PodInfo, lookup: DeviceLookup): Demand {
   };
 }
 
-/** `lacking`: those of `demand.extended` that the node has no device plugin for. */
+/** `lacking`: the extended resources of the demand that no device plugin provides on the node. */
 export function nodeDemandOf(
   { pod }: PodInfo,
   { open }: Demand,

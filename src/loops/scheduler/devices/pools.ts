@@ -25,22 +25,22 @@ export interface Pool {
   readonly id: string;
   readonly driver: string;
   readonly name: string;
-  /** By set; of all slices of the pool, wherever they are. */
+  /** By set name: the counter sets of all slices of the pool, on any node. */
   readonly counterSets: ReadonlyMap<string, CounterSet>;
-  /** Of all slices, to know what consumes the counters. */
+  /** Devices of all slices of the pool; needed to find the consumers of the counters. */
   readonly allDevices: readonly PoolDevice[];
 }
 
 /** A pool as one node sees it. */
 export type PoolView =
   | { readonly kind: "incomplete" | "invalid"; readonly id: string }
-  /** `devices` by the names of their slices, then as these list them. */
+  /** `devices` are ordered by slice name, then by their position in the slice. */
   | { readonly kind: "usable"; readonly id: string; readonly devices: readonly PoolDevice[] };
 
-/** What a node can reach; another object as soon as that changes, so that more can be kept with it. */
+/** The pools that a node can reach. A change yields a new object, so that derived data can be cached by the object. */
 export interface NodeView {
   readonly labels: NonNullable<Node["metadata"]>["labels"];
-  /** In the order in which devices are tried: those with binding conditions last, then by driver and name. */
+  /** In the order of allocation attempts: pools with binding conditions last, then by driver and name. */
   readonly pools: readonly PoolView[];
 }
 
@@ -48,7 +48,7 @@ interface Group {
   readonly driver: string;
   readonly name: string;
   readonly slices: Map<string, ResourceSlice>;
-  /** Made when it is asked for; undefined after a change. */
+  /** Computed on demand. Undefined: not computed since the last change. */
   current: Current | undefined;
 }
 
@@ -61,21 +61,21 @@ interface Current {
 
 export class Pools {
   readonly #groups = new Map<string, Group>();
-  /** Pools with a slice of that node, by node. */
+  /** By node name: pools with a slice of that node. */
   readonly #local = new Map<string, Set<Group>>();
   /** Pools with a slice that names no node. */
   readonly #shared = new Set<Group>();
   readonly #views = new Map<string, NodeView>();
   readonly #stale: (nodeName: string | undefined) => void;
 
-  /** `stale` hears of nodes that may reach something else now; undefined: all may. */
+  /** `stale` is called with the name of a node whose reachable pools may have changed. Undefined: any node's. */
   constructor(stale: (nodeName: string | undefined) => void) {
     this.#stale = stale;
   }
 
   set(slice: ResourceSlice): void {
     const known = this.#groupOf(slice).slices.get(nameOf(slice));
-    // Driver and pool of a slice never change.
+    // The driver and pool of a slice never change, so the group of the known slice is the group of the new one.
     if (known !== undefined) this.#changed(known);
     const group = this.#groupOf(slice);
     group.slices.set(nameOf(slice), slice);
@@ -159,7 +159,7 @@ export class Pools {
   }
 }
 
-/** As upstream: the allocator looks at slices with counters on every node. */
+/** Whether all nodes see the slice. As upstream, the allocator examines slices with counters on every node. */
 function isSharedSlice({ spec }: ResourceSlice): boolean {
   return (spec.nodeName ?? "") === "" || (spec.sharedCounters ?? []).length > 0;
 }

@@ -1,4 +1,4 @@
-/** What claims ask for, in one shape: requests, and the alternatives of each in the order of preference. */
+/** The requests of claims in one form: each request with its alternatives in the order of preference. */
 import type {
   CapacityRequirements,
   DeviceClass,
@@ -8,19 +8,19 @@ import type {
   ResourceClaim,
 } from "#api/gen/types.ts";
 
-/** Upstream's AllocationResultsMaxSize: devices of one claim. */
+/** Maximum number of devices of one claim: upstream's AllocationResultsMaxSize. */
 export const devicesMax = 32;
 
 export interface Alternative {
-  /** Of the request; constraints name it, and with it all of its alternatives. */
+  /** Name of the request. A constraint that names the request applies to all of its alternatives. */
   readonly base: string;
   /** `request`, or `request/alternative`. */
   readonly name: string;
-  /** As errors of upstream's allocator call it: the request's or the alternative's own. */
+  /** Name in the errors of upstream's allocator: the name of the request, or of the alternative alone. */
   readonly ownName: string;
   readonly deviceClass: DeviceClass;
   readonly isAll: boolean;
-  /** Of `isAll` 0: there are as many as there are devices. */
+  /** Number of devices; 0 when `isAll`, because the number is the number of matching devices. */
   readonly count: number;
   readonly isAdmin: boolean;
   readonly selectors: readonly DeviceSelector[];
@@ -33,7 +33,7 @@ export interface Wanted {
   readonly requests: readonly (readonly Alternative[])[];
 }
 
-/** What cannot be allocated anywhere: the claim is wrong, or one of its classes. Texts are upstream's. */
+/** The claim cannot be allocated on any node, because it or one of its classes is wrong. Texts are upstream's. */
 export class AllocationError extends Error {
   constructor(message: string) {
     super(message);
@@ -47,7 +47,7 @@ export function claimKey({ metadata }: ResourceClaim): string {
   return `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
 }
 
-/** Throws AllocationError. */
+/** @throws AllocationError */
 export function wantedOf(claim: ResourceClaim, classOf: ClassOf): Wanted {
   const requests = (claim.spec.devices?.requests ?? []).map((request) =>
     alternativesOf(claim, request, classOf),

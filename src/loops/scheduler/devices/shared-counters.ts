@@ -7,7 +7,7 @@ import type { AllocatedDevices } from "./allocated-devices.ts";
 import { nanosOf } from "./consumable-capacity.ts";
 import type { Pool } from "./pools.ts";
 
-/** What is left, by `set/counter`, of pools; as of one version of what is given away. */
+/** Remaining amounts of pools by `set/counter`, cached for one version of the pool's allocations. */
 export class CountersLeft {
   readonly #left = new WeakMap<Pool, { readonly version: number; readonly amounts: Amounts }>();
 
@@ -45,11 +45,11 @@ function amountsOf({ consumesCounters = [] }: Device): readonly (readonly [strin
   );
 }
 
-/** What one search takes. */
+/** Counter amounts that one search has taken. */
 export class CountersTaken {
   readonly #taken = new Map<Pool, Map<string, bigint>>();
 
-  /** @returns false when the pool has less left; nothing is taken then. */
+  /** Takes the device's amounts. @returns false, and takes nothing, when the pool has less left. */
   take(device: Device, pool: Pool, left: Amounts): boolean {
     const amounts = amountsOf(device);
     const taken = this.#taken.get(pool) ?? new Map<string, bigint>();

@@ -1,4 +1,4 @@
-/** Devices, slices and claims in short form, for tests. */
+/** Short constructors of devices, slices and claims, for tests. */
 import type {
   Device,
   DeviceClass,
@@ -24,7 +24,7 @@ export function gpus(
   return Array.from({ length: count }, (_, at) => gpu(`gpu-${at}`, fields(at)));
 }
 
-/** A pool of one slice, on the node of its name; `spec` wins. */
+/** Returns the only slice of a pool, on the node with the pool's name; `spec` overrides these defaults. */
 export function slice(
   pool: string,
   devices: readonly Device[],
@@ -69,7 +69,7 @@ export function claim(
   };
 }
 
-/** With a class `gpu` of all devices. */
+/** Returns a state with the slices and a class `gpu` that matches all devices. */
 export function deviceState(...slices: readonly ResourceSlice[]): DeviceState {
   const state = new DeviceState();
   state.setClass(deviceClass("gpu"));

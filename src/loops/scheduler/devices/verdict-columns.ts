@@ -9,7 +9,7 @@
  */
 import type { NodeView } from "./pools.ts";
 
-/** Of a node, on claims. */
+/** Verdict of a node on claims. */
 export type Verdict =
   /** `score`: 8 for each first choice taken, 7 for each second, and so on. */
   | { readonly kind: "fits"; readonly score: number }
@@ -17,7 +17,7 @@ export type Verdict =
 
 interface Column {
   readonly verdicts: (Verdict | undefined)[];
-  /** As of which change of the slot, and which generation of its node. */
+  /** By slot: the slot's change number and the node's generation at the time of the verdict. */
   readonly changes: Float64Array;
   readonly generations: Float64Array;
 }
@@ -28,15 +28,15 @@ const columnsMin = 2;
 const columnsMax = 16;
 
 export class VerdictColumns {
-  /** By shape of claims, in order of use. */
+  /** By claim shape, in order of use: the first column is the least recently used one. */
   readonly #columns = new Map<number, Column>();
   readonly #slots = new Map<string, number>();
-  /** Slots of nodes that reach a pool, by pool. */
+  /** By pool id: slots of the nodes that reach the pool. */
   readonly #reaching = new Map<string, Set<number>>();
   #changes = new Float64Array(0);
   #lastChange = 0;
 
-  /** Read-only columns of a shape, of at least `capacity` slots. */
+  /** Returns the column of a claim shape, with at least `capacity` slots; callers must not change it. */
   of(shape: number, capacity: number): Column {
     if (this.#changes.length < capacity) this.#grow(capacity);
     const known = this.#columns.get(shape);
@@ -61,7 +61,7 @@ export class VerdictColumns {
     return column.generations[slot] === generation ? column.verdicts[slot] : undefined;
   }
 
-  /** `view` is what the verdict was made from. */
+  /** Stores a verdict. `at.view` is the node view from which the verdict was made. */
   set(column: Column, at: Place, verdict: Verdict): void {
     const { slot, nodeName, generation, view } = at;
     this.#slots.set(nodeName, slot);
@@ -75,16 +75,16 @@ export class VerdictColumns {
     column.generations[slot] = generation;
   }
 
-  /** Something of the pool was given away or back. */
+  /** Invalidates the verdicts of all nodes that reach the pool, after an allocation or release in the pool. */
   poolChanged(id: string): void {
     const slots = this.#reaching.get(id);
     if (slots === undefined) return;
     for (const slot of slots) this.#touch(slot);
-    // Those that ask again come back.
+    // A slot is added again when its next verdict is stored.
     this.#reaching.delete(id);
   }
 
-  /** What the node can reach changed, or it is gone. */
+  /** Invalidates the node's verdicts after its reachable pools changed or the node was deleted. */
   nodeChanged(name: string): void {
     const slot = this.#slots.get(name);
     if (slot !== undefined) this.#touch(slot);
@@ -111,7 +111,7 @@ export class VerdictColumns {
 interface Place {
   readonly slot: number;
   readonly nodeName: string;
-  /** The node table's. */
+  /** Generation of the node in the node table. */
   readonly generation: number;
   readonly view: NodeView;
 }

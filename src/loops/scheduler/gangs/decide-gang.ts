@@ -19,34 +19,34 @@ export interface GangDeps {
   readonly cache: Cache;
   readonly decider: ScheduleAlgorithm;
   readonly nominations: Nominations;
-  /** Others have to run now. Absent: the decision is made in one turn. */
+  /** Whether the decision must yield to other work. Absent: the decision is made in one turn. */
   readonly isTurnOver?: () => boolean;
-  /** The Pod is still one that this decision is about. Absent: it is. */
+  /** Whether the Pod is still part of this decision. Absent: every Pod is. */
   readonly isWaiting?: (info: PodInfo) => boolean;
 }
 
-/** A decision in turns: it yields when its turn is over. */
+/** A computation in turns: it yields at the end of each turn. */
 export type InTurns<T> = Generator<undefined, T, undefined>;
 
 export interface Placement {
   readonly info: PodInfo;
   readonly nodeName: string;
   readonly reservations: readonly Reservation[];
-  /** Where room was kept for it before. */
+  /** Node that was nominated for the Pod before. Undefined: none. */
   readonly nominated: string | undefined;
 }
 
 export interface RefusedMember {
   readonly info: PodInfo;
   readonly error: FitError;
-  /** Nodes where taking Pods away might help it. */
+  /** Slots of nodes that preemption might make feasible. */
   readonly slots: readonly number[];
 }
 
 export interface Trial {
-  /** Assumed, in the order of the Pods. */
+  /** Placements, assumed in the cache, in the order of the Pods. */
   readonly placements: Placement[];
-  /** Those that no node took; after an early end not all of them. */
+  /** Pods that fit no node; incomplete when the trial ended early. */
   readonly refused: RefusedMember[];
 }
 
@@ -97,7 +97,7 @@ export function assumeMember(
   return { info, nodeName, reservations, nominated };
 }
 
-/** Forgets what the trial assumed, last first. A Pod that went or was bound meanwhile is left as it is. */
+/** Undoes the trial's assumptions, last first. Pods that were deleted or bound meanwhile are left unchanged. */
 export function takeBack({ cache, nominations }: GangDeps, { placements }: Trial): void {
   for (const { info, nominated, reservations } of placements.toReversed()) {
     for (const reservation of reservations.toReversed()) reservation.unreserve();

@@ -14,7 +14,7 @@ import type { Requests } from "../requests.ts";
 export interface Domain {
   readonly name: string;
   readonly slots: Int32Array;
-  /** 0..100. */
+  /** Fullness of the domain, 0..100. */
   readonly fullness: number;
 }
 
@@ -25,7 +25,7 @@ interface Sums {
   cpuUsed: number;
   memoryMax: number;
   memoryUsed: number;
-  /** Pods like the smallest of the group that have room by cpu, memory and number. */
+  /** Number of Pods of the group's smallest size that fit by cpu, memory and number of Pods. */
   room: number;
 }
 
@@ -33,14 +33,14 @@ interface DomainQuestion {
   readonly key: string;
   readonly members: readonly PodInfo[];
   readonly needed: number;
-  /** The value where Pods of the group are already; undefined: any. */
+  /** Topology value at which Pods of the group are already placed. Undefined: any value. */
   readonly required: string | undefined;
-  /** Whether what is placed counts, or nodes are taken as if they were empty. */
+  /** `asTheyStand`: placed Pods use room. `empty`: all of a node's room counts as free. */
   readonly nodesAre: "asTheyStand" | "empty";
 }
 
 interface Domains {
-  /** With any node, before what has no room was left out. */
+  /** Number of domains with at least one node, including the domains without enough room. */
   readonly count: number;
   readonly domains: readonly Domain[];
 }
@@ -87,7 +87,7 @@ function addNode(nodes: NodeTable, sums: Sums, slot: number): void {
   sums.memoryUsed += nodes.memoryUsed[slot] ?? 0;
 }
 
-/** How many Pods that ask for this have room on the node: never fewer than the filters would let in. */
+/** Returns how many Pods with these requests fit on the node; never fewer than the filters would admit. */
 export function roomOn(nodes: NodeTable, slot: number, { cpu, memory }: Requests): number {
   const podsFree = (nodes.podsMax[slot] ?? 0) - (nodes.podsUsed[slot] ?? 0);
   const cpuFree = (nodes.cpuMax[slot] ?? 0) - (nodes.cpuUsed[slot] ?? 0);
@@ -95,13 +95,13 @@ export function roomOn(nodes: NodeTable, slot: number, { cpu, memory }: Requests
   return wholePods(podsFree, times(cpuFree, cpu), times(memoryFree, memory));
 }
 
-/** As `roomOn`, with nothing on the node. */
+/** Like `roomOn`, for an empty node. */
 function roomIn(nodes: NodeTable, slot: number, { cpu, memory }: Requests): number {
   const byCpu = times(nodes.cpuMax[slot] ?? 0, cpu);
   return wholePods(nodes.podsMax[slot] ?? 0, byCpu, times(nodes.memoryMax[slot] ?? 0, memory));
 }
 
-/** How often the amount is there; what is not asked for limits nothing. */
+/** Returns how often the requested amount fits into the free amount; infinite without a request. */
 function times(free: number, asked: number): number {
   return asked > 0 ? free / asked : Number.POSITIVE_INFINITY;
 }
@@ -110,7 +110,7 @@ function wholePods(pods: number, byCpu: number, byMemory: number): number {
   return Math.max(0, Math.floor(Math.min(pods, byCpu, byMemory)));
 }
 
-/** The least that any of the Pods asks for, resource by resource. */
+/** Returns the least request among the Pods, for each resource. */
 export function leastRequests(members: readonly PodInfo[]): Requests {
   let cpu = Number.POSITIVE_INFINITY;
   let memory = Number.POSITIVE_INFINITY;
@@ -131,7 +131,7 @@ function totalOf(members: readonly PodInfo[]): { readonly cpu: number; readonly 
   return { cpu, memory };
 }
 
-/** MostAllocated over the domain. */
+/** Returns the MostAllocated score over the whole domain. */
 function fullnessOf(sums: Sums, asked: { readonly cpu: number; readonly memory: number }): number {
   const share = (used: number, max: number): number =>
     max === 0 ? 0 : Math.floor((100 * Math.min(used, max)) / max);

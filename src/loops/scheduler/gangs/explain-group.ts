@@ -1,4 +1,4 @@
-/** What the group of a Pod waits for, for people; of the same facts that hold its Pods. */
+/** Describes what the group of a Pod waits for, from the same facts that decide whether its Pods are held. */
 import type { Pod, PodGroup } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
 import {
@@ -9,7 +9,7 @@ import {
   nativeSpec,
 } from "./group-spec.ts";
 
-/** `group`: undefined when there is none. `pods`: of the Pod's namespace. */
+/** `group`: undefined when it does not exist. `pods`: all Pods of the Pod's namespace. */
 export function explainGroup(
   ref: GroupRef,
   group: KubeObject | undefined,
@@ -18,7 +18,7 @@ export function explainGroup(
   const name = `PodGroup ${ref.namespace}/${ref.name}`;
   if (group === undefined) return `${name} does not exist: its pods are held until it does`;
   const isNative = ref.form === "native";
-  // A group of its form is of this kind.
+  // The form of the reference determines the kind of the group.
   const spec = isNative
     ? nativeSpec(group as PodGroup)
     : coschedulingSpec(group as CoschedulingGroup);

@@ -1,4 +1,4 @@
-/** Metrics of groups, by upstream's names, labels and buckets; stock has them where its gate GenericWorkload is on. */
+/** Metrics of groups, with upstream's names, labels and buckets; upstream has them with its gate GenericWorkload. */
 import type { Counter, Histogram, HistogramCell, MetricSet } from "#metrics/metric-set.ts";
 import type { GangResult } from "./gang-scheduler.ts";
 

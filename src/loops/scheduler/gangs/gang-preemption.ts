@@ -25,7 +25,7 @@ import { domainOfPlaced, type GangQuestion, nodesOf } from "./place-gang.ts";
 interface GangPreemptionDeps extends GangDeps {
   readonly budgets: (namespace: string) => readonly PodDisruptionBudget[];
   readonly limits: PreemptionLimits;
-  /** Pods that go with this one, itself among them, and the priority of them all; undefined: it goes alone. */
+  /** Returns the Pods that are preempted together with this one, and their common priority. Undefined: it alone. */
   readonly unitOf: (info: PodInfo) => Unit | undefined;
 }
 
@@ -35,7 +35,7 @@ interface Unit {
 }
 
 interface PreemptionQuestion extends GangQuestion {
-  /** Of the group as a whole; undefined: each Pod's own. */
+  /** Priority of the group as a whole. Undefined: each Pod has its own. */
   readonly priority: number | undefined;
 }
 
@@ -45,16 +45,16 @@ export interface Victim {
 }
 
 export interface GangPreemption {
-  /** Node names by uid: of all Pods of the group that have a place then. */
+  /** By Pod uid: node names for all Pods of the group that the preemption lets fit. */
   readonly nodes: ReadonlyMap<string, string>;
   readonly victims: readonly Victim[];
   readonly budgetsBroken: number;
 }
 
-/** Domains looked at in one question. */
+/** Maximum number of domains that one search examines. */
 const domainsMax = 8;
 
-/** Undefined: taking Pods away does not help. */
+/** Undefined: preemption does not help. */
 export function* findGangPreemption(
   deps: GangPreemptionDeps,
   question: PreemptionQuestion,
@@ -84,7 +84,7 @@ function highest({ victims }: GangPreemption): number {
   return victims.reduce((most, { info }) => Math.max(most, info.priority), -(2 ** 31));
 }
 
-/** Pods that go together, and where from. */
+/** Pods that are preempted together, with their slots. */
 interface LiftedUnit {
   readonly pods: readonly { readonly info: PodInfo; readonly slot: number }[];
   readonly priority: number;
@@ -98,12 +98,12 @@ class Search {
   readonly #trial: Trial = { placements: [], refused: [] };
   readonly #lifted = new Set<LiftedUnit>();
   readonly #liftedUids = new Set<string>();
-  /** What the last search over the nodes found, and for which Pods it holds. */
+  /** Candidates of the last search over the nodes; they hold for Pods of class `#classKey`. */
   #candidates: Preemption[] = [];
   #classKey: string | undefined;
-  /** Nodes that Pods were taken off since. */
+  /** Slots from which Pods were lifted since that search. */
   readonly #freed = new Set<number>();
-  /** Others ran since the last look at all nodes. */
+  /** Whether other work ran since the last search over all nodes. */
   #mayHaveRoom = false;
 
   constructor(deps: GangPreemptionDeps, question: PreemptionQuestion) {
@@ -131,7 +131,7 @@ class Search {
     }
   }
 
-  /** All is as it was while others run; what still holds then is done again. */
+  /** Undoes everything, lets other work run, and then repeats the placements and lifts that still hold. */
   *#pause(): InTurns<void> {
     const placements = this.#trial.placements.slice();
     const lifted = [...this.#lifted];
@@ -157,7 +157,7 @@ class Search {
     this.#lifted.clear();
   }
 
-  /** Without those of it that have gone or are elsewhere. */
+  /** Lifts a unit again, without its Pods that were deleted or moved. */
   #liftAgain(unit: LiftedUnit): void {
     const pods = unit.pods.flatMap(({ info }) => {
       const { cache } = this.#deps;
@@ -205,7 +205,7 @@ class Search {
     return undefined;
   }
 
-  /** Takes Pods off a node so that this one fits. @returns the node. */
+  /** Lifts Pods off a node so that this Pod fits. @returns the node. */
   #free(info: PodInfo, slots: readonly number[]): string | undefined {
     this.#classKey = info.classKey;
     this.#freed.clear();
@@ -218,7 +218,7 @@ class Search {
     return priority === undefined ? info : { ...info, priority };
   }
 
-  /** False when one of them may not go: it is of the group, or goes with Pods that are too important. */
+  /** @returns false when a victim must stay: it is in the group, or its unit has too high a priority. */
   #lift({ budgetsBroken, victims }: Preemption): boolean {
     const priority =
       this.#question.priority ?? Math.min(...this.#question.members.map((m) => m.priority));
@@ -233,7 +233,7 @@ class Search {
       units.push({ pods, priority: unit?.priority ?? victim.priority, breaksBudget });
     }
     for (const unit of units) this.#take(unit);
-    // Who was refused before may fit now.
+    // Pods that were refused before may fit now.
     this.#deps.cache.loosened++;
     return true;
   }
@@ -260,7 +260,7 @@ class Search {
     }
   }
 
-  /** Leaves those alone that need not go, the most important first. */
+  /** Puts back the lifted units that need not be preempted, the most important first. */
   #spare(): void {
     const byImportance = [...this.#lifted].toSorted(
       (a, b) =>
@@ -278,7 +278,7 @@ class Search {
     }
   }
 
-  /** Whether the group's Pods on the node fit, each with all the others. */
+  /** Whether each Pod of the group on the node fits together with all the others. */
   #stillFits(slot: number): boolean {
     const { cache, decider } = this.#deps;
     const name = cache.nodes.name(slot);

@@ -47,7 +47,7 @@ import {
 } from "./place-gang.ts";
 import { Turns } from "../turns.ts";
 
-/** What is said of a Pod of a group that was not placed. */
+/** Verdict on a Pod of a group that was not placed. */
 export interface MemberVerdict {
   readonly text: string;
   readonly plugins: ReadonlySet<string>;
@@ -59,7 +59,7 @@ export interface BoundMember {
   readonly placement: Placement;
 }
 
-/** As upstream's conditions of a PodGroup. */
+/** Status of the group, as in upstream's conditions of a PodGroup. */
 export interface GroupVerdict {
   readonly status: "True" | "False";
   readonly reason: "Scheduled" | "Unschedulable" | "SchedulerError";
@@ -80,41 +80,41 @@ interface GangSchedulerDeps {
   };
   readonly budgets: (namespace: string) => readonly PodDisruptionBudget[];
   readonly hasExtenders: (info: PodInfo) => boolean;
-  /** Binds all of them, once each has what its bind needs; the Pods are assumed. */
+  /** Binds all members once the prerequisites of all binds are met. The Pods must be assumed. */
   readonly bind: (gang: Gang, members: readonly BoundMember[]) => void;
-  /** `isOutdated`: something happened since the decision began that might have helped. */
+  /** `isOutdated`: the cluster has changed since the decision began, and the change might help. */
   readonly reject: (pod: QueuedPod, verdict: MemberVerdict, isOutdated: boolean) => void;
-  /** An error of the scheduler, not of the Pod. */
+  /** Reports an error of the scheduler, not of the Pod. */
   readonly fail: (pod: QueuedPod, text: string) => void;
   readonly evict: (preemptor: PodInfo, victims: readonly Victim[]) => void;
   readonly dropNomination: (uid: string) => void;
   readonly report: (gang: Gang, verdict: GroupVerdict, result: GangResult, ms: number) => void;
-  /** Of the cluster, so far. */
+  /** Returns the number of changes of the cluster so far. */
   readonly changes: () => number;
-  /** What the server shows of a Pod that was taken may have changed while nobody looked. */
+  /** Reads a taken Pod again, because the server may have shown changes of it during the decision. */
   readonly lookAgain: (info: PodInfo) => void;
 }
 
-/** One decision under way. */
+/** A decision in progress. */
 interface Attempt {
   readonly gang: Gang;
   readonly members: readonly QueuedPod[];
   readonly deps: GangDeps;
   readonly beganMs: number;
-  /** Of the cluster, when it began. */
+  /** Number of changes of the cluster when the decision began. */
   readonly changes: number;
   readonly turns: Turns;
 }
 
-/** The plugin that refused a Pod whose group was refused for other Pods: no event of the cluster helps that Pod alone. */
+/** Plugin name for Pods whose group was refused because of other Pods; no event helps such a Pod alone. */
 export const gangPlugin = "GangScheduling";
 
-/** So often what was decided in turns did not hold; then it is decided in one turn. */
+/** Number of decisions in turns that may become outdated before the group is decided in one turn. */
 const overtakenMax = 2;
 const membersMax = 2_000;
 const preemptorsMax = 500;
 const waitsForRest: ReadonlySet<string> = new Set([gangPlugin]);
-/** Every eighth try decides about the group although the free room in sum is too small, so that its messages stay current. */
+/** Every eighth attempt makes a full decision although the total free room is too small, so that messages stay current. */
 const fullTryEvery = 8;
 
 export class GangScheduler {
@@ -126,7 +126,7 @@ export class GangScheduler {
     this.#kept = new KeptRoom(deps.clock, deps.dropNomination);
   }
 
-  /** A Pod of a group of which some Pods are placed, but too few; it counts as popped. */
+  /** Returns a Pod of a group that has placed Pods, but too few; the Pod counts as popped. */
   popTorn(): QueuedPod | undefined {
     for (const { waiting } of this.#deps.gangs.torn()) {
       for (const uid of waiting.keys()) {
@@ -136,15 +136,15 @@ export class GangScheduler {
     return undefined;
   }
 
-  /** No Pod of it is left, or it is placed. */
+  /** Forgets the group's kept room, because the group has no Pod left or is placed. */
   ended(gang: Gang): void {
     this.#kept.end(gang);
   }
 
-  /** Decides for the popped Pod's group. @returns how many Pods were decided about. */
+  /** Decides about the group of the popped Pod. @returns the number of Pods in the decision. */
   *schedule(gang: Gang, first: QueuedPod): InTurns<number> {
     const { clock, gangs, queue } = this.#deps;
-    // It became incomplete while the Pod was in the queue: the Pod is held now.
+    // The group became incomplete while the Pod was queued, so the Pod is held now.
     if (gangs.heldBecause(gang) !== undefined) {
       queue.put(first.info);
       return 1;
@@ -166,7 +166,7 @@ export class GangScheduler {
     return members.length;
   }
 
-  /** Those that wait for anything but this, too; in the order in which they are placed, as upstream. */
+  /** Takes the group's Pods from the queue, also Pods in backoff or refused, in upstream's placement order. */
   #takeMembers(gang: Gang, first: QueuedPod): readonly QueuedPod[] {
     const members = [first];
     for (const uid of gang.waiting.keys()) {
@@ -189,7 +189,7 @@ export class GangScheduler {
     return { gang, members, deps, beganMs, changes, turns };
   }
 
-  /** Nobody deleted, bound or changed the Pod since it was taken. */
+  /** Whether the Pod was neither deleted nor bound nor changed since it was taken. */
   #isOurs(pod: QueuedPod | undefined, info: PodInfo): boolean {
     const { cache, queue } = this.#deps;
     if (pod === undefined || pod.info !== info || !queue.isUnderDecision(pod)) return false;
@@ -230,7 +230,7 @@ export class GangScheduler {
     }
   }
 
-  /** What was placed in several turns is still a placement of the group. */
+  /** Whether the placements that were made over several turns still place the group. */
   #stillHolds({ deps, gang, turns }: Attempt, question: GangQuestion, trial: Trial): boolean {
     if (turns.count === 1) return true;
     if (this.#deps.gangs.heldBecause(gang) !== undefined || gang.spec === undefined) return false;
@@ -255,7 +255,7 @@ export class GangScheduler {
     return fits;
   }
 
-  /** The cluster changed too much meanwhile: its Pods go back to where they were, without a wait. */
+  /** Returns the Pods to the queue without backoff, because the cluster changed too much during the decision. */
   #decideAnew({ gang, members }: Attempt): void {
     const { queue } = this.#deps;
     gang.overtaken++;
@@ -301,7 +301,7 @@ export class GangScheduler {
     return undefined;
   }
 
-  /** There is less room than the group's smallest Pods would need, as when it was refused for lack of room. */
+  /** Whether a group that was refused for lack of room still lacks it: the total free room is below its smallest requests. */
   #isFutile({ deps, gang, members }: Attempt, question: GangQuestion): boolean {
     if (gang.failures === 0 || gang.failures % fullTryEvery === 0) return false;
     if (members.some(({ signature }) => signature === "")) return false;
@@ -330,12 +330,12 @@ export class GangScheduler {
     }
   }
 
-  /** Unless others took or changed it since. */
+  /** Rejects the Pod, unless it was taken or changed meanwhile. */
   #rejectOne(pod: QueuedPod, verdict: MemberVerdict, isOutdated = false): void {
     if (this.#deps.queue.isUnderDecision(pod)) this.#deps.reject(pod, verdict, isOutdated);
   }
 
-  /** Room for the group by taking others away; else why there is none, for people. */
+  /** Finds room for the group by preemption; returns a message when there is none. */
   *#preempt(
     { deps, gang, members }: Attempt,
     question: GangQuestion,
@@ -361,7 +361,7 @@ export class GangScheduler {
     return found ?? "No preemption victims found for incoming preemptor";
   }
 
-  /** Its Pods get the nodes that are made free; they wait until the victims have left. */
+  /** Nominates the freed nodes for the group's Pods, which wait until the victims have left. */
   #awaitRoom(
     attempt: Attempt,
     { nodes, victims }: GangPreemption,
@@ -388,7 +388,7 @@ export class GangScheduler {
     this.#report(attempt, verdict, "waiting_on_preemption");
   }
 
-  /** What changed while the decision took its turns may help: then its Pods are tried again, whatever refused them. */
+  /** Refuses the group. Changes during the decision may help, so its Pods are then retried whatever refused them. */
   #refuse(attempt: Attempt, refused: readonly RefusedMember[], preempted: string): void {
     const { changes, gang, members } = attempt;
     const texts = textsOf(gang);
@@ -406,7 +406,7 @@ export class GangScheduler {
     }
   }
 
-  /** As the last time, without saying it again. */
+  /** Refuses the group as in the last attempt, without another report. */
   #refuseAgain(attempt: Attempt): void {
     this.#failedOnce(attempt);
     for (const pod of attempt.members) this.#deps.queue.refusedAgain(pod);
@@ -420,7 +420,7 @@ export class GangScheduler {
     this.#report(attempt, verdict, "error");
   }
 
-  /** Its Pods back off as one. */
+  /** Counts one failure for the group, so that its Pods back off together. */
   #failedOnce({ gang, members }: Attempt): void {
     const { clock, queue } = this.#deps;
     gang.failures++;
@@ -434,7 +434,7 @@ export class GangScheduler {
   }
 }
 
-/** Of the condition of a group that was not placed. */
+/** Returns the message for the condition of a group that was not placed. */
 function unplacedText(placements: number, preempted: string): string {
   const why = ["pod group is unschedulable", preempted].filter((part) => part !== "").join(", ");
   return `0/${placements} placements are available, first placement status: ${why}`;
