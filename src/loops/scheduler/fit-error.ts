@@ -22,7 +22,7 @@ export function fitErrorText(error: FitError): string {
 
 /** Returns texts such as `2 Insufficient cpu`, sorted as strings, as upstream does. */
 function reasonTexts(counts: ReadonlyMap<number, number>): string[] {
-  // Two reasons may say the same: only one of them leaves hope for preemption.
+  // Two reasons may have the same text, when preemption may help for only one of them.
   const byText = new Map<string, number>();
   for (const [id, count] of counts) {
     const { text } = reasonOf(id);

@@ -8,10 +8,10 @@ export type ClusterEvent =
   /** A node was added, or its capacity, labels or taints changed. */
   | { readonly kind: "node"; readonly slot: number; readonly isStatic: boolean }
   | { readonly kind: "node-gone" }
-  /** A placed Pod left its node, or shrank, or is on its way out. */
+  /** A placed Pod left its node, shrank, or is being deleted. */
   | { readonly kind: "pod-gone"; readonly slot: number | undefined }
   | { readonly kind: "pod-placed"; readonly info: PodInfo }
-  /** `claims`: those that changed, as `namespace/name`; absent: volumes, classes and the like changed. */
+  /** `claims`: changed claims as `namespace/name`. Absent: volumes, classes or similar objects changed. */
   | { readonly kind: "volumes"; readonly claims?: ReadonlySet<string> }
   /**
    * `claims`: those whose status changed, as `namespace/name`; absent: devices were given back or published, or
@@ -31,12 +31,12 @@ export type ClusterEvent =
  */
 export type Hint = "queue" | "queue-if-fits" | "skip";
 
-/** For plugins that look at Node objects alone: only a change of that node can help. */
+/** Hint of plugins that read only Node objects: only a change of that node can help. */
 export function hintByNode(event: ClusterEvent): Hint {
   return event.kind === "node" ? "queue-if-fits" : "skip";
 }
 
-/** Upstream's names, in labels. An event of ours may stand for several of upstream's. */
+/** Upstream's event names for metric labels. One event here may stand for several upstream events. */
 export const eventName: Readonly<Record<ClusterEvent["kind"], string>> = {
   node: "NodeUpdate",
   "node-gone": "NodeDelete",

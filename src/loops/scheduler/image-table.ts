@@ -17,7 +17,7 @@ type Images = NonNullable<Node["status"]>["images"];
 export class ImageTable {
   readonly #images = new Map<string, Image>();
 
-  /** `old` and `now` are what the slot's node listed before, and lists. */
+  /** Applies a node's change: `old` and `now` are its image lists before and after. */
   change(slot: number, old: Images, now: Images): void {
     if (old === now) return;
     for (const name of namesOf(old)) this.#remove(name, slot);

@@ -32,7 +32,7 @@ const doubled = (first: number, count: number): readonly number[] =>
   Array.from({ length: count }, (_, power) => Number((first * 2 ** power).toPrecision(12)));
 const attemptsShownMax = 15;
 
-/** What a running scheduler tells when it is asked. */
+/** Figures of a running scheduler, read at each scrape. */
 export interface SchedulerState {
   readonly assumedPods: number;
   readonly nodes: number;
@@ -114,7 +114,7 @@ export class SchedulerMetrics {
     this.#describeState(set);
   }
 
-  /** Of the scheduler of this term; undefined: none runs. */
+  /** Sets the source of figures: the scheduler of this term. Undefined: no scheduler runs. */
   show(state: (() => SchedulerState) | undefined): void {
     this.#state = state;
   }
@@ -176,7 +176,7 @@ export class SchedulerMetrics {
   }
 }
 
-/** Pods by the plugin that refused them, and their profile. */
+/** Counts Pods by the plugin that refused them and by their profile. */
 export function countByPlugin(pods: Iterable<QueuedPod>): SchedulerState["unschedulable"] {
   const counts = new Map<string, { readonly labels: readonly string[]; count: number }>();
   for (const { info, rejectors } of pods) {
@@ -195,7 +195,7 @@ interface AttemptCells {
   readonly seconds: HistogramCell;
 }
 
-/** The series of one profile. */
+/** The metric series of one profile. */
 export class ProfileMetrics {
   readonly #byResult: Readonly<Record<AttemptResult, AttemptCells>>;
   readonly #makePoint: (point: ExtensionPoint, status: PointStatus) => HistogramCell;
@@ -215,7 +215,7 @@ export class ProfileMetrics {
     seconds.observe(ms / 1000);
   }
 
-  /** Of the decisions of one profile, one at a time. */
+  /** Returns the step timer of one profile, whose decisions run one at a time. */
   steps(clock: Clock): StepTimes {
     let sinceMs = 0;
     return {

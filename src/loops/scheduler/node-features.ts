@@ -6,7 +6,7 @@ import type { Container, Pod } from "#api/gen/types.ts";
 
 const nothing: readonly string[] = [];
 
-/** In the order of their names; part of a Pod's class (pod-info.ts). */
+/** Returns the features that the Pod needs, sorted by name; part of the Pod's class (pod-info.ts). */
 export function featuresNeeded({ spec }: Pod): readonly string[] {
   if (spec === undefined) return nothing;
   const restartsAll =

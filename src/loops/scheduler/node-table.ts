@@ -13,7 +13,7 @@ import { cpuMilli, wholeUnits } from "./amounts.ts";
 import { ImageTable } from "./image-table.ts";
 import type { Requests } from "./requests.ts";
 
-/** Values of one label over all slots: `ids[slot]` numbers the value, -1 where the label is absent. */
+/** Values of one label over all slots: `ids[slot]` is the value's number, or -1 where the label is absent. */
 interface DomainColumn {
   readonly key: string;
   ids: Int32Array;
@@ -22,12 +22,12 @@ interface DomainColumn {
   coverage: Coverage;
 }
 
-/** Of a label over all nodes, as of a static version. */
+/** Distribution of a label over all nodes, for one static version. */
 interface Coverage {
   readonly version: number;
-  /** Every node has it. */
+  /** Whether every node has the label. */
   readonly isComplete: boolean;
-  /** No two nodes have the same value. */
+  /** Whether all values of the label differ. */
   readonly isUnique: boolean;
 }
 
@@ -37,11 +37,11 @@ interface ScalarColumn {
 }
 
 const slotsFirst = 64;
-/** Static changes that are remembered, so that results of static facts are updated by slot. */
+/** Number of static changes remembered, so that results of static facts are updated by slot. */
 const staticChangesKept = 1_024;
-/** So many of the last changes of room are remembered. */
+/** Number of room changes remembered. */
 const changesKept = 16_384;
-/** Columns of node labels that no Pod spreads by any more are dropped past this many. */
+/** Maximum number of label columns; past it, all are dropped, and columns still in use are made again. */
 const columnsMax = 64;
 
 export class NodeTable {
@@ -56,16 +56,16 @@ export class NodeTable {
   cpuScored = new Float64Array(slotsFirst);
   memoryScored = new Float64Array(slotsFirst);
   generation = new Float64Array(slotsFirst);
-  /** Changes with what is used and what there is: cached room and scores carry it. */
+  /** By slot: generation of used and total resources; cached room and scores store it. */
   roomGeneration = new Float64Array(slotsFirst);
-  /** The slots in use: `live[0..size)`, dense, in no promised order. */
+  /** Slots in use: `live[0..size)`, dense, in no particular order. */
   live = new Int32Array(slotsFirst);
-  /** Grows with every change of any node's static facts, and when nodes come or go. */
+  /** Grows with each change of a node's static facts, and with each added or deleted node. */
   staticVersion = 1;
   /** Slots of the last static changes, by version; -1: any slot may have changed. */
   readonly #staticChanged = new Int32Array(staticChangesKept).fill(-1);
 
-  /** Changes of `roomGeneration` so far. */
+  /** Number of changes of `roomGeneration` so far. */
   roomChanges = 0;
   readonly roomChangesKept = changesKept;
   readonly #roomChanged = new Int32Array(changesKept);
@@ -84,7 +84,7 @@ export class NodeTable {
     return this.#size;
   }
 
-  /** Slots that arrays indexed by slot must have room for. */
+  /** Minimum length of arrays that are indexed by slot. */
   get capacity(): number {
     return this.cpuMax.length;
   }
@@ -121,7 +121,7 @@ export class NodeTable {
     return slot;
   }
 
-  /** Its Pods must have been taken off. */
+  /** Deletes a node, whose Pods must have been removed before. */
   delete(name: string): void {
     const slot = this.#slots.get(name);
     if (slot === undefined) return;
@@ -155,7 +155,7 @@ export class NodeTable {
     }
   }
 
-  /** The slot of the change of this number, one of the last `roomChangesKept`. */
+  /** Returns the slot of a room change by its number, which must be one of the last `roomChangesKept`. */
   roomChangedAt(change: number): number {
     return this.#roomChanged[change % changesKept] ?? 0;
   }
@@ -165,14 +165,14 @@ export class NodeTable {
     this.#roomChanged[this.roomChanges++ % changesKept] = slot;
   }
 
-  /** Room is judged again on every node. */
+  /** Invalidates the cached room of every node. */
   touchRoom(): void {
     this.roomGeneration.fill(++this.#generations);
-    // More than anybody can follow: all is looked at again.
+    // More changes than are remembered, so that all users of the changes examine all nodes again.
     this.roomChanges += changesKept + 1;
   }
 
-  /** What is left of a resource that has no column of its own: an extended one, huge pages. */
+  /** Returns the free amount of a resource without its own field: an extended resource, or huge pages. */
   scalarFree(slot: number, name: string): number {
     const column = this.#scalars.get(name);
     return column === undefined ? 0 : (column.max[slot] ?? 0) - (column.used[slot] ?? 0);
@@ -188,7 +188,7 @@ export class NodeTable {
 
   domains(key: string): DomainColumn {
     const known = this.#columns.get(key);
-    // A column whose values went out of use (host names come and go) is made anew.
+    // A column with many unused values is made anew, because values such as host names come and go.
     if (known !== undefined && known.names.length <= 2 * this.size + slotsFirst) return known;
     const column = {
       key,
@@ -201,7 +201,7 @@ export class NodeTable {
       const slot = this.live[i] ?? 0;
       this.#label(column, slot, this.node(slot));
     }
-    // Value numbers may have changed, so everything derived from them is out of date.
+    // The numbers of values may have changed, which invalidates everything derived from them.
     if (known !== undefined || this.#columns.size >= columnsMax) this.#noteStatic(-1);
     if (this.#columns.size >= columnsMax) this.#columns.clear();
     this.#columns.set(key, column);
@@ -228,7 +228,7 @@ export class NodeTable {
     this.staticVersion++;
   }
 
-  /** O(nodes) after a static change. */
+  /** Takes O(nodes) after a static change. */
   coverage(key: string): Coverage {
     const column = this.domains(key);
     if (column.coverage.version === this.staticVersion) return column.coverage;
@@ -333,7 +333,7 @@ function grown(column: Float64Array, size: number): Float64Array<ArrayBuffer> {
   return next;
 }
 
-/** What filters read of a node besides its resources has not changed. */
+/** Whether the fields of a node that filters read besides resources are unchanged. */
 export function haveSameStaticFacts(a: Node, b: Node): boolean {
   return (
     a.spec?.unschedulable === b.spec?.unschedulable &&

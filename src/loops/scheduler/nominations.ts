@@ -36,14 +36,14 @@ export class Nominations {
     if (onNode?.size === 0) this.#byNode.delete(nodeName);
   }
 
-  /** Nominated to the node, of at least this Pod's priority, and not the Pod itself. */
+  /** Returns the Pods nominated to the node, except `info`, whose priority is at least that of `info`. */
   on(nodeName: string, info: PodInfo): PodInfo[] {
     const onNode = this.#byNode.get(nodeName);
     if (onNode === undefined) return [];
     return [...onNode.values()].filter((n) => n.priority >= info.priority && n.uid !== info.uid);
   }
 
-  /** Refuses feasible nodes where the Pod fits only without the nominated ones: -1 keeps, else why. */
+  /** Refuses feasible nodes where the Pod does not fit beside the nominated Pods. A verdict is -1 or a reason id. */
   exclude(cycle: Cycle, verdictWithNominated: (slot: number) => number): void {
     if (this.#nodeOf.size === 0 || cycle.count === 0) return;
     const { nodes } = cycle.cache;

@@ -11,15 +11,15 @@ import type { NamespaceLabels, Selectable } from "./selection.ts";
 import { hintsOf } from "./selection.ts";
 import { Tally } from "./tally.ts";
 
-/** `anti`: must not come near; `wish`: weight for or against; `follow`: a required affinity, scored. */
+/** `anti`: required anti-affinity. `wish`: preferred term with a weight. `follow`: required affinity, which is scored. */
 type TermKind = "anti" | "wish" | "follow";
 
 export interface TermGroup {
   readonly kind: TermKind;
   readonly term: Term;
-  /** For `wish`: what one Pod having the term adds to the score. */
+  /** For `wish`: the score that one Pod with the term adds. */
   readonly weight: number;
-  /** Read-only for callers. */
+  /** Callers must not change it. */
   readonly tally: Tally;
 }
 
@@ -46,7 +46,7 @@ export class PlacedTerms {
     for (const term of info.affinity) this.#change("follow", term, 0, slot, sign);
   }
 
-  /** The groups whose term takes this Pod. */
+  /** Returns the groups whose term selects this Pod. */
   concerning(pod: Selectable): readonly TermGroup[] {
     if (this.#groups.size === 0) return [];
     const found: TermGroup[] = [];

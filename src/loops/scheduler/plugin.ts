@@ -18,16 +18,16 @@ import type { PodInfo } from "./pod-info.ts";
 import type { NamespaceLabels } from "./selection.ts";
 
 export interface Plugin {
-  /** Upstream's name; unique. The reasons of its refusals carry it (`reasonId`). */
+  /** Upstream's name; unique. It is part of the reasons of the plugin's refusals (`reasonId`). */
   readonly name: string;
 
-  /** Why no node can take the Pod, in upstream's words; undefined when nodes are to be asked. */
+  /** Returns why no node can take the Pod, in upstream's words. Undefined: the nodes decide. */
   readonly preFilter?: (info: PodInfo) => string | undefined;
-  /** A reason id, or -1 when the node passes. Reads nothing but the Pod's class and the Node object. */
+  /** Returns a reason id, or -1 when the node passes. Reads only the Pod's class and the Node object. */
   readonly nodeFilter?: NodeFilter;
-  /** The reason ids of all that the node lacks. Reads nothing but the class's requests and the sums. */
+  /** Returns the reason ids of all resources that the node lacks. Reads only the class's requests and the sums. */
   readonly roomFilter?: RoomFilter;
-  /** Keeps the slots that pass: see Cycle.keep. It must not walk Pods. */
+  /** Keeps the slots that pass: see Cycle.keep. It must not iterate over Pods. */
   readonly filter?: (cycle: Cycle) => void;
 
   /**
@@ -35,7 +35,7 @@ export interface Plugin {
    * @returns upstream's words for it; "" when it has nothing to say.
    */
   readonly postFilter?: (info: PodInfo) => string;
-  /** Takes what the Pod needs on its node beyond room; undefined when that is nothing. Once per decision. */
+  /** Reserves what the Pod needs on its node besides room. Undefined: nothing to reserve. Once per decision. */
   readonly reserve?: (info: PodInfo, node: Node) => Reservation | undefined;
 
   /**
@@ -53,9 +53,9 @@ export interface Plugin {
    * until something got looser (`Cache.loosened`). True by itself of `nodeFilter` and `roomFilter`.
    */
   readonly isSharedByClass?: boolean;
-  /** What its verdict depends on beyond the Pod's class, as text; "" when nothing. Upstream's SignPod. */
+  /** Returns the facts beyond the Pod's class that decide the verdict, as text; "" for none. Upstream's SignPod. */
   readonly sign?: (info: PodInfo) => string;
-  /** Upstream's QueueingHintFn. Absent for plugins that refuse nothing. */
+  /** Upstream's QueueingHintFn. Absent for plugins that never refuse. */
   readonly hint?: (event: ClusterEvent, info: PodInfo) => Hint;
 }
 
@@ -68,24 +68,24 @@ interface Score {
   readonly run: (cycle: Cycle, scores: Float64Array) => boolean;
 }
 
-/** Upstream's Reserve, PreBind and Unreserve, of one decision. */
+/** Upstream's Reserve, PreBind and Unreserve of one decision. */
 export interface Reservation {
-  /** Of the plugin: it names the failure of `preBind`. */
+  /** Name of the plugin, used in the message when `preBind` fails. */
   readonly plugin: string;
-  /** Makes true what the bind needs; rejects when that fails, and when `signal` aborts. Called once. */
+  /** Fulfils the prerequisites of the bind; rejects on failure and when `signal` aborts. Called once. */
   preBind(signal: AbortSignal): Promise<void>;
-  /** Gives back what was taken: the Pod is not bound. */
+  /** Releases the reservation, because the Pod is not bound. */
   unreserve(): void;
 }
 
-/** Plugins are made once per scheduler. */
+/** Makes a plugin; called once per scheduler. */
 export type PluginFactory = (deps: PluginDeps) => Plugin;
 
 export interface PluginDeps {
   readonly namespaces: NamespaceLabels;
   readonly volumes: VolumeLookup;
-  /** Absent: no Services. */
+  /** Absent: there are no Services. */
   readonly services?: ServicesOf;
-  /** Absent: nobody knows of devices, and Pods with claims are not looked at. */
+  /** Absent: devices are unknown, and Pods with claims are not examined. */
   readonly devices?: DeviceLookup;
 }

@@ -15,21 +15,21 @@ import type { NodeTable } from "./node-table.ts";
 import type { PodInfo } from "./pod-info.ts";
 import type { Requests } from "./requests.ts";
 
-/** A reason id, or `fits`; of the Pod's class and the Node object alone. */
+/** Returns a reason id or `fits`; depends only on the Pod's class and the Node object. */
 export type NodeFilter = (info: PodInfo, node: Node) => number;
 
-/** A score of the Pod's class and the Node object alone; scaled to 0..100 over the feasible nodes. */
+/** A score that depends only on the Pod's class and the Node object, scaled to 0..100 over the feasible nodes. */
 export interface NodeScore {
   readonly weight: number;
-  /** The largest raw value is the worst. */
+  /** Whether the largest raw value is the worst. */
   readonly isReversed: boolean;
   readonly raw: (info: PodInfo, node: Node) => number;
 }
 
-/** Reason ids of all that is missing; of the class's requests and the node's sums alone. */
+/** Returns the reason ids of all lacking resources; depends only on the class's requests and the node's sums. */
 export type RoomFilter = (nodes: NodeTable, requests: Requests, slot: number) => readonly number[];
 
-/** 0..100, of the class's requests and the node's sums alone. */
+/** A score 0..100 that depends only on the class's requests and the node's sums. */
 export interface RoomScore {
   readonly weight: number;
   readonly score: (nodes: NodeTable, requests: Requests, slot: number) => number;
@@ -43,52 +43,52 @@ export interface ClassRules {
 }
 
 export interface PodClass {
-  /** A Pod of the class: its spec stands for all. */
+  /** A Pod of the class, whose spec represents all of its Pods. */
   readonly sample: PodInfo;
-  /** The last age in which a Pod had it. */
+  /** Age in which the class was last used by a Pod. */
   usedAt: number;
-  /** Verdict by slot: `fits` or a reason id. */
+  /** By slot: `fits` or a reason id. */
   verdict: Int32Array;
-  /** Raw values by node score, by slot. */
+  /** By node score: raw values by slot. */
   nodeScores: readonly Float64Array[];
-  /** Node generation the two were made at, by slot. */
+  /** By slot: node generation of the verdict and the raw values. */
   generation: Float64Array;
-  /** As of this static version every verdict is up to date, and: do all fit, has any node a score. */
+  /** Static version for which all verdicts are up to date, with summaries of the verdicts and node scores. */
   checked: Checked;
-  /** Whether no room filter misses anything, by slot: 1 or 0. */
+  /** By slot: 1 when no room filter finds a lack, else 0. */
   room: Uint8Array;
-  /** The weighted sum of the room scores, by slot; 0 without room. */
+  /** By slot: weighted sum of the room scores; 0 without room. */
   roomScore: Float64Array;
-  /** Room generation the two were made at, by slot. */
+  /** By slot: room generation of `room` and `roomScore`. */
   roomGeneration: Float64Array;
-  /** By spread constraint; see pod-topology-spread.ts. */
+  /** By spread constraint: participating nodes; see pod-topology-spread.ts. */
   readonly participations: Map<string, Participation>;
-  /** The last refusal that time alone cannot change; see schedule-algorithm.ts. */
+  /** The last refusal that the passing of time cannot change; see schedule-algorithm.ts. */
   refused: Refusal | undefined;
-  /** The last time preemption found nothing, as a cache version, and the text of it. */
+  /** Cache version and message of the last preemption attempt without result. */
   preemptionFutile: { readonly version: number; readonly text: string };
 }
 
 interface Refusal {
-  /** `Cache.loosened`: it holds while that stays. */
+  /** Value of `Cache.loosened` at the refusal, which holds while that value stays the same. */
   readonly loosened: number;
   readonly error: FitError;
-  /** On no node taking Pods away might help. */
+  /** Whether preemption could help on no node. */
   readonly isHopeless: boolean;
 }
 
-/** Which nodes count for a spread constraint, as of a static version; brought up to date for the nodes that changed. */
+/** The nodes that participate in a spread constraint, for a static version; updated for the changed nodes. */
 export interface Participation {
   version: number;
-  /** Domains with such a node. */
+  /** Domains with at least one participating node. */
   eligible: Int32Array;
-  /** Such nodes. */
+  /** Number of participating nodes. */
   count: number;
-  /** 1 for such a node, by slot. */
+  /** By slot: 1 for a participating node. */
   slots: Uint8Array;
-  /** The domain that a slot is counted in, by slot; -1: none. */
+  /** By slot: the domain in which the node is counted; -1: none. */
   domainOf: Int32Array;
-  /** Such nodes, by domain. */
+  /** By domain: number of participating nodes. */
   perDomain: Int32Array;
 }
 
@@ -101,7 +101,7 @@ interface Checked {
 
 export const fits = -1;
 const bytesMax = 128 * 1024 * 1024;
-/** verdict 4, generation 8, room 1, roomScore 8, roomGeneration 8. */
+/** Bytes per slot: verdict 4, generation 8, room 1, roomScore 8, roomGeneration 8. */
 const bytesPerSlot = 29;
 const bytesPerScore = 8;
 const classesMin = 16;
@@ -110,7 +110,7 @@ const classesMax = 1_024;
 export class PodClasses {
   readonly #nodes: NodeTable;
   readonly #rules: ClassRules;
-  /** In order of use: the first is the least recently used. */
+  /** In order of use: the first class is the least recently used one. */
   readonly #classes = new Map<string, PodClass>();
   #age = 0;
 
@@ -145,7 +145,7 @@ export class PodClasses {
     return made;
   }
 
-  /** Lets go of classes that no Pod had since the last call. */
+  /** Drops the classes that no Pod has used since the last call. */
   age(): void {
     for (const [key, { usedAt }] of this.#classes) {
       if (usedAt === this.#age) break;
@@ -154,7 +154,7 @@ export class PodClasses {
     this.#age++;
   }
 
-  /** Brings the class's verdict on one slot up to date and returns it. */
+  /** Updates and returns the class's verdict on one slot. */
   verdict(podClass: PodClass, slot: number): number {
     const generation = this.#nodes.generation[slot] ?? 0;
     if (podClass.generation[slot] !== generation) {
@@ -164,7 +164,7 @@ export class PodClasses {
     return podClass.verdict[slot] ?? fits;
   }
 
-  /** Brings all verdicts up to date, so that columns can be read without asking per slot. */
+  /** Updates all verdicts, so that callers can read the columns without a check per slot. */
   check(podClass: PodClass): PodClass["checked"] {
     const nodes = this.#nodes;
     if (podClass.checked.version === nodes.staticVersion) return podClass.checked;
@@ -181,7 +181,7 @@ export class PodClasses {
     return podClass.checked;
   }
 
-  /** Brings room and its score on one slot up to date. */
+  /** Updates the room and the room score of one slot. */
   judgeRoom(podClass: PodClass, slot: number): void {
     const nodes = this.#nodes;
     const { requests } = podClass.sample;
@@ -197,7 +197,7 @@ export class PodClasses {
     podClass.roomScore[slot] = sum;
   }
 
-  /** The reason ids of all that room filters miss on the slot. */
+  /** Returns the reason ids of all resources that the slot lacks according to the room filters. */
   lackOf(requests: Requests, slot: number): readonly number[] {
     const { roomFilters } = this.#rules;
     const lack = roomFilters[0]?.(this.#nodes, requests, slot) ?? lacksNothing;

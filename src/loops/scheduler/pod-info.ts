@@ -24,7 +24,7 @@ import { ownerSelection, spreadSelection, termSelection } from "./selection.ts";
 
 export interface HostPort {
   readonly protocol: string;
-  /** "0.0.0.0": all addresses. */
+  /** Host address; "0.0.0.0" means all addresses. */
   readonly ip: string;
   readonly port: number;
 }
@@ -35,7 +35,7 @@ export interface Term {
 }
 
 interface WeightedTerm extends Term {
-  /** Negative for anti-affinity. */
+  /** Weight of the term; negative for anti-affinity. */
   readonly weight: number;
 }
 
@@ -46,7 +46,7 @@ export interface Spread {
   readonly minDomains: number;
   readonly honorAffinity: boolean;
   readonly honorTaints: boolean;
-  /** The Pod itself would count. */
+  /** Whether the constraint's selector matches the Pod itself. */
   readonly selfMatch: boolean;
 }
 
@@ -57,33 +57,33 @@ export interface PodInfo extends Selectable {
   readonly priority: number;
   readonly requests: Requests;
   readonly hostPorts: readonly HostPort[];
-  /** Names of its claims. */
+  /** Names of the Pod's claims. */
   readonly claims: readonly string[];
-  /** Of in-tree plugins, named by its volumes without a claim. */
+  /** Disks of in-tree plugins that the Pod's volumes name without a claim. */
   readonly disks: readonly InlineDisk[];
   readonly affinity: readonly Term[];
   readonly antiAffinity: readonly Term[];
   readonly preferred: readonly WeightedTerm[];
   readonly spreadHard: readonly Spread[];
   readonly spreadSoft: readonly Spread[];
-  /** It has no constraints of its own: those of the profile hold, `spreadSoft` are the built-in ones. */
+  /** Whether the Pod has no constraints of its own: the profile's apply, and `spreadSoft` has the built-in ones. */
   readonly spreadByDefault: boolean;
-  /** The Pods of its ReplicaSet, StatefulSet or ReplicationController: what default constraints count. */
+  /** Selects the Pods of its ReplicaSet, StatefulSet or ReplicationController, which default constraints count. */
   readonly siblings: Selection | undefined;
   readonly tolerations: readonly Toleration[];
-  /** Equal for Pods that fit and score alike on every node, leaving out what others' terms say of them. */
+  /** Equal for Pods that fit and score alike on every node, apart from the terms of other Pods. */
   readonly classKey: string;
-  /** The object this was compiled from, or a later one with the same spec and labels. */
+  /** The Pod from which this was compiled, or a later version of it with the same spec and labels. */
   pod: Pod;
 }
 
-/** As upstream's built-in default: spread over nodes and, more loosely, over zones. */
+/** Upstream's built-in default: spreading over nodes and, with a larger maxSkew, over zones. */
 const defaultSpreading = [
   { topologyKey: "kubernetes.io/hostname", maxSkew: 3 },
   { topologyKey: "topology.kubernetes.io/zone", maxSkew: 5 },
 ] as const;
 
-/** Upstream looks up the selectors of these; the Pods of any other owner are not spread by default. */
+/** Kinds of owners whose selectors upstream looks up; Pods of other owners are not spread by default. */
 const spreadOwners: ReadonlySet<string> = new Set([
   "apps/v1 ReplicaSet",
   "apps/v1 StatefulSet",
@@ -130,7 +130,7 @@ export function schedulerNameOf(pod: Pod): string {
   return pod.spec?.schedulerName ?? "default-scheduler";
 }
 
-/** Same spec and labels as far as scheduling goes: the compiled form still holds. */
+/** Whether spec and labels are the same for scheduling, so that the compiled form is still valid. */
 export function sameForScheduling(a: Pod, b: Pod): boolean {
   if (a.metadata?.uid !== b.metadata?.uid) return false;
   const ended = a.metadata?.deletionTimestamp !== b.metadata?.deletionTimestamp;
@@ -142,7 +142,7 @@ export function sameForScheduling(a: Pod, b: Pod): boolean {
   return withoutNode(a) === withoutNode(b);
 }
 
-/** The names of claims that were made from templates for the Pod. */
+/** Whether both versions have the same claims made from templates. */
 export function haveSameClaims(a: Pod, b: Pod): boolean {
   return jsonEqual(a.status?.resourceClaimStatuses, b.status?.resourceClaimStatuses);
 }
@@ -221,7 +221,7 @@ function podSpreads(
   };
 }
 
-/** Upstream's built-in constraints. Pods of one controller are spread without being asked. */
+/** Returns upstream's built-in constraints, which spread the Pods of one controller without a constraint in the spec. */
 export function defaultSpreads(selection: Selection): Spread[] {
   const common = { minDomains: 1, honorAffinity: true, honorTaints: false, selfMatch: true };
   return defaultSpreading.map((d) => ({ ...d, ...common, selection }));

@@ -17,7 +17,7 @@ const units: Readonly<Record<string, string>> = {
   "ephemeral-storage": "bytes",
 };
 
-/** `pods` is asked at each scrape. */
+/** `pods` is called at each scrape. */
 export function podResourceMetrics(pods: () => Iterable<Pod>): MetricSet {
   const set = new MetricSet();
   const of = "of a Pod as a whole, with its overhead, in the unit of the resource.";
@@ -47,7 +47,7 @@ function* rowsOf(
   }
 }
 
-/** A Pod without a node cannot have ended, whatever its status says. */
+/** Whether the Pod has finished. A Pod without a node cannot have finished, whatever its status says. */
 function hasEnded({ spec, status }: Pod): boolean {
   const isPlaced = (spec?.nodeName ?? "") !== "";
   return isPlaced && (status?.phase === "Succeeded" || status?.phase === "Failed");

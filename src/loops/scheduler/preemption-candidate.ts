@@ -1,10 +1,10 @@
-/** What preemption proposes for one node. */
+/** A preemption candidate: what preemption proposes for one node. */
 import type { PodInfo } from "./pod-info.ts";
 
-/** A node, and the Pods to take off it, the most important one first. */
+/** A node with the Pods to evict from it, the most important first. */
 export interface Preemption {
   readonly nodeName: string;
   readonly victims: readonly PodInfo[];
-  /** Victims whose going breaks a disruption budget. */
+  /** Number of victims whose eviction violates a disruption budget. */
   readonly budgetsBroken: number;
 }

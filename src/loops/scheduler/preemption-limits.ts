@@ -3,7 +3,7 @@
  * After  k/k pkg/scheduler/framework/plugins/defaultpreemption, calculateNumCandidates.
  */
 export interface PreemptionLimits {
-  /** Of the nodes where it might help, 0 to 100. */
+  /** Percentage of the nodes where preemption might help, 0 to 100. */
   readonly minCandidateNodesPercentage: number;
   readonly minCandidateNodesAbsolute: number;
 }

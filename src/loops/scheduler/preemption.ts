@@ -20,7 +20,7 @@ import type { Preemption } from "./preemption-candidate.ts";
 interface PreemptionDeps {
   readonly cache: Cache;
   readonly decider: ScheduleAlgorithm;
-  /** Budgets of a namespace. */
+  /** Returns the disruption budgets of a namespace. */
   readonly budgets: (namespace: string) => readonly PodDisruptionBudget[];
   readonly limits: PreemptionLimits;
 }
@@ -28,7 +28,7 @@ interface PreemptionDeps {
 interface Preemptions {
   /** Best first. */
   readonly candidates: readonly Preemption[];
-  /** Where nothing can be done: nodes by why, in upstream's words. */
+  /** By reason, in upstream's words: number of nodes where preemption does not help. */
   readonly refusals: ReadonlyMap<string, number>;
 }
 
@@ -54,7 +54,7 @@ export function findPreemptions(
   return { candidates: candidates.toSorted(compareCandidates), refusals };
 }
 
-/** True while Pods that make room for it are still leaving the node it was nominated to. */
+/** Whether Pods that make room for the Pod are still terminating on its nominated node. */
 export function isRoomComing(cache: Cache, info: PodInfo, nodeName: string): boolean {
   const slot = cache.nodes.slotOf(nodeName);
   if (slot === undefined) return false;
@@ -102,7 +102,7 @@ function candidateOn(deps: PreemptionDeps, info: PodInfo, slot: number): Preempt
   }
 }
 
-/** The candidates, the one that hurts least first, and each one's victims by importance. */
+/** Sorts the candidates, least harmful first, and the victims of each, most important first. */
 export function sortPreemptions(candidates: readonly Preemption[]): readonly Preemption[] {
   const ordered = candidates.map((one) => ({
     ...one,
@@ -123,7 +123,7 @@ function startOf(info: PodInfo): string {
   return info.pod.status?.startTime ?? "9";
 }
 
-/** Pods whose going would break a budget, and the others; both most important first. */
+/** Splits Pods into those whose eviction would violate a budget and the others; each most important first. */
 function splitByBudget(deps: PreemptionDeps, pods: readonly PodInfo[]) {
   const broken: PodInfo[] = [];
   const kept: PodInfo[] = [];
@@ -146,12 +146,12 @@ function budgetsOf(deps: PreemptionDeps, pod: PodInfo): PodDisruptionBudget[] {
     const { selector } = budget.spec ?? {};
     if (selector === undefined) return false;
     const compiled = selectorFromLabelSelector(selector);
-    // As upstream, one that selects everything protects nothing here.
+    // As upstream, a budget whose selector selects everything protects no Pod here.
     return compiled.requirements.length > 0 && labelsMatch(compiled, pod.labels);
   });
 }
 
-/** Negative when `a` hurts less. */
+/** Negative when `a` is less harmful. */
 function compareCandidates(a: Preemption, b: Preemption): number {
   return (
     a.budgetsBroken - b.budgetsBroken ||
@@ -166,14 +166,14 @@ function highest(candidate: Preemption): number {
   return candidate.victims[0]?.priority ?? 0;
 }
 
-/** Shifted, so that many Pods of negative priority do not look cheaper than one. */
+/** Priorities are shifted, so that many Pods of negative priority do not seem cheaper than one. */
 function priorities(candidate: Preemption): number {
   let sum = 0;
   for (const victim of candidate.victims) sum += victim.priority + 2 ** 31;
   return sum;
 }
 
-/** Of the most important victims, the earliest start; the node where that is latest wins. */
+/** Compares the earliest start times of the victims of the highest priority; the node with the later one comes first. */
 function compareStarts(a: Preemption, b: Preemption): number {
   const left = earliestStart(a);
   const right = earliestStart(b);

@@ -29,7 +29,7 @@ interface PreemptorDeps {
   readonly metrics?: SchedulerMetrics;
   readonly cache: Cache;
   readonly nominations: Nominations;
-  /** Of a namespace. */
+  /** Returns the disruption budgets of a namespace. */
   readonly budgets: (namespace: string) => readonly PodDisruptionBudget[];
   readonly profileOf: (info: PodInfo) => PreemptingProfile;
 }
@@ -47,7 +47,7 @@ interface Asked {
 }
 
 export interface Preempted {
-  /** For the Pod's event; "" when preemption made room. */
+  /** Message for the Pod's event; "" when preemption made room. */
   readonly text: string;
   readonly nominatedNodeName?: string;
 }
@@ -117,7 +117,7 @@ export class Preemptor {
     return this.#makeRoom(info, best);
   }
 
-  /** Whom to take off which node, or why nobody. */
+  /** Returns the candidates (nodes and victims), or a message why there are none. */
   #findRoom(
     info: PodInfo,
     error: FitError,
@@ -182,7 +182,7 @@ export class Preemptor {
   }
 }
 
-/** As upstream: what a dry run said on each node where it might help; on the others it is not helpful. */
+/** Returns upstream's message: the dry run's reason on each node it examined; preemption is not helpful on the others. */
 function futileText(
   { nodeCount }: FitError,
   refusals: ReadonlyMap<string, number>,

@@ -23,11 +23,11 @@ import type { SampleSize } from "./sample-size.ts";
 import { leastAllocated, type ScoringStrategy } from "./scoring-strategy.ts";
 
 export interface Profile {
-  /** Pods that name it are its own. */
+  /** Pods with this `schedulerName` belong to the profile. */
   readonly schedulerName: string;
-  /** In upstream's order, whatever the order of the configuration. */
+  /** Plugins in upstream's order, whatever the order of the configuration. */
   readonly plugins: readonly PluginFactory[];
-  /** How Pods of lower priority make room, upstream's DefaultPreemption; undefined: they do not. */
+  /** Limits of upstream's DefaultPreemption. Undefined: Pods of lower priority are not preempted. */
   readonly preemption: PreemptionLimits | undefined;
   readonly sample: SampleSize;
 }
@@ -35,21 +35,21 @@ export interface Profile {
 export interface PluginArguments {
   readonly strategy: ScoringStrategy;
   readonly ignoredResources: IgnoredResources;
-  /** What NodeResourcesBalancedAllocation keeps in balance. */
+  /** Resources that NodeResourcesBalancedAllocation balances. */
   readonly balancedResources: readonly string[];
-  /** What a required affinity of a placed Pod adds to the score, 0 to 100. */
+  /** Score that a required affinity of a placed Pod adds, 0 to 100. */
   readonly hardPodAffinityWeight: number;
   readonly ignorePreferredTermsOfExistingPods: boolean;
-  /** Of Pods without constraints of their own. */
+  /** Constraints for Pods without constraints of their own. */
   readonly defaultConstraints: DefaultConstraints;
-  /** For all Pods of the profile, beside their own. */
+  /** Affinity for all Pods of the profile, in addition to their own. */
   readonly addedAffinity: AddedAffinity;
   readonly preemption: PreemptionLimits;
-  /** How long a Pod waits for its volumes to be bound. */
+  /** Maximum time that a Pod waits for its volumes to be bound. */
   readonly bindTimeoutMs: number;
 }
 
-/** What runs of a plugin; `weight` undefined: its own. */
+/** Enabled parts of a plugin. `weight` undefined: the plugin's default. */
 export interface PluginParts {
   readonly filters: boolean;
   readonly scores: boolean;
@@ -75,7 +75,7 @@ export const defaultProfile: Profile = {
   sample: "all",
 };
 
-/** The default plugins with other arguments, and of each the parts that `partsOf` its name says. */
+/** Returns the default plugins with the given arguments, each reduced to the parts that `partsOf` returns for its name. */
 export function choosePlugins(
   chosen: PluginArguments,
   partsOf: (name: string) => PluginParts,

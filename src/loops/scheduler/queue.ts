@@ -25,25 +25,25 @@ type Place = "active" | "backoff" | "unschedulable" | "gated" | "out";
 export interface QueuedPod {
   info: PodInfo;
   place: Place;
-  /** Order of arrival, kept over retries: the elder of equal priority goes first. */
+  /** Order of arrival, kept over retries: of equal priorities, the older Pod is first. */
   readonly order: number;
   attempts: number;
   readonly addedMs: number;
-  /** When it came into the active queue for the first time; gated Pods have not. */
+  /** Time of the first entry into the active queue. Undefined: not yet, for example while gated. */
   firstActiveMs: number | undefined;
-  /** When the try under way began. */
+  /** Start of the current attempt. */
   poppedMs: number;
-  /** When the last try ended; backoff and the five minutes count from here. */
+  /** End of the last attempt, from which the backoff and the five minutes are counted. */
   triedMs: number;
-  /** In backoff: when it ends. */
+  /** End of the backoff, when the Pod is in backoff. */
   dueMs: number;
-  /** The plugins that refused it last. */
+  /** Plugins that refused the Pod in the last attempt. */
   rejectors: ReadonlySet<string>;
-  /** Waiting Pods with the same one are judged alike by every event. */
+  /** Waiting Pods with equal signatures are judged alike by every event. */
   signature: string;
 }
 
-/** Waiting Pods, by upstream's names for where they wait. */
+/** Number of waiting Pods, by upstream's names of the parts of the queue. */
 export interface PendingCounts {
   active: number;
   backoff: number;
@@ -51,13 +51,13 @@ export interface PendingCounts {
   gated: number;
 }
 
-/** A Pod came into a part of the queue, by upstream's names of parts and events. */
+/** Called when a Pod enters a part of the queue, with upstream's names of parts and events. */
 type OnIncoming = (queue: keyof PendingCounts, event: string) => void;
 
 export interface QueueOptions {
   readonly backoffFirstMs: number;
   readonly backoffMostMs: number;
-  /** A Pod is tried again after this time though nothing happened: hints may have gaps. */
+  /** Time after which a Pod is retried without any event, because hints may have gaps. */
   readonly unschedulableMostMs: number;
 }
 
@@ -85,11 +85,11 @@ export class SchedulingQueue {
   readonly #isHeld: (info: PodInfo) => boolean;
   readonly #pods = new Map<string, QueuedPod>();
   readonly #active = new Heap<QueuedPod>(byPriority);
-  /** In windows of a second, within one as the active queue: a free scheduler takes the first before it is due. */
+  /** Ordered by windows of a second, within one like the active queue. An idle scheduler takes the first Pod early. */
   readonly #backoff = new Heap<Due>(
     (a, b) => windowOf(a) - windowOf(b) || byPriority(a.pod, b.pod),
   );
-  /** After errors: they wait until they are due. */
+  /** Pods in backoff after errors; they are never taken early. */
   readonly #errorBackoff = new Heap<Due>((a, b) => a.dueMs - b.dueMs);
   readonly #unschedulable = new Map<string, Set<QueuedPod>>();
   #orders = 0;
@@ -98,7 +98,7 @@ export class SchedulingQueue {
   #flushTimer: Timer | undefined;
   #closed = false;
 
-  /** `wake` is called when the active queue gets its first Pod. `isHeld`: others must come before it is tried. */
+  /** `wake` is called when the active queue gets its first Pod. `isHeld`: whether the Pod must wait for other Pods. */
   constructor(
     deps: {
       clock: Clock;
@@ -123,14 +123,14 @@ export class SchedulingQueue {
     return this.#activeCount;
   }
 
-  /** Walks all Pods: a scrape calls it, no scheduling cycle. */
+  /** Counts waiting Pods by a walk over all Pods; meant for scrapes, not for scheduling cycles. */
   pendingCounts(): PendingCounts {
     const counts: PendingCounts = { active: 0, backoff: 0, unschedulable: 0, gated: 0 };
     for (const { place } of this.#pods.values()) if (place !== "out") counts[place]++;
     return counts;
   }
 
-  /** Pods that no node fits, in no order. */
+  /** Yields the Pods that fit no node, in no particular order. */
   *unschedulable(): Generator<QueuedPod> {
     for (const siblings of this.#unschedulable.values()) yield* siblings;
   }
@@ -139,7 +139,7 @@ export class SchedulingQueue {
     return this.#pods.get(uid);
   }
 
-  /** A new Pod, or one whose spec, labels or gates changed, or that is held no more: it may go at once. */
+  /** Adds a Pod that is new, was changed in spec, labels or gates, or is no longer held; it may be tried at once. */
   put(info: PodInfo): void {
     const known = this.#pods.get(info.uid);
     const gated = isGated(info.pod) || this.#isHeld(info);
@@ -177,18 +177,18 @@ export class SchedulingQueue {
     this.#pods.delete(uid);
   }
 
-  /** Takes the next Pod; it stays known until `delete`, `refused` or `failed`. */
+  /** Takes the next Pod, which stays known until `delete`, `refused` or `failed`. */
   pop(): QueuedPod | undefined {
     for (;;) {
       const pod = this.#active.pop() ?? this.#popBackoff();
       if (pod === undefined) return undefined;
-      // Pods that left, or left and came back, leave dead entries in the heap.
+      // Pods that left the heap, perhaps temporarily, leave stale entries in it.
       if (pod.place !== "active") continue;
       return this.#began(pod);
     }
   }
 
-  /** As `pop`, one that waits for whatever but its gates; undefined when it does not. */
+  /** Like `pop`, for one waiting Pod in any part of the queue but the gated one. Undefined: it is not there. */
   take(uid: string): QueuedPod | undefined {
     const pod = this.#pods.get(uid);
     if (pod === undefined || pod.place === "out" || pod.place === "gated") return undefined;
@@ -202,7 +202,7 @@ export class SchedulingQueue {
     return pod;
   }
 
-  /** Nothing is active: the first of those that wait for their backoff becomes so. After upstream's SchedulerPopFromBackoffQ. */
+  /** Activates the first Pod in backoff when no Pod is active. After upstream's SchedulerPopFromBackoffQ. */
   #popBackoff(): QueuedPod | undefined {
     for (;;) {
       const first = this.#backoff.pop();
@@ -216,12 +216,12 @@ export class SchedulingQueue {
     }
   }
 
-  /** It was popped, and nothing has put it elsewhere since. */
+  /** Whether the Pod was popped and has not been moved since. */
   isUnderDecision(pod: QueuedPod): boolean {
     return this.#pods.get(pod.info.uid) === pod && pod.place === "out";
   }
 
-  /** No node fits: waits for something to change. `podSignature` is that of ScheduleAlgorithm. */
+  /** Records that no node fits; the Pod waits for a change. `podSignature` is the signature of ScheduleAlgorithm. */
   refused(pod: QueuedPod, rejectors: ReadonlySet<string>, podSignature: string): void {
     if (this.#pods.get(pod.info.uid) !== pod) return;
     assert(pod.place === "out", "only a Pod under decision is refused", { place: pod.place });
@@ -230,7 +230,7 @@ export class SchedulingQueue {
     this.#rest(pod);
   }
 
-  /** As the last time. */
+  /** Records a refusal for the same reasons as the last one. */
   refusedAgain(pod: QueuedPod): void {
     if (this.#pods.get(pod.info.uid) !== pod) return;
     assert(pod.place === "out", "only a Pod under decision is refused", { place: pod.place });
@@ -247,7 +247,7 @@ export class SchedulingQueue {
     this.#armFlush();
   }
 
-  /** The bind failed: the Pod is retried after backoff; no event is needed. */
+  /** Records a failed bind; the Pod is retried after its backoff, without an event. */
   failed(pod: QueuedPod, notBeforeMs = 0): void {
     if (this.#pods.get(pod.info.uid) !== pod) return;
     this.#leave(pod);
@@ -255,7 +255,7 @@ export class SchedulingQueue {
     this.#retry(pod, "ScheduleAttemptFailure", this.#errorBackoff);
   }
 
-  /** Asks, for one Pod of each signature, whether the event may help; if so, requeues them all. `event` is its name. */
+  /** Asks for one Pod of each signature whether the event may help, and if so requeues all Pods of the signature. `event` is its name. */
   moveAllToActiveOrBackoffQueue(mayHelp: (pod: QueuedPod) => boolean, event: string): void {
     for (const [signature, siblings] of this.#unschedulable) {
       const sample = siblings.values().next();
@@ -298,7 +298,7 @@ export class SchedulingQueue {
 
   backoffMs(attempts: number): number {
     const { backoffFirstMs, backoffMostMs } = this.#options;
-    // 2^10 steps are past any sensible cap.
+    // 2^10 is above any sensible maximum.
     const doublings = Math.min(Math.max(0, attempts - 1), 10);
     return Math.min(backoffMostMs, backoffFirstMs * 2 ** doublings);
   }
@@ -372,12 +372,12 @@ function windowOf({ dueMs }: Due): number {
   return Math.floor(dueMs / backoffWindowMs);
 }
 
-/** Pods that left, or left and came back, leave dead entries in the heaps. */
+/** Whether the entry is valid: Pods that left a heap, perhaps temporarily, leave stale entries in it. */
 function isCurrent({ pod, dueMs }: Due): boolean {
   return pod.place === "backoff" && pod.dueMs === dueMs;
 }
 
-/** It has gates, or claims that are still to be made from their templates: there is nothing to try. */
+/** Whether the Pod has gates, or claims that are not yet made from their templates, and so cannot be tried. */
 function isGated({ spec, status }: Pod): boolean {
   if ((spec?.schedulingGates ?? []).length > 0) return true;
   const made = status?.resourceClaimStatuses ?? [];

@@ -14,7 +14,7 @@
 import type { NodeTable } from "./node-table.ts";
 import type { PodClass, PodClasses } from "./pod-class.ts";
 
-/** Totals are whole numbers below that: weights times 100. */
+/** Exclusive upper bound of the ranked totals, which are integers: sums of weights times 100. */
 const bucketsMax = 65_536;
 const outside = -1;
 
@@ -41,7 +41,7 @@ export class Ranking {
     this.#podClass = podClass;
   }
 
-  /** The best slots, in no order and borrowed until the next call; undefined: look at all nodes. */
+  /** Returns the best slots in no order, valid until the next call. Undefined: all nodes must be examined. */
   best(): Int32Array | undefined {
     if (!this.#bringUpToDate()) return undefined;
     while (this.#top >= 0 && (this.#buckets[this.#top]?.size ?? 0) === 0) this.#top--;

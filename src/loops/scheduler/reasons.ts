@@ -1,21 +1,21 @@
-/** Why a node was refused, as small numbers: a cycle over thousands of nodes counts, it does not join texts. */
+/** Refusal reasons as small numbers, so that a cycle over thousands of nodes counts instead of joining texts. */
 
 interface Reason {
-  /** As upstream words it: `Insufficient cpu`. */
+  /** Upstream's wording, such as `Insufficient cpu`. */
   readonly text: string;
-  /** The plugin that refuses for it. */
+  /** Name of the refusing plugin. */
   readonly plugin: string;
-  /** Taking Pods away from the node could help. */
+  /** Whether preemption on the node could help. */
   readonly resolvable: boolean;
 }
 
-/** Taint keys and values come from outside: past the bound all further ones share the last reason. */
+/** Maximum number of reasons, because taint keys and values are user input; any further ones share the last reason. */
 const reasonsMax = 4_096;
 
 const reasons: Reason[] = [];
 const ids = new Map<string, number>();
 
-/** The same id for the same plugin, text and hope, for the life of the process. */
+/** Returns the same id for equal arguments, for the life of the process. */
 export function reasonId(plugin: string, text: string, resolvable: boolean): number {
   const key = `${plugin}|${resolvable}|${text}`;
   const known = ids.get(key);

@@ -10,13 +10,13 @@ import { ownEntry } from "#base/own.ts";
 import { amountOf } from "./amounts.ts";
 
 export interface Requests {
-  /** Thousandths of a core. */
+  /** Thousandths of a CPU core. */
   readonly cpu: number;
   readonly memory: number;
   readonly ephemeral: number;
-  /** Other resources by name, sorted; all > 0. */
+  /** Other resources by name, sorted; all amounts are above 0. */
   readonly scalars: readonly (readonly [name: string, amount: number])[];
-  /** For scoring: containers that ask for nothing count as 100m and 200 MiB. */
+  /** For scoring: containers without requests count as 100m and 200 MiB. */
   readonly scoredCpu: number;
   readonly scoredMemory: number;
 }
@@ -45,7 +45,7 @@ export function podRequests(spec: PodSpec, status: PodStatus = {}): Requests {
   };
 }
 
-/** Whether both ask for the same while they run: resizes in place show in the status alone. */
+/** Whether both Pods request the same at run time: in-place resizes appear only in the status. */
 export function haveSameResizes(a: Pod, b: Pod): boolean {
   if (a.status === b.status) return true;
   const [left, right] = [resizesOf(a.status ?? {}), resizesOf(b.status ?? {})];
@@ -55,15 +55,15 @@ export function haveSameResizes(a: Pod, b: Pod): boolean {
 
 type Texts = Readonly<Record<string, string>>;
 
-/** What a running Pod says of its resources. */
+/** Resources in the status of a running Pod. */
 interface Resizes {
   readonly isInfeasible: boolean;
-  /** By container: what is in force, and what is allocated. */
+  /** By container: resources in force and allocated resources. */
   readonly containers: Readonly<Record<string, readonly Texts[]>>;
   readonly pod: readonly Texts[] | undefined;
 }
 
-/** Undefined: the status says nothing of resources, as of any Pod that is not placed. */
+/** Undefined: the status has no resources, as for any Pod that is not placed. */
 function resizesOf(status: PodStatus): Resizes | undefined {
   const containers: [string, readonly Texts[]][] = [];
   for (const one of [
@@ -123,7 +123,7 @@ function podAmounts(spec: PodSpec, resized: Resizes | undefined, assumed: boolea
   return total;
 }
 
-/** What the Pod asks for as a whole stands for the sum of its containers. */
+/** Replaces the sum of the containers by the Pod-level requests. */
 function addPodLevel(total: Amounts, spec: PodSpec, resized: Resizes | undefined): void {
   const wished = spec.resources?.requests;
   if (wished === undefined) return;

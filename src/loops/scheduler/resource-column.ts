@@ -7,14 +7,14 @@ import type { Requests } from "./requests.ts";
 
 export interface ResourceColumn {
   max(nodes: NodeTable, slot: number): number;
-  /** Without the Pod in question. */
+  /** Used amount without the Pod in question. */
   used(nodes: NodeTable, slot: number): number;
   asked(requests: Requests): number;
-  /** Counts only for Pods that ask for it: an extended resource, huge pages. */
+  /** Whether the resource counts only for Pods that request it: an extended resource, or huge pages. */
   readonly isScalar: boolean;
 }
 
-/** `filled`: containers that ask for no CPU or memory count as 100m and 200 MiB. */
+/** `filled`: containers without requests of CPU or memory count as 100m and 200 MiB. */
 export function resourceColumn(name: string, asks: "as they are" | "filled"): ResourceColumn {
   const isFilled = asks === "filled";
   switch (name) {

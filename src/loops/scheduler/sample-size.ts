@@ -1,13 +1,13 @@
 /** The number of feasible nodes that are scored. After k/k pkg/scheduler/schedule_one.go, numFeasibleNodesToFind. */
 
-/** A percentage from 1 to 100; `adaptive`: the larger the cluster, the smaller the share, as upstream. */
+/** A percentage from 1 to 100. `adaptive`: as upstream, the larger the cluster, the smaller the share. */
 export type SampleSize = "all" | "adaptive" | number;
 
-/** Fewer nodes than that are always all scored. */
+/** Clusters with fewer nodes score all of them. */
 const nodesMin = 100;
 const adaptiveFirst = 50;
 const adaptiveLeast = 5;
-/** Nodes for each per cent less. */
+/** Number of nodes by which the cluster must grow for a share one per cent smaller. */
 const adaptiveStep = 125;
 
 export function nodesToScore(size: SampleSize, nodeCount: number): number {

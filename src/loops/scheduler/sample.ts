@@ -17,7 +17,7 @@ export class Sampler {
     this.#size = size;
   }
 
-  /** Keeps as many feasible nodes as are to be scored. The others are neither refused nor chosen. */
+  /** Reduces the feasible nodes to the number to score. The other nodes are neither refused nor chosen. */
   narrow(cycle: Cycle): void {
     const { live, size, capacity } = cycle.cache.nodes;
     const wanted = nodesToScore(this.#size, size);

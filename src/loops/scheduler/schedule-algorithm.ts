@@ -27,7 +27,7 @@ import { Sampler } from "./sample.ts";
 import type { SampleSize } from "./sample-size.ts";
 import type { NamespaceLabels } from "./selection.ts";
 
-/** `slots`: nodes where taking Pods away might help. */
+/** `slots`: slots of nodes where preemption might help. */
 interface Refused {
   readonly kind: "none";
   readonly error: FitError;
@@ -37,16 +37,16 @@ interface Refused {
 type Decision = { readonly kind: "node"; readonly nodeName: string } | Refused;
 
 interface Examination {
-  /** Why no node was looked at. */
+  /** Reason why no node was examined. Undefined: nodes were examined. */
   readonly whole: PreFilterRefusal | undefined;
-  /** Reason ids by slot. */
+  /** By slot: reason ids. */
   readonly refused: ReadonlyMap<number, readonly number[]>;
   readonly feasible: readonly number[];
-  /** By plugin: what it adds to the score, by slot. */
+  /** By plugin: its contributions to the score, by slot. */
   readonly parts: ReadonlyMap<string, Float64Array>;
 }
 
-/** `isNominated`: others than the node named for the Pod were left out. */
+/** `isNominated`: only the node nominated for the Pod was kept. */
 type Found =
   | { readonly kind: "some"; readonly cycle: Cycle; readonly isNominated: boolean }
   | Refused;
@@ -58,9 +58,9 @@ interface ScheduleAlgorithmDeps {
   readonly volumes: VolumeLookup;
   readonly devices?: DeviceLookup;
   readonly nominations: Nominations;
-  /** In the order in which they filter; `defaultPlugins` but for tests. */
+  /** Plugins in filter order; `defaultPlugins` except in tests. */
   readonly plugins: readonly PluginFactory[];
-  /** Takes the times of the steps; absent: nobody counts them. */
+  /** Receives the times of the steps. Absent: no times are measured. */
   readonly steps?: StepTimes;
   readonly services?: ServicesOf;
   /** Absent: all feasible nodes are scored. */
@@ -70,7 +70,7 @@ interface ScheduleAlgorithmDeps {
 /** Called at the end of each step of a decision. */
 export interface StepTimes {
   begin(): void;
-  /** The time since `begin` or the last `end` was this step's. */
+  /** Ends a step, which began at `begin` or the last `end`. */
   end(point: "PreFilter" | "Filter" | "Score", status: "Success" | "Unschedulable"): void;
 }
 
@@ -79,7 +79,7 @@ export class ScheduleAlgorithm {
   readonly #classes: PodClasses;
   readonly #framework: Framework;
   readonly #sampler: Sampler;
-  /** `once`: one Pod of the class was decided. */
+  /** By class: its ranking. `once`: only one Pod of the class has been decided. */
   readonly #rankings = new WeakMap<PodClass, Ranking | "once">();
   #slots = new Int32Array(0);
   #total = new Float64Array(0);
@@ -92,13 +92,13 @@ export class ScheduleAlgorithm {
     this.#classes = new PodClasses({ nodes: deps.cache.nodes }, this.#framework.classRules);
   }
 
-  /** Lets go of what was compiled of Pods that have not come since the last call. @returns how much is left. */
+  /** Drops the classes of Pods that have not come since the last call. @returns the number of remaining classes. */
   age(): number {
     this.#classes.age();
     return this.#classes.count;
   }
 
-  /** `among`: the only nodes to look at, borrowed; absent: all. */
+  /** `among`: the only slots to examine, not kept. Absent: all nodes. */
   decide(info: PodInfo, among?: Int32Array): Decision {
     const ranked = among === undefined ? this.#bestRanked(info) : undefined;
     if (ranked !== undefined) return { kind: "node", nodeName: ranked };
@@ -109,7 +109,7 @@ export class ScheduleAlgorithm {
     return { kind: "node", nodeName };
   }
 
-  /** The node that looking at all of them would find; undefined: that has to be done. */
+  /** Returns a node that a search over all nodes would find. Undefined: that search is necessary. */
   #bestRanked(info: PodInfo): string | undefined {
     const { cache, nominations, random, sample = "all", steps } = this.#deps;
     if (nominations.size > 0 || sample !== "all" || info.pod.status?.nominatedNodeName) {
@@ -131,12 +131,12 @@ export class ScheduleAlgorithm {
     return cache.nodes.name(slot);
   }
 
-  /** Node objects, requests and sums decide alone about this Pod, now. */
+  /** Whether the decision about this Pod depends now only on node objects, requests and sums. */
   isDecidedByClass(info: PodInfo): boolean {
     return this.#framework.isDecidedByClass(info, this.#deps.cache);
   }
 
-  /** Undefined for the first Pod of a class: there may be no second. */
+  /** Returns the class's ranking. Undefined for the first Pod of a class, because there may be no second. */
   #rankingOf(podClass: PodClass): Ranking | undefined {
     const known = this.#rankings.get(podClass);
     if (known !== undefined && known !== "once") return known;
@@ -178,7 +178,7 @@ export class ScheduleAlgorithm {
     return { kind: "node", nodeName: nodes.name(slot) };
   }
 
-  /** Those that the extenders left; the others are refused in `cycle`. */
+  /** Returns the nodes that the extenders kept; the other nodes are refused in `cycle`. */
   async #filterExtended(
     cycle: Cycle,
     extenders: Extenders,
@@ -194,7 +194,7 @@ export class ScheduleAlgorithm {
     return kept;
   }
 
-  /** Of these the ones that are still there. */
+  /** Narrows the cycle to those nodes of `left` that still exist and fit. */
   #keepNodes(cycle: Cycle, left: readonly Node[]): void {
     let kept = 0;
     for (const { metadata } of left) {
@@ -204,7 +204,7 @@ export class ScheduleAlgorithm {
     cycle.count = kept;
   }
 
-  /** The nodes that plugins leave; `slots` are all nodes, or the first `only` of a choice; given. */
+  /** Finds the nodes that pass the plugins. `slots`: all nodes, or a choice of `only` nodes; the array is overwritten. */
   #find(info: PodInfo, slots: Int32Array, prefersNominated: boolean, only?: number): Found {
     const { cache, steps } = this.#deps;
     const podClass = this.#classes.of(info);
@@ -212,7 +212,7 @@ export class ScheduleAlgorithm {
     const whole = this.#framework.runPreFilters(info);
     steps?.end("PreFilter", whole === undefined ? "Success" : "Unschedulable");
     if (whole !== undefined) return this.#refusedWhole(whole);
-    // What refused one Pod of the class refuses the next while nothing got looser, unless room is kept for that one.
+    // A refusal of the class holds while `loosened` is unchanged, unless room is kept for this Pod.
     const { refused } = podClass;
     const isAsked = only !== undefined || this.#hasRoomKept(info);
     if (refused?.loosened === cache.loosened && !isAsked) {
@@ -235,7 +235,7 @@ export class ScheduleAlgorithm {
     return { kind: "none", error, slots: cycle.resolvable };
   }
 
-  /** Those of `slots`, which are given, that all filters leave; nothing is scored, nobody nominated is asked. */
+  /** Returns the slots of `slots`, which is overwritten, that pass all filters; without scores or nominated Pods. */
   feasible(info: PodInfo, slots: Int32Array): Int32Array {
     if (this.#framework.runPreFilters(info) !== undefined) return slots.subarray(0, 0);
     const cycle = new Cycle(
@@ -248,7 +248,7 @@ export class ScheduleAlgorithm {
     return slots.subarray(0, cycle.count);
   }
 
-  /** Everything that `decide` would go by, for people: see explain.ts. */
+  /** Returns all facts on which `decide` would base its decision, for display: see explain.ts. */
   examine(info: PodInfo): Examination {
     const { cache } = this.#deps;
     const whole = this.#framework.runPreFilters(info);
@@ -261,24 +261,24 @@ export class ScheduleAlgorithm {
     return { whole, refused: trace, feasible, parts: this.#framework.scoreParts(cycle) };
   }
 
-  /** What the Pod's plugins take on the node that was decided. */
+  /** Makes the reservations of the plugins on the decided node. */
   reserve(info: PodInfo, nodeName: string): readonly Reservation[] {
     const { nodes } = this.#deps.cache;
     const slot = must(nodes.slotOf(nodeName), "a decision names a known node");
     return this.#framework.runReserve(info, nodes.node(slot));
   }
 
-  /** All filters for one node, as things stand: for preemption's what-ifs and for requeue hints. */
+  /** Whether the Pod passes all filters on one node at present: for preemption what-ifs and requeue hints. */
   passes(info: PodInfo, slot: number): boolean {
     return this.#verdict(info, slot) < 0;
   }
 
-  /** Why one node cannot take the Pod as things stand, in upstream's words; empty when it can. */
+  /** Returns why one node cannot take the Pod at present, in upstream's words; empty when it can. */
   refusalsOn(info: PodInfo, slot: number): readonly string[] {
     return [...this.#filterOne(info, slot).reasons.keys()].map((id) => reasonOf(id).text);
   }
 
-  /** The first reason id against one node; -1 when there is none. */
+  /** Returns the first reason id against one node; -1 when the node fits. */
   #verdict(info: PodInfo, slot: number): number {
     const first = this.#filterOne(info, slot).reasons.keys().next();
     return first.done === true ? -1 : first.value;
@@ -291,7 +291,7 @@ export class ScheduleAlgorithm {
     return cycle;
   }
 
-  /** After a decision without a node; upstream's words for what plugins did, "" when none has a say. */
+  /** Runs the plugins' actions after a decision without a node. Returns upstream's message; "" when there is none. */
   postFilter(info: PodInfo): string {
     return this.#framework.runPostFilters(info);
   }
@@ -302,24 +302,24 @@ export class ScheduleAlgorithm {
     return this.#framework.mayHelp(event, info, rejectors, passes);
   }
 
-  /** Equal for two Pods that every plugin judges alike, now and after any event. */
+  /** Returns a signature: every plugin judges two Pods with equal signatures alike, now and after any event. */
   signatureOf(info: PodInfo): string {
     return `${info.classKey}|${this.#framework.sign(info)}`;
   }
 
-  /** What came of it when preemption was tried for this class in just this state of the cluster, in vain. */
+  /** Returns the message of a futile preemption attempt for this class in exactly this state of the cluster. */
   futilePreemption(info: PodInfo): string | undefined {
     const { version, text } = this.#classes.of(info).preemptionFutile;
     return version === this.#deps.cache.version ? text : undefined;
   }
 
-  /** Says nothing of the class when a plugin looks at more of the Pod than its class. */
+  /** Records a futile preemption, unless a plugin considers more of the Pod than its class. */
   notePreemptionFutile(info: PodInfo, text: string): void {
     if (this.#framework.sign(info) !== "") return;
     this.#classes.of(info).preemptionFutile = { version: this.#deps.cache.version, text };
   }
 
-  /** All nodes or the given ones, in a buffer that the next decision takes over. */
+  /** Returns all or the given slots, in a buffer that the next decision overwrites. */
   #sharedSlots(among?: Int32Array): Int32Array {
     const { live } = this.#deps.cache.nodes;
     if (this.#slots.length < live.length) this.#slots = new Int32Array(live.length);
@@ -331,7 +331,7 @@ export class ScheduleAlgorithm {
     return this.#deps.nominations.nodeOf(uid) !== undefined;
   }
 
-  /** The node that was made free for the Pod, or that something outside named, goes before all others. */
+  /** Prefers the node that preemption freed for the Pod, or that an outside component nominated, to all others. */
   #keepNominated(cycle: Cycle): boolean {
     const name = nominatedNode(cycle.info, this.#deps.nominations);
     const slot = name === undefined ? undefined : cycle.cache.nodes.slotOf(name);
@@ -356,7 +356,7 @@ export class ScheduleAlgorithm {
     return { kind: "none", error, slots: [] };
   }
 
-  /** Room is kept for Pods of at least this priority that preempted others to get it. */
+  /** Returns the verdict beside the nominated Pods of at least this priority, whose room is kept. */
   #verdictWithNominated(info: PodInfo, slot: number): number {
     const { cache, nominations } = this.#deps;
     const guests = nominations.on(cache.nodes.name(slot), info);
@@ -366,7 +366,7 @@ export class ScheduleAlgorithm {
     return verdict;
   }
 
-  /** `extra`: what others add to the scores, by node name. */
+  /** `extra`: additions of extenders to the scores, by node name. */
   #best(cycle: Cycle, extra?: ReadonlyMap<string, number>): number {
     const { feasible, count } = cycle;
     if (count === 1) return feasible[0] ?? 0;
@@ -383,7 +383,7 @@ export class ScheduleAlgorithm {
     return this.#pick(feasible, count);
   }
 
-  /** One of the highest totals, each alike; one random number, however many there are. */
+  /** Picks one of the nodes with the highest total, all with equal probability, by one random number. */
   #pick(feasible: Int32Array, count: number): number {
     const total = this.#total;
     let top = Number.NEGATIVE_INFINITY;

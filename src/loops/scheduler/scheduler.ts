@@ -62,20 +62,20 @@ interface SchedulerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Absent: nothing is counted. */
+  /** Absent: no metrics are counted. */
   readonly metrics?: SchedulerMetrics;
 }
 
 interface SchedulerOptions {
-  /** At least one, with different names. */
+  /** At least one profile, with distinct names. */
   readonly profiles: readonly Profile[];
   readonly queue: QueueOptions;
   readonly bindsInFlightMax: number;
-  /** Asked about the Pods of all profiles. */
+  /** Extenders for the Pods of all profiles. */
   readonly extenders: readonly Extender[];
 }
 
-/** For `cmd` to pass on. */
+/** Defaults that `cmd` passes on. */
 export const schedulerDefaults: SchedulerOptions = {
   profiles: [defaultProfile],
   queue: queueTimes,
@@ -89,7 +89,7 @@ interface SchedulerFigures {
   readonly unschedulable: number;
   readonly bindErrors: number;
   readonly preemptions: number;
-  /** Pods of this scheduler without a node, in any part of the queue. */
+  /** Number of this scheduler's Pods without a node, in any part of the queue. */
   readonly pending: number;
   readonly active: number;
   readonly bindsInFlight: number;
@@ -110,9 +110,9 @@ export function createScheduler(deps: SchedulerDeps, options: SchedulerOptions):
 const core = (resource: string): ResourceRef => ({ group: "", version: "v1", resource });
 const budgetsRef = { group: "policy", version: "v1", resource: "poddisruptionbudgets" };
 
-/** What was compiled of a Pod is kept so long, at most twice, after the last one like it. */
+/** Time that compiled data of Pods is kept after the last such Pod; at most twice this time. */
 const forgetMs = 300_000;
-/** Decisions between two turns of the event loop, fewer where they take long (`Turns`). */
+/** Maximum number of decisions between two turns of the event loop; fewer when decisions take long (`Turns`). */
 const sliceMax = 64;
 
 interface RunningProfile {
@@ -141,14 +141,14 @@ class SchedulerShell implements Scheduler {
   readonly #preemptor: Preemptor;
   readonly #extenders: Extenders;
   readonly #gangs: GangShell;
-  /** Ends what extenders are asked. */
+  /** Aborts the requests to extenders. */
   readonly #stopped = new AbortController();
-  /** The decision that waits for extenders: nothing else is decided meanwhile. */
+  /** The decision that waits for extenders; no other decision runs meanwhile. */
   #extended: Promise<void> | undefined;
   #running = false;
   #pumping = false;
   #decisions = 0;
-  /** Changes of the cluster so far. */
+  /** Number of changes of the cluster so far. */
   #events = 0;
   #unschedulable = 0;
   #aging: Timer | undefined;
@@ -321,7 +321,7 @@ class SchedulerShell implements Scheduler {
 
   #nodeSet(old: Node | undefined, node: Node): void {
     const before = this.#cache.nodes.staticVersion;
-    // Heartbeats change conditions only: nothing that any Pod could be waiting for.
+    // Heartbeats change only conditions, which cannot help a waiting Pod.
     const same = old !== undefined && sameAllocatable(old, node) && haveSameStaticFacts(old, node);
     const slot = same ? this.#cache.nodes.set(node) : this.#cache.setNode(node);
     if (same) return;
@@ -335,7 +335,7 @@ class SchedulerShell implements Scheduler {
     if (isFinished(pod)) return this.#podGone(pod);
     if (nodeName !== "") return this.#podPlaced(old, pod, nodeName);
     if (pod.metadata?.deletionTimestamp !== undefined) return this.#podGone(pod);
-    // Its bind is under way: the outcome decides, not this news.
+    // While the Pod's bind is in flight, the outcome of the bind decides, not this update.
     if (this.#cache.isAssumed(uid) || !this.#isOurs(pod)) return;
     const known = this.#queue.get(uid);
     if (known !== undefined) this.#nominatedElsewhere(known.info, pod);
@@ -352,7 +352,7 @@ class SchedulerShell implements Scheduler {
     this.#queue.put(info);
   }
 
-  /** Something outside named a node for the Pod, or took the name back: room is kept there, as for our own. */
+  /** Applies a nomination that another component set or removed; room is kept as for this scheduler's nominations. */
   #nominatedElsewhere(info: PodInfo, pod: Pod): void {
     const before = info.pod.status?.nominatedNodeName ?? "";
     const now = pod.status?.nominatedNodeName ?? "";
@@ -413,7 +413,7 @@ class SchedulerShell implements Scheduler {
     );
   }
 
-  /** Room was kept for the Pod, and is kept no longer: others may have it. */
+  /** Gives up the room that was kept for the Pod, so that other Pods may use it. */
   #giveUpNomination(uid: string): void {
     const nodeName = this.#nominations.nodeOf(uid);
     if (nodeName === undefined) return;
@@ -421,7 +421,7 @@ class SchedulerShell implements Scheduler {
     this.#happened({ kind: "pod-gone", slot: this.#cache.nodes.slotOf(nodeName) });
   }
 
-  /** Decides soon: after the batch of events that is being delivered, so that it counts as a whole. */
+  /** Schedules decisions after the current batch of events, so that they see the whole batch. */
   #wake(): void {
     if (!this.#running || this.#pumping) return;
     this.#pumping = true;
@@ -452,7 +452,7 @@ class SchedulerShell implements Scheduler {
     return isFull ? undefined : (this.#gangs.popTorn() ?? this.#queue.pop());
   }
 
-  /** Goes on with the next Pod when this one is decided. */
+  /** Decides this Pod with its extenders, then continues with the next Pod. */
   #pumpExtended(pod: QueuedPod, extenders: Extenders): void {
     this.#extended = this.#scheduleExtended(pod, extenders).finally(() => {
       this.#extended = undefined;
@@ -460,10 +460,10 @@ class SchedulerShell implements Scheduler {
     });
   }
 
-  /** One pod that cannot be decided must not hold up the others: it is tried again with backoff. */
+  /** Retries a Pod with backoff after an error, because the Pod must not block the other Pods. */
   #notDecided(pod: QueuedPod, error: unknown): void {
     if (error instanceof AssertionError) {
-      // The cache may be broken: the process's owner decides.
+      // The cache may be inconsistent, so the error is left to the owner of the process.
       this.#pumping = false;
       throw error;
     }
@@ -485,7 +485,7 @@ class SchedulerShell implements Scheduler {
     this.#refuseOne(pod, error, this.#preemptor.run(pod.info, error, slots));
   }
 
-  /** `gang` undefined: the last one. @returns how many Pods were decided about, `sliceMax` at the end of a turn. */
+  /** `gang` undefined: the last gang. @returns the number of Pods in the decision, or `sliceMax` at the end of a turn. */
   #scheduleGang(gang: Gang | undefined, pod: QueuedPod): number {
     this.#ageLater();
     if (this.#gangs.deciding === undefined && gang !== undefined) this.#gangs.begin(gang, pod);
@@ -494,7 +494,7 @@ class SchedulerShell implements Scheduler {
     return count ?? sliceMax;
   }
 
-  /** Never rejects. The Pod may be gone, or be another one, when the extenders have answered. */
+  /** Never rejects. The Pod may have been deleted or replaced when the extenders have answered. */
   async #scheduleExtended(pod: QueuedPod, extenders: Extenders): Promise<void> {
     const { info } = pod;
     const isCurrent = (): boolean =>
@@ -521,7 +521,7 @@ class SchedulerShell implements Scheduler {
     }
   }
 
-  /** As upstream: an error of the scheduler, not of the Pod; it is tried again with backoff. */
+  /** As upstream, treats a failed extender as an error of the scheduler, not of the Pod, which is retried with backoff. */
   #extenderFailed(pod: QueuedPod, error: unknown): void {
     if (error instanceof AssertionError) return this.#notDecided(pod, error);
     const message = error instanceof Error ? error.message : String(error);
@@ -532,7 +532,7 @@ class SchedulerShell implements Scheduler {
     this.#conditions.write(pod.info.pod, { reason: "SchedulerError", message });
   }
 
-  /** `isOutdated`: something happened since the decision began that might have helped. */
+  /** `isOutdated`: the cluster has changed since the decision began, and the change might help. */
   #refuseOne(pod: QueuedPod, error: FitError, preempted: Preempted, isOutdated = false): void {
     const { decider } = this.#profileOf(pod.info);
     const postFiltered = error.whole === undefined ? decider.postFilter(pod.info) : "";

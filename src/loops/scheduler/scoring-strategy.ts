@@ -8,13 +8,13 @@ import type { RoomScore } from "./pod-class.ts";
 import type { Requests } from "./requests.ts";
 import { resourceColumn } from "./resource-column.ts";
 
-/** `utilization` 0 to 100, `score` 0 to 10. */
+/** A point of the shape: `utilization` 0 to 100, `score` 0 to 10. */
 export interface ShapePoint {
   readonly utilization: number;
   readonly score: number;
 }
 
-/** `weight` 1 to 100. */
+/** A resource with its `weight`, 1 to 100. */
 export interface WeightedResource {
   readonly name: string;
   readonly weight: number;
@@ -23,7 +23,7 @@ export interface WeightedResource {
 export interface ScoringStrategy {
   readonly type: "LeastAllocated" | "MostAllocated" | "RequestedToCapacityRatio";
   readonly resources: readonly WeightedResource[];
-  /** Of RequestedToCapacityRatio: by rising utilization, at least one. */
+  /** For RequestedToCapacityRatio: at least one point, by rising utilization. */
   readonly shape: readonly ShapePoint[];
 }
 
@@ -43,7 +43,7 @@ const shapeScoreMax = 10;
 
 export function strategyScore(strategy: ScoringStrategy): RoomScore["score"] {
   const share = shareOf(strategy);
-  // Only of this strategy resources that score 0 are left out of the mean.
+  // Only this strategy omits resources that score 0 from the mean.
   const leavesOut = strategy.type === "RequestedToCapacityRatio";
   const columns = strategy.resources.map(({ name, weight }) => {
     return { weight, column: resourceColumn(name, "filled") };
@@ -77,13 +77,13 @@ function shareOf({ type, shape }: ScoringStrategy): (max: number, used: number) 
   }
 }
 
-/** With scores 0 to 100. */
+/** Scales the scores to 0..100. */
 function scaledShape(shape: readonly ShapePoint[]): readonly ShapePoint[] {
   const scale = scoreMax / shapeScoreMax;
   return shape.map(({ utilization, score }) => ({ utilization, score: score * scale }));
 }
 
-/** The line through the points, level before the first and after the last one; cut towards zero. */
+/** Interpolates linearly between the points, constant beyond the first and last one; truncates toward zero. */
 function onShape(shape: readonly ShapePoint[], utilization: number): number {
   const after = shape.findIndex((point) => utilization <= point.utilization);
   const to = shape[after === -1 ? shape.length - 1 : after] as ShapePoint;

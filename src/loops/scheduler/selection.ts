@@ -17,28 +17,28 @@ import type { LabelRequirement, LabelSelector } from "#api/selectors/label-selec
 
 type Labels = Readonly<Record<string, string>>;
 
-/** The part of a Pod that selections look at. */
+/** The fields of a Pod that selections read. */
 export interface Selectable {
   readonly namespace: string;
   readonly labels: Labels;
-  /** Uid of the controlling owner, "" when none. */
+  /** Uid of the controlling owner; "" without one. */
   readonly ownerUid: string;
-  /** deletionTimestamp is set: topology spread looks past it, affinity does not. */
+  /** Whether deletionTimestamp is set: topology spread ignores such a Pod, affinity does not. */
   readonly isTerminating: boolean;
 }
 
-/** Labels of a namespace, which only its informer knows. */
+/** Returns the labels of a namespace, which only the informer of namespaces knows. */
 export type NamespaceLabels = (namespace: string) => Labels | undefined;
 
 export interface Selection {
   readonly key: string;
   readonly hint: string | undefined;
-  /** True when the answer may change with the labels of a namespace. */
+  /** Whether the answer may change with the labels of a namespace. */
   readonly byNamespaceLabels: boolean;
   matches(pod: Selectable, namespaces: NamespaceLabels): boolean;
 }
 
-/** Label pairs of a Pod in the form of hints, its owner's among them. */
+/** Returns the Pod's label pairs and its owner in the form of hints. */
 export function hintsOf(pod: Selectable): string[] {
   const hints: string[] = [];
   for (const name in pod.labels) hints.push(`${name}=${pod.labels[name]}`);
@@ -50,7 +50,7 @@ function ownerHint(uid: string): string {
   return `\n${uid}`; // no label starts with a line break
 }
 
-/** Pods of `namespace` that the selector takes and that are not being deleted: for topology spread. */
+/** Selects Pods of `namespace` that match the selector and are not being deleted: for topology spread. */
 export function spreadSelection(
   namespace: string,
   spec: LabelSelectorSpec | undefined,
@@ -67,7 +67,7 @@ export function spreadSelection(
   };
 }
 
-/** Pods with the same controller: what the default spreading counts. */
+/** Selects Pods of the same controller, which the default spreading counts. */
 export function ownerSelection(uid: string): Selection {
   return {
     key: `owner|${uid}`,
@@ -77,7 +77,7 @@ export function ownerSelection(uid: string): Selection {
   };
 }
 
-/** Pods an affinity term of a Pod in `namespace` with `labels` speaks of. */
+/** Selects the Pods that an affinity term of a Pod in `namespace` with `labels` refers to. */
 export function termSelection(term: PodAffinityTerm, namespace: string, labels: Labels): Selection {
   const merged = withLabelKeys(safeSelector(term.labelSelector), term.matchLabelKeys, "in", labels);
   const selector = withLabelKeys(merged, term.mismatchLabelKeys, "notin", labels);
@@ -99,7 +99,7 @@ export function termSelection(term: PodAffinityTerm, namespace: string, labels: 
   };
 }
 
-/** Pods that all of the selections take. */
+/** Selects the Pods that all of the selections match. */
 export function allSelections(selections: readonly Selection[]): Selection {
   const [first] = selections;
   if (selections.length === 1 && first !== undefined) return first;
@@ -111,7 +111,7 @@ export function allSelections(selections: readonly Selection[]): Selection {
   };
 }
 
-/** The server validated it; one that is bad all the same selects nothing rather than everything. */
+/** The server has validated the selector; an invalid one still selects nothing rather than everything. */
 function safeSelector(spec: LabelSelectorSpec | undefined): LabelSelector {
   try {
     return selectorFromLabelSelector(spec);

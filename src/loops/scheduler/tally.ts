@@ -9,19 +9,19 @@
 import { assert } from "#base/assert.ts";
 import type { NodeTable } from "./node-table.ts";
 
-/** By domain, as `NodeTable.domains` numbers them. Read-only for callers, and borrowed: the next change writes to it. */
+/** Sums by domain, as `NodeTable.domains` numbers them. Read-only, and valid until the next change. */
 export type DomainSums = Int32Array;
 
 interface Kept {
-  /** The sums are right as of this `NodeTable.staticVersion`. */
+  /** `NodeTable.staticVersion` for which the sums are right. */
   version: number;
   sums: DomainSums;
-  /** Domain by slot, as of `version`. */
+  /** By slot: domain in `version`. */
   ids: Int32Array;
 }
 
 const keysMax = 8;
-/** Sums of up to this many domains are always kept. */
+/** Sums over at most this many domains are always kept. */
 const domainsKept = 4_096;
 
 export class Tally {
@@ -46,7 +46,7 @@ export class Tally {
   }
 
   byDomain(topologyKey: string): DomainSums {
-    // First: it may number the domains anew.
+    // `domains` must be called first, because it may change the numbers of domains.
     const { ids, names } = this.#nodes.domains(topologyKey);
     const version = this.#nodes.staticVersion;
     const known = this.#kept.get(topologyKey);

@@ -1,4 +1,4 @@
-/** A scheduler on an API server in memory, for tests: nodes and Pods in short form, outcomes as text. */
+/** A scheduler on an in-memory API server for tests, with short forms of nodes and Pods, and outcomes as text. */
 import type { Event, Node, Pod, PodSpec, Taint } from "#api/gen/types.ts";
 import { given } from "#base/given.ts";
 import { MetricSet } from "#metrics/metric-set.ts";
@@ -20,7 +20,7 @@ export const podsRef = { group: "", version: "v1", resource: "pods" };
 export const nodesRef = { group: "", version: "v1", resource: "nodes" };
 export const eventsRef = { group: "", version: "v1", resource: "events" };
 
-/** No claims, volumes or classes. */
+/** A lookup without claims, volumes and classes. */
 export const noVolumes: VolumeLookup = {
   claim: () => undefined,
   volume: () => undefined,
@@ -102,17 +102,17 @@ interface Rig {
   readonly clock: FakeClock;
   readonly api: FakeApi;
   readonly scheduler: Scheduler;
-  /** Lines of the page of metrics whose name begins so, buckets left out. */
+  /** Returns the lines of the metrics page whose name starts with `prefix`, without buckets. */
   samples(prefix: string): string[];
-  /** Where the Pod is: a node's name, or "". */
+  /** Returns the name of the Pod's node, or "". */
   nodeOf(name: string): string;
-  /** `PodScheduled=False`'s message, or "". */
+  /** Returns the message of the condition `PodScheduled=False`, or "". */
   verdictOn(name: string): string;
   events(reason: string): string[];
   end(): Promise<void>;
 }
 
-/** Starts a scheduler and lets it settle; `seed` puts objects before it starts. */
+/** Starts a scheduler and lets it settle; `seed` creates objects before the start. */
 export async function startRig(
   seed: (api: FakeApi) => void,
   profiles: readonly Profile[] = schedulerDefaults.profiles,

@@ -1,12 +1,12 @@
-/** Turns of work that takes longer than others may be kept waiting: decisions about many Pods, or one group of many. */
+/** Turns of long work, so that other work need not wait: decisions about many Pods, or about one large group. */
 import type { Clock } from "#platform/clock.ts";
 
-/** Of one turn: then events, binds and requests of the same process run. */
+/** Length of one turn; after it, events, binds and requests of the same process run. */
 const turnMs = 20;
 
 export class Turns {
   readonly #clock: Clock;
-  /** Undefined: between two turns. */
+  /** End of the current turn. Undefined: between two turns. */
   #endMs: number | undefined;
   count = 1;
 
@@ -15,7 +15,7 @@ export class Turns {
     this.#endMs = clock.monotonicMs() + turnMs;
   }
 
-  /** True once at the end of each turn; the next look begins another. */
+  /** Whether the turn is over: true once at the end of each turn; the next call begins another turn. */
   isOver(): boolean {
     const nowMs = this.#clock.monotonicMs();
     this.#endMs ??= nowMs + turnMs;

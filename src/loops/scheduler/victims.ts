@@ -1,4 +1,4 @@
-/** Taking a victim of preemption off its node, as upstream: say why in its status, then delete it. */
+/** Eviction of a preemption victim, as upstream: writes the reason into its status, then deletes it. */
 import { formatTime } from "#api/values/time.ts";
 import { given } from "#base/given.ts";
 import type { Client } from "#client/client.ts";
@@ -21,7 +21,7 @@ interface VictimDeps {
 const pods = { group: "", version: "v1", resource: "pods" } as const;
 const tries = { triesMax: 5, firstMs: 100, mostMs: 5_000 };
 
-/** Never throws: what could not be evicted is found again when the preemptor is next tried. */
+/** Never throws: a victim that could not be evicted is found again at the preemptor's next attempt. */
 export async function evictVictim(
   deps: VictimDeps,
   preemptor: PodInfo,

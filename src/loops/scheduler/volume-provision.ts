@@ -1,4 +1,4 @@
-/** Whether a volume could be provisioned for a claim on a node, pure: topology and reported free space. */
+/** Whether a volume can be provisioned for a claim on a node, by topology and reported free space; pure. */
 import type {
   Node,
   PersistentVolumeClaim,
@@ -25,7 +25,7 @@ function termMatches({ matchLabelExpressions = [] }: TopologySelectorTerm, node:
   return matchLabelExpressions.length > 0 && matchLabelExpressions.every(holds);
 }
 
-/** True unless the driver reports its free space and none of its reports for the node is enough. */
+/** Whether the driver has room: false only when it reports its free space and no report for the node is enough. */
 export function hasRoomFor(
   claim: PersistentVolumeClaim,
   storageClass: StorageClass,

@@ -79,7 +79,7 @@ export class VolumeReservation implements Reservation {
     }
   }
 
-  /** Throws when it can no longer become true. */
+  /** Whether all claims are bound. @throws when that can no longer happen. */
   #isBound(): boolean {
     const isEachBound = this.#bindings.map((binding) => this.#isClaimBound(binding));
     const isEachMade = this.#provisions.map((claim) => this.#isProvisioned(claim));
@@ -108,7 +108,7 @@ export class VolumeReservation implements Reservation {
     if (now.metadata?.annotations === undefined) {
       throw new Error(`selectedNode annotation reset for PVC ${name}`);
     }
-    // The provisioner cannot: it took the annotation off, so that another node is chosen.
+    // The provisioner has failed and removed the annotation, so that another node is chosen.
     if (annotationOf(now, selectedNode) !== this.#node.metadata?.name) {
       throw new Error(`provisioning failed for PVC ${name}`);
     }

@@ -93,7 +93,7 @@ export class Volumes implements VolumeLookup, VolumeWrites {
     return [synced, ...[...others, ...perNode].map((informer) => informer.synced)];
   }
 
-  /** `happened` hears of changes in batches. Call once. @returns the removers of its handlers. */
+  /** `happened` receives changes in batches. Call once. @returns the removers of its handlers. */
   subscribe(happened: (event: ClusterEvent) => void): readonly (() => void)[] {
     const volumeSet = (volume: PersistentVolume): void => this.#volumeShown(volume);
     const claimSet = (claim: PersistentVolumeClaim): void => this.#claimShown(claim);
@@ -122,7 +122,7 @@ export class Volumes implements VolumeLookup, VolumeWrites {
       this.#drivers.addHandler(changed),
       this.#capacities.addHandler(changed),
       this.#csiNodes.addHandler(changed),
-      // One that is made or attached only takes room.
+      // A created or attached VolumeAttachment only takes room, so only deletions can help.
       this.#attachments.addHandler({ delete: () => happened({ kind: "volumes" }) }),
     ];
   }

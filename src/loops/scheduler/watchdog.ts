@@ -12,7 +12,7 @@
 import type { Clock, Timer } from "#platform/clock.ts";
 
 interface WorkFigures {
-  /** Pods that are to be decided now. */
+  /** Number of Pods that are ready to be decided. */
   readonly active: number;
   readonly bindsInFlight: number;
   readonly decisions: number;
@@ -20,11 +20,11 @@ interface WorkFigures {
   readonly bindErrors: number;
 }
 
-/** Two minutes in all. A request of the client is given up long before. */
+/** Two minutes in total; a request of the client times out long before. */
 const lookEveryMs = 10_000;
 const looksMax = 12;
 
-/** Never resolves; rejects when the scheduler is stuck, and does not look any more when `signal` aborts. */
+/** Never resolves. Rejects when the scheduler is stuck; the checks end when `signal` aborts. */
 export function whenStuck(
   clock: Clock,
   figures: () => WorkFigures,

@@ -58,14 +58,14 @@ interface GangShellDeps {
   readonly budgets: (namespace: string) => readonly PodDisruptionBudget[];
   readonly hasExtenders: (info: PodInfo) => boolean;
   readonly reject: (pod: QueuedPod, verdict: MemberVerdict, isOutdated: boolean) => void;
-  /** Changes of the cluster so far. */
+  /** Returns the number of changes of the cluster so far. */
   readonly changes: () => number;
-  /** Reads a Pod that waits anew. */
+  /** Reads a waiting Pod again. */
   readonly readAgain: (pod: Pod) => void;
   readonly fail: (pod: QueuedPod, text: string) => void;
-  /** Takes the nomination back, and tells those that wait for room there. */
+  /** Removes the nomination, and requeues the Pods that wait for room on that node. */
   readonly dropNomination: (uid: string) => void;
-  /** The Pod is being bound: what was said of it is no longer true. */
+  /** Called when the Pod's bind starts, because the Pod's last condition is no longer true. */
   readonly settled: (uid: string) => void;
 }
 
@@ -98,7 +98,7 @@ export class GangShell {
     });
   }
 
-  /** Undefined: the Pod is scheduled for itself. */
+  /** Returns the Pod's gang. Undefined: the Pod is scheduled on its own. */
   of({ uid }: PodInfo): Gang | undefined {
     return this.#gangs.of(uid);
   }
@@ -107,7 +107,7 @@ export class GangShell {
     return this.#gangs.isHeld(uid);
   }
 
-  /** Before the Pod is put into the queue. */
+  /** Records a waiting Pod; to be called before the Pod is put into the queue. */
   waits(info: PodInfo): void {
     const gang = this.#gangs.wait(info);
     if (gang === undefined) return;
@@ -115,7 +115,7 @@ export class GangShell {
     else this.#release(gang);
   }
 
-  /** It is assumed or bound. */
+  /** Records that the Pod is assumed or bound. */
   placed(info: PodInfo): void {
     const gang = this.#gangs.place(info);
     if (gang !== undefined) this.#release(gang);
@@ -126,7 +126,7 @@ export class GangShell {
     if (gang !== undefined && gang.waiting.size + gang.placed.size === 0) this.#core().ended(gang);
   }
 
-  /** Room stays kept for a Pod whose group is placed but for it, unless the server shows it bound after all. */
+  /** Keeps the Pod's room, because the rest of its group is placed. No effect when the server has shown the Pod bound. */
   bindFailed(info: PodInfo, nodeName: string): void {
     if (this.of(info) === undefined || !this.#deps.cache.isAssumed(info.uid)) return;
     this.#deps.nominations.set(info, nodeName);
@@ -137,7 +137,7 @@ export class GangShell {
     return this.#gangs.torn().size === 0 ? undefined : this.#core().popTorn();
   }
 
-  /** The Pod that was popped for the group that is being decided about: nothing else is decided meanwhile. */
+  /** The popped Pod of the group under decision; nothing else is decided meanwhile. */
   get deciding(): QueuedPod | undefined {
     return this.#decision?.pod;
   }
@@ -148,7 +148,7 @@ export class GangShell {
     this.#decision = { pod, turns: this.#core().schedule(gang, pod) };
   }
 
-  /** One turn of the decision that was begun. @returns about how many Pods it was; undefined: it goes on in the next turn. */
+  /** Runs one turn of the decision. @returns the number of Pods in the decision; undefined: it needs another turn. */
   goOn(): number | undefined {
     const decision = must(this.#decision, "a decision was begun");
     try {
@@ -162,7 +162,7 @@ export class GangShell {
     }
   }
 
-  /** Subscribes to what only groups need. @returns its remover. */
+  /** Adds the handlers that only groups need. @returns their remover. */
   subscribe(): () => void {
     return this.#deps.pods.addHandler({
       batch: (changes) => {
@@ -185,7 +185,7 @@ export class GangShell {
   }
 
   close(): void {
-    // What it assumed is taken back.
+    // Ends the decision, which undoes its assumptions.
     this.#decision?.turns.return(0);
     this.#decision = undefined;
     this.#sources.close();
@@ -208,7 +208,7 @@ export class GangShell {
     return this.#scheduler;
   }
 
-  /** Pods that were held go into the queue, when the group holds them no longer. */
+  /** Puts the held Pods into the queue when the group no longer holds them. */
   #release(gang: Gang): void {
     if (this.#gangs.heldBecause(gang) !== undefined) return;
     const queue = this.#deps.queue();
@@ -253,11 +253,11 @@ export class GangShell {
     this.#deps.metrics?.gangs.attempted(profile, result, ms);
     const { ref, spec } = gang;
     if (ref.form !== "native" || spec === undefined) return;
-    // A group of the native form is of this kind.
+    // The object of a group of the native form is a PodGroup of the API.
     this.#status.writeCondition(ref, spec.object as PodGroup, verdict);
   }
 
-  /** Pods that ended count in the phase, though they are in no gang any more. */
+  /** Indexes Pods by group: the phase also counts finished Pods, which belong to no gang any more. */
   #indexPods(): void {
     if (this.#isIndexed) return;
     this.#isIndexed = true;
@@ -284,7 +284,7 @@ export class GangShell {
       const group = this.#sources.specOf(ref)?.object;
       if (group === undefined) continue;
       const pods = this.#deps.pods.byIndex(groupIndex, key);
-      // A group of the coscheduling form is of this kind.
+      // The object of a group of the coscheduling form is a CoschedulingGroup.
       const next = nextPhase(group as CoschedulingGroup, pods);
       if (next !== undefined) this.#status.writePhase(ref, next);
     }

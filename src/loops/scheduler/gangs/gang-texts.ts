@@ -1,21 +1,21 @@
-/** What is said of the Pods of a group that was not placed, in the words of upstream's two schedulers of groups. */
+/** Messages for the Pods of a group that was not placed, in the words of upstream's two group schedulers. */
 import type { Gang } from "./gangs.ts";
 
 export interface GroupTexts {
-  /** Of a Pod that had a node, while others had none. */
+  /** Returns the message for a Pod that fits a node while other Pods of its group fit none. */
   readonly sibling: (gang: Gang, culprit: string) => string;
-  /** Of a Pod that no node took for the reasons `own`. */
+  /** Returns the message for a Pod that fits no node. `own`: the reasons for that Pod. */
   readonly refused: (gang: Gang, own: string, podName: string) => string;
 }
 
-/** kube-scheduler's. */
+/** Messages of kube-scheduler. */
 export const nativeTexts: GroupTexts = {
   sibling: () =>
     "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, one or more plugins asked to wait and no plugin rejected pod",
   refused: (_gang, own) => own,
 };
 
-/** The coscheduling plugin's of sigs.k8s.io/scheduler-plugins. */
+/** Messages of the coscheduling plugin of sigs.k8s.io/scheduler-plugins. */
 export const coschedulingTexts: GroupTexts = {
   sibling: () => "optimistic rejection in PostFilter",
   refused: ({ ref }, own, podName) => {

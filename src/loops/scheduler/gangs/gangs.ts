@@ -11,24 +11,24 @@ import { groupRefOf } from "./group-spec.ts";
 
 export interface Gang {
   readonly ref: GroupRef;
-  /** Undefined while nobody has seen the group's object. */
+  /** Spec of the group. Undefined: the group's object has not been seen. */
   spec: GroupSpec | undefined;
-  /** By uid: they want a node. */
+  /** By uid: Pods that need a node. */
   readonly waiting: Map<string, PodInfo>;
   readonly placed: Map<string, PodInfo>;
-  /** Tries of the group that ended without a placement, since its last one. */
+  /** Number of failed attempts since the group was last placed. */
   failures: number;
-  /** Decisions in turns, since the last one that held, which the cluster overtook. */
+  /** Number of decisions in turns that changes of the cluster made outdated, since the last decision that held. */
   overtaken: number;
-  /** Not tried again before. */
+  /** Earliest time of the next attempt. */
   dueMs: number;
-  /** When it was refused for the first time since its last placement; undefined: it was not. */
+  /** Time of the first refusal since the last placement. Undefined: no refusal since then. */
   refusedMs: number | undefined;
 }
 
 interface GangDeps {
   readonly specOf: (ref: GroupRef) => GroupSpec | undefined;
-  /** Pods of the form are ordinary Pods where its API is not served; "unknown": they are held meanwhile. */
+  /** Whether the form's API is served. False: its Pods are ordinary Pods. "unknown": its Pods are held meanwhile. */
   readonly isServed: (form: GroupForm) => boolean | "unknown";
 }
 
@@ -54,7 +54,7 @@ export class Gangs {
     return this.#torn;
   }
 
-  /** Undefined: the Pod is scheduled for itself. */
+  /** Returns the Pod's gang. Undefined: the Pod is scheduled on its own. */
   of(uid: string): Gang | undefined {
     const gang = this.#byPod.get(uid);
     return gang === undefined || this.#deps.isServed(gang.ref.form) === false ? undefined : gang;
@@ -64,7 +64,7 @@ export class Gangs {
     return this.#gangs.get(key);
   }
 
-  /** The Pod wants a node, or was taken off one. @returns its gang. */
+  /** Records a Pod that needs a node or was taken off one. @returns its gang. */
   wait(info: PodInfo): Gang | undefined {
     const gang = this.#join(info);
     if (gang === undefined) return undefined;
@@ -74,7 +74,7 @@ export class Gangs {
     return gang;
   }
 
-  /** The Pod is assumed or bound. */
+  /** Records a Pod that is assumed or bound. @returns its gang. */
   place(info: PodInfo): Gang | undefined {
     const gang = this.#join(info);
     if (gang === undefined) return undefined;
@@ -95,7 +95,7 @@ export class Gangs {
     return gang;
   }
 
-  /** The group's object came, changed or went. @returns its gang, where it has Pods. */
+  /** Applies a created, changed or deleted group object. @returns the group's gang, when it has Pods. */
   change(ref: GroupRef): Gang | undefined {
     const gang = this.#gangs.get(ref.key);
     if (gang === undefined) return undefined;
@@ -104,7 +104,7 @@ export class Gangs {
     return gang;
   }
 
-  /** Why the Pods of the gang are not tried, in upstream's words; undefined: they are. */
+  /** Returns why the Pods of the gang are held, in upstream's words. Undefined: they are not held. */
   heldBecause(gang: Gang): string | undefined {
     const { ref, spec, waiting, placed } = gang;
     if (spec === undefined) {

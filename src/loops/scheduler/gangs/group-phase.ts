@@ -11,7 +11,7 @@
 import type { Pod } from "#api/gen/types.ts";
 import type { CoschedulingGroup, CoschedulingStatus } from "./group-spec.ts";
 
-/** What the status should say; undefined: what it says. `pods`: of the group, ended ones too. */
+/** Returns the new status. Undefined: the status is up to date. `pods`: all Pods of the group, finished ones too. */
 export function nextPhase(
   group: CoschedulingGroup,
   pods: readonly Pod[],

@@ -34,9 +34,9 @@ interface GroupSourcesDeps {
   readonly informers: InformerSet;
   readonly clock: Clock;
   readonly log: Log;
-  /** The object of a group came, changed or went. */
+  /** Called after the object of a group was created, changed or deleted. */
   readonly changed: (ref: GroupRef) => void;
-  /** It became known whether the form is served. */
+  /** Called when it becomes known whether the form's API is served. */
   readonly learnt: (form: GroupForm) => void;
 }
 
@@ -46,7 +46,7 @@ interface Source {
   served: boolean | "unknown";
   informer: Informer<KubeObject> | undefined;
   asking: boolean;
-  /** The question under way, or the last one; never rejects. */
+  /** The running or last check whether the API is served; never rejects. */
   asked: Promise<void> | undefined;
   askedMs: number;
   timer: Timer | undefined;
@@ -71,12 +71,12 @@ export class GroupSources {
   specOf({ form, namespace, name }: GroupRef): GroupSpec | undefined {
     const object = this.#sources[form].informer?.get(namespace, name);
     if (object === undefined) return undefined;
-    // The informer is of the form's resource.
+    // The informer of a form watches the form's resource, so this is the object's type.
     if (form === "native") return nativeSpec(object as PodGroup);
     return coschedulingSpec(object as CoschedulingGroup);
   }
 
-  /** A Pod names a group of the form, and nobody has seen that group. */
+  /** Checks whether the form's API is served, because a Pod names a group that has not been seen. */
   ask(form: GroupForm): void {
     const source = this.#sources[form];
     if (source.asking || source.timer !== undefined || this.#closed) return;
@@ -93,7 +93,7 @@ export class GroupSources {
     });
   }
 
-  /** Resolves when the groups are known of which Pods have been seen. */
+  /** Resolves when the groups of all Pods seen so far are known. */
   async known(): Promise<void> {
     for (const source of Object.values(this.#sources)) {
       await source.asked;
@@ -151,7 +151,7 @@ export class GroupSources {
   #watch(form: GroupForm): Informer<KubeObject> {
     const informer = this.#deps.informers.informer<KubeObject>(groupRefs[form]);
     const changed = (group: KubeObject): void => this.#deps.changed(groupRefTo(form, group));
-    // Called as soon as it is added, with what is there: by then `specOf` must find the informer.
+    // The handler is called at once with the existing objects, and `specOf` must find the informer by then.
     this.#sources[form].informer = informer;
     informer.addHandler({
       add: changed,

@@ -14,25 +14,25 @@ export interface GroupRef {
   readonly form: GroupForm;
   readonly namespace: string;
   readonly name: string;
-  /** Unique over both forms. */
+  /** Key that is unique over both forms. */
   readonly key: string;
 }
 
 export interface GroupSpec {
-  /** Pods that are placed together or not at all; 0: each Pod for itself. */
+  /** Number of Pods that are placed together or not at all; 0: each Pod is placed on its own. */
   readonly minCount: number;
-  /** All Pods are placed on nodes with one value of this label. */
+  /** Node label: all Pods are placed on nodes with one value of it. Undefined: on any nodes. */
   readonly topologyKey: string | undefined;
-  /** Of the group as a whole; undefined: each Pod has its own. */
+  /** Priority of the group as a whole. Undefined: each Pod has its own. */
   readonly priority: number | undefined;
-  /** Preemption takes all Pods of the group or none. */
+  /** Whether preemption evicts either all Pods of the group or none. */
   readonly isDisruptedWhole: boolean;
-  /** So long may some Pods wait for what their binds need while the others are ready. */
+  /** Maximum time that ready Pods wait for the bind prerequisites of the other Pods. */
   readonly timeoutMs: number;
   readonly object: KubeObject;
 }
 
-/** The CRD's object, as far as it is read here. */
+/** The fields of the custom resource that this package reads. */
 export interface CoschedulingGroup extends KubeObject {
   readonly spec?: {
     readonly minMember?: number;

@@ -33,7 +33,7 @@ export class GroupStatus {
     this.#deps = deps;
   }
 
-  /** Of a native group. */
+  /** Writes the condition of a native group. */
   writeCondition(ref: GroupRef, group: PodGroup, verdict: GroupVerdict): void {
     const known = group.status?.conditions ?? [];
     const old = known.find(({ type }) => type === conditionType);
@@ -50,7 +50,7 @@ export class GroupStatus {
     this.#write(ref, { conditions: [...others, condition] });
   }
 
-  /** Of a coscheduling group. */
+  /** Writes the status of a coscheduling group. */
   writePhase(ref: GroupRef, status: CoschedulingStatus): void {
     this.#write(ref, status);
   }

@@ -19,7 +19,7 @@ import { domainOfPlaced, type GangQuestion } from "./place-gang.ts";
 const startMs = 60_000;
 const keptMs = 300_000;
 const domainsMax = 8;
-/** Pods taken off nodes in one plan: a bound on its time. */
+/** Maximum number of Pods that one plan lifts off nodes; it bounds the time of the plan. */
 const liftedMax = 20_000;
 
 interface Kept {
@@ -32,10 +32,10 @@ export class KeptRoom {
   readonly #clock: Clock;
   readonly #drop: (uid: string) => void;
   #kept: Kept | undefined;
-  /** By gang: no room is kept for it before. Forgotten when it is placed, and with the gang. */
+  /** By gang: time before which no room is kept for it. Deleted when the gang is placed, and with the gang. */
   readonly #rests = new WeakMap<Gang, number>();
 
-  /** `drop` takes the nomination of a Pod back. */
+  /** `drop` removes the nomination of a Pod. */
   constructor(clock: Clock, drop: (uid: string) => void) {
     this.#clock = clock;
     this.#drop = drop;
@@ -45,7 +45,7 @@ export class KeptRoom {
     return this.#kept?.gang;
   }
 
-  /** The group was refused again. */
+  /** Keeps room for a group after a further refusal, when the group has waited long enough. */
   consider(gang: Gang, deps: GangDeps, question: GangQuestion): void {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
@@ -62,7 +62,7 @@ export class KeptRoom {
     };
   }
 
-  /** The group is placed, or has no Pods any more. */
+  /** Releases the group's room, because the group is placed or has no Pods left. */
   end(gang: Gang): void {
     this.#rests.delete(gang);
     if (this.#kept?.gang === gang) this.#giveUp(this.#kept);
@@ -78,7 +78,7 @@ export class KeptRoom {
   }
 }
 
-/** Nodes for `needed` Pods as if nobody else were there; undefined: there are none. */
+/** Finds nodes for `needed` Pods as if all nodes were empty. Undefined: there are none. */
 function planRoom(
   deps: GangDeps,
   question: GangQuestion,
@@ -119,7 +119,7 @@ function planOn(
   }
 }
 
-/** Assumes Pods of `wanted` on the node, with all others off it; those that fit leave `wanted`. */
+/** Assumes Pods of `wanted` on the node without its present Pods, and removes the placed Pods from `wanted`. */
 function fillNode(deps: GangDeps, trial: Trial, wanted: Set<PodInfo>, slot: number): void {
   const { cache, decider } = deps;
   const others = [...cache.podsOn(slot)];

@@ -20,19 +20,19 @@ import { type Domain, domainsFor, leastRequests, roomOn } from "./domains.ts";
 
 export interface GangQuestion {
   readonly members: readonly PodInfo[];
-  /** So many of them at least. */
+  /** Minimum number of members that must be placed. */
   readonly needed: number;
   readonly topologyKey: string | undefined;
-  /** Of the group's Pods that are placed. */
+  /** Node names of the group's placed Pods. */
   readonly placedOn: readonly string[];
-  /** Domains to pass over: those that the last tries looked at. */
+  /** Number of domains to skip: the domains that the last attempts examined. */
   readonly skip: number;
 }
 
 type GangDecision =
-  /** Its Pods are assumed and reserved. */
+  /** The placed Pods are assumed and reserved. */
   | { readonly kind: "placed"; readonly trial: Trial }
-  /** `placements`: the domains there are; 1 without a topology key. */
+  /** `placements`: number of domains; 1 without a topology key. */
   | {
       readonly kind: "none";
       readonly refused: readonly RefusedMember[];
@@ -40,12 +40,12 @@ type GangDecision =
     }
   | { readonly kind: "error"; readonly text: string };
 
-/** Tried in one decision; each is some decisions of some µs. */
+/** Maximum number of domains tried in one decision; each trial makes several decisions of a few µs. */
 const trialsMax = 256;
-/** Pods times domains in one decision: a domain that takes all but one Pod costs as much as one that takes all. */
+/** Maximum of Pods times domains in one decision: a domain for all but one Pod costs as much as one for all. */
 const decisionsMax = 8_000;
 
-/** The most domains that are tried in one decision about a group of `members` Pods. */
+/** Returns the maximum number of domains tried in one decision about a group of `members` Pods. */
 export function trialsFor(members: number): number {
   return Math.max(1, Math.min(trialsMax, Math.floor(decisionsMax / Math.max(1, members))));
 }
@@ -59,7 +59,7 @@ export function* placeGang(deps: GangDeps, question: GangQuestion): InTurns<Gang
   return { kind: "none", refused: trial.refused, placements: 1 };
 }
 
-/** False: there is no room for `needed` Pods, whatever else they ask for. One pass over the nodes. */
+/** Whether `needed` Pods may have room. False: they have none, whatever else they require. One pass over the nodes. */
 export function mayHaveRoom(
   { cache: { nodes } }: GangDeps,
   { members, needed }: Pick<GangQuestion, "members" | "needed">,
@@ -92,7 +92,7 @@ function* placeInDomain(
 
 interface Searched {
   readonly trial: Trial | undefined;
-  /** Of the first domain. */
+  /** Refused Pods of the first domain. */
   readonly refused: readonly RefusedMember[];
 }
 
@@ -112,7 +112,7 @@ function* searchDomains(
     if (taken > (best?.taken ?? 0)) best = { domain, taken };
   }
   if (best === undefined) return { trial: undefined, refused: refused ?? [] };
-  // Made again. Ties of scores are broken at random: where nodes differ much, it may take fewer this time.
+  // The best trial is repeated. Random tie-breaking may place fewer Pods this time where nodes differ much.
   const trial = yield* tryMembers(deps, members, needed, best.domain);
   if (isEnough(trial, needed)) return { trial, refused: trial.refused };
   takeBack(deps, trial);
@@ -147,7 +147,7 @@ function rotated<T>(domains: readonly T[], { members, skip }: GangQuestion): rea
   return [...domains.slice(from), ...domains.slice(0, from)];
 }
 
-/** Where the Pods already placed are, which the others must follow. */
+/** Returns the domain of the Pods already placed, which the other Pods must use as well. */
 export function domainOfPlaced(
   { cache: { nodes } }: GangDeps,
   { placedOn }: Pick<GangQuestion, "placedOn">,

@@ -38,7 +38,7 @@ export function putCoschedulingGroup(api: FakeApi, name: string, minMember: numb
   });
 }
 
-/** `NAME-0`, `NAME-1` ... of the native group `group`. */
+/** Returns Pods `PREFIX-0`, `PREFIX-1` ... of the native group `group`. */
 export function gangPods(
   group: string,
   count: number,
@@ -58,14 +58,17 @@ export function labelledPods(group: string, count: number, shape: PodShape = {})
   );
 }
 
-/** Makes the decision in one turn, for deps without `isTurnOver`. */
+/** Runs a decision in one turn, for deps without `isTurnOver`. */
 export function inOneTurn<T>(decision: InTurns<T>): T {
   const { done, value } = decision.next();
   assert(done === true, "a decision in one turn does not yield");
   return value;
 }
 
-/** Each look at the clock takes `lookMs`; `betweenTurns` runs before each turn of a scheduler but the first after a wait. */
+/**
+ * Returns a clock that advances by `lookMs` at each reading. `betweenTurns` runs before each turn of a scheduler
+ * except the first after a wait.
+ */
 export function slowClock(clock: Clock, lookMs: number, betweenTurns: () => void): Clock {
   let spentMs = 0;
   return {

@@ -67,7 +67,7 @@ function hintOf(event: ClusterEvent, info: PodInfo, lookup: DeviceLookup): Hint 
   return found.claims.some((claim) => claims.has(claimKey(claim))) ? "queue" : "skip";
 }
 
-/** What keeps the Pod from any node, in upstream's words; undefined when nothing does. */
+/** Returns why the Pod fits no node, in upstream's words. Undefined: there is no such reason. */
 function refusalOf(info: PodInfo, lookup: DeviceLookup): string | undefined {
   if (!usesClaims(info.pod)) return undefined;
   const found = claimsOf(info, lookup);
@@ -99,7 +99,7 @@ function classesOf(request: DeviceRequest): readonly (readonly [string, string])
   return firstAvailable.map((one) => [`${request.name}/${one.name}`, one.deviceClassName]);
 }
 
-/** Of the last decision, by slot: the filter finds them, the score needs them. */
+/** Scores of the last decision by slot; the filter computes them and the score step reads them. */
 class NodeScores {
   #uid = "";
   readonly #bySlot = new Map<number, number>();
@@ -113,7 +113,7 @@ class NodeScores {
     this.#bySlot.set(slot, score);
   }
 
-  /** @returns false when no node has one. */
+  /** Copies the scores. @returns false when no node has a score. */
   copy(cycle: Cycle, into: Float64Array): boolean {
     if (this.#uid !== cycle.info.uid || this.#bySlot.size === 0) return false;
     for (let i = 0; i < cycle.count; i++) {
@@ -152,14 +152,14 @@ function keepPossible(cycle: Cycle, lookup: DeviceLookup, scores: NodeScores): v
   });
 }
 
-/** Most nodes refuse for one reason: its number is looked up once. */
+/** Returns a reason with its id, to be reused: most nodes refuse for the same reason. */
 function refusalWith(text: string) {
   return { text, id: reasonId(name, text, false) };
 }
 
 type Judge = (slot: number) => Verdict;
 
-/** Nodes with device plugins for some of the extended resources ask for fewer devices than others. */
+/** Nodes whose device plugins provide some of the extended resources need fewer devices than other nodes. */
 function judgeOf(info: PodInfo, demand: Demand, lookup: DeviceLookup, nodes: NodeTable): Judge {
   const { extended } = demand;
   const budget = { left: stepsPerDecision, celLeft: celPerDecision };
@@ -201,7 +201,7 @@ function isAvailable(claim: ResourceClaim, node: Node, lookup: DeviceLookup): bo
   return !hasBindingConditions(claim) || !isHopeless(claim, lookup.now());
 }
 
-/** @returns upstream's words for what was done. */
+/** Deallocates or removes a claim that keeps the Pod pending. @returns upstream's message. */
 function freeUnavailable(info: PodInfo, lookup: DeviceLookup): string {
   if (!asksForDevices(info, lookup)) return "";
   const { allocated, stale } = demandOf(info, lookup);
@@ -214,7 +214,7 @@ function freeUnavailable(info: PodInfo, lookup: DeviceLookup): string {
   }
   if (claim === undefined) return "still not schedulable";
   const { reservedFor: _r, allocation: _a, devices: _d, ...status } = claim.status ?? {};
-  // It comes back as an event of the claim; a conflict, too, means that the claim changes.
+  // The result arrives as an event of the claim; a conflict also means that the claim changes.
   lookup.updateStatus({ ...claim, status }).then(
     (written) => lookup.assume(written),
     () => undefined,

@@ -9,9 +9,9 @@ import type { NodeTable } from "../node-table.ts";
 import type { Plugin } from "../plugin.ts";
 
 const mebibyte = 1024 * 1024;
-/** Below that a pull takes no time worth minding. */
+/** Minimum image size in bytes that scores; smaller images are pulled in negligible time. */
 const leastBytes = 23 * mebibyte;
-/** Per container: from there on more makes no difference. */
+/** Maximum number of bytes per container that scores. */
 const mostBytesPerContainer = 1_000 * mebibyte;
 
 export function imageLocality(): Plugin {
@@ -40,7 +40,7 @@ function scoreImages(cycle: Cycle, scores: Float64Array): boolean {
 
 interface Held {
   readonly slots: ReadonlySet<number>;
-  /** Bytes that count on a node that has it. */
+  /** Number of bytes that the image contributes on a node that has it. */
   readonly share: number;
 }
 
@@ -57,7 +57,7 @@ function isHeld(held: readonly Held[]): boolean {
   return held.reduce((sum, { share }) => sum + share, 0) > leastBytes;
 }
 
-/** One that several containers have counts for each. */
+/** Returns the images of the Pod; an image of several containers is listed once for each. */
 function imagesOf({ spec }: Pod): readonly string[] {
   const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
   const mounted = (spec?.volumes ?? []).flatMap(({ image }) => image?.reference ?? []);
@@ -68,7 +68,7 @@ function containerCount({ spec }: Pod): number {
   return (spec?.initContainers ?? []).length + (spec?.containers ?? []).length;
 }
 
-/** As container runtimes name it: with a tag. */
+/** Returns the image name with a tag, as container runtimes list it. */
 function normalName(name: string): string {
   return name.lastIndexOf(":") <= name.lastIndexOf("/") ? `${name}:latest` : name;
 }

@@ -48,7 +48,7 @@ export function interPodAffinity(
 function interPodHint(event: ClusterEvent, info: PodInfo): Hint {
   switch (event.kind) {
     case "node":
-      // A node in another domain may bring Pods that match near, or take them away.
+      // A node that changes its domain may move matching Pods into or out of a domain.
       return event.isStatic ? "queue" : "queue-if-fits";
     case "pod-gone":
     case "namespaces":
@@ -79,7 +79,7 @@ function keepOut(cycle: Cycle, { topologyKey }: Term, tally: Tally, reason: numb
   cycle.keepByDomain(ids, verdicts, -1);
 }
 
-/** Placed Pods that match ALL terms count, for each term in its own topology; as upstream. */
+/** Counts placed Pods that match all terms, for each term in its own topology, as upstream does. */
 function filterAffinity(cycle: Cycle, namespaces: NamespaceLabels): void {
   const terms = cycle.info.affinity;
   if (terms.length === 0 || cycle.count === 0) return;
@@ -90,7 +90,7 @@ function filterAffinity(cycle: Cycle, namespaces: NamespaceLabels): void {
     const sums = matching.byDomain(topologyKey);
     return { ids: nodes.domains(topologyKey).ids, sums };
   });
-  // The first Pod of a group may go to any node with the topology labels: there is no Pod to match yet.
+  // The first Pod of a group may use any node with the topology labels, because no Pod matches yet.
   const nobody = matching.perSlot.size === 0 || wanted.every(({ sums }) => sums.every(isZero));
   const first = nobody && selection.matches(cycle.info, namespaces);
   for (const { ids, sums } of wanted) {
@@ -105,7 +105,7 @@ function isZero(value: number): boolean {
 
 function scorePreferred(cycle: Cycle, scores: Float64Array, scoring: ScoringTerms): boolean {
   const { counts, terms } = cycle.cache;
-  // Upstream then leaves out the required terms of existing Pods, too.
+  // In this case upstream also omits the required terms of existing Pods.
   if (scoring.ignorePreferredTermsOfExistingPods && cycle.info.preferred.length === 0) return false;
   const sums: Sums = new Map();
   for (const term of cycle.info.preferred) {
@@ -120,7 +120,7 @@ function scorePreferred(cycle: Cycle, scores: Float64Array, scoring: ScoringTerm
   return true;
 }
 
-/** What one placed Pod that has the term adds; 0: the term does not score. */
+/** Returns the score that one placed Pod with the term adds; 0: the term is not scored. */
 function weightOf(group: TermGroup, scoring: ScoringTerms): number {
   switch (group.kind) {
     case "anti":
@@ -132,7 +132,7 @@ function weightOf(group: TermGroup, scoring: ScoringTerms): number {
   }
 }
 
-/** By topology key, by domain. */
+/** By topology key: sums by domain. */
 type Sums = Map<string, Float64Array>;
 
 function addWeights(sums: Sums, topologyKey: string, tally: Tally, weight: number): void {
@@ -147,7 +147,7 @@ function addWeights(sums: Sums, topologyKey: string, tally: Tally, weight: numbe
   }
 }
 
-/** The lowest sum scores 0, the highest 100; divided first, as upstream: 29 of 50 is 57 in floating point. */
+/** Scales sums to 0..100. Divides first, as upstream: 29 of 50 yields 57 in floating point. */
 function spanScores(cycle: Cycle, sums: Sums, scores: Float64Array): void {
   const { feasible, count } = cycle;
   const parts = [...sums].map(([key, byDomain]) => {

@@ -21,7 +21,7 @@ export interface AddedAffinity {
 
 const noAffinity: AddedAffinity = { required: undefined, preferred: [] };
 
-/** `added`: of the profile, for all Pods. */
+/** `added`: affinity of the profile, which applies to all Pods. */
 export function nodeAffinity(_deps?: PluginDeps, added = noAffinity): Plugin {
   const { required } = added;
   return {
@@ -47,7 +47,7 @@ export function nodeAffinity(_deps?: PluginDeps, added = noAffinity): Plugin {
   };
 }
 
-/** Node selector and required node affinity; also decides which nodes topology spread looks at. */
+/** Whether node selector and required node affinity hold; also decides which nodes count for topology spread. */
 export function nodeAffinityHolds(info: PodInfo, node: Node): boolean {
   const spec = info.pod.spec;
   if (!labelsInclude(spec?.nodeSelector, node.metadata?.labels)) return false;

@@ -25,7 +25,7 @@ export function nodeResourcesBalancedAllocation(
 function balancedScore(resources: readonly string[]): RoomScore["score"] {
   const columns = resources.map((name) => resourceColumn(name, "as they are"));
   return (nodes, requests, slot) => {
-    // Pods that ask for nothing have no balance to keep: all nodes alike.
+    // All nodes score alike for Pods without requests.
     if (columns.every((column) => column.asked(requests) === 0)) return 0;
     const counting = columns.filter(
       (column) => column.max(nodes, slot) > 0 && !(column.isScalar && column.asked(requests) === 0),
@@ -36,7 +36,7 @@ function balancedScore(resources: readonly string[]): RoomScore["score"] {
   };
 }
 
-/** 100 less the standard deviation of the used shares in percent, rounded down. */
+/** Returns 100 minus the standard deviation of the used shares in percent, rounded down. */
 function balance(
   columns: readonly ResourceColumn[],
   nodes: NodeTable,

@@ -1,4 +1,4 @@
-/** NodeResourcesFit: requests must find room; how full a node is to be, the strategy says. */
+/** NodeResourcesFit: the node must have room for the requests; the strategy decides how full nodes should become. */
 import { isExtendedResource } from "#api/validation/resources.ts";
 import type { ClusterEvent, Hint } from "../hints.ts";
 import type { NodeTable } from "../node-table.ts";
@@ -15,9 +15,9 @@ const lacksMemory = lacks("memory");
 const lacksEphemeral = lacks("ephemeral-storage");
 
 interface Lack {
-  /** Taking Pods away could help. */
+  /** Reason id when preemption could help. */
   readonly crowded: number;
-  /** The whole node is not enough. */
+  /** Reason id when even the empty node is too small. */
   readonly small: number;
 }
 
@@ -26,7 +26,7 @@ function lacks(resource: string): Lack {
   return { crowded: reasonId(name, text, true), small: reasonId(name, text, false) };
 }
 
-/** Extended resources that the filter leaves to others: by name, and by what stands before the slash. */
+/** Extended resources that the filter ignores: by name, and by the part of the name before the slash. */
 export interface IgnoredResources {
   readonly names: ReadonlySet<string>;
   readonly groups: ReadonlySet<string>;
@@ -40,7 +40,7 @@ export function nodeResourcesFit(
   ignored = ignoresNothing,
 ): Plugin {
   const counts = countsOf(ignored);
-  // What a node has no device plugin for, devices of a class may give: DynamicResources decides.
+  // When the node has no device plugin for the resource but a device class provides it, DynamicResources decides.
   const isDelegated: IsDelegated = (nodes, slot, resource) =>
     nodes.scalarMax(slot, resource) === 0 && devices?.state.classBehind(resource) !== undefined;
   return {
@@ -64,7 +64,7 @@ interface Exceptions {
   readonly isDelegated: IsDelegated;
 }
 
-/** Whether a scalar resource is checked; undefined: all are. */
+/** Returns the predicate of the checked scalar resources. Undefined: all are checked. */
 function countsOf({
   names,
   groups,
@@ -78,7 +78,7 @@ function countsOf({
 
 const nothing: readonly number[] = [];
 
-/** Reason ids of all that the node lacks. */
+/** Returns the reason ids of all resources that the node lacks. */
 function lackOf(
   nodes: NodeTable,
   requests: Requests,
@@ -111,7 +111,7 @@ function free(max: Float64Array, used: Float64Array, slot: number): number {
   return (max[slot] ?? 0) - (used[slot] ?? 0);
 }
 
-/** Of a node that is too small even when it is empty, as upstream, no Pod need be taken away. */
+/** Returns the reason: `small` when even the empty node is too small, so that, as upstream, preemption is not tried. */
 function lackIn(asked: number, max: Float64Array, slot: number, { crowded, small }: Lack): number {
   return asked > (max[slot] ?? 0) ? small : crowded;
 }

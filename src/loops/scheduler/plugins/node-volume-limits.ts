@@ -21,7 +21,7 @@ import { reasonId } from "../reasons.ts";
 const name = "NodeVolumeLimits";
 const limitExceeded = reasonId(name, "node(s) exceed max volume count", true);
 
-/** `driver/handle` to driver. */
+/** By `driver/handle`: the driver of the volume. */
 type DriverByVolume = ReadonlyMap<string, string>;
 
 export function nodeVolumeLimits({ volumes }: PluginDeps): Plugin {
@@ -107,7 +107,7 @@ function volumeOfDisk({ driver, handle }: InlineDisk): string {
   return `${driver}/${handle}`;
 }
 
-/** Of the claim's volume; before it has one, of its class, under a name that no volume has. */
+/** Returns the driver of the claim's volume, or of its class before it has one, with a handle that no volume has. */
 function driverOf(
   claim: PersistentVolumeClaim,
   lookup: VolumeLookup,

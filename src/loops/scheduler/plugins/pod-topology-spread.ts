@@ -58,7 +58,7 @@ export function podTopologySpread(
 function spreadHint(event: ClusterEvent): Hint {
   switch (event.kind) {
     case "node":
-      // A new domain changes what is balanced everywhere, not only on this node.
+      // A new domain changes the balance everywhere, not only on this node.
       return event.isStatic ? "queue" : "queue-if-fits";
     case "node-gone":
     case "pod-gone":
@@ -84,7 +84,7 @@ function filterOne(cycle: Cycle, spread: Spread, all: readonly Spread[]): void {
   cycle.keepByDomain(ids, verdicts, missingLabel);
 }
 
-/** Matching Pods by domain, over nodes that take part. */
+/** Returns the number of matching Pods by domain, over the participating nodes. */
 function domainSums(
   cycle: Cycle,
   spread: Spread,
@@ -102,11 +102,11 @@ function domainSums(
   return sums;
 }
 
-/** Depends on the class and the nodes' static facts only: kept, and brought up to date for the nodes that changed. */
+/** Depends only on the class and the nodes' static facts, so it is kept and updated for the changed nodes. */
 function participation(cycle: Cycle, spread: Spread, all: readonly Spread[]): Participation {
   const { nodes } = cycle.cache;
   const { participations } = cycle.podClass;
-  // A column that is made anew changes every slot.
+  // A column that is made anew counts as a change of every slot, so columns are read first.
   const columns = all.map(({ topologyKey }) => nodes.domains(topologyKey).ids);
   const { ids, names } = nodes.domains(spread.topologyKey);
   const keys = all.map(({ topologyKey }) => topologyKey).join();
@@ -147,7 +147,7 @@ function growParticipation(part: Participation, capacity: number, domains: numbe
   part.perDomain = perDomain;
 }
 
-/** `domain`: of the slot's node, which takes part; -1: it does not. */
+/** Updates a slot's part in the counts. `domain`: domain of the participating node; -1: it does not participate. */
 function recount(part: Participation, slot: number, domain: number): void {
   const before = part.domainOf[slot] ?? -1;
   if (before === domain) return;
@@ -158,7 +158,7 @@ function recount(part: Participation, slot: number, domain: number): void {
   part.domainOf[slot] = domain;
 }
 
-/** A node counts when it has all topology keys and passes the policies of the constraint. */
+/** Whether the node counts: it has all topology keys and passes the policies of the constraint. */
 function takesPart(
   cycle: Cycle,
   slot: number,
@@ -167,7 +167,7 @@ function takesPart(
 ): boolean {
   const { nodes } = cycle.cache;
   for (const ids of columns) if ((ids[slot] ?? -1) < 0) return false;
-  // The common case: the class fits the node by every static filter, so by these two as well.
+  // The common case: the class passes all static filters on the node, which include these two policies.
   if (cycle.classes.verdict(cycle.podClass, slot) === fits) return true;
   return policiesHold(cycle, nodes, slot, spread);
 }
@@ -204,7 +204,7 @@ function scoreSoft(
   return true;
 }
 
-/** Infinity: a node without a key that it has to have. */
+/** Adds a constraint's raw scores; Infinity for a node that lacks a required topology key. */
 function addRaw(
   cycle: Cycle,
   spread: Spread,
@@ -231,7 +231,7 @@ function addRaw(
   }
 }
 
-/** Nodes that share a host name: as upstream, each counts by itself. */
+/** Adds raw scores when nodes share a host name: as upstream, each node is counted on its own. */
 function addRawPerNode(
   { cache, feasible, count }: Cycle,
   { selection, topologyKey, maxSkew }: Spread,
@@ -276,7 +276,7 @@ function countDomains(cycle: Cycle, topologyKey: string, strict: readonly Spread
   return domains;
 }
 
-/** Lowest raw score becomes 100; Infinity (no label) becomes 0. */
+/** Inverts raw scores: the lowest becomes 100, Infinity (a missing label) becomes 0. */
 function invert(cycle: Cycle, scores: Float64Array): void {
   const { feasible, count } = cycle;
   let least = Number.POSITIVE_INFINITY;

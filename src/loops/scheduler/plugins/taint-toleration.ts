@@ -28,7 +28,7 @@ export function taintToleration(): Plugin {
       raw(info, node) {
         let count = 0;
         for (const taint of node.spec?.taints ?? []) {
-          // Only tolerations for this effect, or for all of them, count here.
+          // Only tolerations of this effect, or of all effects, count here.
           if (isPreference(taint) && !tolerates(info.tolerations, taint)) count++;
         }
         return count;

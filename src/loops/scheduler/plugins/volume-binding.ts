@@ -47,7 +47,7 @@ const volumeMissing = reasonId(
   false,
 );
 
-/** Upstream's BindTimeoutSeconds: a Pod whose volumes are not bound by then is decided anew. */
+/** Upstream's BindTimeoutSeconds, after which a Pod with unbound volumes is decided anew. */
 export const bindTimeoutDefaultMs = 600_000;
 
 export function volumeBinding(
@@ -74,7 +74,7 @@ function hintOf(event: ClusterEvent, info: PodInfo, lookup: VolumeLookup): Hint 
   return isOwn ? "queue" : "skip";
 }
 
-/** What keeps the Pod from any node, in upstream's words; undefined when nothing does. */
+/** Returns why the Pod fits no node, in upstream's words. Undefined: there is no such reason. */
 function refusalOf(pod: Pod, lookup: VolumeLookup): string | undefined {
   const namespace = pod.metadata?.namespace ?? "";
   const uses = claimUses(pod);
@@ -116,7 +116,7 @@ function waitsForConsumer(claim: PersistentVolumeClaim, lookup: VolumeLookup): b
 
 interface PodClaims {
   readonly bound: readonly PersistentVolumeClaim[];
-  /** Smallest first: a large one must not take what only it and a small one could have shared. */
+  /** Unbound claims, smallest first: a large claim must not take a volume that a small one may need. */
   readonly waiting: readonly PersistentVolumeClaim[];
 }
 
@@ -169,7 +169,7 @@ interface Found {
   readonly reasons: readonly number[];
 }
 
-/** A volume or a provisioner for each claim that waits, on this node. */
+/** Finds a volume or a provisioner on this node for each waiting claim. */
 function findVolumes(
   waiting: readonly PersistentVolumeClaim[],
   node: Node,

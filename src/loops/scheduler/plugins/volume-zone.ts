@@ -19,7 +19,7 @@ const zoneConflict = reasonId(name, "node(s) had no available volume zone", fals
 
 const betaZone = "failure-domain.beta.kubernetes.io/zone";
 const betaRegion = "failure-domain.beta.kubernetes.io/region";
-/** Of a label, the one that took its place. */
+/** By label: the current label that replaced it. */
 const labels: readonly (readonly [label: string, current: string])[] = [
   [betaZone, "topology.kubernetes.io/zone"],
   [betaRegion, "topology.kubernetes.io/region"],
@@ -78,7 +78,7 @@ function topologiesOf(volume: PersistentVolume | undefined): readonly Topology[]
   const own = volume?.metadata?.labels ?? {};
   return labels.flatMap(([label, current]) => {
     const values = (ownEntry(own, label) ?? "").split("__").map((value) => value.trim());
-    // A label that upstream cannot read is no topology: absent, or with an empty zone.
+    // A label that upstream cannot parse (absent, or with an empty zone) is not a topology.
     return values.includes("") ? [] : [{ label, current, values }];
   });
 }

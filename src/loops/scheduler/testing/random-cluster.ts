@@ -1,4 +1,4 @@
-/** Random nodes and Pods with everything the slow reference knows: few values each, so that they meet often. */
+/** Random nodes and Pods with all features of the slow reference; few values per field, so that matches are frequent. */
 import type {
   LabelSelector,
   Node,
@@ -21,7 +21,7 @@ export function pick<T>(random: FakeRandom, from: readonly T[]): T {
   return must(from[random.below(from.length)], "a choice of at least one");
 }
 
-/** True once in `n` times. */
+/** True with probability 1 in `n`. */
 export function once(random: FakeRandom, n: number): boolean {
   return random.below(n) === 0;
 }
@@ -52,7 +52,7 @@ export function randomNode(random: FakeRandom, name: string): Node {
   return { ...node, status: { ...node.status, images } };
 }
 
-/** Another one of the same name, different in one respect. */
+/** Returns a node of the same name that differs in one respect. */
 export function changedNode(random: FakeRandom, node: Node): Node {
   const other = randomNode(random, node.metadata?.name ?? "");
   switch (random.below(4)) {
@@ -121,7 +121,7 @@ function randomSpread(random: FakeRandom, topologyKey: string): TopologySpreadCo
 type PodAffinity = NonNullable<NonNullable<PodSpec["affinity"]>["podAffinity"]>;
 
 function randomPodAffinity(random: FakeRandom): PodAffinity {
-  // Of 50 and 100, 29 % in floating point is less than 29.
+  // Weights whose shares are inexact: in floating point, 29 / 100 * 100 is below 29, and 29 / 50 * 100 below 58.
   const weight = once(random, 2) ? pick(random, [29, 50, 100]) : 1 + random.below(100);
   const wish = { weight, podAffinityTerm: randomTerm(random) };
   return once(random, 2)
@@ -173,7 +173,7 @@ function randomSpec(random: FakeRandom): Partial<PodSpec> {
   };
 }
 
-/** `at` numbers it: its uid is `u` and that, and it starts the later the larger. */
+/** `at`: number of the Pod; its uid is `u` and the number, and its start time rises with the number. */
 export function randomPod(random: FakeRandom, at: number): Pod {
   const labels = {
     app: pick(random, ["x", "y", "z"]),
@@ -189,7 +189,7 @@ export function randomPod(random: FakeRandom, at: number): Pod {
   const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "rs", uid: "rs" };
   const owned = once(random, 3) ? { ownerReferences: [{ ...owner, controller: true }] } : {};
   const uid = `u${at}`;
-  // Pods of one owner are of one namespace.
+  // Pods of one owner must be in one namespace.
   const namespace = "ownerReferences" in owned ? "a" : pick(random, namespaces);
   const startTime = new Date(at * 1_000).toISOString();
   const [container] = pod.spec?.containers ?? [];

@@ -1,4 +1,4 @@
-/** Which nodes can take a Pod, by walking everything: the documented rules word for word, at any cost. */
+/** Reference of feasible nodes: applies the documented rules literally by walks over everything, at any cost. */
 import type { Node, Pod, PodAffinityTerm, TopologySpreadConstraint } from "#api/gen/types.ts";
 import {
   isTolerated,
@@ -42,7 +42,7 @@ function portsFit(world: World, pod: Pod, node: Node): boolean {
   return port === 0 || podsOn(world, node).every((other) => portOf(other) !== port);
 }
 
-/** In milli-CPU or bytes; `fallback` when the Pod does not say. */
+/** Returns the request in milli-CPU or bytes; `fallback` when the Pod has none. */
 export function requestOf(pod: Pod, resource: "cpu" | "memory", fallback = 0): number {
   const text = pod.spec?.containers[0]?.resources?.requests?.[resource];
   return text === undefined ? fallback : amountOf(resource, text);
@@ -84,7 +84,7 @@ export function spreadTakes(constraint: TopologySpreadConstraint, pod: Pod, othe
   return selectorTakes(constraint.labelSelector, labels);
 }
 
-/** Whether the policies of the constraint let the node count. */
+/** Whether the node counts under the policies of the constraint. */
 export function isCounted(constraint: TopologySpreadConstraint, pod: Pod, node: Node): boolean {
   const { nodeAffinityPolicy = "Honor", nodeTaintsPolicy = "Ignore" } = constraint;
   if (nodeAffinityPolicy === "Honor" && !nodeSelected(pod, node)) return false;
@@ -137,7 +137,7 @@ function affinityFits(world: World, pod: Pod, node: Node): boolean {
   return !meetsOther && follows(world, pod, node, near);
 }
 
-/** Pods that match all terms count, each term in its own topology; the first of a kind goes anywhere with the labels. */
+/** Counts Pods that match all terms, each term in its own topology. The first Pod fits any node with the labels. */
 function follows(
   world: World,
   pod: Pod,

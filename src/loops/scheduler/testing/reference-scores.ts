@@ -17,7 +17,7 @@ import {
 const hostname = "kubernetes.io/hostname";
 const zone = "topology.kubernetes.io/zone";
 
-/** Totals of the feasible nodes, by name. */
+/** Returns the total scores of the feasible nodes, by name. */
 export function totals(
   world: World,
   pod: Pod,
@@ -49,13 +49,13 @@ function preferred(pod: Pod, node: Node): number {
   }, 0);
 }
 
-/** DefaultNormalizeScore. */
+/** Upstream's DefaultNormalizeScore. */
 function scaled(values: readonly number[]): number[] {
   const most = Math.max(0, ...values);
   return values.map((value) => (most === 0 ? 0 : Math.trunc((100 * value) / most)));
 }
 
-/** Pods that ask for nothing count as 100m and 200 MiB. */
+/** Pods without requests count as 100m and 200 MiB. */
 function leastAllocated(world: World, pod: Pod, node: Node): number {
   const shares = (["cpu", "memory"] as const).map((resource) => {
     const fallback = resource === "cpu" ? 100 : 200 * 1024 * 1024;
@@ -80,13 +80,13 @@ function balanced(world: World, pod: Pod, node: Node): number {
   return 50 + Math.trunc((50 + balance([...here, pod]) - balance(here)) / 2);
 }
 
-/** A constraint, and which Pods it counts. */
+/** A soft constraint and the predicate of the Pods that it counts. */
 interface Soft {
   readonly constraint: TopologySpreadConstraint;
   readonly takes: (other: Pod) => boolean;
 }
 
-/** Pods of a controller that ask for no constraint are spread by the built-in ones. */
+/** Pods of a controller without constraints of their own get the built-in constraints. */
 function softSpreads(pod: Pod): { readonly all: readonly Soft[]; readonly isStrict: boolean } {
   const asked = pod.spec?.topologySpreadConstraints ?? [];
   if (asked.length > 0) {
@@ -185,13 +185,13 @@ function wishesOf({ spec }: Pod): Wish[] {
   ];
 }
 
-/** What placed Pods require draws others by one, the default hardPodAffinityWeight. */
+/** Required affinities of placed Pods attract others with weight 1, the default hardPodAffinityWeight. */
 function requiredOf({ spec }: Pod): Wish[] {
   const required = spec?.affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   return (required ?? []).map((term) => ({ term, weight: 1 }));
 }
 
-/** Sizes of images are the same on all nodes here. */
+/** Image sizes are the same on all nodes here. */
 function imageLocality(world: World, pod: Pod, node: Node): number {
   const mebibyte = 1024 * 1024;
   const name = `${pod.spec?.containers[0]?.image ?? ""}:latest`;

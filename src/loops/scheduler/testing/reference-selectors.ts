@@ -6,12 +6,12 @@ import type { LabelSelector, Node, Pod, PodAffinityTerm, Taint } from "#api/gen/
 
 type Labels = Readonly<Record<string, string>>;
 
-/** A cluster as the reference sees it: what there is, and nothing derived from it. */
+/** A cluster as the reference sees it: its objects, and nothing derived from them. */
 export interface World {
   readonly nodes: Node[];
-  /** By uid; `spec.nodeName` says where. */
+  /** By uid: placed Pods; `spec.nodeName` is the node. */
   readonly placed: Map<string, Pod>;
-  /** Labels of namespaces. */
+  /** By name: labels of namespaces. */
   readonly namespaces: Map<string, Labels>;
 }
 
@@ -41,7 +41,7 @@ function expressionHolds({ key, operator, values = [] }: Expression, labels: Lab
   }
 }
 
-/** A selector that is absent selects nothing, an empty one everything. */
+/** Whether the selector matches. An absent selector selects nothing, an empty one everything. */
 export function selectorTakes(selector: LabelSelector | undefined, labels: Labels): boolean {
   if (selector === undefined) return false;
   const pairs = Object.entries(selector.matchLabels ?? {});
@@ -57,7 +57,7 @@ export function namespaceOf({ metadata }: Pod): string {
   return metadata?.namespace ?? "";
 }
 
-/** Whether the term of `owner` speaks of `other`. */
+/** Whether the term of `owner` selects `other`. */
 export function termTakes(world: World, term: PodAffinityTerm, owner: Pod, other: Pod): boolean {
   const labels = labelsOf(other);
   const own = labelsOf(owner);
@@ -84,7 +84,7 @@ function isInScope(world: World, term: PodAffinityTerm, owner: Pod, other: Pod):
   );
 }
 
-/** Node selector and required node affinity: terms are alternatives, expressions of one hold together. */
+/** Whether node selector and required node affinity hold: one term must match, with all of its expressions. */
 export function nodeSelected(pod: Pod, node: Node): boolean {
   const labels = labelsOf(node);
   const wanted = Object.entries(pod.spec?.nodeSelector ?? {});
