@@ -17,22 +17,22 @@ import { accessOf } from "./shared/upstream-access.ts";
 import { ApiConnection } from "./shared/api-access.ts";
 
 export interface ConnectOptions {
-  /** A file, or the URL of a `kubectl proxy`. Absent: a Pod's own account, KUBECONFIG, ~/.kube/config. */
+  /** Path of a kubeconfig, or the URL of a `kubectl proxy`. Absent: a Pod's own account, KUBECONFIG, ~/.kube/config. */
   readonly kubeconfig?: string;
-  /** Default: the file's current context. */
+  /** Context to use. Default: the file's current context. */
   readonly context?: string;
-  /** The first part of the User-Agent; default "client". */
+  /** First part of the User-Agent. Default: "client". */
   readonly name?: string;
   /**
    * "protobuf" is for built-in kinds, where the server has it; custom resources stay JSON. It keeps no field that
    * this version does not know (told once in the log), as typed Go clients: default "json".
    */
   readonly encoding?: "json" | "protobuf";
-  /** JSON lines on standard error; default "warn". */
+  /** Level of the JSON lines on standard error. Default: "warn". */
   readonly logLevel?: LogLevel;
 }
 
-/** What informers, queues, elections and event recorders take as their dependencies. */
+/** The dependencies of informers, queues, elections and event recorders. */
 export interface Tools {
   readonly client: Client;
   readonly informers: InformerSet;
@@ -43,13 +43,13 @@ export interface Tools {
 
 export interface Connection extends Tools {
   readonly server: string;
-  /** The context's, or the Pod's own. */
+  /** The context's namespace, or the Pod's own. */
   readonly namespace: string;
-  /** Ends idle connections. Stop informers first: `informers.run(signal)`. */
+  /** Closes idle connections. Stop informers first: `informers.run(signal)`. */
   close(): void;
 }
 
-/** Reads the credentials; the first request connects. Rejects with UsageError when they cannot be used. */
+/** Reads the credentials. The first request connects. Rejects with UsageError when the credentials cannot be used. */
 export async function connect(options: ConnectOptions = {}): Promise<Connection> {
   const { kubeconfig: upstream, context, name = "client", logLevel = "warn" } = options;
   const flags = {
@@ -71,7 +71,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Connection>
   };
 }
 
-/** Its tables are loaded only where they are used. */
+/** Imports the protobuf tables only when protobuf is used. */
 async function protobufCoding(log: Log): Promise<ObjectCoding> {
   const { ProtobufCoding } = await import("#forms/protobuf/coding.ts");
   return new ProtobufCoding((message, field) =>
@@ -79,7 +79,7 @@ async function protobufCoding(log: Log): Promise<ObjectCoding> {
   );
 }
 
-/** The same over a client that is there already, such as the one of `startControlPlane`. */
+/** Makes the tools for an existing client, such as that of `startControlPlane`. */
 export function toolsFor(client: Client, { logLevel = "warn" as LogLevel } = {}): Tools {
   return toolsOver(client, nodeLog({ level: logLevel, destination: 2 }));
 }

@@ -26,24 +26,24 @@ import { servedResources } from "./plane/runtime-config.ts";
 export type { Client } from "#client/client.ts";
 
 export interface ControlPlaneOptions {
-  /** Kept there and found again; absent: in memory, gone at `stop`. */
+  /** Directory of the persistent state. Absent: the state is in memory and lost at `stop`. */
   readonly dataDir?: string;
-  /** Default 127.0.0.1. */
+  /** Address to listen on. Default: 127.0.0.1. */
   readonly host?: string;
-  /** Default 0: any free port. */
+  /** Port to listen on. Default: 0, any free port. */
   readonly port?: number;
-  /** Hollow nodes; default 1. */
+  /** Number of hollow nodes. Default: 1. */
   readonly nodes?: number;
-  /** JSON lines on standard error; default "warn". */
+  /** Level of the JSON lines on standard error. Default: "warn". */
   readonly logLevel?: LogLevel;
 }
 
 export interface ControlPlane {
-  /** `https://127.0.0.1:40123`. */
+  /** URL of the API server, such as `https://127.0.0.1:40123`. */
   readonly url: string;
   /** A cluster-admin kubeconfig as YAML text. */
   readonly kubeconfig: string;
-  /** As cluster-admin, in process: no socket, objects are shared and frozen. */
+  /** In-process client with cluster-admin rights. It uses no socket, and its objects are shared and frozen. */
   readonly client: Client;
   /** Resolves when every loop, connection and file is closed. Call once. */
   stop(): Promise<void>;
@@ -58,7 +58,7 @@ export function startControlPlane(options: ControlPlaneOptions = {}): Promise<Co
   return parts.closeOnFailure(() => openControlPlane(options, parts));
 }
 
-/** As `startControlPlane`; what it opens goes to `parts`, which the caller closes when it fails. */
+/** Does the work of `startControlPlane`. Adds each opened resource to `parts`, which the caller closes after a failure. */
 export async function openControlPlane(
   options: ControlPlaneOptions,
   parts: Parts,
@@ -99,7 +99,7 @@ export async function openControlPlane(
 
 interface ControlPlaneFiles {
   readonly pki: string;
-  /** Absent: objects are kept in memory. */
+  /** Directory of the store. Absent: objects are kept in memory. */
   readonly store?: string;
 }
 

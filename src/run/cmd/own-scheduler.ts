@@ -9,9 +9,9 @@ import { defaultProfile } from "#scheduler/profile.ts";
 import { createScheduler, schedulerDefaults } from "#scheduler/scheduler.ts";
 
 interface OwnScheduler {
-  /** Pods with this `spec.schedulerName` are its own; "default-scheduler" replaces the one there is. */
+  /** Pods with this `spec.schedulerName` are scheduled here. "default-scheduler" replaces the existing scheduler. */
   readonly schedulerName: string;
-  /** Beside upstream's, after them; made once. */
+  /** Plugins that run after upstream's. Each one is created once. */
   readonly plugins: readonly PluginFactory[];
 }
 
