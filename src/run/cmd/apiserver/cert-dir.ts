@@ -20,7 +20,7 @@ interface CertDirDeps {
 }
 
 const pairName = "apiserver";
-/** Upstream's. */
+/** Validity period of the certificate: upstream's 365 days. */
 const lifetimeMs = 365 * 86_400_000;
 const backdateMs = 3_600_000;
 

@@ -1,4 +1,4 @@
-/** The command `pilothouse apiserver`, with what its flags mean. */
+/** The command `pilothouse apiserver` and its flags. */
 import { type Command, InvalidArgumentError } from "commander";
 import { addApiServerFlags } from "../plane/flags.ts";
 import {

@@ -8,7 +8,7 @@ export interface ApiServerRoleFlags extends ApiServerFlags, IdentityFlags, Servi
   readonly dataDir?: string;
   readonly bindAddress: string;
   readonly securePort: number;
-  /** Milliseconds. */
+  /** Time to live of events, in milliseconds. */
   readonly eventTtl: number;
   readonly enableBootstrapTokenAuth: boolean;
 }

@@ -15,26 +15,26 @@ import { UsageError } from "../shared/usage-error.ts";
 export interface IdentityFlags {
   readonly tlsCertFile?: string;
   readonly tlsPrivateKeyFile?: string;
-  /** Not used where the two are given. */
+  /** Directory of the self-signed serving pair. Not used where a certificate file and a key file are given. */
   readonly certDir?: string;
   readonly clientCaFile?: string;
   readonly serviceAccountKeyFile: readonly string[];
   readonly serviceAccountSigningKeyFile?: string;
-  /** The first issues tokens; those of all are good. */
+  /** Accepted issuers of service account tokens. The first one is written into new tokens. */
   readonly serviceAccountIssuer: readonly string[];
   readonly serviceAccountJwksUri?: string;
 }
 
 interface Identity {
-  /** Absent members: the data directory's own. */
+  /** Serving pair from the flags. Absent, as for the key pair below: the data directory's own is used. */
   readonly server?: IssuedCertificate;
   readonly serviceAccount?: Pki["serviceAccount"];
   readonly options: Pick<PlaneOptions, "clientCa" | "issuer" | "olderIssuers" | "keysUrl">;
-  /** The data directory's certificates lead to this server: kubeconfigs can be made of them. */
+  /** Whether the serving pair and the client CA are the data directory's own, so that kubeconfigs can be made of them. */
   readonly isOwn: boolean;
 }
 
-/** Throws UsageError that names the flag. */
+/** Reads the identity that the flags name. Throws UsageError that names the flag. */
 export function identityOf(flags: IdentityFlags): Identity {
   const { tlsCertFile: cert, tlsPrivateKeyFile: key, clientCaFile, serviceAccountIssuer } = flags;
   if ((cert === undefined) !== (key === undefined)) {
@@ -55,7 +55,10 @@ export function identityOf(flags: IdentityFlags): Identity {
   };
 }
 
-/** The same files once more, when they have changed. `proxyCaFile`: of front proxies. Undefined: there are none. */
+/**
+ * Returns the certificate files with a function that reads them again after a change. `proxyCaFile`: CA of front
+ * proxies. Undefined: the flags name no file.
+ */
 export function servingFilesOf(
   flags: IdentityFlags,
   first: Identity,
@@ -74,7 +77,7 @@ export function servingFilesOf(
   return { paths, first: server === undefined ? {} : { server }, read };
 }
 
-/** The key files once more, when they have changed. Undefined: there are none. */
+/** Returns the token key files with a function that reads them again after a change. Undefined: the flags name no file. */
 export function tokenKeyFilesOf(
   { serviceAccountKeyFile: paths }: IdentityFlags,
   { serviceAccount }: Identity,
@@ -82,7 +85,7 @@ export function tokenKeyFilesOf(
   if (paths.length === 0) return undefined;
   const read = (): readonly string[] => {
     const older = checkingKeys(paths, serviceAccount?.publicKey);
-    // One that no token can be checked by is refused before it is taken.
+    // A key that cannot check any token is refused before it is taken into use.
     older.forEach(verifyKey);
     return older;
   };
@@ -127,7 +130,7 @@ function tokenKeys(flags: IdentityFlags): Pki["serviceAccount"] | undefined {
   return { privateKey, publicKey, olderPublicKeys: checkingKeys(others, publicKey) };
 }
 
-/** Of the files, each once; the signing key's is there anyway. */
+/** Returns the public keys of the files, each key once and without the signing key's. */
 function checkingKeys(files: readonly string[], signingKey: string | undefined): readonly string[] {
   const known = files.flatMap((file) =>
     keyBlocks(readOperatorFile(file)).map((block) =>
@@ -141,7 +144,7 @@ function keyBlocks(text: string): readonly string[] {
   return text.match(/-----BEGIN [^-]+-----[^-]+-----END [^-]+-----/g) ?? [text];
 }
 
-/** Of a public key, a private one or a certificate, as kube-apiserver takes them. */
+/** Returns the public key of a public key, a private key or a certificate, as kube-apiserver accepts them. */
 function publicPem(flag: string, path: string, text: string): string {
   const key = pem(flag, path, () => createPublicKey(text));
   return key.export({ type: "spki", format: "pem" }).toString();
@@ -164,7 +167,7 @@ function issuers(given: readonly string[]): Pick<PlaneOptions, "issuer" | "older
   return first === undefined ? {} : { issuer: first, olderIssuers };
 }
 
-/** Upstream's rule: with a colon it must be a URL. */
+/** Upstream's rule: an issuer with a colon must be a URL. */
 function issuer(text: string): string {
   if (text === "") throw new UsageError("--service-account-issuer must not be empty");
   if (text.includes(":") && !URL.canParse(text)) {
@@ -173,7 +176,7 @@ function issuer(text: string): string {
   return text;
 }
 
-/** Upstream's rule and words. */
+/** The rule and the error messages are upstream's. */
 function keysUrl({ serviceAccountJwksUri: text }: IdentityFlags): Pick<PlaneOptions, "keysUrl"> {
   if (text === undefined || text === "") return {};
   const url = URL.parse(text);

@@ -1,4 +1,4 @@
-/** `pilothouse apiserver`: the API server alone, over a store of its own, until SIGTERM. */
+/** `pilothouse apiserver`: the API server alone, with its own store, until SIGTERM. */
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { given } from "#base/given.ts";
@@ -69,12 +69,15 @@ export async function openApiServer(
   return { text: readyText(plane, directory, written), failed: plane.failed };
 }
 
-/** Started by kube-apiserver's flags alone it keeps its own files beside the certificates. */
+/** With kube-apiserver's flags only, the data directory is a subdirectory of the certificate directory. */
 function dataDirOf({ dataDir, certDir }: ApiServerRoleFlags): string {
   return dataDir ?? (certDir === undefined ? ".pilothouse" : join(certDir, "pilothouse"));
 }
 
-/** For the names of the data directory's own; absent: that one is shown, or one of files. */
+/**
+ * Returns the pair in `certDir`, issued for the names of the data directory's own pair. Absent member: that own pair,
+ * or a pair from files, is used.
+ */
 function servingPair(
   host: SupervisedHost,
   { certDir, tlsCertFile }: ApiServerRoleFlags,
@@ -106,7 +109,7 @@ async function openPlane(
   }
 }
 
-/** kubeadm's names. @returns their paths. */
+/** Writes the kubeconfigs under kubeadm's names. @returns their paths. */
 function writeKubeconfigs(directory: DataDirectory, plane: Plane, pki: Pki): readonly string[] {
   const users = [
     { file: "scheduler.conf", name: "system:kube-scheduler", certificate: pki.scheduler },

@@ -1,11 +1,11 @@
-/** The ranges that Services take their addresses and node ports from. */
+/** The ranges of the cluster addresses and node ports of Services. */
 import type { ServiceAddressOptions } from "#admission/service-addresses.ts";
 import { ipv4Text, parseIpv4 } from "#api/values/ipv4.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
 export interface ServiceFlags {
   readonly serviceClusterIpRange: string;
-  /** `30000-32767` */
+  /** Range of node ports, such as `30000-32767`. */
   readonly serviceNodePortRange: string;
 }
 
@@ -21,7 +21,7 @@ export function servicesOf(flags: ServiceFlags): ServiceAddressOptions {
   return { range: rangeOf(flags.serviceClusterIpRange), firstNodePort, lastNodePort };
 }
 
-/** The one that Service `kubernetes` gets. */
+/** Returns the first address of the range, which the Service `kubernetes` gets. */
 export function firstAddress({ range }: ServiceAddressOptions): string {
   return ipv4Text((parseIpv4(range.split("/")[0] ?? "") ?? 0) + 1);
 }

@@ -1,4 +1,4 @@
-/** `--etcd-servers`: the API server's storage on etcd clusters, in kube-apiserver's keys and encoding. */
+/** `--etcd-servers`: the API server's storage in etcd clusters, with kube-apiserver's keys and encoding. */
 import { given } from "#base/given.ts";
 import type { GroupResource } from "#api/object.ts";
 import type { EtcdEndpoints } from "#etcd/endpoints.ts";
@@ -15,7 +15,7 @@ import { UsageError } from "../shared/usage-error.ts";
 
 type OpenStore = (host: Host, atRest?: AtRest) => Promise<OpenedStore>;
 
-/** None without an etcd. Throws UsageError. */
+/** Returns no options when no etcd server is named. Throws UsageError. */
 export async function etcdStorage(flags: EtcdFlags): Promise<StoreOptions> {
   const { etcdServers, etcdServersOverrides: overrides = [] } = flags;
   if (etcdServers.length === 0) {
@@ -43,11 +43,11 @@ interface Opening extends PlacedCluster {
   readonly endpoints: EtcdEndpoints;
   readonly root: string;
   readonly open: OpenStore;
-  /** Names the flag in what goes wrong. Rejects with UsageError. */
+  /** Runs the call and names the flag in its errors. Rejects with UsageError. */
   readonly ask: <T>(call: () => Promise<T>) => Promise<T>;
 }
 
-/** Nothing is connected yet. Throws UsageError. */
+/** Prepares the storage in a cluster without a connection. Throws UsageError. */
 async function opening(flags: EtcdFlags, cluster: PlacedCluster, flag: string): Promise<Opening> {
   const { servers, holds } = cluster;
   const { endpoints, layout } = await clusterOf({ ...flags, etcdServers: servers }, holds, flag);
@@ -69,7 +69,7 @@ async function opening(flags: EtcdFlags, cluster: PlacedCluster, flag: string): 
   return { ...cluster, endpoints, root: layout.root, open, ask };
 }
 
-/** Rejects with UsageError when a resource would be looked for elsewhere than where it was. */
+/** Rejects with UsageError when the flags place a resource in another cluster than the one that stored it. */
 async function refuseMoved(
   { endpoints, root }: Opening,
   others: readonly Opening[],
@@ -93,7 +93,7 @@ async function refuseMoved(
   );
 }
 
-/** As etcdctl prints it. */
+/** Returns the cluster's ID in hexadecimal, as etcdctl prints it. */
 async function clusterId({ endpoints }: Opening): Promise<string> {
   const { header } = await endpoints.client().status();
   return (header?.clusterId ?? 0n).toString(16);
