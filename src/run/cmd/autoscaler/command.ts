@@ -1,4 +1,4 @@
-/** The command `pilothouse autoscaler`, with what its flags mean: cluster-autoscaler's by their names and defaults. */
+/** The command `pilothouse autoscaler` and its flags, with cluster-autoscaler's names and defaults. */
 import { type Command, Option } from "commander";
 import { boolean, gathered, goDuration, integer } from "../shared/flag-values.ts";
 import { addRoleFlags } from "../shared/role-flags.ts";

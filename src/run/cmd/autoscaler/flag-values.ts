@@ -1,4 +1,4 @@
-/** What the autoscaler's own flags take. */
+/** Parsers for the values of the autoscaler's own flags. */
 import { InvalidArgumentError } from "commander";
 import { type Expander, expanders, type Limits } from "#autoscaler/options.ts";
 import type { ProviderGroup } from "#autoscaler/provider.ts";
@@ -6,7 +6,7 @@ import type { Shard } from "#autoscaler/shard.ts";
 
 const shardsMax = 64;
 
-/** `min:max:group`; may be given again. */
+/** Parses `min:max:group` and adds it to the earlier values, because the flag may be repeated. */
 export function nodeGroupSpec(
   text: string,
   before: readonly ProviderGroup[],
@@ -28,7 +28,7 @@ export function expanderList(text: string): readonly Expander[] {
   });
 }
 
-/** `min:max`. */
+/** Parses `min:max`. */
 export function limits(text: string): Limits {
   const [, least, most] = /^(\d{1,12}):(\d{1,12})$/.exec(text) ?? [];
   const found = { least: Number(least), most: Number(most) };
@@ -36,7 +36,7 @@ export function limits(text: string): Limits {
   throw new InvalidArgumentError("limits are min:max, as 0:320000.");
 }
 
-/** `i/n`, from 0. */
+/** Parses `i/n`: shard i of n, counted from 0. */
 export function shardOf(text: string): Shard {
   const [, index, count] = /^(\d{1,2})\/(\d{1,2})$/.exec(text) ?? [];
   const shard = { index: Number(index), count: Number(count) };

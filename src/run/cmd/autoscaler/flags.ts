@@ -1,4 +1,4 @@
-/** The flags of `pilothouse autoscaler`, as parsed. Durations in milliseconds. */
+/** The flags of `pilothouse autoscaler`, as parsed. Durations are in milliseconds. */
 import type { Expander, Limits } from "#autoscaler/options.ts";
 import type { ProviderGroup } from "#autoscaler/provider.ts";
 import type { Shard } from "#autoscaler/shard.ts";

@@ -18,9 +18,9 @@ import { Code, framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
 import { callUnary } from "#wire/grpc-unary.ts";
 
 export interface CloudConfig {
-  /** `host:port`. */
+  /** Address of the provider, as `host:port`. */
   readonly address: string;
-  /** PEM; undefined: no TLS. */
+  /** Files' contents in PEM. Undefined: the connection uses no TLS. */
   readonly tls: { readonly cert: string; readonly key: string; readonly ca: string } | undefined;
   readonly timeoutMs: number;
 }
@@ -74,7 +74,7 @@ export class GrpcProvider implements NodeGroupProvider {
   async template(id: string): Promise<Node | undefined> {
     const answer = await this.#optional(methods.templateNodeInfo, { id });
     if (answer === undefined || answer.node.length === 0) return undefined;
-    // The kind that was asked for; what it says is checked by the view of the group.
+    // The bytes are decoded as the requested kind. The view of the group checks the content.
     return decodeProtobuf({ group: "", version: "v1", kind: "Node" }, answer.node) as Node;
   }
 
@@ -116,7 +116,7 @@ export class GrpcProvider implements NodeGroupProvider {
     await this.#call(methods.decreaseTargetSize, { id, delta });
   }
 
-  /** Undefined: the provider does not implement the method. */
+  /** Calls a method that a provider may omit. Undefined: the provider does not implement the method. */
   async #optional<Q, A>(method: Method<Q, A>, request: Input<Q>): Promise<A | undefined> {
     try {
       return await this.#call(method, request);
@@ -144,14 +144,14 @@ export class GrpcProvider implements NodeGroupProvider {
     }
   }
 
-  /** Calls that are under way on it go on until their own timeouts. */
+  /** Gives up the connection. Calls in flight on it continue until their own timeouts. */
   #leave(session: ClientHttp2Session): void {
     if (session.connecting) session.destroy();
     else session.close();
     if (this.#session === session) this.#session = undefined;
   }
 
-  /** Calls wait for the connection; the first one that fails makes the next call dial again. */
+  /** Opens a connection, for which calls wait. The first call that fails makes the next call dial again. */
   #dial(): ClientHttp2Session {
     const { address, tls } = this.#config;
     const url = `${tls === undefined ? "http" : "https"}://${address}`;

@@ -1,4 +1,4 @@
-/** `pilothouse autoscaler`: the autoscaler alone, before any API server and any externalgrpc provider. */
+/** `pilothouse autoscaler`: the autoscaler alone, against any API server and any externalgrpc provider. */
 import { createAutoscaler } from "#autoscaler/autoscaler.ts";
 import type { GroupSelection } from "#autoscaler/group-view.ts";
 import { AutoscalerMetrics } from "#autoscaler/metrics.ts";
@@ -15,7 +15,7 @@ import type { AutoscalerFlags } from "./flags.ts";
 import { GrpcProvider } from "./grpc-provider.ts";
 
 const role = "cluster-autoscaler";
-/** Scans that another shard may let pass. */
+/** Number of scans that another shard may let pass. */
 const patientScans = 6;
 const gigabyte = 2 ** 30;
 
@@ -54,7 +54,7 @@ async function openAutoscaler(
   return openRole(role, { userAgent, host, flags: own, workOf }, parts, stopping);
 }
 
-/** Shards have their Leases and statuses beside each other. */
+/** Appends the shard to a name, so that each shard has its own Lease and status. */
 function ofShard({ shard }: AutoscalerFlags, name: string): string {
   return shard === undefined ? name : `${name}-${shard.index}-of-${shard.count}`;
 }
