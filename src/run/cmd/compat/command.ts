@@ -1,10 +1,10 @@
-/** `pilothouse compat`: programs by the stock names, for those that start them by path (envtest, kwokctl, k3s). */
+/** `pilothouse compat`: programs with the stock names, for tools that start them by path (envtest, kwokctl, k3s). */
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { UsageError } from "../shared/usage-error.ts";
 
-/** What each name runs. The stock programs listen everywhere unless told otherwise, and so do these. */
+/** By program name: the command to run. Like the stock programs, they listen on every address by default. */
 const programs: Readonly<Record<string, readonly string[]>> = {
   "kube-apiserver": ["apiserver", "--bind-address=0.0.0.0"],
   "kube-controller-manager": ["controller-manager", "--bind-address=0.0.0.0"],
@@ -51,7 +51,7 @@ function writePrograms(directory: string): void {
   );
 }
 
-/** The shell becomes the program, so a signal to it reaches the program. */
+/** `exec` replaces the shell by the program, so a signal to the shell's process reaches the program. */
 function scriptOf(words: readonly string[]): string {
   return `#!/bin/sh\nexec ${words.map(quoted).join(" ")} "$@"\n`;
 }
