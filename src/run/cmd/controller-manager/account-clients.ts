@@ -14,12 +14,12 @@ import type { Clock } from "#platform/clock.ts";
 
 const namespace = "kube-system";
 const accounts = { group: "", version: "v1", resource: "serviceaccounts" };
-/** As upstream asks for. */
+/** Lifetime of a requested token, the same as upstream's. */
 const lifetimeSeconds = 3_600;
 
 interface TokenDeps {
   readonly clock: Clock;
-  /** As the controller manager itself. */
+  /** Client with the controller manager's own credentials. */
   readonly client: Client;
 }
 
@@ -50,7 +50,7 @@ class AccountToken {
     return this.#token.value;
   }
 
-  /** Only of the token that was refused: a newer one stays. */
+  /** Drops the token with this value, which the server refused. A newer token is kept. */
   forget(value: string): void {
     if (this.#token?.value === value) this.#token = undefined;
   }
@@ -91,7 +91,7 @@ class AccountToken {
   }
 }
 
-/** `http` shows no certificate: the token alone says who asks. */
+/** `http` presents no client certificate, so the token alone identifies the account. */
 export function accountTransport(
   deps: TokenDeps,
   http: ByteTransport,

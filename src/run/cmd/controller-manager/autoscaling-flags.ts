@@ -1,9 +1,9 @@
-/** --horizontal-pod-autoscaler-*: how the horizontal autoscaler measures. */
+/** --horizontal-pod-autoscaler-*: the settings of the horizontal pod autoscaler. */
 import { type Command, InvalidArgumentError } from "commander";
 import { autoscalingDefaults, type AutoscalingOptions } from "#controllers/autoscaling/options.ts";
 import { duration, durationOrZero } from "../shared/flag-values.ts";
 
-/** Milliseconds, but for the tolerance. */
+/** Values in milliseconds, except for the tolerance. */
 export interface AutoscalingFlags {
   readonly horizontalPodAutoscalerSyncPeriod: number;
   readonly horizontalPodAutoscalerDownscaleStabilization: number;

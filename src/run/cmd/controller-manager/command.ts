@@ -1,4 +1,4 @@
-/** The command `pilothouse controller-manager`, with what its flags mean. */
+/** The command `pilothouse controller-manager` and its flags. */
 import { type Command, InvalidArgumentError } from "commander";
 import { unknownController } from "#controllers/controller-names.ts";
 import { legacyTokenPeriodMs } from "#controllers/legacytokens/cleaner.ts";

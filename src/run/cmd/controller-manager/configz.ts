@@ -35,7 +35,7 @@ export function controllerManagerConfigz(flags: ControllerManagerFlags): Fields 
       UnhealthyZoneThreshold: flags.unhealthyZoneThreshold,
     },
     PodGCController: { TerminatedPodGCThreshold: flags.terminatedPodGcThreshold },
-    // The path of a key, never the key.
+    // The document shows the path of the key and never the key.
     SAController: { ServiceAccountKeyFile: flags.serviceAccountPrivateKeyFile ?? "" },
   };
   return { [group]: configuration };

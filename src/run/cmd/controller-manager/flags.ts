@@ -9,18 +9,18 @@ export interface ControllerManagerFlags
   extends RoleFlags, SigningFlags, NodeRangeFlags, AutoscalingFlags, RecoveryFlags {
   readonly useServiceAccountCredentials: boolean;
   readonly serviceAccountPrivateKeyFile?: string;
-  /** `*`, `name`, `-name` */
+  /** Selected controllers: `*` for all, `name` to enable, `-name` to disable. */
   readonly controllers: readonly string[];
-  /** Milliseconds, as are the next two. */
+  /** Milliseconds, as in the next two members. */
   readonly nodeMonitorPeriod: number;
   readonly nodeMonitorGracePeriod: number;
   readonly nodeStartupGracePeriod: number;
-  /** Nodes a second. */
+  /** Nodes per second, as in the next member. */
   readonly nodeEvictionRate: number;
   readonly secondaryNodeEvictionRate: number;
   readonly unhealthyZoneThreshold: number;
   readonly largeClusterSizeThreshold: number;
   readonly terminatedPodGcThreshold: number;
-  /** Milliseconds. */
+  /** Clean-up period of legacy service account tokens, in milliseconds. */
   readonly legacyServiceAccountTokenCleanUpPeriod: number;
 }

@@ -14,13 +14,13 @@ export interface NodeRangeFlags {
   readonly allocateNodeCidrs: boolean;
   readonly clusterCidr: readonly Range[];
   readonly serviceClusterIpRange: readonly Range[];
-  /** 0: not given, as are the next two. */
+  /** Prefix length of a node's range. 0: not given, as in the next two members. */
   readonly nodeCidrMaskSize: number;
   readonly nodeCidrMaskSizeIpv4: number;
   readonly nodeCidrMaskSizeIpv6: number;
 }
 
-/** Upstream's. */
+/** Upstream's default prefix lengths of a node's range. */
 const maskDefaults = { IPv4: 24, IPv6: 64 };
 
 export function addNodeRangeFlags(command: Command): void {
@@ -65,7 +65,7 @@ function ranges(text: string): readonly Range[] {
   throw new InvalidArgumentError("an address range is as 10.244.0.0/16 or fd00:10:244::/56.");
 }
 
-/** Undefined: nodes are given no ranges. @throws UsageError */
+/** Returns the options of the node ranges. Undefined: nodes get no ranges. @throws UsageError */
 export function nodeIpamOf(flags: NodeRangeFlags): NodeIpamOptions | undefined {
   if (!flags.allocateNodeCidrs) return undefined;
   const { clusterCidr: cluster } = flags;

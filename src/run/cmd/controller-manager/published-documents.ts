@@ -1,9 +1,9 @@
-/** Documents that an API server publishes about itself, read with the kubeconfig's rights. */
+/** Documents that an API server publishes about itself, read with the kubeconfig's credentials. */
 import type { JsonValue } from "#api/object.ts";
 import type { ReadDocument } from "#extension/policies/published-kinds.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 
-/** OpenAPI of the core group has 3 MB, that of a group with a thousand definitions some 10. */
+/** The OpenAPI document of the core group has 3 MB. That of a group with a thousand definitions has some 10 MB. */
 const documentBytesMax = 64 * 2 ** 20;
 const documentMs = 30_000;
 

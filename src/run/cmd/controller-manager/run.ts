@@ -1,4 +1,4 @@
-/** `pilothouse controller-manager`: the controllers alone, before any API server. */
+/** `pilothouse controller-manager`: the controllers alone, against any API server. */
 import { given } from "#base/given.ts";
 import { signDetached } from "#auth/cluster-info-signature.ts";
 import { ClusterSigner } from "#auth/cluster-signer.ts";
@@ -108,7 +108,7 @@ function nodeLifecycleOf(flags: ControllerManagerFlags): NodeLifecycleOptions {
   };
 }
 
-/** Each controller as its own service account, or all of them as the kubeconfig's user. */
+/** Returns a client per controller with its own service account, or one client of the kubeconfig's user for all. */
 function clientsOf(
   host: SupervisedHost,
   connection: ApiConnection,
@@ -126,7 +126,7 @@ function clientsOf(
   };
 }
 
-/** Upstream has the authority of its own kubeconfig where --root-ca-file is not given. */
+/** Like upstream, uses the CA of its own kubeconfig where --root-ca-file is not given. */
 function rootCa(
   { rootCa: given }: { readonly rootCa?: string },
   { access }: ApiConnection,

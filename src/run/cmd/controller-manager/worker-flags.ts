@@ -1,13 +1,13 @@
-/** --concurrent-*-syncs: keys that a controller reconciles at a time, by upstream's flags. */
+/** --concurrent-*-syncs: the number of keys that a controller reconciles at the same time, with upstream's flags. */
 import { type Command, Option } from "commander";
 import { integer } from "../shared/flag-values.ts";
 
-/** Flag without dashes, and the names of the controllers it is about. */
+/** Rows of a flag without dashes and the names of the controllers that it configures. */
 const table: readonly (readonly [flag: string, ...controllers: readonly string[]])[] = [
   ["concurrent-cron-job-syncs", "cronjob-controller"],
   ["concurrent-daemonset-syncs", "daemonset-controller"],
   ["concurrent-deployment-syncs", "deployment-controller"],
-  // Endpoints are written with the slices of their Service here.
+  // No controller: here Endpoints are written together with the EndpointSlices of their Service.
   ["concurrent-endpoint-syncs"],
   ["concurrent-ephemeralvolume-syncs", "ephemeral-volume-controller"],
   ["concurrent-gc-syncs", "garbage-collector"],
@@ -33,12 +33,12 @@ export function addWorkerFlags(command: Command): void {
   for (const [flag, ...controllers] of table) {
     const what = controllers.length === 0 ? "no effect" : "keys at a time; absent: its own number";
     const option = new Option(`--${flag} <count>`, what);
-    // Upstream takes any number and fails later on one below 1.
+    // Upstream accepts any number and fails later on one below 1.
     command.addOption(option.argParser(integer("count", 1, 10_000)));
   }
 }
 
-/** By the controller's name, as the manager takes it. `flags` as the command parsed them. */
+/** Returns the numbers of workers by controller name, for the manager. `flags`: as the command parsed them. */
 export function workersOf(flags: object): ReadonlyMap<string, number> {
   const given = Object.entries(flags);
   return new Map(
