@@ -42,7 +42,7 @@ interface Way {
 const requestsMax = 1_000;
 const ledgerHeapBytes = 512 * 2 ** 20;
 const pathPattern = /^\/regions\/([a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)(\/.*)$/;
-/** They make the region's API server ask a pod, a node or a service, with its own rights. */
+/** Subresources that make the region's API server call a pod, a node or a service with its own rights. */
 const actingSubresources = new Set(["proxy", "exec", "attach", "portforward"]);
 
 export class ForwardedReads implements MorePaths {
@@ -51,7 +51,7 @@ export class ForwardedReads implements MorePaths {
   readonly #ledger = new Ledger(relayLedgerLimits(ledgerHeapBytes));
   readonly #ways = new Map<string, Way>();
   #open = 0;
-  /** While this process leads. */
+  /** The regions, while this process leads. Undefined: it does not lead. */
   regions: RegionSet | undefined;
 
   constructor(deps: ForwardDeps) {
@@ -76,7 +76,7 @@ export class ForwardedReads implements MorePaths {
     return this.#forward({ ...request, path }, way, acting);
   }
 
-  /** At the end of a term. */
+  /** Closes the connections to the regions at the end of a term. */
   close(): void {
     this.regions = undefined;
     for (const { connection } of this.#ways.values()) connection.close();
@@ -169,7 +169,7 @@ function question(namespace: string, name: string) {
   return { ...refs.profiles, verb: "get", subresource: "reads", namespace, name };
 }
 
-/** Throws 403 for a user of a control plane. */
+/** Returns the user for the region. Throws 403 for a `system:` user, whose name means another user in every cluster. */
 function actingUser({ name, groups }: UserInfo): UserInfo {
   if (name.startsWith("system:")) {
     const text = `forbidden: ${JSON.stringify(name)} is another user in every cluster, so it reads nothing through a coordinator`;
@@ -178,7 +178,7 @@ function actingUser({ name, groups }: UserInfo): UserInfo {
   return { name, groups: groups.filter((group) => !group.startsWith("system:")) };
 }
 
-/** Throws 400, 404 and 405. */
+/** Parses the region and the path of a read. Throws 400, 404 and 405. */
 function readPath({ path, method, upgrade }: PlainRequest): {
   readonly region: string;
   readonly path: string;

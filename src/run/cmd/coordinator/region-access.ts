@@ -12,7 +12,7 @@ import type { RegionAddress } from "#regions/join/join.ts";
 
 const kubeconfigBytesMax = 64 * 1024;
 
-/** Throws Error with a text for the ClusterProfile. */
+/** Parses a region's kubeconfig. Throws Error with a text for the ClusterProfile. */
 export function regionAccess(base64: string): KubeAccess {
   const bytes = Buffer.from(base64.slice(0, 2 * kubeconfigBytesMax), "base64");
   if (bytes.length > kubeconfigBytesMax) throw new Error("the kubeconfig is longer than 64 KiB");
@@ -60,7 +60,10 @@ function refuseServer(server: string): void {
   }
 }
 
-/** Base64 of a kubeconfig with everything in it, from the token as its Secret has it; JSON is YAML. */
+/**
+ * Returns the base64 of a self-contained kubeconfig, written as JSON, which is valid YAML. `tokenBase64`: the token
+ * as its Secret has it.
+ */
 export function regionKubeconfig(
   { server, ca, serverName }: RegionAddress,
   tokenBase64: string,

@@ -28,14 +28,14 @@ interface Tunnel {
 }
 
 const pathPattern = /^\/tunnels\/([a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)$/;
-/** An agent asks for a sign of life more often. */
+/** Idle time after which a tunnel ends. The region's side sends pings more often. */
 const idleMs = 600_000;
 
 export class RegionTunnels implements MorePaths {
   readonly prefix = "/tunnels/";
   readonly #deps: { readonly log: Log; readonly namespace: string };
   readonly #tunnels = new Map<string, Tunnel>();
-  /** While this process leads. */
+  /** The regions, while this process leads. Undefined: it does not lead. */
   regions: RegionSet | undefined;
 
   constructor(deps: { readonly log: Log; readonly namespace: string }) {
@@ -70,7 +70,7 @@ export class RegionTunnels implements MorePaths {
     return { kind: "tunnel", status: 101, headers, open };
   }
 
-  /** Of the region's tunnel of that moment. */
+  /** Returns a transport that uses the region's current tunnel at each request. */
   transportOf(region: string): ByteTransport {
     return {
       send: async (request) => {
@@ -84,7 +84,7 @@ export class RegionTunnels implements MorePaths {
     };
   }
 
-  /** At the end of a term. */
+  /** Closes the tunnels at the end of a term. */
   close(): void {
     this.regions = undefined;
     for (const tunnel of this.#tunnels.values()) tunnel.close();

@@ -1,4 +1,4 @@
-/** `pilothouse coordinator`: the coordinator, while it holds its lease at home. */
+/** `pilothouse coordinator`: the coordinator, while it holds its lease in the home cluster. */
 import type { LeaderTerm } from "#client/election.ts";
 import { createCoordinator, type CoordinatorOptions } from "#regions/coordinator/coordinator.ts";
 import type { OpenRegion } from "#regions/coordinator/region-set.ts";
@@ -44,7 +44,7 @@ export function coordinatorRole(flags: CoordinatorFlags): Promise<void> {
   });
 }
 
-/** What is written into a region is written by the leader, or not at all. */
+/** Only the leader writes into a region. */
 function regionOpener(term: LeaderTerm | undefined, tunnels: RegionTunnels): OpenRegion {
   return (way) => {
     if (way.kind === "pull") {
