@@ -1,10 +1,10 @@
-/** The end of an audit log file as counts of calls: the file is streamed, so its size costs time and no memory. */
+/** Counts the calls at the end of an audit log file. The file is streamed, so its size costs time and no memory. */
 import { open } from "node:fs/promises";
 import { AuditCounter } from "#doctor/audit.ts";
 import type { Audit } from "#doctor/evidence.ts";
 
 const bytesMax = 256 * 2 ** 20;
-/** What has no end of line by then is no log: its bytes are dropped, and counted as one line. */
+/** Maximum length of a line. A longer line is no log entry: its bytes are dropped, and it is counted as one line. */
 const lineBytesMax = 4 * 2 ** 20;
 
 export async function readAuditFile(path: string): Promise<Audit> {
@@ -14,7 +14,7 @@ export async function readAuditFile(path: string): Promise<Audit> {
     const { size } = await file.stat();
     const start = Math.max(0, size - bytesMax);
     let rest = "";
-    // A file that is read from its middle begins with a part of a line.
+    // Whether the next line is incomplete: a read from the middle of the file begins within a line.
     let isPart = start > 0;
     for await (const chunk of file.createReadStream({
       start,
@@ -31,7 +31,7 @@ export async function readAuditFile(path: string): Promise<Audit> {
         isPart = true;
       }
     }
-    // What has no end yet is being written.
+    // A last line without a line end is still being written, so it is not counted.
     return counter.result();
   } finally {
     await file.close();

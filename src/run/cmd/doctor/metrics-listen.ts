@@ -12,7 +12,7 @@ import { isLoopback } from "../shared/loopback.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
 const flag = "--metrics-listen";
-/** Scrapers, not a crowd. */
+/** The clients are a few scrapers, so 64 connections are enough. */
 const limits = { ...httpLimits, connectionsMax: 64 };
 
 export async function listenForScrapes(where: string, metrics: MetricSet): Promise<Listening> {

@@ -1,4 +1,4 @@
-/** `pilothouse doctor`: looks at the API server of a kubeconfig, once or again and again, and says what is wrong with it. */
+/** `pilothouse doctor`: examines the API server of a kubeconfig, once or repeatedly, and reports its problems. */
 import { connect } from "node:tls";
 import { given } from "#base/given.ts";
 import type { Client } from "#client/client.ts";
@@ -37,14 +37,14 @@ export interface DoctorFlags {
   readonly context?: string;
   readonly seconds: number;
   readonly format: "text" | "json" | "html";
-  /** Seconds between two looks; absent: one look. */
+  /** Seconds between two examinations. Absent: one examination. */
   readonly watch?: number;
   readonly scheduler?: string;
   readonly controllerManager?: string;
   readonly etcd?: string;
-  /** A kubeconfig. */
+  /** Path of a kubeconfig for the relay. */
   readonly relay?: string;
-  /** ADDRESS:PORT; absent: nothing is scraped. */
+  /** ADDRESS:PORT of the doctor's own metrics. Absent: they are not served. */
   readonly metricsListen?: string;
   readonly audit?: string;
   readonly prometheus?: string;
@@ -52,9 +52,9 @@ export interface DoctorFlags {
   readonly since: number;
 }
 
-/** Each request, with its body; so a server that never answers ends the look after two of them. */
+/** Timeout of a request with its body. A server that never answers ends the examination after two of them. */
 const requestMs = 5_000;
-/** A stock API server of 5,000 nodes answers some 10 MiB of metrics. */
+/** A stock API server with 5,000 nodes returns some 10 MiB of metrics. */
 const bodyBytesMax = 64 * 1024 * 1024;
 const clientLimits = {
   userAgent: `pilothouse-doctor/${productVersion}`,
@@ -112,7 +112,7 @@ function written(report: Report, format: DoctorFlags["format"]): string {
   return format === "json" ? jsonOf(report) : textOf(report);
 }
 
-/** Tells the first report, then changes, until a signal ends the process. */
+/** Prints the first report and then the changes, until a signal ends the process. */
 async function lookAgainAndAgain(
   deps: Parameters<typeof look>[0] & { readonly metrics: FindingsMetrics },
   format: DoctorFlags["format"],
@@ -125,7 +125,7 @@ async function lookAgainAndAgain(
     const next = judge(evidence, rules);
     const at = new Date().toISOString();
     if (!evidence.hasAnswer) {
-      // What was found may still be so: nothing is gone until it was looked for.
+      // Earlier findings may still hold, so they stay until a later examination succeeds.
       deps.metrics.failed();
       process.stderr.write(`pilothouse: ${at} the API server could not be looked at\n`);
     } else {
@@ -151,7 +151,7 @@ function programsOf(
   };
 }
 
-/** A path is asked of the API server, its proxy for one; a URL is asked without the kubeconfig's credentials. */
+/** Reads a path from the API server, for example through its proxy. Reads a URL without the kubeconfig's credentials. */
 function reader(where: string, client: Client): () => Promise<unknown> {
   if (where.startsWith("/")) return () => client.raw(where);
   return async () => {
@@ -160,7 +160,7 @@ function reader(where: string, client: Client): () => Promise<unknown> {
   };
 }
 
-/** Without the kubeconfig's credentials: the server is another's. */
+/** Sends no credentials of the kubeconfig, because the URL may be of another server. */
 async function getFrom(url: URL, path: string): Promise<unknown> {
   const http = withDeadline(httpClient({ server: url.origin, limits: httpClientLimits }));
   try {
@@ -170,7 +170,7 @@ async function getFrom(url: URL, path: string): Promise<unknown> {
   }
 }
 
-/** With the credentials of the file: a relay has the API server review them. */
+/** Sends the file's credentials, which a relay lets the API server review. */
 async function readRelay(kubeconfig: string): Promise<unknown> {
   const access = await loadKubeconfig(kubeconfig);
   const http = withDeadline(httpClient({ ...access, limits: httpClientLimits }));
@@ -215,7 +215,7 @@ function withDeadline(http: ByteTransport): ByteTransport {
   };
 }
 
-/** The end of what the server shows, trusted or not: a certificate that ended is what is looked for. */
+/** Returns the expiry of the server's certificate, whether trusted or not, because an expired one is to be found. */
 function servingCertificateEndMs(access: KubeAccess): Promise<number | undefined> {
   const url = new URL(access.server);
   if (url.protocol !== "https:") return Promise.resolve(undefined);
