@@ -1,4 +1,4 @@
-/** `pilothouse etcd`: the store under etcd's own flags, for those who start etcd by them (envtest, k3s, kubeadm). */
+/** `pilothouse etcd`: the store with etcd's own flags, for tools that start etcd with them (envtest, k3s, kubeadm). */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { ciphersOf } from "#platform/node/http/tls-ciphers.ts";
 import { boolean, goDuration, integer, milliseconds, nameList } from "../shared/flag-values.ts";
@@ -8,7 +8,7 @@ import { addStockFlags } from "../shared/stock-flags/stock-flag.ts";
 import type { ListenUrl, StoreFlags } from "../store/run.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
-/** As etcd's flags say it. */
+/** The values of etcd's flags, as parsed. */
 interface EtcdFlags {
   readonly name: string;
   readonly dataDir?: string;
@@ -35,7 +35,7 @@ interface EtcdFlags {
   readonly insecureTransport?: boolean;
 }
 
-/** etcd's: 0 stands for it. */
+/** etcd's default quota, which the flag value 0 stands for. */
 const quotaDefaultBytes = 2 * 2 ** 30;
 
 const clientUrlDefault = "http://localhost:2379";
@@ -124,7 +124,10 @@ async function serveConfigFile(path: string): Promise<void> {
   await declare(command).parseAsync([...configFileArguments(path)], { from: "user" });
 }
 
-/** ETCD_LISTEN_CLIENT_URLS for --listen-client-urls, where that is not given; empty: as if it were not there. */
+/**
+ * Reads flags that the command line lacks from the environment: ETCD_LISTEN_CLIENT_URLS for --listen-client-urls. An
+ * empty variable counts as unset.
+ */
 function readEnvironment(command: Command): void {
   for (const option of command.options) {
     const name = `ETCD_${(option.long ?? "").slice(2).toUpperCase().replaceAll("-", "_")}`;
@@ -201,7 +204,7 @@ async function printVersion(): Promise<void> {
   process.stdout.write(`etcd Version: ${etcdVersion}\n`);
 }
 
-/** What `pilothouse store` would have been told. @throws UsageError */
+/** Translates the flags into those of `pilothouse store`. @throws UsageError */
 function storeFlags(flags: EtcdFlags): StoreFlags {
   const [first, ...others] = flags.listenClientUrls;
   if (first === undefined) throw new UsageError("--listen-client-urls names no address");
@@ -235,7 +238,7 @@ const longOf = {
   listenClientHttpUrls: "--listen-client-http-urls",
 } as const;
 
-/** An https address needs a pair; http takes none, as etcd says it. @throws UsageError */
+/** Requires a certificate and a key for an https address. Like etcd, http ignores them. @throws UsageError */
 function securityOf(flags: EtcdFlags): Partial<StoreFlags> {
   const tls = flags.listenClientUrls.filter(({ isTls }) => isTls).length;
   if (tls !== 0 && tls !== flags.listenClientUrls.length)
@@ -278,7 +281,7 @@ function limitsOf(flags: EtcdFlags): Pick<StoreFlags, "quota"> & Partial<StoreFl
   };
 }
 
-/** Hours where a period has no unit, as etcd reads it. @throws UsageError */
+/** Parses the compaction period, in hours where it has no unit, as etcd reads it. @throws UsageError */
 function compactionOf({
   autoCompactionMode: mode,
   autoCompactionRetention: amount,
@@ -296,7 +299,7 @@ function wholeSeconds(ms: number): number {
   return Math.max(1, Math.round(ms / 1_000));
 }
 
-/** @throws InvalidArgumentError for what is no http or https address. */
+/** @throws InvalidArgumentError for a text that is not an http or https address. */
 function urls(text: string): readonly ListenUrl[] {
   return nameList(text).map((one) => {
     const url = URL.parse(one);

@@ -14,7 +14,7 @@ const limits = { bytesMax: 1024 * 1024, depthMax: 8, aliasMax: 100 };
 
 interface Section {
   readonly prefix: string;
-  /** Entries that are not the flag `prefix + entry`. */
+  /** By entry: its flag, where that is not `prefix + entry`. */
   readonly names: ReadonlyMap<string, string>;
 }
 
@@ -42,7 +42,7 @@ const sections: ReadonlyMap<string, Section> = new Map([
   ["socket-options", { prefix: "socket-", names: new Map<string, string>() }],
 ]);
 
-/** Entries whose flags have another name. */
+/** By entry: its flag, where the flag has another name. */
 const renamed = new Map([
   ["experimental-snapshot-catch-up-entries", "experimental-snapshot-catchup-entries"],
 ]);
@@ -53,7 +53,7 @@ const durations = new Set([
   "experimental-watch-progress-notify-interval",
 ]);
 
-/** As a command line would have them. @throws UsageError */
+/** Returns the file's entries as command-line arguments. @throws UsageError */
 export function configFileArguments(path: string): readonly string[] {
   const parsed = parseYaml(readOperatorFile(path), limits);
   if (parsed.kind !== "ok") throw new UsageError(`--config-file ${path}: ${parsed.message}`);
@@ -72,7 +72,7 @@ function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What is empty is as if it were not there. */
+/** Returns the argument of an entry. An empty value counts as absent. */
 function flagOf(path: string, name: string, value: unknown): readonly string[] {
   if (!/^[a-z][a-z0-9-]*$/.test(name) || name === "config-file")
     throw new UsageError(`--config-file ${path}: ${JSON.stringify(name)} is no entry`);
