@@ -1,4 +1,4 @@
-/** The command `pilothouse hollow`, with what its flags mean. */
+/** The command `pilothouse hollow` and its flags. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { imagePatterns } from "#hollow/image-pull.ts";
 import { unpullableDefault } from "#hollow/options.ts";

@@ -5,19 +5,19 @@ import type { WatchShape } from "#hollow/watch-shape.ts";
 import type { ApiFlags } from "../shared/role-flags.ts";
 import type { StageFlags } from "../shared/stage-flags.ts";
 
-/** The part of a cluster's nodes that a process has. */
+/** The range of a cluster's nodes that one process simulates. */
 export interface NodeRange {
   readonly nodes: number;
   readonly firstIndex: number;
 }
 
 export interface HollowFlags extends ApiFlags, NodeGroupFlags, StageFlags {
-  /** Absent: 10, or none with node groups. */
+  /** Number of nodes. Absent: 10, or none with node groups. */
   readonly nodes?: number;
   readonly firstIndex: number;
-  /** Instead of these two. */
+  /** Replaces the two members above. */
   readonly nodeRange?: NodeRange;
-  /** A file. */
+  /** Path of the file of node groups. */
   readonly nodeGroups?: string;
   readonly watchShape: WatchShape;
   readonly namePrefix: string;
@@ -25,7 +25,7 @@ export interface HollowFlags extends ApiFlags, NodeGroupFlags, StageFlags {
   readonly pods: number;
   readonly cpu: string;
   readonly memory: string;
-  /** A file. */
+  /** Path of the file of devices. */
   readonly devices?: string;
   readonly imagePullError: ImagePatterns;
 }

@@ -1,4 +1,4 @@
-/** `pilothouse hollow`: hollow nodes before any API server, as the kubeconfig's user. */
+/** `pilothouse hollow`: hollow nodes against any API server, with the kubeconfig's credentials. */
 import { given } from "#base/given.ts";
 import { hollowDefaults, type HollowOptions } from "#hollow/options.ts";
 import { devicesOf } from "../shared/device-file.ts";
@@ -34,7 +34,7 @@ export function hollowRole(flags: HollowFlags): Promise<void> {
   return runToEnd(open, { onFailed: throwFailure });
 }
 
-/** Ready when every node is registered; undefined when it was stopped before. */
+/** Resolves when every node is registered. Undefined: it was stopped before that. */
 export async function openHollow(
   host: SupervisedHost,
   flags: HollowFlags,
@@ -82,7 +82,7 @@ export async function openHollow(
   return stopping.aborted ? undefined : { text: `${count} nodes registered\n${groups}` };
 }
 
-/** Undefined: not asked for. */
+/** Opens the kubelets' endpoint. Undefined: the flag is not given. */
 async function openKubelets(
   host: SupervisedHost,
   connection: ApiConnection,
