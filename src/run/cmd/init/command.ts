@@ -1,4 +1,4 @@
-/** The flags of `pilothouse init`. Absent ones mean what an earlier run in that directory was given. */
+/** The flags of `pilothouse init`. An absent flag keeps the value of an earlier run in the directory. */
 import type { Command } from "commander";
 import { integer, nameList } from "../shared/flag-values.ts";
 import type { InitFlags } from "./settings.ts";

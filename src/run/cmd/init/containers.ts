@@ -7,12 +7,12 @@ import { productVersion } from "../shared/product.ts";
 import type { Mount, RoleCommand } from "./role-commands.ts";
 
 interface Owner {
-  /** Of DIR. */
+  /** User ID of DIR's owner. */
   readonly uid: number;
   readonly gid: number;
 }
 
-/** Quotes what YAML 1.1 would read as a number or a boolean. */
+/** Quotes strings that YAML 1.1 would read as a number or a boolean. */
 const yaml = { lineWidth: 0, version: "1.1" } as const;
 const head = "# Written by pilothouse init: run it again instead of changing this file.\n";
 const image = `pilothouse:${productVersion}`;
@@ -59,7 +59,7 @@ export function composeText(
   );
 }
 
-/** One member, for one host. */
+/** An etcd with one member, for one host. */
 const etcdService = {
   image: etcdImage,
   command: [
@@ -73,7 +73,7 @@ const etcdService = {
   volumes: [{ type: "volume", source: "etcd", target: "/var/lib/etcd" }],
 };
 
-/** Nothing is made where a source is missing. */
+/** Returns a bind mount that creates nothing where its source is missing. */
 function bind({ path }: Mount, isReadOnly: boolean): object {
   return {
     type: "bind",
@@ -84,7 +84,7 @@ function bind({ path }: Mount, isReadOnly: boolean): object {
   };
 }
 
-/** A static Pod: a kubelet runs it without an API server. */
+/** Returns a static Pod, which a kubelet runs without an API server. */
 export function podText(command: RoleCommand, { uid, gid }: Owner): string {
   const reads = command.reads.map((mount) => ({ ...mount, readOnly: true }));
   const mounts = [...reads, ...command.writes.map((mount) => ({ ...mount, readOnly: false }))];

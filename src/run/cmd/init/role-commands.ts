@@ -16,14 +16,14 @@ import {
 } from "./settings.ts";
 
 export interface RoleCommand {
-  /** `apiserver-0`. */
+  /** Name of the process, such as `apiserver-0`. */
   readonly name: string;
   readonly description: string;
-  /** After `pilothouse`. */
+  /** Arguments after `pilothouse`. */
   readonly words: readonly string[];
   readonly reads: readonly Mount[];
   readonly writes: readonly Mount[];
-  /** HTTPS: /livez and /readyz. */
+  /** HTTPS address of /livez and /readyz. */
   readonly health: Address;
 }
 
@@ -47,7 +47,7 @@ export function roleCommands(
   });
 }
 
-/** Which of DIR/pki/etcd-ca.crt and etcd-client.{crt,key} are there. */
+/** Whether DIR/pki/etcd-ca.crt and etcd-client.{crt,key} exist. */
 interface EtcdCredentials {
   readonly authority: boolean;
   readonly client: boolean;
@@ -100,7 +100,7 @@ function apiServer(
   };
 }
 
-/** A name may mean any of the host's addresses. */
+/** Binds every address for a host name, because a name may stand for any of the host's addresses. */
 function listenFlags({ host, port }: Address): readonly string[] {
   const isAddress = isIP(host) !== 0;
   return [
@@ -134,7 +134,7 @@ function scheduler(place: Place): RoleCommand {
   });
 }
 
-/** Elects its leader, and reaches the API by the replica beside it. */
+/** Returns the command of a role that elects a leader and calls the API replica beside it. */
 function clientRole(
   { out, index }: Place,
   role: string,
@@ -160,7 +160,7 @@ function clientRole(
   };
 }
 
-/** Replicas of one host have pairs ten apart. */
+/** Health ports of replicas on the same host are ten apart. */
 function healthPort({ replicas, healthPort: first }: Settings, index: number): number {
   const machines = replicas.map(({ host }) => machineOf(host));
   return first + 10 * machines.slice(0, index).filter((one) => one === machines[index]).length;

@@ -48,7 +48,7 @@ export async function init(flags: InitFlags): Promise<void> {
   }
 }
 
-/** @returns what was done, for the operator. */
+/** @returns a summary of the work for the operator. */
 function writeAll(out: string, settings: Settings, etcdFiles: EtcdFiles): string {
   mkdirSync(out, { recursive: true, mode: 0o700 });
   writeWhole(settingsPath(out), settingsText(settings), 0o600);
@@ -62,7 +62,7 @@ function writeAll(out: string, settings: Settings, etcdFiles: EtcdFiles): string
   return summary(out, settings, { until, isNew: pki.written.includes("ca.crt") });
 }
 
-/** What is made once: made anew, every process and every token of the cluster would be refused. */
+/** Checks the files that are made only once. New ones would invalidate every certificate and every token of the cluster. */
 function checkKept(out: string): void {
   for (const file of ["ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key"]) {
     const path = join(out, "pki", file);
@@ -73,7 +73,7 @@ function checkKept(out: string): void {
   }
 }
 
-/** By the names they get in DIR/pki. */
+/** etcd's credentials, by their file names in DIR/pki. */
 type EtcdFiles = readonly (readonly [name: string, text: string])[];
 
 function readEtcdFiles(flags: InitFlags): EtcdFiles {
@@ -98,7 +98,7 @@ function makePki(host: Host, out: string, { replicas, endpoint }: Settings): Rep
   }
 }
 
-/** Each scheduler and controller manager has a replica of its own; an administrator may choose. */
+/** Writes the kubeconfigs. Each scheduler and controller manager uses its own replica, and an administrator any one. */
 function writeKubeconfigs(out: string, { replicas, endpoint }: Settings, pki: ReplicatedPki): void {
   const folder = join(out, "kubeconfig");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -137,7 +137,7 @@ function writeCommands(out: string, settings: Settings): void {
   writeWhole(join(out, "compose.yaml"), composeText(commands, { bringsEtcd, uid, gid }), 0o644);
 }
 
-/** This Node and this launcher. */
+/** The paths of the running Node.js and of this launcher. */
 function programWords(): readonly string[] {
   const launcher = realpathSync(must(process.argv[1], "Node was given a program"));
   return [plainPath(process.execPath, "Node is"), plainPath(launcher, "pilothouse is")];

@@ -23,33 +23,33 @@ export interface InitFlags {
 }
 
 export interface Address {
-  /** An IP address, or a name in lower case. */
+  /** An IP address, or a host name in lower case. */
   readonly host: string;
   readonly port: number;
 }
 
 export interface Settings {
   readonly replicas: readonly Address[];
-  /** Where clients reach any replica; absent: they name one. */
+  /** Address at which clients reach any replica. Absent: clients name a replica. */
   readonly endpoint?: Address;
   readonly etcdServers: readonly string[];
-  /** No etcd was named: the Compose file brings one. */
+  /** Whether the Compose file includes an etcd, because the flags name none. */
   readonly bringsEtcd: boolean;
-  /** Of the first controller manager on a host; the scheduler's is two above. */
+  /** Health port of a host's first controller manager. The scheduler's port is two higher. */
   readonly healthPort: number;
 }
 
-/** Flags as DIR/init.json keeps them: checked again whenever they are read. */
+/** The flags in DIR/init.json. They are checked again at every read. */
 type SavedFlags = Pick<InitFlags, "address" | "endpoint" | "etcdServers" | "healthPort">;
 
 const layout = 1;
 const replicasDefault = 3;
 const firstPort = 6443;
 const ownEtcd = "http://127.0.0.1:2379";
-/** kube-controller-manager's. */
+/** kube-controller-manager's default port. */
 const firstHealthPort = 10_257;
 
-/** Of these flags and those of an earlier run. Throws UsageError. */
+/** Combines these flags with those of an earlier run. Throws UsageError. */
 export async function settingsOf(flags: InitFlags): Promise<Settings> {
   if ((flags.etcdCertfile === undefined) !== (flags.etcdKeyfile === undefined))
     throw new UsageError("--etcd-certfile and --etcd-keyfile go together");
@@ -72,7 +72,7 @@ export async function settingsOf(flags: InitFlags): Promise<Settings> {
   };
 }
 
-/** Of DIR/init.json. */
+/** Returns the content of DIR/init.json. */
 export function settingsText(settings: Settings): string {
   const { replicas, endpoint, bringsEtcd, etcdServers, healthPort } = settings;
   const saved: SavedFlags = {
@@ -88,7 +88,7 @@ export function settingsPath(out: string): string {
   return join(out, "init.json");
 }
 
-/** An absolute path that needs no quotes anywhere. Throws UsageError. */
+/** Checks that a path is absolute and needs no quotes in any of the files. Throws UsageError. */
 export function plainPath(path: string, what: string): string {
   const absolute = resolve(path);
   if (/^[\p{L}\p{N}._/@+-]+$/u.test(absolute)) return absolute;
@@ -97,7 +97,7 @@ export function plainPath(path: string, what: string): string {
   );
 }
 
-/** Of an earlier run; undefined: DIR is new. Throws UsageError for what others put there. */
+/** Reads the flags of an earlier run. Undefined: DIR is new. Throws UsageError when DIR has files of another origin. */
 function readFlags(out: string): SavedFlags | undefined {
   const path = settingsPath(out);
   try {
@@ -127,7 +127,7 @@ function parseFlags(path: string): SavedFlags {
   throw new UsageError(`${path} is not as this release writes it: use the release that did`);
 }
 
-/** Those that are named, then further ones at the last one's host with ports counted up. */
+/** Returns the named addresses, then further ones at the last one's host with ascending ports. */
 function replicasOf(flags: InitFlags, before: readonly string[] | undefined): readonly Address[] {
   const texts = flags.address ?? before ?? ["127.0.0.1"];
   const named = texts.reduce(addAddress, []);
@@ -145,7 +145,7 @@ function replicasOf(flags: InitFlags, before: readonly string[] | undefined): re
   return all;
 }
 
-/** Without a port: the first that is free at its host. */
+/** Adds an address. Without a port, it gets the first free one of its host. */
 function addAddress(before: readonly Address[], text: string): Address[] {
   const { host, port } = address(text, "--address", 0);
   return [...before, { host, port: port === 0 ? freePort(before, host, firstPort) : port }];
@@ -183,7 +183,7 @@ function address(text: string, flag: string, defaultPort: number): Address {
   );
 }
 
-/** A DNS name; its last label is no number, which would read as an address. */
+/** Whether the text is a DNS name. Its last label is no number, which would read as an address. */
 function isName(text: string): boolean {
   const label = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?";
   return (
@@ -193,7 +193,7 @@ function isName(text: string): boolean {
   );
 }
 
-/** Of scheme, host and port alone. */
+/** Checks that the URL has a scheme, a host and a port only. */
 async function checkEtcdServer(text: string): Promise<void> {
   const url = URL.parse(text);
   const isPlain =
@@ -209,12 +209,12 @@ export function hostAndPort({ host, port }: Address): string {
   return `${hostText(host)}:${port}`;
 }
 
-/** 127.0.0.0/8 or ::1; a name is not. */
+/** Whether the host is in 127.0.0.0/8 or is ::1. A name is not. */
 export function isLoopbackAddress(host: string): boolean {
   return (isIP(host) === 4 && host.startsWith("127.")) || host === "::1";
 }
 
-/** Replicas with the same one share ports. */
+/** Returns the machine of a host. Replicas on the same machine share its ports. */
 export function machineOf(host: string): string {
   return isLoopbackAddress(host) ? "127.0.0.1" : host;
 }

@@ -1,10 +1,10 @@
-/** What `pilothouse init` prints: what it wrote, and what to do next. */
+/** The output of `pilothouse init`: the written files and the next steps. */
 import { hostAndPort, type Settings } from "./settings.ts";
 
 interface Outcome {
-  /** Of the certificates. */
+  /** Expiry of the certificates. */
   readonly until: Date;
-  /** The authorities were made by this run. */
+  /** Whether this run made the certificate authorities. */
   readonly isNew: boolean;
 }
 

@@ -1,10 +1,10 @@
-/** One systemd unit for each command. Words need no quotes: systemd reads them as they are. */
+/** One systemd unit for each command. Arguments need no quotes, because systemd reads them unchanged. */
 import type { RoleCommand } from "./role-commands.ts";
 
 interface Program {
-  /** Node and the launcher. */
+  /** The paths of Node.js and of the launcher. */
   readonly words: readonly string[];
-  /** Who owns DIR; undefined: root. */
+  /** User ID of DIR's owner. Undefined: root. */
   readonly uid?: number;
 }
 
