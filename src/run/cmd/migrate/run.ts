@@ -34,13 +34,13 @@ export interface MigrateFlags extends Omit<EtcdFlags, "etcdServers" | "etcdCompa
   readonly toEtcd: readonly string[];
   readonly fromDataDir?: string;
   readonly toDataDir?: string;
-  /** `group/resource` */
+  /** Resources to move, as `group/resource`. */
   readonly resources: readonly string[];
-  /** Of what is read, and of what is written. */
+  /** Path of the encryption configuration of both storages. */
   readonly encryptionProviderConfig?: string;
 }
 
-/** `atRest`: how values are sealed on both sides; absent: they are not. */
+/** `atRest`: encryption of values in both storages. Absent: values are not encrypted. */
 type Move = MigrateFlags & { readonly atRest?: AtRest };
 
 const platform = { disk: new NodeDisk(), clock: new NodeClock(), random: new NodeRandom() };
@@ -120,11 +120,11 @@ interface Cluster {
 interface ReadState {
   readonly revision: number;
   readonly kvs: readonly KeyValue[];
-  /** Milliseconds that each has left. */
+  /** By lease: its remaining milliseconds. */
   readonly leases: ReadonlyMap<bigint, number>;
 }
 
-/** Throws UsageError, also when there is nothing. */
+/** Reads the objects to move. Throws UsageError, also when there is none. */
 async function readFrom({ endpoints, layout }: Cluster, flags: Move): Promise<ReadState> {
   const unreadable: string[] = [];
   const client = endpoints.client();
@@ -157,7 +157,7 @@ async function fromDirectory(flags: Move, path: string): Promise<void> {
   }
 }
 
-/** Resources that will live in a cluster of their own, or come back. */
+/** Moves resources into a cluster of their own, or back. */
 async function betweenClusters(flags: Move): Promise<void> {
   const { fromEtcd, toEtcd, resources } = flags;
   const holds = movedBy(resources);
@@ -231,7 +231,7 @@ function refuseUnreadable(keys: readonly string[]): void {
   throw new UsageError(`${keys.length} objects cannot be read, so nothing was moved: ${shown}`);
 }
 
-/** Milliseconds that each lease of these keys has left; one that is over is left out. */
+/** Returns the remaining milliseconds of each lease of these keys, without expired leases. */
 async function remainingLeases(
   endpoints: EtcdEndpoints,
   kvs: readonly KeyValue[],
@@ -251,7 +251,7 @@ async function stateOf(directory: string, { atRest }: Move): Promise<ReadState> 
   return { ...state, kvs: kvs.map((kv) => opened(kv, atRest)) };
 }
 
-/** Throws UsageError: a value that stays sealed would be nobody's in the other storage. */
+/** Decrypts a value. Throws UsageError, because the other storage could not read an encrypted value. */
 function opened(kv: KeyValue, atRest: AtRest | undefined): KeyValue {
   if (!isSealed(kv.value)) return kv;
   if (atRest === undefined)
@@ -276,7 +276,7 @@ function storedState(directory: string): Promise<ReadState> {
   });
 }
 
-/** How many objects of each kind. */
+/** Returns a table of the number of objects of each kind. */
 function tableOf(kvs: readonly KeyValue[]): string {
   const counts = new Map<string, number>();
   for (const { key } of kvs) {
@@ -292,7 +292,7 @@ function tableOf(kvs: readonly KeyValue[]): string {
     .join("");
 }
 
-/** A line for every twentieth of the work, on standard error. */
+/** Prints a line to standard error for every twentieth of the work. */
 function progress(): TellProgress {
   let told = "";
   return (what, done, of) => {
